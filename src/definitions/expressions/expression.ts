@@ -1,0 +1,36 @@
+// definitions/expressions: what a compiled expression is to the rest of the house.
+import type { Json } from '../../model/json.ts'
+
+/** What isn't deterministic comes from the turn. */
+export interface Turn {
+  /** Epoch milliseconds. */
+  readonly now: number
+  /** At least 0, below 1. */
+  random(): number
+  uuid(): string
+}
+
+/** What an expression sees. */
+export interface Scope {
+  readonly turn: Turn
+  /** The value of a visible name; undefined where nothing has it. */
+  get(name: string): Json | undefined
+}
+
+export interface Expression {
+  readonly source: string
+  /** The free names it uses, function names of the language left out. */
+  readonly names: ReadonlySet<string>
+  /**
+   * Plain data: undefined, NaN and infinities have become null.
+   * @throws ExpressionError when a bound is passed, or something is called or done that the language doesn't have
+   */
+  evaluate(scope: Scope): Json
+}
+
+/** Literal text with `${…}` in it. One that is a single `${…}` and nothing else keeps the type of its value; any other gives text. */
+export type Template = Expression
+
+export class ExpressionError extends Error {
+  override readonly name = 'ExpressionError'
+}

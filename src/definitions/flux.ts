@@ -1,0 +1,82 @@
+// definitions: a service as it is after loading: checked, compiled, ready to be decided on.
+import type { AnyStateMachine } from 'xstate'
+import type { JsonObject } from '../model/json.ts'
+import type { Template } from './expressions/expression.ts'
+import type { Lines } from './lines.ts'
+import type { Shape } from './properties.ts'
+
+export interface CompiledFlux {
+  /** Content hash: covers package, name, source and models. */
+  readonly hash: string
+  /** The text under that hash: enough to compile it again (see definitions/compile.ts). */
+  readonly text: string
+  readonly package: string
+  readonly fluxName: string
+  /** The file's content, untouched. */
+  readonly source: JsonObject
+  readonly input: Shape
+  readonly output: Shape
+  readonly tags: readonly Template[]
+  readonly triggers: readonly string[]
+  readonly secured: boolean
+  readonly allowExtraProperties: boolean
+  readonly states: readonly CompiledState[]
+  readonly stateIndex: ReadonlyMap<string, number>
+  readonly startState: number
+  /** The machine that begins in the state of that index. Built at first use, the same one afterwards. */
+  machine(startState: number): AnyStateMachine
+}
+
+export interface CompiledState {
+  readonly index: number
+  readonly name: string
+  readonly waiting: boolean
+  readonly input: Shape
+  readonly output: Shape
+  readonly action: CompiledAction
+  readonly transitions: readonly CompiledTransition[]
+  /** Indices into `transitions`. `events`: by name, without `$else`, `$exception` and the event-less ones. */
+  readonly choice: {
+    readonly events: ReadonlyMap<string, number>
+    readonly otherwise: number | null
+    readonly exception: number | null
+    /** The lone event-less transition. */
+    readonly lone: number | null
+    /** The timed, event-less ones of a waiting state. */
+    readonly timed: readonly number[]
+    /** Nothing to choose from: the context ends after the action. */
+    readonly end: boolean
+  }
+}
+
+export interface CompiledTransition {
+  /** null: event-less. */
+  readonly event: string | null
+  readonly to: number
+  readonly wait: Wait | null
+  readonly lines: Lines
+}
+
+export interface Wait {
+  readonly kind: 'duration' | 'date'
+  /** Seconds for a duration; epoch milliseconds or ISO 8601 text for a date. */
+  readonly value: Template
+}
+
+export interface Retry {
+  readonly maxAttempts: number
+  /** Milliseconds. */
+  readonly delay: number
+  readonly factor: number
+  /** Milliseconds. */
+  readonly maxDelay: number
+}
+
+export type CompiledAction =
+  | { readonly kind: 'map'; readonly lines: Lines }
+  | {
+    readonly kind: 'code'; readonly className: string; readonly methodName: string
+    readonly inputs: Lines; readonly outputs: Lines; readonly retry: Retry; /** Milliseconds. */ readonly timeout: number
+  }
+  | { readonly kind: 'flux'; readonly name: string; readonly inputs: Lines; readonly outputs: Lines; /** Milliseconds; null: none. */ readonly timeout: number | null }
+  | { readonly kind: 'script'; readonly script: string; readonly outputs: Lines; readonly retry: Retry; readonly timeout: number }

@@ -1,0 +1,69 @@
+// model: the calls, as the REST API and the in-process methods share them: the same fields in, the same answer out.
+import type { ContextId, ContextView, StateContextView, Status } from './context.ts'
+import type { JsonObject } from './json.ts'
+
+export interface ExecuteRequest {
+  /** May be left out in process: the caller's own package is sought first. */
+  readonly package?: string | undefined
+  readonly fluxName: string
+  readonly startState?: string | undefined
+  readonly input?: JsonObject | undefined
+  readonly tags?: readonly string[] | undefined
+}
+export type ExecuteAnswer = { message: string; contextId: ContextId }
+
+export interface ContextRequest { readonly contextId: ContextId }
+export type MessageAnswer = { message: string }
+
+export interface EventRequest {
+  /** Given: that context alone. Left out: every context that waits for the event, and every service that it triggers. */
+  readonly contextId?: ContextId | undefined
+  readonly event: string
+  readonly input?: JsonObject | undefined
+  readonly tags?: readonly string[] | undefined
+}
+export type EventAnswer = {
+  message: string
+  transitions: { contextId: ContextId; state: string }[]
+  executions: { contextId: ContextId; state: string }[]
+  ignored: { contextId: ContextId | null; fluxName: string; state: string | null; reason: string }[]
+}
+
+export interface ListRequest {
+  readonly fluxName?: string | undefined
+  /** All must match. */
+  readonly tag?: readonly string[] | undefined
+  /** Left out: the unfinished ones. */
+  readonly status?: Status | undefined
+  readonly currentState?: string | undefined
+  readonly startState?: string | undefined
+  readonly limit?: number | undefined
+  readonly page?: number | undefined
+  /** Only contexts with a higher id: the cursor of `Link: rel="next"`. */
+  readonly after?: ContextId | undefined
+}
+
+export interface GetContextRequest extends ContextRequest { readonly snapshot?: boolean | undefined }
+export interface GetStateRequest extends ContextRequest { readonly stateName: string }
+export interface TagRequest extends ContextRequest { readonly tag: readonly string[] }
+export interface DefinitionRequest { readonly fluxName?: string | undefined; readonly contextId?: ContextId | undefined }
+
+/** The nine calls. Each throws a FluxError when it refuses. */
+export interface FluxApi {
+  execute(request: ExecuteRequest): Promise<ExecuteAnswer>
+  terminate(request: ContextRequest): Promise<MessageAnswer>
+  sendEvent(request: EventRequest): Promise<EventAnswer>
+  listContexts(request: ListRequest): Promise<ContextView[]>
+  getContext(request: GetContextRequest): Promise<ContextView>
+  getStateContext(request: GetStateRequest): Promise<StateContextView>
+  addTags(request: TagRequest): Promise<MessageAnswer>
+  removeTags(request: TagRequest): Promise<MessageAnswer>
+  getDefinition(request: DefinitionRequest): Promise<JsonObject>
+}
+
+export type Role = 'read' | 'invoke' | 'admin'
+
+/** Who calls. No roles: anonymous, who may do everything that isn't secured. */
+export interface Caller { readonly roles: readonly Role[] }
+export const ANONYMOUS: Caller = { roles: [] }
+export const SYSTEM: Caller = { roles: ['read', 'invoke', 'admin'] }

@@ -1,0 +1,86 @@
+// model: what a context is called and shown as. The views are the wire format of the REST API.
+import type { Json, JsonObject } from './json.ts'
+
+/** Positive integer below 2^53. Later contexts of a partition get higher ids. */
+export type ContextId = number
+
+export type Status = 'RUNNING' | 'WAITING' | 'WAITING_UNTIL' | 'COMPLETED' | 'FAILED' | 'TERMINATED'
+
+export const STATUSES: readonly Status[] = ['RUNNING', 'WAITING', 'WAITING_UNTIL', 'COMPLETED', 'FAILED', 'TERMINATED']
+
+export const isFinished = (status: Status): boolean => status === 'COMPLETED' || status === 'FAILED' || status === 'TERMINATED'
+
+/** `$fluxException`, and the `error` of a context that failed. A type, not an interface, so that it is JSON. */
+export type FluxException = {
+  message: string
+  /** The error's `name`. */
+  type: string
+  className: string
+  realException: Json
+  fluxStackTrace: StackEntry[]
+}
+
+export type StackEntry = {
+  fluxName: string
+  stateName: string
+  /** The event by which the state was left; null for the last entry. */
+  transition: string | null
+  stateIndex: number
+}
+
+/** A property's declaration as the file has it, with `value`. */
+export type ValueDescriptor = JsonObject
+
+export type ModelDescriptor = {
+  name: string
+  type: 'model'
+  allowExtraProperties: boolean
+  gloopProperties: ValueDescriptor[]
+}
+
+export type TransitionContext = {
+  event: string | null
+  to: string
+  takenAt: number
+  values: JsonObject
+}
+
+export type StateContextView = {
+  name: string
+  input: ModelDescriptor
+  output: ModelDescriptor
+  transitionContexts: TransitionContext[]
+}
+
+export type HistoryEntry = {
+  fluxName: string
+  stateName: string
+  stateIndex: number
+  enteredAt: number
+}
+
+export type ContextView = {
+  fluxName: string
+  id: ContextId
+  currentState: string
+  startState: string
+  waiting: boolean
+  debugged: false
+  /** Epoch milliseconds. */
+  nextRun: number | null
+  status: Status
+  input: ModelDescriptor
+  output: ModelDescriptor
+  tags: string[]
+  stateContexts: StateContextView[]
+  executionHistory: HistoryEntry[]
+  package: string
+  version: number
+  startedAt: number
+  updatedAt: number
+  endedAt: number | null
+  error: FluxException | null
+  /** Content hash of the pinned definition. */
+  definition: string
+  snapshot?: JsonObject
+}

@@ -1,0 +1,33 @@
+// model: every way a call can be refused, as one closed union. The HTTP layer alone gives each a status.
+
+export interface FieldError {
+  /** JSON pointer (RFC 6901) into the request, `/input/amount`. */
+  readonly pointer: string
+  readonly detail: string
+}
+
+export type Failure =
+  | { readonly kind: 'malformed'; readonly detail: string }                                           // not what the call takes at all
+  | { readonly kind: 'invalid'; readonly detail: string; readonly errors: readonly FieldError[] }      // well-formed, but against the rules
+  | { readonly kind: 'notFound'; readonly detail: string }
+  | { readonly kind: 'conflict'; readonly detail: string }
+  | { readonly kind: 'unauthorized'; readonly detail: string }
+  | { readonly kind: 'forbidden'; readonly detail: string }
+  | { readonly kind: 'busy'; readonly detail: string; readonly retryAfter: number }                    // seconds
+  | { readonly kind: 'unavailable'; readonly detail: string; readonly retryAfter: number }             // seconds
+
+/** What every public function throws when it refuses: the failure is its content, the message only for logs. */
+export class FluxError extends Error {
+  override readonly name = 'FluxError'
+  readonly failure: Failure
+  constructor(failure: Failure, options?: ErrorOptions) {
+    super(failure.detail, options)
+    this.failure = failure
+  }
+}
+
+export const malformed = (detail: string) => new FluxError({ kind: 'malformed', detail })
+export const invalid = (detail: string, errors: readonly FieldError[]) => new FluxError({ kind: 'invalid', detail, errors })
+export const notFound = (detail: string) => new FluxError({ kind: 'notFound', detail })
+export const conflict = (detail: string) => new FluxError({ kind: 'conflict', detail })
+export const unavailable = (detail: string, options?: ErrorOptions) => new FluxError({ kind: 'unavailable', detail, retryAfter: 1 }, options)

@@ -1,0 +1,87 @@
+// model: the record of one context, as the turn reads and makes it. Everything in it is plain data.
+import type { ContextId, FluxException, Status } from './context.ts'
+import type { Json, JsonObject } from './json.ts'
+
+export interface StateData {
+  readonly input: JsonObject
+  readonly output: JsonObject
+}
+
+/** One row of the log: a state was entered, and how. History and transition contexts are both views of it. */
+export type Move = {
+  /** Index of the state that was left; null for the start. */
+  from: number | null
+  /** What `$fluxEvent` was when it was left. */
+  event: string | null
+  /** Index of the state that was entered. */
+  to: number
+  /** Epoch milliseconds. */
+  at: number
+  /** What the transition's lines carried. */
+  values: JsonObject
+}
+
+/** A log keeps this many of the newest moves. */
+export const LOG_LIMIT = 1000
+
+/** A step under way: who runs it. */
+export type Lease = {
+  /** Boot id of the server. */
+  owner: string
+  /** How many servers took it over from a dead one. */
+  takeovers: number
+}
+
+export type Parent = {
+  id: ContextId
+  /** Which entry of the parent's state waits for this child. */
+  epoch: number
+  /** How many ancestors this context has. */
+  depth: number
+}
+
+export interface ContextRecord {
+  readonly id: ContextId
+  /** 1 when created, one more with each commit. */
+  readonly version: number
+  readonly package: string
+  readonly fluxName: string
+  /** Content hash of the pinned definition. */
+  readonly definition: string
+  readonly status: Status
+  /** Index of the current state. */
+  readonly state: number
+  readonly startState: number
+  readonly startedAt: number
+  readonly updatedAt: number
+  readonly endedAt: number | null
+  /** When it must be woken, epoch milliseconds. */
+  readonly due: number | null
+  readonly tags: readonly string[]
+  /** Why it failed. */
+  readonly error: FluxException | null
+  /** The exception that a delayed `$exception` transition carries. */
+  readonly exception: FluxException | null
+  readonly fluxEvent: Json
+  /** `$triggerFluxEvent`. */
+  readonly trigger: string | null
+  readonly trackerId: string
+  readonly parent: Parent | null
+  /** The child whose end it waits for. */
+  readonly child: ContextId | null
+  readonly lease: Lease | null
+  /** Number of moves ever made: the next row of the log. */
+  readonly moves: number
+  /** Indices of the states visited, in order of first visit. */
+  readonly visited: readonly number[]
+  /** The persisted XState snapshot, without the user's data. */
+  readonly snapshot: JsonObject
+  readonly input: JsonObject
+  readonly output: JsonObject
+  /** `$request`, of a context that a webhook started. */
+  readonly request: JsonObject | null
+  /** `$response`, once a line wrote to it. */
+  readonly response: JsonObject | null
+  /** Data of the visited states, by index. */
+  readonly states: { readonly [index: string]: StateData }
+}

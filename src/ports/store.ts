@@ -1,0 +1,84 @@
+// ports: where contexts are kept. An adapter stores and indexes; policy and encoding are its callers'.
+import type { ContextId } from '../model/context.ts'
+
+/** A context as an adapter sees it: opaque parts, and the few facts it indexes. */
+export interface StoredContext {
+  readonly id: ContextId
+  /** 1 when created, one more with each write. */
+  readonly version: number
+  /** Index words: what queries find it by. */
+  readonly terms: readonly string[]
+  /** When it must be woken, epoch milliseconds. */
+  readonly due: number | null
+  /** Boot id of the server that runs a step of it. */
+  readonly owner: string | null
+  /** When it finished, epoch milliseconds. */
+  readonly endedAt: number | null
+  /** Id of the context that waits for its end: it isn't purged while a poke to that one is outstanding. */
+  readonly parent: ContextId | null
+  /** Named texts, opaque to the adapter. */
+  readonly parts: { readonly [name: string]: string }
+}
+
+export interface Write {
+  /** The whole next context; its version is `previous` + 1. */
+  readonly context: StoredContext
+  /** The version it was decided on; 0: it must not exist yet. */
+  readonly previous: number
+  /** Names of the parts that differ from what is stored (those not in `context.parts` any more are removed). */
+  readonly changed: readonly string[]
+  /** Rows to append to its log. */
+  readonly log: readonly string[]
+  /** Contexts that must look at their relatives: each becomes due at once, and stays so until it answers. */
+  readonly pokes: readonly ContextId[]
+  /** True when this write answers a poke of its own context. */
+  readonly answersPoke: boolean
+}
+
+export type CommitOutcome =
+  | { readonly ok: true }
+  /** Nothing was written: this context has another version now (or exists, or is gone). */
+  | { readonly ok: false; readonly stale: ContextId }
+
+export interface Page {
+  readonly limit: number
+  /** Only ids above this one. */
+  readonly after?: ContextId | undefined
+  /** How many matches to pass over. */
+  readonly skip?: number | undefined
+}
+
+export interface Store {
+  /** Gives out `count` ids that nobody had before, all higher than any given out earlier; `first` is the lowest. Durable before it resolves. */
+  reserveIds(request: { count: number }): Promise<{ first: ContextId }>
+  /** The highest id that a context can have at this moment. */
+  highestId(): Promise<ContextId>
+  /** The context as last committed; null if there is none. */
+  load(request: { id: ContextId }): Promise<StoredContext | null>
+  /**
+   * Makes all writes true at once, or none. Resolves when they are as durable as the store promises.
+   * @throws when the store is out of reach or refuses; what became of the writes must then be looked up by `load`
+   */
+  commit(request: { writes: readonly Write[] }): Promise<CommitOutcome>
+  /** The newest rows of a context's log, oldest of them first, at most `limit`. */
+  log(request: { id: ContextId; limit: number }): Promise<string[]>
+  /** Contexts that have all the words, by ascending id. */
+  list(request: { all: readonly string[] } & Page): Promise<StoredContext[]>
+  /** Ids of contexts that have any of the words, ascending, each once, up to and including `upTo`. */
+  waitingFor(request: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]>
+  /**
+   * Up to `limit` contexts that are due or poked, earliest first. Each is hidden from further claims for `hideFor` milliseconds, or until it is written again:
+   * a claim that comes to nothing is thus repeated. `next` is when the next one will be claimable, epoch milliseconds.
+   */
+  claimDue(request: { now: number; limit: number; hideFor: number }): Promise<{ ids: ContextId[]; next: number | null }>
+  /** Contexts whose owner no longer lives, at most `limit`, each told to one caller only. `owner` is the caller's own boot id. */
+  claimAbandoned(request: { owner: string; limit: number }): Promise<ContextId[]>
+  /** Says that this server lives. */
+  heartbeat(request: { owner: string }): Promise<void>
+  /** Keeps a definition under its content hash. Durable before it resolves. */
+  putDefinition(request: { hash: string; text: string }): Promise<void>
+  getDefinition(request: { hash: string }): Promise<string | null>
+  /** Deletes contexts that finished before that time, with their logs, at most `limit`; gives the number. */
+  purge(request: { endedBefore: number; limit: number }): Promise<number>
+  close(): Promise<void>
+}
