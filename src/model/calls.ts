@@ -61,9 +61,4 @@ export interface FluxApi {
   getDefinition(request: DefinitionRequest): Promise<JsonObject>
 }
 
-export type Role = 'read' | 'invoke' | 'admin'
-
-/** Who calls. No roles: anonymous, who may do everything that isn't secured. */
-export interface Caller { readonly roles: readonly Role[] }
-export const ANONYMOUS: Caller = { roles: [] }
-export const SYSTEM: Caller = { roles: ['read', 'invoke', 'admin'] }
+export { ANONYMOUS, SYSTEM, type Caller, type Role } from './caller.ts'

@@ -82,6 +82,8 @@ export interface ContextRecord {
   readonly request: JsonObject | null
   /** `$response`, once a line wrote to it. */
   readonly response: JsonObject | null
+  /** Arguments of the step or child under way: the same over retries and takeovers. */
+  readonly args: JsonObject | null
   /** Data of the visited states, by index. */
   readonly states: { readonly [index: string]: StateData }
 }

@@ -1,5 +1,34 @@
-// runtime: what main.ts wires and everyone else calls.
-import type { Caller, FluxApi } from '../model/calls.ts'
+// runtime: its parts put together, and its two clocks' work: what is due, and what is to be purged.
+import { randomUUID } from 'node:crypto'
+import type { Catalog } from '../definitions/catalog.ts'
+import type { CompiledFlux } from '../definitions/flux.ts'
+import type { FluxApi } from '../model/calls.ts'
+import { SYSTEM, type Caller } from '../model/caller.ts'
+import type { ContextId } from '../model/context.ts'
+import { FluxError } from '../model/failure.ts'
+import type { AlarmClock } from '../ports/alarm-clock.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Log } from '../ports/log.ts'
+import type { StepRunner } from '../ports/step-runner.ts'
+import type { Store } from '../ports/store.ts'
+import { Contexts } from './contexts.ts'
+import type { Input } from './decide.ts'
+import { facade } from './facade.ts'
+import { Ids } from './ids.ts'
+import { Steps } from './steps.ts'
+
+export interface RuntimeParts {
+  readonly store: Store
+  readonly catalog: Catalog
+  readonly runner: StepRunner
+  readonly alarm: AlarmClock
+  readonly clock: Clock
+  readonly log: Log
+  /** Milliseconds for which finished contexts stay readable. */
+  readonly retention: number
+  /** Steps at once. */
+  readonly stepConcurrency: number
+}
 
 export interface Runtime {
   /** The nine calls, as that caller may make them. */
@@ -8,4 +37,114 @@ export interface Runtime {
   start(): Promise<void>
   /** Takes nothing new, lets steps under way finish for at most `grace` milliseconds, aborts the rest (they run again later), releases everything. */
   close(options?: { grace?: number }): Promise<void>
+}
+
+/** Due contexts claimed at once, and for how long (milliseconds) a claim keeps others away. */
+const CLAIM = { limit: 256, hideFor: 10_000 }
+const PURGE_LIMIT = 500
+/** Milliseconds between purges: a tenth of the retention, within these bounds. */
+const PURGE_EVERY = { min: 1_000, max: 60_000 }
+/** Milliseconds before an answer that couldn't be brought home is brought again: doubled each time, up to the second. */
+const ANSWER_AGAIN = { first: 100, most: 5_000 }
+
+export function createRuntime({ store, catalog, runner, alarm, clock, log, retention, stepConcurrency }: RuntimeParts): Runtime {
+  /** A server's name for as long as it lives: what its steps are leased to. */
+  const owner = randomUUID()
+  let closed = false
+  let stopPurging = () => {}
+
+  const pinned = new Map<string, Promise<void>>()
+  const pin = ({ hash, text }: CompiledFlux): Promise<void> => {
+    const known = pinned.get(hash)
+    if (known) return known
+    const stored = store.putDefinition({ hash, text })
+    pinned.set(hash, stored)
+    stored.catch(() => pinned.delete(hash))
+    return stored
+  }
+
+  const contexts = new Contexts({
+    store, catalog, alarm, log, pin,
+    ids: new Ids(store),
+    surroundings: () => ({ now: clock.now(), random: Math.random, uuid: randomUUID, owner }),
+    onStep: (step, { flux, record }) => steps.start(step, flux, record),
+    onEnd: (id) => steps.abort(id),
+  })
+  const steps: Steps = new Steps({
+    runner, clock, log, answer, concurrency: stepConcurrency, apiOf: (packageName) => facade({ store, catalog, contexts }, SYSTEM, packageName),
+  })
+
+  async function answer(id: ContextId, input: Input): Promise<void> {
+    for (let pause = ANSWER_AGAIN.first; !closed; pause = Math.min(pause * 2, ANSWER_AGAIN.most)) {
+      try {
+        await contexts.deliver(id, input)
+        return
+      } catch (error) {
+        if (error instanceof FluxError && error.failure.kind === 'notFound') return
+        log.error('the result of a step could not be stored; trying again', { contextId: id, error })
+        await new Promise<void>((resolve) => { clock.after(pause, resolve) })
+      }
+    }
+  }
+
+  async function ring(): Promise<number | null> {
+    for (;;) {
+      const { ids, next } = await store.claimDue({ now: clock.now(), ...CLAIM })
+      if (ids.length === 0) return next
+      await Promise.all(ids.map((id) => tell(id, { type: 'WAKE' })))
+    }
+  }
+
+  async function recover(): Promise<void> {
+    for (;;) {
+      const ids = await store.claimAbandoned({ owner, limit: CLAIM.limit })
+      if (ids.length === 0) return
+      log.info('steps that another server left are taken over', { contexts: ids.length })
+      await Promise.all(ids.map((id) => tell(id, { type: 'TAKE_OVER' })))
+    }
+  }
+
+  /** One context that can't go on must not keep the others waiting. */
+  async function tell(id: ContextId, input: Input): Promise<void> {
+    try {
+      await contexts.deliver(id, input)
+    } catch (error) {
+      log.error('a context could not be carried on', { contextId: id, input: input.type, error })
+    }
+  }
+
+  async function purge(): Promise<void> {
+    try {
+      let purged = PURGE_LIMIT
+      while (purged === PURGE_LIMIT && !closed) purged = await store.purge({ endedBefore: clock.now() - retention, limit: PURGE_LIMIT })
+    } catch (error) {
+      log.error('finished contexts could not be purged; trying again later', { error })
+    }
+    if (!closed) stopPurging = clock.after(Math.min(Math.max(retention / 10, PURGE_EVERY.min), PURGE_EVERY.max), () => void purge())
+  }
+
+  const facades = new WeakMap<Caller, FluxApi>()
+
+  return {
+    api(caller) {
+      const known = facades.get(caller)
+      if (known) return known
+      const made = facade({ store, catalog, contexts }, caller, null)
+      facades.set(caller, made)
+      return made
+    },
+    async start() {
+      await recover()
+      alarm.start(ring)
+      void purge()
+    },
+    async close({ grace = 10_000 } = {}) {
+      stopPurging()
+      await steps.close(grace)
+      closed = true
+      await alarm.close()
+      await contexts.idle()
+      await store.close()
+    },
+  }
 }

@@ -1,0 +1,133 @@
+// The only place where the parts are wired: a runtime in this process, and a server around one.
+import { withoutTokens } from './access/authenticate.ts'
+import { stepRunner } from './actions/runner.ts'
+import { systemClock } from './alarms/clock.ts'
+import { localAlarm } from './alarms/local.ts'
+import { openCatalog, type Catalog } from './definitions/catalog.ts'
+import type { CompiledFlux } from './definitions/flux.ts'
+import type { Fault } from './definitions/report.ts'
+import { createApp } from './http/app.ts'
+import { listen } from './http/server.ts'
+import { SYSTEM, type FluxApi } from './model/calls.ts'
+import { createLog } from './observe/log.ts'
+import type { Clock } from './ports/clock.ts'
+import type { Log } from './ports/log.ts'
+import type { StepRunner } from './ports/step-runner.ts'
+import { createRuntime as assemble, type Runtime } from './runtime/runtime.ts'
+import { readSettings, type Settings } from './settings.ts'
+import { openLmdbStore } from './store/lmdb/store.ts'
+
+export type { FluxApi } from './model/calls.ts'
+export { FluxError, type Failure } from './model/failure.ts'
+export type { Flux } from './ports/step-runner.ts'
+
+export interface RuntimeOptions {
+  /** Folders of packages; `actors` if left out. */
+  readonly actors?: readonly string[]
+  /** Folder of the embedded store; `.actorflux` if left out. */
+  readonly data?: string
+  /** Milliseconds for which finished contexts stay readable; 7 days if left out. */
+  readonly retention?: number
+  /** Steps at once; 256 if left out. */
+  readonly stepConcurrency?: number
+  readonly log?: Log
+  readonly clock?: Clock
+}
+
+/** The nine calls in process, and the end of it. */
+export interface FluxRuntime extends FluxApi {
+  /** Lets steps under way finish for at most `grace` milliseconds (10 s if left out), and releases everything. */
+  close(options?: { readonly grace?: number }): Promise<void>
+}
+
+/**
+ * Runs services in this process, on the embedded store.
+ * @throws LoadError when a service has a fault; Error when the data folder is taken
+ */
+export async function createRuntime({ actors, data, retention, stepConcurrency, log, clock = systemClock }: RuntimeOptions = {}): Promise<FluxRuntime> {
+  const standard = readSettings({})
+  const settings = {
+    ...standard, actors: actors ?? standard.actors, data: data ?? standard.data, retention: retention ?? standard.retention,
+    stepConcurrency: stepConcurrency ?? standard.stepConcurrency,
+  }
+  const logger = log ?? createLog({ level: settings.logLevel })
+  const { catalog, runner } = await loadServices(settings, logger)
+  const runtime = await openRuntime(settings, { catalog, runner, clock, log: logger })
+  await runtime.start()
+  return { ...runtime.api(SYSTEM), close: (options) => runtime.close(options) }
+}
+
+export interface Loaded {
+  readonly services: readonly Pick<CompiledFlux, 'package' | 'fluxName' | 'triggers' | 'source'>[]
+  /** Faults and warnings, in any order. */
+  readonly report: readonly Fault[]
+}
+
+export interface Server {
+  readonly url: string
+  readonly loaded: Loaded
+  /** Reads the services again. One with a fault stays as it was. */
+  reload(): Promise<Loaded>
+  /** Answers what is under way within `grace` milliseconds, then releases everything. */
+  close(options: { grace: number }): Promise<void>
+}
+
+/** The server does not start: there are faults in the services. */
+export class LoadError extends Error {
+  override readonly name = 'LoadError'
+  readonly report: readonly Fault[]
+  constructor(report: readonly Fault[]) {
+    super('the services have faults')
+    this.report = report
+  }
+}
+
+/** @throws LoadError; any other Error tells in one line why it can't start (port in use, data folder taken, …) */
+export async function startServer(settings: Settings, { log }: { log: Log }): Promise<Server> {
+  const { catalog, runner, report } = await loadServices(settings, log)
+  const runtime = await openRuntime(settings, { catalog, runner, clock: systemClock, log })
+  let unready: string | null = 'the server is starting'
+  const app = createApp({ api: runtime.api, authenticate: withoutTokens, maxBody: settings.maxBody, ready: () => unready, log })
+  try {
+    const server = await listen(app, { host: settings.host, port: settings.port, log })
+    await runtime.start()
+    unready = null
+    return {
+      url: server.url,
+      loaded: { services: catalog.all(), report },
+      async reload() {
+        const faults = await catalog.reload()
+        return { services: catalog.all(), report: faults }
+      },
+      async close({ grace }) {
+        unready = 'the server is stopping'
+        const began = systemClock.now()
+        await server.close(grace)
+        await runtime.close({ grace: Math.max(0, grace - (systemClock.now() - began)) })
+      },
+    }
+  } catch (error) {
+    await runtime.close({ grace: 0 })
+    throw error
+  }
+}
+
+/** Loads and checks the services and starts nothing. */
+export async function checkServices(settings: Settings, { log }: { log: Log }): Promise<Loaded> {
+  const { catalog, report } = await openCatalog({ folders: settings.actors, runner: stepRunner({ log }), log })
+  return { services: catalog.all(), report }
+}
+
+async function loadServices(settings: Settings, log: Log): Promise<{ catalog: Catalog; runner: StepRunner; report: readonly Fault[] }> {
+  const runner = stepRunner({ log })
+  const { catalog, report } = await openCatalog({ folders: settings.actors, runner, log })
+  if (report.some(({ severity }) => severity === 'fault')) throw new LoadError(report)
+  return { catalog, runner, report }
+}
+
+interface Surroundings { readonly catalog: Catalog; readonly runner: StepRunner; readonly clock: Clock; readonly log: Log }
+
+async function openRuntime({ data, retention, stepConcurrency }: Settings, { catalog, runner, clock, log }: Surroundings): Promise<Runtime> {
+  const store = await openLmdbStore({ folder: data, log, clock })
+  return assemble({ store, catalog, runner, alarm: localAlarm({ clock, log }), clock, log, retention, stepConcurrency })
+}

@@ -1,0 +1,64 @@
+// runtime: what a context is at its birth: inputs checked, defaults filled in, tags worked out. Executions, triggers and children all begin here.
+import type { Scope, Turn } from '../definitions/expressions/expression.ts'
+import type { CompiledFlux } from '../definitions/flux.ts'
+import { accept, defaults } from '../definitions/properties.ts'
+import type { FieldError, Failure } from '../model/failure.ts'
+import { getOwn, type Json, type JsonObject } from '../model/json.ts'
+import type { ContextRecord, Parent } from '../model/record.ts'
+import { describe } from './decide.ts'
+import { tagErrors } from './tags.ts'
+
+export interface Birth {
+  readonly flux: CompiledFlux
+  readonly startState?: string | undefined
+  readonly input: JsonObject
+  /** What becomes of inputs that the service doesn't declare. */
+  readonly unknown: 'refuse' | 'ignore'
+  readonly tags: readonly string[]
+  /** The event that started it. */
+  readonly trigger: string | null
+  readonly parent: Parent | null
+}
+
+/** The record before its first turn, still without an id; or why there can be none. */
+export function seedOf(birth: Birth, turn: Turn): { seed: Omit<ContextRecord, 'id'> } | { failure: Failure } {
+  const { flux, trigger, parent } = birth
+  const startState = birth.startState === undefined ? flux.startState : flux.stateIndex.get(birth.startState)
+  if (startState === undefined) return refuse([{ pointer: '/startState', detail: `'${flux.fluxName}' has no state '${birth.startState}'` }])
+  const options = { now: turn.now, unknown: flux.allowExtraProperties ? 'keep' as const : birth.unknown, fill: true, text: false, pointer: '/input' }
+  const { value: input, errors } = accept(flux.input, birth.input, options)
+  if (errors.length > 0) return refuse(errors)
+  const own = getOwn(input, '$trackerId')
+  const trackerId = own === undefined || own === null ? turn.uuid() : String(own)
+  const names: { [name: string]: Json | undefined } = { $fluxName: flux.fluxName, $trackerId: trackerId, $triggerFluxEvent: trigger ?? undefined }
+  const tags = tagsOf(birth, { turn, get: (name) => getOwn(input, name) ?? getOwn(names, name) })
+  if ('failure' in tags) return tags
+  return {
+    seed: {
+      version: 0, package: flux.package, fluxName: flux.fluxName, definition: flux.hash, status: 'RUNNING', state: startState, startState,
+      startedAt: turn.now, updatedAt: turn.now, endedAt: null, due: null, tags: tags.tags, error: null, exception: null, fluxEvent: null, trigger, trackerId,
+      parent, child: null, lease: null, moves: 0, visited: [], snapshot: {}, input, output: defaults(flux.output, turn.now),
+      request: null, response: null, args: null, states: {},
+    },
+  }
+}
+
+/** The tags given, and the service's own; one that works out as empty is left out. */
+function tagsOf({ flux, tags: given }: Birth, scope: Scope): { tags: string[] } | { failure: Failure } {
+  const tags = new Set(given)
+  try {
+    for (const template of flux.tags) {
+      const value = template.evaluate(scope)
+      const tag = value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value)
+      if (tag !== '') tags.add(tag)
+    }
+  } catch (error) {
+    return refuse([{ pointer: '/tags', detail: `a tag of the service can't be worked out: ${error instanceof Error ? error.message : String(error)}` }])
+  }
+  const errors = tagErrors([...tags], '/tags')
+  return errors.length > 0 ? refuse(errors) : { tags: [...tags] }
+}
+
+function refuse(errors: readonly FieldError[]): { failure: Failure } {
+  return { failure: { kind: 'invalid', detail: describe(errors), errors } }
+}

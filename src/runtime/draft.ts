@@ -1,0 +1,285 @@
+// runtime: the next record while a turn makes it. It lives for one decision; the data it is given is never changed, only replaced.
+import type { Scope, Turn } from '../definitions/expressions/expression.ts'
+import type { CompiledFlux, CompiledState, CompiledTransition, Wait } from '../definitions/flux.ts'
+import type { Line, Lines } from '../definitions/lines.ts'
+import type { ActionError, Draft, Pick } from '../definitions/machine.ts'
+import { defaults } from '../definitions/properties.ts'
+import type { FluxException } from '../model/context.ts'
+import { getOwn, isObject, type Json, type JsonObject } from '../model/json.ts'
+import type { ContextRecord, Move, StateData } from '../model/record.ts'
+import { errorOf, exceptionOf } from './exception.ts'
+import { dueOf } from './wait.ts'
+
+/** Moves without a pause or a step, after which a context fails. */
+export const MAX_MOVES = 1000
+
+/** The trace of an exception needs the log of the context, which a turn isn't given at first. */
+export class NeedsLog extends Error {}
+
+/** What a record says of a user's data; the rest of it is the decision's to fill in. */
+type Data = Mutable<ContextRecord, 'input' | 'output' | 'states' | 'fluxEvent' | 'request' | 'response' | 'args' | 'state' | 'visited' | 'exception' | 'moves'>
+type Mutable<T, K extends keyof T> = { -readonly [P in K]: T[P] }
+
+const NO_DATA: StateData = { input: {}, output: {} }
+
+export class TurnDraft implements Draft {
+  readonly data: Data
+  /** Moves made in this turn. */
+  readonly log: Move[] = []
+  /** What made the present action, transition or wait fail, until a transition is chosen. */
+  error: ActionError | null = null
+  /** Why the context failed. */
+  fatal: FluxException | null = null
+
+  readonly #flux: CompiledFlux
+  readonly #record: ContextRecord
+  readonly #turn: Turn
+  readonly #trail: readonly Move[] | null
+  /** The transition under way: what the entry of the next state writes down. */
+  #carried: { from: number; event: string | null; values: JsonObject; input: JsonObject } | null = null
+  /** Names nearer than all others: a result's keys, or what a transition's lines have written. */
+  #near: JsonObject | null = null
+  #result: { value: Json } | null = null
+  /** What lines wrote: a transition's to the inputs of its target, an action's to its arguments. */
+  #written: JsonObject = {}
+  #seesException = false
+  readonly #scope: Scope
+
+  constructor(flux: CompiledFlux, record: ContextRecord, turn: Turn, trail: readonly Move[] | null) {
+    this.#flux = flux
+    this.#record = record
+    this.#turn = turn
+    this.#trail = trail
+    const { input, output, states, fluxEvent, request, response, args, state, visited, exception, moves } = record
+    this.data = { input, output, states, fluxEvent, request, response, args, state, visited, exception, moves }
+    this.#scope = { turn, get: (name) => this.#see(name) }
+  }
+
+  get failed(): boolean {
+    return this.error !== null
+  }
+
+  enter(index: number): void {
+    const { data } = this
+    const state = this.#state(index)
+    const carried = this.#carried
+    const known = getOwn(data.states, String(index))
+    const input = carried?.input ?? defaults(state.input, this.#turn.now)
+    const output = known?.output ?? defaults(state.output, this.#turn.now)
+    data.states = { ...data.states, [index]: { input, output } }
+    if (!data.visited.includes(index)) data.visited = [...data.visited, index]
+    this.log.push({ from: carried?.from ?? null, event: carried?.event ?? null, to: index, at: this.#turn.now, values: carried?.values ?? {} })
+    data.moves += 1
+    data.state = index
+    data.fluxEvent = null
+    data.exception = null
+    data.args = null
+    this.#carried = null
+  }
+
+  park(index: number): { due: number; pick: number } | null {
+    const state = this.#state(index)
+    let earliest: { due: number; pick: number } | null = null
+    for (const pick of state.choice.timed) {
+      const due = this.#dueOf(state.transitions[pick]?.wait ?? null)
+      if (due !== null && (earliest === null || due < earliest.due)) earliest = { due, pick }
+    }
+    return this.failed ? null : earliest
+  }
+
+  take(index: number, event: string, input: JsonObject): void {
+    const { data } = this
+    const present = getOwn(data.states, String(index)) ?? NO_DATA
+    data.states = { ...data.states, [index]: { ...present, input: { ...present.input, ...input } } }
+    data.fluxEvent = event
+  }
+
+  map(index: number): void {
+    const { action } = this.#state(index)
+    if (action.kind === 'map') this.#act(action.lines)
+  }
+
+  prepare(index: number): number | null {
+    const { action } = this.#state(index)
+    if (action.kind === 'map') return null
+    if (this.data.args === null) {
+      this.#written = {}
+      if (action.kind !== 'script' && !this.#run(action.inputs)) return null
+      this.data.args = this.#written
+    }
+    return action.kind === 'flux' && action.timeout !== null ? this.#turn.now + action.timeout : null
+  }
+
+  result(index: number, result: Json): void {
+    const { action } = this.#state(index)
+    this.data.args = null
+    if (action.kind === 'map') return
+    this.#near = isObject(result) ? result : {}
+    this.#result = { value: result }
+    this.#act(action.outputs)
+    this.#near = null
+    this.#result = null
+  }
+
+  fail(error: ActionError): void {
+    this.data.args = null
+    this.error = error
+  }
+
+  choose(index: number, moves: number, picked: Pick | null): { pick: Pick; due: number | null } {
+    const state = this.#state(index)
+    if (typeof picked === 'number' && !this.failed) return this.#leave(state, picked, { delayed: true })
+    const { choice } = state
+    if (moves >= MAX_MOVES && !choice.end) return this.#end({ message: `${MAX_MOVES} moves without a pause or a step`, type: 'TooManyMoves' })
+    if (this.failed) return this.#except(state)
+    const event = textOf(this.data.fluxEvent)
+    if (event === '$fluxTerminate') return { pick: 'terminated', due: null }
+    if (choice.end) return { pick: 'completed', due: null }
+    const pick = choice.lone ?? (event === null ? undefined : choice.events.get(event)) ?? choice.otherwise
+    if (pick !== null) return this.#leave(state, pick, { delayed: false })
+    const heard = event === null ? 'no event is set' : `no transition names the event '${event}'`
+    return this.#end({ message: `state '${state.name}' can't be left: ${heard} and there is no '$else'`, type: 'UndefinedEventException' })
+  }
+
+  /** Takes the transition: its wait first, then its lines. A failure in either is a failure in the state that is left. */
+  #leave(state: CompiledState, pick: number, { delayed }: { delayed: boolean }): { pick: Pick; due: number | null } {
+    const transition = state.transitions[pick]
+    if (!transition) throw new Error(`state '${state.name}' has no transition ${pick}`)
+    const exceptional = pick === state.choice.exception
+    if (!delayed && transition.wait) {
+      const due = this.#dueOf(transition.wait)
+      if (due !== null) return { pick, due }
+    } else {
+      this.#carry(state, transition, exceptional)
+    }
+    if (!this.failed) return { pick, due: null }
+    return exceptional ? this.#end(this.error) : this.#except(state)
+  }
+
+  #carry(state: CompiledState, transition: CompiledTransition, exceptional: boolean): void {
+    const target = this.#state(transition.to)
+    this.#written = {}
+    this.#seesException = exceptional
+    let input = defaults(target.input, this.#turn.now)
+    try {
+      for (const line of transition.lines) {
+        this.#near = this.#written
+        const value = line.read(this.#scope)
+        this.#written = line.write(this.#written, value)
+        input = line.write(input, value)
+      }
+      this.#carried = { from: state.index, event: textOf(this.data.fluxEvent), values: this.#written, input }
+    } catch (error) {
+      this.error = errorOf(error)
+    } finally {
+      this.#near = null
+      this.#seesException = false
+    }
+  }
+
+  /** The `$exception` transition, or the end. */
+  #except(state: CompiledState): { pick: Pick; due: number | null } {
+    const error = this.error ?? { message: 'failed', type: 'Error' }
+    const pick = state.choice.exception
+    if (pick === null) return this.#end(error)
+    this.data.exception = this.#exception(error)
+    this.error = null
+    return this.#leave(state, pick, { delayed: false })
+  }
+
+  #end(error: Partial<ActionError> | null): { pick: Pick; due: null } {
+    this.fatal = this.#exception(error ?? {})
+    this.error = null
+    return { pick: 'failed', due: null }
+  }
+
+  #exception(error: Partial<ActionError>): FluxException {
+    if (this.#trail === null && this.#record.moves > 0) throw new NeedsLog()
+    return exceptionOf(error, this.#flux, [...this.#trail ?? [], ...this.log])
+  }
+
+  /** Runs an action's lines: all of them, or none. */
+  #act(lines: Lines): void {
+    const { output, states, fluxEvent, response } = this.data
+    if (!this.#run(lines)) Object.assign(this.data, { output, states, fluxEvent, response })
+  }
+
+  #run(lines: Lines): boolean {
+    try {
+      for (const line of lines) this.#write(line, line.read(this.#scope))
+      return true
+    } catch (error) {
+      this.error = errorOf(error)
+      return false
+    }
+  }
+
+  #write(line: Line, value: Json): void {
+    const { data } = this
+    const index = data.state
+    switch (line.place) {
+      case 'stateOutput': {
+        const present = getOwn(data.states, String(index)) ?? NO_DATA
+        data.states = { ...data.states, [index]: { ...present, output: line.write(present.output, value) } }
+        return
+      }
+      case 'serviceOutput': data.output = line.write(data.output, value); return
+      case 'fluxEvent': data.fluxEvent = value; return
+      case 'response': data.response = line.write(data.response ?? {}, value); return
+      case 'args': case 'stateInput': this.#written = line.write(this.#written, value)
+    }
+  }
+
+  /** The nearest value of that name. A declared name that was never set hides nothing. */
+  #see(name: string): Json | undefined {
+    const { data } = this
+    if (this.#near && Object.hasOwn(this.#near, name)) return this.#near[name]
+    if (name.startsWith('$')) {
+      const special = this.#special(name)
+      if (special !== undefined) return special
+    }
+    const here = getOwn(data.states, String(data.state)) ?? NO_DATA
+    for (const layer of [here.output, here.input, data.output, data.input]) {
+      if (Object.hasOwn(layer, name)) return layer[name]
+    }
+    return undefined
+  }
+
+  #special(name: string): Json | undefined {
+    const record = this.#record
+    switch (name) {
+      case '$result': return this.#result?.value
+      case '$fluxContextId': return record.id
+      case '$fluxName': return record.fluxName
+      case '$fluxStateName': return this.#state(this.data.state).name
+      case '$fluxEvent': return this.data.fluxEvent
+      case '$fluxException': return this.#seesException && this.data.exception ? this.data.exception : undefined
+      case '$triggerFluxEvent': return record.trigger ?? undefined
+      case '$trackerId': return record.trackerId
+      case '$request': return this.data.request ?? undefined
+      case '$response': return this.data.response ?? undefined
+      default: return undefined
+    }
+  }
+
+  #dueOf(wait: Wait | null): number | null {
+    if (!wait) return null
+    try {
+      return dueOf(wait, this.#scope)
+    } catch (error) {
+      this.error = errorOf(error)
+      return null
+    }
+  }
+
+  #state(index: number): CompiledState {
+    const state = this.#flux.states[index]
+    if (!state) throw new Error(`'${this.#flux.fluxName}' has no state ${index}`)
+    return state
+  }
+}
+
+/** Events are compared as text, so that a boolean matches `"true"`. */
+export function textOf(value: Json): string | null {
+  return value === null ? null : typeof value === 'object' ? JSON.stringify(value) : String(value)
+}

@@ -1,0 +1,139 @@
+// runtime: steps, the actions that leave the process: so many at once, each with a time limit and a signal. What comes back is a letter like any other.
+import type { CompiledAction, CompiledFlux } from '../definitions/flux.ts'
+import type { FluxApi } from '../model/calls.ts'
+import type { ContextId } from '../model/context.ts'
+import { toJson } from '../model/json.ts'
+import type { ContextRecord } from '../model/record.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Log } from '../ports/log.ts'
+import type { Flux, StepRunner } from '../ports/step-runner.ts'
+import type { Input, Step } from './decide.ts'
+import { errorOf } from './exception.ts'
+
+export interface StepsParts {
+  readonly runner: StepRunner
+  readonly clock: Clock
+  readonly log: Log
+  /** Steps at once; the others wait their turn. */
+  readonly concurrency: number
+  /** The calls that a function of that package may make. */
+  readonly apiOf: (packageName: string) => FluxApi
+  /** Brings an answer home, however long that takes. */
+  readonly answer: (id: ContextId, input: Input) => Promise<void>
+}
+
+interface Job {
+  readonly step: Step
+  readonly flux: CompiledFlux
+  readonly record: ContextRecord
+  readonly controller: AbortController
+}
+
+type CodeAction = CompiledAction & { kind: 'code' }
+
+export class Steps {
+  readonly #parts: StepsParts
+  readonly #waiting: Job[] = []
+  /** By context: it has one step at a time. */
+  readonly #jobs = new Map<ContextId, Job>()
+  #running = 0
+  #closed = false
+  #onIdle: (() => void) | null = null
+
+  constructor(parts: StepsParts) {
+    this.#parts = parts
+  }
+
+  start(step: Step, flux: CompiledFlux, record: ContextRecord): void {
+    if (this.#closed) return
+    const job = { step, flux, record, controller: new AbortController() }
+    this.#jobs.set(step.id, job)
+    this.#waiting.push(job)
+    this.#next()
+  }
+
+  /** Aborts the step of a context that has ended. */
+  abort(id: ContextId): void {
+    this.#jobs.get(id)?.controller.abort(new DOMException('the context has ended', 'AbortError'))
+    this.#jobs.delete(id)
+  }
+
+  /** Starts nothing more, waits at most `grace` milliseconds for what runs, and aborts the rest: it will run again, with the same step key. */
+  async close(grace: number): Promise<void> {
+    this.#closed = true
+    this.#waiting.length = 0
+    if (this.#running > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve
+        this.#parts.clock.after(grace, resolve)
+      })
+    }
+    const jobs = [...this.#jobs.values()]
+    this.#jobs.clear()
+    for (const { controller } of jobs) controller.abort(new DOMException('the server stops', 'AbortError'))
+  }
+
+  #next(): void {
+    while (this.#running < this.#parts.concurrency) {
+      const job = this.#waiting.shift()
+      if (!job) return
+      if (job.controller.signal.aborted) continue
+      this.#running += 1
+      void this.#run(job).finally(() => {
+        this.#running -= 1
+        if (this.#running === 0) this.#onIdle?.()
+        this.#next()
+      })
+    }
+  }
+
+  async #run(job: Job): Promise<void> {
+    const { step: { id, epoch, attempt } } = job
+    const input = await this.#outcome(job)
+    // An aborted step has nobody to answer: its context has ended, or another server will run it again.
+    if (this.#jobs.get(id) !== job) return
+    this.#jobs.delete(id)
+    await this.#parts.answer(id, { ...input, epoch, attempt })
+  }
+
+  async #outcome(job: Job): Promise<{ type: 'DONE'; result: ReturnType<typeof toJson> } | { type: 'FAIL'; error: ReturnType<typeof errorOf> }> {
+    try {
+      return { type: 'DONE', result: toJson(await this.#call(job)) }
+    } catch (error) {
+      return { type: 'FAIL', error: errorOf(error) }
+    }
+  }
+
+  async #call(job: Job): Promise<unknown> {
+    const { flux, step, record, controller } = job
+    const action = flux.states[step.state]?.action
+    if (action?.kind === 'script') throw new Error('this version of the server can\'t run scripts yet')
+    if (action?.kind !== 'code') throw new Error('the state has no step')
+    const { clock, runner } = this.#parts
+    const { signal } = controller
+    const expired = new DOMException(`no result within ${action.timeout / 1000} s`, 'TimeoutError')
+    const callOff = clock.after(action.timeout, () => controller.abort(expired))
+    const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
+    try {
+      const { className, methodName } = action satisfies CodeAction
+      const name = { package: record.package, className, methodName }
+      return await Promise.race([runner.run({ ...name, args: structuredClone(step.args), flux: this.#fluxOf(job) }), aborted])
+    } finally {
+      callOff()
+    }
+  }
+
+  #fluxOf({ flux, step, record, controller }: Job): Flux {
+    const { log } = this.#parts
+    const facts = { contextId: step.id, fluxName: record.fluxName, stateName: flux.states[step.state]?.name ?? '' }
+    const tell = (level: keyof Log) => (message: string, fields?: object) => log[level](message, { ...fields, ...facts })
+    return {
+      ...this.#parts.apiOf(record.package),
+      ...facts,
+      stepKey: `${step.id}-${step.epoch}`,
+      attempt: step.attempt,
+      signal: controller.signal,
+      log: { trace: tell('trace'), debug: tell('debug'), info: tell('info'), warn: tell('warn'), error: tell('error') },
+    }
+  }
+}

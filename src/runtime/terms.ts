@@ -1,0 +1,52 @@
+// runtime: the index words of a context, and the words a query asks for. Names are length-prefixed, so that none can pass for two.
+import type { CompiledFlux } from '../definitions/flux.ts'
+import type { ListRequest } from '../model/calls.ts'
+import { isFinished, type Status } from '../model/context.ts'
+import type { ContextRecord } from '../model/record.ts'
+import { machineState } from './decide.ts'
+
+const word = (kind: string, name: string) => `${kind}:${name.length}:${name}`
+const hears = (event: string, tag: string | null) => tag === null ? word('hear', event) : `${word('hear', event)}:${tag}`
+const any = (tag: string | null) => tag === null ? 'any' : word('any', tag)
+/** Finished and unfinished contexts are counted apart: the latter are what most queries ask for, and few. */
+const half = (status: Status) => isFinished(status) ? 'f' : 'u'
+
+/** What a context can be found by now. */
+export function termsOf(record: ContextRecord, flux: CompiledFlux): string[] {
+  const { status, tags } = record
+  const at = half(status)
+  const terms = [
+    `${at}:all`,
+    `status:${status}`,
+    word(`${at}:flux`, record.fluxName),
+    word(`${at}:start`, flux.states[record.startState]?.name ?? ''),
+    word(`${at}:state`, flux.states[record.state]?.name ?? ''),
+    ...tags.map((tag) => word(`${at}:tag`, tag)),
+  ]
+  const choice = machineState(record) === 'waiting' ? flux.states[record.state]?.choice : undefined
+  if (choice) {
+    for (const tag of tags.length > 0 ? tags : [null]) {
+      for (const event of choice.events.keys()) terms.push(hears(event, tag))
+      if (choice.otherwise !== null) terms.push(any(tag))
+    }
+  }
+  return terms
+}
+
+/** The words that every context of the list has. */
+export function wordsOfList({ fluxName, tag = [], status, currentState, startState }: ListRequest): string[] {
+  const at = status ? half(status) : 'u'
+  const filters = [
+    ...fluxName !== undefined ? [word(`${at}:flux`, fluxName)] : [],
+    ...startState !== undefined ? [word(`${at}:start`, startState)] : [],
+    ...currentState !== undefined ? [word(`${at}:state`, currentState)] : [],
+    ...tag.map((name) => word(`${at}:tag`, name)),
+    ...status ? [`status:${status}`] : [],
+  ]
+  return filters.length > 0 ? filters : [`${at}:all`]
+}
+
+/** Words of which a context that hears the event has at least one. */
+export function wordsOfEvent(event: string, tags: readonly string[]): string[] {
+  return (tags.length > 0 ? tags : [null]).flatMap((tag) => [hears(event, tag), any(tag)])
+}

@@ -1,0 +1,32 @@
+// runtime: until when a wait lasts.
+import type { Scope } from '../definitions/expressions/expression.ts'
+import type { Wait } from '../definitions/flux.ts'
+import { parseDate } from '../definitions/property-dates.ts'
+import type { Json } from '../model/json.ts'
+
+/** The last moment that a date can name (ECMA-262, 21.4.1.1). */
+const LAST_MOMENT = 8.64e15
+
+/**
+ * Epoch milliseconds. A time in the past is due at once.
+ * @throws Error when the value isn't a duration or a date
+ */
+export function dueOf(wait: Wait, scope: Scope): number {
+  const value = wait.value.evaluate(scope)
+  const { now } = scope.turn
+  if (wait.kind === 'date') {
+    const date = parseDate(value)
+    if (date === null) throw new WaitError(`'${show(value)}' is no date to wait for`)
+    return date
+  }
+  const seconds = typeof value === 'number' ? value : typeof value === 'string' && value.trim() !== '' ? Number(value) : NaN
+  if (!Number.isFinite(seconds)) throw new WaitError(`'${show(value)}' is no number of seconds to wait`)
+  // Rounded up: never early.
+  return Math.min(now + Math.max(0, Math.ceil(seconds * 1000)), LAST_MOMENT)
+}
+
+const show = (value: Json) => typeof value === 'string' ? value : JSON.stringify(value)
+
+class WaitError extends Error {
+  override readonly name = 'WaitError'
+}

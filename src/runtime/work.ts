@@ -1,0 +1,167 @@
+// runtime: one turn's unit of work: the context it is about, and the relatives that must become true in the same commit.
+import type { Catalog } from '../definitions/catalog.ts'
+import type { CompiledFlux } from '../definitions/flux.ts'
+import type { ActionError } from '../definitions/machine.ts'
+import { SYSTEM } from '../model/caller.ts'
+import { isFinished, type ContextId } from '../model/context.ts'
+import type { Failure } from '../model/failure.ts'
+import { LOG_LIMIT, type ContextRecord, type Move } from '../model/record.ts'
+import type { Store, Write } from '../ports/store.ts'
+import { seedOf, type Birth } from './birth.ts'
+import { decode, decodeMove, writeOf } from './codec.ts'
+import { begin, decide, machineContext, type Decision, type Input, type Step, type Surroundings } from './decide.ts'
+import type { Ids } from './ids.ts'
+
+/** Ancestors that a context can have. */
+const MAX_DEPTH = 32
+
+/** A context within the work: as it was, and as it is to be. */
+export interface Entry {
+  /** null: it is created here. */
+  readonly before: ContextRecord | null
+  readonly flux: CompiledFlux
+  record: ContextRecord
+  readonly log: Move[]
+  step: Step | null
+  /** Parents to tell of an end. */
+  readonly pokes: Set<ContextId>
+  /** Written even if nothing in it changed. */
+  touched: boolean
+}
+
+export interface WorkParts {
+  readonly store: Store
+  readonly catalog: Catalog
+  readonly ids: Ids
+  /** Makes sure that the store has the definition. */
+  readonly pin: (flux: CompiledFlux) => Promise<void>
+  readonly surroundings: () => Omit<Surroundings, 'trail'>
+}
+
+export type Verdict = { readonly kind: 'next' } | Exclude<Decision, { kind: 'next' } | { kind: 'needsLog' }>
+
+export class Work {
+  readonly entries = new Map<ContextId, Entry>()
+  readonly #parts: WorkParts
+  readonly #given: Omit<Surroundings, 'trail'>
+
+  constructor(parts: WorkParts) {
+    this.#parts = parts
+    this.#given = parts.surroundings()
+  }
+
+  get now(): number {
+    return this.#given.now
+  }
+
+  /** The context, as this work has it so far or as the store has it. */
+  async find(id: ContextId): Promise<Entry | null> {
+    const known = this.entries.get(id)
+    if (known) return known
+    const { store, catalog } = this.#parts
+    const stored = await store.load({ id })
+    if (!stored) return null
+    const record = decode(stored)
+    const flux = await catalog.compiled(record.definition, () => store.getDefinition({ hash: record.definition }))
+    const entry: Entry = { before: record, flux, record, log: [], step: null, pokes: new Set(), touched: false }
+    this.entries.set(id, entry)
+    return entry
+  }
+
+  /** Tells a context something. */
+  async tell(entry: Entry, input: Input): Promise<Verdict> {
+    const heard = input.type === 'WAKE' ? await this.#childAnswer(entry) ?? input : input
+    let decision = decide(entry.flux, entry.record, heard, { ...this.#given, trail: null })
+    if (decision.kind === 'needsLog') {
+      const rows = await this.#parts.store.log({ id: entry.record.id, limit: LOG_LIMIT })
+      decision = decide(entry.flux, entry.record, heard, { ...this.#given, trail: [...rows.map(decodeMove), ...entry.log].slice(-LOG_LIMIT) })
+      if (decision.kind === 'needsLog') throw new Error('a decision asks for a log that it has')
+    }
+    if (decision.kind === 'next') {
+      await this.#apply(entry, decision)
+      return { kind: 'next' }
+    }
+    // A poke that has nothing to tell any more must not come back for ever: a write answers it.
+    if (input.type === 'WAKE' && entry.record.child === null) entry.touched = true
+    return decision
+  }
+
+  /** Creates a context. */
+  async create(birth: Birth): Promise<{ entry: Entry } | { failure: Failure }> {
+    const { flux } = birth
+    const born = seedOf(birth, this.#given)
+    if ('failure' in born) return born
+    const [id] = await Promise.all([this.#parts.ids.take(), this.#parts.pin(flux)])
+    const seed: ContextRecord = { id, ...born.seed }
+    const decision = begin(flux, seed, { ...this.#given, trail: null })
+    if (decision.kind !== 'next') throw new Error(`the first turn of '${flux.fluxName}' came to nothing: ${decision.kind}`)
+    const entry: Entry = { before: null, flux, record: seed, log: [], step: null, pokes: new Set(), touched: false }
+    this.entries.set(id, entry)
+    await this.#apply(entry, decision)
+    return { entry }
+  }
+
+  /** What to commit; the version of each record is raised. */
+  writes(): Write[] {
+    const writes: Write[] = []
+    for (const entry of this.entries.values()) {
+      const { before, record, flux, log, pokes } = entry
+      if (before === record && !entry.touched) continue
+      writes.push(writeOf({ before, next: record, flux, log, pokes: [...pokes], answersPoke: record.child === null }))
+      entry.record = { ...record, version: (before?.version ?? 0) + 1 }
+    }
+    return writes
+  }
+
+  async #apply(entry: Entry, decision: Decision & { kind: 'next' }): Promise<void> {
+    entry.record = decision.record
+    entry.log.push(...decision.log)
+    if (decision.step) entry.step = decision.step
+    if (decision.orphan !== null) await this.#dismiss(decision.orphan)
+    if (decision.child) await this.#bear(entry, decision.child)
+    const { status, parent } = entry.record
+    if (isFinished(status) && parent) entry.pokes.add(parent.id)
+  }
+
+  /** Starts a child; one that can't be started is a failed action of its parent. */
+  async #bear(entry: Entry, { name, input }: { name: string; input: ContextRecord['input'] }): Promise<void> {
+    const { record } = entry
+    const { epoch, attempt } = machineContext(record)
+    const error = await this.#born(record, name, input, epoch)
+    if (typeof error === 'number') entry.record = { ...entry.record, child: error }
+    else await this.tell(entry, { type: 'FAIL', epoch, attempt, error, unborn: true })
+  }
+
+  async #born({ id, package: own, parent }: ContextRecord, name: string, input: ContextRecord['input'], epoch: number): Promise<ContextId | ActionError> {
+    const depth = (parent?.depth ?? 0) + 1
+    if (depth > MAX_DEPTH) return failed('InvocationTooDeep', `services invoke one another more than ${MAX_DEPTH} deep`)
+    const flux = this.#parts.catalog.resolve(own, name)
+    if (flux === undefined) return failed('ServiceNotFound', `there is no service '${name}'`)
+    if (flux === 'ambiguous') return failed('ServiceNotFound', `several packages have a service '${name}'`)
+    const child = await this.create({ flux, input, unknown: 'refuse', tags: [], trigger: null, parent: { id, epoch, depth } })
+    return 'failure' in child ? failed('InvalidInput', `'${name}' can't be started: ${child.failure.detail}`) : child.entry.record.id
+  }
+
+  /** Ends a child that nobody waits for any more, in the commit that left it, and so its own child too. */
+  async #dismiss(id: ContextId): Promise<void> {
+    const child = await this.find(id)
+    if (!child || isFinished(child.record.status)) return
+    await this.tell(child, { type: 'TERMINATE', caller: SYSTEM })
+    child.pokes.clear()
+  }
+
+  /** The end of the child that this context waits for, if it has come. */
+  async #childAnswer({ record }: Entry): Promise<Input | null> {
+    if (record.child === null) return null
+    const child = await this.find(record.child)
+    const { epoch, attempt } = machineContext(record)
+    if (!child) return { type: 'FAIL', epoch, attempt, error: failed('ServiceNotFound', `context ${record.child} is gone`) }
+    const { status, output, error, fluxName } = child.record
+    if (status === 'COMPLETED') return { type: 'DONE', epoch, attempt, result: Object.fromEntries([...child.flux.output.properties.keys()].map((name) => [name, output[name] ?? null])) }
+    if (status === 'TERMINATED') return { type: 'FAIL', epoch, attempt, error: failed('ServiceTerminated', `'${fluxName}' (context ${record.child}) was terminated`) }
+    if (status === 'FAILED') return { type: 'FAIL', epoch, attempt, error: { ...failed('ServiceFailed', error?.message ?? 'failed'), realException: { contextId: record.child, ...error } } }
+    return null
+  }
+}
+
+const failed = (type: string, message: string): ActionError => ({ message, type, className: type, realException: null })

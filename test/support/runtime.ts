@@ -1,0 +1,96 @@
+// Runs services written in a test on the real runtime and the embedded store, on a clock that the test moves.
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { stepRunner } from '../../src/actions/runner.ts'
+import { localAlarm } from '../../src/alarms/local.ts'
+import { openCatalog } from '../../src/definitions/catalog.ts'
+import { SYSTEM, type FluxApi } from '../../src/model/calls.ts'
+import type { ContextView } from '../../src/model/context.ts'
+import type { Log } from '../../src/ports/log.ts'
+import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts'
+import { openLmdbStore } from '../../src/store/lmdb/store.ts'
+import { SimulatedClock } from './simulated-clock.ts'
+
+/** Files of one folder of packages: path to content; what isn't text becomes JSON. */
+export type Files = { readonly [path: string]: unknown }
+
+export interface Bench extends FluxApi {
+  readonly clock: SimulatedClock
+  readonly runtime: Runtime
+  readonly folder: string
+  /** What was logged, newest last. */
+  readonly logged: { level: string; message: string; fields: object | undefined }[]
+  /** Moves the clock and lets everything that became due settle. */
+  advance(milliseconds: number): Promise<void>
+  /** Starts a service of package `p` and gives its context. */
+  run(fluxName: string, input?: object, more?: object): Promise<number>
+  /** The context, once it satisfies the condition (real time, at most 5 s). */
+  until(contextId: number, done: (view: ContextView) => boolean): Promise<ContextView>
+  /** Stops as a server does and starts again on the same data. */
+  restart(): Promise<Bench>
+  close(): Promise<void>
+}
+
+export const NOW = Date.UTC(2026, 0, 1)
+
+export async function writeFiles(folder: string, files: Files): Promise<void> {
+  for (const [path, content] of Object.entries(files)) {
+    const file = join(folder, path)
+    await mkdir(dirname(file), { recursive: true })
+    await writeFile(file, typeof content === 'string' ? content : JSON.stringify(content))
+  }
+}
+
+export async function openBench(files: Files, options: { folder?: string; clock?: SimulatedClock; retention?: number } = {}): Promise<Bench> {
+  const folder = options.folder ?? await mkdtemp(join(tmpdir(), 'actorflux-'))
+  await writeFiles(join(folder, 'actors'), files)
+  const clock = options.clock ?? new SimulatedClock(NOW)
+  const logged: Bench['logged'] = []
+  const tell = (level: string) => (message: string, fields?: object) => { logged.push({ level, message, fields }) }
+  const log: Log = { trace: tell('trace'), debug: tell('debug'), info: tell('info'), warn: tell('warn'), error: tell('error') }
+  const runner = stepRunner({ log })
+  const { catalog, report } = await openCatalog({ folders: [join(folder, 'actors')], runner, log })
+  const faults = report.filter(({ severity }) => severity === 'fault')
+  if (faults.length > 0) throw new Error(`the services of the test have faults: ${JSON.stringify(faults)}`)
+  const store = await openLmdbStore({ folder: join(folder, 'data'), log, clock })
+  const runtime = createRuntime({
+    store, catalog, runner, clock, log, alarm: localAlarm({ clock, log }), retention: options.retention ?? 7 * 86_400_000, stepConcurrency: 256,
+  })
+  await runtime.start()
+  const api = runtime.api(SYSTEM)
+  const settle = () => new Promise((resolve) => { setTimeout(resolve, 5) })
+  const bench: Bench = {
+    ...api, clock, runtime, folder, logged,
+    async advance(milliseconds) {
+      await clock.advance(milliseconds)
+      await settle()
+    },
+    async run(fluxName, input, more) {
+      const request = { package: 'p', fluxName, ...input && { input: JSON.parse(JSON.stringify(input)) }, ...more }
+      return (await api.execute(request)).contextId
+    },
+    async until(contextId, done) {
+      for (let attempt = 0; attempt < 1000; attempt += 1) {
+        const view = await api.getContext({ contextId })
+        if (done(view)) return view
+        await settle()
+      }
+      throw new Error(`context ${contextId} did not get there: ${JSON.stringify(await api.getContext({ contextId }))}`)
+    },
+    async restart() {
+      await runtime.close({ grace: 0 })
+      return openBench({}, { ...options, folder, clock })
+    },
+    async close() {
+      await runtime.close({ grace: 0 })
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+  return bench
+}
+
+/** The values of a context's outputs, by name. */
+export function outputs(view: ContextView): { [name: string]: unknown } {
+  return Object.fromEntries(view.output.gloopProperties.map(({ name, value }) => [String(name), value]))
+}
