@@ -37,8 +37,10 @@ export class TurnDraft implements Draft {
   readonly #trail: readonly Move[] | null
   /** The transition under way: what the entry of the next state writes down. */
   #carried: { from: number; event: string | null; values: JsonObject; input: JsonObject } | null = null
-  /** Names nearer than all others: a result's keys, or what a transition's lines have written. */
+  /** Names nearer than all others: a result's keys. */
   #near: JsonObject | null = null
+  /** What the lines under way have written, laid over what was visible before: a model written field by field hides none of its other fields. */
+  #overlay: JsonObject = {}
   #result: { value: Json } | null = null
   /** What lines wrote: a transition's to the inputs of its target, an action's to its arguments. */
   #written: JsonObject = {}
@@ -130,7 +132,7 @@ export class TurnDraft implements Draft {
     const state = this.#state(index)
     if (typeof picked === 'number' && !this.failed) return this.#leave(state, picked, { delayed: true })
     const { choice } = state
-    if (moves >= MAX_MOVES && !choice.end) return this.#end({ message: `${MAX_MOVES} moves without a pause or a step`, type: 'TooManyMoves' })
+    if (moves >= MAX_MOVES && (this.failed || !choice.end)) return this.#end({ message: `${MAX_MOVES} moves without a pause or a step`, type: 'TooManyMoves' })
     if (this.failed) return this.#except(state)
     const event = textOf(this.data.fluxEvent)
     if (event === '$fluxTerminate') return { pick: 'terminated', due: null }
@@ -163,16 +165,16 @@ export class TurnDraft implements Draft {
     let input = defaults(target.input, this.#turn.now)
     try {
       for (const line of transition.lines) {
-        this.#near = this.#written
         const value = line.read(this.#scope)
         this.#written = line.write(this.#written, value)
         input = line.write(input, value)
+        this.#lay(line, value)
       }
       this.#carried = { from: state.index, event: textOf(this.data.fluxEvent), values: this.#written, input }
     } catch (error) {
       this.error = errorOf(error)
     } finally {
-      this.#near = null
+      this.#overlay = {}
       this.#seesException = false
     }
   }
@@ -206,12 +208,26 @@ export class TurnDraft implements Draft {
 
   #run(lines: Lines): boolean {
     try {
-      for (const line of lines) this.#write(line, line.read(this.#scope))
+      for (const line of lines) {
+        const value = line.read(this.#scope)
+        // Before it is written: afterwards the new value, with one field perhaps, would be the nearest of its name.
+        this.#lay(line, value)
+        this.#write(line, value)
+      }
       return true
     } catch (error) {
       this.error = errorOf(error)
       return false
+    } finally {
+      this.#overlay = {}
     }
+  }
+
+  #lay(line: Line, value: Json): void {
+    const [name] = line.path
+    if (name === undefined || line.place === 'response') return
+    const visible = line.path.length > 1 ? this.#see(name) : undefined
+    this.#overlay = line.write(isObject(visible) || Array.isArray(visible) ? { ...this.#overlay, [name]: visible } : this.#overlay, value)
   }
 
   #write(line: Line, value: Json): void {
@@ -238,6 +254,7 @@ export class TurnDraft implements Draft {
       const special = this.#special(name)
       if (special !== undefined) return special
     }
+    if (Object.hasOwn(this.#overlay, name)) return this.#overlay[name]
     const here = getOwn(data.states, String(data.state)) ?? NO_DATA
     for (const layer of [here.output, here.input, data.output, data.input]) {
       if (Object.hasOwn(layer, name)) return layer[name]

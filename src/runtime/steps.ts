@@ -62,7 +62,7 @@ export class Steps {
   async close(grace: number): Promise<void> {
     this.#closed = true
     this.#waiting.length = 0
-    if (this.#running > 0) {
+    if (this.#running > 0 && grace > 0) {
       await new Promise<void>((resolve) => {
         this.#onIdle = resolve
         this.#parts.clock.after(grace, resolve)

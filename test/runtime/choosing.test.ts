@@ -118,10 +118,33 @@ describe('after an action', () => {
 
   test.each([[-5], [0]])('a wait of %j seconds is due at once', async (seconds) => {
     const contextId = await bench.run('Delayed', { seconds })
+    await bench.advance(0)
     await bench.until(contextId, ({ status }) => status === 'COMPLETED')
   })
 
   test('a wait that is none fails the context', async () => {
     expect(await bench.getContext({ contextId: await bench.run('Delayed') })).toMatchObject({ status: 'FAILED', error: { type: 'WaitError' } })
   })
+})
+
+test('a line sees what those before it wrote, over what was there before', async () => {
+  const order = (name: string) => ({ name, type: 'object' })
+  const lines = await openBench({
+    'p/Fields.flux': {
+      input: [order('order')], output: [order('order'), { name: 'sum', type: 'integer' }],
+      states: [
+        {
+          name: 'a', output: [order('order')],
+          action: { type: 'map', lines: [{ from: ['order', 'a'], to: ['order', 'a'] }, set('order', '{ a: order.a + 1, b: order.b }'), { type: 'set', expression: 'order.a + order.b', evaluate: true, to: ['sum'] }] },
+          transitions: [{ to: 'b', lines: [{ from: ['order', 'a'], to: ['order', 'x'] }, { from: ['order', 'b'], to: ['order', 'y'] }, { from: ['order', 'x'], to: ['order', 'z'] }] }],
+        },
+        { name: 'b', input: [order('order')], action: { type: 'map', lines: [{ from: ['order'], to: ['order'] }] } },
+      ],
+    },
+  })
+  try {
+    expect(outputs(await lines.getContext({ contextId: await lines.run('Fields', { order: { a: 1, b: 10 } }) }))).toEqual({ sum: 12, order: { x: 2, y: 10, z: 2 } })
+  } finally {
+    await lines.close()
+  }
 })

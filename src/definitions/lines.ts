@@ -1,0 +1,168 @@
+// definitions: lines carry values from what is visible to a target, whose type they are held to.
+import { getOwn, isObject, type Json, type JsonObject } from '../model/json.ts'
+import { compileExpression } from './expressions/compile.ts'
+import { ExpressionError, type Scope } from './expressions/expression.ts'
+import { LineError, readPath, showPath, writePath } from './paths.ts'
+import { descend, hold, type Property } from './properties.ts'
+import type { Report } from './report.ts'
+
+export { LineError } from './paths.ts'
+
+/** Where a line writes. */
+export type Place = 'stateInput' | 'stateOutput' | 'serviceOutput' | 'fluxEvent' | 'response' | 'args'
+
+export interface Target {
+  readonly place: Place
+  /** null: nothing is declared, anything may be written. */
+  readonly property: Property | null
+}
+
+export interface Line {
+  readonly place: Place
+  /** Empty for fluxEvent; for response the segments below `$response`; otherwise the property's name comes first. */
+  readonly path: readonly string[]
+  /**
+   * The value to write, held to the target's type.
+   * @throws LineError when it doesn't fit, or its expression fails
+   */
+  read(scope: Scope): Json
+  /**
+   * A copy of the place's data with a value at `path`. Better than writePath alone: it knows where a declared list is to begin.
+   * @throws LineError when the path leads into a value that has no parts
+   */
+  write(root: JsonObject, value: Json): JsonObject
+}
+
+/** In order: the caller writes between reads, so that each line sees what those before it wrote. */
+export type Lines = readonly Line[]
+
+export interface LineOptions {
+  /** The target of a name; null: there is none. */
+  readonly resolve: (name: string) => Target | null
+  /** Whether a name can be seen. null: any name may be there. */
+  readonly visible: ((name: string) => boolean) | null
+  /** JSON pointer of the list in its file. */
+  readonly pointer: string
+  readonly report: Report
+}
+
+/** Compiles lines. A line with a fault is reported and left out. What a line writes is visible to those after it. */
+export function compileLines(list: readonly JsonObject[], { pointer, visible, ...others }: LineOptions): Lines {
+  const written = new Set<string>()
+  const options = { ...others, visible: visible && ((name: string) => visible(name) || written.has(name)) }
+  return list.flatMap((source, index) => {
+    const at = `${pointer}/${index}`
+    if (!isObject(source)) {
+      options.report.fault(at, 'a line must be an object')
+      return []
+    }
+    const target = compileTarget(source, at, options)
+    const origin = compileOrigin(source, at, options)
+    if (target !== null) written.add(target.name)
+    return target === null || origin === null ? [] : [compileLine(target, origin, at, options.report)]
+  })
+}
+
+interface LineTarget {
+  readonly name: string
+  readonly place: Place
+  readonly path: readonly string[]
+  /** What is declared at the path's end; null: nothing. */
+  readonly property: Property | null
+  /** Positions in the path at which a declared list takes an index. */
+  readonly lists: ReadonlySet<number>
+  /** For messages. */
+  readonly shown: string
+}
+
+type Options = Omit<LineOptions, 'pointer'>
+
+/** What a line carries before its target's type is heard; undefined where a path leads nowhere. */
+type Origin = { readonly read: (scope: Scope) => Json | undefined; readonly literal?: Json }
+
+function compileLine({ place, path, property, lists, shown }: LineTarget, origin: Origin, pointer: string, report: Report): Line {
+  if (origin.literal !== undefined && property !== null) {
+    const held = hold(property, origin.literal, 0)
+    if (!held.ok) report.warn(`${pointer}/expression`, `${shown}: the value ${held.reason}, so the line will always fail`)
+  }
+  const read = (scope: Scope): Json => {
+    const value = carried(origin, scope, shown) ?? null
+    if (property === null) return value
+    const held = hold(property, value, scope.turn.now)
+    if (held.ok) return held.value
+    throw new LineError(`${shown}: the value ${held.reason}`)
+  }
+  return { place, path, read, write: (root, value) => writePath(root, path, value, lists) }
+}
+
+function carried(origin: Origin, scope: Scope, shown: string): Json | undefined {
+  try {
+    return origin.read(scope)
+  } catch (error) {
+    throw error instanceof ExpressionError ? new LineError(`${shown}: ${error.message}`, { cause: error }) : error
+  }
+}
+
+function compileTarget(source: JsonObject, pointer: string, { resolve, report }: Options): LineTarget | null {
+  const to = readSegments(source, 'to', pointer, report)
+  if (to === null) return null
+  const [name = '', ...below] = to
+  const target = resolve(name)
+  if (target === null) return broken(report, `${pointer}/to`, `there is no "${name}" to write to`)
+  const { place, property } = target
+  if (place === 'fluxEvent' && below.length > 0) return broken(report, `${pointer}/to`, `"${name}" is a single value: it has no parts to write to`)
+  const path = place === 'fluxEvent' || place === 'response' ? below : to
+  const shown = showPath(to)
+  if (property === null) return { name, place, path, property, lists: new Set(), shown }
+  const found = descend(property, below)
+  if (!found.ok) return broken(report, `${pointer}/to`, found.reason)
+  const shift = path.length - below.length
+  return { name, place, path, property: found.property, lists: new Set([...found.lists].map((position) => position + shift)), shown }
+}
+
+function compileOrigin(source: JsonObject, pointer: string, options: Options): Origin | null {
+  const type = getOwn(source, 'type') ?? 'map'
+  if (type === 'map') return compileMap(source, pointer, options)
+  if (type === 'set') return compileSet(source, pointer, options)
+  return broken(options.report, `${pointer}/type`, 'a line is of type "map" or "set"')
+}
+
+function compileMap(source: JsonObject, pointer: string, { visible, report }: Options): Origin | null {
+  const from = readSegments(source, 'from', pointer, report)
+  if (from === null) return null
+  const [name = '', ...path] = from
+  if (visible !== null && !visible(name)) report.warn(`${pointer}/from`, `"${name}" is visible nowhere: the line will carry null`)
+  return { read: (scope) => readPath(scope.get(name), path, name) }
+}
+
+function compileSet(source: JsonObject, pointer: string, { visible, report }: Options): Origin | null {
+  const at = `${pointer}/expression`
+  const expression = getOwn(source, 'expression')
+  const evaluate = getOwn(source, 'evaluate') ?? false
+  if (typeof evaluate !== 'boolean') return broken(report, `${pointer}/evaluate`, 'evaluate must be true or false')
+  if (expression === undefined && evaluate) return broken(report, at, 'there is no expression to evaluate')
+  if (expression === undefined) report.warn(at, 'there is no expression: the line will set null')
+  const literal = expression ?? null
+  if (!evaluate || typeof literal !== 'string') return { read: () => literal, literal }
+  try {
+    const compiled = compileExpression(literal)
+    const unseen = visible === null ? [] : [...compiled.names].filter((name) => !visible(name))
+    if (unseen.length > 0) return broken(report, at, `not visible anywhere: ${unseen.join(', ')}`)
+    return { read: (scope) => compiled.evaluate(scope) }
+  } catch (error) {
+    return broken(report, at, `can't be parsed: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+/** A path as the file has it: a list of texts that isn't empty. Numbers are taken as text. */
+function readSegments(source: JsonObject, key: 'from' | 'to', pointer: string, report: Report): readonly string[] | null {
+  const path = getOwn(source, key)
+  const segments = Array.isArray(path) ? path.flatMap((segment) => typeof segment === 'string' || typeof segment === 'number' ? [String(segment)] : []) : []
+  if (Array.isArray(path) && path.length > 0 && segments.length === path.length) return segments
+  return broken(report, `${pointer}/${key}`, `${key} must be a path: a list of names that is not empty`)
+}
+
+function broken(report: Report, pointer: string, reason: string): null {
+  report.fault(pointer, reason)
+  return null
+}
