@@ -34,3 +34,18 @@ export type Template = Expression
 export class ExpressionError extends Error {
   override readonly name = 'ExpressionError'
 }
+
+/** Why a source isn't an expression of this language. The message ends in the place, counted in characters from 1. */
+export class ExpressionFault extends Error {
+  override readonly name = 'ExpressionFault'
+
+  readonly reason: string
+  /** Index of the offending character, from 0. */
+  readonly at: number
+
+  constructor(reason: string, at: number) {
+    super(`${reason} at character ${at + 1}`)
+    this.reason = reason
+    this.at = at
+  }
+}

@@ -1,0 +1,31 @@
+// actions: calls functions, the built-in ones and those of the user's modules.
+import { getOwn } from '../model/json.ts'
+import type { Log } from '../ports/log.ts'
+import type { FunctionName, StepRunner } from '../ports/step-runner.ts'
+import { BUILT_IN, type Method } from './builtin.ts'
+import { Modules } from './modules.ts'
+
+/** A built-in class hides a module of the same name. */
+export function stepRunner({ log }: { log: Log }): StepRunner {
+  const modules = new Modules()
+
+  async function find({ package: owner, className, methodName }: FunctionName): Promise<Method> {
+    const builtIn = getOwn(BUILT_IN, className)
+    if (builtIn === undefined) return modules.method(owner, className, methodName)
+    const method = getOwn(builtIn, methodName)
+    if (method === undefined) throw new Error(`the built-in class "${className}" has no method "${methodName}": it has ${Object.keys(builtIn).join(', ')}`)
+    return method
+  }
+
+  return {
+    mount(packages) {
+      modules.mount(packages)
+      log.debug('packages mounted', { packages: packages.map(({ name }) => name) })
+    },
+    missing: (name) => find(name).then(() => null, (error: unknown) => error instanceof Error ? error.message : String(error)),
+    async run({ args, flux, ...name }) {
+      const method = await find(name)
+      return method(args, flux)
+    },
+  }
+}

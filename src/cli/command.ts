@@ -1,0 +1,19 @@
+// cli: what a command is, and the parts of its world that a test replaces.
+
+export interface World {
+  readonly env: { readonly [variable: string]: string | undefined }
+  /** A line on stdout. */
+  out(line: string): void
+  /** A line on stderr. */
+  err(line: string): void
+}
+
+/** Gives the exit code. */
+export type Command = (args: string[], world: World) => Promise<number>
+
+/** A mistake on the command line. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+export const EXIT = { fine: 0, failed: 1, usage: 2 } as const

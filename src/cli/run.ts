@@ -1,0 +1,48 @@
+// cli: from the words of the command line to a command. Commands are loaded when they are asked for, so that help comes at once.
+import { readFileSync } from 'node:fs'
+import { EXIT, UsageError, type Command, type World } from './command.ts'
+
+const COMMANDS: { readonly [name: string]: { readonly summary: string; readonly load: () => Promise<Command> } } = {
+  serve: { summary: 'serve the services over HTTP', load: async () => (await import('./serve.ts')).serve },
+  dev: { summary: 'serve, and follow changes of the files', load: async () => (await import('./dev.ts')).dev },
+  validate: { summary: 'check the services without serving them', load: async () => (await import('./validate.ts')).validate },
+}
+
+/** Runs the command that the arguments name; gives the exit code. */
+export async function run([name, ...args]: string[], world: World): Promise<number> {
+  if (name === '--version' || name === '-v') {
+    world.out(version())
+    return EXIT.fine
+  }
+  if (name === '--help' || name === '-h' || name === 'help') {
+    world.out(help())
+    return EXIT.fine
+  }
+  const command = name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+  if (command === undefined) {
+    if (name !== undefined) world.err(`actorflux: there is no command ${name}\n`)
+    world.err(help())
+    return EXIT.usage
+  }
+  try {
+    const execute = await command.load()
+    return await execute(args, world)
+  } catch (error) {
+    const lines = error instanceof Error ? error.message : String(error)
+    for (const line of lines.split('\n')) world.err(`actorflux: ${line}`)
+    if (!(error instanceof UsageError)) return EXIT.failed
+    world.err(`See actorflux ${name} --help`)
+    return EXIT.usage
+  }
+}
+
+function help(): string {
+  const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(10)}${summary}`)
+  return ['Usage: actorflux <command> [options]', '', ...lines, '', '  --help     this, or after a command: its options and settings', '  --version'].join('\n')
+}
+
+/** The package's own, two folders up from here, built or not. */
+function version(): string {
+  const { version }: { version: string } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  return version
+}

@@ -1,0 +1,15 @@
+// cli: `actorflux serve`
+import { EXIT, type Command } from './command.ts'
+import { readOptions, settingsHelp } from './options.ts'
+import { runServer } from './start.ts'
+
+const HELP = `Usage: actorflux serve [--host <address>] [--port <port>]
+
+Checks the services, then serves them until SIGTERM or SIGINT.`
+
+export const serve: Command = async (args, world) => {
+  const options = readOptions(args)
+  if (!options.help) return runServer(options, world)
+  world.out(`${HELP}\n\n${settingsHelp()}`)
+  return EXIT.fine
+}

@@ -1,0 +1,54 @@
+// cli: starts a server and says so; what serve and dev have in common.
+import { LoadError, startServer, type Server } from '../main.ts'
+import { createLog } from '../observe/log.ts'
+import type { Log } from '../ports/log.ts'
+import { unsupported } from '../settings.ts'
+import { EXIT, type World } from './command.ts'
+import { greeting } from './greeting.ts'
+import { settingsOf, type Options } from './options.ts'
+import { reportLines, reportSummary } from './report.ts'
+import { untilStopped } from './stop.ts'
+
+/** Milliseconds for the requests under way when the server is stopped. */
+const GRACE = 10_000
+
+/**
+ * Runs a server until it is stopped; gives the exit code.
+ * @param started called once it serves; gives what must be undone before it stops
+ */
+export async function runServer(options: Options, world: World, started?: (server: Server, log: Log) => () => void): Promise<number> {
+  const settings = settingsOf(options, world)
+  const refusals = unsupported(settings)
+  if (refusals.length > 0) {
+    for (const line of refusals) world.err(`actorflux: ${line}`)
+    return EXIT.failed
+  }
+  const log = createLog({ level: settings.logLevel })
+  let server: Server
+  try {
+    server = await startServer(settings, { log })
+  } catch (error) {
+    tell(error, world)
+    log.debug('could not start', { error })
+    return EXIT.failed
+  }
+  let undo: (() => void) | undefined
+  const stopped = untilStopped({
+    log,
+    close() {
+      undo?.()
+      return server.close({ grace: GRACE })
+    },
+  })
+  for (const line of reportLines(server.loaded.report)) world.out(line)
+  for (const line of greeting({ url: server.url, data: settings.data, services: server.loaded.services })) world.out(line)
+  undo = started?.(server, log)
+  return stopped
+}
+
+function tell(error: unknown, world: World): void {
+  if (error instanceof LoadError) {
+    for (const line of reportLines(error.report)) world.err(line)
+    world.err(`actorflux: ${error.message}: ${reportSummary(error.report)}`)
+  } else world.err(`actorflux: ${error instanceof Error ? error.message : String(error)}`)
+}

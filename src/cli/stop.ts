@@ -1,0 +1,41 @@
+// cli: how a server's process ends: in order on the first signal, at once on the second, at once and in failure when something unexpected is thrown.
+import type { Log } from '../ports/log.ts'
+import { EXIT } from './command.ts'
+
+/** The part of `process` that is used. */
+interface Signals {
+  on(event: string, listener: (cause: unknown) => void): unknown
+  exit(code: number): void
+}
+
+export interface StopOptions {
+  /** Called once, on the first SIGTERM or SIGINT. */
+  readonly close: () => Promise<void>
+  readonly log: Log
+  readonly signals?: Signals
+}
+
+/** Resolves with the exit code when the server has been stopped. */
+export function untilStopped({ close, log, signals = process }: StopOptions): Promise<number> {
+  return new Promise((resolve) => {
+    let stopping = false
+    const stop = (signal: unknown) => {
+      if (stopping) return signals.exit(EXIT.failed)
+      stopping = true
+      log.info('stopping', { signal })
+      close().then(() => resolve(EXIT.fine), (error: unknown) => {
+        log.error('could not stop in order', { error })
+        resolve(EXIT.failed)
+      })
+    }
+    signals.on('SIGTERM', stop)
+    signals.on('SIGINT', stop)
+    // What was acknowledged is committed; what was under way is taken up by the next start.
+    const fail = (error: unknown) => {
+      log.error('an error that nobody handled', { error })
+      signals.exit(EXIT.failed)
+    }
+    signals.on('uncaughtException', fail)
+    signals.on('unhandledRejection', fail)
+  })
+}

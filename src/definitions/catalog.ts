@@ -1,0 +1,146 @@
+// definitions: the services that are there now, and those that running contexts were started with.
+import type { Log } from '../ports/log.ts'
+import type { StepRunner } from '../ports/step-runner.ts'
+import { recompile } from './compile.ts'
+import { loadFolders, type Loaded } from './compile-folders.ts'
+import type { CompiledFlux } from './flux.ts'
+import type { Fault } from './report.ts'
+
+export interface CatalogOptions {
+  readonly folders: readonly string[]
+  readonly runner: StepRunner
+  readonly log?: Log | undefined
+}
+
+export interface OpenedCatalog {
+  readonly catalog: Catalog
+  /** Faults and warnings of all files. A service with a fault is not in the catalog. */
+  readonly report: readonly Fault[]
+}
+
+/** Loads all packages. Never fails for what is in the files: that stands in the report. */
+export async function openCatalog({ folders, runner, log }: CatalogOptions): Promise<OpenedCatalog> {
+  const load = () => loadFolders(folders, runner)
+  const loaded = await load()
+  return { catalog: new Catalog(load, loaded, log), report: loaded.faults }
+}
+
+/** Old definitions kept compiled; more are compiled again when asked for. */
+const PINNED_LIMIT = 256
+
+export class Catalog {
+  readonly #load: () => Promise<Loaded>
+  readonly #log: Log | undefined
+  readonly #pinned = new Map<string, Promise<CompiledFlux>>()
+  #index: Index
+  #reloading: Promise<unknown> = Promise.resolve()
+
+  constructor(load: () => Promise<Loaded>, loaded: Loaded, log: Log | undefined) {
+    this.#load = load
+    this.#log = log
+    this.#index = new Index(loaded, null)
+  }
+
+  find(packageName: string, fluxName: string): CompiledFlux | undefined {
+    return this.findAnywhere(fluxName).find((flux) => flux.package === packageName)
+  }
+
+  /** The services of that name, ordered by package. */
+  findAnywhere(fluxName: string): readonly CompiledFlux[] {
+    return this.#index.byName.get(fluxName) ?? []
+  }
+
+  /** Sought in the own package first; elsewhere it must be the only one of that name. */
+  resolve(ownPackage: string, fluxName: string): CompiledFlux | undefined | 'ambiguous' {
+    const found = this.findAnywhere(fluxName)
+    return found.find((flux) => flux.package === ownPackage) ?? (found.length > 1 ? 'ambiguous' : found[0])
+  }
+
+  /** The services that the event starts, ordered by package and name. */
+  triggeredBy(event: string): readonly CompiledFlux[] {
+    return this.#index.byTrigger.get(event) ?? []
+  }
+
+  /** Ordered by package and name. */
+  all(): readonly CompiledFlux[] {
+    return this.#index.all
+  }
+
+  /** Names of the packages, sorted. */
+  packages(): readonly string[] {
+    return this.#index.packages
+  }
+
+  /**
+   * The definition under that hash; `load` gives its stored text, if it isn't one of those that are there now.
+   * @throws Error when it isn't stored, isn't what was stored, or no longer compiles
+   */
+  compiled(hash: string, load: () => Promise<string | null>): Promise<CompiledFlux> {
+    const present = this.#index.byHash.get(hash)
+    if (present !== undefined) return Promise.resolve(present)
+    const pinned = this.#pinned.get(hash) ?? this.#restore(hash, load)
+    this.#pinned.delete(hash)
+    this.#pinned.set(hash, pinned)
+    const [oldest] = this.#pinned.keys()
+    if (this.#pinned.size > PINNED_LIMIT && oldest !== undefined) this.#pinned.delete(oldest)
+    return pinned
+  }
+
+  /** Reads everything again and takes it over in one go. A service that has a fault now stays as it was; one whose file is gone vanishes. */
+  reload(): Promise<readonly Fault[]> {
+    const reload = this.#reloading.then(async () => {
+      const loaded = await this.#load()
+      this.#index = new Index(loaded, this.#index)
+      this.#log?.info('services reloaded', { services: this.#index.all.length, broken: loaded.services.filter(({ flux }) => flux === null).length })
+      return loaded.faults
+    })
+    this.#reloading = reload.catch(() => {})
+    return reload
+  }
+
+  async #restore(hash: string, load: () => Promise<string | null>): Promise<CompiledFlux> {
+    try {
+      const text = await load()
+      if (text === null) throw new Error(`the definition ${hash} is not stored`)
+      const flux = recompile(text)
+      if (flux.hash !== hash) throw new Error(`the definition stored as ${hash} is another one`)
+      return flux
+    } catch (error) {
+      this.#pinned.delete(hash)
+      throw error
+    }
+  }
+}
+
+/** One moment's services, found by what they are asked for by. */
+class Index {
+  readonly all: readonly CompiledFlux[]
+  readonly packages: readonly string[]
+  readonly byName: ReadonlyMap<string, readonly CompiledFlux[]>
+  readonly byTrigger: ReadonlyMap<string, readonly CompiledFlux[]>
+  readonly byHash: ReadonlyMap<string, CompiledFlux>
+
+  constructor({ packages, services }: Loaded, before: Index | null) {
+    const lastGood = (owner: string, fluxName: string) => before?.byName.get(fluxName)?.find((flux) => flux.package === owner)
+    this.all = services.flatMap(({ package: owner, fluxName, flux }) => flux ?? lastGood(owner, fluxName) ?? [])
+      .sort((a, b) => compare(a.package, b.package) || compare(a.fluxName, b.fluxName))
+    this.packages = [...new Set(packages.map(({ name }) => name))].sort()
+    this.byName = group(this.all, ({ fluxName }) => [fluxName])
+    this.byTrigger = group(this.all, ({ triggers }) => new Set(triggers))
+    this.byHash = new Map(this.all.map((flux) => [flux.hash, flux]))
+  }
+}
+
+function group(all: readonly CompiledFlux[], keys: (flux: CompiledFlux) => Iterable<string>): ReadonlyMap<string, readonly CompiledFlux[]> {
+  const groups = new Map<string, CompiledFlux[]>()
+  for (const flux of all) {
+    for (const key of keys(flux)) {
+      const known = groups.get(key)
+      if (known === undefined) groups.set(key, [flux])
+      else known.push(flux)
+    }
+  }
+  return groups
+}
+
+const compare = (a: string, b: string) => a < b ? -1 : a > b ? 1 : 0

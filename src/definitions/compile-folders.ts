@@ -1,0 +1,62 @@
+// definitions: all services below some folders, compiled and checked against one another.
+import type { JsonObject } from '../model/json.ts'
+import type { PackageFolder, StepRunner } from '../ports/step-runner.ts'
+import { checkModelKeys } from './check-keys.ts'
+import { checkChildren, checkEndpoints, checkFunctions, type Unit } from './check-references.ts'
+import { compileFlux } from './compile.ts'
+import type { CompiledFlux } from './flux.ts'
+import { compileShape } from './properties.ts'
+import { readFolders, type DefinitionFile } from './read.ts'
+import { Report, type Fault } from './report.ts'
+import { ModelFile, take } from './schema.ts'
+
+export interface Loaded {
+  readonly packages: readonly PackageFolder[]
+  /** `flux` is null where there is a fault in the service. */
+  readonly services: readonly { readonly package: string; readonly fluxName: string; readonly flux: CompiledFlux | null }[]
+  readonly faults: readonly Fault[]
+}
+
+/** Reads, compiles and checks; mounts the packages in the runner, to see whether their functions are there. */
+export async function loadFolders(folders: readonly string[], runner: StepRunner): Promise<Loaded> {
+  const { packages, fluxes, models, faults } = await readFolders(folders)
+  runner.mount(packages)
+  const modelsOf = visibleModels(models)
+  const units = fluxes.map((file) => {
+    const unit: Unit = { package: file.package, fluxName: file.name, source: file.source, report: new Report(file.file) }
+    const flux = unit.source === null ? null : compileFlux({ ...unit, source: unit.source, models: modelsOf(unit.package) }, unit.report)
+    return { ...unit, flux }
+  })
+  checkEndpoints(units)
+  for (const unit of units) {
+    checkChildren(unit, units)
+    await checkFunctions(unit, runner)
+  }
+  return {
+    packages,
+    services: units.map(({ report, flux, ...unit }) => ({ ...unit, flux: report.broken ? null : flux })),
+    faults: [...faults, ...checkModels(models, modelsOf), ...units.flatMap(({ report }) => report.faults)],
+  }
+}
+
+type Models = ReadonlyMap<string, JsonObject>
+
+/** The models that a package's services may refer to: its own, and those whose name no other package has. */
+function visibleModels(files: readonly DefinitionFile[]): (owner: string) => Models {
+  const readable = files.flatMap(({ source, ...file }) => source === null ? [] : [{ ...file, source }])
+  const count = new Map<string, number>()
+  for (const { name } of readable) count.set(name, (count.get(name) ?? 0) + 1)
+  const unique = readable.filter(({ name }) => count.get(name) === 1)
+  return (owner) => new Map([...unique, ...readable.filter((file) => file.package === owner)].map(({ name, source }) => [name, source]))
+}
+
+function checkModels(files: readonly DefinitionFile[], modelsOf: (owner: string) => Models): Fault[] {
+  return files.flatMap(({ package: owner, file, source }) => {
+    if (source === null) return []
+    const report = new Report(file)
+    checkModelKeys(source, report)
+    const model = take(ModelFile, source, '', report)
+    compileShape(model?.gloopProperties ?? [], { extra: false, models: (name) => modelsOf(owner).get(name), pointer: '/gloopProperties', report })
+    return report.faults
+  })
+}

@@ -1,0 +1,50 @@
+// definitions: the webhooks of a service, and what makes two of them the same endpoint.
+import { getOwn, type Json, type JsonObject } from '../model/json.ts'
+import type { Report } from './report.ts'
+import { take, Webhook as WebhookSchema } from './schema.ts'
+
+export interface Webhook {
+  /** JSON pointer into its file. */
+  readonly pointer: string
+  /** As the file has it, with a slash first. */
+  readonly urlPath: string
+  readonly httpMethods: readonly string[]
+  /** Milliseconds; null: the server's. */
+  readonly timeout: number | null
+}
+
+/** Those that are enabled. Such as have a fault are reported and left out. */
+export function compileWebhooks(source: JsonObject, report: Report): readonly Webhook[] {
+  const list = getOwn(source, 'webhooks')
+  return Array.isArray(list) ? list.flatMap((entry, index) => compileWebhook(entry, `/webhooks/${index}`, report) ?? []) : []
+}
+
+function compileWebhook(source: Json, pointer: string, report: Report): Webhook | null {
+  const webhook = take(WebhookSchema, source, pointer, report)
+  if (webhook === null || webhook.enabled === false) return null
+  const httpMethods = [...new Set((webhook.httpMethods ?? []).map((method) => method.toUpperCase()))]
+  if (httpMethods.length === 0) report.warn(`${pointer}/httpMethods`, 'without a method it can\'t be reached')
+  const urlPath = webhook.urlPath.startsWith('/') ? webhook.urlPath : `/${webhook.urlPath}`
+  if (urlPath !== webhook.urlPath) report.warn(`${pointer}/urlPath`, `taken as "${urlPath}"`)
+  if (/[?#\s]/.test(urlPath)) report.warn(`${pointer}/urlPath`, 'a path never has ?, # or blanks: it can\'t be reached')
+  const names = urlPath.split('/').flatMap((segment) => parameterOf(segment) ?? [])
+  if (new Set(names).size < names.length) report.warn(`${pointer}/urlPath`, 'two parameters of this path have one name')
+  return { pointer, urlPath, httpMethods, timeout: webhook.timeout == null ? null : webhook.timeout * 1000 }
+}
+
+/** The name in a segment that is a parameter as a whole, `{id}`; null for a literal one. */
+const parameterOf = (segment: string): string | null => /^\{([^{}]+)\}$/.exec(segment)?.[1] ?? null
+
+/** Equal for two webhooks that no request can tell apart. */
+export function endpointsOf({ httpMethods, urlPath }: Webhook): string[] {
+  const shape = urlPath.split('/').map((segment) => parameterOf(segment) === null ? decode(segment) : '{}').join('/')
+  return httpMethods.map((method) => `${method} ${shape}`)
+}
+
+function decode(segment: string): string {
+  try {
+    return encodeURIComponent(decodeURIComponent(segment))
+  } catch {
+    return segment
+  }
+}

@@ -1,0 +1,47 @@
+// definitions/expressions: reading a property. Own properties only, so a prototype is out of reach; what isn't there is undefined, and so is
+// any property of null: a read never fails.
+import { getOwn } from '../../model/json.ts'
+import type { Evaluation, Fields, List, Value } from './evaluation.ts'
+import { isFields, isList } from './evaluation.ts'
+import { textOf } from './values.ts'
+
+const INDEX = /^(?:0|[1-9]\d{0,15})$/
+
+type SameName = (name: string, wanted: string) => boolean
+const same: SameName = (name, wanted) => name === wanted
+const sameButCase: SameName = (name, wanted) => name.length === wanted.length && name.toLowerCase() === wanted.toLowerCase()
+
+/** `target[key]`. On a list whose elements are `{name, value}`, a key that is neither an index nor `length` is such a name. */
+export function read(run: Evaluation, target: Value, key: Value, sameName = same): Value {
+  if (isFields(target)) return getOwn(target, typeof key === 'string' ? key : textOf(run, key))
+  if (typeof target !== 'string' && !isList(target)) return undefined
+  if (typeof key === 'number') return element(target, key)
+  const text = textOf(run, key)
+  if (text === 'length') return target.length
+  if (INDEX.test(text)) return element(target, Number(text))
+  return typeof target === 'string' ? undefined : named(run, target, text, sameName)
+}
+
+/** The same for a list or an object of headers: names are compared without regard to case. */
+export function readHeader(run: Evaluation, target: Value, key: Value): Value {
+  const found = read(run, target, key, sameButCase)
+  if (found !== undefined || !isFields(target)) return found
+  const wanted = textOf(run, key)
+  const names = Object.keys(target)
+  run.spend(names.length / 4)
+  const name = names.find((name) => sameButCase(name, wanted))
+  return name === undefined ? undefined : getOwn(target, name)
+}
+
+function element(target: string | List, index: number): Value {
+  return Number.isInteger(index) && index >= 0 && index < target.length ? target[index] : undefined
+}
+
+function named(run: Evaluation, list: List, wanted: string, sameName: SameName): Value {
+  run.spend(list.length / 4)
+  const entry = list.find((item): item is Fields => {
+    const name = isFields(item) ? getOwn(item, 'name') : undefined
+    return typeof name === 'string' && isFields(item) && Object.hasOwn(item, 'value') && sameName(name, wanted)
+  })
+  return entry && getOwn(entry, 'value')
+}

@@ -1,0 +1,65 @@
+// definitions/expressions: calls: of the language's functions, and of methods by the kind of value they are called on.
+import type { Code, Evaluation, List, Value } from './evaluation.ts'
+import { isList } from './evaluation.ts'
+import { ExpressionError } from './expression.ts'
+import type { Callback } from './list-methods.ts'
+import { listMethods, loopMethods, sortMethods } from './list-methods.ts'
+import { numberMethods } from './number-methods.ts'
+import { textMethods } from './text-methods.ts'
+import { kindOf } from './values.ts'
+
+/** Evaluates arguments or elements. */
+export type Items = (run: Evaluation) => Value[]
+/** Makes the function that a loop calls, for one evaluation. */
+export type CallbackCode = (run: Evaluation) => Callback
+/** A method, bound to its arguments, that is told its target. */
+export type Invocation = (run: Evaluation, target: Value) => Value
+
+export const isLoop = (method: string) => loopMethods.has(method)
+export const needsFunction = (method: string) => isLoop(method) && !sortMethods.has(method)
+export const isMethod = (method: string) => [textMethods, listMethods, numberMethods, loopMethods].some((methods) => methods.has(method))
+
+/** @param optional whether a target that lacks the method gives undefined instead of an error: `target.method?.()` */
+export function methodCall(method: string, args: Items, optional: boolean): Invocation {
+  const ofText = textMethods.get(method)
+  const ofList = listMethods.get(method) ?? sortMethods.get(method)
+  const ofNumber = numberMethods.get(method)
+  return (run, target) => {
+    if (ofText && typeof target === 'string') return ofText(run, target, args(run))
+    if (ofList && isList(target)) return ofList(run, target, args(run))
+    if (ofNumber && typeof target === 'number') return ofNumber(run, target, args(run))
+    return lacking(method, target, optional)
+  }
+}
+
+export function loopCall(method: string, callback: CallbackCode, args: Items, optional: boolean): Invocation {
+  const ofList = loopMethods.get(method)
+  return (run, target) => ofList && isList(target) ? ofList(run, target, callback(run), args(run)) : lacking(method, target, optional)
+}
+
+function lacking(method: string, target: Value, optional: boolean): undefined {
+  if (!optional) throw new ExpressionError(`${kindOf(target)} has no method '${method}'`)
+}
+
+/** One list of the values of all items, those of spread lists in their places. */
+export function itemsCode(items: readonly { readonly code: Code; readonly spread: boolean }[]): (run: Evaluation) => Value[] {
+  const codes = items.map(({ code }) => code)
+  if (!items.some(({ spread }) => spread)) return (run) => codes.map((code) => code(run))
+  return (run) => {
+    const all: Value[] = []
+    for (const { code, spread } of items) {
+      const value = code(run)
+      if (!spread) all.push(value)
+      else for (const item of spreadOf(run, value)) all.push(item)
+    }
+    return all
+  }
+}
+
+/** The elements of a list, or the characters of a text. */
+function spreadOf(run: Evaluation, value: Value): List {
+  if (typeof value !== 'string' && !isList(value)) throw new ExpressionError(`${kindOf(value)} can't be spread into a list`)
+  run.make(value.length)
+  run.spend(value.length / 8)
+  return typeof value === 'string' ? Array.from(value) : value
+}

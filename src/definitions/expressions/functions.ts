@@ -1,0 +1,134 @@
+// definitions/expressions: the functions of the language. None takes a function; what isn't deterministic comes from the turn.
+import { getOwn } from '../../model/json.ts'
+import type { Evaluation, List, Value } from './evaluation.ts'
+import { isFields, isList } from './evaluation.ts'
+import { ExpressionError } from './expression.ts'
+import { parseDate } from './number-methods.ts'
+import { jsonOf, kindOf, MAX_DIGITS, numberOf, plainText } from './values.ts'
+
+export type Callable = (run: Evaluation, args: List) => Value
+
+/** Text is read as a number, but empty text isn't 0, nor is null. */
+function toNumber(value: Value): number {
+  if (value === null || value === undefined || (typeof value === 'string' && value.length <= MAX_DIGITS && value.trim() === '')) return Number.NaN
+  return numberOf(value)
+}
+
+/** Truth as in JavaScript, save that the text `false` is false, in any case. */
+function toBoolean(value: Value): boolean {
+  return typeof value === 'string' && value.length < 64 ? !['', 'false'].includes(value.trim().toLowerCase()) : Boolean(value)
+}
+
+/** Without an argument it is now. */
+function toDate(run: Evaluation, args: List): number {
+  if (args.length === 0) return run.scope.turn.now
+  const [value] = args
+  if (typeof value === 'string') return parseDate(value)
+  return typeof value === 'number' ? new Date(value).getTime() : Number.NaN
+}
+
+/** A whole number from 0 to below the argument; without one, a fraction from 0 to below 1. */
+function random(run: Evaluation, args: List): number {
+  if (args.length === 0) return run.scope.turn.random()
+  const below = toNumber(args[0])
+  if (!(below > 0 && below <= Number.MAX_SAFE_INTEGER)) throw new ExpressionError('random() needs a positive number')
+  return Math.floor(run.scope.turn.random() * below)
+}
+
+/** Data takes more room, and more time to make, than its text. */
+const PARSED_SIZE = 3
+
+function parseJson(run: Evaluation, [text]: List): Value {
+  if (typeof text !== 'string') throw new ExpressionError(`parseJson() needs a text, not ${kindOf(text)}`)
+  run.make(text.length * PARSED_SIZE)
+  run.spend(text.length / 16)
+  let value: Value
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    throw new ExpressionError(`parseJson(): ${error instanceof Error ? error.message : 'no JSON'}`)
+  }
+  run.measure(value)
+  return value
+}
+
+/** An object's or a list's keys; null has none. */
+function keysOf(run: Evaluation, name: string, value: Value): string[] {
+  if (value === null || value === undefined) return []
+  if (typeof value !== 'object') throw new ExpressionError(`${name}() needs an object, not ${kindOf(value)}`)
+  const keys = Object.keys(value)
+  run.make(keys.length)
+  run.spend(keys.length / 4)
+  return keys
+}
+
+function member(value: Value, key: string): Value {
+  if (isList(value)) return value[Number(key)]
+  return isFields(value) ? getOwn(value, key) : undefined
+}
+
+function entries(run: Evaluation, [value]: List): Value {
+  const keys = keysOf(run, 'entries', value)
+  run.make(2 * keys.length)
+  return run.own(keys.map((key) => run.own([key, member(value, key)])))
+}
+
+function size(run: Evaluation, value: Value): number {
+  if (value === null || value === undefined) return 0
+  if (typeof value === 'string' || isList(value)) return value.length
+  if (isFields(value)) return keysOf(run, 'size', value).length
+  throw new ExpressionError(`size() needs a text, a list or an object, not ${kindOf(value)}`)
+}
+
+/** Of the arguments, or of the elements of a lone list. */
+function extreme(run: Evaluation, args: List, better: (a: number, b: number) => number, start: number): number {
+  const numbers = args.length === 1 && isList(args[0]) ? args[0] : args
+  run.spend(numbers.length / 4)
+  return numbers.reduce<number>((best, value) => better(best, numberOf(value)), start)
+}
+
+/** Runs what fails on malformed text; `size` is the most that it makes. */
+function recode(run: Evaluation, name: string, value: Value, growth: number, change: (text: string) => string): string {
+  const text = plainText(run, value)
+  run.make(text.length * growth)
+  try {
+    return change(text)
+  } catch {
+    throw new ExpressionError(`${name}(): the text is malformed`)
+  }
+}
+
+const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function decodeBase64(text: string): string {
+  if (!BASE64.test(text)) throw new TypeError('not base64')
+  return utf8.decode(Buffer.from(text, 'base64'))
+}
+
+export const functions: ReadonlyMap<string, Callable> = new Map<string, Callable>([
+  ['now', (run) => run.scope.turn.now],
+  ['uuid', (run) => run.scope.turn.uuid()],
+  ['random', random],
+  ['string', (run, [value]) => plainText(run, value)],
+  ['number', (_, [value]) => toNumber(value)],
+  ['boolean', (_, [value]) => toBoolean(value)],
+  ['date', toDate],
+  ['json', (run, [value]) => jsonOf(run, value)],
+  ['parseJson', parseJson],
+  ['keys', (run, [value]) => keysOf(run, 'keys', value)],
+  ['values', (run, [value]) => run.own(keysOf(run, 'values', value).map((key) => member(value, key)))],
+  ['entries', entries],
+  ['size', (run, [value]) => size(run, value)],
+  ['min', (run, args) => extreme(run, args, Math.min, Infinity)],
+  ['max', (run, args) => extreme(run, args, Math.max, -Infinity)],
+  ['abs', (_, [value]) => Math.abs(numberOf(value))],
+  ['round', (_, [value]) => Math.round(numberOf(value))],
+  ['floor', (_, [value]) => Math.floor(numberOf(value))],
+  ['ceil', (_, [value]) => Math.ceil(numberOf(value))],
+  // As a part of a URI: every character that means something to one is escaped.
+  ['encodeUri', (run, [value]) => recode(run, 'encodeUri', value, 3, encodeURIComponent)],
+  ['decodeUri', (run, [value]) => recode(run, 'decodeUri', value, 1, decodeURIComponent)],
+  ['base64', (run, [value]) => recode(run, 'base64', value, 2, (text) => Buffer.from(text, 'utf8').toString('base64'))],
+  ['fromBase64', (run, [value]) => recode(run, 'fromBase64', value, 1, decodeBase64)],
+])

@@ -1,0 +1,102 @@
+// definitions/expressions: the methods of lists. None changes the list it is called on: `sort` and `reverse` give a copy.
+import type { Evaluation, List, Value } from './evaluation.ts'
+import { isList } from './evaluation.ts'
+import { ExpressionError } from './expression.ts'
+import type { Method } from './text-methods.ts'
+import { numberOf, positionOf, textOf } from './values.ts'
+
+/** An arrow function given to a method. It lives as long as the call, and is no value. */
+export type Callback = (...values: Value[]) => Value
+export type LoopMethod = (run: Evaluation, list: List, callback: Callback, args: List) => Value
+
+/** Elements that a method looks at in the time of one node. */
+const READ_AT_ONCE = 8
+const MAX_FLAT_DEPTH = 100
+
+function made(run: Evaluation, list: List): List {
+  run.make(list.length)
+  return run.own(list)
+}
+
+function looked(run: Evaluation, list: List): List {
+  run.spend(list.length / READ_AT_ONCE)
+  return list
+}
+
+function joined(run: Evaluation, list: List, [separator]: List): string {
+  const between = separator === undefined ? ',' : textOf(run, separator)
+  const texts = looked(run, list).map((item) => item === null || item === undefined ? '' : textOf(run, item))
+  run.make(texts.reduce((sum, text) => sum + text.length + between.length, 0))
+  return texts.join(between)
+}
+
+function reversed(run: Evaluation, list: List): List {
+  return made(run, looked(run, list).toReversed())
+}
+
+/** By the elements' texts, as JavaScript sorts without a function; undefined comes last. */
+function sorted(run: Evaluation, list: List): List {
+  run.spend(list.length * Math.log2(list.length + 1))
+  const keyed = list.map((item) => ({ item, text: item === undefined ? undefined : textOf(run, item) }))
+  keyed.sort((a, b) => a.text === b.text ? 0 : a.text === undefined ? 1 : b.text === undefined || a.text < b.text ? -1 : 1)
+  return made(run, keyed.map(({ item }) => item))
+}
+
+function flatten(run: Evaluation, list: List, depth: number, into: Value[]): Value[] {
+  run.spend(list.length / READ_AT_ONCE)
+  for (const item of list) {
+    if (isList(item) && depth >= 1) flatten(run, item, depth - 1, into)
+    else {
+      run.make(1)
+      into.push(item)
+    }
+  }
+  return into
+}
+
+export const listMethods: ReadonlyMap<string, Method<List>> = new Map<string, Method<List>>([
+  ['at', (_, list, [index]) => list.at(positionOf(index) ?? 0)],
+  ['slice', (run, list, [start, end]) => made(run, list.slice(positionOf(start), positionOf(end)))],
+  ['concat', (run, list, args) => run.own(flatten(run, args, 1, flatten(run, list, 0, [])))],
+  ['includes', (run, list, [wanted, from]) => looked(run, list).includes(wanted, positionOf(from))],
+  ['indexOf', (run, list, [wanted, from]) => looked(run, list).indexOf(wanted, positionOf(from))],
+  ['lastIndexOf', (run, list, [wanted, from]) => looked(run, list).lastIndexOf(wanted, positionOf(from) ?? Infinity)],
+  ['join', joined],
+  ['reverse', reversed],
+  ['toReversed', reversed],
+  ['flat', (run, list, [depth]) => run.own(flatten(run, list, Math.min(positionOf(depth) ?? 1, MAX_FLAT_DEPTH), []))],
+])
+
+function reduce(list: List, callback: Callback, args: List): Value {
+  if (list.length === 0 && args.length === 0) throw new ExpressionError('an empty list is reduced without an initial value')
+  let result = args.length > 0 ? args[0] : list[0]
+  for (let index = args.length > 0 ? 0 : 1; index < list.length; index += 1) result = callback(result, list[index], index, list)
+  return result
+}
+
+function flatMap(run: Evaluation, list: List, callback: Callback): Value {
+  return run.own(flatten(run, list.map((item, index) => callback(item, index, list)), 1, []))
+}
+
+function sortedBy(run: Evaluation, list: List, callback: Callback): List {
+  return made(run, list.toSorted((a, b) => numberOf(callback(a, b))))
+}
+
+/** The methods whose first argument is a function. */
+export const loopMethods: ReadonlyMap<string, LoopMethod> = new Map<string, LoopMethod>([
+  ['map', (run, list, callback) => made(run, list.map((item, index) => callback(item, index, list)))],
+  ['filter', (run, list, callback) => made(run, list.filter((item, index) => callback(item, index, list)))],
+  ['find', (_, list, callback) => list.find((item, index) => callback(item, index, list))],
+  ['findIndex', (_, list, callback) => list.findIndex((item, index) => callback(item, index, list))],
+  ['findLast', (_, list, callback) => list.findLast((item, index) => callback(item, index, list))],
+  ['findLastIndex', (_, list, callback) => list.findLastIndex((item, index) => callback(item, index, list))],
+  ['some', (_, list, callback) => list.some((item, index) => callback(item, index, list))],
+  ['every', (_, list, callback) => list.every((item, index) => callback(item, index, list))],
+  ['reduce', (_, list, callback, args) => reduce(list, callback, args)],
+  ['flatMap', flatMap],
+  ['sort', sortedBy],
+  ['toSorted', sortedBy],
+])
+
+/** What those do that can be called without one, too. */
+export const sortMethods: ReadonlyMap<string, Method<List>> = new Map<string, Method<List>>([['sort', sorted], ['toSorted', sorted]])

@@ -1,0 +1,36 @@
+// definitions/expressions: the operators, each as a builder of code out of the code of its operands.
+import type { Code } from './evaluation.ts'
+import { add, less, lessOrEqual, looselyEqual, numberOf } from './values.ts'
+
+export const binaryOperators: ReadonlyMap<string, (left: Code, right: Code) => Code> = new Map<string, (left: Code, right: Code) => Code>([
+  ['+', (left, right) => (run) => add(run, left(run), right(run))],
+  ['-', (left, right) => (run) => numberOf(left(run)) - numberOf(right(run))],
+  ['*', (left, right) => (run) => numberOf(left(run)) * numberOf(right(run))],
+  ['/', (left, right) => (run) => numberOf(left(run)) / numberOf(right(run))],
+  ['%', (left, right) => (run) => numberOf(left(run)) % numberOf(right(run))],
+  ['**', (left, right) => (run) => numberOf(left(run)) ** numberOf(right(run))],
+  ['===', (left, right) => (run) => left(run) === right(run)],
+  ['!==', (left, right) => (run) => left(run) !== right(run)],
+  ['==', (left, right) => (run) => looselyEqual(left(run), right(run))],
+  ['!=', (left, right) => (run) => !looselyEqual(left(run), right(run))],
+  ['<', (left, right) => (run) => less(left(run), right(run))],
+  ['<=', (left, right) => (run) => lessOrEqual(left(run), right(run))],
+  // Operands in the order written: the right one is evaluated second.
+  ['>', (left, right) => (run) => {
+    const first = left(run)
+    return less(right(run), first)
+  }],
+  ['>=', (left, right) => (run) => {
+    const first = left(run)
+    return lessOrEqual(right(run), first)
+  }],
+  ['&&', (left, right) => (run) => left(run) && right(run)],
+  ['||', (left, right) => (run) => left(run) || right(run)],
+  ['??', (left, right) => (run) => left(run) ?? right(run)],
+])
+
+export const unaryOperators: ReadonlyMap<string, (operand: Code) => Code> = new Map<string, (operand: Code) => Code>([
+  ['!', (operand) => (run) => !operand(run)],
+  ['-', (operand) => (run) => -numberOf(operand(run))],
+  ['+', (operand) => (run) => numberOf(operand(run))],
+])

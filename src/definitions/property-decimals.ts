@@ -1,0 +1,51 @@
+// definitions: decimal numbers written as text, exactly. What a double would round is compared and kept digit by digit.
+
+/** `digits` × 10^`exponent`; no zero at either end of `digits`, which is empty for nought. */
+export interface Decimal {
+  readonly negative: boolean
+  readonly digits: string
+  readonly exponent: number
+}
+
+/** A number whose plain notation takes more digits is refused: a short text could ask for gigabytes of zeros. */
+export const MAX_DIGITS = 10_000
+
+const NOTATION = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/
+
+/** Reads `12`, `-0.50`, `.5`, `+1e3`; null for anything else (spaces, infinities, other notations, too many digits). */
+export function parseDecimal(text: string): Decimal | null {
+  if (text.length > MAX_DIGITS + 8) return null   // room for sign, point and exponent
+  const match = NOTATION.exec(text)
+  if (match === null) return null
+  const [, sign = '', whole = '', fraction = '', power = '0'] = match
+  if (whole === '' && fraction === '') return null
+  const all = whole + fraction
+  let start = 0
+  let end = all.length
+  while (start < end && all[start] === '0') start++
+  while (end > start && all[end - 1] === '0') end--
+  if (start === end) return { negative: false, digits: '', exponent: 0 }
+  const decimal = { negative: sign === '-', digits: all.slice(start, end), exponent: Number(power) - fraction.length + all.length - end }
+  return plainLength(decimal) > MAX_DIGITS ? null : decimal
+}
+
+const plainLength = ({ digits, exponent }: Decimal): number => exponent >= 0 ? digits.length + exponent : Math.max(digits.length, -exponent)
+
+export const isWhole = (decimal: Decimal): boolean => decimal.exponent >= 0
+
+/** Plain notation: no exponent, no plus sign, no needless zero. */
+export function formatDecimal({ negative, digits, exponent }: Decimal): string {
+  if (digits === '') return '0'
+  const padded = exponent >= 0 ? digits + '0'.repeat(exponent) : digits.padStart(1 - exponent, '0')
+  const point = exponent >= 0 ? padded.length : padded.length + exponent
+  return `${negative ? '-' : ''}${padded.slice(0, point)}${point < padded.length ? `.${padded.slice(point)}` : ''}`
+}
+
+/** Negative, 0 or positive, as for sort. */
+export function compareDecimals(a: Decimal, b: Decimal): number {
+  const sign = (decimal: Decimal) => decimal.digits === '' ? 0 : decimal.negative ? -1 : 1
+  if (sign(a) !== sign(b) || sign(a) === 0) return sign(a) - sign(b)
+  const size = (decimal: Decimal) => decimal.digits.length + decimal.exponent
+  const larger = size(a) !== size(b) ? size(a) - size(b) : a.digits === b.digits ? 0 : a.digits < b.digits ? -1 : 1
+  return sign(a) * larger
+}

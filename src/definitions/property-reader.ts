@@ -1,0 +1,140 @@
+// definitions: reads given values against declared properties. Every error is collected; what is given is never changed.
+import type { FieldError } from '../model/failure.ts'
+import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
+import { fits, refuse, type Origin, type Reading } from './property-reading.ts'
+import { brokenRule } from './property-rules.ts'
+import { readScalar } from './property-types.ts'
+import type { Property, Shape } from './property.ts'
+
+/** Errors beyond these are counted out: a hostile request must not make an answer larger than itself. */
+const MAX_ERRORS = 100
+const MAX_ERROR_TEXT = 65_536
+
+/** Depth of data that comes as JSON text; the same as a request's. */
+const MAX_TEXT_DEPTH = 64
+
+export interface ShapeRules {
+  readonly unknown: 'refuse' | 'ignore' | 'keep'
+  /** Absent properties take their defaults. Those inside a given model always do. */
+  readonly fill: boolean
+}
+
+export class PropertyReader {
+  readonly errors: FieldError[] = []
+  readonly #now: number
+  readonly #pointer: string
+  readonly #path: (string | number)[] = []
+  /** The properties whose defaults are being filled in: one met again would have no end. */
+  readonly #filling = new Set<Property>()
+  #errorText = 0
+
+  /** `now`: epoch milliseconds. `pointer`: where the given value lies in the request. */
+  constructor(now: number, pointer: string) {
+    this.#now = now
+    this.#pointer = pointer
+  }
+
+  /** The values of a shape's properties. What is invalid is left out, with an error. */
+  shape(shape: Shape, given: JsonObject, origin: Origin, rules: ShapeRules): JsonObject {
+    const result: JsonObject = {}
+    for (const [name, property] of shape.properties) {
+      const value = this.#within(name, () => this.#field(property, getOwn(given, name), origin, rules.fill))
+      if (value !== undefined) setOwn(result, name, value)
+    }
+    if (rules.unknown === 'ignore' && !shape.extra) return result
+    for (const name of Object.keys(given)) {
+      const value = getOwn(given, name)
+      if (value === undefined || shape.properties.has(name)) continue
+      if (shape.extra || rules.unknown === 'keep') setOwn(result, name, value)
+      else this.#within(name, () => this.#refuse('is not declared'))
+    }
+    return result
+  }
+
+  /** The value held to its property; undefined after an error. */
+  value(property: Property, given: Json, origin: Origin): Json | undefined {
+    if (given === null || !property.array) return this.#single(property, given, origin)
+    const list = Array.isArray(given) ? given : typeof given === 'string' && origin !== 'json' ? [given] : null
+    if (list === null) return this.#refuse('must be a list')
+    const result: Json[] = []
+    for (const [index, item] of list.entries()) {
+      const value = this.#within(index, () => this.#single(property, item, origin))
+      if (value !== undefined) result.push(value)
+    }
+    return result
+  }
+
+  /** The property's default, `now` being the moment given; undefined where it has none. */
+  defaultOf(property: Property): Json | undefined {
+    if (property.defaultValue === undefined) return undefined
+    if (this.#filling.has(property)) return this.#refuse('has a default that contains itself')
+    this.#filling.add(property)
+    const value = this.value(property, property.defaultValue, 'default')
+    this.#filling.delete(property)
+    return value
+  }
+
+  #field(property: Property, given: Json | undefined, origin: Origin, fill: boolean): Json | undefined {
+    if (given !== undefined) return this.value(property, given, origin)
+    if (fill && property.defaultValue !== undefined) return this.defaultOf(property)
+    return property.required ? this.#refuse('is required') : undefined
+  }
+
+  #single(property: Property, given: Json, origin: Origin): Json | undefined {
+    if (given === null) return property.allowNull ? null : this.#refuse('must not be null')
+    const { type } = property
+    const value = type === 'any' ? given
+      : type === 'object' || type === 'model' ? this.#object(property, given, origin)
+      : this.#taken(readScalar(type, given, origin, this.#now))
+    if (value === undefined || origin === 'default') return value
+    const broken = brokenRule(property, value)
+    return broken === null ? value : this.#refuse(broken)
+  }
+
+  #object(property: Property, given: Json, origin: Origin): JsonObject | undefined {
+    const isText = typeof given === 'string' && origin !== 'json'
+    const read = isText ? parseObject(given) : isObject(given) ? fits(given) : refuse('must be an object')
+    const object = this.#taken(read)
+    if (!isObject(object)) return undefined
+    const fields = property.fields()
+    return fields === null ? object : this.shape(fields, object, isText && origin === 'text' ? 'json' : origin, { unknown: 'refuse', fill: true })
+  }
+
+  #taken(reading: Reading): Json | undefined {
+    return reading.ok ? reading.value : this.#refuse(reading.reason)
+  }
+
+  #within<T>(segment: string | number, read: () => T): T {
+    this.#path.push(segment)
+    const result = read()
+    this.#path.pop()
+    return result
+  }
+
+  #refuse(detail: string): undefined {
+    if (this.errors.length >= MAX_ERRORS || this.#errorText > MAX_ERROR_TEXT) return undefined
+    const pointer = this.#pointer + this.#path.map((segment) => `/${escapeSegment(segment)}`).join('')
+    this.#errorText += pointer.length + detail.length
+    this.errors.push({ pointer, detail })
+    return undefined
+  }
+}
+
+/** RFC 6901 section 3. */
+const escapeSegment = (segment: string | number): string => String(segment).replaceAll('~', '~0').replaceAll('/', '~1')
+
+function parseObject(text: string): Reading {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return refuse('must be an object, or one as JSON text')
+  }
+  if (!isObject(value)) return refuse('must be an object, or one as JSON text')
+  return deeperThan(value, MAX_TEXT_DEPTH) ? refuse(`is nested deeper than ${MAX_TEXT_DEPTH}`) : fits(value)
+}
+
+function deeperThan(value: Json, limit: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return limit === 0 || Object.values(value).some((item) => deeperThan(item, limit - 1))
+}

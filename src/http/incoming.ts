@@ -1,0 +1,59 @@
+// http: the request as it came. Read past the web API where Node's own request is at hand: that halves what a small request costs.
+import type { IncomingMessage } from 'node:http'
+import type { HttpBindings } from '@hono/node-server'
+import type { Context } from 'hono'
+import { malformed } from '../model/failure.ts'
+import { HttpError } from './problem.ts'
+
+/** Without a socket, in tests, there is no `incoming`. */
+export type Env = { Bindings: HttpBindings }
+
+const socketed = (c: Context<Env>): boolean => c.env !== undefined
+
+/** Names in lower case. */
+export function headerOf(c: Context<Env>, name: 'accept' | 'authorization' | 'content-encoding' | 'content-length' | 'content-type'): string | undefined {
+  return socketed(c) ? c.env.incoming.headers[name] : c.req.raw.headers.get(name) ?? undefined
+}
+
+/**
+ * The whole body.
+ * @param limit in bytes; counted while the body comes, whatever its header says
+ * @throws HttpError when it is larger, FluxError `malformed` when it breaks off
+ */
+export function readBytes(c: Context<Env>, limit: number): Promise<Buffer> {
+  if (Number(headerOf(c, 'content-length') ?? 0) > limit) throw tooLarge(limit)
+  return socketed(c) ? readIncoming(c.env.incoming, limit) : readStream(c.req.raw.body, limit)
+}
+
+function readIncoming(incoming: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    if (incoming.destroyed) return reject(brokenOff())
+    const take = (chunk: Buffer) => {
+      size += chunk.length
+      chunks.push(chunk)
+      if (size <= limit) return
+      // The rest isn't wanted, but to break off here would break the connection before the refusal is sent.
+      incoming.off('data', take).pause()
+      reject(tooLarge(limit))
+    }
+    incoming.on('data', take)
+    incoming.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size)))
+    incoming.on('error', () => reject(brokenOff()))
+  })
+}
+
+async function readStream(body: ReadableStream<Uint8Array> | null, limit: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of body ?? []) {
+    size += chunk.length
+    if (size > limit) throw tooLarge(limit)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks, size)
+}
+
+const tooLarge = (limit: number) => new HttpError({ kind: 'tooLarge', detail: `the body is larger than ${limit} bytes` })
+const brokenOff = () => malformed('the body ended early')

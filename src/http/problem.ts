@@ -1,0 +1,63 @@
+// http: the one place where a refusal becomes a status and a problem document (RFC 9457).
+import type { Failure, FieldError } from '../model/failure.ts'
+import { JSON_FORMAT } from './formats.ts'
+
+/** Refusals that only HTTP knows. */
+export type HttpFailure =
+  | { readonly kind: 'noRoute' | 'notAcceptable' | 'tooLarge' | 'unsupportedType' | 'internal' | 'timeout' | 'headersTooLarge'; readonly detail: string }
+  | { readonly kind: 'wrongMethod'; readonly detail: string; readonly allow: readonly string[] }
+
+export class HttpError extends Error {
+  override readonly name = 'HttpError'
+  readonly failure: HttpFailure
+  constructor(failure: HttpFailure) {
+    super(failure.detail)
+    this.failure = failure
+  }
+}
+
+interface Kind { readonly status: number; readonly type: string; readonly title: string }
+
+const KINDS: { readonly [kind in (Failure | HttpFailure)['kind']]: Kind } = {
+  malformed: { status: 400, type: 'malformed-request', title: 'The request is malformed' },
+  unauthorized: { status: 401, type: 'unauthorized', title: 'A valid token is needed' },
+  forbidden: { status: 403, type: 'forbidden', title: 'The token does not allow this' },
+  notFound: { status: 404, type: 'not-found', title: 'There is no such thing' },
+  noRoute: { status: 404, type: 'no-such-path', title: 'There is nothing at this path' },
+  wrongMethod: { status: 405, type: 'method-not-allowed', title: 'This path has other methods' },
+  notAcceptable: { status: 406, type: 'not-acceptable', title: 'No format fits the Accept header' },
+  timeout: { status: 408, type: 'request-timeout', title: 'The request took too long to come' },
+  conflict: { status: 409, type: 'conflict', title: 'This can not be done now' },
+  tooLarge: { status: 413, type: 'body-too-large', title: 'The body is too large' },
+  unsupportedType: { status: 415, type: 'unsupported-media-type', title: 'The body has a type that is not understood' },
+  invalid: { status: 422, type: 'invalid-content', title: 'The content is not valid' },
+  // 429 and not 503: one context has too much to do, the server is well.
+  busy: { status: 429, type: 'context-busy', title: 'The context has too many events waiting' },
+  headersTooLarge: { status: 431, type: 'headers-too-large', title: 'The headers are too large' },
+  internal: { status: 500, type: 'internal-error', title: 'The server failed' },
+  unavailable: { status: 503, type: 'unavailable', title: 'The server can not serve now' },
+}
+
+type Problem = { type: string; title: string; status: number; detail: string; instance?: string; errors?: readonly FieldError[] }
+
+/** `instance` is the path that was asked for; left out where it isn't known. */
+export function problemOf(failure: Failure | HttpFailure, instance?: string): Problem {
+  const { status, type, title } = KINDS[failure.kind]
+  return {
+    type: `urn:actorflux:problem:${type}`,
+    title,
+    status,
+    detail: failure.detail,
+    ...(instance === undefined ? {} : { instance }),
+    ...(failure.kind === 'invalid' ? { errors: failure.errors } : {}),
+  }
+}
+
+export function problemResponse(failure: Failure | HttpFailure, instance?: string): Response {
+  const problem = problemOf(failure, instance)
+  const headers: Record<string, string> = { 'content-type': JSON_FORMAT.problemType }
+  if (failure.kind === 'unauthorized') headers['www-authenticate'] = 'Bearer'
+  if (failure.kind === 'busy' || failure.kind === 'unavailable') headers['retry-after'] = String(Math.max(1, Math.ceil(failure.retryAfter)))
+  if (failure.kind === 'wrongMethod') headers['allow'] = failure.allow.join(', ')
+  return new Response(JSON_FORMAT.encode(problem), { status: problem.status, headers })
+}

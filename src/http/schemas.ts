@@ -1,0 +1,79 @@
+// http: what each call takes, and the one check that turns what isn't into a failure.
+import { z } from 'zod'
+import { STATUSES } from '../model/context.ts'
+import { invalid, malformed, type FieldError } from '../model/failure.ts'
+import { isObject, type JsonObject } from '../model/json.ts'
+
+const MAX_TAG_BYTES = 256
+const MAX_TAGS = 64
+/** A list of contexts is never longer. */
+const MAX_LIMIT = 1000
+
+const text = (error: string) => z.string({ error }).min(1, { error })
+const wholeNumber = (pattern: RegExp, error: string) => z.string({ error }).regex(pattern, { error }).transform(Number).refine(Number.isSafeInteger, { error })
+
+const id = wholeNumber(/^[1-9]\d*$/, 'must be a positive decimal integer below 2^53, given once')
+const one = text('must be given once')
+const tag = text('must be a text that is not empty')
+  .refine((value) => Buffer.byteLength(value) <= MAX_TAG_BYTES, { error: `must not be longer than ${MAX_TAG_BYTES} bytes` })
+  .refine((value) => !value.includes(','), { error: 'must not have a comma' })
+/** Counted before its elements are looked at: a hostile body could hold a fault in each of half a million. */
+const tags = z.array(z.unknown(), { error: ({ input }) => (input === undefined ? 'must be given' : 'must be a list of texts') })
+  .max(MAX_TAGS, { error: `must not have more than ${MAX_TAGS} elements` }).pipe(z.array(tag))
+/** The object itself goes on, not a copy: any key in it is data. */
+const input = z.custom<JsonObject>(isObject, { error: 'must be an object' }).meta({ type: 'object' })
+
+/** What a body or a query must be, and which of its fields are checked as content (422) rather than as form (400). */
+export interface Shape<T> {
+  readonly schema: z.ZodType<T> & { readonly shape: object }
+  readonly content: ReadonlySet<PropertyKey>
+}
+
+const shape = <T extends z.ZodRawShape>(fields: T, ...content: (keyof T)[]) =>
+  ({ schema: z.object(fields, { error: 'must be an object' }), content: new Set<PropertyKey>(content) })
+
+export const executeBody = shape({
+  fluxName: text('must be a text that is not empty'),
+  startState: z.string({ error: 'must be a text' }).nullish(),
+  input: input.nullish(),
+  tags: tags.nullish(),
+}, 'startState', 'input', 'tags')
+
+export const eventBody = shape({
+  event: text('must be a text that is not empty').refine((name) => !name.startsWith('$'), { error: 'must not begin with $' }),
+  input: input.nullish(),
+  tags: tags.nullish(),
+}, 'input', 'tags')
+
+export const eventQuery = shape({ contextId: id.optional() })
+export const contextQuery = shape({ contextId: id })
+export const viewQuery = shape({ contextId: id, snapshot: z.enum(['true', 'false'], { error: 'must be true or false' }).optional() })
+export const stateQuery = shape({ contextId: id, stateName: one })
+export const tagQuery = shape({ contextId: id, tag: tags }, 'tag')
+export const definitionQuery = shape({ fluxName: one.optional(), contextId: id.optional() })
+
+export const listQuery = shape({
+  fluxName: one.optional(),
+  tag: tags.optional(),
+  status: z.enum(STATUSES, { error: `must be one of ${STATUSES.join(', ')}` }).optional(),
+  currentState: one.optional(),
+  startState: one.optional(),
+  limit: z.string({ error: 'must be given once' }).regex(/^0*[1-9]\d*$/, { error: 'must be a positive integer' })
+    .transform((digits) => Math.min(Number(digits), MAX_LIMIT)).default(30),
+  page: wholeNumber(/^\d+$/, 'must be an integer, 0 or more').refine((page) => Number.isSafeInteger(page * MAX_LIMIT), { error: 'is too large' }).default(0),
+  after: id.optional(),
+}, 'tag')
+
+/**
+ * The value as the shape has it.
+ * @throws FluxError `malformed` when its form is wrong, `invalid` when only its content is
+ */
+export function check<T>({ schema, content }: Shape<T>, value: unknown): T {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  const { issues } = result.error
+  const form = issues.filter(({ path: [field] }) => field === undefined || !content.has(field) || !isObject(value) || value[String(field)] === undefined)
+  if (form.length > 0) throw malformed(form.map(({ path, message }) => (path.length > 0 ? `${path.join('/')} ${message}` : `the body ${message}`)).join('; '))
+  const errors: FieldError[] = issues.map(({ path, message }) => ({ pointer: `/${path.join('/')}`, detail: message }))
+  throw invalid('some of what was sent is not valid', errors)
+}

@@ -1,0 +1,114 @@
+// http: the socket under the application: deadlines, refusals of what isn't HTTP, and an orderly end.
+import { createServer, ServerResponse, STATUS_CODES, type OutgoingHttpHeader, type OutgoingHttpHeaders } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Socket } from 'node:net'
+import { getRequestListener, RequestError } from '@hono/node-server'
+import type { Hono } from 'hono'
+import type { Log } from '../ports/log.ts'
+import { JSON_FORMAT } from './formats.ts'
+import type { Env } from './incoming.ts'
+import { problemOf, problemResponse, type HttpFailure } from './problem.ts'
+import { malformed } from '../model/failure.ts'
+
+export interface ListenOptions {
+  readonly host: string
+  /** 0: any free one. */
+  readonly port: number
+  readonly log: Log
+  /** Milliseconds that a client has to send its headers, and the whole request. */
+  readonly deadlines?: { readonly headers: number; readonly request: number }
+}
+
+export interface HttpServer {
+  readonly url: string
+  /** Takes no more requests, answers those under way, breaks off what isn't done after `grace` milliseconds. */
+  close(grace: number): Promise<void>
+}
+
+const DEADLINES = { headers: 10_000, request: 30_000 }
+/** Milliseconds. Longer than a balancer's, so that it is never the server that hangs up on a reused connection. */
+const KEEP_ALIVE = 65_000
+
+type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
+
+/** @throws Error in one plain line when the address can't be had */
+export async function listen(app: Hono<Env>, { host, port, log, deadlines = DEADLINES }: ListenOptions): Promise<HttpServer> {
+  let closing = false
+  /** Says goodbye to kept-alive connections once the server is closing. */
+  class Answer extends ServerResponse {
+    override writeHead(status: number, second?: string | Headers, third?: Headers): this {
+      if (closing) this.shouldKeepAlive = false
+      return typeof second === 'string' ? super.writeHead(status, second, third) : super.writeHead(status, second)
+    }
+  }
+  const server = createServer({
+    ServerResponse: Answer,
+    headersTimeout: deadlines.headers,
+    requestTimeout: deadlines.request,
+    connectionsCheckingInterval: Math.min(1000, deadlines.headers),
+    keepAliveTimeout: KEEP_ALIVE,
+  }, getRequestListener(app.fetch, { errorHandler: (error) => onListenerError(error, log) }))
+  server.on('clientError', refuse)
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(new Error(reasonOf(error, host, port), { cause: error })))
+    server.listen(port, host, resolve)
+  })
+  const address = server.address()
+  const bound = typeof address === 'object' && address !== null ? address.port : port
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+    async close(grace) {
+      closing = true
+      const closed = new Promise<void>((resolve) => { server.close(() => resolve()) })
+      // Node counts a connection that never said anything as busy.
+      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+      const timer = setTimeout(() => server.closeAllConnections(), grace)
+      await closed
+      clearTimeout(timer)
+    },
+  }
+}
+
+function reasonOf({ code, message }: NodeJS.ErrnoException, host: string, port: number): string {
+  switch (code) {
+    case 'EADDRINUSE': return `port ${port} of ${host} is already in use`
+    case 'EACCES': return `port ${port} of ${host} may not be opened by this user`
+    case 'EADDRNOTAVAIL': case 'ENOTFOUND': return `${host} is not an address of this machine`
+    default: return `can not listen on port ${port} of ${host}: ${message}`
+  }
+}
+
+/** What didn't get as far as the application, or fell out of it. */
+function onListenerError(error: unknown, log: Log): Response {
+  if (error instanceof RequestError) return problemResponse(malformed('the request line or the Host header is malformed').failure)
+  log.error('a request failed', { error })
+  return problemResponse({ kind: 'internal', detail: 'the reason is in the log of the server' })
+}
+
+/** Answers what Node's parser refused. */
+function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy()
+    return
+  }
+  const problem = problemOf(refusalOf(error.code))
+  const body = JSON_FORMAT.encode(problem)
+  socket.end([
+    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? ''}`, 'Connection: close', `Content-Type: ${JSON_FORMAT.problemType}`,
+    `Content-Length: ${Buffer.byteLength(body)}`, '', body,
+  ].join('\r\n'), () => socket.destroy())
+}
+
+function refusalOf(code: string | undefined): HttpFailure | ReturnType<typeof malformed>['failure'] {
+  switch (code) {
+    case 'ERR_HTTP_REQUEST_TIMEOUT': return { kind: 'timeout', detail: 'the request did not come whole in time' }
+    case 'HPE_HEADER_OVERFLOW': return { kind: 'headersTooLarge', detail: 'the headers are too large' }
+    default: return malformed('this is not HTTP/1.1').failure
+  }
+}

@@ -1,0 +1,116 @@
+// The settings: environment variables with their defaults and meanings in one table, read and checked together.
+import { z } from 'zod'
+import { getOwn } from './model/json.ts'
+import type { LogLevel } from './ports/log.ts'
+
+export interface Settings {
+  readonly host: string
+  /** 0: any free one. */
+  readonly port: number
+  /** Folders of packages. */
+  readonly actors: readonly string[]
+  readonly redisUrl: string | null
+  readonly data: string
+  readonly namespace: string
+  readonly partitions: number
+  readonly tokens: string
+  readonly requireAuth: boolean
+  /** Milliseconds. */
+  readonly retention: number
+  /** Milliseconds. */
+  readonly webhookTimeout: number
+  /** Bytes. */
+  readonly maxBody: number
+  readonly stepConcurrency: number
+  readonly logLevel: LogLevel
+}
+
+/** Tells every setting that is wrong, a line each. */
+class SettingsError extends Error {
+  override readonly name = 'SettingsError'
+}
+
+/** A row of the table: `default` null means not set. */
+export interface SettingRow { readonly variable: string; readonly default: string | null; readonly meaning: string }
+
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const
+
+const integer = (from: number, to: number) => {
+  const error = `must be an integer from ${from} to ${to}`
+  return z.string().regex(/^\d{1,15}$/, { error }).transform(Number).refine((value) => value >= from && value <= to, { error })
+}
+
+/** A number with one of the units. */
+const quantity = (units: { readonly [unit: string]: number }, error: string) => z.string().transform((text, context) => {
+  const [, number, unit = ''] = /^(\d+(?:\.\d+)?)([a-z]*)$/.exec(text.toLowerCase()) ?? []
+  const value = Math.round(Number(number) * (getOwn(units, unit) ?? Number.NaN))
+  if (Number.isSafeInteger(value) && value > 0) return value
+  context.addIssue({ code: 'custom', message: error })
+  return z.NEVER
+})
+
+const duration = quantity({ ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }, 'must be a duration such as 1500ms, 30s, 5m, 12h or 7d')
+const size = quantity({ '': 1, b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }, 'must be a size such as 65536, 512kb or 1mb')
+  .refine((bytes) => bytes <= 1024 ** 3 / 2, { error: 'must not be more than 512mb' })
+const text = z.string()
+const flag = z.enum(['true', 'false'], { error: 'must be true or false' }).transform((value) => value === 'true')
+const name = z.string().regex(/^[\w.-]{1,64}$/, { error: 'must be letters, digits, -, _ and ., at most 64' })
+const folders = z.string().transform((list) => list.split(':').filter((folder) => folder !== '')).refine((list) => list.length > 0, { error: 'must name a folder' })
+const nodes = z.string().refine((urls) => urls.split(',').every((url) => /^rediss?:\/\/[^\s,]+$/.test(url.trim())), {
+  error: 'must be redis://… or rediss://…, several nodes separated by commas',
+})
+
+const rows = z.registry<SettingRow>()
+
+function setting<T>(variable: string, standard: string, meaning: string, type: z.ZodType<T, string>): z.ZodType<T, string | undefined> {
+  const withDefault = z.string().default(standard).pipe(type)
+  rows.add(withDefault, { variable, default: standard, meaning })
+  return withDefault
+}
+
+const schema = z.object({
+  host: setting('ACTORFLUX_HOST', '127.0.0.1', 'address to listen on', text),
+  port: setting('ACTORFLUX_PORT', '8080', 'port to listen on; 0: any free one', integer(0, 65_535)),
+  actors: setting('ACTORFLUX_ACTORS', 'actors', 'folder of packages; several are separated by :', folders),
+  redisUrl: nodes.nullable().default(null).register(rows, {
+    variable: 'ACTORFLUX_REDIS_URL', default: null, meaning: 'Redis to keep contexts in, or nodes of a cluster separated by commas; not set: the embedded store',
+  }),
+  data: setting('ACTORFLUX_DATA', '.actorflux', 'folder of the embedded store', text),
+  namespace: setting('ACTORFLUX_NAMESPACE', 'default', 'keeps apart what shares one Redis', name),
+  partitions: setting('ACTORFLUX_PARTITIONS', '1', 'partitions of a new namespace', integer(1, 1024)),
+  tokens: setting('ACTORFLUX_TOKENS', 'tokens.json', 'file of the tokens', text),
+  requireAuth: setting('ACTORFLUX_REQUIRE_AUTH', 'false', 'true: every call under /flux-api needs a token', flag),
+  retention: setting('ACTORFLUX_RETENTION', '7d', 'how long finished contexts can be read', duration),
+  webhookTimeout: setting('ACTORFLUX_WEBHOOK_TIMEOUT', '30s', 'how long a webhook waits for its answer', duration),
+  maxBody: setting('ACTORFLUX_MAX_BODY', '1mb', 'largest body of a request', size),
+  stepConcurrency: setting('ACTORFLUX_STEP_CONCURRENCY', '256', 'steps that run at once', integer(1, 1_000_000)),
+  logLevel: setting('ACTORFLUX_LOG_LEVEL', 'info', LEVELS.join(', '), z.enum(LEVELS, { error: `must be one of ${LEVELS.join(', ')}` })),
+})
+
+const table = new Map(Object.entries(schema.shape).flatMap(([name, type]) => {
+  const row = rows.get(type)
+  return row ? [[name, row] as const] : []
+}))
+
+/** Every setting, in the order in which help shows them. */
+export const SETTINGS: readonly SettingRow[] = [...table.values()]
+
+/**
+ * The settings of an environment. An empty variable counts as not set.
+ * @throws SettingsError that names every bad variable
+ */
+export function readSettings(environment: { readonly [variable: string]: string | undefined }): Settings {
+  const given = Array.from(table, ([name, { variable }]) => [name, getOwn(environment, variable) || undefined])
+  const result = schema.safeParse(Object.fromEntries(given))
+  if (result.success) return result.data
+  throw new SettingsError(result.error.issues.map(({ path, message }) => `${table.get(String(path[0]))?.variable} ${message}`).join('\n'))
+}
+
+/** What is asked for that this version can't do, a line each: better refused than silently left out. */
+export function unsupported({ redisUrl, requireAuth, partitions }: Settings): string[] {
+  return [
+    redisUrl === null ? [] : 'ACTORFLUX_REDIS_URL is set, but this version keeps contexts in the embedded store only',
+    requireAuth ? 'ACTORFLUX_REQUIRE_AUTH is true, but this version knows no tokens' : [],
+    partitions === 1 ? [] : 'ACTORFLUX_PARTITIONS must be 1 with the embedded store',
+  ].flat()
+}

@@ -1,0 +1,149 @@
+// store/lmdb: what one group of requests will write. Decisions see memory and what the group has decided before them.
+import type { ContextId } from '../../model/context.ts'
+import { LOG_LIMIT } from '../../model/record.ts'
+import type { CommitOutcome, Write } from '../../ports/store.ts'
+import type { Disk } from './disk.ts'
+import type { Group } from './group-commit.ts'
+import type { Entry, Memory } from './memory.ts'
+import { encode, type Header, headerOf, type Rows } from './stored-context.ts'
+
+/** A log is trimmed when it has grown so far, a good many rows at once. */
+const LOG_ROOM = LOG_LIMIT + LOG_LIMIT / 4
+
+/** One purge writes about as many keys at most, so that it doesn't hold up the commits. */
+const PURGE_KEYS = 20_000
+
+const NO_ROWS: Rows = { firstRow: 0, nextRow: 0 }
+
+/** Anything else might not do as a key, and a call to lmdb that throws would tear its group apart. */
+const HASH = /^[\w+/=-]{1,200}$/
+
+const POKED = Buffer.of(1)
+
+export class Draft implements Group {
+  readonly #disk: Disk
+  readonly #memory: Memory
+  /** Calls to lmdb; none of them throws. */
+  readonly #operations: (() => void)[] = []
+  readonly #effects: (() => void)[] = []
+  readonly #contexts = new Map<ContextId, Header | null>()
+  readonly #poked = new Map<ContextId, boolean>()
+  #lastId: ContextId
+
+  constructor(disk: Disk, memory: Memory) {
+    this.#disk = disk
+    this.#memory = memory
+    this.#lastId = memory.lastId
+  }
+
+  async write(): Promise<void> {
+    if (this.#operations.length > 0) await this.#disk.write(this.#operations)
+  }
+
+  adopt(): void {
+    for (const effect of this.#effects) effect()
+  }
+
+  commit(writes: readonly Write[]): CommitOutcome {
+    const contexts = new Map<ContextId, Header>()
+    const operations: (() => void)[] = []
+    for (const { context, previous, log } of writes) {
+      const { id } = context
+      const before = contexts.get(id) ?? this.#context(id)
+      if ((before?.version ?? 0) !== previous) return { ok: false, stale: id }
+      const header = headerOf(context, this.#append(id, before ?? NO_ROWS, log.slice(-LOG_LIMIT), operations))
+      const record = encode(header, context)
+      operations.push(() => void this.#disk.contexts.put(id, record))
+      contexts.set(id, header)
+    }
+    this.#operations.push(...operations)
+    for (const [id, header] of contexts) this.#put(id, header)
+    for (const { context, answersPoke } of writes) if (answersPoke && this.#isPoked(context.id)) this.#unpoke(context.id)
+    // After the answers: a poke that comes along with one stands.
+    for (const { pokes } of writes) for (const id of pokes) if (this.#context(id) !== null) this.#poke(id)
+    return { ok: true }
+  }
+
+  reserveIds(count: number): ContextId {
+    const first = this.#lastId + 1
+    const last = this.#lastId += count
+    this.#operations.push(() => void this.#disk.meta.put('lastId', last))
+    this.#effects.push(() => {
+      this.#memory.lastId = last
+    })
+    return first
+  }
+
+  putDefinition(hash: string, text: string): void {
+    if (!HASH.test(hash)) throw new TypeError('a definition is kept under its hash, in letters and digits')
+    this.#operations.push(() => void this.#disk.definitions.put(hash, text))
+  }
+
+  purge(endedBefore: number, limit: number): number {
+    const ids: ContextId[] = []
+    let keys = 0
+    for (const [id, { parent, firstRow, nextRow }] of this.#memory.endedBefore(endedBefore)) {
+      if (ids.length >= limit || keys >= PURGE_KEYS) break
+      // What this group has written isn't finished, or is gone already.
+      if (this.#contexts.has(id) || (parent !== null && this.#isPoked(parent))) continue
+      ids.push(id)
+      keys += 1 + nextRow - firstRow
+    }
+    for (const id of ids) this.#remove(id)
+    return ids.length
+  }
+
+  #context(id: ContextId): Header | Entry | null {
+    const drafted = this.#contexts.get(id)
+    return drafted === undefined ? this.#memory.entry(id) : drafted
+  }
+
+  #isPoked(id: ContextId): boolean {
+    return this.#poked.get(id) ?? this.#memory.isPoked(id)
+  }
+
+  #put(id: ContextId, header: Header): void {
+    this.#contexts.set(id, header)
+    this.#effects.push(() => this.#memory.put(id, header))
+  }
+
+  #poke(id: ContextId): void {
+    this.#poked.set(id, true)
+    this.#operations.push(() => void this.#disk.pokes.put(id, POKED))
+    this.#effects.push(() => this.#memory.poke(id))
+  }
+
+  #unpoke(id: ContextId): void {
+    this.#poked.set(id, false)
+    this.#operations.push(() => void this.#disk.pokes.remove(id))
+    this.#effects.push(() => this.#memory.unpoke(id))
+  }
+
+  #remove(id: ContextId): void {
+    const rows = this.#disk.rowsOf(id)
+    this.#operations.push(() => {
+      for (const row of rows) void this.#disk.rows.remove([id, row])
+      void this.#disk.pokes.remove(id)
+      void this.#disk.contexts.remove(id)
+    })
+    this.#contexts.set(id, null)
+    this.#poked.set(id, false)
+    this.#effects.push(() => this.#memory.remove(id))
+  }
+
+  /** The rows of one write are one value, keyed by the number of the first. Gives which are kept. */
+  #append(id: ContextId, { firstRow, nextRow }: Rows, rows: readonly string[], operations: (() => void)[]): Rows {
+    if (rows.length === 0) return { firstRow, nextRow }
+    const value = Buffer.from(JSON.stringify(rows))
+    operations.push(() => void this.#disk.rows.put([id, nextRow], value))
+    const end = nextRow + rows.length
+    if (end - firstRow <= LOG_ROOM) return { firstRow, nextRow: end }
+    // Whole values only: the last that begins before the rows to keep may reach into them.
+    const old = this.#disk.rowsOf(id, end - LOG_LIMIT)
+    const kept = old.pop() ?? firstRow
+    operations.push(() => {
+      for (const row of old) void this.#disk.rows.remove([id, row])
+    })
+    return { firstRow: kept, nextRow: end }
+  }
+}

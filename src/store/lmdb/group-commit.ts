@@ -1,0 +1,85 @@
+// store/lmdb: many requests, one flush. While a group is being written the next one gathers; it is decided only when the one
+// before is on disk and in memory, or has failed, so a decision never rests on something that may yet be lost.
+
+export interface Group {
+  /** Writes what was decided, all of it or nothing. Resolves when it is durable. */
+  write(): Promise<void>
+  /** Makes it visible. */
+  adopt(): void
+}
+
+interface Request<G> {
+  /** Gives what to do once the group is durable. */
+  readonly decide: (group: G) => () => void
+  readonly reject: (error: unknown) => void
+}
+
+export class GroupCommit<G extends Group> {
+  readonly #begin: () => G
+  #waiting: Request<G>[] = []
+  #running: Promise<void> | null = null
+  #closed = false
+
+  constructor(begin: () => G) {
+    this.#begin = begin
+  }
+
+  /**
+   * Resolves with the decision when its group is durable. A decision that throws fails alone, and must leave the group as it was.
+   * @throws when the group can't be written, or the store is closed
+   */
+  run<T>(decide: (group: G) => T): Promise<T> {
+    if (this.#closed) return Promise.reject(new Error('the store is closed'))
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({
+        decide: (group) => {
+          const decision = decide(group)
+          return () => resolve(decision)
+        },
+        reject,
+      })
+      this.#running ??= this.#writeAll()
+    })
+  }
+
+  /** Takes no more requests; resolves when those taken are answered. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#running
+  }
+
+  async #writeAll(): Promise<void> {
+    // What else comes in this turn of the event loop, and what the callers of the group before do next, comes along.
+    for (await turn(); this.#waiting.length > 0; await turn()) {
+      const requests = this.#waiting
+      this.#waiting = []
+      await this.#write(requests)
+    }
+    this.#running = null
+  }
+
+  async #write(requests: readonly Request<G>[]): Promise<void> {
+    const group = this.#begin()
+    const decided = requests.flatMap(({ decide, reject }) => {
+      try {
+        return { answer: decide(group), reject }
+      } catch (error) {
+        reject(error)
+        return []
+      }
+    })
+    try {
+      await group.write()
+      group.adopt()
+      for (const { answer } of decided) answer()
+    } catch (error) {
+      for (const { reject } of decided) reject(error)
+    }
+  }
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve)
+  })
+}

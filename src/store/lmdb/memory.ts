@@ -1,0 +1,133 @@
+// store/lmdb: what is known of every context without reading it. It shows what is on disk, never more.
+import type { ContextId } from '../../model/context.ts'
+import type { Page } from '../../ports/store.ts'
+import type { Header, Rows } from './stored-context.ts'
+import { type Posting, Terms } from './terms.ts'
+import { TimeQueue } from './time-queue.ts'
+
+export interface Entry extends Rows {
+  readonly version: number
+  readonly due: number | null
+  readonly endedAt: number | null
+  readonly parent: ContextId | null
+  readonly postings: readonly Posting[]
+}
+
+export class Memory {
+  /** The highest id given out. */
+  lastId: ContextId = 0
+  readonly #entries = new Map<ContextId, Entry>()
+  readonly #terms = new Terms()
+  readonly #poked = new Set<ContextId>()
+  /** Claimed contexts, and when they may be claimed again. */
+  readonly #hidden = new Map<ContextId, number>()
+  /** Contexts whose step someone runs, as long as nobody was told of them. */
+  readonly #owners = new Map<ContextId, string>()
+  readonly #wakeUps = new TimeQueue((id) => this.#wakeAt(id))
+  readonly #ends = new TimeQueue((id) => this.#entries.get(id)?.endedAt ?? null)
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  entry(id: ContextId): Entry | null {
+    return this.#entries.get(id) ?? null
+  }
+
+  isPoked(id: ContextId): boolean {
+    return this.#poked.has(id)
+  }
+
+  put(id: ContextId, header: Header): void {
+    const { version, due, endedAt, parent, firstRow, nextRow, owner } = header
+    const before = this.#entries.get(id)
+    if (before === undefined) this.#terms.add(id)
+    const postings = this.#terms.replace(id, before?.postings ?? [], header.terms)
+    this.#retime(id, () => {
+      this.#entries.set(id, { version, due, endedAt, parent, firstRow, nextRow, postings })
+      this.#hidden.delete(id)
+    })
+    if (endedAt !== null && endedAt !== before?.endedAt) this.#ends.push(id, endedAt)
+    if (owner === null) this.#owners.delete(id)
+    else this.#owners.set(id, owner)
+  }
+
+  remove(id: ContextId): void {
+    this.#terms.remove(id, this.#entries.get(id)?.postings ?? [])
+    this.#entries.delete(id)
+    this.#poked.delete(id)
+    this.#hidden.delete(id)
+    this.#owners.delete(id)
+  }
+
+  /** It must look at its relatives, at once. */
+  poke(id: ContextId): void {
+    this.#retime(id, () => {
+      this.#poked.add(id)
+      this.#hidden.delete(id)
+    })
+  }
+
+  unpoke(id: ContextId): void {
+    this.#retime(id, () => this.#poked.delete(id))
+  }
+
+  list(words: readonly string[], page: Page): ContextId[] {
+    return this.#terms.all(words, page)
+  }
+
+  waitingFor(words: readonly string[], upTo: ContextId, page: Page): ContextId[] {
+    return this.#terms.any(words, upTo, page)
+  }
+
+  claimDue({ now, limit, hideFor }: { now: number; limit: number; hideFor: number }): { ids: ContextId[]; next: number | null } {
+    const ids = new Set<ContextId>()
+    for (let top = this.#wakeUps.peek(); top !== null && top.time <= now && ids.size < limit; top = this.#wakeUps.peek()) {
+      this.#wakeUps.pop()
+      ids.add(top.id)
+    }
+    for (const id of ids) {
+      this.#hidden.set(id, now + hideFor)
+      this.#wakeUps.push(id, now + hideFor)
+    }
+    return { ids: [...ids], next: this.#wakeUps.peek()?.time ?? null }
+  }
+
+  /** The folder has one process at a time: whoever else owned a context is dead. */
+  claimAbandoned(owner: string, limit: number): ContextId[] {
+    const ids: ContextId[] = []
+    for (const [id, other] of this.#owners) {
+      if (ids.length >= limit) break
+      if (other !== owner) ids.push(id)
+    }
+    for (const id of ids) this.#owners.delete(id)
+    return ids
+  }
+
+  /** Contexts that finished before that time, the earliest first. They stay known until they are removed. */
+  *endedBefore(time: number): Generator<readonly [ContextId, Entry]> {
+    const seen = new Map<ContextId, number>()
+    try {
+      for (let top = this.#ends.peek(); top !== null && top.time < time; top = this.#ends.peek()) {
+        this.#ends.pop()
+        const entry = this.#entries.get(top.id)
+        if (entry === undefined || seen.has(top.id)) continue
+        seen.set(top.id, top.time)
+        yield [top.id, entry]
+      }
+    } finally {
+      for (const [id, endedAt] of seen) this.#ends.push(id, endedAt)
+    }
+  }
+
+  #wakeAt(id: ContextId): number | null {
+    return this.#hidden.get(id) ?? (this.#poked.has(id) ? 0 : this.#entries.get(id)?.due ?? null)
+  }
+
+  #retime(id: ContextId, change: () => void): void {
+    const before = this.#wakeAt(id)
+    change()
+    const after = this.#wakeAt(id)
+    if (after !== null && after !== before) this.#wakeUps.push(id, after)
+  }
+}

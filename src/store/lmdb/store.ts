@@ -1,0 +1,109 @@
+// store/lmdb: the embedded store, nothing to install. Records on disk, the index in memory, one process at a time.
+import type { ContextId } from '../../model/context.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Log } from '../../ports/log.ts'
+import type { CommitOutcome, Page, Store, StoredContext, Write } from '../../ports/store.ts'
+import { Disk } from './disk.ts'
+import { Draft } from './draft.ts'
+import { GroupCommit } from './group-commit.ts'
+import { Memory } from './memory.ts'
+import { rebuild } from './rebuild.ts'
+import { decode } from './stored-context.ts'
+
+export { DataFolderError } from './data-folder.ts'
+
+/**
+ * Opens the store in a folder, which is created if missing, and reads the index into memory.
+ * @throws DataFolderError when another process has the folder open, or its data is of another format
+ */
+export async function openLmdbStore({ folder, namespace = 'default', log, clock }: {
+  readonly folder: string
+  readonly namespace?: string
+  readonly log: Log
+  readonly clock: Clock
+}): Promise<Store> {
+  const disk = new Disk(folder, namespace)
+  try {
+    const start = clock.now()
+    const memory = await rebuild(disk, log)
+    log.info('store opened', { folder, contexts: memory.size, milliseconds: clock.now() - start })
+    return new LmdbStore(disk, memory)
+  } catch (error) {
+    await disk.close()
+    throw error
+  }
+}
+
+class LmdbStore implements Store {
+  readonly #disk: Disk
+  readonly #memory: Memory
+  readonly #commits: GroupCommit<Draft>
+  #closing: Promise<void> | null = null
+
+  constructor(disk: Disk, memory: Memory) {
+    this.#disk = disk
+    this.#memory = memory
+    this.#commits = new GroupCommit(() => new Draft(disk, memory))
+  }
+
+  async reserveIds({ count }: { count: number }): Promise<{ first: ContextId }> {
+    return { first: await this.#commits.run((draft) => draft.reserveIds(count)) }
+  }
+
+  async highestId(): Promise<ContextId> {
+    return this.#memory.lastId
+  }
+
+  async load({ id }: { id: ContextId }): Promise<StoredContext | null> {
+    return this.#read(id)
+  }
+
+  async commit({ writes }: { writes: readonly Write[] }): Promise<CommitOutcome> {
+    return this.#commits.run((draft) => draft.commit(writes))
+  }
+
+  async log({ id, limit }: { id: ContextId; limit: number }): Promise<string[]> {
+    return limit > 0 ? this.#disk.newestRows(id, limit) : []
+  }
+
+  async list({ all, ...page }: { all: readonly string[] } & Page): Promise<StoredContext[]> {
+    return this.#memory.list(all, page).map((id) => this.#read(id)).filter((context) => context !== null)
+  }
+
+  async waitingFor({ any, upTo, ...page }: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]> {
+    return this.#memory.waitingFor(any, upTo, page)
+  }
+
+  async claimDue(request: { now: number; limit: number; hideFor: number }): Promise<{ ids: ContextId[]; next: number | null }> {
+    return this.#memory.claimDue(request)
+  }
+
+  async claimAbandoned({ owner, limit }: { owner: string; limit: number }): Promise<ContextId[]> {
+    return this.#memory.claimAbandoned(owner, limit)
+  }
+
+  /** Nobody listens: no other process can be there. */
+  async heartbeat(): Promise<void> {}
+
+  async putDefinition({ hash, text }: { hash: string; text: string }): Promise<void> {
+    await this.#commits.run((draft) => draft.putDefinition(hash, text))
+  }
+
+  async getDefinition({ hash }: { hash: string }): Promise<string | null> {
+    return this.#disk.definitions.get(hash) ?? null
+  }
+
+  async purge({ endedBefore, limit }: { endedBefore: number; limit: number }): Promise<number> {
+    return this.#commits.run((draft) => draft.purge(endedBefore, limit))
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#commits.close().then(() => this.#disk.close())
+    return this.#closing
+  }
+
+  #read(id: ContextId): StoredContext | null {
+    const bytes = this.#disk.contexts.getBinaryFast(id)
+    return bytes === undefined ? null : decode(id, bytes)
+  }
+}

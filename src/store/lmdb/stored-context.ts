@@ -1,0 +1,70 @@
+// store/lmdb: the record of one context as bytes: a line of JSON for the index, then the texts of the parts, one after the other.
+import { z } from 'zod'
+import { setOwn } from '../../model/json.ts'
+import type { ContextId } from '../../model/context.ts'
+import type { StoredContext } from '../../ports/store.ts'
+
+const headerSchema = z.object({
+  version: z.int().positive(),
+  due: z.number().nullable(),
+  terms: z.array(z.string()),
+  owner: z.string().nullable(),
+  endedAt: z.number().nullable(),
+  parent: z.number().nullable(),
+  /** Number of the first row of the log that is kept. */
+  firstRow: z.int(),
+  /** Number of the next row of the log. */
+  nextRow: z.int(),
+  /** Names and lengths. */
+  parts: z.array(z.tuple([z.string(), z.int()])),
+  /** The texts are UTF-16, since UTF-8 can't hold the lone surrogates in them. */
+  wide: z.literal(true).optional(),
+})
+
+/** What the index is built from. */
+export type Header = z.infer<typeof headerSchema>
+
+/** Which rows of its log are kept. */
+export type Rows = Pick<Header, 'firstRow' | 'nextRow'>
+
+const NEWLINE = 10
+const LONE_SURROGATE = /\p{Surrogate}/u
+
+/** The header that goes with a context. */
+export function headerOf(context: StoredContext, rows: Rows): Header {
+  const { version, due, terms, owner, endedAt, parent, parts } = context
+  const lengths = Object.entries(parts).map(([name, text]): [string, number] => [name, text.length])
+  return { version, due, terms: [...terms], owner, endedAt, parent, ...rows, parts: lengths }
+}
+
+export function encode(header: Header, { parts }: StoredContext): Buffer {
+  const texts = Object.values(parts).join('')
+  if (!LONE_SURROGATE.test(texts)) return Buffer.from(`${JSON.stringify(header)}\n${texts}`)
+  return Buffer.concat([Buffer.from(`${JSON.stringify({ ...header, wide: true })}\n`), Buffer.from(texts, 'utf16le')])
+}
+
+/** @throws Error that names the context, if these bytes are no record */
+export function decodeHeader(id: ContextId, bytes: Buffer): Header {
+  try {
+    return headerSchema.parse(JSON.parse(bytes.toString('utf8', 0, endOfHeader(bytes))))
+  } catch (cause) {
+    throw new Error(`the stored record of context ${id} can't be read`, { cause })
+  }
+}
+
+/** @throws Error that names the context, if these bytes are no record */
+export function decode(id: ContextId, bytes: Buffer): StoredContext {
+  const { version, due, terms, owner, endedAt, parent, parts: lengths, wide } = decodeHeader(id, bytes)
+  const texts = bytes.toString(wide === true ? 'utf16le' : 'utf8', endOfHeader(bytes) + 1, bytes.length)
+  const parts: { [name: string]: string } = {}
+  let start = 0
+  for (const [name, length] of lengths) setOwn(parts, name, texts.slice(start, start += length))
+  if (start !== texts.length) throw new Error(`the stored record of context ${id} can't be read: it has ${texts.length} characters instead of ${start}`)
+  return { id, version, due, terms, owner, endedAt, parent, parts }
+}
+
+/** A buffer that lmdb lends is longer than its `length`: beyond that is old data. */
+function endOfHeader(bytes: Buffer): number {
+  const end = bytes.indexOf(NEWLINE)
+  return end < bytes.length ? end : -1
+}

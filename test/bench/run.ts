@@ -1,0 +1,136 @@
+// `npm run bench`: what a server does in a second on this machine, beside a handler that does nothing, with the same client in the same run.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpus, loadavg } from 'node:os'
+import { resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { parseArgs } from 'node:util'
+import { cleanUp, placeFor, startServer, type Server } from '../support/server.ts'
+import { CALLS, LISTS, populate, type Row, type Sizes } from './cases.ts'
+import { footprint, type Footprint } from './footprint.ts'
+import { measure } from './load.ts'
+import { SERVICES } from './services.ts'
+import { goals, table } from './table.ts'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+const CASES = [...Object.keys(CALLS), ...Object.keys(LISTS), 'memory']
+
+const HELP = `npm run bench -- [case…] [options]
+  cases: ${CASES.join(', ')}; all if none is named
+  --seconds 6         of each measurement
+  --connections 64
+  --contexts 100000   among which pages are listed
+  --cpu-prof <folder> writes a profile of each server there`
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seconds: { type: 'string', default: '6' }, connections: { type: 'string', default: '64' }, contexts: { type: 'string', default: '100000' },
+    'cpu-prof': { type: 'string' }, help: { type: 'boolean', default: false },
+  },
+})
+const sizes: Sizes = { seconds: Number(values.seconds), connections: Number(values.connections), contexts: Number(values.contexts) }
+const wanted = (name: string) => positionals.length === 0 || positionals.includes(name)
+
+/** The handler, each time it was measured. */
+const yardstick: Row[] = []
+const rows: Row[] = []
+const weights: [when: string, weight: Footprint][] = []
+
+async function main(): Promise<void> {
+  const unknown = positionals.filter((name) => !CASES.includes(name))
+  if (values.help || unknown.length > 0) {
+    console.log(unknown.length > 0 ? `there is no case ${unknown.join(', ')}\n\n${HELP}` : HELP)
+    process.exitCode = unknown.length > 0 ? 2 : 0
+    return
+  }
+  console.log(`${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, Node ${process.version}, load average ${loadavg()[0]?.toFixed(2)} at the start`)
+  const handler = await startHandler()
+  try {
+    await measureHandler(handler.url)
+    if (Object.keys(CALLS).some(wanted)) {
+      await measureCalls()
+      await measureHandler(handler.url)
+    }
+    if (wanted('list') || wanted('memory')) {
+      await measureMany()
+      await measureHandler(handler.url)
+    }
+  } finally {
+    handler.stop()
+  }
+  console.log(`\n${table(rows, yardstick).join('\n')}`)
+  for (const [when, { memory, disk }] of weights) console.log(`${when}: ${memory.toFixed(0)} MB of memory (RSS), ${disk.toFixed(0)} MB on disk`)
+  console.log(`\n${goals(rows, yardstick).join('\n')}`)
+}
+
+async function measureHandler(url: string): Promise<void> {
+  for (const connections of wanted('list') ? [1, sizes.connections] : [sizes.connections]) {
+    tell(`handler, ${connections} connections`)
+    const seconds = Math.min(sizes.seconds, 4) / (connections === 1 ? 2 : 1)
+    const until = { warmUp: yardstick.length === 0 ? 2 : 0.5, seconds }
+    yardstick.push({ name: 'a handler that does nothing', connections, ...await measure({ url, connections, until, call: () => ({ method: 'POST', path: '/', body: { event: 'tick' } }) }) })
+  }
+}
+
+async function measureCalls(): Promise<void> {
+  const { server, stop } = await openServer()
+  for (const [name, run] of Object.entries(CALLS)) {
+    if (!wanted(name)) continue
+    tell(name)
+    rows.push(...await run({ ...sizes, server }))
+  }
+  await stop()
+}
+
+async function measureMany(): Promise<void> {
+  const { server, stop, restart, data } = await openServer()
+  const weigh = async (when: string, { pid }: Server) => weights.push([when, await footprint(pid, data)])
+  await weigh('a server without contexts', server)
+  tell(`${sizes.contexts} contexts`)
+  await populate({ ...sizes, server })
+  await weigh(`with ${sizes.contexts} waiting contexts, just started`, server)
+  if (wanted('list')) {
+    tell('list')
+    for (const run of Object.values(LISTS)) rows.push(...await run({ ...sizes, server }))
+  }
+  const begun = performance.now()
+  const again = await restart()
+  await weigh(`the same after a restart (ready in ${((performance.now() - begun) / 1000).toFixed(1)} s)`, again)
+  await stop()
+}
+
+/** A server on a new data folder. */
+async function openServer(): Promise<{ server: Server; data: string; restart: () => Promise<Server>; stop: () => Promise<void> }> {
+  const place = await placeFor(SERVICES)
+  const profile = values['cpu-prof']
+  const options = { program: resolve(ROOT, 'dist/cli/actorflux.js'), ...place, node: profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(profile)}`] }
+  let server = await startServer(options)
+  return {
+    server,
+    data: place.data,
+    async restart() {
+      await server.kill('SIGTERM')
+      server = await startServer(options)
+      return server
+    },
+    async stop() {
+      await server.kill('SIGTERM')
+    },
+  }
+}
+
+async function startHandler(): Promise<{ url: string; stop: () => void }> {
+  const child = spawn(process.execPath, [resolve(ROOT, 'node_modules/jiti/lib/jiti-cli.mjs'), resolve(import.meta.dirname, 'handler.ts')], { stdio: ['ignore', 'pipe', 'inherit'] })
+  process.on('exit', () => child.kill('SIGKILL'))
+  const [line]: string[] = await once(createInterface(child.stdout), 'line')
+  return { url: line?.split(/\s+/)[1] ?? '', stop: () => { child.kill() } }
+}
+
+const tell = (what: string) => process.stderr.write(`… ${what}\n`)
+
+try {
+  await main()
+} finally {
+  await cleanUp()
+}

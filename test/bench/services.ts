@@ -1,0 +1,49 @@
+// The services that are measured.
+
+const copy = (name: string) => ({ from: [name], to: [name] })
+
+/** Counts an event that it waits for, again and again. */
+const counting = (event: string) => ({
+  input: [{ name: 'nr', type: 'integer' }],
+  output: [{ name: 'count', type: 'integer', defaultValue: 0 }],
+  states: [{
+    name: 'counting', waiting: true,
+    action: { type: 'map', lines: [{ type: 'set', expression: 'count + 1', evaluate: true, to: ['count'] }] },
+    transitions: [{ to: 'counting', event }, { to: 'done', event: 'finish' }],
+  }, { name: 'done' }],
+})
+
+export const SERVICES = {
+  'bench/Spread.flux': counting('tick'),
+  'bench/Hot.flux': counting('heat'),
+  'bench/Common.flux': counting('common'),
+  'bench/Rare.flux': counting('rare'),
+
+  /** Three states that map, and the end. */
+  'bench/Mapping.flux': {
+    input: [{ name: 'nr', type: 'integer' }],
+    output: [{ name: 'text' }],
+    states: [
+      ...['first', 'second', 'third'].map((name, index, names) => ({
+        name, input: [{ name: 'nr', type: 'integer' }],
+        action: { type: 'map', lines: [{ type: 'set', expression: '`${nr} in ${$fluxStateName}`', evaluate: true, to: ['text'] }] },
+        transitions: [{ to: names[index + 1] ?? 'done', lines: [copy('nr')].slice(0, index === 2 ? 0 : 1) }],
+      })),
+      { name: 'done' },
+    ],
+  },
+
+  /** One function, and the end. */
+  'bench/Calling.flux': {
+    input: [{ name: 'nr', type: 'integer' }],
+    output: [{ name: 'double', type: 'integer' }],
+    states: [
+      {
+        name: 'call', transitions: [{ to: 'done' }],
+        action: { type: 'invokeCode', className: 'Functions', methodName: 'double', inputs: [copy('nr')], outputs: [copy('double')] },
+      },
+      { name: 'done' },
+    ],
+  },
+  'bench/Functions.ts': 'export const double = ({ nr }: { nr: number }) => ({ double: nr * 2 })\n',
+} as const

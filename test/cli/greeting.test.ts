@@ -1,0 +1,37 @@
+import { describe, expect, test } from 'vitest'
+import { greeting } from '../../src/cli/greeting.ts'
+import type { JsonObject } from '../../src/model/json.ts'
+
+const service = (name: string, input: JsonObject[] = [], triggers: string[] = []) => ({ package: 'shop', fluxName: name, triggers, source: { input } })
+const say = (...services: ReturnType<typeof service>[]) => greeting({ url: 'http://127.0.0.1:8080', data: '/data', services }).join('\n')
+
+describe('the greeting', () => {
+  test('tells packages, triggers, data and address', () => {
+    const text = say(service('A', [], ['paid', 'sent']), service('B', [], ['paid']))
+    expect(text).toMatch(/^packages\s+shop \(2 services\)$/m)
+    expect(text).toMatch(/^triggers\s+paid, sent$/m)
+    expect(text).toMatch(/^data\s+\/data$/m)
+    expect(text).toMatch(/^listening\s+http:\/\/127.0.0.1:8080$/m)
+  })
+
+  test('offers the service that needs the least', () => {
+    expect(say(service('A', [{ name: 'n', required: true }]), service('B', [{ name: 'n' }, { name: 'm', required: true, defaultValue: 1 }])))
+      .toContain(`curl -X POST http://127.0.0.1:8080/flux-api/shop/execute -H 'content-type: application/json' -d '{"fluxName":"B"}'`)
+  })
+
+  test('fills in what is required, by type', () => {
+    const text = say(service('A', [
+      { name: 'id', type: 'long', required: true }, { name: 'it\'s', required: true, choices: ['x', 'y'] }, { name: 'all', type: 'boolean', array: true, required: true },
+    ]))
+    expect(text).toContain(String.raw`-d '{"fluxName":"A","input":{"id":1,"it'\''s":"x","all":[true]}}'`)
+  })
+
+  test('offers an address that can be reached', () => {
+    expect(greeting({ url: 'http://0.0.0.0:80', data: 'd', services: [service('A')] }).join('\n')).toContain('curl -X POST http://127.0.0.1:80/')
+  })
+
+  test('says what there is when there is nothing', () => {
+    expect(say()).toMatch(/^packages\s+none$/m)
+    expect(say()).not.toContain('curl')
+  })
+})

@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
+import { run } from '../../src/cli/run.ts'
+import { SETTINGS } from '../../src/settings.ts'
+
+async function call(args: string[], env: Record<string, string> = {}) {
+  const [out, err]: [string[], string[]] = [[], []]
+  const code = await run(args, { env, out: (line) => { out.push(line) }, err: (line) => { err.push(line) } })
+  return { code, out: out.join('\n'), err: err.join('\n') }
+}
+
+describe('the command line', () => {
+  test.each(['--version', '-v'])('%s', async (flag) => expect(await call([flag])).toEqual({ code: 0, out: manifest.version, err: '' }))
+
+  test.each(['--help', '-h', 'help'])('%s lists the commands', async (flag) => {
+    const { code, out } = await call([flag])
+    expect(code).toBe(0)
+    for (const name of ['serve', 'dev', 'validate']) expect(out).toMatch(new RegExp(`^  ${name} `, 'm'))
+  })
+
+  test.each([[['fly']], [['constructor']], [['--port', '1']], [[]]])('%j is no command', async (args) => {
+    const { code, out, err } = await call(args)
+    expect(code).toBe(2)
+    expect(out).toBe('')
+    expect(err).toContain('Usage: actorflux')
+  })
+
+  test.each(['serve', 'dev'])('%s --help lists every setting with its default', async (name) => {
+    const { code, out } = await call([name, '--help'])
+    expect(code).toBe(0)
+    for (const { variable, default: standard } of SETTINGS) expect(out).toMatch(new RegExp(`^  ${variable} +${standard ?? '–'} `, 'm'))
+  })
+
+  test.each([[['serve', '--fast']], [['serve', 'now']], [['validate', '--fast']]])('%j is a mistake of usage', async (args) => {
+    const { code, err } = await call(args)
+    expect(code).toBe(2)
+    expect(err).toContain(`See actorflux ${args[0]} --help`)
+  })
+
+  test('bad settings are told a line each', async () => {
+    const { code, err } = await call(['serve', '--port', 'x'], { ACTORFLUX_RETENTION: 'long' })
+    expect(code).toBe(1)
+    expect(err).toMatch(/^actorflux: ACTORFLUX_PORT must .*\nactorflux: ACTORFLUX_RETENTION must .*$/)
+  })
+
+  test.each([['ACTORFLUX_REDIS_URL', 'redis://h'], ['ACTORFLUX_REQUIRE_AUTH', 'true'], ['ACTORFLUX_PARTITIONS', '4']])(
+    'serve refuses %s=%s rather than leave it out', async (variable, value) => {
+      const { code, err } = await call(['serve'], { [variable]: value })
+      expect(code).toBe(1)
+      expect(err).toMatch(new RegExp(`^actorflux: ${variable} [^\n]*$`))
+    })
+})

@@ -1,0 +1,47 @@
+import { EventEmitter } from 'node:events'
+import { describe, expect, test } from 'vitest'
+import { untilStopped } from '../../src/cli/stop.ts'
+import { memoryLog } from '../http/support.ts'
+
+function run(close: () => Promise<void>) {
+  const emitter = new EventEmitter()
+  const exits: number[] = []
+  const { log, lines } = memoryLog()
+  const stopped = untilStopped({ close, log, signals: { on: (event, listener) => emitter.on(event, listener), exit: (code) => { exits.push(code) } } })
+  return { emitter, exits, lines, stopped }
+}
+
+describe('a server', () => {
+  test.each(['SIGTERM', 'SIGINT'])('closes once on %s and ends well', async (signal) => {
+    let closed = 0
+    const { emitter, exits, stopped } = run(() => { closed++; return Promise.resolve() })
+    emitter.emit(signal, signal)
+    expect(await stopped).toBe(0)
+    expect(closed).toBe(1)
+    expect(exits).toEqual([])
+  })
+
+  test('exits at once on a second signal', () => {
+    const { emitter, exits } = run(() => new Promise(() => {}))
+    emitter.emit('SIGTERM', 'SIGTERM')
+    expect(exits).toEqual([])
+    emitter.emit('SIGINT', 'SIGINT')
+    expect(exits).toEqual([1])
+  })
+
+  test('tells when it could not close', async () => {
+    const error = new Error('stuck')
+    const { emitter, lines, stopped } = run(() => Promise.reject(error))
+    emitter.emit('SIGTERM', 'SIGTERM')
+    expect(await stopped).toBe(1)
+    expect(lines.at(-1)).toEqual({ level: 'error', message: 'could not stop in order', fields: { error } })
+  })
+
+  test.each(['uncaughtException', 'unhandledRejection'])('logs an %s and exits', (event) => {
+    const { emitter, exits, lines } = run(() => Promise.resolve())
+    const error = new Error('surprise')
+    emitter.emit(event, error)
+    expect(exits).toEqual([1])
+    expect(lines).toEqual([{ level: 'error', message: 'an error that nobody handled', fields: { error } }])
+  })
+})

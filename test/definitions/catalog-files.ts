@@ -1,0 +1,32 @@
+// Folders of packages as tests write them, and what loading them comes to.
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { stepRunner } from '../../src/actions/runner.ts'
+import { openCatalog, type OpenedCatalog } from '../../src/definitions/catalog.ts'
+
+/** Path below the folder to content; what isn't text or bytes becomes JSON. */
+export type Files = { readonly [path: string]: unknown }
+
+export const quiet = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
+
+/** A new folder, gone when the test is over. */
+export async function folderOf(files: Files): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'actorflux-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  await write(folder, files)
+  return folder
+}
+
+export async function write(folder: string, files: Files): Promise<void> {
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true })
+    await writeFile(join(folder, path), typeof content === 'string' || content instanceof Uint8Array ? content : JSON.stringify(content))
+  }
+}
+
+export const open = (...folders: string[]): Promise<OpenedCatalog> => openCatalog({ folders, runner: stepRunner({ log: quiet }), log: quiet })
+
+/** A service that is right: one state, which is its end. */
+export const END = { states: [{ name: 'end' }] }

@@ -1,0 +1,64 @@
+import { existsSync } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { checkServices, startServer, type Server } from '../../src/main.ts'
+import { isObject, type JsonObject } from '../../src/model/json.ts'
+import { readSettings } from '../../src/settings.ts'
+import { ACTORS, listExamples, PACKAGE, SILENT } from './examples.ts'
+
+const names = await listExamples()
+
+const read = async (fluxName: string): Promise<JsonObject> =>
+  JSON.parse(await readFile(`${join(ACTORS, PACKAGE, ...fluxName.split('.'))}.flux`, 'utf8'))
+
+const listOf = (value: unknown): JsonObject[] => Array.isArray(value) ? value.filter(isObject) : []
+
+test('all load without a fault and without a warning', async () => {
+  const { services, report } = await checkServices(readSettings({ ACTORFLUX_ACTORS: ACTORS }), { log: SILENT })
+  expect(report).toEqual([])
+  expect(services.filter((service) => service.package === PACKAGE).map(({ fluxName }) => fluxName)).toEqual(names)
+})
+
+describe.each(names)('%s', (fluxName) => {
+  test('has a test of its own', () => {
+    expect(existsSync(join(import.meta.dirname, `${fluxName}.test.ts`))).toBe(true)
+  })
+
+  test('says what it shows, what to send and what to see', async () => {
+    const { comment } = await read(fluxName)
+    for (const word of ['Shows:', 'Send:', 'See:']) expect(comment).toContain(word)
+  })
+
+  test('draws from left to right, its states apart', async () => {
+    const states = listOf((await read(fluxName))['states']).map(({ name, x, y }) => ({ name, x: Number(x), y: Number(y) }))
+    for (const { x, y } of states) expect([x, y].every(Number.isFinite)).toBe(true)
+    const close = states.flatMap((one, index) => states.slice(index + 1).filter((other) => Math.hypot(one.x - other.x, one.y - other.y) < 125))
+    expect(close).toEqual([])
+    expect(states[0]?.x).toBe(Math.min(...states.map(({ x }) => x)))
+  })
+})
+
+describe('on a server', () => {
+  let server: Server
+  let data: string
+  beforeAll(async () => {
+    data = await mkdtemp(join(tmpdir(), 'actorflux-examples-'))
+    server = await startServer(readSettings({ ACTORFLUX_PORT: '0', ACTORFLUX_ACTORS: ACTORS, ACTORFLUX_DATA: data }), { log: SILENT })
+  })
+  afterAll(async () => {
+    await server.close({ grace: 0 })
+    await rm(data, { recursive: true, force: true })
+  })
+
+  test.each(names)('the first command in the comment of %s starts it', async (fluxName) => {
+    const { comment } = await read(fluxName)
+    const [, body = '', path = ''] = /curl --json '([^']*)' localhost:8080(\S+)/.exec(String(comment)) ?? []
+    const answer = await fetch(server.url + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    expect(answer.status).toBe(200)
+    const contextId = /"contextId":(\d+)/.exec(await answer.text())?.[1]
+    const started = await fetch(`${server.url}/flux-api/context?contextId=${contextId}`)
+    expect(await started.json()).toMatchObject({ fluxName, package: PACKAGE, error: null })
+  })
+})

@@ -1,0 +1,70 @@
+// Runs the example services as they are in the repository, on the real runtime and the embedded store, on a clock that the test moves.
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve, sep } from 'node:path'
+import { createRuntime, type FluxApi } from '../../src/main.ts'
+import type { ContextView, ModelDescriptor } from '../../src/model/context.ts'
+import type { JsonObject } from '../../src/model/json.ts'
+import type { Log } from '../../src/ports/log.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
+
+export const ACTORS = resolve(import.meta.dirname, '../../actors')
+export const PACKAGE = 'examples'
+export const NOW = Date.UTC(2026, 0, 1, 12)
+
+export const SILENT: Log = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
+
+export interface Examples extends FluxApi {
+  readonly clock: SimulatedClock
+  /** Starts an example; gives its id. */
+  run(fluxName: string, input: JsonObject): Promise<number>
+  /** The context, once it satisfies the condition: steps run in real time. */
+  until(contextId: number, done: (view: ContextView) => boolean): Promise<ContextView>
+  /** The context, once it rests in that state. */
+  untilIn(contextId: number, state: string): Promise<ContextView>
+  /** The clock goes on by so many seconds; with 0, what is due already rings. */
+  pass(seconds: number): Promise<void>
+  close(): Promise<void>
+}
+
+export async function openExamples(): Promise<Examples> {
+  const data = await mkdtemp(join(tmpdir(), 'actorflux-examples-'))
+  const clock = new SimulatedClock(NOW)
+  const runtime = await createRuntime({ actors: [ACTORS], data, clock, log: SILENT })
+  const until: Examples['until'] = async (contextId, done) => {
+    for (let attempt = 0; attempt < 500; attempt += 1) {
+      const view = await runtime.getContext({ contextId })
+      if (done(view)) return view
+      await new Promise((proceed) => { setTimeout(proceed, 5) })
+    }
+    const { status, currentState, error } = await runtime.getContext({ contextId })
+    throw new Error(`context ${contextId} did not get there: it is ${status} in ${currentState} (${error?.message ?? 'no error'})`)
+  }
+  return {
+    ...runtime,
+    clock,
+    until,
+    run: async (fluxName, input) => (await runtime.execute({ package: PACKAGE, fluxName, input })).contextId,
+    untilIn: (contextId, state) => until(contextId, ({ currentState, status }) => currentState === state && status !== 'RUNNING'),
+    pass: (seconds) => clock.advance(Math.round(seconds * 1000)),
+    async close() {
+      await runtime.close({ grace: 0 })
+      await rm(data, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The values of a descriptor, by name. */
+export const values = ({ gloopProperties }: ModelDescriptor): JsonObject =>
+  Object.fromEntries(gloopProperties.map(({ name, value }) => [String(name), value ?? null]))
+
+export const outputs = ({ output }: ContextView): JsonObject => values(output)
+
+/** The states it was in, in order. */
+export const path = ({ executionHistory }: ContextView): string[] => executionHistory.map(({ stateName }) => stateName)
+
+/** The names of the services in the folder. */
+export async function listExamples(): Promise<string[]> {
+  const files = await readdir(join(ACTORS, PACKAGE), { recursive: true })
+  return files.filter((file) => file.endsWith('.flux')).map((file) => file.slice(0, -'.flux'.length).split(sep).join('.')).sort()
+}

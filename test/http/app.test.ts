@@ -1,0 +1,52 @@
+import { HTTPException } from 'hono/http-exception'
+import { describe, expect, test } from 'vitest'
+import { testApp } from './support.ts'
+
+describe('health', () => {
+  test('is told while the process lives', async () => {
+    expect((await testApp({}, { ready: () => 'starting' }).app.request('/healthz')).status).toBe(200)
+  })
+
+  test('readiness is told with the reason', async () => {
+    expect((await testApp().app.request('/readyz')).status).toBe(200)
+    const response = await testApp({}, { ready: () => 'the index is being built' }).app.request('/readyz')
+    expect(response.status).toBe(503)
+    expect(response.headers.get('retry-after')).toBe('1')
+    expect(await response.json()).toMatchObject({ status: 503, detail: 'the index is being built', instance: '/readyz' })
+  })
+})
+
+describe('a path', () => {
+  test.each(['/', '/flux-api', '/flux-api/', '/flux-api/event/', '/FLUX-API/event', '/flux-api//execute', '/flux-api/a/b/execute', '/api/x', '/flux-api/%2e%2e/x'])(
+    'that nothing is served at is 404: %s', async (path) => {
+      const response = await testApp().app.request(path)
+      expect(response.status).toBe(404)
+      expect(response.headers.get('content-type')).toBe('application/problem+json')
+      expect(await response.json()).toMatchObject({ type: 'urn:actorflux:problem:no-such-path', status: 404 })
+    })
+
+  test.each([
+    ['GET', '/flux-api/event', 'POST'],
+    ['PATCH', '/flux-api/shop/execute', 'POST'],
+    ['POST', '/flux-api/contexts', 'HEAD, GET'],
+    ['GET', '/flux-api/context/tag', 'POST, PUT, DELETE'],
+    ['OPTIONS', '/flux-api/terminate', 'DELETE'],
+    ['DELETE', '/healthz', 'HEAD, GET'],
+  ])('with other methods is 405: %s %s', async (method, path, allow) => {
+    const response = await testApp().app.request(path, { method })
+    expect(response.status).toBe(405)
+    expect(response.headers.get('allow')).toBe(allow)
+    expect(await response.json()).toMatchObject({ status: 405, instance: path })
+  })
+
+  test('is named in a problem as it was sent, without its query', async () => {
+    expect(await (await testApp().app.request('/caf%C3%A9%20?token=x')).json()).toMatchObject({ instance: '/caf%C3%A9%20' })
+  })
+})
+
+test('an exception that carries its response is answered with that', async () => {
+  const { app } = testApp({ terminate: () => Promise.reject(new HTTPException(418, { res: new Response('teapot', { status: 418 }) })) })
+  const response = await app.request('/flux-api/terminate?contextId=1', { method: 'DELETE' })
+  expect(response.status).toBe(418)
+  expect(await response.text()).toBe('teapot')
+})

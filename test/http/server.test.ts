@@ -1,0 +1,209 @@
+// Over real sockets, in real time: what app.request() can't show.
+import { EventEmitter, once } from 'node:events'
+import { Agent, request, type IncomingMessage, type RequestOptions } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { afterEach, describe, expect, test } from 'vitest'
+import { listen, type HttpServer, type ListenOptions } from '../../src/http/server.ts'
+import type { EventAnswer, FluxApi } from '../../src/model/calls.ts'
+import { memoryLog, testApp } from './support.ts'
+
+const open: { server: HttpServer; sockets: Socket[] } = { server: { url: '', close: () => Promise.resolve() }, sockets: [] }
+
+afterEach(async () => {
+  for (const socket of open.sockets.splice(0)) socket.destroy()
+  await open.server.close(0)
+})
+
+async function start(overrides: Partial<FluxApi> = {}, options: Partial<ListenOptions> = {}) {
+  const { app, calls, lines } = testApp(overrides, { maxBody: 10_000 })
+  open.server = await listen(app, { host: '127.0.0.1', port: 0, log: memoryLog().log, ...options })
+  return { server: open.server, url: open.server.url, port: Number(new URL(open.server.url).port), calls, lines }
+}
+
+async function socketTo(port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1').on('error', () => {})
+  open.sockets.push(socket)
+  await once(socket, 'connect')
+  return socket
+}
+
+/** Everything that comes until the other side hangs up. */
+async function rest(socket: Socket): Promise<string> {
+  let text = ''
+  socket.setEncoding('utf8').on('data', (piece: string) => { text += piece })
+  await once(socket, 'close')
+  return text
+}
+
+const EVENT = 'POST /flux-api/event HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n'
+const sleep = (milliseconds: number) => new Promise<void>((resolve) => { setTimeout(resolve, milliseconds) })
+const agent = () => new Agent({ keepAlive: true, maxSockets: 1 })
+const ask = (url: string, options: RequestOptions, body?: string) => new Promise<IncomingMessage>((resolve, reject) => {
+  request(url, options, (response) => { response.resume().on('end', () => resolve(response)) }).on('error', reject).end(body)
+})
+const sent: EventAnswer = { message: 'sent', transitions: [], executions: [], ignored: [] }
+
+describe('a body', () => {
+  test('comes in one piece or in many', async () => {
+    const { port, calls } = await start()
+    const body = Buffer.from(JSON.stringify({ event: 'é€' }))
+    const socket = await socketTo(port)
+    socket.write(`${EVENT}Connection: close\r\nContent-Length: ${body.length}\r\n\r\n`)
+    for (const byte of body) {
+      socket.write(Uint8Array.of(byte))
+      await sleep(1)
+    }
+    expect(await rest(socket)).toContain('HTTP/1.1 200')
+    expect(calls).toEqual([{ name: 'sendEvent', request: { event: 'é€' } }])
+  })
+
+  test('keeps hostile keys as data', async () => {
+    const { url, calls } = await start()
+    const body = '{"event":"e","input":{"__proto__":{"a":1},"constructor":2}}'
+    expect((await fetch(`${url}/flux-api/event`, { method: 'POST', body, headers: { 'content-type': 'application/json' } })).status).toBe(200)
+    expect(JSON.stringify(calls)).toContain('"input":{"__proto__":{"a":1},"constructor":2}')
+  })
+
+  test('that is announced as too large is refused before it comes', async () => {
+    const { port, calls } = await start()
+    const socket = await socketTo(port)
+    socket.write(`${EVENT}Content-Length: 10001\r\n\r\n`)
+    expect(await rest(socket)).toMatch(/^HTTP\/1.1 413 [^]*"status":413/)
+    expect(calls).toEqual([])
+  })
+
+  test('that grows too large in chunks is refused, and the connection ends', async () => {
+    const { port, calls } = await start()
+    const socket = await socketTo(port)
+    socket.write(`${EVENT}Transfer-Encoding: chunked\r\n\r\n`)
+    const flood = setInterval(() => socket.write(`1000\r\n${' '.repeat(4096)}\r\n`), 2)
+    const answer = await rest(socket).finally(() => clearInterval(flood))
+    expect(answer).toMatch(/^HTTP\/1.1 413 [^]*"status":413/)
+    expect(calls).toEqual([])
+  })
+
+  test('of just the limit is taken', async () => {
+    const { url } = await start()
+    const body = `{"event":"e"${' '.repeat(10_000 - 13)}}`
+    expect(body).toHaveLength(10_000)
+    expect((await fetch(`${url}/flux-api/event`, { method: 'POST', body, headers: { 'content-type': 'application/json' } })).status).toBe(200)
+  })
+
+  test('that is empty is 400', async () => {
+    const { url } = await start()
+    expect((await fetch(`${url}/flux-api/event`, { method: 'POST' })).status).toBe(400)
+  })
+
+  test('that is not UTF-8 is 400', async () => {
+    const { url } = await start()
+    const body = Uint8Array.from([...Buffer.from('{"event":"'), 0xff, ...Buffer.from('"}')])
+    expect((await fetch(`${url}/flux-api/event`, { method: 'POST', body, headers: { 'content-type': 'application/json' } })).status).toBe(400)
+  })
+
+  test('that breaks off is nobody\'s failure', async () => {
+    const { port, calls, lines, url } = await start()
+    const socket = await socketTo(port)
+    socket.write(`${EVENT}Content-Length: 100\r\n\r\n{"event":`)
+    await sleep(50)
+    socket.destroy()
+    await sleep(50)
+    expect(lines).toEqual([])
+    expect(calls).toEqual([])
+    expect((await fetch(`${url}/healthz`)).status).toBe(200)
+  })
+
+  test('may be too much for a call that takes none', async () => {
+    const { url } = await start()
+    const response = await fetch(`${url}/flux-api/context/tag?contextId=1&tag=x`, { method: 'POST', body: 'x'.repeat(20_000) })
+    expect(response.status).toBe(200)
+  })
+})
+
+describe('deadlines', () => {
+  test('headers that do not come in time are 408', async () => {
+    const { port } = await start({}, { deadlines: { headers: 100, request: 300 } })
+    const socket = await socketTo(port)
+    socket.write('POST /flux-api/event HTTP/1.1\r\nHost:')
+    expect(await rest(socket)).toMatch(/^HTTP\/1.1 408 [^]*urn:actorflux:problem:request-timeout/)
+  })
+
+  test('a body that does not come in time is 408', async () => {
+    const { port, calls } = await start({}, { deadlines: { headers: 100, request: 300 } })
+    const socket = await socketTo(port)
+    socket.write(`${EVENT}Content-Length: 100\r\n\r\n{`)
+    const drip = setInterval(() => socket.write(' '), 50)
+    expect(await rest(socket).finally(() => clearInterval(drip))).toMatch(/^HTTP\/1.1 408 /)
+    expect(calls).toEqual([])
+  })
+
+  test('an answer may take longer than the request', async () => {
+    const { url } = await start({ sendEvent: () => sleep(600).then(() => sent) }, { deadlines: { headers: 100, request: 300 } })
+    expect((await fetch(`${url}/flux-api/event`, { method: 'POST', body: '{"event":"e"}', headers: { 'content-type': 'application/json' } })).status).toBe(200)
+  })
+})
+
+describe('what is not HTTP', () => {
+  test.each([
+    ['GARBAGE\r\n\r\n', 400],
+    ['GET / HTTP/1.1\r\n\r\n', 400],
+    ['GET / HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n', 400],
+    ['GET \\ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400],
+    [`GET / HTTP/1.1\r\nHost: x\r\nA: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+    [`${EVENT}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, 400],
+  ])('%.40j is %i', async (text, status) => {
+    const { port } = await start()
+    const socket = await socketTo(port)
+    socket.write(text)
+    expect(await rest(socket)).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+  })
+})
+
+describe('an address that can not be had', () => {
+  test('is told in one line', async () => {
+    const { port } = await start()
+    const { app } = testApp()
+    await expect(listen(app, { host: '127.0.0.1', port, log: memoryLog().log })).rejects.toThrow(`port ${port} of 127.0.0.1 is already in use`)
+    await expect(listen(app, { host: '192.0.2.1', port: 0, log: memoryLog().log })).rejects.toThrow('192.0.2.1 is not an address of this machine')
+  })
+})
+
+describe('closing', () => {
+  test('does not wait for idle and for silent connections', async () => {
+    const { server, url, port } = await start()
+    await ask(`${url}/healthz`, { agent: agent() })
+    await socketTo(port)
+    await sleep(20)
+    const began = performance.now()
+    await server.close(5000)
+    expect(performance.now() - began).toBeLessThan(1000)
+  })
+
+  test('answers what is under way, says goodbye, and takes nothing new', async () => {
+    const answering = new EventEmitter()
+    const { server, url } = await start({ sendEvent: () => once(answering, 'now').then(() => sent) })
+    const options = { agent: agent(), method: 'POST', headers: { 'content-type': 'application/json' } }
+    const waiting = ask(`${url}/flux-api/event`, options, '{"event":"e"}')
+    await sleep(50)
+    const closed = server.close(5000)
+    await sleep(20)
+    await expect(ask(`${url}/healthz`, {})).rejects.toThrow('ECONNREFUSED')
+    answering.emit('now')
+    const response = await waiting
+    expect(response.statusCode).toBe(200)
+    expect(response.headers.connection).toBe('close')
+    const began = performance.now()
+    await closed
+    expect(performance.now() - began).toBeLessThan(1000)
+  })
+
+  test('breaks off what is not done within the grace', async () => {
+    const { server, url } = await start({ sendEvent: () => new Promise(() => {}) })
+    const waiting = ask(`${url}/flux-api/event`, { method: 'POST', headers: { 'content-type': 'application/json' } }, '{"event":"e"}')
+    await sleep(50)
+    const began = performance.now()
+    const [outcome] = await Promise.allSettled([waiting, server.close(200)])
+    expect(outcome.status).toBe('rejected')
+    expect(performance.now() - began).toBeGreaterThan(150)
+    expect(performance.now() - began).toBeLessThan(2000)
+  })
+})

@@ -1,0 +1,54 @@
+// What the tests of the HTTP room share: an api that remembers its calls, and an application around it.
+import { withoutTokens } from '../../src/access/authenticate.ts'
+import { createApp, type AppOptions } from '../../src/http/app.ts'
+import type { FluxApi } from '../../src/model/calls.ts'
+import type { ContextView, ModelDescriptor } from '../../src/model/context.ts'
+import type { Log } from '../../src/ports/log.ts'
+
+export interface Call { readonly name: keyof FluxApi; readonly request: unknown }
+export interface Logged { readonly level: keyof Log; readonly message: string; readonly fields: object | undefined }
+
+const nothing: ModelDescriptor = { name: 'nothing', type: 'model', allowExtraProperties: false, gloopProperties: [] }
+
+export const contextView = (id: number): ContextView => ({
+  fluxName: 'F', id, currentState: 'a', startState: 'a', waiting: true, debugged: false, nextRun: null, status: 'WAITING', input: nothing, output: nothing, tags: [],
+  stateContexts: [], executionHistory: [], package: 'p', version: 1, startedAt: 1, updatedAt: 1, endedAt: null, error: null, definition: 'h',
+})
+
+/** Answers everything; `overrides` replaces single calls. */
+export function fakeApi(overrides: Partial<FluxApi> = {}): { api: FluxApi; calls: Call[] } {
+  const calls: Call[] = []
+  const note = <T>(name: keyof FluxApi, answer: T) => (request: unknown): Promise<T> => {
+    calls.push({ name, request })
+    return Promise.resolve(answer)
+  }
+  const api: FluxApi = {
+    execute: note('execute', { message: 'started', contextId: 7 }),
+    terminate: note('terminate', { message: 'terminated' }),
+    sendEvent: note('sendEvent', { message: 'sent', transitions: [{ contextId: 7, state: 'b' }], executions: [], ignored: [] }),
+    listContexts: note('listContexts', [contextView(1), contextView(2)]),
+    getContext: note('getContext', contextView(1)),
+    getStateContext: note('getStateContext', { name: 'a', input: nothing, output: nothing, transitionContexts: [] }),
+    addTags: note('addTags', { message: 'added' }),
+    removeTags: note('removeTags', { message: 'removed' }),
+    getDefinition: note('getDefinition', { states: [] }),
+    ...overrides,
+  }
+  return { api, calls }
+}
+
+export function memoryLog(): { log: Log; lines: Logged[] } {
+  const lines: Logged[] = []
+  const at = (level: keyof Log) => (message: string, fields?: object) => { lines.push({ level, message, fields }) }
+  return { lines, log: { trace: at('trace'), debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') } }
+}
+
+export function testApp(overrides: Partial<FluxApi> = {}, options: Partial<AppOptions> = {}) {
+  const { api, calls } = fakeApi(overrides)
+  const { log, lines } = memoryLog()
+  const app = createApp({ api: () => api, authenticate: withoutTokens, maxBody: 1024 * 1024, ready: () => null, log, ...options })
+  return { app, calls, lines }
+}
+
+export const post = (body: unknown, headers: Record<string, string> = { 'content-type': 'application/json' }): RequestInit =>
+  ({ method: 'POST', body: typeof body === 'string' ? body : JSON.stringify(body), headers })

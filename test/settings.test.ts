@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest'
+import { readSettings, SETTINGS, unsupported } from '../src/settings.ts'
+
+const read = (name: string, value: string) => readSettings({ [`ACTORFLUX_${name}`]: value })
+
+test('have defaults', () => {
+  expect(readSettings({})).toEqual({
+    host: '127.0.0.1', port: 8080, actors: ['actors'], redisUrl: null, data: '.actorflux', namespace: 'default', partitions: 1, tokens: 'tokens.json', requireAuth: false,
+    retention: 604_800_000, webhookTimeout: 30_000, maxBody: 1_048_576, stepConcurrency: 256, logLevel: 'info',
+  })
+})
+
+test('that are empty count as not set', () => {
+  expect(readSettings(Object.fromEntries(SETTINGS.map(({ variable }) => [variable, ''])))).toEqual(readSettings({}))
+})
+
+test.each([
+  ['HOST', '::1', { host: '::1' }],
+  ['PORT', '0', { port: 0 }],
+  ['PORT', '65535', { port: 65_535 }],
+  ['ACTORS', 'a:/b c::d', { actors: ['a', '/b c', 'd'] }],
+  ['REDIS_URL', 'redis://a:1,rediss://u:p@b', { redisUrl: 'redis://a:1,rediss://u:p@b' }],
+  ['REQUIRE_AUTH', 'true', { requireAuth: true }],
+  ['PARTITIONS', '16', { partitions: 16 }],
+  ['RETENTION', '1500ms', { retention: 1500 }],
+  ['RETENTION', '12h', { retention: 43_200_000 }],
+  ['RETENTION', '5m', { retention: 300_000 }],
+  ['WEBHOOK_TIMEOUT', '1.5s', { webhookTimeout: 1500 }],
+  ['MAX_BODY', '512kb', { maxBody: 524_288 }],
+  ['MAX_BODY', '2MB', { maxBody: 2_097_152 }],
+  ['MAX_BODY', '1000', { maxBody: 1000 }],
+  ['STEP_CONCURRENCY', '1', { stepConcurrency: 1 }],
+  ['LOG_LEVEL', 'trace', { logLevel: 'trace' }],
+])('%s=%s', (name, value, settings) => expect(read(name, value)).toMatchObject(settings))
+
+test.each([
+  ['PORT', '65536'], ['PORT', '-1'], ['PORT', '80a'], ['PORT', '8e1'], ['ACTORS', ':'], ['REDIS_URL', 'http://a'], ['REDIS_URL', 'redis://a,b'], ['REQUIRE_AUTH', 'yes'],
+  ['PARTITIONS', '0'], ['NAMESPACE', 'a b'], ['NAMESPACE', '{a}'], ['RETENTION', '7'], ['RETENTION', '7w'], ['RETENTION', '0s'], ['RETENTION', '-1s'], ['RETENTION', 'd'],
+  ['WEBHOOK_TIMEOUT', '1 s'], ['MAX_BODY', '1tb'], ['MAX_BODY', '0'], ['MAX_BODY', '1constructor'], ['MAX_BODY', '513mb'], ['STEP_CONCURRENCY', '0'], ['LOG_LEVEL', 'INFO'],
+])('%s=%s is refused by name', (name, value) => expect(() => read(name, value)).toThrow(new RegExp(`^ACTORFLUX_${name} must `)))
+
+test('that are bad are told all at once, a line each, without their values', () => {
+  const bad = { ACTORFLUX_PORT: 'x', ACTORFLUX_LOG_LEVEL: 'loud', ACTORFLUX_REDIS_URL: 'secret' }
+  expect(() => readSettings(bad)).toThrow(/^ACTORFLUX_PORT .*\nACTORFLUX_REDIS_URL .*\nACTORFLUX_LOG_LEVEL .*$/)
+  expect(() => readSettings(bad)).not.toThrow(/secret/)
+})
+
+describe('what this version can not do', () => {
+  test('is nothing by default', () => expect(unsupported(readSettings({}))).toEqual([]))
+  test.each([['REDIS_URL', 'redis://a'], ['REQUIRE_AUTH', 'true'], ['PARTITIONS', '2']])('%s=%s', (name, value) => {
+    expect(unsupported(read(name, value))).toEqual([expect.stringMatching(new RegExp(`^ACTORFLUX_${name} .*`))])
+  })
+})

@@ -1,0 +1,104 @@
+// The store port: finding contexts by their words.
+import { describe, expect } from 'vitest'
+import { create, createOne, HOSTILE, idsOf, type ScenarioTest, update } from './contract-support.ts'
+
+export function queryPromises(test: ScenarioTest): void {
+  describe('a list', () => {
+    test('has the contexts with all the words, by ascending id', async ({ store, again }) => {
+      const [a = 0, b = 0, c = 0, d = 0] = await create(store, { terms: ['x', 'y'] }, { terms: ['y'] }, { terms: ['z', 'y', 'x'] }, {})
+      for await (const reader of again()) {
+        expect(await idsOf(reader.list({ all: ['x'], limit: 10 }))).toEqual([a, c])
+        expect(await idsOf(reader.list({ all: ['y'], limit: 10 }))).toEqual([a, b, c])
+        expect(await idsOf(reader.list({ all: ['x', 'y'], limit: 10 }))).toEqual([a, c])
+        expect(await idsOf(reader.list({ all: ['y', 'z', 'x'], limit: 10 }))).toEqual([c])
+        expect(await idsOf(reader.list({ all: ['x', 'x'], limit: 10 }))).toEqual([a, c])
+        expect(await idsOf(reader.list({ all: ['x', 'nobody'], limit: 10 }))).toEqual([])
+        expect(await idsOf(reader.list({ all: [], limit: 10 }))).toEqual([a, b, c, d])
+      }
+    })
+
+    test('gives whole contexts', async ({ store }) => {
+      const id = await createOne(store, { terms: ['x'], due: 5, parts: { record: 'r', 'state:1': 's' } })
+      expect(await store.list({ all: ['x'], limit: 10 })).toEqual([await store.load({ id })])
+    })
+
+    test('follows the words of each write, and no others', async ({ store, again }) => {
+      const id = await createOne(store, { terms: ['stays', 'goes'] })
+      await update(store, id, { terms: ['comes', 'stays', 'comes'] })
+      for await (const reader of again()) {
+        expect(await idsOf(reader.list({ all: ['stays'], limit: 10 }))).toEqual([id])
+        expect(await idsOf(reader.list({ all: ['comes'], limit: 10 }))).toEqual([id])
+        expect(await idsOf(reader.list({ all: ['goes'], limit: 10 }))).toEqual([])
+      }
+    })
+
+    test('pages by skip and by after, with one word, several and none', async ({ store }) => {
+      const ids = await create(store, ...Array.from({ length: 60 }, (_, index) => ({ terms: ['all', index % 3 === 0 ? 'third' : 'other'] })))
+      const thirds = ids.filter((_, index) => index % 3 === 0)
+      for (const [all, matches] of [[['all'], ids], [['all', 'third'], thirds], [['third'], thirds], [[], ids]] as const) {
+        for (const limit of [0, 1, 7, 1000]) {
+          for (const skip of [undefined, 0, 1, 19, 20, 59, 60, 1000]) {
+            expect(await idsOf(store.list({ all, limit, skip }))).toEqual(matches.slice(skip).slice(0, limit))
+            for (const after of [0, ids[0] ?? 0, ids[30] ?? 0, ids[59] ?? 0]) {
+              expect(await idsOf(store.list({ all, limit, skip, after }))).toEqual(matches.filter((id) => id > after).slice(skip).slice(0, limit))
+            }
+          }
+        }
+      }
+    })
+
+    test('keeps words apart that look alike', async ({ store }) => {
+      const [a = 0, b = 0, c = 0] = await create(store, { terms: ['a:b', 'c'] }, { terms: ['a', 'b:c'] }, { terms: ['a:b:c', 'A', 'é'] })
+      expect(await idsOf(store.list({ all: ['a'], limit: 9 }))).toEqual([b])
+      expect(await idsOf(store.list({ all: ['a:b'], limit: 9 }))).toEqual([a])
+      expect(await idsOf(store.list({ all: ['b:c'], limit: 9 }))).toEqual([b])
+      expect(await idsOf(store.list({ all: ['A'], limit: 9 }))).toEqual([c])
+      expect(await idsOf(store.list({ all: ['e\u0301'], limit: 9 }))).toEqual([])
+    })
+
+    test('takes any text as a word', async ({ store }) => {
+      const ids = await create(store, ...HOSTILE.map((word) => ({ terms: [word] })))
+      for (const [index, word] of HOSTILE.entries()) expect(await idsOf(store.list({ all: [word], limit: 9 })), JSON.stringify(word)).toEqual([ids[index]])
+    })
+  })
+
+  describe('waitingFor', () => {
+    test('gives who has any of the words, ascending, each once', async ({ store, again }) => {
+      const [a = 0, b = 0, c = 0] = await create(store, { terms: ['hear:go', 'hear:go:red'] }, { terms: ['any'] }, { terms: ['hear:go:red', 'any'] }, { terms: ['else'] })
+      for await (const reader of again()) {
+        const upTo = await reader.highestId()
+        expect(await reader.waitingFor({ any: ['hear:go', 'any', 'hear:go:red', 'any'], upTo, limit: 10 })).toEqual([a, b, c])
+        expect(await reader.waitingFor({ any: ['hear:go'], upTo, limit: 10 })).toEqual([a])
+        expect(await reader.waitingFor({ any: ['nobody', 'any'], upTo, limit: 10 })).toEqual([b, c])
+        expect(await reader.waitingFor({ any: ['nobody'], upTo, limit: 10 })).toEqual([])
+        expect(await reader.waitingFor({ any: [], upTo, limit: 10 })).toEqual([])
+      }
+    })
+
+    test('goes up to an id, and not beyond', async ({ store }) => {
+      const ids = await create(store, ...Array.from({ length: 5 }, () => ({ terms: ['w'] })))
+      for (const [index, upTo] of ids.entries()) {
+        expect(await store.waitingFor({ any: ['w'], upTo, limit: 10 })).toEqual(ids.slice(0, index + 1))
+        expect(await store.waitingFor({ any: ['w', 'v'], upTo: upTo - 1, limit: 10 })).toEqual(ids.slice(0, index))
+      }
+    })
+
+    test('pages by after and skip', async ({ store }) => {
+      const ids = await create(store, ...Array.from({ length: 30 }, (_, index) => ({ terms: index % 2 === 0 ? ['w'] : ['v', 'u'] })))
+      const upTo = ids[27] ?? 0
+      const matches = ids.slice(0, 28)
+      for (const after of [undefined, 0, ids[4] ?? 0, upTo]) {
+        for (const skip of [undefined, 3, 40]) {
+          const rest = matches.filter((id) => id > (after ?? 0)).slice(skip)
+          for (const limit of [0, 1, 10, 100]) expect(await store.waitingFor({ any: ['w', 'v', 'u'], upTo, limit, after, skip })).toEqual(rest.slice(0, limit))
+        }
+      }
+    })
+
+    test('forgets who no longer waits', async ({ store }) => {
+      const [a = 0, b = 0] = await create(store, { terms: ['w'] }, { terms: ['w'] })
+      await update(store, a, { terms: [] })
+      expect(await store.waitingFor({ any: ['w'], upTo: b, limit: 10 })).toEqual([b])
+    })
+  })
+}

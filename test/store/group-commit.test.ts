@@ -1,0 +1,107 @@
+import { describe, expect, it } from 'vitest'
+import { type Group, GroupCommit } from '../../src/store/lmdb/group-commit.ts'
+
+/** Counts to what it is told; a group adds to what is durable, when the test lets it. */
+class Counter {
+  durable = 0
+  readonly groups: { readonly sum: number; finish(): void; fail(error: Error): void }[] = []
+
+  begin(): Group & { add(number: number): number } {
+    let sum = this.durable
+    return {
+      add: (number) => sum += number,
+      write: () => new Promise((finish, fail) => {
+        this.groups.push({ sum, finish, fail })
+      }),
+      adopt: () => {
+        this.durable = sum
+      },
+    }
+  }
+
+  /** The group that is being written, the how-manieth ever. */
+  async group(number: number): Promise<Counter['groups'][number]> {
+    for (;;) {
+      const group = this.groups[number - 1]
+      if (group !== undefined) return group
+      await new Promise((resolve) => { setImmediate(resolve) })
+    }
+  }
+}
+
+describe('a group commit', () => {
+  it('writes what comes together together', async () => {
+    const counter = new Counter()
+    const commits = new GroupCommit(() => counter.begin())
+    const sums = Promise.all([1, 2, 3].map((number) => commits.run((group) => group.add(number))))
+    ;(await counter.group(1)).finish()
+    expect(await sums).toEqual([1, 3, 6])
+    expect(counter.groups).toHaveLength(1)
+  })
+
+  it('answers and shows nothing before it is durable', async () => {
+    const counter = new Counter()
+    const commits = new GroupCommit(() => counter.begin())
+    let answered = false
+    const sum = commits.run((group) => group.add(5)).finally(() => { answered = true })
+    const group = await counter.group(1)
+    await new Promise((resolve) => { setTimeout(resolve, 20) })
+    expect([answered, counter.durable]).toEqual([false, 0])
+    group.finish()
+    expect(await sum).toBe(5)
+    expect(counter.durable).toBe(5)
+  })
+
+  it('decides the next group only when the one before is durable', async () => {
+    const counter = new Counter()
+    const commits = new GroupCommit(() => counter.begin())
+    const first = commits.run((group) => group.add(1))
+    const group = await counter.group(1)
+    let decided = false
+    const second = commits.run((next) => {
+      decided = true
+      return next.add(10)
+    })
+    await new Promise((resolve) => { setTimeout(resolve, 20) })
+    expect(decided).toBe(false)
+    group.finish()
+    expect(await first).toBe(1)
+    ;(await counter.group(2)).finish()
+    expect(await second).toBe(11)
+  })
+
+  it('rejects all of a group that fails, and decides what waited as if that had never been', async () => {
+    const counter = new Counter()
+    const commits = new GroupCommit(() => counter.begin())
+    const lost = Promise.allSettled([1, 2].map((number) => commits.run((group) => group.add(number))))
+    const group = await counter.group(1)
+    const next = commits.run((later) => later.add(10))
+    group.fail(new Error('the disk is full'))
+    expect((await lost).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    ;(await counter.group(2)).finish()
+    expect(await next).toBe(10)
+    expect(counter.durable).toBe(10)
+  })
+
+  it('lets a decision that throws fail alone', async () => {
+    const counter = new Counter()
+    const commits = new GroupCommit(() => counter.begin())
+    const results = Promise.allSettled([commits.run((group) => group.add(1)), commits.run(() => { throw new Error('no') }), commits.run((group) => group.add(2))])
+    ;(await counter.group(1)).finish()
+    expect(await results).toMatchObject([{ value: 1 }, { status: 'rejected' }, { value: 3 }])
+  })
+
+  it('answers what it took before it is closed, and takes no more', async () => {
+    const counter = new Counter()
+    const commits = new GroupCommit(() => counter.begin())
+    const sum = commits.run((group) => group.add(4))
+    let closed = false
+    const closing = commits.close().finally(() => { closed = true })
+    await expect(commits.run((group) => group.add(1))).rejects.toThrow('closed')
+    const group = await counter.group(1)
+    expect(closed).toBe(false)
+    group.finish()
+    await closing
+    expect(await sum).toBe(4)
+  })
+})

@@ -1,0 +1,109 @@
+// The parts of the index in memory, against the simplest that could be right.
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { IdSet } from '../../src/store/lmdb/id-set.ts'
+import { type Posting, Terms } from '../../src/store/lmdb/terms.ts'
+import { TimeQueue } from '../../src/store/lmdb/time-queue.ts'
+
+function all(set: IdSet, after = 0): number[] {
+  const ids: number[] = []
+  for (const cursor = set.above(after); cursor.id !== undefined; cursor.next()) ids.push(cursor.id)
+  return ids
+}
+
+describe('an id set', () => {
+  it('holds what was added and not deleted, in order', () => {
+    const changes = fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 1, max: 3000 })), { maxLength: 4000, size: 'max' })
+    fc.assert(fc.property(changes, fc.nat(3000), fc.nat(3000), fc.nat(3000), (steps, after, skip, seek) => {
+      const set = new IdSet()
+      const model = new Set<number>()
+      for (const [add, id] of steps) {
+        if (add) set.add(id)
+        else set.delete(id)
+        if (add) model.add(id)
+        else model.delete(id)
+      }
+      const ids = [...model].sort((a, b) => a - b)
+      expect(set.size).toBe(ids.length)
+      expect(all(set)).toEqual(ids)
+      const cursor = set.above(after)
+      cursor.skip(skip)
+      const rest = ids.filter((id) => id > after).slice(skip)
+      expect(cursor.id).toBe(rest[0])
+      cursor.seek(seek)
+      expect(cursor.id).toBe(rest.find((id) => id >= seek))
+    }), { numRuns: 50 })
+  })
+
+  it('stays in order when thousands come from either end and most go again', () => {
+    const set = new IdSet()
+    for (let id = 1; id <= 20_000; id++) set.add(id % 2 === 0 ? id : 40_001 - id)
+    for (let id = 1; id <= 40_000; id++) if (id % 97 !== 0) set.delete(id)
+    const left = Array.from({ length: 40_000 }, (_, index) => index + 1).filter((id) => id % 97 === 0 && (id % 2 === 0 ? id <= 20_000 || id > 20_000 : false))
+    expect(all(set)).toEqual(left.filter((id) => (id <= 20_000 && id % 2 === 0) || (id > 20_000 && (40_001 - id) % 2 === 1)))
+  })
+})
+
+describe('the inverted index', () => {
+  it('forgets a word that nobody has any more', () => {
+    const terms = new Terms()
+    terms.add(1)
+    const before = terms.replace(1, [], ['a', 'b'])
+    const after = terms.replace(1, before, ['b'])
+    expect(terms.size).toBe(1)
+    terms.remove(1, after)
+    expect(terms.size).toBe(0)
+    expect(terms.all([], { limit: 10 })).toEqual([])
+  })
+
+  it('finds and pages as a filter over all contexts does', () => {
+    const word = fc.constantFrom('a', 'b', 'c', 'd', 'nobody')
+    const page = fc.record({ limit: fc.nat(20), skip: fc.nat(30), after: fc.nat(120) })
+    fc.assert(fc.property(fc.array(fc.subarray(['a', 'b', 'c', 'd']), { maxLength: 120 }), fc.array(word, { maxLength: 3 }), page, fc.nat(130), (contexts, words, { limit, skip, after }, upTo) => {
+      const terms = new Terms()
+      const postings = new Map<number, readonly Posting[]>()
+      for (const [index, own] of contexts.entries()) {
+        terms.add(index + 1)
+        postings.set(index + 1, terms.replace(index + 1, terms.replace(index + 1, [], ['a', 'x']), own))
+      }
+      const matching = (test: (own: readonly string[]) => boolean): number[] => contexts.flatMap((own, index) => test(own) && index + 1 > after ? [index + 1] : [])
+      expect(terms.all(words, { limit, skip, after })).toEqual(matching((own) => words.every((each) => own.includes(each as 'a'))).slice(skip, skip + limit))
+      expect(terms.any(words, upTo, { limit, skip, after }))
+        .toEqual(matching((own) => words.some((each) => own.includes(each as 'a'))).filter((id) => id <= upTo).slice(skip, skip + limit))
+    }), { numRuns: 300 })
+  })
+})
+
+describe('a time queue', () => {
+  it('gives the earliest first, by the times that hold', () => {
+    fc.assert(fc.property(fc.array(fc.tuple(fc.nat(50), fc.option(fc.nat(1000))), { maxLength: 400 }), (changes) => {
+      const times = new Map<number, number>()
+      const queue = new TimeQueue((id) => times.get(id) ?? null)
+      for (const [id, time] of changes) {
+        if (time === null) times.delete(id)
+        else {
+          times.set(id, time)
+          queue.push(id, time)
+        }
+      }
+      const expected = [...times.values()].sort((a, b) => a - b)
+      const given: number[] = []
+      for (let top = queue.peek(); top !== null; top = queue.peek()) {
+        given.push(top.time)
+        times.delete(top.id)
+      }
+      expect(given).toEqual(expected)
+    }))
+  })
+
+  it('isn\'t filled with times that hold no longer', () => {
+    const times = new Map<number, number>()
+    const queue = new TimeQueue((id) => times.get(id) ?? null)
+    for (let time = 0; time < 200_000; time++) {
+      times.set(time % 100, time)
+      queue.push(time % 100, time)
+    }
+    expect(queue.size).toBeLessThan(3000)
+    expect(queue.peek()).toEqual({ id: 0, time: 199_900 })
+  })
+})

@@ -1,0 +1,214 @@
+// The embedded store: what the port promises, and what only it does.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { open as openLmdb } from 'lmdb'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Store } from '../../src/ports/store.ts'
+import { DataFolderError, openLmdbStore } from '../../src/store/lmdb/store.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
+import { contextOf, create, createOne, idsOf, mustCommit, newId, update, writeOf } from './contract-support.ts'
+import { storeContract } from './contract.ts'
+
+const errors: { message: string; fields: object | undefined }[] = []
+const quiet = (): void => {}
+const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: (message: string, fields?: object) => void errors.push({ message, fields }) }
+const openIn = (folder: string, namespace?: string): Promise<Store> =>
+  openLmdbStore({ folder, log, clock: new SimulatedClock(), ...(namespace === undefined ? {} : { namespace }) })
+
+storeContract('lmdb', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'actorflux-store-'))
+  let store = await openIn(folder)
+  return {
+    store,
+    async reopen() {
+      await store.close()
+      store = await openIn(folder)
+      return store
+    },
+    async close() {
+      await store.close()
+      await rm(folder, { recursive: true })
+    },
+  }
+})
+
+describe('the embedded store', () => {
+  let folder = ''
+  let children: ChildProcess[] = []
+
+  beforeEach(async () => {
+    folder = join(await mkdtemp(join(tmpdir(), 'actorflux-lmdb-')), 'data')
+    errors.length = 0
+  })
+
+  afterEach(async () => {
+    for (const child of children) child.kill('SIGKILL')
+    children = []
+    await rm(join(folder, '..'), { recursive: true })
+  })
+
+  /** Another process on the same folder, under a limit of the shell's if one is given; gives it and the lines it tells. */
+  function start(task: string, limit = ''): { child: ChildProcess; lines: AsyncIterableIterator<string> } {
+    const jiti = createRequire(import.meta.url).resolve('jiti/package.json').replace('package.json', 'lib/jiti-cli.mjs')
+    const script = join(import.meta.dirname, 'lmdb-child.ts')
+    // Under a limit lmdb prints what fails.
+    const child = spawn('bash', ['-c', `${limit} exec "$@"`, 'bash', process.execPath, jiti, script, task, folder], { stdio: ['ignore', 'pipe', limit === '' ? 'inherit' : 'ignore'] })
+    children.push(child)
+    return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() }
+  }
+
+  it('makes its folder, for its owner alone', async () => {
+    const store = await openIn(folder)
+    await store.close()
+    expect((await stat(folder)).mode & 0o777).toBe(0o700)
+    expect((await stat(join(folder, 'default.mdb'))).mode & 0o777).toBe(0o600)
+  })
+
+  it('begins with id 1', async () => {
+    const store = await openIn(folder)
+    expect(await store.highestId()).toBe(0)
+    expect(await store.reserveIds({ count: 1 })).toEqual({ first: 1 })
+    await store.close()
+  })
+
+  it('refuses to be opened twice, naming the folder, and goes on where it is open', async () => {
+    const store = await openIn(folder)
+    await expect(openIn(folder)).rejects.toThrow(DataFolderError)
+    await expect(openIn(folder)).rejects.toThrow(folder)
+    await createOne(store)
+    await store.close()
+    await (await openIn(folder)).close()
+  })
+
+  it('keeps namespaces of one folder apart, whatever they are called', async () => {
+    const stores = await Promise.all(['one', '../one', '', '..', 'a/b'].map((namespace) => openIn(folder, namespace)))
+    for (const [index, store] of stores.entries()) await create(store, ...Array.from({ length: index }, () => ({ terms: ['x'] })))
+    expect(await Promise.all(stores.map(async (store) => (await store.list({ all: ['x'], limit: 10 })).length))).toEqual([0, 1, 2, 3, 4])
+    await Promise.all(stores.map((store) => store.close()))
+    expect(await readdir(join(folder, '..'))).toEqual(['data'])
+  })
+
+  it('refuses a folder that another process has open, until that is killed', async () => {
+    const { child, lines } = start('hold')
+    expect(await lines.next()).toMatchObject({ value: 'open' })
+    await expect(openIn(folder)).rejects.toThrow(`the data folder ${folder} is in use by another server`)
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    await (await openIn(folder)).close()
+  })
+
+  it('has every acknowledged commit after its process was killed', async () => {
+    const { child, lines } = start('write')
+    const acknowledged = new Map<number, number>()
+    for (let line = 0; line < 2000; line++) {
+      const [ok, id, version] = String((await lines.next()).value).split(' ')
+      expect(ok).toBe('true')
+      acknowledged.set(Number(id), Number(version))
+    }
+    child.kill('SIGKILL')
+    for await (const line of { [Symbol.asyncIterator]: () => lines }) acknowledged.set(Number(line.split(' ')[1]), Number(line.split(' ')[2]))
+    const store = await openIn(folder)
+    expect(acknowledged.size).toBe(16)
+    for (const [id, version] of acknowledged) {
+      const stored = await store.load({ id })
+      // One more may have been on disk already, and nobody told.
+      expect([version, version + 1]).toContain(stored?.version)
+      expect((await store.log({ id, limit: 1 }))[0]).toBe(`${stored?.version}`)
+      expect(await idsOf(store.list({ all: [`version:${stored?.version}`], limit: 100 }))).toContain(id)
+    }
+    expect(await newId(store)).toBeGreaterThan(Math.max(...acknowledged.keys()))
+    await store.close()
+  })
+
+  it('rejects what it can\'t write, knows what it knew before, and takes the next commit', async () => {
+    const { lines } = start('fill', 'trap "" XFSZ; ulimit -f 6000;')
+    const told: unknown = JSON.parse(String((await lines.next()).value))
+    const version: unknown = expect.any(Number)
+    expect(told).toMatchObject({ failure: expect.stringMatching(/can't write/), version, small: { ok: true }, before: 0, lost: 0, log: 'small' })
+    const { version: before, stored, other } = Object.assign({ version: 0, stored: 0, other: 0 }, told)
+    expect(stored).toBe(before + 1)
+    expect(other).toBe(before - 1)
+  })
+
+  it('refuses data of another format, and says so', async () => {
+    await (await openIn(folder)).close()
+    const root = openLmdb({ path: join(folder, 'default.mdb'), noSubdir: true, overlappingSync: false })
+    const meta = root.openDB<unknown, string>('meta', { encoding: 'json' })
+    await meta.put('format', 2)
+    await root.close()
+    await expect(openIn(folder)).rejects.toThrow(/default\.mdb has format 2, .* knows format 1/)
+    await expect(openIn(folder)).rejects.toThrow(DataFolderError)
+  })
+
+  it('refuses a file that is no database, and a folder that can\'t be', async () => {
+    await (await openIn(folder)).close()
+    await writeFile(join(folder, 'default.mdb'), 'garbage'.repeat(3000))
+    await expect(openIn(folder)).rejects.toThrow(/default\.mdb can't be opened: it is no database/)
+    await expect(openIn(join(folder, 'default.mdb', 'sub'))).rejects.toThrow(DataFolderError)
+  })
+
+  it('tells which record can\'t be read, and serves all others', async () => {
+    const store = await openIn(folder)
+    const [a = 0, b = 0, c = 0, d = 0, e = 0] = await create(store, { terms: ['t'] }, { terms: ['t'] }, { terms: ['t'] }, { terms: ['t'] }, { terms: ['t'], due: 5 })
+    await store.close()
+    const root = openLmdb({ path: join(folder, 'default.mdb'), noSubdir: true, overlappingSync: false })
+    const contexts = root.openDB<Buffer, number>('contexts', { encoding: 'binary' })
+    await Promise.all([contexts.put(a, Buffer.from('garbage')), contexts.put(c, Buffer.from('{"version":"one"}\n')), contexts.put(d, Buffer.alloc(0))])
+    await root.close()
+    const later = await openIn(folder)
+    expect(errors).toMatchObject([a, c, d].map((id) => ({ message: `the stored record of context ${id} can't be read`, fields: { contextId: id } })))
+    for (const id of [a, c, d]) await expect(later.load({ id })).rejects.toThrow(`context ${id} `)
+    expect(await idsOf(later.list({ all: ['t'], limit: 10 }))).toEqual([b, e])
+    expect((await later.claimDue({ now: 5, limit: 10, hideFor: 1 })).ids).toEqual([e])
+    await later.close()
+  })
+
+  it('knows words, due times, owners, ends and logs again after it was reopened', async () => {
+    let store = await openIn(folder)
+    const ids = await create(store, ...Array.from({ length: 300 }, (_, index) => ({
+      terms: [`mod:${index % 7}`], due: index % 3 === 0 ? index : null, owner: index % 5 === 0 ? 'dead' : null, endedAt: index % 10 === 1 ? index : null, log: [`${index}`],
+    })))
+    await store.close()
+    store = await openIn(folder)
+    const where = (test: (index: number) => boolean): number[] => ids.filter((_, index) => test(index))
+    expect(await idsOf(store.list({ all: ['mod:3'], limit: 1000 }))).toEqual(where((index) => index % 7 === 3))
+    expect((await store.claimDue({ now: 1000, limit: 1000, hideFor: 1 })).ids).toEqual(where((index) => index % 3 === 0))
+    expect((await store.claimAbandoned({ owner: 'me', limit: 1000 })).sort((a, b) => a - b)).toEqual(where((index) => index % 5 === 0))
+    await update(store, ids[7] ?? 0, {}, { log: ['more'] })
+    expect(await store.log({ id: ids[7] ?? 0, limit: 9 })).toEqual(['7', 'more'])
+    expect(await store.purge({ endedBefore: 1000, limit: 1000 })).toBe(30)
+    await store.close()
+  })
+
+  it('takes commits of one context one after the other although nobody waits for them', async () => {
+    const store = await openIn(folder)
+    const id = await newId(store)
+    const outcomes = await Promise.all(Array.from({ length: 20 }, (_, index) => store.commit({ writes: [writeOf(contextOf(id, index + 1), { log: [`${index}`] })] })))
+    expect(outcomes.every(({ ok }) => ok)).toBe(true)
+    expect(await store.log({ id, limit: 100 })).toEqual(Array.from({ length: 20 }, (_, index) => `${index}`))
+    await store.close()
+  })
+
+  it('keeps texts that aren\'t well-formed Unicode', async () => {
+    const store = await openIn(folder)
+    const id = await newId(store)
+    const context = contextOf(id, 1, { parts: { lone: 'a\ud800', split: '\udc00b', plain: 'é😀' } })
+    await mustCommit(store, writeOf(context, { log: ['\ud800'] }))
+    expect(await store.load({ id })).toEqual(context)
+    expect(await store.log({ id, limit: 1 })).toEqual(['\ud800'])
+    await store.close()
+  })
+
+  it('makes nothing of a commit with a hash that can\'t be one', async () => {
+    const store = await openIn(folder)
+    const [bad, good] = await Promise.allSettled([store.putDefinition({ hash: 'x'.repeat(5000), text: '{}' }), createOne(store, { terms: ['good'] })])
+    expect(bad.status).toBe('rejected')
+    expect(good.status).toBe('fulfilled')
+    await store.close()
+  })
+})
