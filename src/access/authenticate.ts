@@ -1,5 +1,5 @@
 // access: who calls, judged by the Authorization header. A header that proves nothing is refused, never taken for anonymous.
-import { ANONYMOUS, type Caller } from '../model/calls.ts'
+import { ANONYMOUS, type Caller } from '../model/caller.ts'
 import { FluxError } from '../model/failure.ts'
 
 /** @throws FluxError `unauthorized` when there is a header and it proves no one */

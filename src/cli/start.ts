@@ -1,4 +1,5 @@
 // cli: starts a server and says so; what serve and dev have in common.
+import type { Watcher } from '../definitions/watch.ts'
 import { LoadError, startServer, type Server } from '../main.ts'
 import { createLog } from '../observe/log.ts'
 import type { Log } from '../ports/log.ts'
@@ -14,9 +15,9 @@ const GRACE = 10_000
 
 /**
  * Runs a server until it is stopped; gives the exit code.
- * @param started called once it serves; gives what must be undone before it stops
+ * @param started called once it serves; gives what is to be closed before it stops
  */
-export async function runServer(options: Options, world: World, started?: (server: Server, log: Log) => () => void): Promise<number> {
+export async function runServer(options: Options, world: World, started?: (server: Server, log: Log) => Promise<Watcher>): Promise<number> {
   const settings = settingsOf(options, world)
   const refusals = unsupported(settings)
   if (refusals.length > 0) {
@@ -32,17 +33,16 @@ export async function runServer(options: Options, world: World, started?: (serve
     log.debug('could not start', { error })
     return EXIT.failed
   }
-  let undo: (() => void) | undefined
+  const watcher = await started?.(server, log)
   const stopped = untilStopped({
     log,
-    close() {
-      undo?.()
-      return server.close({ grace: GRACE })
+    async close() {
+      await watcher?.close()
+      await server.close({ grace: GRACE })
     },
   })
   for (const line of reportLines(server.loaded.report)) world.out(line)
   for (const line of greeting({ url: server.url, data: settings.data, services: server.loaded.services })) world.out(line)
-  undo = started?.(server, log)
   return stopped
 }
 

@@ -1,4 +1,4 @@
-// cli: how a server's process ends: in order on the first signal, at once on the second, at once and in failure when something unexpected is thrown.
+// cli: how a server's process ends: in order on the first signal, at once on the second, in failure when something unexpected is thrown.
 import type { Log } from '../ports/log.ts'
 import { EXIT } from './command.ts'
 
@@ -31,11 +31,11 @@ export function untilStopped({ close, log, signals = process }: StopOptions): Pr
     signals.on('SIGTERM', stop)
     signals.on('SIGINT', stop)
     // What was acknowledged is committed; what was under way is taken up by the next start.
-    const fail = (error: unknown) => {
+    signals.on('uncaughtException', (error) => {
       log.error('an error that nobody handled', { error })
       signals.exit(EXIT.failed)
-    }
-    signals.on('uncaughtException', fail)
-    signals.on('unhandledRejection', fail)
+    })
+    // A function of a service that forgot to await something: its own loss, and no reason to take everyone else's work down.
+    signals.on('unhandledRejection', (error) => log.error('a promise was rejected and nobody handled it', { error }))
   })
 }

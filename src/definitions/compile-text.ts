@@ -2,7 +2,7 @@
 import { compileTemplate } from './expressions/compile.ts'
 import type { Template } from './expressions/expression.ts'
 import type { Wait } from './flux.ts'
-import { parseDate } from './property-types.ts'
+import { parseDate } from './dates.ts'
 import type { Report } from './report.ts'
 
 /** Whether a name can be seen; null: any may be there. */

@@ -63,7 +63,7 @@ export type MachineEvent =
   | { readonly type: 'FAIL'; readonly epoch: number; readonly attempt: number; readonly error: ActionError; readonly now: number; readonly unborn?: true }
   | { readonly type: 'TERMINATE' }
 
-export interface MachineInput { readonly draft: Draft }
+interface MachineInput { readonly draft: Draft }
 
 const TIMED_OUT: ActionError = { message: 'the service that was invoked did not end in time', type: 'TimeoutError', className: 'TimeoutError', realException: null }
 
@@ -87,8 +87,8 @@ const lib = setup({
     prepare: assign(({ context }, { state }: { state: number }) => ({ due: context.draft.prepare(state) })),
     rest: assign(({ context }) => context.draft.failed ? {} : { moves: 0 }),
     // The two effects of the machine: the runtime finds them in the list of effects and acts on them after the commit.
-    step: (_, _params: { state: number }) => {},
-    child: (_, _params: { state: number }) => {},
+    step: (_arguments, _params: { state: number }) => {},
+    child: (_arguments, _params: { state: number }) => {},
     result: assign(({ context, event }, { state }: { state: number }) => {
       if (event.type === 'DONE') context.draft.result(state, event.result)
       return { due: null, moves: 0 }

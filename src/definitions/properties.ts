@@ -6,11 +6,10 @@ import { PropertyReader, type ShapeRules } from './property-reader.ts'
 import { fits, refuse, type Reading, type Refusal } from './property-reading.ts'
 import { elementOf, type Property, type Shape } from './property.ts'
 import { isIndex } from './paths.ts'
-
 export type { Reading } from './property-reading.ts'
-export type { PropertyType } from './property-types.ts'
+
 export type { Property, Shape } from './property.ts'
-export { compileShape, type ShapeOptions } from './property-shapes.ts'
+export { compileShape } from './property-shapes.ts'
 
 /** The values of the properties that have a default; `now` in epoch milliseconds. */
 export function defaults(shape: Shape, now: number): JsonObject {

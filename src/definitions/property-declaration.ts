@@ -1,6 +1,6 @@
 // definitions: reads the fields of one declared property out of its file, and reports those that are wrong.
 import { getOwn, type Json, type JsonObject } from '../model/json.ts'
-import { parseDate } from './property-dates.ts'
+import { parseDate } from './dates.ts'
 import { parseDecimal } from './property-decimals.ts'
 import { compareNumbers, isNumberType } from './property-numbers.ts'
 import { PropertyReader } from './property-reader.ts'

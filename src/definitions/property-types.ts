@@ -1,10 +1,9 @@
 // definitions: the types of properties, and how a single value is held to one. Models, objects and lists: see property-reader.ts.
 import type { Json } from '../model/json.ts'
-import { parseDate } from './property-dates.ts'
+import { parseDate } from './dates.ts'
 import { isNumberType, readNumber } from './property-numbers.ts'
 import { fits, refuse, type Origin, type Reading } from './property-reading.ts'
 
-export { parseDate } from './property-dates.ts'
 
 const PROPERTY_TYPES = [
   'string', 'character', 'boolean', 'byte', 'short', 'integer', 'long', 'float', 'double', 'bigInteger', 'bigDecimal', 'date', 'byte[]',

@@ -1,7 +1,8 @@
 // http: the nine calls under /flux-api. Each is read, checked, called and answered; nothing is decided here.
 import type { Context, Handler, Hono } from 'hono'
 import type { Authenticate } from '../access/authenticate.ts'
-import type { Caller, FluxApi, ListRequest } from '../model/calls.ts'
+import type { FluxApi, ListRequest } from '../model/calls.ts'
+import type { Caller } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
 import { malformed } from '../model/failure.ts'
 import { readBody } from './body.ts'

@@ -3,9 +3,8 @@ import { z } from 'zod'
 import { STATUSES } from '../model/context.ts'
 import { invalid, malformed, type FieldError } from '../model/failure.ts'
 import { isObject, type JsonObject } from '../model/json.ts'
+import { MAX_TAGS, reasonAgainst } from '../model/tags.ts'
 
-const MAX_TAG_BYTES = 256
-const MAX_TAGS = 64
 /** A list of contexts is never longer. */
 const MAX_LIMIT = 1000
 
@@ -14,9 +13,12 @@ const wholeNumber = (pattern: RegExp, error: string) => z.string({ error }).rege
 
 const id = wholeNumber(/^[1-9]\d*$/, 'must be a positive decimal integer below 2^53, given once')
 const one = text('must be given once')
-const tag = text('must be a text that is not empty')
-  .refine((value) => Buffer.byteLength(value) <= MAX_TAG_BYTES, { error: `must not be longer than ${MAX_TAG_BYTES} bytes` })
-  .refine((value) => !value.includes(','), { error: 'must not have a comma' })
+const tag = z.unknown().transform((value, context) => {
+  const reason = reasonAgainst(value)
+  if (reason === null) return String(value)
+  context.addIssue({ code: 'custom', message: reason })
+  return z.NEVER
+})
 /** Counted before its elements are looked at: a hostile body could hold a fault in each of half a million. */
 const tags = z.array(z.unknown(), { error: ({ input }) => (input === undefined ? 'must be given' : 'must be a list of texts') })
   .max(MAX_TAGS, { error: `must not have more than ${MAX_TAGS} elements` }).pipe(z.array(tag))

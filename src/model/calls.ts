@@ -60,5 +60,3 @@ export interface FluxApi {
   removeTags(request: TagRequest): Promise<MessageAnswer>
   getDefinition(request: DefinitionRequest): Promise<JsonObject>
 }
-
-export { ANONYMOUS, SYSTEM, type Caller, type Role } from './caller.ts'

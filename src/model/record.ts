@@ -32,6 +32,9 @@ export type Lease = {
   takeovers: number
 }
 
+/** Owner of a lease that a server gave back when it stopped: to be taken over, and no death to be counted. */
+export const NOBODY = 'nobody'
+
 export type Parent = {
   id: ContextId
   /** Which entry of the parent's state waits for this child. */

@@ -6,7 +6,7 @@ import type { FieldError, Failure } from '../model/failure.ts'
 import { getOwn, type Json, type JsonObject } from '../model/json.ts'
 import type { ContextRecord, Parent } from '../model/record.ts'
 import { describe } from './decide.ts'
-import { tagErrors } from './tags.ts'
+import { tagErrors } from '../model/tags.ts'
 
 export interface Birth {
   readonly flux: CompiledFlux

@@ -8,9 +8,9 @@ import { denial, type Caller } from '../model/caller.ts'
 import { isFinished, type ContextId, type Status } from '../model/context.ts'
 import type { FieldError, Failure } from '../model/failure.ts'
 import { isObject, type Json, type JsonObject } from '../model/json.ts'
-import type { ContextRecord, Lease, Move } from '../model/record.ts'
+import { NOBODY, type ContextRecord, type Lease, type Move } from '../model/record.ts'
 import { NeedsLog, TurnDraft } from './draft.ts'
-import { MAX_TAGS } from './tags.ts'
+import { MAX_TAGS } from '../model/tags.ts'
 
 /** What a context can be told. */
 export type Input =
@@ -21,6 +21,7 @@ export type Input =
   | { readonly type: 'FAIL'; readonly epoch: number; readonly attempt: number; readonly error: ActionError; readonly unborn?: true }
   | { readonly type: 'TERMINATE'; readonly caller: Caller }
   | { readonly type: 'TAKE_OVER' }
+  | { readonly type: 'RELEASE' }
   | { readonly type: 'TAG'; readonly add: readonly string[]; readonly remove: readonly string[]; readonly caller: Caller }
 
 /** What a turn is given besides the record and the input. */
@@ -77,6 +78,7 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
     case 'TERMINATE': return transit(flux, record, { type: 'TERMINATE' }, given)
     case 'FAIL': return transit(flux, record, { ...input, now: given.now }, given)
     case 'TAKE_OVER': return takeOver(flux, record, given)
+    case 'RELEASE': return release(record, given)
     case 'TAG': return tag(record, input, given)
   }
 }
@@ -113,13 +115,19 @@ function takeOver(flux: CompiledFlux, record: ContextRecord, given: Surroundings
   const { lease } = record
   if (!lease || lease.owner === given.owner) return { kind: 'unmoved' }
   const { epoch, attempt } = machineContext(record)
-  if (lease.takeovers >= MAX_TAKEOVERS) {
+  const takeovers = lease.takeovers + (lease.owner === NOBODY ? 0 : 1)
+  if (takeovers > MAX_TAKEOVERS) {
     const message = `${MAX_TAKEOVERS + 1} servers were lost while they ran this step`
     const error = { message, type: 'LeaseLost', className: 'LeaseLost', realException: null }
     return transit(flux, record, { type: 'FAIL', epoch, attempt, error, now: given.now }, given)
   }
-  const next = { ...record, lease: { owner: given.owner, takeovers: lease.takeovers + 1 }, updatedAt: given.now }
+  const next = { ...record, lease: { owner: given.owner, takeovers }, updatedAt: given.now }
   return { kind: 'next', record: next, log: [], step: stepOf(next), child: null, orphan: null }
+}
+
+function release(record: ContextRecord, { owner }: Surroundings): Decision {
+  if (record.lease?.owner !== owner) return { kind: 'unmoved' }
+  return { kind: 'next', record: { ...record, lease: { ...record.lease, owner: NOBODY } }, log: [], step: null, child: null, orphan: null }
 }
 
 function tag(record: ContextRecord, { add, remove }: Input & { type: 'TAG' }, given: Surroundings): Decision {
@@ -189,7 +197,7 @@ function childOf(flux: CompiledFlux, { state, args }: ContextRecord) {
 }
 
 /** The step that a record is in the middle of. */
-export function stepOf(record: ContextRecord): Step {
+function stepOf(record: ContextRecord): Step {
   const { epoch, attempt } = machineContext(record)
   return { id: record.id, state: record.state, epoch, attempt, args: record.args ?? {} }
 }

@@ -11,7 +11,7 @@ import { errorOf, exceptionOf } from './exception.ts'
 import { dueOf } from './wait.ts'
 
 /** Moves without a pause or a step, after which a context fails. */
-export const MAX_MOVES = 1000
+const MAX_MOVES = 1000
 
 /** The trace of an exception needs the log of the context, which a turn isn't given at first. */
 export class NeedsLog extends Error {}
@@ -297,6 +297,6 @@ export class TurnDraft implements Draft {
 }
 
 /** Events are compared as text, so that a boolean matches `"true"`. */
-export function textOf(value: Json): string | null {
+function textOf(value: Json): string | null {
   return value === null ? null : typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

@@ -12,7 +12,7 @@ import { broadcast } from './broadcast.ts'
 import { decode, decodeMove } from './codec.ts'
 import { standOf, type Contexts } from './contexts.ts'
 import { describe, type Input } from './decide.ts'
-import { tagErrors } from './tags.ts'
+import { tagErrors } from '../model/tags.ts'
 import { wordsOfList } from './terms.ts'
 import { contextView, stateView } from './views.ts'
 

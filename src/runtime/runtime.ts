@@ -50,8 +50,8 @@ const ANSWER_AGAIN = { first: 100, most: 5_000 }
 export function createRuntime({ store, catalog, runner, alarm, clock, log, retention, stepConcurrency }: RuntimeParts): Runtime {
   /** A server's name for as long as it lives: what its steps are leased to. */
   const owner = randomUUID()
-  let closed = false
-  let stopPurging = () => {}
+  const life = new AbortController()
+  let stopPurging: (() => void) | null = null
 
   const pinned = new Map<string, Promise<void>>()
   const pin = ({ hash, text }: CompiledFlux): Promise<void> => {
@@ -75,7 +75,7 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
   })
 
   async function answer(id: ContextId, input: Input): Promise<void> {
-    for (let pause = ANSWER_AGAIN.first; !closed; pause = Math.min(pause * 2, ANSWER_AGAIN.most)) {
+    for (let pause = ANSWER_AGAIN.first; !life.signal.aborted; pause = Math.min(pause * 2, ANSWER_AGAIN.most)) {
       try {
         await contexts.deliver(id, input)
         return
@@ -116,11 +116,11 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
   async function purge(): Promise<void> {
     try {
       let purged = PURGE_LIMIT
-      while (purged === PURGE_LIMIT && !closed) purged = await store.purge({ endedBefore: clock.now() - retention, limit: PURGE_LIMIT })
+      while (purged === PURGE_LIMIT && !life.signal.aborted) purged = await store.purge({ endedBefore: clock.now() - retention, limit: PURGE_LIMIT })
     } catch (error) {
       log.error('finished contexts could not be purged; trying again later', { error })
     }
-    if (!closed) stopPurging = clock.after(Math.min(Math.max(retention / 10, PURGE_EVERY.min), PURGE_EVERY.max), () => void purge())
+    if (!life.signal.aborted) stopPurging = clock.after(Math.min(Math.max(retention / 10, PURGE_EVERY.min), PURGE_EVERY.max), () => void purge())
   }
 
   const facades = new WeakMap<Caller, FluxApi>()
@@ -139,9 +139,11 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
       void purge()
     },
     async close({ grace = 10_000 } = {}) {
-      stopPurging()
-      await steps.close(grace)
-      closed = true
+      stopPurging?.()
+      const left = await steps.close(grace)
+      // Released, they are nobody's loss: whoever takes them over doesn't count it.
+      await Promise.all(left.map((id) => tell(id, { type: 'RELEASE' })))
+      life.abort()
       await alarm.close()
       await contexts.idle()
       await store.close()

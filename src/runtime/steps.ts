@@ -45,9 +45,9 @@ export class Steps {
   }
 
   start(step: Step, flux: CompiledFlux, record: ContextRecord): void {
-    if (this.#closed) return
     const job = { step, flux, record, controller: new AbortController() }
     this.#jobs.set(step.id, job)
+    if (this.#closed) return
     this.#waiting.push(job)
     this.#next()
   }
@@ -58,8 +58,11 @@ export class Steps {
     this.#jobs.delete(id)
   }
 
-  /** Starts nothing more, waits at most `grace` milliseconds for what runs, and aborts the rest: it will run again, with the same step key. */
-  async close(grace: number): Promise<void> {
+  /**
+   * Starts nothing more, waits at most `grace` milliseconds for what runs, and aborts the rest: it will run again, with the same step key.
+   * Gives the contexts whose steps are left.
+   */
+  async close(grace: number): Promise<ContextId[]> {
     this.#closed = true
     this.#waiting.length = 0
     if (this.#running > 0 && grace > 0) {
@@ -71,6 +74,7 @@ export class Steps {
     const jobs = [...this.#jobs.values()]
     this.#jobs.clear()
     for (const { controller } of jobs) controller.abort(new DOMException('the server stops', 'AbortError'))
+    return jobs.map(({ step }) => step.id)
   }
 
   #next(): void {

@@ -1,7 +1,7 @@
 // runtime: until when a wait lasts.
 import type { Scope } from '../definitions/expressions/expression.ts'
 import type { Wait } from '../definitions/flux.ts'
-import { parseDate } from '../definitions/property-dates.ts'
+import { parseDate } from '../definitions/dates.ts'
 import type { Json } from '../model/json.ts'
 
 /** The last moment that a date can name (ECMA-262, 21.4.1.1). */

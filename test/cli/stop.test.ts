@@ -37,11 +37,19 @@ describe('a server', () => {
     expect(lines.at(-1)).toEqual({ level: 'error', message: 'could not stop in order', fields: { error } })
   })
 
-  test.each(['uncaughtException', 'unhandledRejection'])('logs an %s and exits', (event) => {
+  test('logs an exception that nobody caught, and exits', () => {
     const { emitter, exits, lines } = run(() => Promise.resolve())
     const error = new Error('surprise')
-    emitter.emit(event, error)
+    emitter.emit('uncaughtException', error)
     expect(exits).toEqual([1])
     expect(lines).toEqual([{ level: 'error', message: 'an error that nobody handled', fields: { error } }])
+  })
+
+  test('logs a rejection that nobody handled, and goes on', () => {
+    const { emitter, exits, lines } = run(() => Promise.resolve())
+    const error = new Error('forgotten')
+    emitter.emit('unhandledRejection', error)
+    expect(exits).toEqual([])
+    expect(lines).toMatchObject([{ level: 'error', fields: { error } }])
   })
 })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ANONYMOUS, type Caller, type FluxApi } from '../../src/model/calls.ts'
+import type { FluxApi } from '../../src/model/calls.ts'
+import { ANONYMOUS, type Caller } from '../../src/model/caller.ts'
 import { conflict, FluxError, invalid, notFound } from '../../src/model/failure.ts'
 import { contextView, fakeApi, post, testApp } from './support.ts'
 
@@ -107,16 +108,16 @@ describe('a call that is wrong is refused before the runtime hears of it', () =>
     [EVENT, { event: 'e', input: 'text' }, [{ pointer: '/input', detail: 'must be an object' }]],
     [EVENT, { event: 'e', input: false, tags: {} }, [{ pointer: '/input', detail: 'must be an object' }, { pointer: '/tags', detail: 'must be a list of texts' }]],
     [EVENT, { event: 'e', tags: 'x' }, [{ pointer: '/tags', detail: 'must be a list of texts' }]],
-    [EVENT, { event: 'e', tags: ['a', ''] }, [{ pointer: '/tags/1', detail: 'must be a text that is not empty' }]],
+    [EVENT, { event: 'e', tags: ['a', ''] }, [{ pointer: '/tags/1', detail: 'must not be empty' }]],
     [EVENT, { event: 'e', tags: [1, null] }, [
-      { pointer: '/tags/0', detail: 'must be a text that is not empty' }, { pointer: '/tags/1', detail: 'must be a text that is not empty' }]],
+      { pointer: '/tags/0', detail: 'must be a text' }, { pointer: '/tags/1', detail: 'must be a text' }]],
     [EVENT, { event: 'e', tags: ['a,b'] }, [{ pointer: '/tags/0', detail: 'must not have a comma' }]],
     [EVENT, { event: 'e', tags: ['x'.repeat(257)] }, [{ pointer: '/tags/0', detail: 'must not be longer than 256 bytes' }]],
     [EVENT, { event: 'e', tags: ['€'.repeat(86)] }, [{ pointer: '/tags/0', detail: 'must not be longer than 256 bytes' }]],
     [EVENT, { event: 'e', tags: Array.from({ length: 65 }, () => '') }, [{ pointer: '/tags', detail: 'must not have more than 64 elements' }]],
     [EXECUTE, { fluxName: 'F', startState: 5 }, [{ pointer: '/startState', detail: 'must be a text' }]],
     [EXECUTE, { fluxName: 'F', input: 5 }, [{ pointer: '/input', detail: 'must be an object' }]],
-    [EXECUTE, { fluxName: 'F', tags: [''] }, [{ pointer: '/tags/0', detail: 'must be a text that is not empty' }]],
+    [EXECUTE, { fluxName: 'F', tags: [''] }, [{ pointer: '/tags/0', detail: 'must not be empty' }]],
   ]
   test.each(contents)('422: POST %s %.60j', async (path, body, errors) => {
     const { app, calls } = testApp()

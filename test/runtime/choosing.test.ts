@@ -128,17 +128,17 @@ describe('after an action', () => {
 })
 
 test('a line sees what those before it wrote, over what was there before', async () => {
-  const order = (name: string) => ({ name, type: 'object' })
+  const order = { name: 'order', type: 'object' }
   const lines = await openBench({
     'p/Fields.flux': {
-      input: [order('order')], output: [order('order'), { name: 'sum', type: 'integer' }],
+      input: [order], output: [order, { name: 'sum', type: 'integer' }],
       states: [
         {
-          name: 'a', output: [order('order')],
+          name: 'a', output: [order],
           action: { type: 'map', lines: [{ from: ['order', 'a'], to: ['order', 'a'] }, set('order', '{ a: order.a + 1, b: order.b }'), { type: 'set', expression: 'order.a + order.b', evaluate: true, to: ['sum'] }] },
           transitions: [{ to: 'b', lines: [{ from: ['order', 'a'], to: ['order', 'x'] }, { from: ['order', 'b'], to: ['order', 'y'] }, { from: ['order', 'x'], to: ['order', 'z'] }] }],
         },
-        { name: 'b', input: [order('order')], action: { type: 'map', lines: [{ from: ['order'], to: ['order'] }] } },
+        { name: 'b', input: [order], action: { type: 'map', lines: [{ from: ['order'], to: ['order'] }] } },
       ],
     },
   })

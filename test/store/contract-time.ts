@@ -140,6 +140,14 @@ export function timePromises(test: ScenarioTest): void {
       expect(await store.claimAbandoned({ owner: 'me', limit: 10 })).toEqual([])
     })
 
+    test('is none that somebody has written since without an owner', async ({ store, pass }) => {
+      const lost = await createOne(store, { owner: 'dead' })
+      await update(store, lost, { owner: null })
+      await pass()
+      await store.heartbeat({ owner: 'me' })
+      expect(await store.claimAbandoned({ owner: 'me', limit: 10 })).toEqual([])
+    })
+
     test('is one of at most so many', async ({ store, pass }) => {
       const ids = await create(store, ...Array.from({ length: 7 }, () => ({ owner: 'dead' })))
       await pass()

@@ -197,11 +197,23 @@ describe('the embedded store', () => {
   it('keeps texts that aren\'t well-formed Unicode', async () => {
     const store = await openIn(folder)
     const id = await newId(store)
-    const context = contextOf(id, 1, { parts: { lone: 'a\ud800', split: '\udc00b', plain: 'é😀' } })
+    const context = contextOf(id, 1, { parts: { lone: 'a\ud800', plain: 'é😀', split: '\ud83d', again: '\ude00' } })
     await mustCommit(store, writeOf(context, { log: ['\ud800'] }))
     expect(await store.load({ id })).toEqual(context)
     expect(await store.log({ id, limit: 1 })).toEqual(['\ud800'])
     await store.close()
+  })
+
+  it('leaves nothing on disk of what was purged', async () => {
+    const store = await openIn(folder)
+    const [one = 0, two = 0] = await create(store, { log: ['a'] }, { log: ['b'] })
+    await update(store, one, { endedAt: 1 }, { log: ['c', 'd'], pokes: [one, two] })
+    await update(store, two, { endedAt: 1 })
+    expect(await store.purge({ endedBefore: 2, limit: 10 })).toBe(2)
+    await store.close()
+    const root = openLmdb({ path: join(folder, 'default.mdb'), noSubdir: true, overlappingSync: false })
+    expect(['contexts', 'rows', 'pokes'].map((name) => root.openDB({ name }).getCount())).toEqual([0, 0, 0])
+    await root.close()
   })
 
   it('makes nothing of a commit with a hash that can\'t be one', async () => {

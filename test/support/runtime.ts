@@ -5,7 +5,8 @@ import { dirname, join } from 'node:path'
 import { stepRunner } from '../../src/actions/runner.ts'
 import { localAlarm } from '../../src/alarms/local.ts'
 import { openCatalog } from '../../src/definitions/catalog.ts'
-import { SYSTEM, type FluxApi } from '../../src/model/calls.ts'
+import type { FluxApi } from '../../src/model/calls.ts'
+import { SYSTEM } from '../../src/model/caller.ts'
 import type { ContextView } from '../../src/model/context.ts'
 import type { Log } from '../../src/ports/log.ts'
 import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts'
@@ -32,7 +33,10 @@ export interface Bench extends FluxApi {
   close(): Promise<void>
 }
 
-export const NOW = Date.UTC(2026, 0, 1)
+const NOW = Date.UTC(2026, 0, 1)
+
+/** Lets what was set off by a timer get as far as the disk. */
+const settle = () => new Promise((resolve) => { setTimeout(resolve, 5) })
 
 export async function writeFiles(folder: string, files: Files): Promise<void> {
   for (const [path, content] of Object.entries(files)) {
@@ -59,7 +63,6 @@ export async function openBench(files: Files, options: { folder?: string; clock?
   })
   await runtime.start()
   const api = runtime.api(SYSTEM)
-  const settle = () => new Promise((resolve) => { setTimeout(resolve, 5) })
   const bench: Bench = {
     ...api, clock, runtime, folder, logged,
     async advance(milliseconds) {

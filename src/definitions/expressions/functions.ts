@@ -3,7 +3,7 @@ import { getOwn } from '../../model/json.ts'
 import type { Evaluation, List, Value } from './evaluation.ts'
 import { isFields, isList } from './evaluation.ts'
 import { ExpressionError } from './expression.ts'
-import { parseDate } from './number-methods.ts'
+import { parseDate } from '../dates.ts'
 import { jsonOf, kindOf, MAX_DIGITS, numberOf, plainText } from './values.ts'
 
 export type Callable = (run: Evaluation, args: List) => Value
@@ -23,7 +23,7 @@ function toBoolean(value: Value): boolean {
 function toDate(run: Evaluation, args: List): number {
   if (args.length === 0) return run.scope.turn.now
   const [value] = args
-  if (typeof value === 'string') return parseDate(value)
+  if (typeof value === 'string') return parseDate(value) ?? Number.NaN
   return typeof value === 'number' ? new Date(value).getTime() : Number.NaN
 }
 

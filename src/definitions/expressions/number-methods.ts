@@ -25,16 +25,3 @@ export const numberMethods: ReadonlyMap<string, Method<number>> = new Map<string
     return [[`get${name}`, method], [`getUTC${name}`, method]]
   }),
 ])
-
-/** Years of four digits, or six with a sign; from the month on everything may be left out. */
-const ISO = /^(?:\d{4}|[+-]\d{6})(?:-\d\d(?:-\d\d)?)?(T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?$/
-const DIGITS = /^-?\d{5,16}$/
-
-/** Epoch milliseconds of ISO 8601 text, which means UTC unless it names a zone, or of milliseconds as text; NaN for any other. */
-export function parseDate(text: string): number {
-  const trimmed = text.length <= 64 ? text.trim() : text
-  if (DIGITS.test(trimmed)) return new Date(Number(trimmed)).getTime()
-  const [whole, time, zone] = ISO.exec(trimmed) ?? []
-  if (whole === undefined) return Number.NaN
-  return Date.parse(whole + (time !== undefined && zone === undefined ? 'Z' : ''))
-}

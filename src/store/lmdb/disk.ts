@@ -2,14 +2,11 @@
 import { closeSync } from 'node:fs'
 import { join } from 'node:path'
 import { ABORT, type Database, open, type RootDatabase } from 'lmdb'
-import { z } from 'zod'
 import type { ContextId } from '../../model/context.ts'
 import { DataFolderError, lockFolder, messageOf, prepareFile } from './data-folder.ts'
 
 /** What the format of the data is called. A change that older code can't read takes the next number. */
 const FORMAT = 1
-
-const rowsSchema = z.array(z.string())
 
 export class Disk {
   readonly contexts: Database<Buffer, ContextId>
@@ -79,7 +76,7 @@ export class Disk {
     const newestFirst: string[][] = []
     let count = 0
     for (const { value } of this.rows.getRange({ start: [id, Number.MAX_SAFE_INTEGER], end: [id, -1], reverse: true })) {
-      const rows = rowsSchema.parse(JSON.parse(value.toString()))
+      const rows: string[] = JSON.parse(value.toString())
       newestFirst.push(rows)
       count += rows.length
       if (count >= limit) break

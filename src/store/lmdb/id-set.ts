@@ -49,7 +49,7 @@ export class IdSet {
   /** Keeps sets that shrink from becoming many nearly empty chunks. */
   #merge(index: number, chunk: number[]): void {
     const next = this.#chunks[index + 1]
-    if (next === undefined || chunk.length + next.length > CHUNK) return
+    if (next === undefined || chunk.length + next.length > 2 * CHUNK) return
     chunk.push(...next)
     this.#chunks.splice(index + 1, 1)
   }

@@ -1,28 +1,19 @@
 // store/lmdb: the record of one context as bytes: a line of JSON for the index, then the texts of the parts, one after the other.
-import { z } from 'zod'
-import { setOwn } from '../../model/json.ts'
+import { isObject, setOwn } from '../../model/json.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { StoredContext } from '../../ports/store.ts'
 
-const headerSchema = z.object({
-  version: z.int().positive(),
-  due: z.number().nullable(),
-  terms: z.array(z.string()),
-  owner: z.string().nullable(),
-  endedAt: z.number().nullable(),
-  parent: z.number().nullable(),
-  /** Number of the first row of the log that is kept. */
-  firstRow: z.int(),
-  /** Number of the next row of the log. */
-  nextRow: z.int(),
-  /** Names and lengths. */
-  parts: z.array(z.tuple([z.string(), z.int()])),
-  /** The texts are UTF-16, since UTF-8 can't hold the lone surrogates in them. */
-  wide: z.literal(true).optional(),
-})
-
 /** What the index is built from. */
-export type Header = z.infer<typeof headerSchema>
+export type Header = Omit<StoredContext, 'id' | 'parts'> & {
+  /** Number of the first row of the log that is kept. */
+  readonly firstRow: number
+  /** Number of the next row of the log. */
+  readonly nextRow: number
+  /** Names and lengths. */
+  readonly parts: readonly (readonly [name: string, length: number])[]
+  /** The texts are UTF-16, since UTF-8 can't hold the lone surrogates in them. */
+  readonly wide?: true
+}
 
 /** Which rows of its log are kept. */
 export type Rows = Pick<Header, 'firstRow' | 'nextRow'>
@@ -34,7 +25,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u
 export function headerOf(context: StoredContext, rows: Rows): Header {
   const { version, due, terms, owner, endedAt, parent, parts } = context
   const lengths = Object.entries(parts).map(([name, text]): [string, number] => [name, text.length])
-  return { version, due, terms: [...terms], owner, endedAt, parent, ...rows, parts: lengths }
+  return { version, due, terms, owner, endedAt, parent, ...rows, parts: lengths }
 }
 
 export function encode(header: Header, { parts }: StoredContext): Buffer {
@@ -46,10 +37,12 @@ export function encode(header: Header, { parts }: StoredContext): Buffer {
 /** @throws Error that names the context, if these bytes are no record */
 export function decodeHeader(id: ContextId, bytes: Buffer): Header {
   try {
-    return headerSchema.parse(JSON.parse(bytes.toString('utf8', 0, endOfHeader(bytes))))
+    const header: unknown = JSON.parse(bytes.toString('utf8', 0, endOfHeader(bytes)))
+    if (isHeader(header)) return header
   } catch (cause) {
-    throw new Error(`the stored record of context ${id} can't be read`, { cause })
+    throw unreadable(id, cause)
   }
+  throw unreadable(id)
 }
 
 /** @throws Error that names the context, if these bytes are no record */
@@ -59,8 +52,20 @@ export function decode(id: ContextId, bytes: Buffer): StoredContext {
   const parts: { [name: string]: string } = {}
   let start = 0
   for (const [name, length] of lengths) setOwn(parts, name, texts.slice(start, start += length))
-  if (start !== texts.length) throw new Error(`the stored record of context ${id} can't be read: it has ${texts.length} characters instead of ${start}`)
+  if (start !== texts.length) throw unreadable(id)
   return { id, version, due, terms, owner, endedAt, parent, parts }
+}
+
+/** We wrote it ourselves: this is to notice that the disk, or someone, has changed it. */
+function isHeader(value: unknown): value is Header {
+  if (!isObject(value)) return false
+  const { version, terms, firstRow, nextRow, parts } = value
+  return [version, firstRow, nextRow].every(Number.isSafeInteger) && Array.isArray(terms) && terms.every((word) => typeof word === 'string') && Array.isArray(parts)
+    && [value['due'], value['endedAt'], value['parent']].every((fact) => fact === null || typeof fact === 'number')
+}
+
+function unreadable(id: ContextId, cause?: unknown): Error {
+  return new Error(`the stored record of context ${id} can't be read`, { cause })
 }
 
 /** A buffer that lmdb lends is longer than its `length`: beyond that is old data. */

@@ -73,7 +73,7 @@ const table: { readonly [topic: string]: readonly (readonly [source: string, res
   'numbers and dates': [
     ['order.total.toFixed(2)', '12.50'], ['(255).toString(16)', 'ff'], ['order.total.toPrecision(2)', '13'], ['now()', NOW], ['now().toISOString()', '2024-02-29T12:30:15.007Z'], ['date()', NOW],
     ["date('2024-02-29')", Date.UTC(2024, 1, 29)], ["date('2024-02-29T01:00')", Date.UTC(2024, 1, 29, 1)], ["date('2024-02-29T01:00:00.5+02:00')", Date.UTC(2024, 1, 28, 23, 0, 0, 500)],
-    ["date('1700000000000')", 1_700_000_000_000], ['date(5)', 5], ["date('soon')", null], ['date(nothing)', null], ['date(order.missing)', null],
+    ["date('1700000000000')", 1_700_000_000_000], ['date(5)', 5], ["date('soon')", null], ["date('2024-02-30')", null], ['date(nothing)', null], ['date(order.missing)', null],
     ['[now().getFullYear(), now().getMonth(), now().getDate(), now().getDay(), now().getHours(), now().getMinutes(), now().getSeconds(), now().getMilliseconds()]', [2024, 1, 29, 4, 12, 30, 15, 7]],
     ['now().getUTCHours() === now().getHours()', true], ['now().getTime() - date()', 0],
   ],
