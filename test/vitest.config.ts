@@ -1,8 +1,9 @@
+import { resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
-    root: new URL('..', import.meta.url).pathname,
+    root: resolve(import.meta.dirname, '..'),
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/build.ts'],
     maxWorkers: 2,

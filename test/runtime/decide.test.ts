@@ -1,0 +1,144 @@
+import { createActor } from 'xstate'
+import { describe, expect, test } from 'vitest'
+import { compileFlux } from '../../src/definitions/compile.ts'
+import type { CompiledFlux } from '../../src/definitions/flux.ts'
+import type { Draft } from '../../src/definitions/machine.ts'
+import { Report } from '../../src/definitions/report.ts'
+import { SYSTEM } from '../../src/model/caller.ts'
+import type { JsonObject } from '../../src/model/json.ts'
+import type { ContextRecord } from '../../src/model/record.ts'
+import { seedOf } from '../../src/runtime/birth.ts'
+import { begin, decide, type Decision, type Input, type Surroundings } from '../../src/runtime/decide.ts'
+
+const set = (to: string, expression: string) => ({ type: 'set', expression, evaluate: true, to: [to] })
+const given: Surroundings = { now: 1000, random: () => 0.5, uuid: () => 'u-1', owner: 'me', trail: [] }
+
+function compiled(source: JsonObject): CompiledFlux {
+  const report = new Report('Test.flux')
+  const flux = compileFlux({ package: 'p', fluxName: 'Test', source, models: new Map() }, report)
+  if (!flux) throw new Error(JSON.stringify(report.faults))
+  return flux
+}
+
+const flux = compiled({
+  input: [{ name: 'n', type: 'integer', defaultValue: 0 }], output: [{ name: 'n', type: 'integer' }, { name: 'id' }],
+  states: [
+    { name: 'wait', waiting: true, action: { type: 'map', lines: [set('n', 'n + 1'), set('id', 'uuid()')] }, transitions: [{ to: 'wait', event: 'add' }, { to: 'work', event: 'work' }, { to: 'wait', wait: 'duration:5' }] },
+    { name: 'work', action: { type: 'invokeCode', className: 'A', methodName: 'b', inputs: [set('n', 'n')], outputs: [{ from: ['n'], to: ['n'] }], retry: { maxAttempts: 2, delay: 3 } }, transitions: [{ to: 'end' }] },
+    { name: 'end' },
+  ],
+})
+
+function freeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    Object.values(value).forEach(freeze)
+  }
+  return value
+}
+
+function next(decision: Decision): Decision & { kind: 'next' } {
+  if (decision.kind !== 'next') throw new Error(`expected a next record: ${JSON.stringify(decision)}`)
+  return decision
+}
+
+function born(): ContextRecord {
+  const birth = seedOf({ flux, input: {}, unknown: 'refuse', tags: [], trigger: null, parent: null }, given)
+  if (!('seed' in birth)) throw new Error('not born')
+  return freeze(next(begin(flux, { id: 1, ...birth.seed }, given)).record)
+}
+
+const event = (name: string): Input => ({ type: 'EVENT', name, input: {}, tags: null, caller: SYSTEM })
+const tell = (record: ContextRecord, input: Input, more: Partial<Surroundings> = {}) => decide(flux, record, input, { ...given, ...more })
+const working = () => freeze(next(tell(born(), event('work'))).record)
+
+describe('a decision', () => {
+  test('is pure: frozen data goes in, and the same comes out each time', () => {
+    const record = born()
+    expect(tell(record, event('add'))).toEqual(tell(record, event('add')))
+    expect(next(tell(record, event('add'))).record).toMatchObject({ output: { n: 1, id: 'u-1' }, fluxEvent: null, moves: 2 })
+  })
+
+  test.each(['xstate.stop', 'xstate.init', '*', 'add.*', 'EVENT', 'WAKE', 'DONE', '__proto__', 'constructor'])('takes %s for a name and nothing else', (name) => {
+    expect(tell(born(), event(name))).toMatchObject({ kind: 'refused', failure: { kind: 'conflict' } })
+  })
+
+  test('is never made early by a wake-up', () => {
+    const record = born()
+    expect(record.due).toBe(6000)
+    expect(tell(record, { type: 'WAKE' }, { now: 5999 })).toEqual({ kind: 'unmoved' })
+    expect(next(tell(record, { type: 'WAKE' }, { now: 6000 })).log).toMatchObject([{ from: 0, to: 0, event: null, at: 6000 }])
+  })
+
+  test('leases a step to this server and asks for it to be started, with its arguments', () => {
+    const { record, step } = next(tell(born(), event('work')))
+    expect(record).toMatchObject({ status: 'RUNNING', state: 1, lease: { owner: 'me', takeovers: 0 }, args: { n: 1 } })
+    expect(step).toEqual({ id: 1, state: 1, epoch: 2, attempt: 1, args: { n: 1 } })
+  })
+
+  test('ignores answers to another entry or attempt', () => {
+    const record = working()
+    for (const [epoch, attempt] of [[1, 1], [3, 1], [2, 0], [2, 2]] as const) {
+      expect(tell(record, { type: 'DONE', epoch, attempt, result: {} })).toEqual({ kind: 'unmoved' })
+      expect(tell(record, { type: 'FAIL', epoch, attempt, error: { message: '', type: '', className: '', realException: null } })).toEqual({ kind: 'unmoved' })
+    }
+    expect(next(tell(record, { type: 'DONE', epoch: 2, attempt: 1, result: { n: 9 } })).record).toMatchObject({ status: 'COMPLETED', output: { n: 9 }, lease: null, args: null })
+  })
+
+  test('keeps arguments over attempts and takeovers; back-off has no lease', () => {
+    const error = { message: 'no', type: 'Error', className: 'Error', realException: null }
+    const backoff = next(tell(working(), { type: 'FAIL', epoch: 2, attempt: 1, error }))
+    expect(backoff).toMatchObject({ step: null, record: { lease: null, due: 4000, status: 'RUNNING', args: { n: 1 } } })
+    const again = next(tell(backoff.record, { type: 'WAKE' }, { now: 4000, owner: 'other' }))
+    expect(again).toMatchObject({ step: { attempt: 2, epoch: 2, args: { n: 1 } }, record: { lease: { owner: 'other', takeovers: 0 } } })
+    const taken = next(tell(again.record, { type: 'TAKE_OVER' }, { owner: 'third' }))
+    expect(taken).toMatchObject({ step: { attempt: 2, epoch: 2, args: { n: 1 } }, record: { lease: { owner: 'third', takeovers: 1 } } })
+    expect(next(tell(taken.record, { type: 'FAIL', epoch: 2, attempt: 2, error })).record).toMatchObject({ status: 'FAILED', error: { message: 'no' } })
+  })
+
+  test('gives up on a step after five takeovers; one that was given back is no takeover', () => {
+    let record = working()
+    for (let server = 1; server <= 5; server += 1) {
+      const released = next(tell(record, { type: 'RELEASE' }, { owner: record.lease?.owner ?? '' })).record
+      record = next(tell(released, { type: 'TAKE_OVER' }, { owner: `calm-${server}` })).record
+      record = next(tell(record, { type: 'TAKE_OVER' }, { owner: `dead-${server}` })).record
+    }
+    expect(record.lease).toEqual({ owner: 'dead-5', takeovers: 5 })
+    expect(next(tell(record, { type: 'TAKE_OVER' }, { owner: 'last' })).record).toMatchObject({ due: 4000, lease: null })
+  })
+
+  test('asks for the log when an exception needs its trace', () => {
+    const record = { ...working(), moves: 5 }
+    const error = { message: 'no', type: 'Error', className: 'Error', realException: null }
+    const last = { ...record, snapshot: { ...record.snapshot, context: { moves: 0, epoch: 2, attempt: 2, due: null, pick: null } } }
+    expect(tell(last, { type: 'FAIL', epoch: 2, attempt: 2, error }, { trail: null })).toEqual({ kind: 'needsLog' })
+  })
+})
+
+describe('the machine', () => {
+  const idle: Draft = {
+    failed: false, enter() {}, park: () => null, take() {}, map() {}, prepare: () => null, result() {}, fail() {}, choose: () => ({ pick: 'completed', due: null }),
+  }
+
+  test('persists as XState would persist it, without the user\'s data', () => {
+    const record = working()
+    const machine = flux.machine(0)
+    const restored = machine.resolveState({ value: { s1: 'acting' }, context: { draft: idle, moves: 0, epoch: 2, attempt: 1, due: null, pick: null } })
+    const { context, ...persisted } = JSON.parse(JSON.stringify(machine.getPersistedSnapshot(restored)))
+    expect(record.snapshot).toEqual({ ...persisted, context: { moves: 0, epoch: 2, attempt: 1, due: null, pick: null } })
+    expect(context).toMatchObject({ epoch: 2 })
+  })
+
+  test('is one that XState can run and show: the service\'s own names, a node for each state, all targets there', () => {
+    const machine = flux.machine(0)
+    expect(machine.id).toBe('Test')
+    expect(Object.values(machine.states).map(({ description, key }) => [key, description])).toEqual([
+      ['s0', 'wait'], ['s1', 'work'], ['s2', 'end'], ['completed', undefined], ['failed', undefined], ['terminated', undefined],
+    ])
+    expect(JSON.stringify(machine.definition)).toContain('"description":"work"')
+    const actor = createActor(machine, { input: { draft: idle } }).start()
+    expect(actor.getSnapshot().value).toEqual({ s0: 'waiting' })
+    actor.send({ type: 'TERMINATE' })
+    expect(actor.getSnapshot()).toMatchObject({ status: 'done', value: 'terminated' })
+  })
+})
