@@ -30,7 +30,7 @@ const LIBRARIES: { readonly [library: string]: readonly string[] } = {
   chokidar: ['definitions'],
   zod: ['definitions', 'http', 'settings', 'store/lmdb'],
   jiti: ['actions'],
-  lmdb: ['store/lmdb'], tinyqueue: ['store/lmdb'], 'fs-native-extensions': ['store/lmdb'],
+  lmdb: ['store/lmdb'], 'fs-native-extensions': ['store/lmdb'],
   hono: ['http'], '@hono/node-server': ['http'],
   pino: ['observe'],
 }

@@ -30,6 +30,7 @@ export function createApp({ ready, log, ...options }: AppOptions): Hono<Env> {
     return problemResponse({ kind: 'wrongMethod', detail: `this path takes ${allow.join(', ')}`, allow }, instanceOf(c))
   })
   app.onError((error, c) => {
+    if (error instanceof FluxError && error.cause !== undefined) log.error('a request was refused', { method: c.req.method, path: c.req.path, error })
     if (error instanceof FluxError || error instanceof HttpError) return problemResponse(error.failure, instanceOf(c))
     if (error instanceof HTTPException) return error.getResponse()
     log.error('a request failed', { method: c.req.method, path: c.req.path, error })

@@ -57,7 +57,7 @@ export interface Store {
   load(request: { id: ContextId }): Promise<StoredContext | null>
   /**
    * Makes all writes true at once, or none. Resolves when they are as durable as the store promises.
-   * @throws when the store is out of reach or refuses; what became of the writes must then be looked up by `load`
+   * @throws FluxError `unavailable` when the store is out of reach or can't write; what became of the writes must then be looked up by `load`
    */
   commit(request: { writes: readonly Write[] }): Promise<CommitOutcome>
   /** The newest rows of a context's log, oldest of them first, at most `limit`. */

@@ -115,8 +115,8 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
 
   async function purge(): Promise<void> {
     try {
-      let purged = PURGE_LIMIT
-      while (purged === PURGE_LIMIT && !life.signal.aborted) purged = await store.purge({ endedBefore: clock.now() - retention, limit: PURGE_LIMIT })
+      let purged = 1
+      while (purged > 0 && !life.signal.aborted) purged = await store.purge({ endedBefore: clock.now() - retention, limit: PURGE_LIMIT })
     } catch (error) {
       log.error('finished contexts could not be purged; trying again later', { error })
     }

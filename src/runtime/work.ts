@@ -107,7 +107,7 @@ export class Work {
     for (const entry of this.entries.values()) {
       const { before, record, flux, log, pokes } = entry
       if (before === record && !entry.touched) continue
-      writes.push(writeOf({ before, next: record, flux, log, pokes: [...pokes], answersPoke: record.child === null }))
+      writes.push(writeOf({ before, next: record, flux, log, pokes: [...pokes], answersPoke: record.child === null || record.child !== before?.child }))
       entry.record = { ...record, version: (before?.version ?? 0) + 1 }
     }
     return writes

@@ -97,7 +97,7 @@ describe('a group commit', () => {
     const sum = commits.run((group) => group.add(4))
     let closed = false
     const closing = commits.close().finally(() => { closed = true })
-    await expect(commits.run((group) => group.add(1))).rejects.toThrow('closed')
+    await expect(commits.run((group) => group.add(1))).rejects.toMatchObject({ failure: { kind: 'unavailable' } })
     const group = await counter.group(1)
     expect(closed).toBe(false)
     group.finish()

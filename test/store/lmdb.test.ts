@@ -129,7 +129,7 @@ describe('the embedded store', () => {
     const { lines } = start('fill', 'trap "" XFSZ; ulimit -f 6000;')
     const told: unknown = JSON.parse(String((await lines.next()).value))
     const version: unknown = expect.any(Number)
-    expect(told).toMatchObject({ failure: expect.stringMatching(/can't write/), version, small: { ok: true }, before: 0, lost: 0, log: 'small' })
+    expect(told).toMatchObject({ failure: expect.stringMatching(/can not write/), version, small: { ok: true }, before: 0, lost: 0, log: 'small' })
     const { version: before, stored, other } = Object.assign({ version: 0, stored: 0, other: 0 }, told)
     expect(stored).toBe(before + 1)
     expect(other).toBe(before - 1)

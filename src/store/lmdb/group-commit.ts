@@ -1,5 +1,6 @@
 // store/lmdb: many requests, one flush. While a group is being written the next one gathers; it is decided only when the one
 // before is on disk and in memory, or has failed, so a decision never rests on something that may yet be lost.
+import { unavailable } from '../../model/failure.ts'
 
 export interface Group {
   /** Writes what was decided, all of it or nothing. Resolves when it is durable. */
@@ -26,10 +27,10 @@ export class GroupCommit<G extends Group> {
 
   /**
    * Resolves with the decision when its group is durable. A decision that throws fails alone, and must leave the group as it was.
-   * @throws when the group can't be written, or the store is closed
+   * @throws FluxError `unavailable` when the group can't be written, or the store is closed
    */
   run<T>(decide: (group: G) => T): Promise<T> {
-    if (this.#closed) return Promise.reject(new Error('the store is closed'))
+    if (this.#closed) return Promise.reject(unavailable('the server is stopping'))
     return new Promise((resolve, reject) => {
       this.#waiting.push({
         decide: (group) => {
@@ -73,7 +74,8 @@ export class GroupCommit<G extends Group> {
       group.adopt()
       for (const { answer } of decided) answer()
     } catch (error) {
-      for (const { reject } of decided) reject(error)
+      const failure = unavailable('the store can not write at present', { cause: error })
+      for (const { reject } of decided) reject(failure)
     }
   }
 }
