@@ -7,7 +7,7 @@ import { openCatalog, type Catalog } from './definitions/catalog.ts'
 import type { CompiledFlux } from './definitions/flux.ts'
 import type { Fault } from './definitions/report.ts'
 import { createApp } from './http/app.ts'
-import { listen } from './http/server.ts'
+import { listen, type HttpServer } from './http/server.ts'
 import type { FluxApi } from './model/calls.ts'
 import { SYSTEM } from './model/caller.ts'
 import { createLog } from './observe/log.ts'
@@ -54,7 +54,12 @@ export async function createRuntime({ actors, data, retention, stepConcurrency, 
   const logger = log ?? createLog({ level: settings.logLevel })
   const { catalog, runner } = await loadServices(settings, logger)
   const runtime = await openRuntime(settings, { catalog, runner, clock, log: logger })
-  await runtime.start()
+  try {
+    await runtime.start()
+  } catch (error) {
+    await runtime.close({ grace: 0 })
+    throw error
+  }
   return { ...runtime.api(SYSTEM), close: (options) => runtime.close(options) }
 }
 
@@ -88,13 +93,15 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
   const { catalog, runner, report } = await loadServices(settings, log)
   const runtime = await openRuntime(settings, { catalog, runner, clock: systemClock, log })
   let unready: string | null = 'the server is starting'
-  const app = createApp({ api: runtime.api, authenticate: withoutTokens, maxBody: settings.maxBody, ready: () => unready, log })
+  const app = createApp({ api: runtime.api, authenticate: withoutTokens, maxBody: settings.maxBody, ready: () => unready ?? runtime.trouble(), log })
+  let server: HttpServer | null = null
   try {
-    const server = await listen(app, { host: settings.host, port: settings.port, log })
+    const listening = await listen(app, { host: settings.host, port: settings.port, log })
+    server = listening
     await runtime.start()
     unready = null
     return {
-      url: server.url,
+      url: listening.url,
       loaded: { services: catalog.all(), report },
       async reload() {
         const faults = await catalog.reload()
@@ -103,11 +110,12 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
       async close({ grace }) {
         unready = 'the server is stopping'
         const began = systemClock.now()
-        await server.close(grace)
+        await listening.close(grace)
         await runtime.close({ grace: Math.max(0, grace - (systemClock.now() - began)) })
       },
     }
   } catch (error) {
+    await server?.close(0)
     await runtime.close({ grace: 0 })
     throw error
   }

@@ -3,10 +3,12 @@ import { stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { createJiti, type Jiti } from 'jiti'
 import { getOwn } from '../model/json.ts'
-import type { PackageFolder } from '../ports/step-runner.ts'
+import type { FunctionName, PackageFolder } from '../ports/step-runner.ts'
 import type { Method } from './builtin.ts'
 import { importFreshly } from './fresh-imports.ts'
 
+/** Milliseconds. */
+const LOAD_TIME = 10_000
 const EXTENSIONS = ['.ts', '.mts', '.js', '.mjs']
 
 // Nothing is written to disk: what is transpiled stays in memory. A module's exports are what it exports, its default isn't mixed in.
@@ -16,6 +18,8 @@ export class Modules {
   #packages: readonly PackageFolder[] = []
   #loader: Jiti = createLoader()
   #loaded = new Map<string, Promise<unknown>>()
+  /** Functions as they last loaded, by name. */
+  readonly #good = new Map<string, Method>()
   /** One import at a time: two that share a module would else both run it. */
   #last: Promise<unknown> = Promise.resolve()
 
@@ -32,12 +36,27 @@ export class Modules {
     importFreshly(roots)
   }
 
+  /** The function, or as it was before its module was broken. @throws Error that says why there is no such function */
+  async lastGood(name: FunctionName): Promise<Method> {
+    try {
+      return await this.method(name)
+    } catch (error) {
+      const method = this.#good.get(keyOf(name))
+      if (method === undefined) throw error
+      return method
+    }
+  }
+
   /** @throws Error that says why there is no such function */
-  async method(owner: string, className: string, methodName: string): Promise<Method> {
+  async method(name: FunctionName): Promise<Method> {
+    const { package: owner, className, methodName } = name
     const file = await this.#find(owner, className)
     const exports = await this.#load(file, className)
     const method = isNamespace(exports) ? getOwn(exports, methodName) : undefined
-    if (isMethod(method)) return method
+    if (isMethod(method)) {
+      this.#good.set(keyOf(name), method)
+      return method
+    }
     throw new Error(method === undefined ? `module "${className}" doesn't export "${methodName}"` : `"${methodName}" of module "${className}" is not a function`)
   }
 
@@ -59,7 +78,7 @@ export class Modules {
     const known = loaded.get(file)
     if (known !== undefined) return known
     const loader = this.#loader
-    const loading = this.#last.then(() => loader.import(file)).catch((error: unknown) => {
+    const loading = this.#last.then(() => inTime(loader.import(file))).catch((error: unknown) => {
       loaded.delete(file)   // What it lacked may be there the next time.
       throw new Error(`module "${className}" can't be loaded: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
     })
@@ -68,6 +87,21 @@ export class Modules {
     return loading
   }
 }
+
+/** A module may wait for something at its top level, but not for ever: all others wait for it. */
+async function inTime<T>(loading: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`it did not load within ${LOAD_TIME / 1000} s`)), LOAD_TIME)
+  })
+  try {
+    return await Promise.race([loading, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const keyOf = ({ package: owner, className, methodName }: FunctionName) => JSON.stringify([owner, className, methodName])
 
 const isNamespace = (value: unknown): value is { readonly [name: string]: unknown } => (typeof value === 'object' && value !== null) || typeof value === 'function'
 

@@ -9,9 +9,10 @@ import { Modules } from './modules.ts'
 export function stepRunner({ log }: { log: Log }): StepRunner {
   const modules = new Modules()
 
-  async function find({ package: owner, className, methodName }: FunctionName): Promise<Method> {
+  /** null: it is no built-in one. */
+  function builtInMethod({ className, methodName }: FunctionName): Method | null {
     const builtIn = getOwn(BUILT_IN, className)
-    if (builtIn === undefined) return modules.method(owner, className, methodName)
+    if (builtIn === undefined) return null
     const method = getOwn(builtIn, methodName)
     if (method === undefined) throw new Error(`the built-in class "${className}" has no method "${methodName}": it has ${Object.keys(builtIn).join(', ')}`)
     return method
@@ -22,9 +23,16 @@ export function stepRunner({ log }: { log: Log }): StepRunner {
       modules.mount(packages)
       log.debug('packages mounted', { packages: packages.map(({ name }) => name) })
     },
-    missing: (name) => find(name).then(() => null, (error: unknown) => error instanceof Error ? error.message : String(error)),
+    async missing(name) {
+      try {
+        if (!builtInMethod(name)) await modules.method(name)
+        return null
+      } catch (error) {
+        return error instanceof Error ? error.message : String(error)
+      }
+    },
     async run({ args, flux, ...name }) {
-      const method = await find(name)
+      const method = builtInMethod(name) ?? await modules.lastGood(name)
       return method(args, flux)
     },
   }

@@ -10,8 +10,8 @@ import { settingsOf, type Options } from './options.ts'
 import { reportLines, reportSummary } from './report.ts'
 import { untilStopped } from './stop.ts'
 
-/** Milliseconds for the requests under way when the server is stopped. */
-const GRACE = 10_000
+/** Milliseconds for what is under way when the server is stopped: it is to be gone within 10 seconds. */
+const GRACE = 9_000
 
 /**
  * Runs a server until it is stopped; gives the exit code.

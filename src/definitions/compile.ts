@@ -1,7 +1,7 @@
 // definitions: from the content of a .flux file to a service that can be decided on. What is wrong goes to the report, all of it in one go.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
+import { freeze, getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
 import { checkKeys } from './check-keys.ts'
 import { checkReachable } from './check-reachable.ts'
 import { compileState, outlineStates, type Service } from './compile-state.ts'
@@ -9,7 +9,7 @@ import { compileText } from './compile-text.ts'
 import { compileWebhooks } from './compile-webhooks.ts'
 import { SPECIAL_NAMES } from './compile-names.ts'
 import type { CompiledFlux } from './flux.ts'
-import { machines } from './machine.ts'
+import { compileMachine } from './machine.ts'
 import { compileShape, type Shape } from './properties.ts'
 import { Report } from './report.ts'
 import { Root, take } from './schema.ts'
@@ -47,6 +47,8 @@ export function recompile(text: string): CompiledFlux {
 }
 
 function compile({ package: owner, fluxName, source, models }: FluxUnit, text: string, report: Report): CompiledFlux | null {
+  // Views and definitions hand parts of them out: nobody may change what all contexts share.
+  for (const shared of [source, ...models.values()]) freeze(shared)
   const root = take(Root, source, '', report)
   if (root === null) return null
   checkKeys(source, report)
@@ -70,7 +72,7 @@ function compile({ package: owner, fluxName, source, models }: FluxUnit, text: s
   return {
     hash: createHash('sha256').update(text).digest('hex'), text, package: owner, fluxName, source, input, output, tags,
     triggers: root.triggers ?? [], secured: root.secured ?? false, allowExtraProperties: extra,
-    states, stateIndex: new Map(states.map(({ name, index }) => [name, index])), startState, machine: machines({ fluxName, states }),
+    states, stateIndex: new Map(states.map(({ name, index }) => [name, index])), startState, machine: compileMachine({ fluxName, states }),
   }
 }
 

@@ -23,8 +23,7 @@ export interface CompiledFlux {
   readonly states: readonly CompiledState[]
   readonly stateIndex: ReadonlyMap<string, number>
   readonly startState: number
-  /** The machine that begins in the state of that index. Built at first use, the same one afterwards. */
-  machine(startState: number): AnyStateMachine
+  readonly machine: AnyStateMachine
 }
 
 export interface CompiledState {

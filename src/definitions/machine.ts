@@ -63,7 +63,13 @@ export type MachineEvent =
   | { readonly type: 'FAIL'; readonly epoch: number; readonly attempt: number; readonly error: ActionError; readonly now: number; readonly unborn?: true }
   | { readonly type: 'TERMINATE' }
 
-interface MachineInput { readonly draft: Draft }
+interface MachineInput {
+  readonly draft: Draft
+  readonly startState: number
+}
+
+/** Milliseconds: a hundred years. */
+const MAX_PAUSE = 100 * 365 * 86_400_000
 
 const TIMED_OUT: ActionError = { message: 'the service that was invoked did not end in time', type: 'TimeoutError', className: 'TimeoutError', realException: null }
 
@@ -98,7 +104,8 @@ const lib = setup({
       return { due: null, ...!(event.type === 'FAIL' && event.unborn) && { moves: 0 } }
     }),
     again: assign(({ context, event }, { delay, factor, maxDelay }: { delay: number; factor: number; maxDelay: number }) => ({
-      due: (event.type === 'FAIL' ? event.now : 0) + Math.ceil(Math.min(maxDelay, delay * factor ** (context.attempt - 1))),
+      // A factor may grow beyond all numbers, and 0 times infinity is none.
+      due: (event.type === 'FAIL' ? event.now : 0) + (delay === 0 ? 0 : Math.ceil(Math.min(maxDelay, MAX_PAUSE, delay * factor ** (context.attempt - 1)))),
       attempt: context.attempt + 1,
     })),
     choose: assign(({ context }, { state }: { state: number }) => context.draft.choose(state, context.moves, context.pick)),
@@ -124,25 +131,23 @@ function isAnswer(context: MachineContext, event: MachineEvent): boolean {
 type Config = Parameters<typeof lib.createMachine>[0]
 type NodeConfig = NonNullable<NonNullable<Config['states']>[string]>
 
-/** The machines of a service, one for each state that it may begin with: the same nodes, another initial one. Each is built once. */
-export function machines({ fluxName, states }: { fluxName: string; states: readonly CompiledState[] }): (startState: number) => AnyStateMachine {
-  const built = new Map<number, AnyStateMachine>()
-  return (startState) => {
-    const machine = built.get(startState) ?? lib.createMachine({
-      id: fluxName,
-      context: ({ input }) => ({ draft: input.draft, moves: 0, epoch: 0, attempt: 1, due: null, pick: null }),
-      initial: `s${startState}`,
-      on: { TERMINATE: '.terminated' },
-      states: {
-        ...Object.fromEntries(states.map((state) => [`s${state.index}`, stateNode(state)])),
-        completed: { id: 'completed', type: 'final' },
-        failed: { id: 'failed', type: 'final' },
-        terminated: { id: 'terminated', type: 'final' },
+/** The machine of a service. It begins in the state that its input names. */
+export function compileMachine({ fluxName, states }: { fluxName: string; states: readonly CompiledState[] }): AnyStateMachine {
+  return lib.createMachine({
+    id: fluxName,
+    context: ({ input }) => ({ draft: input.draft, moves: 0, epoch: 0, attempt: 1, due: null, pick: input.startState }),
+    initial: 'begin',
+    on: { TERMINATE: '.terminated' },
+    states: {
+      begin: {
+        always: states.map(({ index }) => ({ guard: { type: 'picked' as const, params: { pick: index } }, target: `s${index}` })),
       },
-    })
-    built.set(startState, machine)
-    return machine
-  }
+      ...Object.fromEntries(states.map((state) => [`s${state.index}`, stateNode(state)])),
+      completed: { id: 'completed', type: 'final' },
+      failed: { id: 'failed', type: 'final' },
+      terminated: { id: 'terminated', type: 'final' },
+    },
+  })
 }
 
 function stateNode(state: CompiledState): NodeConfig {

@@ -41,13 +41,18 @@ export async function listen(app: Hono<Env>, { host, port, log, deadlines = DEAD
       return typeof second === 'string' ? super.writeHead(status, second, third) : super.writeHead(status, second)
     }
   }
+  const answer = getRequestListener(app.fetch, { errorHandler: (error) => onListenerError(error, log) })
   const server = createServer({
     ServerResponse: Answer,
     headersTimeout: deadlines.headers,
     requestTimeout: deadlines.request,
     connectionsCheckingInterval: Math.min(1000, deadlines.headers),
     keepAliveTimeout: KEEP_ALIVE,
-  }, getRequestListener(app.fetch, { errorHandler: (error) => onListenerError(error, log) }))
+  }, (request, response) => {
+    // Balancers ask after a server's health in HTTP/1.0, which needs no Host.
+    request.headers.host ??= 'localhost'
+    void answer(request, response)
+  })
   server.on('clientError', refuse)
   const sockets = new Set<Socket>()
   server.on('connection', (socket) => {

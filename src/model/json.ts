@@ -24,30 +24,46 @@ const MAX_DEPTH = 200
 
 /**
  * Turns what a function returned into data: dates become epoch milliseconds, Map an object, Set a list, bytes base64 text, bigint a number where that is
- * exact and text where not, NaN and infinities null. Functions, symbols and undefined vanish from objects and are null elsewhere.
+ * exact and text where not, NaN and infinities null unless `notFinite` says otherwise. Functions, symbols and undefined vanish from objects and are null elsewhere.
  * @throws TypeError for cycles and values nested deeper than 200
  */
-export function toJson(value: unknown, depth = 0): Json {
+export function toJson(value: unknown, notFinite: (value: number) => Json = () => null, depth = 0): Json {
   switch (typeof value) {
     case 'string': case 'boolean': return value
-    case 'number': return Number.isFinite(value) ? value : null
+    case 'number': return Number.isFinite(value) ? value : notFinite(value)
     case 'bigint': return Number.isSafeInteger(Number(value)) ? Number(value) : value.toString()
     case 'object': break
     default: return null
   }
   if (value === null) return null
   if (depth >= MAX_DEPTH) throw new TypeError(`the value is cyclic or nested deeper than ${MAX_DEPTH}`)
-  if (value instanceof Date) return toJson(value.getTime())
+  if (value instanceof Date) return toJson(value.getTime(), notFinite)
   if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
-  if (Array.isArray(value) || value instanceof Set) return Array.from(value, (item) => toJson(item, depth + 1))
+  if (Array.isArray(value) || value instanceof Set) return Array.from(value, (item) => toJson(item, notFinite, depth + 1))
   const entries = value instanceof Map ? [...value].map(([key, item]) => [String(key), item] as const)
     : 'toJSON' in value && typeof value.toJSON === 'function' ? null : Object.entries(value)
-  if (entries === null) return toJson(JSON.parse(JSON.stringify(value) ?? 'null'), depth + 1)
+  if (entries === null) return toJson(JSON.parse(JSON.stringify(value) ?? 'null'), notFinite, depth + 1)
   const result: JsonObject = {}
   for (const [key, item] of entries) {
-    if (item !== undefined && typeof item !== 'function' && typeof item !== 'symbol') setOwn(result, key, toJson(item, depth + 1))
+    if (item !== undefined && typeof item !== 'function' && typeof item !== 'symbol') setOwn(result, key, toJson(item, notFinite, depth + 1))
   }
   return result
+}
+
+/** The same, with null for what can't be data. */
+export function tryJson(value: unknown): Json {
+  try {
+    return toJson(value)
+  } catch {
+    return null
+  }
+}
+
+/** Makes data unchangeable, all the way down. */
+export function freeze(value: Json): void {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return
+  Object.freeze(value)
+  for (const item of Object.values(value)) freeze(item)
 }
 
 /** JSON text with sorted keys: equal data gives equal text. */

@@ -51,8 +51,10 @@ export interface Page {
 export interface Store {
   /** Gives out `count` ids that nobody had before, all higher than any given out earlier; `first` is the lowest. Durable before it resolves. */
   reserveIds(request: { count: number }): Promise<{ first: ContextId }>
-  /** The highest id that a context can have at this moment. */
+  /** The highest id of any context so far; 0 if there was none. */
   highestId(): Promise<ContextId>
+  /** Why it can't serve at present, in words for people; null when it can. */
+  trouble(): string | null
   /** The context as last committed; null if there is none. */
   load(request: { id: ContextId }): Promise<StoredContext | null>
   /**

@@ -6,6 +6,7 @@ import type { FieldError, Failure } from '../model/failure.ts'
 import { getOwn, type Json, type JsonObject } from '../model/json.ts'
 import type { ContextRecord, Parent } from '../model/record.ts'
 import { describe } from './decide.ts'
+import { textOf } from './draft.ts'
 import { tagErrors } from '../model/tags.ts'
 
 export interface Birth {
@@ -29,7 +30,7 @@ export function seedOf(birth: Birth, turn: Turn): { seed: Omit<ContextRecord, 'i
   const { value: input, errors } = accept(flux.input, birth.input, options)
   if (errors.length > 0) return refuse(errors)
   const own = getOwn(input, '$trackerId')
-  const trackerId = own === undefined || own === null ? turn.uuid() : String(own)
+  const trackerId = textOf(own ?? null) ?? turn.uuid()
   const names: { [name: string]: Json | undefined } = { $fluxName: flux.fluxName, $trackerId: trackerId, $triggerFluxEvent: trigger ?? undefined }
   const tags = tagsOf(birth, { turn, get: (name) => getOwn(input, name) ?? getOwn(names, name) })
   if ('failure' in tags) return tags
@@ -48,8 +49,7 @@ function tagsOf({ flux, tags: given }: Birth, scope: Scope): { tags: string[] } 
   const tags = new Set(given)
   try {
     for (const template of flux.tags) {
-      const value = template.evaluate(scope)
-      const tag = value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value)
+      const tag = textOf(template.evaluate(scope)) ?? ''
       if (tag !== '') tags.add(tag)
     }
   } catch (error) {

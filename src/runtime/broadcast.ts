@@ -4,8 +4,9 @@ import type { CompiledFlux } from '../definitions/flux.ts'
 import type { EventAnswer } from '../model/calls.ts'
 import { denial, type Caller } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
-import { FluxError } from '../model/failure.ts'
+import { FluxError, type Failure } from '../model/failure.ts'
 import type { JsonObject } from '../model/json.ts'
+import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
 import { standOf, type Contexts } from './contexts.ts'
 import { wordsOfEvent } from './terms.ts'
@@ -20,21 +21,34 @@ export interface BroadcastEvent {
   readonly caller: Caller
 }
 
-type Found = { answer: 'transitions' | 'executions'; stand: EventAnswer['transitions'][number] } | { answer: 'ignored'; entry: EventAnswer['ignored'][number] } | null
+type Found =
+  | { readonly answer: 'transitions' | 'executions'; readonly stand: EventAnswer['transitions'][number] }
+  | { readonly answer: 'ignored'; readonly entry: EventAnswer['ignored'][number]; readonly failure: Failure | null }
+  | null
 
-export async function broadcast(
-  { store, catalog, contexts }: { store: Store; catalog: Catalog; contexts: Contexts }, sent: BroadcastEvent,
-): Promise<EventAnswer> {
-  const answer: EventAnswer = { message: '', transitions: [], executions: [], ignored: [] }
+interface BroadcastParts {
+  readonly store: Store
+  readonly catalog: Catalog
+  readonly contexts: Contexts
+  readonly log: Log
+}
+
+/** @throws FluxError `unavailable` when the store was out of reach for everything that the event addressed */
+export async function broadcast({ store, catalog, contexts, log }: BroadcastParts, sent: BroadcastEvent): Promise<EventAnswer> {
+  const found: Found[] = []
   const any = wordsOfEvent(sent.event, sent.tags)
   const upTo = await store.highestId()
   for (let after: ContextId | undefined = 0; after !== undefined;) {
     const ids: ContextId[] = await store.waitingFor({ any, upTo, after, limit: WAVE })
-    collect(answer, await Promise.all(ids.map((id) => move(contexts, id, sent))))
+    found.push(...await Promise.all(ids.map((id) => move({ contexts, log }, id, sent))))
     after = ids.length === WAVE ? ids.at(-1) : undefined
   }
   const triggered = catalog.triggeredBy(sent.event).filter((flux) => !(flux.secured && denial(sent.caller, 'invoke')))
-  collect(answer, await Promise.all(triggered.map((flux) => start(contexts, flux, sent))))
+  found.push(...await Promise.all(triggered.map((flux) => start({ contexts, log }, flux, sent))))
+  const answer: EventAnswer = { message: '', transitions: [], executions: [], ignored: [] }
+  collect(answer, found)
+  const [outOfReach] = found.flatMap((one) => one?.answer === 'ignored' && one.failure?.kind === 'unavailable' ? [one.failure] : [])
+  if (outOfReach && answer.transitions.length + answer.executions.length === 0) throw new FluxError(outOfReach)
   const counts = `moved ${answer.transitions.length}, started ${answer.executions.length}, ignored by ${answer.ignored.length}`
   return { ...answer, message: `'${sent.event}': ${counts}` }
 }
@@ -46,25 +60,34 @@ function collect(answer: EventAnswer, found: readonly Found[]): void {
   }
 }
 
-async function move(contexts: Contexts, id: ContextId, { event, input, tags, caller }: BroadcastEvent): Promise<Found> {
+type Teller = Pick<BroadcastParts, 'contexts' | 'log'>
+
+async function move({ contexts, log }: Teller, id: ContextId, { event, input, tags, caller }: BroadcastEvent): Promise<Found> {
   try {
     const outcome = await contexts.deliver(id, { type: 'EVENT', name: event, input, tags, caller })
     if (outcome.moved) return { answer: 'transitions', stand: standOf(outcome) }
     if (!outcome.failure) return null
-    return { answer: 'ignored', entry: { ...standOf(outcome), fluxName: outcome.flux.fluxName, reason: outcome.failure.detail } }
+    const { failure, flux } = outcome
+    return { answer: 'ignored', entry: { ...standOf(outcome), fluxName: flux.fluxName, reason: failure.detail }, failure }
   } catch (error) {
     // Purged in between: there is nobody left who could have ignored it.
     if (error instanceof FluxError && error.failure.kind === 'notFound') return null
-    throw error
+    return ignored(log, { contextId: id, fluxName: '', state: null }, error)
   }
 }
 
-async function start(contexts: Contexts, flux: CompiledFlux, { event, input, tags }: BroadcastEvent): Promise<Found> {
+async function start({ contexts, log }: Teller, flux: CompiledFlux, { event, input, tags }: BroadcastEvent): Promise<Found> {
   try {
     const outcome = await contexts.start({ flux, input, unknown: 'ignore', tags, trigger: event, parent: null })
     return { answer: 'executions', stand: standOf(outcome) }
   } catch (error) {
-    if (!(error instanceof FluxError) || error.failure.kind !== 'invalid') throw error
-    return { answer: 'ignored', entry: { contextId: null, fluxName: flux.fluxName, state: null, reason: error.failure.detail } }
+    return ignored(log, { contextId: null, fluxName: flux.fluxName, state: null }, error)
   }
+}
+
+/** What goes wrong with one is no reason to fail for all: others may have moved already. */
+function ignored(log: Log, entry: Omit<EventAnswer['ignored'][number], 'reason'>, error: unknown): Found {
+  const failure = error instanceof FluxError ? error.failure : null
+  if (!failure || failure.kind === 'unavailable') log.error('an event did not reach all that it addressed', { ...entry, error })
+  return { answer: 'ignored', entry: { ...entry, reason: failure?.detail ?? 'the server failed; the reason is in its log' }, failure }
 }

@@ -1,7 +1,7 @@
 // runtime: records as the store keeps them: one text a part, so that only what changed is written.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ContextId } from '../model/context.ts'
-import { isObject, type Json } from '../model/json.ts'
+import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
 import type { ContextRecord, Move, StateData } from '../model/record.ts'
 import type { StoredContext, Write } from '../ports/store.ts'
 import { termsOf } from './terms.ts'
@@ -45,8 +45,31 @@ export function writeOf(
       id: next.id, version: previous + 1, terms: termsOf(next, flux), due: next.due, owner: next.lease?.owner ?? null, endedAt: next.endedAt,
       parent: next.parent?.id ?? null, parts: Object.fromEntries([...parts].map(([name, value]) => [name, textOf(value)])),
     },
-    previous, changed, log: log.map((move) => JSON.stringify(move)), pokes, answersPoke,
+    previous, changed, log: log.map((move) => JSON.stringify({ ...move, values: shortened(move.values) })), pokes, answersPoke,
   }
+}
+
+/** Characters, about: a larger value is named in the log, not kept. A loop that carries a megabyte would else leave a thousand of them behind. */
+const LOGGED_VALUE = 4096
+
+function shortened(values: JsonObject): JsonObject {
+  const large = Object.keys(values).filter((name) => sizeOf(getOwn(values, name) ?? null, LOGGED_VALUE) > LOGGED_VALUE)
+  if (large.length === 0) return values
+  const copy = { ...values }
+  for (const name of large) setOwn(copy, name, `[more than ${LOGGED_VALUE} characters]`)
+  return copy
+}
+
+/** About the length of its JSON text; stops counting beyond the limit. */
+function sizeOf(value: Json, limit: number): number {
+  if (typeof value === 'string') return value.length + 2
+  if (typeof value !== 'object' || value === null) return 8
+  let size = 2
+  for (const [key, item] of Object.entries(value)) {
+    size += key.length + 4 + sizeOf(item, limit - size)
+    if (size > limit) break
+  }
+  return size
 }
 
 type Head = Omit<ContextRecord, 'id' | 'version' | 'states' | typeof DATA_PARTS[number]>

@@ -4,15 +4,20 @@ import { isFinished, type ContextId } from '../model/context.ts'
 import { FluxError, notFound, unavailable, type Failure } from '../model/failure.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
+import type { Write } from '../ports/store.ts'
 import type { Birth } from './birth.ts'
 import { machineContext, type Input, type Step } from './decide.ts'
 import { Work, type Entry, type Verdict, type WorkParts } from './work.ts'
 
 /** Events that may wait for one context. */
 const MAILBOX = 1000
-/** Letters decided in one turn. */
+/** Letters decided in one turn, and the milliseconds after which it takes no more: others want to be served too. */
 const BATCH = 100
+const TURN_TIME = 20
+/** Milliseconds until a parent that couldn't be told of an end is told again. */
+const WAKE_AGAIN = 1000
 
 export interface Outcome {
   /** False: it was refused, or else it was stale or not addressed to the context. */
@@ -32,6 +37,7 @@ interface Letter {
 
 export interface ContextsParts extends WorkParts {
   readonly alarm: AlarmClock
+  readonly clock: Clock
   readonly log: Log
   /** Called after the commit, never before. */
   readonly onStep: (step: Step, entry: Entry) => void
@@ -54,8 +60,9 @@ export class Contexts {
   deliver(id: ContextId, input: Input): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       const box = this.#boxes.get(id)
-      if (box && box.length >= MAILBOX && input.type === 'EVENT' && input.tags === null) {
-        reject(new FluxError({ kind: 'busy', detail: `${MAILBOX} events already wait for context ${id}`, retryAfter: 1 }))
+      // What comes from outside is bounded; answers of steps, wake-ups and the end of a context are not.
+      if (box && box.length >= MAILBOX && (input.type === 'EVENT' || input.type === 'TAG')) {
+        reject(new FluxError({ kind: 'busy', detail: `${MAILBOX} letters already wait for context ${id}`, retryAfter: 1 }))
         return
       }
       const letter = { input, resolve, reject }
@@ -92,7 +99,7 @@ export class Contexts {
     while (box.length > 0) {
       const letters = box.splice(0, BATCH)
       try {
-        await this.#turn(id, letters)
+        box.unshift(...await this.#turn(id, letters))
       } catch (error) {
         for (const { reject } of letters) reject(error)
       }
@@ -100,44 +107,54 @@ export class Contexts {
     this.#boxes.delete(id)
   }
 
-  /** Decides until a commit isn't overtaken by another server's. */
-  async #turn(id: ContextId, letters: readonly Letter[]): Promise<void> {
+  /** Decides until a commit isn't overtaken by another server's. Gives the letters that there was no time for. */
+  async #turn(id: ContextId, letters: readonly Letter[]): Promise<readonly Letter[]> {
+    let open = [...letters]
     for (;;) {
+      const began = performance.now()
       const work = new Work(this.#parts)
-      const entry = await this.#find(work, id)
+      const entry = await work.find(id)
+      if (!entry) throw notFound(`there is no context ${id}`)
       if (entry.record.due !== null && entry.record.due <= work.now && !isFinished(entry.record.status)) await work.tell(entry, { type: 'WAKE' })
-      const verdicts: (Verdict | { kind: 'error'; error: unknown })[] = []
-      for (const { input } of letters) verdicts.push(await this.#tell(work, entry, input))
-      if (!await this.#commit(work)) continue
-      letters.forEach(({ resolve, reject }, index) => {
-        const verdict = verdicts[index]
-        if (verdict?.kind === 'error') reject(verdict.error)
-        else resolve({ moved: verdict?.kind === 'next', failure: verdict?.kind === 'refused' ? verdict.failure : null, record: entry.record, flux: entry.flux })
+      const verdicts: Verdict[] = []
+      const broken = await this.#tellAll(work, entry, open, (verdict) => {
+        verdicts.push(verdict)
+        return performance.now() - began < TURN_TIME
       })
-      return
+      // Half of what a letter does must not become true: all others are decided again without it.
+      if (broken) {
+        broken.letter.reject(broken.error)
+        open = open.filter((letter) => letter !== broken.letter)
+        continue
+      }
+      if (!await this.#commit(work)) continue
+      verdicts.forEach((verdict, index) => {
+        const failure = verdict.kind === 'refused' ? verdict.failure : null
+        open[index]?.resolve({ moved: verdict.kind === 'next', failure, record: entry.record, flux: entry.flux })
+      })
+      return open.slice(verdicts.length)
     }
   }
 
-  async #find(work: Work, id: ContextId): Promise<Entry> {
-    const entry = await work.find(id)
-    if (!entry) throw notFound(`there is no context ${id}`)
-    return entry
-  }
-
-  async #tell(work: Work, entry: Entry, input: Input): Promise<Verdict | { kind: 'error'; error: unknown }> {
-    try {
-      return await work.tell(entry, input)
-    } catch (error) {
-      return { kind: 'error', error }
+  /** Tells the letters one by one, as long as `heard` says to go on; stops at one that throws. */
+  async #tellAll(
+    work: Work, entry: Entry, letters: readonly Letter[], heard: (verdict: Verdict) => boolean,
+  ): Promise<{ letter: Letter; error: unknown } | null> {
+    for (const letter of letters) {
+      try {
+        if (!heard(await work.tell(entry, letter.input))) return null
+      } catch (error) {
+        return { letter, error }
+      }
     }
+    return null
   }
 
   /** False when another server was faster. After it the world may hear of what became true. */
   async #commit(work: Work): Promise<boolean> {
     const writes = work.writes()
     if (writes.length === 0) return true
-    const outcome = await this.#parts.store.commit({ writes })
-    if (!outcome.ok) return false
+    if (!await this.#write(writes)) return false
     for (const { context } of writes) {
       const entry = work.entries.get(context.id)
       if (!entry) continue
@@ -149,9 +166,26 @@ export class Contexts {
     return true
   }
 
+  async #write(writes: readonly Write[]): Promise<boolean> {
+    const { store } = this.#parts
+    try {
+      return (await store.commit({ writes })).ok
+    } catch (error) {
+      // A store that failed may have written all the same: all of it, or nothing.
+      const [first] = writes
+      const stored = first ? await store.load({ id: first.context.id }) : null
+      if (stored === null || stored.version !== first?.context.version) throw error
+      return true
+    }
+  }
+
   /** A hint only: the store keeps the poke until it is answered. */
   #wake(id: ContextId): void {
-    this.deliver(id, { type: 'WAKE' }).catch((error: unknown) => this.#parts.log.warn('a parent could not be told of an end; it will be again', { contextId: id, error }))
+    const { alarm, clock, log } = this.#parts
+    this.deliver(id, { type: 'WAKE' }).catch((error: unknown) => {
+      log.warn('a parent could not be told of an end; it will be again', { contextId: id, error })
+      alarm.set(clock.now() + WAKE_AGAIN)
+    })
   }
 }
 

@@ -86,8 +86,7 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
 /** The first record of a context: `seed` holds what is fixed at its birth. */
 export function begin(flux: CompiledFlux, seed: ContextRecord, given: Surroundings): Decision {
   const draft = new TurnDraft(flux, seed, given, [])
-  const machine = flux.machine(seed.startState)
-  const { effects, snapshot } = capture((scope) => machine.getInitialSnapshot(scope, { draft }))
+  const { effects, snapshot } = capture((scope) => flux.machine.getInitialSnapshot(scope, { draft, startState: seed.startState }))
   return conclude(flux, seed, draft, snapshot, effects, given)
 }
 
@@ -143,7 +142,7 @@ function tag(record: ContextRecord, { add, remove }: Input & { type: 'TAG' }, gi
 /** Sends one event through the machine. */
 function transit(flux: CompiledFlux, record: ContextRecord, event: MachineEvent, given: Surroundings): Decision {
   const draft = new TurnDraft(flux, record, given, given.trail)
-  const machine = flux.machine(record.startState)
+  const { machine } = flux
   const before = machine.resolveState({ value: stateValue(record.snapshot['value']), context: { ...machineContext(record), draft } })
   try {
     const { effects, snapshot } = capture((scope) => machine.transition(before, event, scope))

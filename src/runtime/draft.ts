@@ -12,6 +12,8 @@ import { dueOf } from './wait.ts'
 
 /** Moves without a pause or a step, after which a context fails. */
 const MAX_MOVES = 1000
+/** Milliseconds that the moves of one turn may take, after which a context fails: all others wait meanwhile. */
+const MAX_TIME = 2000
 
 /** The trace of an exception needs the log of the context, which a turn isn't given at first. */
 export class NeedsLog extends Error {}
@@ -35,6 +37,7 @@ export class TurnDraft implements Draft {
   readonly #record: ContextRecord
   readonly #turn: Turn
   readonly #trail: readonly Move[] | null
+  readonly #began = performance.now()
   /** The transition under way: what the entry of the next state writes down. */
   #carried: { from: number; event: string | null; values: JsonObject; input: JsonObject } | null = null
   /** Names nearer than all others: a result's keys. */
@@ -132,7 +135,10 @@ export class TurnDraft implements Draft {
     const state = this.#state(index)
     if (typeof picked === 'number' && !this.failed) return this.#leave(state, picked, { delayed: true })
     const { choice } = state
-    if (moves >= MAX_MOVES && (this.failed || !choice.end)) return this.#end({ message: `${MAX_MOVES} moves without a pause or a step`, type: 'TooManyMoves' })
+    if (this.failed || !choice.end) {
+      if (moves >= MAX_MOVES) return this.#end({ message: `${MAX_MOVES} moves without a pause or a step`, type: 'TooManyMoves' })
+      if (performance.now() - this.#began > MAX_TIME) return this.#end({ message: `moves for more than ${MAX_TIME} ms without a pause or a step`, type: 'TooMuchTime' })
+    }
     if (this.failed) return this.#except(state)
     const event = textOf(this.data.fluxEvent)
     if (event === '$fluxTerminate') return { pick: 'terminated', due: null }
@@ -296,7 +302,7 @@ export class TurnDraft implements Draft {
   }
 }
 
-/** Events are compared as text, so that a boolean matches `"true"`. */
-function textOf(value: Json): string | null {
+/** A value as text, in which events are compared, so that a boolean matches `"true"`; null for null. */
+export function textOf(value: Json): string | null {
   return value === null ? null : typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

@@ -2,27 +2,30 @@
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ActionError } from '../definitions/machine.ts'
 import type { FluxException, StackEntry } from '../model/context.ts'
-import { isObject, toJson, type Json, type JsonObject } from '../model/json.ts'
+import { isObject, tryJson, type JsonObject } from '../model/json.ts'
 import type { Move } from '../model/record.ts'
 
-/** Makes data of whatever was thrown. Stacks stay out: they hold paths. */
+/** Makes data of whatever was thrown, however odd it is. Stacks stay out: they hold paths. */
 export function errorOf(thrown: unknown): ActionError {
-  if (!(thrown instanceof Error)) {
-    const realException = safeJson(thrown)
-    return { message: typeof realException === 'string' ? realException : JSON.stringify(realException), type: 'Error', className: typeof thrown, realException }
+  try {
+    return thrown instanceof Error ? errorData(thrown) : otherData(thrown)
+  } catch {
+    return { message: 'something was thrown that can\'t be shown', type: 'Error', className: typeof thrown, realException: null }
   }
-  const { name, message } = thrown
-  const own = safeJson({ ...thrown })
-  const realException: JsonObject = { ...isObject(own) ? own : {}, name, message, ...thrown.cause instanceof Error && { cause: String(thrown.cause) } }
-  return { message, type: name, className: thrown.constructor.name, realException }
 }
 
-function safeJson(value: unknown): Json {
-  try {
-    return toJson(value)
-  } catch {
-    return String(value)
-  }
+function errorData(error: Error): ActionError {
+  const name = String(error.name)
+  const message = String(error.message)
+  const own = tryJson({ ...error })
+  const realException: JsonObject = { ...isObject(own) ? own : {}, name, message, ...error.cause instanceof Error && { cause: String(error.cause) } }
+  return { message, type: name, className: String(error.constructor.name), realException }
+}
+
+function otherData(thrown: unknown): ActionError {
+  const realException = tryJson(thrown)
+  const message = typeof realException === 'string' ? realException : JSON.stringify(realException)
+  return { message, type: 'Error', className: typeof thrown, realException }
 }
 
 /** The exception with its trace, from the start to the failing state. */

@@ -31,6 +31,8 @@ export interface RuntimeParts {
 }
 
 export interface Runtime {
+  /** Why it can't serve at present; null when it can. */
+  trouble(): string | null
   /** The nine calls, as that caller may make them. */
   api(caller: Caller): FluxApi
   /** Claims what a dead server left, rings the alarm, begins to purge. */
@@ -44,8 +46,8 @@ const CLAIM = { limit: 256, hideFor: 10_000 }
 const PURGE_LIMIT = 500
 /** Milliseconds between purges: a tenth of the retention, within these bounds. */
 const PURGE_EVERY = { min: 1_000, max: 60_000 }
-/** Milliseconds before an answer that couldn't be brought home is brought again: doubled each time, up to the second. */
-const ANSWER_AGAIN = { first: 100, most: 5_000 }
+/** Milliseconds before a letter that couldn't be brought home is brought again: doubled each time, up to the second. */
+const BRING_AGAIN = { first: 100, most: 5_000 }
 
 export function createRuntime({ store, catalog, runner, alarm, clock, log, retention, stepConcurrency }: RuntimeParts): Runtime {
   /** A server's name for as long as it lives: what its steps are leased to. */
@@ -64,24 +66,27 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
   }
 
   const contexts = new Contexts({
-    store, catalog, alarm, log, pin,
+    store, catalog, alarm, clock, log, pin,
     ids: new Ids(store),
     surroundings: () => ({ now: clock.now(), random: Math.random, uuid: randomUUID, owner }),
     onStep: (step, { flux, record }) => steps.start(step, flux, record),
     onEnd: (id) => steps.abort(id),
   })
   const steps: Steps = new Steps({
-    runner, clock, log, answer, concurrency: stepConcurrency, apiOf: (packageName) => facade({ store, catalog, contexts }, SYSTEM, packageName),
+    runner, clock, log, answer: bring, concurrency: stepConcurrency, apiOf: (packageName) => facade({ store, catalog, contexts, log }, SYSTEM, packageName),
   })
 
-  async function answer(id: ContextId, input: Input): Promise<void> {
-    for (let pause = ANSWER_AGAIN.first; !life.signal.aborted; pause = Math.min(pause * 2, ANSWER_AGAIN.most)) {
+  /** Brings a letter home, however long the store is out of reach. */
+  async function bring(id: ContextId, input: Input): Promise<void> {
+    for (let pause = BRING_AGAIN.first; !life.signal.aborted; pause = Math.min(pause * 2, BRING_AGAIN.most)) {
       try {
         await contexts.deliver(id, input)
         return
       } catch (error) {
-        if (error instanceof FluxError && error.failure.kind === 'notFound') return
-        log.error('the result of a step could not be stored; trying again', { contextId: id, error })
+        const refused = error instanceof FluxError && error.failure.kind !== 'unavailable'
+        if (refused && error.failure.kind === 'notFound') return
+        log.error('a context could not be carried on', { contextId: id, input: input.type, error })
+        if (refused) return
         await new Promise<void>((resolve) => { clock.after(pause, resolve) })
       }
     }
@@ -91,7 +96,7 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
     for (;;) {
       const { ids, next } = await store.claimDue({ now: clock.now(), ...CLAIM })
       if (ids.length === 0) return next
-      await Promise.all(ids.map((id) => tell(id, { type: 'WAKE' })))
+      await Promise.all(ids.map(wake))
     }
   }
 
@@ -100,16 +105,16 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
       const ids = await store.claimAbandoned({ owner, limit: CLAIM.limit })
       if (ids.length === 0) return
       log.info('steps that another server left are taken over', { contexts: ids.length })
-      await Promise.all(ids.map((id) => tell(id, { type: 'TAKE_OVER' })))
+      for (const id of ids) void bring(id, { type: 'TAKE_OVER' })
     }
   }
 
-  /** One context that can't go on must not keep the others waiting. */
-  async function tell(id: ContextId, input: Input): Promise<void> {
+  /** One context that can't go on must not keep the others waiting; the store tells of it again when its claim is over. */
+  async function wake(id: ContextId): Promise<void> {
     try {
-      await contexts.deliver(id, input)
+      await contexts.deliver(id, { type: 'WAKE' })
     } catch (error) {
-      log.error('a context could not be carried on', { contextId: id, input: input.type, error })
+      log.error('a context could not be woken', { contextId: id, error })
     }
   }
 
@@ -129,10 +134,11 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
     api(caller) {
       const known = facades.get(caller)
       if (known) return known
-      const made = facade({ store, catalog, contexts }, caller, null)
+      const made = facade({ store, catalog, contexts, log }, caller, null)
       facades.set(caller, made)
       return made
     },
+    trouble: () => store.trouble(),
     async start() {
       await recover()
       alarm.start(ring)
@@ -140,12 +146,12 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
     },
     async close({ grace = 10_000 } = {}) {
       stopPurging?.()
-      const left = await steps.close(grace)
-      // Released, they are nobody's loss: whoever takes them over doesn't count it.
-      await Promise.all(left.map((id) => tell(id, { type: 'RELEASE' })))
+      await steps.stop(grace)
       life.abort()
       await alarm.close()
       await contexts.idle()
+      // Given back, they are nobody's loss: whoever takes them over doesn't count it.
+      await Promise.allSettled(steps.abandon().map((id) => contexts.deliver(id, { type: 'RELEASE' })))
       await store.close()
     },
   }

@@ -37,7 +37,7 @@ export class Steps {
   /** By context: it has one step at a time. */
   readonly #jobs = new Map<ContextId, Job>()
   #running = 0
-  #closed = false
+  #stopped = false
   #onIdle: (() => void) | null = null
 
   constructor(parts: StepsParts) {
@@ -47,7 +47,7 @@ export class Steps {
   start(step: Step, flux: CompiledFlux, record: ContextRecord): void {
     const job = { step, flux, record, controller: new AbortController() }
     this.#jobs.set(step.id, job)
-    if (this.#closed) return
+    if (this.#stopped) return
     this.#waiting.push(job)
     this.#next()
   }
@@ -58,19 +58,19 @@ export class Steps {
     this.#jobs.delete(id)
   }
 
-  /**
-   * Starts nothing more, waits at most `grace` milliseconds for what runs, and aborts the rest: it will run again, with the same step key.
-   * Gives the contexts whose steps are left.
-   */
-  async close(grace: number): Promise<ContextId[]> {
-    this.#closed = true
+  /** Starts nothing more, and waits at most `grace` milliseconds for what runs. */
+  async stop(grace: number): Promise<void> {
+    this.#stopped = true
     this.#waiting.length = 0
-    if (this.#running > 0 && grace > 0) {
-      await new Promise<void>((resolve) => {
-        this.#onIdle = resolve
-        this.#parts.clock.after(grace, resolve)
-      })
-    }
+    if (this.#running === 0 || grace <= 0) return
+    await new Promise<void>((resolve) => {
+      this.#onIdle = resolve
+      this.#parts.clock.after(grace, resolve)
+    })
+  }
+
+  /** Aborts what is left: it will run again, with the same step key. Gives its contexts. */
+  abandon(): ContextId[] {
     const jobs = [...this.#jobs.values()]
     this.#jobs.clear()
     for (const { controller } of jobs) controller.abort(new DOMException('the server stops', 'AbortError'))
@@ -81,23 +81,21 @@ export class Steps {
     while (this.#running < this.#parts.concurrency) {
       const job = this.#waiting.shift()
       if (!job) return
-      if (job.controller.signal.aborted) continue
-      this.#running += 1
-      void this.#run(job).finally(() => {
-        this.#running -= 1
-        if (this.#running === 0) this.#onIdle?.()
-        this.#next()
-      })
+      if (!job.controller.signal.aborted) void this.#run(job)
     }
   }
 
   async #run(job: Job): Promise<void> {
     const { step: { id, epoch, attempt } } = job
+    this.#running += 1
     const input = await this.#outcome(job)
+    this.#running -= 1
+    this.#next()
     // An aborted step has nobody to answer: its context has ended, or another server will run it again.
-    if (this.#jobs.get(id) !== job) return
-    this.#jobs.delete(id)
-    await this.#parts.answer(id, { ...input, epoch, attempt })
+    if (this.#jobs.get(id) === job) await this.#parts.answer(id, { ...input, epoch, attempt })
+    // Still known until the answer is home, so that a server that stops meanwhile gives it back.
+    if (this.#jobs.get(id) === job) this.#jobs.delete(id)
+    if (this.#running === 0) this.#onIdle?.()
   }
 
   async #outcome(job: Job): Promise<{ type: 'DONE'; result: ReturnType<typeof toJson> } | { type: 'FAIL'; error: ReturnType<typeof errorOf> }> {

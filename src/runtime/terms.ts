@@ -11,6 +11,9 @@ const any = (tag: string | null) => tag === null ? 'any' : word('any', tag)
 /** Finished and unfinished contexts are counted apart: the latter are what most queries ask for, and few. */
 const half = (status: Status) => isFinished(status) ? 'f' : 'u'
 
+/** What contexts of secured services have. */
+export const SECURED = 'secured'
+
 /** What a context can be found by now. */
 export function termsOf(record: ContextRecord, flux: CompiledFlux): string[] {
   const { status, tags } = record
@@ -22,6 +25,7 @@ export function termsOf(record: ContextRecord, flux: CompiledFlux): string[] {
     word(`${at}:start`, flux.states[record.startState]?.name ?? ''),
     word(`${at}:state`, flux.states[record.state]?.name ?? ''),
     ...tags.map((tag) => word(`${at}:tag`, tag)),
+    ...flux.secured ? [SECURED] : [],
   ]
   const choice = machineState(record) === 'waiting' ? flux.states[record.state]?.choice : undefined
   if (choice) {

@@ -5,6 +5,7 @@ import type { ActionError } from '../definitions/machine.ts'
 import { SYSTEM } from '../model/caller.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import type { Failure } from '../model/failure.ts'
+import { getOwn } from '../model/json.ts'
 import { LOG_LIMIT, type ContextRecord, type Move } from '../model/record.ts'
 import type { Store, Write } from '../ports/store.ts'
 import { seedOf, type Birth } from './birth.ts'
@@ -25,8 +26,6 @@ export interface Entry {
   step: Step | null
   /** Parents to tell of an end. */
   readonly pokes: Set<ContextId>
-  /** Written even if nothing in it changed. */
-  touched: boolean
 }
 
 export interface WorkParts {
@@ -63,7 +62,7 @@ export class Work {
     if (!stored) return null
     const record = decode(stored)
     const flux = await catalog.compiled(record.definition, () => store.getDefinition({ hash: record.definition }))
-    const entry: Entry = { before: record, flux, record, log: [], step: null, pokes: new Set(), touched: false }
+    const entry: Entry = { before: record, flux, record, log: [], step: null, pokes: new Set() }
     this.entries.set(id, entry)
     return entry
   }
@@ -81,8 +80,6 @@ export class Work {
       await this.#apply(entry, decision)
       return { kind: 'next' }
     }
-    // A poke that has nothing to tell any more must not come back for ever: a write answers it.
-    if (input.type === 'WAKE' && entry.record.child === null) entry.touched = true
     return decision
   }
 
@@ -95,7 +92,7 @@ export class Work {
     const seed: ContextRecord = { id, ...born.seed }
     const decision = begin(flux, seed, { ...this.#given, trail: null })
     if (decision.kind !== 'next') throw new Error(`the first turn of '${flux.fluxName}' came to nothing: ${decision.kind}`)
-    const entry: Entry = { before: null, flux, record: seed, log: [], step: null, pokes: new Set(), touched: false }
+    const entry: Entry = { before: null, flux, record: seed, log: [], step: null, pokes: new Set() }
     this.entries.set(id, entry)
     await this.#apply(entry, decision)
     return { entry }
@@ -106,7 +103,7 @@ export class Work {
     const writes: Write[] = []
     for (const entry of this.entries.values()) {
       const { before, record, flux, log, pokes } = entry
-      if (before === record && !entry.touched) continue
+      if (before === record) continue
       writes.push(writeOf({ before, next: record, flux, log, pokes: [...pokes], answersPoke: record.child === null || record.child !== before?.child }))
       entry.record = { ...record, version: (before?.version ?? 0) + 1 }
     }
@@ -157,7 +154,7 @@ export class Work {
     const { epoch, attempt } = machineContext(record)
     if (!child) return { type: 'FAIL', epoch, attempt, error: failed('ServiceNotFound', `context ${record.child} is gone`) }
     const { status, output, error, fluxName } = child.record
-    if (status === 'COMPLETED') return { type: 'DONE', epoch, attempt, result: Object.fromEntries([...child.flux.output.properties.keys()].map((name) => [name, output[name] ?? null])) }
+    if (status === 'COMPLETED') return { type: 'DONE', epoch, attempt, result: Object.fromEntries([...child.flux.output.properties.keys()].map((name) => [name, getOwn(output, name) ?? null])) }
     if (status === 'TERMINATED') return { type: 'FAIL', epoch, attempt, error: failed('ServiceTerminated', `'${fluxName}' (context ${record.child}) was terminated`) }
     if (status === 'FAILED') return { type: 'FAIL', epoch, attempt, error: { ...failed('ServiceFailed', error?.message ?? 'failed'), realException: { contextId: record.child, ...error } } }
     return null

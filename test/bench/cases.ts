@@ -13,6 +13,8 @@ export interface Sizes {
 export interface Row extends Measured {
   readonly name: string
   readonly connections: number
+  /** Connections of the handler that it is held against; its own if left out. */
+  readonly against?: number
 }
 
 /** A server under measurement. */
@@ -95,7 +97,7 @@ export const CALLS: { readonly [name: string]: Case } = {
     await once(1)
     moved = 0
     const { perSecond, ...times } = await once(BROADCASTS)
-    return [{ name: `broadcast to ${moved / BROADCASTS}`, connections: 1, perSecond: perSecond * moved / BROADCASTS, ...times }]
+    return [{ name: `broadcast to ${moved / BROADCASTS}`, connections: 1, against: subject.connections, perSecond: perSecond * moved / BROADCASTS, ...times }]
   },
 }
 

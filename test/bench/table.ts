@@ -1,14 +1,7 @@
-// The report: rows beside the handler's mean, how steady that was, and the goals.
+// The report: the handler each time it was measured, the rows beside its mean, and the goals.
 import type { Row } from './cases.ts'
 
 const HEAD = ['', 'connections', 'per second', 'p50 ms', 'p99 ms', '× handler']
-
-/** The handler's mean with so many connections. A broadcast, one request for many, is held against the most that it does. */
-function handlerRate(yardstick: readonly Row[], row: Row): number {
-  const most = Math.max(...yardstick.map(({ connections }) => connections))
-  const connections = row.name.startsWith('broadcast') ? most : row.connections
-  return mean(yardstick.filter((one) => one.connections === connections).map(({ perSecond }) => perSecond))
-}
 
 export function table(rows: readonly Row[], yardstick: readonly Row[]): string[] {
   const lines = [...yardstick, ...rows].map((row) => [
@@ -27,5 +20,10 @@ export function goals(rows: readonly Row[], yardstick: readonly Row[]): string[]
 }
 
 const verdict = (goal: string, met: boolean) => `${met ? 'met   ' : 'MISSED'}  ${goal}`
-const ratio = (row: Row, yardstick: readonly Row[]) => row.perSecond / handlerRate(yardstick, row)
+
+/** Beside the handler's mean over the whole run. */
+function ratio({ perSecond, connections, against = connections }: Row, yardstick: readonly Row[]): number {
+  return perSecond / mean(yardstick.filter((row) => row.connections === against).map((row) => row.perSecond))
+}
+
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length

@@ -107,6 +107,18 @@ describe('a decision', () => {
     expect(next(tell(record, { type: 'TAKE_OVER' }, { owner: 'last' })).record).toMatchObject({ due: 4000, lease: null })
   })
 
+  test.each([[0, 1e300], [1, 1e300], [1e9, 1e9]])('has a time for the next attempt, however a delay of %j s grows by %j', (delay, factor) => {
+    const patient = compiled({ states: [{ name: 's', action: { type: 'invokeCode', className: 'A', methodName: 'b', retry: { maxAttempts: 2000, delay, factor, maxDelay: 1e300 } } }] })
+    const birth = seedOf({ flux: patient, input: {}, unknown: 'refuse', tags: [], trigger: null, parent: null }, given)
+    if (!('seed' in birth)) throw new Error('not born')
+    const { record } = next(begin(patient, { id: 1, ...birth.seed }, given))
+    const late = { ...record, snapshot: { ...record.snapshot, context: { moves: 0, epoch: 1, attempt: 1500, due: null, pick: null } } }
+    const error = { message: 'no', type: 'Error', className: 'Error', realException: null }
+    const { due } = next(decide(patient, late, { type: 'FAIL', epoch: 1, attempt: 1500, error }, given)).record
+    expect(due).toBeGreaterThanOrEqual(1000)
+    expect(due).toBeLessThan(8.64e15)
+  })
+
   test('asks for the log when an exception needs its trace', () => {
     const record = { ...working(), moves: 5 }
     const error = { message: 'no', type: 'Error', className: 'Error', realException: null }
@@ -122,7 +134,7 @@ describe('the machine', () => {
 
   test('persists as XState would persist it, without the user\'s data', () => {
     const record = working()
-    const machine = flux.machine(0)
+    const { machine } = flux
     const restored = machine.resolveState({ value: { s1: 'acting' }, context: { draft: idle, moves: 0, epoch: 2, attempt: 1, due: null, pick: null } })
     const { context, ...persisted } = JSON.parse(JSON.stringify(machine.getPersistedSnapshot(restored)))
     expect(record.snapshot).toEqual({ ...persisted, context: { moves: 0, epoch: 2, attempt: 1, due: null, pick: null } })
@@ -130,13 +142,13 @@ describe('the machine', () => {
   })
 
   test('is one that XState can run and show: the service\'s own names, a node for each state, all targets there', () => {
-    const machine = flux.machine(0)
+    const { machine } = flux
     expect(machine.id).toBe('Test')
     expect(Object.values(machine.states).map(({ description, key }) => [key, description])).toEqual([
-      ['s0', 'wait'], ['s1', 'work'], ['s2', 'end'], ['completed', undefined], ['failed', undefined], ['terminated', undefined],
+      ['begin', undefined], ['s0', 'wait'], ['s1', 'work'], ['s2', 'end'], ['completed', undefined], ['failed', undefined], ['terminated', undefined],
     ])
     expect(JSON.stringify(machine.definition)).toContain('"description":"work"')
-    const actor = createActor(machine, { input: { draft: idle } }).start()
+    const actor = createActor(machine, { input: { draft: idle, startState: 0 } }).start()
     expect(actor.getSnapshot().value).toEqual({ s0: 'waiting' })
     actor.send({ type: 'TERMINATE' })
     expect(actor.getSnapshot()).toMatchObject({ status: 'done', value: 'terminated' })

@@ -147,9 +147,44 @@ describe('a step', () => {
 
   test('runs again after a restart, with the same key, and its attempts are not counted', async () => {
     const contextId = await bench.run('Slow')
+    const { version } = await bench.getContext({ contextId })
     bench = await bench.restart()
-    expect(await bench.getContext({ contextId })).toMatchObject({ status: 'RUNNING' })
+    // One commit gave the step back, one took it over.
+    expect(await bench.until(contextId, (view) => view.version === version + 2)).toMatchObject({ status: 'RUNNING' })
+    await bench.advance(0)
     await bench.advance(2500)
     expect(await bench.until(contextId, done)).toMatchObject({ status: 'FAILED', error: { type: 'TimeoutError' } })
+  })
+})
+
+const throwing = (body: string, more: object = {}) => ({
+  'p/Fn.ts': `export function f(args, flux) { ${body} }`,
+  'p/Throws.flux': { output: [{ name: 'n', type: 'integer' }], states: [{ name: 's', action: { type: 'invokeCode', className: 'Fn', methodName: 'f', ...more } }] },
+})
+
+describe('a function that misbehaves', () => {
+  test.each([
+    ['an error whose message can\'t be read', 'const e = new Error(); Object.defineProperty(e, "message", { get() { throw 1 } }); throw e'],
+    ['an error whose message is no text', 'throw Object.assign(new Error(), { message: 5n })'],
+    ['a cycle without a prototype', 'const o = Object.create(null); o.o = o; throw o'],
+    ['nothing at all', 'throw undefined'],
+  ])('fails its action with %s', async (_, body) => {
+    const odd = await openBench(throwing(body))
+    try {
+      const view = await odd.until(await odd.run('Throws'), done)
+      expect(view).toMatchObject({ status: 'FAILED', error: { message: expect.any(String), type: expect.any(String) } })
+    } finally {
+      await odd.close()
+    }
+  })
+
+  test('can\'t change what all contexts share', async () => {
+    const odd = await openBench(throwing('return flux.getDefinition({ fluxName: "Throws" }).then((d) => { d.states.push({ name: "more" }) })'))
+    try {
+      expect(await odd.until(await odd.run('Throws'), done)).toMatchObject({ status: 'FAILED', error: { type: 'TypeError' } })
+      expect((await odd.getDefinition({ fluxName: 'Throws' }))['states']).toHaveLength(1)
+    } finally {
+      await odd.close()
+    }
   })
 })

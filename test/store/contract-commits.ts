@@ -20,9 +20,10 @@ export function commitPromises(test: ScenarioTest): void {
       expect(new Set(ids).size).toBe(600)
     })
 
-    test('lie at or below the highest id', async ({ store }) => {
-      const { first } = await store.reserveIds({ count: 1 })
-      expect(await store.highestId()).toBeGreaterThanOrEqual(first)
+    test('count for the highest id when a context has them, not when they are only given out', async ({ store }) => {
+      const id = await createOne(store)
+      await store.reserveIds({ count: 100 })
+      expect(await store.highestId()).toBe(id)
     })
 
     test('are not given again after the store was reopened, nor when their context is gone', async ({ store, reopen }) => {
@@ -30,7 +31,6 @@ export function commitPromises(test: ScenarioTest): void {
       const id = await createOne(store, { endedAt: 1 })
       expect(await store.purge({ endedBefore: 2, limit: 10 })).toBe(1)
       const later = await reopen()
-      expect(await later.highestId()).toBeGreaterThanOrEqual(id)
       expect(await newId(later)).toBeGreaterThan(Math.max(id, first + 9))
     })
   })

@@ -9,6 +9,7 @@ import type { FluxApi } from '../../src/model/calls.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
 import type { ContextView } from '../../src/model/context.ts'
 import type { Log } from '../../src/ports/log.ts'
+import type { Store } from '../../src/ports/store.ts'
 import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
 import { SimulatedClock } from './simulated-clock.ts'
@@ -46,7 +47,7 @@ export async function writeFiles(folder: string, files: Files): Promise<void> {
   }
 }
 
-export async function openBench(files: Files, options: { folder?: string; clock?: SimulatedClock; retention?: number } = {}): Promise<Bench> {
+export async function openBench(files: Files, options: { folder?: string; clock?: SimulatedClock; retention?: number; wrap?: (store: Store) => Store } = {}): Promise<Bench> {
   const folder = options.folder ?? await mkdtemp(join(tmpdir(), 'actorflux-'))
   await writeFiles(join(folder, 'actors'), files)
   const clock = options.clock ?? new SimulatedClock(NOW)
@@ -57,7 +58,8 @@ export async function openBench(files: Files, options: { folder?: string; clock?
   const { catalog, report } = await openCatalog({ folders: [join(folder, 'actors')], runner, log })
   const faults = report.filter(({ severity }) => severity === 'fault')
   if (faults.length > 0) throw new Error(`the services of the test have faults: ${JSON.stringify(faults)}`)
-  const store = await openLmdbStore({ folder: join(folder, 'data'), log, clock })
+  const opened = await openLmdbStore({ folder: join(folder, 'data'), log, clock })
+  const store = options.wrap?.(opened) ?? opened
   const runtime = createRuntime({
     store, catalog, runner, clock, log, alarm: localAlarm({ clock, log }), retention: options.retention ?? 7 * 86_400_000, stepConcurrency: 256,
   })

@@ -41,6 +41,11 @@ export class Disk {
     this.definitions = this.#root.openDB('definitions', { encoding: 'string' })
   }
 
+  /** Why nothing can be written any more. */
+  get trouble(): string | null {
+    return this.#broken && 'the store can not write any more: its reason is in the log; start the server again when it is mended'
+  }
+
   /** Runs the operations in one transaction; resolves when it is flushed. @throws Error when none of them took place, or nobody knows */
   async write(operations: readonly (() => void)[]): Promise<void> {
     if (this.#broken !== null) throw this.#broken

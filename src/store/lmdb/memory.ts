@@ -16,6 +16,8 @@ export interface Entry extends Rows {
 export class Memory {
   /** The highest id given out. */
   lastId: ContextId = 0
+  /** The highest id that a context had. */
+  highestId: ContextId = 0
   readonly #entries = new Map<ContextId, Entry>()
   readonly #terms = new Terms()
   readonly #poked = new Set<ContextId>()
@@ -42,6 +44,7 @@ export class Memory {
     const { version, due, endedAt, parent, firstRow, nextRow, owner } = header
     const before = this.#entries.get(id)
     if (before === undefined) this.#terms.add(id)
+    this.highestId = Math.max(this.highestId, id)
     const postings = this.#terms.replace(id, before?.postings ?? [], header.terms)
     this.#retime(id, () => {
       this.#entries.set(id, { version, due, endedAt, parent, firstRow, nextRow, postings })

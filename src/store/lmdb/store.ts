@@ -1,5 +1,6 @@
 // store/lmdb: the embedded store, nothing to install. Records on disk, the index in memory, one process at a time.
 import type { ContextId } from '../../model/context.ts'
+import { unavailable } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { CommitOutcome, Page, Store, StoredContext, Write } from '../../ports/store.ts'
@@ -51,7 +52,11 @@ class LmdbStore implements Store {
   }
 
   async highestId(): Promise<ContextId> {
-    return this.#memory.lastId
+    return this.#memory.highestId
+  }
+
+  trouble(): string | null {
+    return this.#closing ? 'the store is closed' : this.#disk.trouble
   }
 
   async load({ id }: { id: ContextId }): Promise<StoredContext | null> {
@@ -103,6 +108,7 @@ class LmdbStore implements Store {
   }
 
   #read(id: ContextId): StoredContext | null {
+    if (this.#closing) throw unavailable('the server is stopping')
     const bytes = this.#disk.contexts.getBinaryFast(id)
     return bytes === undefined ? null : decode(id, bytes)
   }

@@ -1,0 +1,118 @@
+// runtime: requests of the nine calls, held to their form. Callers in process are no more trusted to keep to the types than others.
+import type {
+  ContextRequest, DefinitionRequest, EventRequest, ExecuteRequest, GetContextRequest, GetStateRequest, ListRequest, TagRequest,
+} from '../model/calls.ts'
+import { STATUSES, type ContextId, type Status } from '../model/context.ts'
+import { invalid, malformed } from '../model/failure.ts'
+import { isObject, toJson, type JsonObject } from '../model/json.ts'
+import { tagErrors } from '../model/tags.ts'
+import { describe } from './decide.ts'
+
+const LIST_LIMIT = 30
+const MAX_LIST_LIMIT = 1000
+
+/** @throws FluxError `malformed` for what isn't of the call's form, `invalid` for invalid input, tags or start state; so do all that follow */
+export function executeRequest(request: ExecuteRequest) {
+  const { package: given, fluxName, startState, input, tags } = formOf(request)
+  if (startState !== undefined && startState !== null && typeof startState !== 'string') refuse('/startState', 'must be a text')
+  return { package: optional(given, 'package'), fluxName: text(fluxName, 'fluxName'), startState: startState ?? undefined, input: inputOf(input), tags: tagsOf(tags, '/tags') }
+}
+
+export function eventRequest(request: EventRequest) {
+  const { contextId, event, input, tags } = formOf(request)
+  const name = text(event, 'event')
+  if (name.startsWith('$')) throw malformed('names that begin with $ can\'t be sent as events')
+  return { contextId: contextId === undefined ? undefined : id(contextId), event: name, input: inputOf(input), tags: tagsOf(tags, '/tags') }
+}
+
+export const contextRequest = (request: ContextRequest) => ({ contextId: id(formOf(request).contextId) })
+
+export function viewRequest(request: GetContextRequest) {
+  const { contextId, snapshot = false } = formOf(request)
+  if (typeof snapshot !== 'boolean') throw malformed('snapshot must be true or false')
+  return { contextId: id(contextId), snapshot }
+}
+
+export function stateRequest(request: GetStateRequest) {
+  const { contextId, stateName } = formOf(request)
+  return { contextId: id(contextId), stateName: text(stateName, 'stateName') }
+}
+
+export function tagRequest(request: TagRequest) {
+  const { contextId, tag } = formOf(request)
+  const tags = tagsOf(tag, '/tag')
+  if (tags.length === 0) throw malformed('no tag is given')
+  return { contextId: id(contextId), tags }
+}
+
+export function definitionRequest(request: DefinitionRequest) {
+  const { fluxName, contextId } = formOf(request)
+  if (contextId !== undefined) return { contextId: id(contextId) }
+  if (fluxName === undefined) throw malformed('fluxName or contextId is needed')
+  return { fluxName: text(fluxName, 'fluxName') }
+}
+
+export function listRequest(request: ListRequest = {}) {
+  const { fluxName, tag, status, currentState, startState, limit = LIST_LIMIT, page = 0, after } = formOf(request)
+  if (!Number.isSafeInteger(limit) || limit < 1) throw malformed('limit must be a positive integer')
+  if (!Number.isSafeInteger(page) || page < 0) throw malformed('page must be an integer, 0 or more')
+  if (status !== undefined && !isStatus(status)) throw malformed(`status must be one of ${STATUSES.join(', ')}`)
+  const size = Math.min(limit, MAX_LIST_LIMIT)
+  return {
+    fluxName: optional(fluxName, 'fluxName'), tag: tagsOf(tag, '/tag'), status,
+    currentState: optional(currentState, 'currentState'), startState: optional(startState, 'startState'),
+    limit: size, skip: after === undefined ? Math.min(page * size, Number.MAX_SAFE_INTEGER) : 0, after: after === undefined ? undefined : id(after),
+  }
+}
+
+export type CheckedList = ReturnType<typeof listRequest>
+
+function formOf<T extends object>(request: T): T {
+  if (typeof request !== 'object' || request === null) throw malformed('a call takes one object')
+  return request
+}
+
+function id(value: unknown): ContextId {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 1) throw malformed('contextId must be a positive integer below 2^53')
+  return value
+}
+
+function text(value: unknown, name: string): string {
+  if (typeof value !== 'string' || value === '') throw malformed(`${name} must be a text that is not empty`)
+  return value
+}
+
+const optional = (value: unknown, name: string): string | undefined => value === undefined || value === null ? undefined : text(value, name)
+
+const isStatus = (value: unknown): value is Status => STATUSES.some((status) => status === value)
+
+function inputOf(input: unknown): JsonObject {
+  if (input === undefined || input === null) return {}
+  let value
+  try {
+    value = toJson(input, refuseNumber)
+  } catch (error) {
+    return refuse('/input', `is no plain data: ${error instanceof Error ? error.message : 'it can\'t be read'}`)
+  }
+  return isObject(value) ? value : refuse('/input', 'must be an object')
+}
+
+/** `1e999` in JSON arrives as infinity: what was sent is lost already. */
+function refuseNumber(): never {
+  throw new RangeError('it has a number beyond what a double can hold')
+}
+
+/** A copy: what was checked must not be changed afterwards. */
+function tagsOf(given: unknown, pointer: string): readonly string[] {
+  if (given === undefined || given === null) return []
+  if (!Array.isArray(given)) return refuse(pointer, 'must be a list of texts')
+  const tags: string[] = [...given]
+  const errors = tagErrors(tags, pointer)
+  if (errors.length > 0) throw invalid(describe(errors), errors)
+  return tags
+}
+
+function refuse(pointer: string, detail: string): never {
+  const errors = [{ pointer, detail }]
+  throw invalid(describe(errors), errors)
+}
