@@ -9,15 +9,6 @@ import { Modules } from './modules.ts'
 export function stepRunner({ log }: { log: Log }): StepRunner {
   const modules = new Modules()
 
-  /** null: it is no built-in one. */
-  function builtInMethod({ className, methodName }: FunctionName): Method | null {
-    const builtIn = getOwn(BUILT_IN, className)
-    if (builtIn === undefined) return null
-    const method = getOwn(builtIn, methodName)
-    if (method === undefined) throw new Error(`the built-in class "${className}" has no method "${methodName}": it has ${Object.keys(builtIn).join(', ')}`)
-    return method
-  }
-
   return {
     mount(packages) {
       modules.mount(packages)
@@ -36,4 +27,13 @@ export function stepRunner({ log }: { log: Log }): StepRunner {
       return method(args, flux)
     },
   }
+}
+
+/** null: it is no built-in one. */
+function builtInMethod({ className, methodName }: FunctionName): Method | null {
+  const builtIn = getOwn(BUILT_IN, className)
+  if (builtIn === undefined) return null
+  const method = getOwn(builtIn, methodName)
+  if (method === undefined) throw new Error(`the built-in class "${className}" has no method "${methodName}": it has ${Object.keys(builtIn).join(', ')}`)
+  return method
 }

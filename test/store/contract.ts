@@ -7,7 +7,7 @@ import { queryPromises } from './contract-queries.ts'
 import { scenarios, type OpenStore } from './contract-support.ts'
 import { timePromises } from './contract-time.ts'
 
-export type { OpenedStore, OpenStore } from './contract-support.ts'
+export type { OpenStore } from './contract-support.ts'
 
 /** `open` gives an empty store, for one test each time. */
 export function storeContract(name: string, open: OpenStore): void {
