@@ -13,9 +13,9 @@ interface Data {
 }
 
 /** What is seen by the actions, waits and, besides their target's inputs, the lines of a state. null: anything may be there. */
-export function visibleIn(state: Data, service: Data & { readonly extra: boolean }, target?: Shape): ((name: string) => boolean) | null {
+export function visibleIn(state: Data, service: Data & { readonly extra: boolean }): ((name: string) => boolean) | null {
   if (service.extra) return null
-  const shapes = [state.output, state.input, service.output, service.input, ...target === undefined ? [] : [target]]
+  const shapes = [state.output, state.input, service.output, service.input]
   return (name) => SPECIAL_NAMES.has(name) || shapes.some(({ properties }) => properties.has(name))
 }
 

@@ -66,7 +66,7 @@ function compileTransition(source: JsonObject, pointer: string, left: Outline, s
     to: target?.index ?? 0,
     wait: compileWait(transition.wait ?? '', visibleIn(left, service), `${pointer}/wait`, report),
     lines: compileLines(transition.lines ?? [], {
-      visible: visibleIn(left, service, target?.input), resolve: inputsOf(target), pointer: `${pointer}/lines`, report,
+      visible: visibleIn(left, service), resolve: inputsOf(target), pointer: `${pointer}/lines`, report,
     }),
   }
 }

@@ -90,9 +90,16 @@ export function descend(property: Property, path: readonly string[]): Descent {
   return { ok: true, property: at, lists }
 }
 
+/** With the new keys first: after the spread each would cost the object a hidden class of its own. The value stands, whatever the declaration says. */
+function withValue({ source, type }: Property, value: Json): JsonObject {
+  const shown = { name: source['name'] ?? null, type, value, ...source }
+  if (shown.value !== value) shown.value = value
+  return shown
+}
+
 /** How a view shows values: each declaration as its file has it, with `value`; then what isn't declared. */
 export function describe(name: string, shape: Shape, values: JsonObject): ModelDescriptor {
-  const declared = [...shape.properties].map(([key, property]) => ({ ...property.source, type: property.type, value: getOwn(values, key) ?? null }))
+  const declared = [...shape.properties].map(([key, property]) => withValue(property, getOwn(values, key) ?? null))
   const others = Object.keys(values).filter((key) => !shape.properties.has(key))
     .map((key) => ({ name: key, type: 'any', value: getOwn(values, key) ?? null }))
   return { name, type: 'model', allowExtraProperties: shape.extra, gloopProperties: [...declared, ...others] }

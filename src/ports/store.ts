@@ -57,6 +57,8 @@ export interface Store {
   trouble(): string | null
   /** The context as last committed; null if there is none. */
   load(request: { id: ContextId }): Promise<StoredContext | null>
+  /** The version that `load` would give; null if there is no such context. */
+  version(request: { id: ContextId }): Promise<number | null>
   /**
    * Makes all writes true at once, or none. Resolves when they are as durable as the store promises.
    * @throws FluxError `unavailable` when the store is out of reach or can't write; what became of the writes must then be looked up by `load`

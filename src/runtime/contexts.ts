@@ -152,16 +152,36 @@ export class Contexts {
 
   /** False when another server was faster. After it the world may hear of what became true. */
   async #commit(work: Work): Promise<boolean> {
+    const { recent } = this.#parts
     const writes = work.writes()
-    if (writes.length === 0) return true
-    if (!await this.#write(writes)) return false
+    if (writes.length === 0) return this.#confirm(work)
+    let written = false
+    try {
+      written = await this.#write(writes)
+    } finally {
+      // Copies in memory only save a read: what was overtaken, or is in doubt, is read again.
+      if (!written) for (const id of work.entries.keys()) recent.forget(id)
+    }
+    if (!written) return false
     for (const { context } of writes) {
       const entry = work.entries.get(context.id)
       if (!entry) continue
+      recent.keep(entry, context.parts)
       if (isFinished(entry.record.status)) this.#parts.onEnd(context.id)
       else if (entry.step && isUnderWay(entry.step, entry.record)) this.#parts.onStep(entry.step, entry)
       if (context.due !== null) this.#parts.alarm.set(context.due)
       for (const parent of entry.pokes) this.#wake(parent)
+    }
+    return true
+  }
+
+  /** What came to nothing was decided on what the store has, and not on an old copy. */
+  async #confirm(work: Work): Promise<boolean> {
+    const { store, recent } = this.#parts
+    for (const { record } of work.entries.values()) {
+      if (await store.version({ id: record.id }) === record.version) continue
+      recent.forget(record.id)
+      return false
     }
     return true
   }

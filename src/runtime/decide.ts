@@ -143,7 +143,7 @@ function tag(record: ContextRecord, { add, remove }: Input & { type: 'TAG' }, gi
 function transit(flux: CompiledFlux, record: ContextRecord, event: MachineEvent, given: Surroundings): Decision {
   const draft = new TurnDraft(flux, record, given, given.trail)
   const { machine } = flux
-  const before = machine.resolveState({ value: stateValue(record.snapshot['value']), context: { ...machineContext(record), draft } })
+  const before = machine.resolveState({ value: stateValue(record.snapshot['value']), context: { draft, ...machineContext(record) } })
   try {
     const { effects, snapshot } = capture((scope) => machine.transition(before, event, scope))
     return snapshot === before ? { kind: 'unmoved' } : conclude(flux, record, draft, snapshot, effects, given)
@@ -157,9 +157,11 @@ function transit(flux: CompiledFlux, record: ContextRecord, event: MachineEvent,
 function conclude(
   flux: CompiledFlux, record: ContextRecord, draft: TurnDraft, snapshot: AnyMachineSnapshot, effects: readonly string[], { now, owner }: Surroundings,
 ): Decision {
-  const { draft: _, ...kept }: MachineContext = snapshot.context
+  const { draft: _, ...context }: MachineContext = snapshot.context
+  const status = statusOf(snapshot, context.due)
+  // Whatever it was that it waited for: nothing wakes what has ended.
+  const kept = isFinished(status) ? { ...context, due: null } : context
   const persisted = { status: snapshot.status, value: snapshot.value, historyValue: {}, context: { ...kept }, children: {} }
-  const status = statusOf(persisted, kept.due)
   const acting = phaseOf(persisted) === 'acting'
   const action = flux.states[draft.data.state]?.action.kind
   const lease = acting && action !== 'flux' ? leaseOf(record, owner, effects.includes('step')) : null

@@ -172,9 +172,10 @@ export class TurnDraft implements Draft {
     try {
       for (const line of transition.lines) {
         const value = line.read(this.#scope)
+        const before = this.#visible(line)
         this.#written = line.write(this.#written, value)
         input = line.write(input, value)
-        this.#lay(line, value)
+        this.#lay(line, value, before)
       }
       this.#carried = { from: state.index, event: textOf(this.data.fluxEvent), values: this.#written, input }
     } catch (error) {
@@ -216,9 +217,9 @@ export class TurnDraft implements Draft {
     try {
       for (const line of lines) {
         const value = line.read(this.#scope)
-        // Before it is written: afterwards the new value, with one field perhaps, would be the nearest of its name.
-        this.#lay(line, value)
+        const before = this.#visible(line)
         this.#write(line, value)
+        this.#lay(line, value, before)
       }
       return true
     } catch (error) {
@@ -229,11 +230,34 @@ export class TurnDraft implements Draft {
     }
   }
 
-  #lay(line: Line, value: Json): void {
+  /** What can be seen, before a line writes into a part of it, under the name that it writes to. */
+  #visible({ path: [name, ...below] }: Line): Json | undefined {
+    return name === undefined || below.length === 0 ? undefined : this.#see(name)
+  }
+
+  #lay(line: Line, value: Json, before: Json | undefined): void {
     const [name] = line.path
     if (name === undefined || line.place === 'response') return
-    const visible = line.path.length > 1 ? this.#see(name) : undefined
-    this.#overlay = line.write(isObject(visible) || Array.isArray(visible) ? { ...this.#overlay, [name]: visible } : this.#overlay, value)
+    const written = getOwn(this.#rootOf(line.place), name) ?? null
+    this.#overlay = { ...this.#overlay, [name]: before === undefined ? written : this.#merged(line, value, before) ?? written }
+  }
+
+  /** The value laid into what was visible under its name; undefined where that has another shape than the target. */
+  #merged(line: Line, value: Json, before: Json): Json | undefined {
+    const [name = ''] = line.path
+    try {
+      return getOwn(line.write({ [name]: before }, value), name)
+    } catch {
+      return undefined
+    }
+  }
+
+  #rootOf(place: Line['place']): JsonObject {
+    switch (place) {
+      case 'stateOutput': return (getOwn(this.data.states, String(this.data.state)) ?? NO_DATA).output
+      case 'serviceOutput': return this.data.output
+      default: return this.#written
+    }
   }
 
   #write(line: Line, value: Json): void {
@@ -278,7 +302,7 @@ export class TurnDraft implements Draft {
       case '$fluxEvent': return this.data.fluxEvent
       case '$fluxException': return this.#seesException && this.data.exception ? this.data.exception : undefined
       case '$triggerFluxEvent': return record.trigger ?? undefined
-      case '$trackerId': return record.trackerId
+      case '$trackerId': return getOwn(record.input, name) ?? record.trackerId
       case '$request': return this.data.request ?? undefined
       case '$response': return this.data.response ?? undefined
       default: return undefined

@@ -15,11 +15,22 @@ export function errorOf(thrown: unknown): ActionError {
 }
 
 function errorData(error: Error): ActionError {
-  const name = String(error.name)
-  const message = String(error.message)
+  const message = textOf(() => error.message) ?? 'failed'
+  const type = textOf(() => error.name) ?? 'Error'
+  const cause = textOf(() => error.cause instanceof Error ? String(error.cause) : undefined)
   const own = tryJson({ ...error })
-  const realException: JsonObject = { ...isObject(own) ? own : {}, name, message, ...error.cause instanceof Error && { cause: String(error.cause) } }
-  return { message, type: name, className: String(error.constructor.name), realException }
+  const realException: JsonObject = { ...isObject(own) ? own : {}, name: type, message, ...cause !== undefined && { cause } }
+  return { message, type, className: textOf(() => error.constructor.name) ?? type, realException }
+}
+
+/** Of a property that may be anything, and may throw when it is read. */
+function textOf(read: () => unknown): string | undefined {
+  try {
+    const value = read()
+    return value === undefined || value === null ? undefined : typeof value === 'object' ? JSON.stringify(value) : String(value)
+  } catch {
+    return undefined
+  }
 }
 
 function otherData(thrown: unknown): ActionError {

@@ -15,6 +15,7 @@ import { Contexts } from './contexts.ts'
 import type { Input } from './decide.ts'
 import { facade } from './facade.ts'
 import { Ids } from './ids.ts'
+import { Recent } from './recent.ts'
 import { Steps } from './steps.ts'
 
 export interface RuntimeParts {
@@ -68,7 +69,8 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
   const contexts = new Contexts({
     store, catalog, alarm, clock, log, pin,
     ids: new Ids(store),
-    surroundings: () => ({ now: clock.now(), random: Math.random, uuid: randomUUID, owner }),
+    recent: new Recent(),
+    surroundings: () => ({ now: clock.now(), random: Math.random, uuid: randomUUID, owner, trail: null }),
     onStep: (step, { flux, record }) => steps.start(step, flux, record),
     onEnd: (id) => steps.abort(id),
   })

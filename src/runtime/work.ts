@@ -12,6 +12,7 @@ import { seedOf, type Birth } from './birth.ts'
 import { decode, decodeMove, writeOf } from './codec.ts'
 import { begin, decide, machineContext, type Decision, type Input, type Step, type Surroundings } from './decide.ts'
 import type { Ids } from './ids.ts'
+import type { Recent } from './recent.ts'
 
 /** Ancestors that a context can have. */
 const MAX_DEPTH = 32
@@ -32,9 +33,10 @@ export interface WorkParts {
   readonly store: Store
   readonly catalog: Catalog
   readonly ids: Ids
+  readonly recent: Recent
   /** Makes sure that the store has the definition. */
   readonly pin: (flux: CompiledFlux) => Promise<void>
-  readonly surroundings: () => Omit<Surroundings, 'trail'>
+  readonly surroundings: () => Surroundings & { readonly trail: null }
 }
 
 export type Verdict = { readonly kind: 'next' } | Exclude<Decision, { kind: 'next' } | { kind: 'needsLog' }>
@@ -42,7 +44,7 @@ export type Verdict = { readonly kind: 'next' } | Exclude<Decision, { kind: 'nex
 export class Work {
   readonly entries = new Map<ContextId, Entry>()
   readonly #parts: WorkParts
-  readonly #given: Omit<Surroundings, 'trail'>
+  readonly #given: Surroundings
 
   constructor(parts: WorkParts) {
     this.#parts = parts
@@ -57,20 +59,27 @@ export class Work {
   async find(id: ContextId): Promise<Entry | null> {
     const known = this.entries.get(id)
     if (known) return known
-    const { store, catalog } = this.#parts
-    const stored = await store.load({ id })
-    if (!stored) return null
-    const record = decode(stored)
-    const flux = await catalog.compiled(record.definition, () => store.getDefinition({ hash: record.definition }))
+    const { recent } = this.#parts
+    const found = recent.get(id) ?? await this.#load(id)
+    if (!found) return null
+    const { record, flux } = found
     const entry: Entry = { before: record, flux, record, log: [], step: null, pokes: new Set() }
     this.entries.set(id, entry)
     return entry
   }
 
+  async #load(id: ContextId): Promise<{ record: ContextRecord; flux: CompiledFlux } | null> {
+    const { store, catalog } = this.#parts
+    const stored = await store.load({ id })
+    if (!stored) return null
+    const record = decode(stored)
+    return { record, flux: await catalog.compiled(record.definition, () => store.getDefinition({ hash: record.definition })) }
+  }
+
   /** Tells a context something. */
   async tell(entry: Entry, input: Input): Promise<Verdict> {
     const heard = input.type === 'WAKE' ? await this.#childAnswer(entry) ?? input : input
-    let decision = decide(entry.flux, entry.record, heard, { ...this.#given, trail: null })
+    let decision = decide(entry.flux, entry.record, heard, this.#given)
     if (decision.kind === 'needsLog') {
       const rows = await this.#parts.store.log({ id: entry.record.id, limit: LOG_LIMIT })
       decision = decide(entry.flux, entry.record, heard, { ...this.#given, trail: [...rows.map(decodeMove), ...entry.log].slice(-LOG_LIMIT) })
@@ -90,7 +99,7 @@ export class Work {
     if ('failure' in born) return born
     const [id] = await Promise.all([this.#parts.ids.take(), this.#parts.pin(flux)])
     const seed: ContextRecord = { id, ...born.seed }
-    const decision = begin(flux, seed, { ...this.#given, trail: null })
+    const decision = begin(flux, seed, this.#given)
     if (decision.kind !== 'next') throw new Error(`the first turn of '${flux.fluxName}' came to nothing: ${decision.kind}`)
     const entry: Entry = { before: null, flux, record: seed, log: [], step: null, pokes: new Set() }
     this.entries.set(id, entry)

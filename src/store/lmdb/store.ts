@@ -63,6 +63,10 @@ class LmdbStore implements Store {
     return this.#read(id)
   }
 
+  async version({ id }: { id: ContextId }): Promise<number | null> {
+    return this.#memory.entry(id)?.version ?? null
+  }
+
   async commit({ writes }: { writes: readonly Write[] }): Promise<CommitOutcome> {
     return this.#commits.run((draft) => draft.commit(writes))
   }

@@ -1,0 +1,45 @@
+// runtime: records lately committed, so that a busy context needn't be read for each event. They save a read and decide nothing: every commit is fenced.
+import type { CompiledFlux } from '../definitions/flux.ts'
+import { isFinished, type ContextId } from '../model/context.ts'
+import type { ContextRecord } from '../model/record.ts'
+
+/** Characters of all texts together, and of one record's: a few large contexts must not drive out all others. */
+const BUDGET = 32 * 1024 * 1024
+const LARGEST = 64 * 1024
+/** What a record costs besides its texts, about. */
+const OVERHEAD = 2048
+
+interface Kept {
+  readonly record: ContextRecord
+  readonly flux: CompiledFlux
+  readonly size: number
+}
+
+export class Recent {
+  /** In order of last use. */
+  readonly #kept = new Map<ContextId, Kept>()
+  #size = 0
+
+  get(id: ContextId): Kept | undefined {
+    return this.#kept.get(id)
+  }
+
+  keep({ record, flux }: { record: ContextRecord; flux: CompiledFlux }, parts: { readonly [name: string]: string }): void {
+    this.forget(record.id)
+    const size = Object.values(parts).reduce((sum, text) => sum + text.length, OVERHEAD)
+    if (size > LARGEST || isFinished(record.status)) return
+    this.#kept.set(record.id, { record, flux, size })
+    this.#size += size
+    for (const oldest of this.#kept.keys()) {
+      if (this.#size <= BUDGET) return
+      this.forget(oldest)
+    }
+  }
+
+  forget(id: ContextId): void {
+    const kept = this.#kept.get(id)
+    if (!kept) return
+    this.#kept.delete(id)
+    this.#size -= kept.size
+  }
+}
