@@ -4,6 +4,7 @@
 //   waiting ──EVENT──▶ acting ──(DONE, FAIL)──▶ leaving ──▶ the next state, or an end
 //      └────────WAKE──────────────────────────▶ leaving ──(wait)──▶ delayed ──WAKE──▶ leaving
 //                      acting ◀──WAKE── backoff ◀──(FAIL, attempts left)── acting
+// A map needs no time: its state has no `acting`, and maps on the way into `leaving`.
 // Nodes are named s0, s1, … and events are five fixed ones, so that no name of a user's can mean something to XState.
 import { assign, setup, type AnyStateMachine } from 'xstate'
 import type { Json, JsonObject } from '../model/json.ts'
@@ -76,9 +77,10 @@ const TIMED_OUT: ActionError = { message: 'the service that was invoked did not 
 const lib = setup({
   types: { context: {} as MachineContext, events: {} as MachineEvent, input: {} as MachineInput },
   actions: {
-    enter: assign(({ context }, { state }: { state: number }) => {
+    /** Enters a state, as the first one or by a move from another. */
+    enter: assign(({ context }, { state, moves }: { state: number; moves: number }) => {
       context.draft.enter(state)
-      return { epoch: context.epoch + 1, attempt: 1, due: null, pick: null }
+      return { moves: context.moves + moves, epoch: context.epoch + 1, attempt: 1, due: null, pick: null }
     }),
     park: assign(({ context }, { state }: { state: number }) => {
       const timed = context.draft.park(state)
@@ -89,7 +91,11 @@ const lib = setup({
       return { due: null, pick: null }
     }),
     elapse: assign({ due: null, moves: 0 }),
-    map: assign(({ context }, { state }: { state: number }) => { context.draft.map(state); return {} }),
+    /** Maps, unless the way here led past the action (a time that came, a wait that failed), and chooses. */
+    map: assign(({ context }, { state }: { state: number }) => {
+      if (context.pick === null && !context.draft.failed) context.draft.map(state)
+      return context.draft.choose(state, context.moves, context.pick)
+    }),
     prepare: assign(({ context }, { state }: { state: number }) => ({ due: context.draft.prepare(state) })),
     rest: assign(({ context }) => context.draft.failed ? {} : { moves: 0 }),
     // The two effects of the machine: the runtime finds them in the list of effects and acts on them after the commit.
@@ -109,7 +115,6 @@ const lib = setup({
       attempt: context.attempt + 1,
     })),
     choose: assign(({ context }, { state }: { state: number }) => context.draft.choose(state, context.moves, context.pick)),
-    move: assign(({ context }) => ({ moves: context.moves + 1 })),
   },
   guards: {
     hears: ({ event }, { events, otherwise }: { events: readonly string[]; otherwise: boolean }) =>
@@ -140,7 +145,9 @@ export function compileMachine({ fluxName, states }: { fluxName: string; states:
     on: { TERMINATE: '.terminated' },
     states: {
       begin: {
-        always: states.map(({ index }) => ({ guard: { type: 'picked' as const, params: { pick: index } }, target: `s${index}` })),
+        always: states.map(({ index }) => ({
+          guard: { type: 'picked' as const, params: { pick: index } }, target: `s${index}`, actions: { type: 'enter' as const, params: { state: index, moves: 0 } },
+        })),
       },
       ...Object.fromEntries(states.map((state) => [`s${state.index}`, stateNode(state)])),
       completed: { id: 'completed', type: 'final' },
@@ -151,15 +158,13 @@ export function compileMachine({ fluxName, states }: { fluxName: string; states:
 }
 
 function stateNode(state: CompiledState): NodeConfig {
-  const params = { state: state.index }
   return {
     id: `s${state.index}`,
     description: state.name,
-    entry: { type: 'enter', params },
-    initial: state.waiting ? 'waiting' : 'acting',
+    initial: state.waiting ? 'waiting' : isMap(state) ? 'leaving' : 'acting',
     states: {
       ...state.waiting && { waiting: waitingNode(state) },
-      acting: actingNode(state),
+      ...!isMap(state) && { acting: actingNode(state) },
       ...retryOf(state) && { backoff: { on: { WAKE: { guard: 'due', target: 'acting' } } } },
       leaving: leavingNode(state),
       ...state.transitions.some(({ wait }) => wait) && { delayed: { on: { WAKE: { guard: 'due', target: 'leaving', actions: 'elapse' } } } },
@@ -167,14 +172,17 @@ function stateNode(state: CompiledState): NodeConfig {
   }
 }
 
-function waitingNode({ index, choice }: CompiledState): NodeConfig {
+const isMap = ({ action }: CompiledState) => action.kind === 'map'
+
+function waitingNode(state: CompiledState): NodeConfig {
+  const { index, choice } = state
   const params = { state: index }
   const hears = { events: [...choice.events.keys()], otherwise: choice.otherwise !== null }
   return {
     entry: { type: 'park', params },
     always: { guard: 'failed', target: 'leaving' },
     on: {
-      EVENT: { guard: { type: 'hears', params: hears }, target: 'acting', actions: { type: 'take', params } },
+      EVENT: { guard: { type: 'hears', params: hears }, target: isMap(state) ? 'leaving' : 'acting', actions: { type: 'take', params } },
       ...choice.timed.length > 0 && { WAKE: { guard: 'due', target: 'leaving', actions: 'elapse' } },
     },
   }
@@ -182,7 +190,6 @@ function waitingNode({ index, choice }: CompiledState): NodeConfig {
 
 function actingNode(state: CompiledState): NodeConfig {
   const params = { state: state.index }
-  if (state.action.kind === 'map') return { entry: { type: 'map', params }, always: 'leaving' }
   const retry = retryOf(state)
   return {
     entry: state.action.kind === 'flux'
@@ -203,12 +210,12 @@ function actingNode(state: CompiledState): NodeConfig {
 function leavingNode(state: CompiledState): NodeConfig {
   const params = { state: state.index }
   return {
-    entry: { type: 'choose', params },
+    entry: { type: isMap(state) ? 'map' : 'choose', params },
     always: [
       ...state.transitions.some(({ wait }) => wait) ? [{ guard: 'delayed' as const, target: 'delayed' }] : [],
-      ...state.transitions.map(({ to }, pick) => (
-        { guard: { type: 'picked' as const, params: { pick } }, target: `#s${to}`, reenter: true, actions: 'move' as const }
-      )),
+      ...state.transitions.map(({ to }, pick) => ({
+        guard: { type: 'picked' as const, params: { pick } }, target: `#s${to}`, reenter: true, actions: { type: 'enter' as const, params: { state: to, moves: 1 } },
+      })),
       { guard: { type: 'picked', params: { pick: 'completed' } }, target: '#completed' },
       { guard: { type: 'picked', params: { pick: 'terminated' } }, target: '#terminated' },
       { target: '#failed' },

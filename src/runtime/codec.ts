@@ -21,14 +21,6 @@ function textOf(value: object): string {
   return text
 }
 
-/** What a part of the record holds; null or undefined: it isn't there. */
-function partOf(record: ContextRecord, name: string): object | null | undefined {
-  switch (name) {
-    case 'input': case 'output': case 'request': case 'response': case 'args': return record[name]
-    default: return getOwn(record.states, name.slice(STATE.length))
-  }
-}
-
 function headOf({ id: _id, version: _version, input: _input, output: _output, request: _request, response: _response, args: _args, states: _states, ...head }: ContextRecord): Head {
   return head
 }
@@ -40,23 +32,22 @@ export function writeOf(
 ): Write {
   const parts: { [name: string]: string } = { head: JSON.stringify(headOf(next)) }
   const changed = ['head']
-  const names = before ? new Set([...namesOf(before), ...namesOf(next)]) : namesOf(next)
-  for (const name of names) {
-    const value = partOf(next, name)
+  const write = (name: string, value: object | null | undefined, old: object | null | undefined) => {
     if (value) parts[name] = textOf(value)
-    if (((before && partOf(before, name)) ?? null) !== (value ?? null)) changed.push(name)
+    if ((value ?? null) !== (old ?? null)) changed.push(name)
   }
+  for (const name of DATA_PARTS) write(name, next[name], before?.[name])
+  // A visited state is never forgotten: what `before` has, `next` has too.
+  for (const index of Object.keys(next.states)) write(STATE + index, next.states[index], before?.states[index])
   const previous = before?.version ?? 0
   return {
     context: {
       id: next.id, version: previous + 1, terms: termsOf(next, flux), due: next.due, owner: next.lease?.owner ?? null, endedAt: next.endedAt,
       parent: next.parent?.id ?? null, parts,
     },
-    previous, changed, log: log.map((move) => JSON.stringify({ ...move, values: shortened(move.values) })), pokes, answersPoke,
+    previous, changed, log: log.map(encodeMove), pokes, answersPoke,
   }
 }
-
-const namesOf = ({ states }: ContextRecord): string[] => [...DATA_PARTS, ...Object.keys(states).map((index) => STATE + index)]
 
 /** Characters, about: a larger value is named in the log, not kept. A loop that carries a megabyte would else leave a thousand of them behind. */
 const LOGGED_VALUE = 4096
@@ -102,6 +93,10 @@ export function decode({ id, version, parts }: StoredContext): ContextRecord {
 function dataOf(parts: StoredContext['parts'], name: typeof DATA_PARTS[number]): JsonObject | null {
   const text = parts[name]
   return text === undefined ? null : JSON.parse(text)
+}
+
+function encodeMove({ from, event, to, at, values }: Move): string {
+  return JSON.stringify({ from, event, to, at, values: shortened(values) })
 }
 
 export const decodeMove = (row: string): Move => JSON.parse(row)

@@ -1,5 +1,5 @@
 // runtime: record + input → next record. Pure: time, randomness and ids come with the turn, and nothing given is changed.
-import { createActor, createMachine, type AnyActorScope, type AnyMachineSnapshot, type StateValue } from 'xstate'
+import { createActor, createMachine, type AnyActorScope, type AnyMachineSnapshot, type AnyStateMachine, type StateValue } from 'xstate'
 import type { Turn } from '../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ActionError, MachineContext, MachineEvent } from '../definitions/machine.ts'
@@ -143,7 +143,7 @@ function tag(record: ContextRecord, { add, remove }: Input & { type: 'TAG' }, gi
 function transit(flux: CompiledFlux, record: ContextRecord, event: MachineEvent, given: Surroundings): Decision {
   const draft = new TurnDraft(flux, record, given, given.trail)
   const { machine } = flux
-  const before = machine.resolveState({ value: stateValue(record.snapshot['value']), context: { draft, ...machineContext(record) } })
+  const before = restore(machine, record.snapshot['value'], { draft, ...machineContext(record) })
   try {
     const { effects, snapshot } = capture((scope) => machine.transition(before, event, scope))
     return snapshot === before ? { kind: 'unmoved' } : conclude(flux, record, draft, snapshot, effects, given)
@@ -212,6 +212,18 @@ export function machineContext({ snapshot }: ContextRecord): Omit<MachineContext
     moves: Number(moves ?? 0), epoch: Number(epoch ?? 0), attempt: Number(attempt ?? 1), due: typeof due === 'number' ? due : null,
     pick: typeof pick === 'number' || pick === 'completed' || pick === 'failed' || pick === 'terminated' ? pick : null,
   }
+}
+
+/** Snapshots by state value: which nodes a value stands for is worked out once. */
+const restored = new WeakMap<AnyStateMachine, Map<string, AnyMachineSnapshot>>()
+
+function restore(machine: AnyStateMachine, value: Json | undefined, context: MachineContext): AnyMachineSnapshot {
+  const known = restored.get(machine) ?? new Map<string, AnyMachineSnapshot>()
+  restored.set(machine, known)
+  const key = JSON.stringify(value)
+  const snapshot = known.get(key) ?? machine.resolveState({ value: stateValue(value), context: {} })
+  known.set(key, snapshot)
+  return { ...snapshot, context }
 }
 
 function stateValue(value: Json | undefined): StateValue {
