@@ -6,6 +6,8 @@ import type { ContextRecord } from '../model/record.ts'
 /** Characters of all texts together, and of one record's: a few large contexts must not drive out all others. */
 const BUDGET = 32 * 1024 * 1024
 const LARGEST = 64 * 1024
+/** How full it is after it was overfull. */
+const SLACK = 0.9
 /** What a record costs besides its texts, about. */
 const OVERHEAD = 2048
 
@@ -26,12 +28,18 @@ export class Recent {
 
   keep({ record, flux }: { record: ContextRecord; flux: CompiledFlux }, parts: { readonly [name: string]: string }): void {
     this.forget(record.id)
-    const size = Object.values(parts).reduce((sum, text) => sum + text.length, OVERHEAD)
+    let size = OVERHEAD
+    for (const name of Object.keys(parts)) size += parts[name]?.length ?? 0
     if (size > LARGEST || isFinished(record.status)) return
     this.#kept.set(record.id, { record, flux, size })
     this.#size += size
+    // Not looked for until it is needed: a map that is often written to takes long to find its first key.
+    if (this.#size > BUDGET) this.#forgetOldest()
+  }
+
+  #forgetOldest(): void {
     for (const oldest of this.#kept.keys()) {
-      if (this.#size <= BUDGET) return
+      if (this.#size <= BUDGET * SLACK) return
       this.forget(oldest)
     }
   }
