@@ -57,6 +57,7 @@ export interface MachineContext {
 }
 
 export type MachineEvent =
+  | { readonly type: 'START'; readonly state: number }
   | { readonly type: 'EVENT'; readonly name: string; readonly input: JsonObject }
   | { readonly type: 'WAKE'; readonly now: number }
   | { readonly type: 'DONE'; readonly epoch: number; readonly attempt: number; readonly result: Json }
@@ -64,10 +65,10 @@ export type MachineEvent =
   | { readonly type: 'FAIL'; readonly epoch: number; readonly attempt: number; readonly error: ActionError; readonly now: number; readonly unborn?: true }
   | { readonly type: 'TERMINATE' }
 
-interface MachineInput {
-  readonly draft: Draft
-  readonly startState: number
-}
+interface MachineInput { readonly draft: Draft }
+
+/** The registers of a machine that nothing has happened to. */
+export const BLANK: Omit<MachineContext, 'draft'> = { moves: 0, epoch: 0, attempt: 1, due: null, pick: null }
 
 /** Milliseconds: a hundred years. */
 const MAX_PAUSE = 100 * 365 * 86_400_000
@@ -117,6 +118,7 @@ const lib = setup({
     choose: assign(({ context }, { state }: { state: number }) => context.draft.choose(state, context.moves, context.pick)),
   },
   guards: {
+    starts: ({ event }, { state }: { state: number }) => event.type === 'START' && event.state === state,
     hears: ({ event }, { events, otherwise }: { events: readonly string[]; otherwise: boolean }) =>
       event.type === 'EVENT' && (otherwise || events.includes(event.name)),
     due: ({ context, event }) => event.type === 'WAKE' && context.due !== null && event.now >= context.due,
@@ -136,18 +138,20 @@ function isAnswer(context: MachineContext, event: MachineEvent): boolean {
 type Config = Parameters<typeof lib.createMachine>[0]
 type NodeConfig = NonNullable<NonNullable<Config['states']>[string]>
 
-/** The machine of a service. It begins in the state that its input names. */
+/** The machine of a service. It waits in `begin` to be told in which state to start. */
 export function compileMachine({ fluxName, states }: { fluxName: string; states: readonly CompiledState[] }): AnyStateMachine {
   return lib.createMachine({
     id: fluxName,
-    context: ({ input }) => ({ draft: input.draft, moves: 0, epoch: 0, attempt: 1, due: null, pick: input.startState }),
+    context: ({ input }) => ({ draft: input.draft, ...BLANK }),
     initial: 'begin',
     on: { TERMINATE: '.terminated' },
     states: {
       begin: {
-        always: states.map(({ index }) => ({
-          guard: { type: 'picked' as const, params: { pick: index } }, target: `s${index}`, actions: { type: 'enter' as const, params: { state: index, moves: 0 } },
-        })),
+        on: {
+          START: states.map(({ index: state }) => ({
+            guard: { type: 'starts' as const, params: { state } }, target: `s${state}`, actions: { type: 'enter' as const, params: { state, moves: 0 } },
+          })),
+        },
       },
       ...Object.fromEntries(states.map((state) => [`s${state.index}`, stateNode(state)])),
       completed: { id: 'completed', type: 'final' },

@@ -2,7 +2,7 @@
 import { createActor, createMachine, type AnyActorScope, type AnyMachineSnapshot, type AnyStateMachine, type StateValue } from 'xstate'
 import type { Turn } from '../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
-import type { ActionError, MachineContext, MachineEvent } from '../definitions/machine.ts'
+import { BLANK, type ActionError, type MachineContext, type MachineEvent } from '../definitions/machine.ts'
 import { accept } from '../definitions/properties.ts'
 import { denial, type Caller } from '../model/caller.ts'
 import { isFinished, type ContextId, type Status } from '../model/context.ts'
@@ -86,7 +86,8 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
 /** The first record of a context: `seed` holds what is fixed at its birth. */
 export function begin(flux: CompiledFlux, seed: ContextRecord, given: Surroundings): Decision {
   const draft = new TurnDraft(flux, seed, given, [])
-  const { effects, snapshot } = capture((scope) => flux.machine.getInitialSnapshot(scope, { draft, startState: seed.startState }))
+  const before = restore(flux.machine, 'begin', { draft, ...BLANK })
+  const { effects, snapshot } = capture((scope) => flux.machine.transition(before, { type: 'START', state: seed.startState }, scope))
   return conclude(flux, seed, draft, snapshot, effects, given)
 }
 

@@ -148,7 +148,8 @@ describe('the machine', () => {
       ['begin', undefined], ['s0', 'wait'], ['s1', 'work'], ['s2', 'end'], ['completed', undefined], ['failed', undefined], ['terminated', undefined],
     ])
     expect(JSON.stringify(machine.definition)).toContain('"description":"work"')
-    const actor = createActor(machine, { input: { draft: idle, startState: 0 } }).start()
+    const actor = createActor(machine, { input: { draft: idle } }).start()
+    actor.send({ type: 'START', state: 0 })
     expect(actor.getSnapshot().value).toEqual({ s0: 'waiting' })
     actor.send({ type: 'TERMINATE' })
     expect(actor.getSnapshot()).toMatchObject({ status: 'done', value: 'terminated' })
