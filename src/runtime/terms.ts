@@ -14,8 +14,21 @@ const half = (status: Status) => isFinished(status) ? 'f' : 'u'
 /** What contexts of secured services have. */
 export const SECURED = 'secured'
 
+/** Words of contexts without tags: a service has few different lists of them, and most commits leave a context with the one it had. */
+const untagged = new WeakMap<CompiledFlux, Map<string, readonly string[]>>()
+
 /** What a context can be found by now. */
-export function termsOf(record: ContextRecord, flux: CompiledFlux): string[] {
+export function termsOf(record: ContextRecord, flux: CompiledFlux): readonly string[] {
+  if (record.tags.length > 0) return wordsOf(record, flux)
+  const lists = untagged.get(flux) ?? new Map<string, readonly string[]>()
+  untagged.set(flux, lists)
+  const key = `${record.status} ${record.state} ${record.startState} ${machineState(record)}`
+  const words = lists.get(key) ?? wordsOf(record, flux)
+  lists.set(key, words)
+  return words
+}
+
+function wordsOf(record: ContextRecord, flux: CompiledFlux): string[] {
   const { status, tags } = record
   const at = half(status)
   const terms = [

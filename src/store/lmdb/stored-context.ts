@@ -19,18 +19,17 @@ export type Header = Omit<StoredContext, 'id' | 'parts'> & {
 export type Rows = Pick<Header, 'firstRow' | 'nextRow'>
 
 const NEWLINE = 10
-const LONE_SURROGATE = /\p{Surrogate}/u
 
 /** The header that goes with a context. */
 export function headerOf(context: StoredContext, rows: Rows): Header {
   const { version, due, terms, owner, endedAt, parent, parts } = context
-  const lengths = Object.entries(parts).map(([name, text]): [string, number] => [name, text.length])
+  const lengths = Object.keys(parts).map((name): [string, number] => [name, parts[name]?.length ?? 0])
   return { version, due, terms, owner, endedAt, parent, ...rows, parts: lengths }
 }
 
 export function encode(header: Header, { parts }: StoredContext): Buffer {
   const texts = Object.values(parts).join('')
-  if (!LONE_SURROGATE.test(texts)) return Buffer.from(`${JSON.stringify(header)}\n${texts}`)
+  if (texts.isWellFormed()) return Buffer.from(`${JSON.stringify(header)}\n${texts}`)
   return Buffer.concat([Buffer.from(`${JSON.stringify({ ...header, wide: true })}\n`), Buffer.from(texts, 'utf16le')])
 }
 
