@@ -73,8 +73,10 @@ export interface ContextRecord {
   /** The child whose end it waits for. */
   readonly child: ContextId | null
   readonly lease: Lease | null
-  /** Number of moves ever made: the next row of the log. */
+  /** Number of moves ever made. */
   readonly moves: number
+  /** The newest moves, which aren't in the log yet: it is written to in larger pieces, since every place written to costs. */
+  readonly tail: readonly Move[]
   /** Indices of the states visited, in order of first visit. */
   readonly visited: readonly number[]
   /** The persisted XState snapshot, without the user's data. */

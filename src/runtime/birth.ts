@@ -38,7 +38,7 @@ export function seedOf(birth: Birth, turn: Turn): { seed: Omit<ContextRecord, 'i
     seed: {
       version: 0, package: flux.package, fluxName: flux.fluxName, definition: flux.hash, status: 'RUNNING', state: startState, startState,
       startedAt: turn.now, updatedAt: turn.now, endedAt: null, due: null, tags: tags.tags, error: null, exception: null, fluxEvent: null, trigger, trackerId,
-      parent, child: null, lease: null, moves: 0, visited: [], snapshot: {}, input, output: defaults(flux.output, turn.now),
+      parent, child: null, lease: null, moves: 0, tail: [], visited: [], snapshot: {}, input, output: defaults(flux.output, turn.now),
       request: null, response: null, args: null, states: {},
     },
   }

@@ -2,12 +2,12 @@
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ContextId } from '../model/context.ts'
 import { getOwn, setOwn, type Json, type JsonObject } from '../model/json.ts'
-import type { ContextRecord, Move, StateData } from '../model/record.ts'
-import type { StoredContext, Write } from '../ports/store.ts'
+import { LOG_LIMIT, type ContextRecord, type Move, type StateData } from '../model/record.ts'
+import type { Store, StoredContext, Write } from '../ports/store.ts'
 import { termsOf } from './terms.ts'
 
 /** The parts that hold a user's data, besides one for each state; everything else is in `head`. */
-const DATA_PARTS = ['input', 'output', 'request', 'response', 'args'] as const
+const DATA_PARTS = ['input', 'output', 'request', 'response', 'args', 'tail'] as const
 const STATE = 's'
 
 /** Data is never changed, only replaced: the text of an object stays right as long as the object lives. */
@@ -31,11 +31,26 @@ function headOf(record: ContextRecord): Head {
   }
 }
 
-/** The write that makes `next` follow `before` (null: the first). Its version is one higher. */
-export function writeOf(
-  { before, next, flux, log, pokes, answersPoke }:
-  { before: ContextRecord | null; next: ContextRecord; flux: CompiledFlux; log: readonly Move[]; pokes: readonly ContextId[]; answersPoke: boolean },
-): Write {
+/** Moves in a record, and characters of them, beyond which they go to the log. */
+const TAIL = { moves: 8, length: 2048 }
+
+interface Change {
+  /** null: there was none. */
+  readonly before: ContextRecord | null
+  readonly next: ContextRecord
+  readonly flux: CompiledFlux
+  /** Moves made since `before`. */
+  readonly log: readonly Move[]
+  readonly pokes: readonly ContextId[]
+  readonly answersPoke: boolean
+}
+
+/** The write that makes `next` follow `before`, and the record that it makes: its version is one higher, and its tail has the new moves. */
+export function writeOf({ before, next: decided, flux, log, pokes, answersPoke }: Change): { write: Write; record: ContextRecord } {
+  const moves = log.length === 0 ? decided.tail : [...decided.tail, ...log.map(shortened)]
+  const full = moves.length > TAIL.moves || textOf(moves).length > TAIL.length
+  const version = decided.version + 1
+  const next: ContextRecord = { ...decided, version, tail: full ? [] : moves }
   const parts: { [name: string]: string } = { head: JSON.stringify(headOf(next)) }
   const changed = ['head']
   const write = (name: string, value: object | null | undefined, old: object | null | undefined) => {
@@ -45,25 +60,22 @@ export function writeOf(
   for (const name of DATA_PARTS) write(name, next[name], before?.[name])
   // A visited state is never forgotten: what `before` has, `next` has too.
   for (const index of Object.keys(next.states)) write(STATE + index, next.states[index], before?.states[index])
-  const previous = before?.version ?? 0
-  return {
-    context: {
-      id: next.id, version: previous + 1, terms: termsOf(next, flux), due: next.due, owner: next.lease?.owner ?? null, endedAt: next.endedAt,
-      parent: next.parent?.id ?? null, parts,
-    },
-    previous, changed, log: log.map(encodeMove), pokes, answersPoke,
+  const context = {
+    id: next.id, version, terms: termsOf(next, flux), due: next.due, owner: next.lease?.owner ?? null, endedAt: next.endedAt, parent: next.parent?.id ?? null, parts,
   }
+  return { record: next, write: { context, previous: version - 1, changed, log: full ? moves.map((move) => JSON.stringify(move)) : [], pokes, answersPoke } }
 }
 
 /** Characters, about: a larger value is named in the log, not kept. A loop that carries a megabyte would else leave a thousand of them behind. */
 const LOGGED_VALUE = 4096
 
-function shortened(values: JsonObject): JsonObject {
+function shortened(move: Move): Move {
+  const { values } = move
   const large = Object.keys(values).filter((name) => sizeOf(getOwn(values, name) ?? null, LOGGED_VALUE) > LOGGED_VALUE)
-  if (large.length === 0) return values
+  if (large.length === 0) return move
   const copy = { ...values }
   for (const name of large) setOwn(copy, name, `[more than ${LOGGED_VALUE} characters]`)
-  return copy
+  return { ...move, values: copy }
 }
 
 /** About the length of its JSON text; stops counting beyond the limit. */
@@ -91,7 +103,7 @@ export function decode({ id, version, parts }: StoredContext): ContextRecord {
   return {
     id, version, states,
     input: dataOf(parts, 'input') ?? {}, output: dataOf(parts, 'output') ?? {},
-    request: dataOf(parts, 'request'), response: dataOf(parts, 'response'), args: dataOf(parts, 'args'),
+    request: dataOf(parts, 'request'), response: dataOf(parts, 'response'), args: dataOf(parts, 'args'), tail: JSON.parse(parts['tail'] ?? '[]'),
     ...head,
   }
 }
@@ -101,8 +113,11 @@ function dataOf(parts: StoredContext['parts'], name: typeof DATA_PARTS[number]):
   return text === undefined ? null : JSON.parse(text)
 }
 
-function encodeMove({ from, event, to, at, values }: Move): string {
-  return JSON.stringify({ from, event, to, at, values: shortened(values) })
+/** All moves that are kept: those of the log, and the record's newest. */
+export async function movesOf({ id, moves, tail }: ContextRecord, store: Store): Promise<readonly Move[]> {
+  if (moves === tail.length) return tail
+  const rows = await store.log({ id, limit: LOG_LIMIT - tail.length })
+  return [...rows.map(decodeMove), ...tail]
 }
 
-export const decodeMove = (row: string): Move => JSON.parse(row)
+const decodeMove = (row: string): Move => JSON.parse(row)

@@ -54,7 +54,7 @@ export class TurnDraft implements Draft {
     this.#flux = flux
     this.#record = record
     this.#turn = turn
-    this.#trail = trail
+    this.#trail = trail ?? (record.moves === record.tail.length ? record.tail : null)
     const { input, output, states, fluxEvent, request, response, args, state, visited, exception, moves } = record
     this.data = { input, output, states, fluxEvent, request, response, args, state, visited, exception, moves }
     this.#scope = { turn, get: (name) => this.#see(name) }
@@ -203,8 +203,8 @@ export class TurnDraft implements Draft {
   }
 
   #exception(error: Partial<ActionError>): FluxException {
-    if (this.#trail === null && this.#record.moves > 0) throw new NeedsLog()
-    return exceptionOf(error, this.#flux, [...this.#trail ?? [], ...this.log])
+    if (this.#trail === null) throw new NeedsLog()
+    return exceptionOf(error, this.#flux, [...this.#trail, ...this.log])
   }
 
   /** Runs an action's lines: all of them, or none. */

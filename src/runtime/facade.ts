@@ -5,11 +5,11 @@ import type { ExecuteRequest, FluxApi, TagRequest } from '../model/calls.ts'
 import { denial, type Caller, type Role } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
 import { conflict, FluxError, notFound } from '../model/failure.ts'
-import { LOG_LIMIT, type ContextRecord } from '../model/record.ts'
+import type { ContextRecord } from '../model/record.ts'
 import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
 import { broadcast } from './broadcast.ts'
-import { decode, decodeMove } from './codec.ts'
+import { decode, movesOf } from './codec.ts'
 import { standOf, type Contexts } from './contexts.ts'
 import type { Input } from './decide.ts'
 import { list } from './list.ts'
@@ -45,7 +45,6 @@ export function facade({ store, catalog, contexts, log }: FacadeParts, caller: C
     if (outcome.failure) throw new FluxError(outcome.failure)
     return outcome
   }
-  const logOf = async (id: ContextId) => (await store.log({ id, limit: LOG_LIMIT })).map(decodeMove)
   const tag = async (request: TagRequest, change: 'add' | 'remove') => {
     const { contextId, tags } = tagRequest(request)
     await send(contextId, { type: 'TAG', add: [], remove: [], [change]: tags, caller })
@@ -78,13 +77,13 @@ export function facade({ store, catalog, contexts, log }: FacadeParts, caller: C
     listContexts: async (request) => list({
       store, log,
       secured: async (record) => (await compiled(record)).secured,
-      view: async (record) => contextView(record, await compiled(record), await logOf(record.id)),
+      view: async (record) => contextView(record, await compiled(record), await movesOf(record, store)),
     }, caller, listRequest(request)),
 
     async getContext(request) {
       const { contextId, snapshot } = viewRequest(request)
       const { record, flux } = await find(contextId)
-      const view = contextView(record, flux, await logOf(contextId))
+      const view = contextView(record, flux, await movesOf(record, store))
       return snapshot ? { ...view, snapshot: record.snapshot } : view
     },
 
@@ -93,7 +92,7 @@ export function facade({ store, catalog, contexts, log }: FacadeParts, caller: C
       const { record, flux } = await find(contextId)
       const state = flux.states[flux.stateIndex.get(stateName) ?? -1]
       if (!state) throw notFound(`'${flux.fluxName}' has no state '${stateName}'`)
-      return stateView(record, flux, state, await logOf(contextId))
+      return stateView(record, flux, state, await movesOf(record, store))
     },
 
     addTags: (request) => tag(request, 'add'),

@@ -9,7 +9,7 @@ import { getOwn } from '../model/json.ts'
 import { LOG_LIMIT, type ContextRecord, type Move } from '../model/record.ts'
 import type { Store, Write } from '../ports/store.ts'
 import { seedOf, type Birth } from './birth.ts'
-import { decode, decodeMove, writeOf } from './codec.ts'
+import { decode, movesOf, writeOf } from './codec.ts'
 import { begin, decide, machineContext, type Decision, type Input, type Step, type Surroundings } from './decide.ts'
 import type { Ids } from './ids.ts'
 import type { Recent } from './recent.ts'
@@ -81,8 +81,8 @@ export class Work {
     const heard = input.type === 'WAKE' ? await this.#childAnswer(entry) ?? input : input
     let decision = decide(entry.flux, entry.record, heard, this.#given)
     if (decision.kind === 'needsLog') {
-      const rows = await this.#parts.store.log({ id: entry.record.id, limit: LOG_LIMIT })
-      decision = decide(entry.flux, entry.record, heard, { ...this.#given, trail: [...rows.map(decodeMove), ...entry.log].slice(-LOG_LIMIT) })
+      const moves = entry.before ? await movesOf(entry.before, this.#parts.store) : []
+      decision = decide(entry.flux, entry.record, heard, { ...this.#given, trail: [...moves, ...entry.log].slice(-LOG_LIMIT) })
       if (decision.kind === 'needsLog') throw new Error('a decision asks for a log that it has')
     }
     if (decision.kind === 'next') {
@@ -113,8 +113,10 @@ export class Work {
     for (const entry of this.entries.values()) {
       const { before, record, flux, log, pokes } = entry
       if (before === record) continue
-      writes.push(writeOf({ before, next: record, flux, log, pokes: [...pokes], answersPoke: record.child === null || record.child !== before?.child }))
-      entry.record = { ...record, version: (before?.version ?? 0) + 1 }
+      const answersPoke = record.child === null || record.child !== before?.child
+      const written = writeOf({ before, next: record, flux, log, pokes: [...pokes], answersPoke })
+      writes.push(written.write)
+      entry.record = written.record
     }
     return writes
   }

@@ -120,7 +120,7 @@ describe('a decision', () => {
   })
 
   test('asks for the log when an exception needs its trace', () => {
-    const record = { ...working(), moves: 5 }
+    const record = { ...working(), moves: 5, tail: [] }
     const error = { message: 'no', type: 'Error', className: 'Error', realException: null }
     const last = { ...record, snapshot: { ...record.snapshot, context: { moves: 0, epoch: 2, attempt: 2, due: null, pick: null } } }
     expect(tell(last, { type: 'FAIL', epoch: 2, attempt: 2, error }, { trail: null })).toEqual({ kind: 'needsLog' })
