@@ -136,7 +136,7 @@ async function loadServices(settings: Settings, log: Log): Promise<{ catalog: Ca
 
 interface Surroundings { readonly catalog: Catalog; readonly runner: StepRunner; readonly clock: Clock; readonly log: Log }
 
-async function openRuntime({ data, retention, stepConcurrency }: Settings, { catalog, runner, clock, log }: Surroundings): Promise<Runtime> {
-  const store = await openLmdbStore({ folder: data, log, clock })
+async function openRuntime({ data, namespace, retention, stepConcurrency }: Settings, { catalog, runner, clock, log }: Surroundings): Promise<Runtime> {
+  const store = await openLmdbStore({ folder: data, namespace, log, clock })
   return assemble({ store, catalog, runner, alarm: localAlarm({ clock, log }), clock, log, retention, stepConcurrency })
 }

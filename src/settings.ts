@@ -76,7 +76,7 @@ const schema = z.object({
     variable: 'ACTORFLUX_REDIS_URL', default: null, meaning: 'Redis to keep contexts in, or nodes of a cluster separated by commas; not set: the embedded store',
   }),
   data: setting('ACTORFLUX_DATA', '.actorflux', 'folder of the embedded store', text),
-  namespace: setting('ACTORFLUX_NAMESPACE', 'default', 'keeps apart what shares one Redis', name),
+  namespace: setting('ACTORFLUX_NAMESPACE', 'default', 'keeps apart what shares one store', name),
   partitions: setting('ACTORFLUX_PARTITIONS', '1', 'partitions of a new namespace', integer(1, 1024)),
   tokens: setting('ACTORFLUX_TOKENS', 'tokens.json', 'file of the tokens', text),
   requireAuth: setting('ACTORFLUX_REQUIRE_AUTH', 'false', 'true: every call under /flux-api needs a token', flag),

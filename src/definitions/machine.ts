@@ -5,7 +5,7 @@
 //      └────────WAKE──────────────────────────▶ leaving ──(wait)──▶ delayed ──WAKE──▶ leaving
 //                      acting ◀──WAKE── backoff ◀──(FAIL, attempts left)── acting
 // A map needs no time: its state has no `acting`, and maps on the way into `leaving`.
-// Nodes are named s0, s1, … and events are five fixed ones, so that no name of a user's can mean something to XState.
+// Nodes are named s0, s1, … and events are six fixed ones, so that no name of a user's can mean something to XState.
 import { assign, setup, type AnyStateMachine } from 'xstate'
 import type { Json, JsonObject } from '../model/json.ts'
 import type { CompiledState } from './flux.ts'

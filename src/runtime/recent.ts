@@ -4,7 +4,7 @@ import { isFinished, type ContextId } from '../model/context.ts'
 import type { ContextRecord } from '../model/record.ts'
 
 /** Characters of all texts together, and of one record's: a few large contexts must not drive out all others. */
-const BUDGET = 32 * 1024 * 1024
+const BUDGET = 64 * 1024 * 1024
 const LARGEST = 64 * 1024
 /** How full it is after it was overfull. */
 const SLACK = 0.9
