@@ -67,7 +67,6 @@ function compile({ package: owner, fluxName, source, models }: FluxUnit, text: s
   const tags = (root.tags ?? []).flatMap((tag, index) => compileText(tag, seen, `/tags/${index}`, report) ?? [])
   checkTriggers(root.triggers ?? [], report)
   const webhooks = compileWebhooks(source, report)
-  if (webhooks.length > 0) report.warn('/webhooks', 'this version doesn\'t serve webhooks yet')
   if (root.secured) for (const { pointer } of webhooks) report.fault(pointer, 'a secured service can\'t have a webhook: there is no authentication')
   if (report.broken) return null
   return {
