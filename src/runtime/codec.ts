@@ -10,17 +10,6 @@ import { termsOf } from './terms.ts'
 const DATA_PARTS = ['input', 'output', 'request', 'response', 'args', 'tail'] as const
 const STATE = 's'
 
-/** Data is never changed, only replaced: the text of an object stays right as long as the object lives. */
-const texts = new WeakMap<object, string>()
-
-function textOf(value: object): string {
-  const known = texts.get(value)
-  if (known !== undefined) return known
-  const text = JSON.stringify(value)
-  texts.set(value, text)
-  return text
-}
-
 /** Written out: a rest pattern is many times as slow, and this is done for every commit. */
 function headOf(record: ContextRecord): Head {
   return {
@@ -37,6 +26,8 @@ const TAIL = { moves: 8, length: 2048 }
 interface Change {
   /** null: there was none. */
   readonly before: ContextRecord | null
+  /** The texts of `before`: data is never changed, only replaced, so the text of a part that is still the same object is still right. */
+  readonly texts: StoredContext['parts']
   readonly next: ContextRecord
   readonly flux: CompiledFlux
   /** Moves made since `before`. */
@@ -46,16 +37,18 @@ interface Change {
 }
 
 /** The write that makes `next` follow `before`, and the record that it makes: its version is one higher, and its tail has the new moves. */
-export function writeOf({ before, next: decided, flux, log, pokes, answersPoke }: Change): { write: Write; record: ContextRecord } {
+export function writeOf({ before, texts, next: decided, flux, log, pokes, answersPoke }: Change): { write: Write; record: ContextRecord } {
   const moves = log.length === 0 ? decided.tail : [...decided.tail, ...log.map(shortened)]
-  const full = moves.length > TAIL.moves || textOf(moves).length > TAIL.length
+  const tail = moves === before?.tail && texts['tail'] !== undefined ? texts['tail'] : JSON.stringify(moves)
+  const full = moves.length > TAIL.moves || tail.length > TAIL.length
   const version = decided.version + 1
   const next: ContextRecord = { ...decided, version, tail: full ? [] : moves }
-  const parts: { [name: string]: string } = { head: JSON.stringify(headOf(next)) }
+  const parts: { [name: string]: string } = { head: JSON.stringify(headOf(next)), ...!full && { tail } }
   const changed = ['head']
   const write = (name: string, value: object | null | undefined, old: object | null | undefined) => {
-    if (value) parts[name] = textOf(value)
-    if ((value ?? null) !== (old ?? null)) changed.push(name)
+    const same = (value ?? null) === (old ?? null)
+    if (value) parts[name] ??= (same ? texts[name] : undefined) ?? JSON.stringify(value)
+    if (!same) changed.push(name)
   }
   for (const name of DATA_PARTS) write(name, next[name], before?.[name])
   // A visited state is never forgotten: what `before` has, `next` has too.

@@ -2,6 +2,7 @@
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import type { ContextRecord } from '../model/record.ts'
+import type { StoredContext } from '../ports/store.ts'
 
 /** Characters of all texts together, and of one record's: a few large contexts must not drive out all others. */
 const BUDGET = 64 * 1024 * 1024
@@ -14,6 +15,7 @@ const OVERHEAD = 2048
 interface Kept {
   readonly record: ContextRecord
   readonly flux: CompiledFlux
+  readonly texts: StoredContext['parts']
   readonly size: number
 }
 
@@ -26,12 +28,12 @@ export class Recent {
     return this.#kept.get(id)
   }
 
-  keep({ record, flux }: { record: ContextRecord; flux: CompiledFlux }, parts: { readonly [name: string]: string }): void {
+  keep({ record, flux }: { record: ContextRecord; flux: CompiledFlux }, texts: StoredContext['parts']): void {
     this.forget(record.id)
     let size = OVERHEAD
-    for (const name of Object.keys(parts)) size += parts[name]?.length ?? 0
+    for (const name of Object.keys(texts)) size += texts[name]?.length ?? 0
     if (size > LARGEST || isFinished(record.status)) return
-    this.#kept.set(record.id, { record, flux, size })
+    this.#kept.set(record.id, { record, flux, texts, size })
     this.#size += size
     // Not looked for until it is needed: a map that is often written to takes long to find its first key.
     if (this.#size > BUDGET) this.#forgetOldest()

@@ -7,7 +7,7 @@ import { isFinished, type ContextId } from '../model/context.ts'
 import type { Failure } from '../model/failure.ts'
 import { getOwn } from '../model/json.ts'
 import { LOG_LIMIT, type ContextRecord, type Move } from '../model/record.ts'
-import type { Store, Write } from '../ports/store.ts'
+import type { Store, StoredContext, Write } from '../ports/store.ts'
 import { seedOf, type Birth } from './birth.ts'
 import { decode, movesOf, writeOf } from './codec.ts'
 import { begin, decide, machineContext, type Decision, type Input, type Step, type Surroundings } from './decide.ts'
@@ -22,6 +22,8 @@ export interface Entry {
   /** null: it is created here. */
   readonly before: ContextRecord | null
   readonly flux: CompiledFlux
+  /** The texts of `before`. */
+  readonly texts: StoredContext['parts']
   record: ContextRecord
   readonly log: Move[]
   step: Step | null
@@ -62,18 +64,18 @@ export class Work {
     const { recent } = this.#parts
     const found = recent.get(id) ?? await this.#load(id)
     if (!found) return null
-    const { record, flux } = found
-    const entry: Entry = { before: record, flux, record, log: [], step: null, pokes: new Set() }
+    const { record, flux, texts } = found
+    const entry: Entry = { before: record, flux, texts, record, log: [], step: null, pokes: new Set() }
     this.entries.set(id, entry)
     return entry
   }
 
-  async #load(id: ContextId): Promise<{ record: ContextRecord; flux: CompiledFlux } | null> {
+  async #load(id: ContextId): Promise<Pick<Entry, 'record' | 'flux' | 'texts'> | null> {
     const { store, catalog } = this.#parts
     const stored = await store.load({ id })
     if (!stored) return null
     const record = decode(stored)
-    return { record, flux: await catalog.compiled(record.definition, () => store.getDefinition({ hash: record.definition })) }
+    return { record, texts: stored.parts, flux: await catalog.compiled(record.definition, () => store.getDefinition({ hash: record.definition })) }
   }
 
   /** Tells a context something. */
@@ -101,7 +103,7 @@ export class Work {
     const seed: ContextRecord = { id, ...born.seed }
     const decision = begin(flux, seed, this.#given)
     if (decision.kind !== 'next') throw new Error(`the first turn of '${flux.fluxName}' came to nothing: ${decision.kind}`)
-    const entry: Entry = { before: null, flux, record: seed, log: [], step: null, pokes: new Set() }
+    const entry: Entry = { before: null, flux, texts: {}, record: seed, log: [], step: null, pokes: new Set() }
     this.entries.set(id, entry)
     await this.#apply(entry, decision)
     return { entry }
@@ -111,10 +113,10 @@ export class Work {
   writes(): Write[] {
     const writes: Write[] = []
     for (const entry of this.entries.values()) {
-      const { before, record, flux, log, pokes } = entry
+      const { before, texts, record, flux, log, pokes } = entry
       if (before === record) continue
       const answersPoke = record.child === null || record.child !== before?.child
-      const written = writeOf({ before, next: record, flux, log, pokes: [...pokes], answersPoke })
+      const written = writeOf({ before, texts, next: record, flux, log, pokes: [...pokes], answersPoke })
       writes.push(written.write)
       entry.record = written.record
     }
