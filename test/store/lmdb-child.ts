@@ -8,8 +8,17 @@ const [task, folder = ''] = process.argv.slice(2)
 const quiet = (): void => {}
 const store = await openLmdbStore({ folder, clock: new SimulatedClock(), log: { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet } })
 
-/** At once, so that nothing told is lost when the process is killed. */
-const tell = (line: string): void => void writeSync(1, `${line}\n`)
+/** At once, so that nothing told is lost when the process is killed; waits while nobody reads. */
+function tell(line: string): void {
+  for (;;) {
+    try {
+      writeSync(1, `${line}\n`)
+      return
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error
+    }
+  }
+}
 
 const tasks: { readonly [name: string]: () => Promise<void> } = {
   /** Keeps the folder open. */
