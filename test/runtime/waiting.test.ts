@@ -134,6 +134,20 @@ describe('a waiting state', () => {
     expect(output.gloopProperties).toMatchObject([{ value: 300 }])
   })
 
+  test('keeps its history whole and in order, wherever it is kept, also over a restart', async () => {
+    const contextId = await bench.run('Approval')
+    for (let turn = 0; turn < 24; turn += 1) {
+      await bench.sendEvent({ contextId, event: 'again', input: { by: 'ann' } })
+      const { executionHistory, stateContexts } = await bench.getContext({ contextId })
+      expect(executionHistory).toHaveLength(turn + 2)
+      expect(stateContexts[0]?.transitionContexts.map(({ values }) => values['note'])).toEqual(Array.from({ length: turn + 1 }, (_, index) => `carried ${index + 1}`))
+    }
+    const before = await bench.getContext({ contextId })
+    bench = await bench.restart()
+    expect(await bench.getContext({ contextId })).toEqual(before)
+    await bench.terminate({ contextId })
+  })
+
   test('is found again after a restart, with its time', async () => {
     const contextId = await bench.run('Approval')
     const before = await bench.getContext({ contextId, snapshot: true })
