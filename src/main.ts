@@ -1,6 +1,8 @@
 // The only place where the parts are wired: a runtime in this process, and a server around one.
+import { resolve } from 'node:path'
 import { withoutTokens } from './access/authenticate.ts'
 import { stepRunner } from './actions/runner.ts'
+import { bullAlarm } from './alarms/bullmq.ts'
 import { systemClock } from './alarms/clock.ts'
 import { localAlarm } from './alarms/local.ts'
 import { openCatalog, type Catalog } from './definitions/catalog.ts'
@@ -14,9 +16,11 @@ import { createLog } from './observe/log.ts'
 import type { Clock } from './ports/clock.ts'
 import type { Log } from './ports/log.ts'
 import type { StepRunner } from './ports/step-runner.ts'
-import { createRuntime as assemble, type Runtime } from './runtime/runtime.ts'
+import { createRuntime as assemble, type Runtime, type RuntimeParts } from './runtime/runtime.ts'
 import { readSettings, type Settings } from './settings.ts'
 import { openLmdbStore } from './store/lmdb/store.ts'
+import { connect, explore } from './store/redis/connection.ts'
+import { openRedisStore } from './store/redis/store.ts'
 
 export type { FluxApi } from './model/calls.ts'
 export { FluxError, type Failure } from './model/failure.ts'
@@ -27,13 +31,23 @@ export interface RuntimeOptions {
   readonly actors?: readonly string[]
   /** Folder of the embedded store; `.actorflux` if left out. */
   readonly data?: string
+  /** Redis to keep contexts in, or nodes of a cluster separated by commas; the embedded store if left out. */
+  readonly redisUrl?: string
+  /** Keeps apart what shares one store; `default` if left out. */
+  readonly namespace?: string
+  /** Partitions of the namespace in Redis; 1 if left out, 16 in a cluster. */
+  readonly partitions?: number
   /** Milliseconds for which finished contexts stay readable; 7 days if left out. */
   readonly retention?: number
   /** Steps at once; 256 if left out. */
   readonly stepConcurrency?: number
   readonly log?: Log
+  /** The embedded store's: with Redis, its time is all servers'. */
   readonly clock?: Clock
 }
+
+/** Partitions of a namespace in a cluster, if nothing else is said. */
+const CLUSTER_PARTITIONS = 16
 
 /** The nine calls in process, and the end of it. */
 export interface FluxRuntime extends FluxApi {
@@ -42,18 +56,19 @@ export interface FluxRuntime extends FluxApi {
 }
 
 /**
- * Runs services in this process, on the embedded store.
- * @throws LoadError when a service has a fault; Error when the data folder is taken
+ * Runs services in this process.
+ * @throws LoadError when a service has a fault; Error when the data folder is taken, or Redis can't be used
  */
-export async function createRuntime({ actors, data, retention, stepConcurrency, log, clock = systemClock }: RuntimeOptions = {}): Promise<FluxRuntime> {
+export async function createRuntime({ log, clock = systemClock, ...given }: RuntimeOptions = {}): Promise<FluxRuntime> {
   const standard = readSettings({})
-  const settings = {
-    ...standard, actors: actors ?? standard.actors, data: data ?? standard.data, retention: retention ?? standard.retention,
-    stepConcurrency: stepConcurrency ?? standard.stepConcurrency,
+  const settings: Settings = {
+    ...standard, actors: given.actors ?? standard.actors, data: given.data ?? standard.data, redisUrl: given.redisUrl ?? null,
+    namespace: given.namespace ?? standard.namespace, partitions: given.partitions ?? null, retention: given.retention ?? standard.retention,
+    stepConcurrency: given.stepConcurrency ?? standard.stepConcurrency,
   }
   const logger = log ?? createLog({ level: settings.logLevel })
   const { catalog, runner } = await loadServices(settings, logger)
-  const runtime = await openRuntime(settings, { catalog, runner, clock, log: logger })
+  const { runtime } = await openRuntime(settings, { catalog, runner, clock, log: logger })
   try {
     await runtime.start()
   } catch (error) {
@@ -71,6 +86,8 @@ export interface Loaded {
 
 export interface Server {
   readonly url: string
+  /** Where contexts are kept, for people. */
+  readonly storage: string
   readonly loaded: Loaded
   /** Reads the services again. One with a fault stays as it was. */
   reload(): Promise<Loaded>
@@ -91,7 +108,7 @@ export class LoadError extends Error {
 /** @throws LoadError; any other Error tells in one line why it can't start (port in use, data folder taken, …) */
 export async function startServer(settings: Settings, { log }: { log: Log }): Promise<Server> {
   const { catalog, runner, report } = await loadServices(settings, log)
-  const runtime = await openRuntime(settings, { catalog, runner, clock: systemClock, log })
+  const { runtime, storage } = await openRuntime(settings, { catalog, runner, clock: systemClock, log })
   let unready: string | null = 'the server is starting'
   const app = createApp({ api: runtime.api, authenticate: withoutTokens, maxBody: settings.maxBody, ready: () => unready ?? runtime.trouble(), log })
   let server: HttpServer | null = null
@@ -102,6 +119,7 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
     unready = null
     return {
       url: listening.url,
+      storage,
       loaded: { services: catalog.all(), report },
       async reload() {
         const faults = await catalog.reload()
@@ -136,7 +154,26 @@ async function loadServices(settings: Settings, log: Log): Promise<{ catalog: Ca
 
 interface Surroundings { readonly catalog: Catalog; readonly runner: StepRunner; readonly clock: Clock; readonly log: Log }
 
-async function openRuntime({ data, namespace, retention, stepConcurrency }: Settings, { catalog, runner, clock, log }: Surroundings): Promise<Runtime> {
+async function openRuntime(settings: Settings, { catalog, runner, clock, log }: Surroundings): Promise<{ runtime: Runtime; storage: string }> {
+  const { retention, stepConcurrency } = settings
+  const { storage, ...parts } = await (settings.redisUrl === null ? openEmbedded(settings, clock, log) : openRedis(settings, settings.redisUrl, log))
+  return { storage, runtime: assemble({ ...parts, catalog, runner, log, retention, stepConcurrency }) }
+}
+
+/** What depends on where contexts are kept. */
+type Storage = Pick<RuntimeParts, 'store' | 'alarm' | 'clock' | 'beat'> & { readonly storage: string }
+
+async function openEmbedded({ data, namespace }: Settings, clock: Clock, log: Log): Promise<Storage> {
   const store = await openLmdbStore({ folder: data, namespace, log, clock })
-  return assemble({ store, catalog, runner, alarm: localAlarm({ clock, log }), clock, log, retention, stepConcurrency })
+  return { store, alarm: localAlarm({ clock, log }), clock, beat: null, storage: resolve(data) }
+}
+
+async function openRedis({ namespace, partitions, recovery }: Settings, redisUrl: string, log: Log): Promise<Storage> {
+  const address = await explore(redisUrl)
+  // A server that misses its heartbeats for most of the time is dead; then two beats are left to find that out and to take over.
+  const beat = recovery / 10
+  const store = await openRedisStore({ address, namespace, partitions: partitions ?? (address.cluster ? CLUSTER_PARTITIONS : 1), silence: beat * 7, log })
+  const clock: Clock = { now: () => store.now(), after: systemClock.after }
+  const alarm = bullAlarm({ connect: (role) => connect(address, role), namespace, clock, log })
+  return { store, alarm, clock, beat, storage: `${address.cluster ? 'Redis Cluster' : 'Redis'} at ${address.place}, namespace '${namespace}'` }
 }

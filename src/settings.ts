@@ -12,9 +12,12 @@ export interface Settings {
   readonly redisUrl: string | null
   readonly data: string
   readonly namespace: string
-  readonly partitions: number
+  /** null: as many as are usual for what Redis is there. */
+  readonly partitions: number | null
   readonly tokens: string
   readonly requireAuth: boolean
+  /** Milliseconds. */
+  readonly recovery: number
   /** Milliseconds. */
   readonly retention: number
   /** Milliseconds. */
@@ -77,7 +80,10 @@ const schema = z.object({
   }),
   data: setting('ACTORFLUX_DATA', '.actorflux', 'folder of the embedded store', text),
   namespace: setting('ACTORFLUX_NAMESPACE', 'default', 'keeps apart what shares one store', name),
-  partitions: setting('ACTORFLUX_PARTITIONS', '1', 'partitions of a new namespace', integer(1, 1024)),
+  partitions: integer(1, 1024).nullable().default(null).register(rows, {
+    variable: 'ACTORFLUX_PARTITIONS', default: '1', meaning: 'partitions of a namespace in Redis, fixed when it is made; 16 in a cluster if not set',
+  }),
+  recovery: setting('ACTORFLUX_RECOVERY', '20s', 'within which time other servers take over the steps of one that died', duration),
   tokens: setting('ACTORFLUX_TOKENS', 'tokens.json', 'file of the tokens', text),
   requireAuth: setting('ACTORFLUX_REQUIRE_AUTH', 'false', 'true: every call under /flux-api needs a token', flag),
   retention: setting('ACTORFLUX_RETENTION', '7d', 'how long finished contexts can be read', duration),
@@ -109,8 +115,7 @@ export function readSettings(environment: { readonly [variable: string]: string 
 /** What is asked for that this version can't do, a line each: better refused than silently left out. */
 export function unsupported({ redisUrl, requireAuth, partitions }: Settings): string[] {
   return [
-    redisUrl === null ? [] : 'ACTORFLUX_REDIS_URL is set, but this version keeps contexts in the embedded store only',
     requireAuth ? 'ACTORFLUX_REQUIRE_AUTH is true, but this version knows no tokens' : [],
-    partitions === 1 ? [] : 'ACTORFLUX_PARTITIONS must be 1 with the embedded store',
+    redisUrl !== null || (partitions ?? 1) === 1 ? [] : 'ACTORFLUX_PARTITIONS must be 1 with the embedded store',
   ].flat()
 }

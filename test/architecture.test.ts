@@ -13,6 +13,7 @@ const MAY: { readonly [room: string]: readonly string[] } = {
   runtime: ['model', 'ports', 'definitions'],
   actions: ['model', 'ports'],
   'store/lmdb': ['model', 'ports'],
+  'store/redis': ['model', 'ports'],
   alarms: ['model', 'ports'],
   access: ['model'],
   http: ['model', 'ports', 'access'],
@@ -20,7 +21,7 @@ const MAY: { readonly [room: string]: readonly string[] } = {
   settings: ['model', 'ports'],
   // The types of what was loaded are definitions'.
   cli: ['model', 'ports', 'definitions', 'observe', 'settings', 'main'],
-  main: ['model', 'ports', 'definitions', 'runtime', 'actions', 'store/lmdb', 'alarms', 'access', 'http', 'observe', 'settings'],
+  main: ['model', 'ports', 'definitions', 'runtime', 'actions', 'store/lmdb', 'store/redis', 'alarms', 'access', 'http', 'observe', 'settings'],
 }
 
 /** Where each outside library may be used. */
@@ -30,6 +31,7 @@ const LIBRARIES: { readonly [library: string]: readonly string[] } = {
   chokidar: ['definitions'],
   zod: ['definitions', 'http', 'settings', 'store/lmdb'],
   jiti: ['actions'],
+  ioredis: ['store/redis', 'alarms'], bullmq: ['alarms'],
   lmdb: ['store/lmdb'], 'fs-native-extensions': ['store/lmdb'],
   hono: ['http'], '@hono/node-server': ['http'],
   pino: ['observe'],

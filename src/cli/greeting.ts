@@ -1,24 +1,23 @@
 // cli: what a server says when it is up: what it loaded, where it is, and a first request to try.
-import { resolve } from 'node:path'
 import { isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
 import type { Loaded } from '../main.ts'
 import { count } from './report.ts'
 
 type Service = Loaded['services'][number]
 
-export interface GreetingOptions { readonly url: string; readonly data: string; readonly services: readonly Service[] }
+export interface GreetingOptions { readonly url: string; readonly storage: string; readonly services: readonly Service[] }
 
 /** More names than this are only counted. */
 const SHOWN = 12
 
-export function greeting({ url, data, services }: GreetingOptions): string[] {
+export function greeting({ url, storage, services }: GreetingOptions): string[] {
   const packages = new Map<string, number>()
   for (const service of services) packages.set(service.package, (packages.get(service.package) ?? 0) + 1)
   const triggers = [...new Set(services.flatMap((service) => service.triggers))]
   const lines = [
     `packages   ${shown(Array.from(packages, ([name, size]) => `${name} (${count(size, 'service')})`))}`,
     `triggers   ${shown(triggers)}`,
-    `data       ${resolve(data)}`,
+    `data       ${storage}`,
     `listening  ${url}`,
   ]
   const first = easiest(services)

@@ -42,7 +42,7 @@ export async function runServer(options: Options, world: World, started?: (serve
     },
   })
   for (const line of reportLines(server.loaded.report)) world.out(line)
-  for (const line of greeting({ url: server.url, data: settings.data, services: server.loaded.services })) world.out(line)
+  for (const line of greeting({ url: server.url, storage: server.storage, services: server.loaded.services })) world.out(line)
   return stopped
 }
 

@@ -14,7 +14,8 @@ export type Failure =
   | { readonly kind: 'unauthorized'; readonly detail: string }
   | { readonly kind: 'forbidden'; readonly detail: string }
   | { readonly kind: 'busy'; readonly detail: string; readonly retryAfter: number }                    // seconds
-  | { readonly kind: 'unavailable'; readonly detail: string; readonly retryAfter: number }             // seconds
+  /** `inDoubt`: what was asked for may have been done all the same, or may yet be. */
+  | { readonly kind: 'unavailable'; readonly detail: string; readonly retryAfter: number; readonly inDoubt?: true }
 
 /** What every public function throws when it refuses: the failure is its content, the message only for logs. */
 export class FluxError extends Error {
@@ -31,3 +32,4 @@ export const invalid = (detail: string, errors: readonly FieldError[]) => new Fl
 export const notFound = (detail: string) => new FluxError({ kind: 'notFound', detail })
 export const conflict = (detail: string) => new FluxError({ kind: 'conflict', detail })
 export const unavailable = (detail: string, options?: ErrorOptions) => new FluxError({ kind: 'unavailable', detail, retryAfter: 1 }, options)
+export const inDoubt = (detail: string, options?: ErrorOptions) => new FluxError({ kind: 'unavailable', detail, retryAfter: 1, inDoubt: true }, options)

@@ -37,8 +37,8 @@ export interface Write {
 
 export type CommitOutcome =
   | { readonly ok: true }
-  /** Nothing was written: this context has another version now (or exists, or is gone). */
-  | { readonly ok: false; readonly stale: ContextId }
+  /** Nothing was written: this context has another version now (or exists, or is gone). `current` is the context as it is, where that costs nothing more. */
+  | { readonly ok: false; readonly stale: ContextId; readonly current?: StoredContext | null }
 
 export interface Page {
   readonly limit: number
@@ -49,8 +49,13 @@ export interface Page {
 }
 
 export interface Store {
-  /** Gives out `count` ids that nobody had before, all higher than any given out earlier; `first` is the lowest. Durable before it resolves. */
-  reserveIds(request: { count: number }): Promise<{ first: ContextId }>
+  /** A context is kept in partition `id % partitions`. Only contexts of one partition can be written in one commit. */
+  readonly partitions: number
+  /**
+   * Gives out at least `count` ids of a partition that nobody had before: `first` and those that follow it in steps of `partitions`, all higher than any of that
+   * partition given out earlier. Durable before it resolves.
+   */
+  reserveIds(request: { count: number; partition: number }): Promise<{ first: ContextId; count: number }>
   /** The highest id of any context so far; 0 if there was none. */
   highestId(): Promise<ContextId>
   /** Why it can't serve at present, in words for people; null when it can. */
@@ -60,10 +65,11 @@ export interface Store {
   /** The version that `load` would give; null if there is no such context. */
   version(request: { id: ContextId }): Promise<number | null>
   /**
-   * Makes all writes true at once, or none. Resolves when they are as durable as the store promises.
-   * @throws FluxError `unavailable` when the store is out of reach or can't write; what became of the writes must then be looked up by `load`
+   * Makes all writes true at once, or none. Resolves when they are as durable as the store promises. `lost`: how many times in a row others were faster;
+   * one who loses often is let go first for a moment.
+   * @throws FluxError `unavailable` when the store is out of reach or can't write; `inDoubt`: all may have become true all the same, or may yet
    */
-  commit(request: { writes: readonly Write[] }): Promise<CommitOutcome>
+  commit(request: { writes: readonly Write[]; lost?: number }): Promise<CommitOutcome>
   /** The newest rows of a context's log, oldest of them first, at most `limit`. */
   log(request: { id: ContextId; limit: number }): Promise<string[]>
   /** Contexts that have all the words, by ascending id. */
@@ -71,14 +77,14 @@ export interface Store {
   /** Ids of contexts that have any of the words, ascending, each once, up to and including `upTo`. */
   waitingFor(request: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]>
   /**
-   * Up to `limit` contexts that are due or poked, earliest first. Each is hidden from further claims for `hideFor` milliseconds, or until it is written again:
+   * Contexts that are due or poked, up to `limit` of each partition, earliest first. Each is hidden from further claims for `hideFor` milliseconds, or until it is written again:
    * a claim that comes to nothing is thus repeated. `next` is when the next one will be claimable, epoch milliseconds.
    */
   claimDue(request: { now: number; limit: number; hideFor: number }): Promise<{ ids: ContextId[]; next: number | null }>
-  /** Contexts whose owner no longer lives, at most `limit`, each told to one caller only. `owner` is the caller's own boot id. */
-  claimAbandoned(request: { owner: string; limit: number }): Promise<ContextId[]>
-  /** Says that this server lives. */
-  heartbeat(request: { owner: string }): Promise<void>
+  /** Contexts whose owner no longer lives, at most `limit`. Each is hidden from further claims as with `claimDue`. `owner` is the caller's own boot id. */
+  claimAbandoned(request: { owner: string; limit: number; hideFor: number }): Promise<ContextId[]>
+  /** Says that this server lives. False when others have taken it for dead: what it owned is theirs, and it must go on under another boot id. */
+  heartbeat(request: { owner: string }): Promise<boolean>
   /** Keeps a definition under its content hash. Durable before it resolves. */
   putDefinition(request: { hash: string; text: string }): Promise<void>
   getDefinition(request: { hash: string }): Promise<string | null>

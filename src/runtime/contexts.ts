@@ -6,8 +6,9 @@ import type { ContextRecord } from '../model/record.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
-import type { Write } from '../ports/store.ts'
+import type { CommitOutcome, Write } from '../ports/store.ts'
 import type { Birth } from './birth.ts'
+import { decode } from './codec.ts'
 import { machineContext, type Input, type Step } from './decide.ts'
 import { Work, type Entry, type Verdict, type WorkParts } from './work.ts'
 
@@ -42,6 +43,8 @@ export interface ContextsParts extends WorkParts {
   /** Called after the commit, never before. */
   readonly onStep: (step: Step, entry: Entry) => void
   readonly onEnd: (id: ContextId) => void
+  /** What was to become of the context may have become true or not. */
+  readonly onDoubt: (id: ContextId) => void
 }
 
 export class Contexts {
@@ -85,8 +88,7 @@ export class Contexts {
     const work = new Work(this.#parts)
     const born = await work.create(birth)
     if ('failure' in born) throw new FluxError(born.failure)
-    const outcome = await this.#commit(work)
-    if (!outcome) throw unavailable(`context ${born.entry.record.id} exists already`)
+    if (!await this.#commit(work, 0)) throw unavailable(`context ${born.entry.record.id} exists already`)
     return { moved: true, failure: null, record: born.entry.record, flux: birth.flux }
   }
 
@@ -110,7 +112,7 @@ export class Contexts {
   /** Decides until a commit isn't overtaken by another server's. Gives the letters that there was no time for. */
   async #turn(id: ContextId, letters: readonly Letter[]): Promise<readonly Letter[]> {
     let open = [...letters]
-    for (;;) {
+    for (let lost = 0; ;) {
       const began = performance.now()
       const work = new Work(this.#parts)
       const entry = await work.find(id)
@@ -127,7 +129,10 @@ export class Contexts {
         open = open.filter((letter) => letter !== broken.letter)
         continue
       }
-      if (!await this.#commit(work)) continue
+      if (!await this.#commit(work, lost)) {
+        lost += 1
+        continue
+      }
       verdicts.forEach((verdict, index) => {
         const failure = verdict.kind === 'refused' ? verdict.failure : null
         open[index]?.resolve({ moved: verdict.kind === 'next', failure, record: entry.record, flux: entry.flux })
@@ -151,18 +156,11 @@ export class Contexts {
   }
 
   /** False when another server was faster. After it the world may hear of what became true. */
-  async #commit(work: Work): Promise<boolean> {
+  async #commit(work: Work, lost: number): Promise<boolean> {
     const { recent } = this.#parts
     const writes = work.writes()
     if (writes.length === 0) return this.#confirm(work)
-    let written = false
-    try {
-      written = await this.#write(writes)
-    } finally {
-      // Copies in memory only save a read: what was overtaken, or is in doubt, is read again.
-      if (!written) for (const id of work.entries.keys()) recent.forget(id)
-    }
-    if (!written) return false
+    if (!await this.#write(work, writes, lost)) return false
     for (const { context } of writes) {
       const entry = work.entries.get(context.id)
       if (!entry) continue
@@ -186,17 +184,22 @@ export class Contexts {
     return true
   }
 
-  async #write(writes: readonly Write[]): Promise<boolean> {
-    const { store } = this.#parts
+  /** Copies in memory only save a read: what was overtaken, or is in doubt, is read again. */
+  async #write(work: Work, writes: readonly Write[], lost: number): Promise<boolean> {
+    const { store, recent, onDoubt } = this.#parts
+    let outcome: CommitOutcome
     try {
-      return (await store.commit({ writes })).ok
+      outcome = await store.commit({ writes, lost })
     } catch (error) {
-      // A store that failed may have written all the same: all of it, or nothing.
-      const [first] = writes
-      const stored = first ? await store.load({ id: first.context.id }) : null
-      if (stored === null || stored.version !== first?.context.version) throw error
-      return true
+      for (const id of work.entries.keys()) recent.forget(id)
+      if (error instanceof FluxError && error.failure.kind === 'unavailable' && error.failure.inDoubt) for (const { context } of writes) onDoubt(context.id)
+      throw error
     }
+    if (outcome.ok) return true
+    for (const id of work.entries.keys()) recent.forget(id)
+    const entry = work.entries.get(outcome.stale)
+    if (outcome.current && entry) recent.keep({ record: decode(outcome.current), flux: entry.flux }, outcome.current.parts)
+    return false
   }
 
   /** A hint only: the store keeps the poke until it is answered. */

@@ -17,8 +17,9 @@ export type Input =
   /** `tags`: those of a broadcast, which the context must match; null for an event sent to it by id. */
   | { readonly type: 'EVENT'; readonly name: string; readonly input: JsonObject; readonly tags: readonly string[] | null; readonly caller: Caller }
   | { readonly type: 'WAKE' }
-  | { readonly type: 'DONE'; readonly epoch: number; readonly attempt: number; readonly result: Json }
-  | { readonly type: 'FAIL'; readonly epoch: number; readonly attempt: number; readonly error: ActionError; readonly unborn?: true }
+  /** `owner`: whom the step was leased to when it started; left out for the end of a child. */
+  | { readonly type: 'DONE'; readonly epoch: number; readonly attempt: number; readonly owner?: string; readonly result: Json }
+  | { readonly type: 'FAIL'; readonly epoch: number; readonly attempt: number; readonly owner?: string; readonly error: ActionError; readonly unborn?: true }
   | { readonly type: 'TERMINATE'; readonly caller: Caller }
   | { readonly type: 'TAKE_OVER' }
   | { readonly type: 'RELEASE' }
@@ -38,6 +39,7 @@ export interface Step {
   readonly state: number
   readonly epoch: number
   readonly attempt: number
+  readonly owner: string
   readonly args: JsonObject
 }
 
@@ -71,6 +73,8 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
     const ended = input.type === 'EVENT' || input.type === 'TERMINATE' || input.type === 'TAG'
     return ended ? refused('conflict', `context ${record.id} has ended: it is ${record.status}`) : { kind: 'unmoved' }
   }
+  // Another server took the step over: its answer counts.
+  if ('owner' in input && input.owner !== record.lease?.owner) return { kind: 'unmoved' }
   switch (input.type) {
     case 'EVENT': return event(flux, record, input, given)
     case 'WAKE': return transit(flux, record, { type: 'WAKE', now: given.now }, given)
@@ -182,7 +186,7 @@ function conclude(
   }
   return {
     kind: 'next', record: next, log: draft.log,
-    step: lease && effects.includes('step') ? stepOf(next) : null,
+    step: effects.includes('step') ? stepOf(next) : null,
     child: invokes ? childOf(flux, next) : null,
     orphan: record.child !== next.child ? record.child : null,
   }
@@ -199,9 +203,11 @@ function childOf(flux: CompiledFlux, { state, args }: ContextRecord) {
 }
 
 /** The step that a record is in the middle of. */
-function stepOf(record: ContextRecord): Step {
+/** The step under way, if a server runs one. */
+export function stepOf(record: ContextRecord): Step | null {
+  if (record.lease === null) return null
   const { epoch, attempt } = machineContext(record)
-  return { id: record.id, state: record.state, epoch, attempt, args: record.args ?? {} }
+  return { id: record.id, state: record.state, epoch, attempt, owner: record.lease.owner, args: record.args ?? {} }
 }
 
 const refused = (kind: 'conflict', detail: string): Decision => ({ kind: 'refused', failure: { kind, detail } })

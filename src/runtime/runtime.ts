@@ -4,15 +4,15 @@ import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { FluxApi } from '../model/calls.ts'
 import { SYSTEM, type Caller } from '../model/caller.ts'
-import type { ContextId } from '../model/context.ts'
+import { isFinished, type ContextId } from '../model/context.ts'
 import { FluxError } from '../model/failure.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 import type { StepRunner } from '../ports/step-runner.ts'
 import type { Store } from '../ports/store.ts'
-import { Contexts } from './contexts.ts'
-import type { Input } from './decide.ts'
+import { Contexts, type Outcome } from './contexts.ts'
+import { stepOf, type Input } from './decide.ts'
 import { facade } from './facade.ts'
 import { Ids } from './ids.ts'
 import { Recent } from './recent.ts'
@@ -29,6 +29,8 @@ export interface RuntimeParts {
   readonly retention: number
   /** Steps at once. */
   readonly stepConcurrency: number
+  /** Milliseconds between a server's heartbeats; null: nobody else can be there to hear them. */
+  readonly beat: number | null
 }
 
 export interface Runtime {
@@ -50,11 +52,12 @@ const PURGE_EVERY = { min: 1_000, max: 60_000 }
 /** Milliseconds before a letter that couldn't be brought home is brought again: doubled each time, up to the second. */
 const BRING_AGAIN = { first: 100, most: 5_000 }
 
-export function createRuntime({ store, catalog, runner, alarm, clock, log, retention, stepConcurrency }: RuntimeParts): Runtime {
-  /** A server's name for as long as it lives: what its steps are leased to. */
-  const owner = randomUUID()
+export function createRuntime({ store, catalog, runner, alarm, clock, log, retention, stepConcurrency, beat }: RuntimeParts): Runtime {
+  /** The boot id: a server's name until it stops or is taken for dead. Its steps are leased to it. */
+  let owner = randomUUID()
   const life = new AbortController()
   let stopPurging: (() => void) | null = null
+  let stopBeating: (() => void) | null = null
 
   const pinned = new Map<string, Promise<void>>()
   const pin = ({ hash, text }: CompiledFlux): Promise<void> => {
@@ -73,25 +76,42 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
     surroundings: () => ({ now: clock.now(), random: Math.random, uuid: randomUUID, owner, trail: null }),
     onStep: (step, { flux, record }) => steps.start(step, flux, record),
     onEnd: (id) => steps.abort(id),
+    onDoubt: (id) => void settle(id),
   })
   const steps: Steps = new Steps({
     runner, clock, log, answer: bring, concurrency: stepConcurrency, apiOf: (packageName) => facade({ store, catalog, contexts, log }, SYSTEM, packageName),
   })
 
-  /** Brings a letter home, however long the store is out of reach. */
-  async function bring(id: ContextId, input: Input): Promise<void> {
+  /** Brings a letter home, however long the store is out of reach. Gives null when it can't be brought. */
+  async function bring(id: ContextId, input: Input): Promise<Outcome | null> {
     for (let pause = BRING_AGAIN.first; !life.signal.aborted; pause = Math.min(pause * 2, BRING_AGAIN.most)) {
       try {
-        await contexts.deliver(id, input)
-        return
+        return await contexts.deliver(id, input)
       } catch (error) {
         const refused = error instanceof FluxError && error.failure.kind !== 'unavailable'
-        if (refused && error.failure.kind === 'notFound') return
+        if (refused && error.failure.kind === 'notFound') return null
         log.error('a context could not be carried on', { contextId: id, input: input.type, error })
-        if (refused) return
+        if (refused) return null
         await new Promise<void>((resolve) => { clock.after(pause, resolve) })
       }
     }
+    return null
+  }
+
+  const doubtful = new Set<ContextId>()
+
+  /** Finds out what became of a commit in doubt, and sees to what follows from it. */
+  async function settle(id: ContextId): Promise<void> {
+    if (doubtful.has(id)) return
+    doubtful.add(id)
+    const outcome = await bring(id, { type: 'WAKE' })
+    doubtful.delete(id)
+    if (!outcome) return
+    const { record, flux } = outcome
+    const step = stepOf(record)
+    if (isFinished(record.status)) steps.abort(id)
+    else if (step?.owner === owner && !steps.has(step)) steps.start(step, flux, record)
+    if (record.due !== null) alarm.set(record.due)
   }
 
   async function ring(): Promise<number | null> {
@@ -104,11 +124,27 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
 
   async function recover(): Promise<void> {
     for (;;) {
-      const ids = await store.claimAbandoned({ owner, limit: CLAIM.limit })
+      const ids = await store.claimAbandoned({ owner, ...CLAIM })
       if (ids.length === 0) return
       log.info('steps that another server left are taken over', { contexts: ids.length })
       for (const id of ids) void bring(id, { type: 'TAKE_OVER' })
     }
+  }
+
+  /** Says that this server lives, and looks whether others don't any more. */
+  async function live(): Promise<void> {
+    if (!await store.heartbeat({ owner })) {
+      log.warn('others took this server for dead and its steps over: it goes on under another name', { owner })
+      steps.abandon('another server took it over')
+      owner = randomUUID()
+      await store.heartbeat({ owner })
+    }
+    await recover()
+  }
+
+  async function liveOn(): Promise<void> {
+    await live().catch((error: unknown) => log.warn('the store did not take the heartbeat', { error }))
+    if (beat !== null && !life.signal.aborted) stopBeating = clock.after(beat, () => void liveOn())
   }
 
   /** One context that can't go on must not keep the others waiting; the store tells of it again when its claim is over. */
@@ -142,7 +178,8 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
     },
     trouble: () => store.trouble(),
     async start() {
-      await recover()
+      await live()
+      if (beat !== null) stopBeating = clock.after(beat, () => void liveOn())
       alarm.start(ring)
       void purge()
     },
@@ -150,10 +187,11 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
       stopPurging?.()
       await steps.stop(grace)
       life.abort()
+      stopBeating?.()
       await alarm.close()
       await contexts.idle()
       // Given back, they are nobody's loss: whoever takes them over doesn't count it.
-      await Promise.allSettled(steps.abandon().map((id) => contexts.deliver(id, { type: 'RELEASE' })))
+      await Promise.allSettled(steps.abandon('the server stops').map((id) => contexts.deliver(id, { type: 'RELEASE' })))
       await store.close()
     },
   }

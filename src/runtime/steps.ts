@@ -19,7 +19,7 @@ export interface StepsParts {
   /** The calls that a function of that package may make. */
   readonly apiOf: (packageName: string) => FluxApi
   /** Brings an answer home, however long that takes. */
-  readonly answer: (id: ContextId, input: Input) => Promise<void>
+  readonly answer: (id: ContextId, input: Input) => Promise<unknown>
 }
 
 interface Job {
@@ -69,11 +69,17 @@ export class Steps {
     })
   }
 
+  /** Whether it runs here, or waits to. */
+  has({ id, epoch, attempt }: Step): boolean {
+    const step = this.#jobs.get(id)?.step
+    return step?.epoch === epoch && step.attempt === attempt
+  }
+
   /** Aborts what is left: it will run again, with the same step key. Gives its contexts. */
-  abandon(): ContextId[] {
+  abandon(reason: string): ContextId[] {
     const jobs = [...this.#jobs.values()]
     this.#jobs.clear()
-    for (const { controller } of jobs) controller.abort(new DOMException('the server stops', 'AbortError'))
+    for (const { controller } of jobs) controller.abort(new DOMException(reason, 'AbortError'))
     return jobs.map(({ step }) => step.id)
   }
 
@@ -86,13 +92,13 @@ export class Steps {
   }
 
   async #run(job: Job): Promise<void> {
-    const { step: { id, epoch, attempt } } = job
+    const { step: { id, epoch, attempt, owner } } = job
     this.#running += 1
     const input = await this.#outcome(job)
     this.#running -= 1
     this.#next()
     // An aborted step has nobody to answer: its context has ended, or another server will run it again.
-    if (this.#jobs.get(id) === job) await this.#parts.answer(id, { ...input, epoch, attempt })
+    if (this.#jobs.get(id) === job) await this.#parts.answer(id, { ...input, epoch, attempt, owner })
     // Still known until the answer is home, so that a server that stops meanwhile gives it back.
     if (this.#jobs.get(id) === job) this.#jobs.delete(id)
     if (this.#running === 0) this.#onIdle?.()

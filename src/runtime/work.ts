@@ -99,7 +99,7 @@ export class Work {
     const { flux } = birth
     const born = seedOf(birth, this.#given)
     if ('failure' in born) return born
-    const [id] = await Promise.all([this.#parts.ids.take(), this.#parts.pin(flux)])
+    const [id] = await Promise.all([this.#parts.ids.take(birth.parent?.id ?? null), this.#parts.pin(flux)])
     const seed: ContextRecord = { id, ...born.seed }
     const decision = begin(flux, seed, this.#given)
     if (decision.kind !== 'next') throw new Error(`the first turn of '${flux.fluxName}' came to nothing: ${decision.kind}`)

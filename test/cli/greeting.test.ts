@@ -3,7 +3,7 @@ import { greeting } from '../../src/cli/greeting.ts'
 import type { JsonObject } from '../../src/model/json.ts'
 
 const service = (name: string, input: JsonObject[] = [], triggers: string[] = []) => ({ package: 'shop', fluxName: name, triggers, source: { input } })
-const say = (...services: ReturnType<typeof service>[]) => greeting({ url: 'http://127.0.0.1:8080', data: '/data', services }).join('\n')
+const say = (...services: ReturnType<typeof service>[]) => greeting({ url: 'http://127.0.0.1:8080', storage: '/data', services }).join('\n')
 
 describe('the greeting', () => {
   test('tells packages, triggers, data and address', () => {
@@ -27,7 +27,7 @@ describe('the greeting', () => {
   })
 
   test('offers an address that can be reached', () => {
-    expect(greeting({ url: 'http://0.0.0.0:80', data: 'd', services: [service('A')] }).join('\n')).toContain('curl -X POST http://127.0.0.1:80/')
+    expect(greeting({ url: 'http://0.0.0.0:80', storage: 'd', services: [service('A')] }).join('\n')).toContain('curl -X POST http://127.0.0.1:80/')
   })
 
   test('says what there is when there is nothing', () => {

@@ -73,7 +73,7 @@ describe('a decision', () => {
   test('leases a step to this server and asks for it to be started, with its arguments', () => {
     const { record, step } = next(tell(born(), event('work')))
     expect(record).toMatchObject({ status: 'RUNNING', state: 1, lease: { owner: 'me', takeovers: 0 }, args: { n: 1 } })
-    expect(step).toEqual({ id: 1, state: 1, epoch: 2, attempt: 1, args: { n: 1 } })
+    expect(step).toEqual({ id: 1, state: 1, epoch: 2, attempt: 1, owner: 'me', args: { n: 1 } })
   })
 
   test('ignores answers to another entry or attempt', () => {

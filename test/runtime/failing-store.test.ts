@@ -1,12 +1,19 @@
 // A store that fails now and then: what is refused has changed nothing, and what must go on does.
 import { afterEach, describe, expect, test } from 'vitest'
-import { unavailable } from '../../src/model/failure.ts'
+import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { openBench, outputs, type Bench, type Files } from '../support/runtime.ts'
 
 const set = (to: string, expression: string) => ({ type: 'set', expression, evaluate: true, to: [to] })
 const FILES: Files = {
-  'p/Fn.ts': 'export const runs = []\nexport function f(args, flux) { return { key: flux.stepKey } }',
+  'p/Fn.ts': `export function f(args, flux) { return { key: flux.stepKey } }
+let runs = 0
+export async function slow(args, flux) {
+  runs += 1
+  while (!(await flux.getContext({ contextId: flux.contextId })).tags.includes('end')) await new Promise((resolve) => setTimeout(resolve, 5))
+  return { runs }
+}`,
+  'p/Slow.flux': { output: [{ name: 'runs', type: 'integer' }], states: [{ name: 's', action: { type: 'invokeCode', className: 'Fn', methodName: 'slow', outputs: [{ from: ['runs'], to: ['runs'] }] } }] },
   'p/Child.flux': { output: [{ name: 'n', type: 'integer' }, { name: 'constructor' }], states: [{ name: 'w', waiting: true, action: { type: 'map', lines: [set('n', '7')] }, transitions: [{ to: 'end', event: 'go' }] }, { name: 'end' }] },
   'p/Parent.flux': {
     output: [{ name: 'n', type: 'integer' }, { name: 'none' }],
@@ -32,7 +39,7 @@ function unreliable(store: Store): Store {
         if (!fault || fault.skip-- > 0) return Reflect.apply(method, target, [request])
         fault.times -= 1
         if (fault.after) await Reflect.apply(method, target, [request])
-        throw unavailable('the store is out of reach')
+        throw fault.after ? inDoubt('the store is out of reach') : unavailable('the store is out of reach')
       }
     },
   })
@@ -58,14 +65,27 @@ describe('when the store fails', () => {
     await expect(bench.sendEvent({ contextId, event: 'tick' })).resolves.toMatchObject({ transitions: [{ contextId }] })
   })
 
-  test('a commit that landed all the same is taken for what it is', async () => {
+  test('what follows from a commit that landed all the same, follows', async () => {
     await open()
     const contextId = await bench.run('Wait')
     fail('commit', { after: true })
-    await expect(bench.sendEvent({ contextId, event: 'tick' })).resolves.toMatchObject({ transitions: [{ contextId }] })
+    await expect(bench.sendEvent({ contextId, event: 'tick' })).rejects.toMatchObject({ failure: { kind: 'unavailable', inDoubt: true } })
     expect((await bench.getContext({ contextId })).executionHistory).toHaveLength(2)
     fail('commit', { after: true })
-    expect(outputs(await bench.until(await bench.run('Step'), done))['key']).toMatch(/^\d+-1$/)
+    await expect(bench.run('Step')).rejects.toMatchObject({ failure: { inDoubt: true } })
+    await expect.poll(async () => bench.listContexts({ fluxName: 'Step', status: 'COMPLETED' })).toHaveLength(1)
+    const [step] = await bench.listContexts({ fluxName: 'Step', status: 'COMPLETED' })
+    expect(step && outputs(step)['key']).toBe(`${step?.id}-1`)
+  })
+
+  test('a step is not started twice when the commit in doubt is another one', async () => {
+    await open()
+    const contextId = await bench.run('Slow')
+    fail('commit', { after: true })
+    await expect(bench.addTags({ contextId, tag: ['t'] })).rejects.toMatchObject({ failure: { inDoubt: true } })
+    for (let turn = 0; turn < 5; turn += 1) await bench.advance(200)
+    await bench.addTags({ contextId, tag: ['end'] })
+    expect(outputs(await bench.until(contextId, done))['runs']).toBe(1)
   })
 
   test('half of what an event does never becomes true', async () => {

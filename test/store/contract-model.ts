@@ -72,9 +72,10 @@ async function play(store: Store, model: Model, step: Action): Promise<void> {
       const previous = known.context.version - step.behind
       const context = contextOf(id, previous + 1, { ...step.facts, parent: known.context.parent })
       const pokes = step.pokes.map((poke) => model.at(poke))
-      const outcome = await store.commit({ writes: [writeOf(context, { previous, log: step.rows, pokes, answersPoke: step.answersPoke })] })
+      const changed = Object.keys({ ...known.context.parts, ...context.parts })
+      const outcome = await store.commit({ writes: [writeOf(context, { previous, changed, log: step.rows, pokes, answersPoke: step.answersPoke })] })
       if (step.behind > 0) {
-        expect(outcome).toEqual({ ok: false, stale: id })
+        expect(outcome).toMatchObject({ ok: false, stale: id })
         break
       }
       expect(outcome).toEqual({ ok: true })

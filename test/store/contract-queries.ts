@@ -1,6 +1,6 @@
 // The store port: finding contexts by their words.
 import { describe, expect } from 'vitest'
-import { create, createOne, HOSTILE, idsOf, type ScenarioTest, update } from './contract-support.ts'
+import { createAll as create, createOne, HOSTILE, idsOf, type ScenarioTest, update } from './contract-support.ts'
 
 export function queryPromises(test: ScenarioTest): void {
   describe('a list', () => {

@@ -56,16 +56,21 @@ export function writeOf(context: StoredContext, more: Partial<Write> = {}): Writ
   return { context, previous: context.version - 1, changed: Object.keys(context.parts), log: [], pokes: [], answersPoke: false, ...more }
 }
 
-export async function newId(store: Store): Promise<ContextId> {
-  const { first } = await store.reserveIds({ count: 1 })
+export async function newId(store: Store, partition = 0): Promise<ContextId> {
+  const { first } = await store.reserveIds({ count: 1, partition })
   return first
 }
 
 type Facts = Partial<StoredContext> & { readonly log?: readonly string[] }
 
-/** Creates contexts with these facts, in one commit each; gives their ids, which ascend. */
-export async function create(store: Store, ...contexts: readonly Facts[]): Promise<ContextId[]> {
-  const ids = (await Promise.all(contexts.map(() => newId(store)))).sort((a, b) => a - b)
+/** Creates contexts of one partition with these facts, in one commit each; gives their ids, which ascend. */
+export const create = (store: Store, ...contexts: readonly Facts[]): Promise<ContextId[]> => createIn(store, [0], contexts)
+
+/** Creates contexts in all partitions. */
+export const createAll = (store: Store, ...contexts: readonly Facts[]): Promise<ContextId[]> => createIn(store, Array.from({ length: store.partitions }, (_, partition) => partition), contexts)
+
+async function createIn(store: Store, partitions: readonly number[], contexts: readonly Facts[]): Promise<ContextId[]> {
+  const ids = (await Promise.all(contexts.map((_, index) => newId(store, partitions[index % partitions.length])))).sort((a, b) => a - b)
   await Promise.all(contexts.map(({ log = [], ...facts }, index) => mustCommit(store, writeOf(contextOf(ids[index] ?? 0, 1, facts), { log }))))
   return ids
 }

@@ -129,15 +129,15 @@ export function timePromises(test: ScenarioTest): void {
       const [mine = 0, lost = 0] = await create(store, { owner: 'me' }, { owner: 'dead' }, {})
       await pass()
       await store.heartbeat({ owner: 'me' })
-      expect(await store.claimAbandoned({ owner: 'me', limit: 10 })).toEqual([lost])
-      expect(await store.claimAbandoned({ owner: 'me', limit: 10 })).toEqual([])
+      expect(await store.claimAbandoned({ owner: 'me', limit: 10, hideFor: 100_000 })).toEqual([lost])
+      expect(await store.claimAbandoned({ owner: 'me', limit: 10, hideFor: 100_000 })).toEqual([])
       await update(store, lost, {})
       await pass()
       await store.heartbeat({ owner: 'me' })
-      expect(await store.claimAbandoned({ owner: 'me', limit: 10 })).toEqual([lost])
+      expect(await store.claimAbandoned({ owner: 'me', limit: 10, hideFor: 100_000 })).toEqual([lost])
       await update(store, lost, { owner: 'me' })
       await update(store, mine, { owner: null })
-      expect(await store.claimAbandoned({ owner: 'me', limit: 10 })).toEqual([])
+      expect(await store.claimAbandoned({ owner: 'me', limit: 10, hideFor: 100_000 })).toEqual([])
     })
 
     test('is none that somebody has written since without an owner', async ({ store, pass }) => {
@@ -145,14 +145,14 @@ export function timePromises(test: ScenarioTest): void {
       await update(store, lost, { owner: null })
       await pass()
       await store.heartbeat({ owner: 'me' })
-      expect(await store.claimAbandoned({ owner: 'me', limit: 10 })).toEqual([])
+      expect(await store.claimAbandoned({ owner: 'me', limit: 10, hideFor: 100_000 })).toEqual([])
     })
 
     test('is one of at most so many', async ({ store, pass }) => {
       const ids = await create(store, ...Array.from({ length: 7 }, () => ({ owner: 'dead' })))
       await pass()
       await store.heartbeat({ owner: 'me' })
-      const claims = [await store.claimAbandoned({ owner: 'me', limit: 3 }), await store.claimAbandoned({ owner: 'me', limit: 3 }), await store.claimAbandoned({ owner: 'me', limit: 3 })]
+      const claims = [await store.claimAbandoned({ owner: 'me', limit: 3, hideFor: 100_000 }), await store.claimAbandoned({ owner: 'me', limit: 3, hideFor: 100_000 }), await store.claimAbandoned({ owner: 'me', limit: 3, hideFor: 100_000 })]
       expect(claims.map((claim) => claim.length)).toEqual([3, 3, 1])
       expect(claims.flat().sort((a, b) => a - b)).toEqual(ids)
     })
@@ -162,7 +162,7 @@ export function timePromises(test: ScenarioTest): void {
       const later = await reopen()
       await pass()
       await later.heartbeat({ owner: 'boot-2' })
-      expect(await later.claimAbandoned({ owner: 'boot-2', limit: 10 })).toEqual([lost])
+      expect(await later.claimAbandoned({ owner: 'boot-2', limit: 10, hideFor: 100_000 })).toEqual([lost])
     })
   })
 }

@@ -29,7 +29,7 @@ const tasks: { readonly [name: string]: () => Promise<void> } = {
 
   /** Commits to 16 contexts at once until it is killed; tells each commit that was acknowledged. */
   async write() {
-    const { first } = await store.reserveIds({ count: 16 })
+    const { first } = await store.reserveIds({ count: 16, partition: 0 })
     await Promise.all(Array.from({ length: 16 }, async (_, index) => {
       for (let version = 1; ; version++) {
         const context = contextOf(first + index, version, { terms: [`version:${version}`], due: version })
@@ -41,7 +41,7 @@ const tasks: { readonly [name: string]: () => Promise<void> } = {
 
   /** Writes until the disk takes no more, and tells what the store knows then. */
   async fill() {
-    const { first } = await store.reserveIds({ count: 2 })
+    const { first } = await store.reserveIds({ count: 2, partition: 0 })
     await store.commit({ writes: [writeOf(contextOf(first, 1, { terms: ['before'], due: 5 }), { log: ['before'] })] })
     let version = 1
     let failure = ''

@@ -1,6 +1,6 @@
 // Builds the program once for a run of the tests, into a folder of that run's own, so that tests can start real servers and two runs don't disturb each other.
 import { execFile } from 'node:child_process'
-import { copyFile, mkdir, readdir, rm } from 'node:fs/promises'
+import { copyFile, cp, mkdir, readdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import type { TestProject } from 'vitest/node'
@@ -32,6 +32,7 @@ async function build(folder: string): Promise<void> {
   // Says that the files are ES modules, and has the version.
   await copyFile(join(ROOT, 'package.json'), join(folder, 'package.json'))
   const options = ['--noCheck', '--declaration', 'false', '--sourceMap', 'false', '--outDir', join(folder, 'dist')]
+  await cp(join(ROOT, 'src/store/redis/lua'), join(folder, 'dist/store/redis/lua'), { recursive: true })
   await promisify(execFile)(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', join(ROOT, 'tsconfig.json'), ...options])
 }
 

@@ -61,7 +61,7 @@ export async function openBench(files: Files, options: { folder?: string; clock?
   const opened = await openLmdbStore({ folder: join(folder, 'data'), log, clock })
   const store = options.wrap?.(opened) ?? opened
   const runtime = createRuntime({
-    store, catalog, runner, clock, log, alarm: localAlarm({ clock, log }), retention: options.retention ?? 7 * 86_400_000, stepConcurrency: 256,
+    store, catalog, runner, clock, log, alarm: localAlarm({ clock, log }), retention: options.retention ?? 7 * 86_400_000, stepConcurrency: 256, beat: null,
   })
   await runtime.start()
   const api = runtime.api(SYSTEM)

@@ -35,7 +35,11 @@ export async function openLmdbStore({ folder, namespace = 'default', log, clock 
   }
 }
 
+/** Ids given out at once: each time costs a write to the disk. */
+const IDS = 1000
+
 class LmdbStore implements Store {
+  readonly partitions = 1
   readonly #disk: Disk
   readonly #memory: Memory
   readonly #commits: GroupCommit<Draft>
@@ -47,8 +51,9 @@ class LmdbStore implements Store {
     this.#commits = new GroupCommit(() => new Draft(disk, memory))
   }
 
-  async reserveIds({ count }: { count: number }): Promise<{ first: ContextId }> {
-    return { first: await this.#commits.run((draft) => draft.reserveIds(count)) }
+  async reserveIds({ count }: { count: number }): Promise<{ first: ContextId; count: number }> {
+    const given = Math.max(count, IDS)
+    return { first: await this.#commits.run((draft) => draft.reserveIds(given)), count: given }
   }
 
   async highestId(): Promise<ContextId> {
@@ -87,12 +92,14 @@ class LmdbStore implements Store {
     return this.#memory.claimDue(request)
   }
 
-  async claimAbandoned({ owner, limit }: { owner: string; limit: number }): Promise<ContextId[]> {
+  async claimAbandoned({ owner, limit }: { owner: string; limit: number; hideFor: number }): Promise<ContextId[]> {
     return this.#memory.claimAbandoned(owner, limit)
   }
 
   /** Nobody listens: no other process can be there. */
-  async heartbeat(): Promise<void> {}
+  async heartbeat(): Promise<boolean> {
+    return true
+  }
 
   async putDefinition({ hash, text }: { hash: string; text: string }): Promise<void> {
     await this.#commits.run((draft) => draft.putDefinition(hash, text))

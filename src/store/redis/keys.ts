@@ -1,0 +1,35 @@
+// store/redis: every key, in one place. A namespace has two of its own; all others belong to a partition, and to its slot in a cluster.
+
+/** Hash: what was fixed when the namespace was made. */
+export const settingsKey = (namespace: string) => `af:${namespace}`
+
+/** String: a definition under its content hash. Spread over a cluster: it is written before a commit needs it. */
+export const definitionKey = (namespace: string, hash: string) => `af:${namespace}:def:${hash}`
+
+/** What all keys of a partition begin with. The braces keep them in one slot, so that a script may touch any of them. */
+export const partitionKey = (namespace: string, partition: number) => `{af:${namespace}:${partition}}:`
+
+/** How scripts name the keys of their partition: each begins with these lines. */
+export const PARTITION_KEYS = `
+local root = KEYS[1]
+-- Hash: v(ersion), t(erms, a JSON list), d(ue), o(wner), e(nded at), p(arent), k: 1 when poked, w: the last commit of each writer,
+-- r: for whom it is reserved and until when; and its parts, each under '.' and its name. What is null is empty.
+local function context(id) return root .. 'c:' .. id end
+-- List: rows of a context's log.
+local function log(id) return root .. 'h:' .. id end
+-- Sorted set of the contexts that have a word; the score is the id, as in all.
+local function term(word) return root .. 't:' .. word end
+local all = root .. 'all'
+-- Sorted set: when a context may be claimed. That is its due time, 0 when it is poked, or the end of the last claim.
+local due = root .. 'due'
+-- Sorted set: when a context finished.
+local ended = root .. 'end'
+-- Sorted set of the contexts whose step a server runs; the score is when they may be claimed by others once it is dead.
+local function running(owner) return root .. 'run:' .. owner end
+-- Sorted set: the last heartbeat of each server.
+local owners = root .. 'owners'
+-- Sorted set: when a server was taken for dead.
+local dead = root .. 'dead'
+-- String: the number of the last id given out.
+local ids = root .. 'ids'
+`

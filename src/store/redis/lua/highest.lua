@@ -1,0 +1,8 @@
+#!lua flags=no-writes
+-- Finds the highest id of a context.
+--
+-- Keys  all
+--
+-- Returns
+--   {id}  empty when there is no context
+return redis.call('ZRANGE', all, -1, -1)

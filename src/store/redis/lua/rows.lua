@@ -1,0 +1,10 @@
+#!lua flags=no-writes
+-- Reads the newest rows of a context's log, the oldest of them first.
+--
+-- Keys  log
+-- ARGV[1]  id
+-- ARGV[2]  how many, at least 1
+--
+-- Returns
+--   {rows…}
+return redis.call('LRANGE', log(ARGV[1]), -ARGV[2], -1)

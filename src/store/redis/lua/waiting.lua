@@ -1,0 +1,22 @@
+#!lua flags=no-writes
+-- Reads ids of contexts that have any of some words, ascending, each once.
+--
+-- Keys  term
+-- ARGV[1]  ids above this one
+-- ARGV[2]  and up to this one
+-- ARGV[3]  how many
+-- ARGV[4…] words
+--
+-- Returns
+--   {ids…}
+local after, up_to, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local found, known = {}, {}
+for place = 4, #ARGV do
+  for _, id in ipairs(redis.call('ZRANGE', term(ARGV[place]), '(' .. after, up_to, 'BYSCORE', 'LIMIT', 0, limit)) do
+    if not known[id] then found[#found + 1] = id end
+    known[id] = true
+  end
+end
+table.sort(found, function(one, other) return tonumber(one) < tonumber(other) end)
+for place = #found, limit + 1, -1 do found[place] = nil end
+return found

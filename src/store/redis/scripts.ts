@@ -1,0 +1,66 @@
+// store/redis: the Lua files as functions. Each runs in one partition, and its header tells what it takes and gives.
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { ReplyError, type Cluster, type Redis } from 'ioredis'
+import { PARTITION_KEYS } from './keys.ts'
+
+const NAMES = [
+  'claim-abandoned', 'claim-due', 'commit', 'heartbeat', 'highest', 'load', 'page', 'purge', 'reserve', 'rows', 'version', 'waiting',
+] as const
+
+export type ScriptName = typeof NAMES[number]
+
+/** What a script gives: texts, numbers, lists of them. */
+export type Reply = string | number | null | readonly Reply[]
+
+interface Script { readonly text: string; readonly hash: string }
+
+/** The keys' names come after the first line, which says what the script may do. */
+function read(name: ScriptName): Script {
+  const source = readFileSync(new URL(`lua/${name}.lua`, import.meta.url), 'utf8')
+  const text = source.replace('\n', `${PARTITION_KEYS}\n`)
+  return { text, hash: createHash('sha1').update(text).digest('hex') }
+}
+
+const SCRIPTS = new Map(NAMES.map((name) => [name, read(name)]))
+
+/** Runs a script on the partition whose keys begin with `root`. One round trip, save when Redis doesn't know the script yet. */
+export async function runScript(redis: Redis | Cluster, name: ScriptName, root: string, values: readonly (string | number)[]): Promise<Reply> {
+  const script = SCRIPTS.get(name)
+  if (!script) throw new Error(`there is no script '${name}'`)
+  try {
+    return asReply(await redis.evalsha(script.hash, 1, root, ...values))
+  } catch (error) {
+    if (codeOf(error) !== 'NOSCRIPT') throw error
+    return asReply(await redis.eval(script.text, 1, root, ...values))
+  }
+}
+
+/** The first word of what Redis said when it refused; null when it said nothing. */
+export function codeOf(error: unknown): string | null {
+  return error instanceof Error && error instanceof ReplyError ? /^\w*/.exec(error.message)?.[0] ?? '' : null
+}
+
+function asReply(value: unknown): Reply {
+  if (value === null || typeof value === 'string' || typeof value === 'number') return value
+  if (Array.isArray(value)) return value.map(asReply)
+  throw new TypeError('a script gave what no script gives')
+}
+
+/** A list of texts and numbers, as texts. */
+export function texts(reply: Reply): string[] {
+  if (reply === null || typeof reply !== 'object') throw new TypeError('a script gave no list')
+  return reply.map((one) => {
+    if (typeof one !== 'string' && typeof one !== 'number') throw new TypeError('a script gave a list of something else')
+    return String(one)
+  })
+}
+
+/** A list of lists. */
+export function lists(reply: Reply): (readonly Reply[])[] {
+  if (reply === null || typeof reply !== 'object') throw new TypeError('a script gave no list')
+  return reply.map((one) => {
+    if (one === null || typeof one !== 'object') throw new TypeError('a script gave a list of something else')
+    return one
+  })
+}

@@ -1,0 +1,220 @@
+// The store on Redis when the line is bad, when servers compete, and when Redis isn't as it must be.
+import { randomUUID } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { explore } from '../../src/store/redis/connection.ts'
+import { openRedisStore, type RedisStore } from '../../src/store/redis/store.ts'
+import { startProxy, type Proxy } from '../support/proxy.ts'
+import { startRedis, type RedisServer } from '../support/redis.ts'
+import { contextOf, createOne, newId, update, writeOf } from './contract-support.ts'
+
+const warnings: string[] = []
+const quiet = (): void => {}
+const log = { trace: quiet, debug: quiet, info: quiet, warn: (message: string) => void warnings.push(message), error: quiet }
+
+let redis: RedisServer
+const closing: (() => Promise<void>)[] = []
+beforeAll(async () => { redis = await startRedis({ appendfsync: 'no' }) })
+afterAll(() => redis.close())
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+  warnings.length = 0
+})
+
+async function openStore({ url = redis.url, namespace = randomUUID(), partitions = 1, silence = 1000 } = {}): Promise<RedisStore> {
+  const store = await openRedisStore({ address: await explore(url), namespace, partitions, silence, log })
+  closing.push(() => store.close())
+  return store
+}
+
+async function openProxy(): Promise<Proxy & { url: string }> {
+  const proxy = await startProxy(Number(new URL(redis.url).port))
+  closing.push(() => proxy.close())
+  return Object.assign(proxy, { url: `redis://127.0.0.1:${proxy.port}` })
+}
+
+describe('a commit whose answer was lost', () => {
+  test('is asked for again, and done once', async () => {
+    const proxy = await openProxy()
+    const store = await openStore({ url: proxy.url })
+    const id = await createOne(store, { log: ['first'] })
+    proxy.cut(/row:second/)
+    expect(await store.commit({ writes: [writeOf(contextOf(id, 2), { log: ['row:second'] })] })).toEqual({ ok: true })
+    expect(proxy.sent(/row:second/)).toBe(2)
+    expect(await store.log({ id, limit: 10 })).toEqual(['first', 'row:second'])
+    expect(await store.version({ id })).toBe(2)
+  })
+
+  test('is known although another server has written since', async () => {
+    const [proxy, namespace] = [await openProxy(), randomUUID()]
+    const [store, other] = [await openStore({ url: proxy.url, namespace }), await openStore({ namespace })]
+    const id = await createOne(store)
+    proxy.cut(/row:mine/)
+    const commit = store.commit({ writes: [writeOf(contextOf(id, 2), { log: ['row:mine'] })] })
+    await expect.poll(() => other.version({ id })).toBe(2)
+    await update(other, id, {}, { log: ['other'] })
+    expect(await commit).toEqual({ ok: true })
+    expect(await store.log({ id, limit: 10 })).toEqual(['row:mine', 'other'])
+  })
+
+  test('is refused as in doubt when Redis stays away, and whoever looks later sees what became of it', async () => {
+    const [proxy, namespace] = [await openProxy(), randomUUID()]
+    const [store, other] = [await openStore({ url: proxy.url, namespace }), await openStore({ namespace })]
+    const id = await createOne(store)
+    proxy.cut(/./, 1_000_000)
+    await expect(store.commit({ writes: [writeOf(contextOf(id, 2))] })).rejects.toMatchObject({ failure: { kind: 'unavailable', inDoubt: true } })
+    expect(await other.version({ id })).toBe(2)
+    proxy.cut(/./, 0)
+    await expect.poll(() => store.trouble()).toBeNull()
+    expect(await store.version({ id })).toBe(2)
+  })
+
+  test('of many is remembered for each writer', async () => {
+    const namespace = randomUUID()
+    const first = await openStore({ namespace })
+    const id = await createOne(first)
+    const others = await Promise.all(Array.from({ length: 20 }, () => openStore({ namespace })))
+    for (const other of others) await update(other, id, {})
+    expect(await first.version({ id })).toBe(21)
+  })
+})
+
+test('what is asked while Redis is away is refused at once', async () => {
+  const proxy = await openProxy()
+  const store = await openStore({ url: proxy.url })
+  const id = await newId(store)
+  await proxy.close()
+  closing.splice(-2, 1)
+  await expect.poll(() => store.trouble()).toBe('Redis is out of reach')
+  const begun = performance.now()
+  await expect(store.load({ id })).rejects.toMatchObject({ failure: { kind: 'unavailable', retryAfter: 1 } })
+  const commit = store.commit({ writes: [writeOf(contextOf(id, 1))] })
+  await expect(commit).rejects.toMatchObject({ failure: { kind: 'unavailable' } })
+  await expect(commit).rejects.not.toMatchObject({ failure: { inDoubt: true } })
+  expect(performance.now() - begun).toBeLessThan(200)
+})
+
+test('scripts that Redis has forgotten are told it again', async () => {
+  const store = await openStore()
+  const id = await createOne(store)
+  const address = await explore(redis.url)
+  expect(address.cluster).toBe(false)
+  const { Redis } = await import('ioredis')
+  const admin = new Redis(redis.url)
+  await admin.script('FLUSH')
+  admin.disconnect()
+  await update(store, id, {})
+  expect(await store.version({ id })).toBe(2)
+})
+
+describe('two servers that write the same context', () => {
+  test('both get their turn, however far one of them is away', async () => {
+    const [proxy, namespace] = [await openProxy(), randomUUID()]
+    const [far, near] = [await openStore({ url: proxy.url, namespace }), await openStore({ namespace })]
+    const id = await createOne(near)
+    proxy.delay = 3
+    const end = performance.now() + 1500
+    const compete = async (store: RedisStore) => {
+      let [lost, longest, won] = [0, 0, 0]
+      let version = (await store.version({ id })) ?? 0
+      while (performance.now() < end) {
+        const outcome = await store.commit({ writes: [writeOf(contextOf(id, version + 1))], lost })
+        if (outcome.ok) [version, lost, won] = [version + 1, 0, won + 1]
+        else {
+          version = outcome.current?.version ?? 0
+          lost += 1
+        }
+        longest = Math.max(longest, lost)
+      }
+      return { longest, won }
+    }
+    const [slow, fast] = await Promise.all([compete(far), compete(near)])
+    expect(slow.longest).toBeLessThanOrEqual(8)
+    expect(slow.won).toBeGreaterThan(10)
+    expect(fast.won).toBeGreaterThan(10)
+    expect(await near.version({ id })).toBe(1 + slow.won + fast.won)
+  })
+})
+
+describe('a server that is taken for dead', () => {
+  test('is told so, and no other is', async () => {
+    const namespace = randomUUID()
+    const [one, other] = [await openStore({ namespace, silence: 300 }), await openStore({ namespace, silence: 300 })]
+    const id = await createOne(one, { owner: 'one' })
+    expect(await one.heartbeat({ owner: 'one' })).toBe(true)
+    const claimed: number[] = []
+    await expect.poll(async () => {
+      await other.heartbeat({ owner: 'other' })
+      claimed.push(...await other.claimAbandoned({ owner: 'other', limit: 10, hideFor: 60_000 }))
+      return claimed
+    }, { timeout: 5000, interval: 50 }).toEqual([id])
+    expect(await one.heartbeat({ owner: 'one' })).toBe(false)
+    expect(await one.heartbeat({ owner: 'one again' })).toBe(true)
+    expect(await other.heartbeat({ owner: 'other' })).toBe(true)
+  })
+
+  test('is none of those that nobody heard while Redis was away', async () => {
+    const namespace = randomUUID()
+    const [one, other] = [await openStore({ namespace, silence: 300 }), await openStore({ namespace, silence: 300 })]
+    await createOne(one, { owner: 'one' })
+    for (const [store, owner] of [[one, 'one'], [other, 'other']] as const) await store.heartbeat({ owner })
+    await new Promise((resolve) => { setTimeout(resolve, 400) })
+    // The first to be back must not judge the others.
+    expect(await other.heartbeat({ owner: 'other' })).toBe(true)
+    expect(await other.claimAbandoned({ owner: 'other', limit: 10, hideFor: 60_000 })).toEqual([])
+    expect(await one.heartbeat({ owner: 'one' })).toBe(true)
+  })
+})
+
+test('its time is that of Redis, and never ahead of it', async () => {
+  const store = await openStore()
+  for (let beat = 0; beat < 20; beat += 1) {
+    await store.heartbeat({ owner: 'me' })
+    const guess = store.now()
+    const [told] = await Promise.all([timeOf(redis.url)])
+    expect(guess).toBeLessThanOrEqual(told)
+    expect(told - guess).toBeLessThan(1000)
+  }
+})
+
+async function timeOf(url: string): Promise<number> {
+  const { Redis } = await import('ioredis')
+  const admin = new Redis(url)
+  const [seconds = 0, microseconds = 0] = await admin.time()
+  admin.disconnect()
+  return Number(seconds) * 1000 + Number(microseconds) / 1000
+}
+
+describe('a Redis that isn\'t as it must be is refused in one line', () => {
+  test('one that throws keys away', async () => {
+    const careless = await startRedis({ args: ['--maxmemory-policy', 'allkeys-lru'] })
+    closing.push(() => careless.close())
+    await expect(openStore({ url: careless.url })).rejects.toThrow(/^Redis would throw .* must be noeviction$/)
+  })
+
+  test('one that keeps nothing is warned of', async () => {
+    const forgetful = await startRedis({ args: ['--appendonly', 'no'] })
+    closing.push(() => forgetful.close())
+    await openStore({ url: forgetful.url })
+    expect(warnings).toEqual([expect.stringContaining('append-only file')])
+  })
+
+  test('another number of partitions', async () => {
+    const namespace = randomUUID()
+    await openStore({ namespace, partitions: 4 })
+    await openStore({ namespace, partitions: 4 })
+    await expect(openStore({ namespace, partitions: 1 })).rejects.toThrow(/^namespace '.*' was made with 4 partitions.*ACTORFLUX_PARTITIONS says 1$/)
+  })
+
+  test('none that answers, or several that are no cluster', async () => {
+    await expect(explore('redis://:secret@127.0.0.1:1')).rejects.toThrow(/^Redis can't be reached at 127\.0\.0\.1:1: /)
+    await expect(explore(`${redis.url},${redis.url}`)).rejects.toThrow(/no node of a cluster$/)
+  })
+
+  test('one with a password is entered with it, and not without', async () => {
+    const guarded = await startRedis({ args: ['--requirepass', 's3cret/:@'] })
+    closing.push(() => guarded.close())
+    await expect(openStore({ url: guarded.url })).rejects.toThrow()
+    const store = await openStore({ url: guarded.url.replace('redis://', `redis://:${encodeURIComponent('s3cret/:@')}@`) })
+    expect(await createOne(store)).toBe(1)
+  })
+})
