@@ -40,7 +40,7 @@ export function bullAlarm({ connect, namespace, clock, log }: BullAlarmOptions):
   const server = randomBytes(6).toString('hex')
   const queueConnection = connect('queue')
   const queue = new Queue(names.name, {
-    connection: queueConnection, prefix: names.prefix, skipWaitingForReady: true, streams: { events: { maxLen: EVENTS } },
+    connection: queueConnection, prefix: names.prefix, streams: { events: { maxLen: EVENTS } },
     defaultJobOptions: { removeOnComplete: true, removeOnFail: true },
   })
   let worker: { readonly worker: Worker; readonly connection: Redis | Cluster } | null = null
