@@ -5,6 +5,7 @@ import { cpus, loadavg } from 'node:os'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
+import { startRedis } from '../support/redis.ts'
 import { cleanUp, placeFor, startServer, type Server } from '../support/server.ts'
 import { CALLS, LISTS, populate, type Row, type Sizes } from './cases.ts'
 import { footprint, type Footprint } from './footprint.ts'
@@ -19,18 +20,24 @@ const HELP = `npm run bench -- [case…] [options]
   cases: ${CASES.join(', ')}; all if none is named
   --seconds 6         of each measurement
   --connections 64
-  --contexts 100000   among which pages are listed
+  --contexts 100000   among which pages are listed, and which are due within one second
+  --stores embedded,everysec,always   where contexts are kept: in the embedded store, or in Redis with that appendfsync
   --cpu-prof <folder> writes a profile of each server there`
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
+    stores: { type: 'string', default: 'embedded,everysec,always' },
     seconds: { type: 'string', default: '6' }, connections: { type: 'string', default: '64' }, contexts: { type: 'string', default: '100000' },
     'cpu-prof': { type: 'string' }, help: { type: 'boolean', default: false },
   },
 })
 const sizes: Sizes = { seconds: Number(values.seconds), connections: Number(values.connections), contexts: Number(values.contexts) }
 const wanted = (name: string) => positionals.length === 0 || positionals.includes(name)
+
+const STORES = ['embedded', 'everysec', 'always'] as const
+type StoreName = typeof STORES[number]
+const stores = STORES.filter((name) => values.stores.split(',').includes(name))
 
 /** The handler, each time it was measured. */
 const yardstick: Row[] = []
@@ -48,8 +55,8 @@ async function main(): Promise<void> {
   const handler = await startHandler()
   try {
     await measureHandler(handler.url)
-    if (Object.keys(CALLS).some(wanted)) {
-      await measureCalls()
+    for (const store of Object.keys(CALLS).some(wanted) ? stores : []) {
+      await measureCalls(store)
       await measureHandler(handler.url)
     }
     if (wanted('list') || wanted('memory')) {
@@ -73,12 +80,13 @@ async function measureHandler(url: string): Promise<void> {
   }
 }
 
-async function measureCalls(): Promise<void> {
-  const { server, stop } = await openServer()
+async function measureCalls(store: StoreName): Promise<void> {
+  const { server, stop } = await openServer(store)
   for (const [name, run] of Object.entries(CALLS)) {
     if (!wanted(name)) continue
-    tell(name)
-    rows.push(...await run({ ...sizes, server }))
+    tell(`${name}, ${store}`)
+    const measured = await run({ ...sizes, server })
+    rows.push(...measured.map((row) => ({ ...row, name: `${row.name}${store === 'embedded' ? '' : `, Redis ${store}`}` })))
   }
   await stop()
 }
@@ -100,11 +108,13 @@ async function measureMany(): Promise<void> {
   await stop()
 }
 
-/** A server on a new data folder. */
-async function openServer(): Promise<{ server: Server; data: string; restart: () => Promise<Server>; stop: () => Promise<void> }> {
+/** A server on a new data folder, or a Redis of its own. */
+async function openServer(store: StoreName = 'embedded'): Promise<{ server: Server; data: string; restart: () => Promise<Server>; stop: () => Promise<void> }> {
   const place = await placeFor(SERVICES)
   const profile = values['cpu-prof']
-  const options = { program: resolve(ROOT, 'dist/cli/actorflux.js'), ...place, node: profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(profile)}`] }
+  const redis = store === 'embedded' ? null : await startRedis({ appendfsync: store })
+  const env: { [variable: string]: string } = redis ? { ACTORFLUX_REDIS_URL: redis.url } : {}
+  const options = { program: resolve(ROOT, 'dist/cli/actorflux.js'), ...place, env, node: profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(profile)}`] }
   let server = await startServer(options)
   return {
     server,
@@ -116,6 +126,7 @@ async function openServer(): Promise<{ server: Server; data: string; restart: ()
     },
     async stop() {
       await server.kill('SIGTERM')
+      await redis?.close()
     },
   }
 }

@@ -6,6 +6,7 @@ import { NOBODY, LOG_LIMIT } from '../../model/record.ts'
 import type { Log } from '../../ports/log.ts'
 import type { CommitOutcome, Page, Store, StoredContext, Write } from '../../ports/store.ts'
 import { connect, untilReady, type Connection, type RedisAddress } from './connection.ts'
+import { Gather } from './gather.ts'
 import { definitionKey, partitionKey } from './keys.ts'
 import { merged, type Source } from './merge.ts'
 import { checkNamespace, checkRedis } from './namespace.ts'
@@ -63,6 +64,7 @@ export class RedisStore implements Store {
   readonly #options: RedisStoreOptions
   readonly #roots: readonly string[]
   readonly #time = new RedisTime()
+  readonly #gather: Gather
   /** Names this store among all that write. */
   readonly #writer = randomBytes(8).toString('base64url')
   #commits = 0
@@ -74,6 +76,7 @@ export class RedisStore implements Store {
 
   constructor(connection: Connection, options: RedisStoreOptions) {
     this.#connection = connection
+    this.#gather = new Gather(connection)
     this.#options = options
     this.partitions = options.partitions
     this.#roots = Array.from({ length: options.partitions }, (_, partition) => partitionKey(options.namespace, partition))
@@ -278,6 +281,7 @@ export class RedisStore implements Store {
   async #guard<T>(ask: () => Promise<T>): Promise<T> {
     if (this.#closing) throw unavailable('the server is stopping')
     if (this.#connection.status !== 'ready') throw unavailable('Redis is out of reach')
+    this.#gather.hold()
     try {
       return await ask()
     } catch (error) {

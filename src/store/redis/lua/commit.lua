@@ -17,69 +17,53 @@
 --   {2, milliseconds}  reserved for another writer so long
 local writer, number, lost, reserved_for, log_limit, nobody = unpack(ARGV, 1, 6)
 
-local function last_commit(commits)
-  local _, last = string.find(commits, writer .. '=', 1, true)
-  return last and string.match(commits, '^%d+', last + 1)
-end
-
--- The writers that committed lately, the last of them first.
-local function with_this(commits)
-  local list, count = writer .. '=' .. number, 1
-  for one in string.gmatch(commits, '[^;]+') do
-    if count < 16 and string.sub(one, 1, #writer + 1) ~= writer .. '=' then
-      list, count = list .. ';' .. one, count + 1
-    end
-  end
-  return list
-end
-
 local function milliseconds()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- Reads the writes; a list is given as the places of its first and last element.
-local writes, at = {}, 7
-local function list()
-  local first, last = at + 1, at + tonumber(ARGV[at])
-  at = last + 1
-  return { first = first, last = last }
-end
-while at <= #ARGV do
-  local id, before, version, terms, due_at, owner, ended_at, parent, answers = unpack(ARGV, at, at + 8)
-  at = at + 9
-  writes[#writes + 1] = {
-    id = id, before = before, version = version, terms = terms, due = due_at, owner = owner, ended = ended_at, parent = parent, answers = answers == '1',
-    rows = list(), set = list(), removed = list(), pokes = list(),
-  }
+-- The number of the writer's last commit: 'writer=number', the last writer first, separated by ';'.
+local function last_commit(commits)
+  local _, last = string.find(commits, writer .. '=', 1, true)
+  return last and string.match(commits, '^%d+', last + 1)
 end
 
--- Looks whether all of them may be made.
-for place, write in ipairs(writes) do
-  local key = context(write.id)
-  local version, commits, reserved, terms, due_at, owner, ended_at, poked = unpack(redis.call('HMGET', key, 'v', 'w', 'r', 't', 'd', 'o', 'e', 'k'))
+local function with_this(commits)
+  local list, count = writer .. '=' .. number, 1
+  for other in string.gmatch(commits, '[^;]+') do
+    if count < 16 and string.find(other, writer .. '=', 1, true) ~= 1 then list, count = list .. ';' .. other, count + 1 end
+  end
+  return list
+end
+
+-- Looks whether all of the writes may be made.
+local starts, olds, at = {}, {}, 7
+while ARGV[at] do
+  local id, before = ARGV[at], ARGV[at + 1]
+  local key = context(id)
+  local old = redis.call('HMGET', key, 'v', 'w', 'r', 't', 'd', 'o', 'e', 'k')
+  local version, commits, reserved = old[1], old[2] or '', old[3] or ''
   -- All of a commit's contexts tell the same.
-  if place == 1 and commits and last_commit(commits) == number then return { 0 } end
+  if at == 7 and last_commit(commits) == number then return { 0 } end
   local holder, till
-  if reserved and reserved ~= '' then
+  if reserved ~= '' then
     holder, till = string.match(reserved, '^(.*):(%d+)$')
     if holder == writer or tonumber(till) <= milliseconds() then holder = nil end
   end
-  if (version or '0') ~= write.before then
+  if (version or '0') ~= before then
     if lost == '1' and version and not holder then redis.call('HSET', key, 'r', writer .. ':' .. string.format('%.0f', milliseconds() + reserved_for)) end
-    return { 1, write.id, redis.call('HGETALL', key) }
+    return { 1, id, redis.call('HGETALL', key) }
   end
   if holder then return { 2, tonumber(till) - milliseconds() } end
-  write.old = {
-    exists = version, commits = commits or '', reserved = reserved or '', terms = terms or '[]', due = due_at or '', owner = owner or '', ended = ended_at or '',
-    poked = poked == '1',
-  }
+  starts[#starts + 1], olds[#olds + 1] = at, old
+  at = at + 9
+  for _ = 1, 4 do at = at + 1 + ARGV[at] end
 end
 
-local function index(id, old, new)
+local function index(id, before, after)
   local stays, goes = {}, {}
-  for _, word in ipairs(cjson.decode(old)) do goes[word] = true end
-  for _, word in ipairs(cjson.decode(new)) do
+  for _, word in ipairs(cjson.decode(before)) do goes[word] = true end
+  for _, word in ipairs(cjson.decode(after)) do
     if not goes[word] and not stays[word] then redis.call('ZADD', term(word), id, id) end
     stays[word] = true
   end
@@ -88,70 +72,84 @@ local function index(id, old, new)
   end
 end
 
-local function wake(id, old, due_at, poked)
-  if poked then redis.call('ZADD', due, 0, id)
-  elseif due_at ~= '' then redis.call('ZADD', due, due_at, id)
-  elseif old.due ~= '' or old.poked then redis.call('ZREM', due, id) end
-end
-
 local function lease(id, from, to)
   if from == to then
     -- Whoever claimed it did something else: it can be claimed again.
-    if to ~= '' then redis.call('ZADD', running(nobody), 'XX', 0, id) end
+    redis.call('ZADD', running(nobody), 'XX', 0, id)
     return
   end
   if from ~= '' then redis.call('ZREM', running(from), id) redis.call('ZREM', running(nobody), id) end
-  if to == '' then return end
-  redis.call('ZADD', running(to), 0, id)
+  if to ~= '' then redis.call('ZADD', running(to), 0, id) end
   -- Who takes a lease and is never heard of again is dead, too.
-  if to ~= nobody then redis.call('ZADD', owners, 'NX', milliseconds(), to) end
+  if to ~= '' and to ~= nobody then redis.call('ZADD', owners, 'NX', milliseconds(), to) end
 end
 
 -- A call takes some thousands of arguments at most.
-local function in_pieces(command, key, arguments)
-  for first = arguments.first, arguments.last, 1000 do
-    redis.call(command, key, unpack(ARGV, first, math.min(first + 999, arguments.last)))
-  end
+local function in_pieces(command, key, first, last)
+  for from = first, last, 1000 do redis.call(command, key, unpack(ARGV, from, math.min(from + 999, last))) end
 end
 
-for _, write in ipairs(writes) do
-  local id, old, key = write.id, write.old, context(write.id)
-  if not old.exists then redis.call('ZADD', all, id, id) end
-  local facts = { 'v', write.version, 'w', with_this(old.commits) }
-  local function fact(name, before, after)
-    if before == after and old.exists then return false end
-    facts[#facts + 1], facts[#facts + 2] = name, after
-    return true
+-- Makes them.
+for place, at in ipairs(starts) do
+  local id, _, version, terms, due_at, owner, ended_at, parent, answers = unpack(ARGV, at, at + 8)
+  local key, old = context(id), olds[place]
+  local exists, commits, reserved, old_terms, old_due, old_owner, old_ended, poked = unpack(old, 1, 8)
+  poked = poked == '1'
+  local fields = { 'v', version, 'w', with_this(commits or '') }
+  local function field(name, value) fields[#fields + 1], fields[#fields + 2] = name, value end
+
+  if not exists then
+    redis.call('ZADD', all, id, id)
+    field('p', parent)
   end
-  if fact('t', old.terms, write.terms) then index(id, old.terms, write.terms) end
-  fact('d', old.due, write.due)
-  fact('o', old.owner, write.owner)
-  lease(id, old.owner, write.owner)
-  if fact('e', old.ended, write.ended) then
-    if write.ended ~= '' then redis.call('ZADD', ended, write.ended, id) elseif old.ended ~= '' then redis.call('ZREM', ended, id) end
+  if terms ~= old_terms then
+    field('t', terms)
+    index(id, old_terms or '[]', terms)
   end
-  if not old.exists then fact('p', '', write.parent) end
-  local poked = old.poked and not write.answers
-  if old.poked and not poked then fact('k', '1', '') end
-  if old.reserved ~= '' then fact('r', old.reserved, '') end
-  redis.call('HSET', key, unpack(facts))
-  wake(id, old, write.due, poked)
-  in_pieces('HSET', key, write.set)
-  in_pieces('HDEL', key, write.removed)
-  if write.rows.first <= write.rows.last then
-    in_pieces('RPUSH', log(id), write.rows)
+  if owner ~= old_owner then field('o', owner) end
+  if owner ~= '' or (old_owner or '') ~= '' then lease(id, old_owner or '', owner) end
+  if ended_at ~= old_ended then
+    field('e', ended_at)
+    if ended_at ~= '' then redis.call('ZADD', ended, ended_at, id) elseif old_ended then redis.call('ZREM', ended, id) end
+  end
+  local was_due = poked or (old_due or '') ~= ''
+  if poked and answers == '1' then
+    poked = false
+    field('k', '')
+  end
+  if due_at ~= old_due then field('d', due_at) end
+  -- Always, since a claim may have moved it.
+  if poked then redis.call('ZADD', due, 0, id)
+  elseif due_at ~= '' then redis.call('ZADD', due, due_at, id)
+  elseif was_due then redis.call('ZREM', due, id) end
+  if reserved and reserved ~= '' then field('r', '') end
+
+  local rows = at + 9
+  local set = rows + 1 + ARGV[rows]
+  local removed = set + 1 + ARGV[set]
+  if removed - set < 1000 then
+    for from = set + 1, removed - 1 do fields[#fields + 1] = ARGV[from] end
+  else
+    in_pieces('HSET', key, set + 1, removed - 1)
+  end
+  redis.call('HSET', key, unpack(fields))
+  in_pieces('HDEL', key, removed + 1, removed + ARGV[removed])
+  if set > rows + 1 then
+    in_pieces('RPUSH', log(id), rows + 1, set - 1)
     -- A good many rows at once: trimming costs as much for one as for many.
     if redis.call('LLEN', log(id)) > log_limit * 1.25 then redis.call('LTRIM', log(id), -log_limit, -1) end
   end
 end
 
 -- After the answers: a poke that comes along with one stands.
-for _, write in ipairs(writes) do
-  for place = write.pokes.first, write.pokes.last do
-    local id = ARGV[place]
-    if redis.call('EXISTS', context(id)) == 1 then
-      redis.call('HSET', context(id), 'k', '1')
-      redis.call('ZADD', due, 0, id)
+for _, at in ipairs(starts) do
+  at = at + 9
+  for _ = 1, 3 do at = at + 1 + ARGV[at] end
+  for place = at + 1, at + ARGV[at] do
+    local key = context(ARGV[place])
+    if redis.call('EXISTS', key) == 1 then
+      redis.call('HSET', key, 'k', '1')
+      redis.call('ZADD', due, 0, ARGV[place])
     end
   end
 end
