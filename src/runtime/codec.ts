@@ -6,19 +6,24 @@ import { LOG_LIMIT, type ContextRecord, type Move, type StateData } from '../mod
 import type { Store, StoredContext, Write } from '../ports/store.ts'
 import { termsOf } from './terms.ts'
 
-/** The parts that hold a user's data, besides one for each state; everything else is in `head`. */
+/** The parts that hold a user's data, besides one for each state. What is fixed at the birth of a context is in `base`, everything else in `head`. */
 const DATA_PARTS = ['input', 'output', 'request', 'response', 'args', 'tail'] as const
 const STATE = 's'
+
+type Base = Pick<ContextRecord, 'package' | 'fluxName' | 'definition' | 'startState' | 'startedAt' | 'trigger' | 'trackerId' | 'parent'>
+type Head = Omit<ContextRecord, 'id' | 'version' | 'states' | keyof Base | typeof DATA_PARTS[number]>
 
 /** Written out: a rest pattern is many times as slow, and this is done for every commit. */
 function headOf(record: ContextRecord): Head {
   return {
-    package: record.package, fluxName: record.fluxName, definition: record.definition, status: record.status, state: record.state, startState: record.startState,
-    startedAt: record.startedAt, updatedAt: record.updatedAt, endedAt: record.endedAt, due: record.due, tags: record.tags, error: record.error,
-    exception: record.exception, fluxEvent: record.fluxEvent, trigger: record.trigger, trackerId: record.trackerId, parent: record.parent, child: record.child,
-    lease: record.lease, moves: record.moves, visited: record.visited, snapshot: record.snapshot,
+    status: record.status, state: record.state, updatedAt: record.updatedAt, endedAt: record.endedAt, due: record.due, tags: record.tags, error: record.error,
+    exception: record.exception, fluxEvent: record.fluxEvent, child: record.child, lease: record.lease, moves: record.moves, visited: record.visited,
+    snapshot: record.snapshot,
   }
 }
+
+const baseOf = ({ package: name, fluxName, definition, startState, startedAt, trigger, trackerId, parent }: ContextRecord): Base =>
+  ({ package: name, fluxName, definition, startState, startedAt, trigger, trackerId, parent })
 
 /** Moves in a record, and characters of them, beyond which they go to the log. */
 const TAIL = { moves: 8, length: 2048 }
@@ -38,17 +43,18 @@ interface Change {
 
 /** The write that makes `next` follow `before`, and the record that it makes: its version is one higher, and its tail has the new moves. */
 export function writeOf({ before, texts, next: decided, flux, log, pokes, answersPoke }: Change): { write: Write; record: ContextRecord } {
-  const moves = log.length === 0 ? decided.tail : [...decided.tail, ...log.map(shortened)]
-  const tail = moves === before?.tail && texts['tail'] !== undefined ? texts['tail'] : JSON.stringify(moves)
+  const added = log.map(shortened)
+  const moves = added.length === 0 ? decided.tail : [...decided.tail, ...added]
+  const tail = appended(decided.tail === before?.tail ? texts['tail'] : undefined, added) ?? JSON.stringify(moves)
   const full = moves.length > TAIL.moves || tail.length > TAIL.length
   const version = decided.version + 1
   const next: ContextRecord = { ...decided, version, tail: full ? [] : moves }
-  const parts: { [name: string]: string } = { head: JSON.stringify(headOf(next)), ...!full && { tail } }
-  const changed = ['head']
+  const parts: { [name: string]: string } = { base: texts['base'] ?? JSON.stringify(baseOf(next)), head: JSON.stringify(headOf(next)), ...!full && { tail } }
+  const changed = texts['base'] === undefined ? ['base', 'head'] : ['head']
   const write = (name: string, value: object | null | undefined, old: object | null | undefined) => {
     const same = (value ?? null) === (old ?? null)
     if (value) parts[name] ??= (same ? texts[name] : undefined) ?? JSON.stringify(value)
-    if (!same) changed.push(name)
+    if (!same && parts[name] !== texts[name]) changed.push(name)
   }
   for (const name of DATA_PARTS) write(name, next[name], before?.[name])
   // A visited state is never forgotten: what `before` has, `next` has too.
@@ -57,6 +63,13 @@ export function writeOf({ before, texts, next: decided, flux, log, pokes, answer
     id: next.id, version, terms: termsOf(next, flux), due: next.due, owner: next.lease?.owner ?? null, endedAt: next.endedAt, parent: next.parent?.id ?? null, parts,
   }
   return { record: next, write: { context, previous: version - 1, changed, log: full ? moves.map((move) => JSON.stringify(move)) : [], pokes, answersPoke } }
+}
+
+/** The text of a list with some more elements; nothing when its text isn't known. */
+function appended(list: string | undefined, more: readonly Move[]): string | undefined {
+  if (list === undefined || more.length === 0) return list
+  const text = more.map((move) => JSON.stringify(move)).join(',')
+  return list === '[]' ? `[${text}]` : `${list.slice(0, -1)},${text}]`
 }
 
 /** Characters, about: a larger value is named in the log, not kept. A loop that carries a megabyte would else leave a thousand of them behind. */
@@ -83,11 +96,9 @@ function sizeOf(value: Json, limit: number): number {
   return size
 }
 
-type Head = Omit<ContextRecord, 'id' | 'version' | 'states' | typeof DATA_PARTS[number]>
-
 /** The record that a write made. What we wrote ourselves is trusted. */
 export function decode({ id, version, parts }: StoredContext): ContextRecord {
-  const head: Head = JSON.parse(parts['head'] ?? '{}')
+  const head: Head & Base = { ...JSON.parse(parts['base'] ?? '{}'), ...JSON.parse(parts['head'] ?? '{}') }
   const states: { [index: string]: StateData } = {}
   for (const name of Object.keys(parts)) {
     if (name.startsWith(STATE)) states[name.slice(STATE.length)] = JSON.parse(parts[name] ?? '{}')
