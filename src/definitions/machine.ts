@@ -29,8 +29,8 @@ export interface Draft {
   enter(state: number): void
   /** A waiting state begins to wait: the earliest timed transition, if any. */
   park(state: number): { due: number; pick: number } | null
-  /** An event, already checked, becomes the state's. */
-  take(state: number, event: string, input: JsonObject): void
+  /** An event, already checked, becomes the state's. False: it was another's before in this turn. */
+  take(state: number, event: string, input: JsonObject): boolean
   /** Runs a map action. */
   map(state: number): void
   /** Works out the arguments of a step or a child; gives when it times out, where that must outlive the process. */
@@ -78,24 +78,24 @@ const TIMED_OUT: ActionError = { message: 'the service that was invoked did not 
 const lib = setup({
   types: { context: {} as MachineContext, events: {} as MachineEvent, input: {} as MachineInput },
   actions: {
-    /** Enters a state, as the first one or by a move from another. */
-    enter: assign(({ context }, { state, moves }: { state: number; moves: number }) => {
-      context.draft.enter(state)
-      return { moves: context.moves + moves, epoch: context.epoch + 1, attempt: 1, due: null, pick: null }
-    }),
-    park: assign(({ context }, { state }: { state: number }) => {
-      const timed = context.draft.park(state)
-      return { due: null, pick: null, ...timed, ...!context.draft.failed && { moves: 0 } }
+    // Few and large, since each assignment costs a snapshot.
+    /** Enters a state, as the first one or by a move from another; one that waits begins to wait. */
+    enter: assign(({ context: { draft, moves: before, epoch } }, { state, moves, waits }: { state: number; moves: number; waits: boolean }) => {
+      draft.enter(state)
+      const timed = waits ? draft.park(state) : null
+      const rests = waits && !draft.failed
+      return { moves: rests ? 0 : before + moves, epoch: epoch + 1, attempt: 1, due: timed?.due ?? null, pick: timed?.pick ?? null }
     }),
     take: assign(({ context, event }, { state }: { state: number }) => {
       if (event.type === 'EVENT') context.draft.take(state, event.name, event.input)
       return { due: null, pick: null }
     }),
     elapse: assign({ due: null, moves: 0 }),
-    /** Maps, unless the way here led past the action (a time that came, a wait that failed), and chooses. */
-    map: assign(({ context }, { state }: { state: number }) => {
-      if (context.pick === null && !context.draft.failed) context.draft.map(state)
-      return context.draft.choose(state, context.moves, context.pick)
+    /** Takes the event, if one led here; maps, unless the way here led past the action (a time that came, a wait that failed); and chooses. */
+    map: assign(({ context: { draft, moves, pick: picked }, event }, { state }: { state: number }) => {
+      const pick = event.type === 'EVENT' && draft.take(state, event.name, event.input) ? null : picked
+      if (pick === null && !draft.failed) draft.map(state)
+      return draft.choose(state, moves, pick)
     }),
     prepare: assign(({ context }, { state }: { state: number }) => ({ due: context.draft.prepare(state) })),
     rest: assign(({ context }) => context.draft.failed ? {} : { moves: 0 }),
@@ -148,12 +148,12 @@ export function compileMachine({ fluxName, states }: { fluxName: string; states:
     states: {
       begin: {
         on: {
-          START: states.map(({ index: state }) => ({
-            guard: { type: 'starts' as const, params: { state } }, target: `s${state}`, actions: { type: 'enter' as const, params: { state, moves: 0 } },
+          START: states.map(({ index: state, waiting: waits }) => ({
+            guard: { type: 'starts' as const, params: { state } }, target: `s${state}`, actions: { type: 'enter' as const, params: { state, moves: 0, waits } },
           })),
         },
       },
-      ...Object.fromEntries(states.map((state) => [`s${state.index}`, stateNode(state)])),
+      ...Object.fromEntries(states.map((state) => [`s${state.index}`, stateNode(state, states)])),
       completed: { id: 'completed', type: 'final' },
       failed: { id: 'failed', type: 'final' },
       terminated: { id: 'terminated', type: 'final' },
@@ -161,7 +161,7 @@ export function compileMachine({ fluxName, states }: { fluxName: string; states:
   })
 }
 
-function stateNode(state: CompiledState): NodeConfig {
+function stateNode(state: CompiledState, states: readonly CompiledState[]): NodeConfig {
   return {
     id: `s${state.index}`,
     description: state.name,
@@ -170,7 +170,7 @@ function stateNode(state: CompiledState): NodeConfig {
       ...state.waiting && { waiting: waitingNode(state) },
       ...!isMap(state) && { acting: actingNode(state) },
       ...retryOf(state) && { backoff: { on: { WAKE: { guard: 'due', target: 'acting' } } } },
-      leaving: leavingNode(state),
+      leaving: leavingNode(state, states),
       ...state.transitions.some(({ wait }) => wait) && { delayed: { on: { WAKE: { guard: 'due', target: 'leaving', actions: 'elapse' } } } },
     },
   }
@@ -183,10 +183,9 @@ function waitingNode(state: CompiledState): NodeConfig {
   const params = { state: index }
   const hears = { events: [...choice.events.keys()], otherwise: choice.otherwise !== null }
   return {
-    entry: { type: 'park', params },
     always: { guard: 'failed', target: 'leaving' },
     on: {
-      EVENT: { guard: { type: 'hears', params: hears }, target: isMap(state) ? 'leaving' : 'acting', actions: { type: 'take', params } },
+      EVENT: { guard: { type: 'hears', params: hears }, ...isMap(state) ? { target: 'leaving' } : { target: 'acting', actions: { type: 'take' as const, params } } },
       ...choice.timed.length > 0 && { WAKE: { guard: 'due', target: 'leaving', actions: 'elapse' } },
     },
   }
@@ -211,14 +210,15 @@ function actingNode(state: CompiledState): NodeConfig {
   }
 }
 
-function leavingNode(state: CompiledState): NodeConfig {
+function leavingNode(state: CompiledState, states: readonly CompiledState[]): NodeConfig {
   const params = { state: state.index }
   return {
     entry: { type: isMap(state) ? 'map' : 'choose', params },
     always: [
       ...state.transitions.some(({ wait }) => wait) ? [{ guard: 'delayed' as const, target: 'delayed' }] : [],
       ...state.transitions.map(({ to }, pick) => ({
-        guard: { type: 'picked' as const, params: { pick } }, target: `#s${to}`, reenter: true, actions: { type: 'enter' as const, params: { state: to, moves: 1 } },
+        guard: { type: 'picked' as const, params: { pick } }, target: `#s${to}`, reenter: true,
+        actions: { type: 'enter' as const, params: { state: to, moves: 1, waits: states[to]?.waiting === true } },
       })),
       { guard: { type: 'picked', params: { pick: 'completed' } }, target: '#completed' },
       { guard: { type: 'picked', params: { pick: 'terminated' } }, target: '#terminated' },

@@ -48,6 +48,7 @@ export class TurnDraft implements Draft {
   /** What lines wrote: a transition's to the inputs of its target, an action's to its arguments. */
   #written: JsonObject = {}
   #seesException = false
+  #taken = false
   readonly #scope: Scope
 
   constructor(flux: CompiledFlux, record: ContextRecord, turn: Turn, trail: readonly Move[] | null) {
@@ -92,11 +93,14 @@ export class TurnDraft implements Draft {
     return this.failed ? null : earliest
   }
 
-  take(index: number, event: string, input: JsonObject): void {
+  take(index: number, event: string, input: JsonObject): boolean {
     const { data } = this
+    if (this.#taken) return false
+    this.#taken = true
     const present = getOwn(data.states, String(index)) ?? NO_DATA
     data.states = { ...data.states, [index]: { ...present, input: { ...present.input, ...input } } }
     data.fluxEvent = event
+    return true
   }
 
   map(index: number): void {

@@ -129,7 +129,7 @@ describe('a decision', () => {
 
 describe('the machine', () => {
   const idle: Draft = {
-    failed: false, enter() {}, park: () => null, take() {}, map() {}, prepare: () => null, result() {}, fail() {}, choose: () => ({ pick: 'completed', due: null }),
+    failed: false, enter() {}, park: () => null, take: () => true, map() {}, prepare: () => null, result() {}, fail() {}, choose: () => ({ pick: 'completed', due: null }),
   }
 
   test('persists as XState would persist it, without the user\'s data', () => {

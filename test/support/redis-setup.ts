@@ -1,6 +1,10 @@
-// Finds a real Redis for a run of the tests, once: REDIS_URL, a redis-server from the PATH, or one that it installs. Without any, the run fails in one line.
+// Finds a real Redis for a run of the tests: REDIS_URL, a redis-server from the PATH, or one that it installs. Without any, the run ends with one line.
 import { execFile } from 'node:child_process'
+import { open } from 'node:fs/promises'
+import { tmpdir, userInfo } from 'node:os'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { tryLock } from 'fs-native-extensions'
 import type { TestProject } from 'vitest/node'
 import { startRedis } from './redis.ts'
 
@@ -11,11 +15,14 @@ declare module 'vitest' {
   }
 }
 
-const run = promisify(execFile)
-const works = (command: string, ...args: string[]) => run(command, args).then(() => true, () => false)
+/** What tests stand on: the first with a port of one's own choice for the bus of a cluster. */
+const OLDEST = 7
 
 export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
-  await findPrograms()
+  if (!await found() && !await installed()) {
+    console.error(`The tests need redis-server and redis-cli, ${OLDEST}.0 or newer, on the PATH: apt-get install redis-server, or brew install redis`)
+    process.exit(1)
+  }
   const given = process.env['REDIS_URL']
   if (given) {
     project.provide('redisUrl', given)
@@ -26,28 +33,39 @@ export default async function setup(project: TestProject): Promise<(() => Promis
   return () => server.close()
 }
 
-/** Some tests kill Redis, or make a cluster: those need the programs even where a server is given. */
-async function findPrograms(): Promise<void> {
-  const found = async () => await works('redis-server', '--version') && await works('redis-cli', '--version')
-  if (await found()) return
-  console.error('redis-server is not on the PATH: installing it')
-  await install()
-  if (!await found()) throw new Error('The tests need redis-server and redis-cli (7 or newer) on the PATH: apt-get install redis-server, or brew install redis')
+/** Looked for even where a server is given: some tests kill one, or make a cluster. */
+async function found(): Promise<boolean> {
+  const versions = await Promise.all(['redis-server', 'redis-cli'].map((program) => output([program, '--version'])))
+  return versions.every((version) => Number(/\d+/.exec(version)?.[0]) >= OLDEST)
 }
 
-/** Does nothing where it can't. */
-async function install(): Promise<void> {
-  if (process.platform === 'darwin') {
-    await works('brew', 'install', 'redis')
-    return
+/** One run at a time: another waits, and finds what this one installed. */
+async function installed(): Promise<boolean> {
+  const lock = await open(join(tmpdir(), `actorflux-install-${userInfo().uid}.lock`), 'a')
+  try {
+    while (!tryLock(lock.fd)) await new Promise((resolve) => { setTimeout(resolve, 200) })
+    if (await found()) return true
+    const commands = await installation()
+    if (commands.length > 0) console.error(`redis-server ${OLDEST}.0 or newer is not on the PATH: installing it`)
+    for (const command of commands) await output(command)
+    return await found()
+  } finally {
+    await lock.close()
   }
-  const root = process.getuid?.() === 0
-  if (!root && !await works('sudo', '-n', 'true')) return
-  const apt = (...args: string[]) => {
-    // Another run may be installing at this moment.
-    const words = ['apt-get', '-o', 'DPkg::Lock::Timeout=120', '-y', '--no-install-recommends', ...args]
-    return root ? works('env', 'DEBIAN_FRONTEND=noninteractive', ...words) : works('sudo', '-n', 'env', 'DEBIAN_FRONTEND=noninteractive', ...words)
-  }
-  await apt('update')
-  await apt('install', 'redis-server', 'redis-tools')
+}
+
+/** The commands that install it here: Homebrew, or Debian's packages for whoever may install them. Empty where there is no way. */
+async function installation(): Promise<string[][]> {
+  if (await output(['brew', '--version'])) return [['brew', 'install', 'redis']]
+  const sudo = userInfo().uid === 0 ? [] : ['sudo', '-n']
+  // Something else may be installing at this moment: it is waited for.
+  const apt = [...sudo, 'env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', '-o', 'DPkg::Lock::Timeout=120']
+  if (!await output([...apt, '--version'])) return []
+  return [[...apt, 'update'], [...apt, 'install', '-y', '--no-install-recommends', 'redis-server', 'redis-tools']]
+}
+
+/** What the command writes to stdout; nothing if it fails. */
+async function output([command = '', ...args]: readonly string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(command, args, { maxBuffer: Infinity }).catch(() => ({ stdout: '' }))
+  return stdout
 }
