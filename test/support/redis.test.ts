@@ -84,6 +84,6 @@ test('a server ends with the process that started it, even if that is killed, an
   const folder = await folderOf(url)
   expect(existsSync(folder)).toBe(true)
   child.kill('SIGKILL')
-  await vi.waitFor(() => { expect(existsSync(folder)).toBe(false) })
+  await vi.waitFor(() => { expect(existsSync(folder)).toBe(false) }, { timeout: 10_000 })
   await expect(new Redis(url, { lazyConnect: true, retryStrategy: null }).on('error', () => {}).connect()).rejects.toThrow()
 })

@@ -45,6 +45,9 @@ export const SERVICES = {
     ],
   },
 
+  /** Hears its event once. */
+  'crash/Once.flux': { states: [{ name: 'open', waiting: true, transitions: [{ to: 'shut', event: 'knock' }] }, { name: 'shut', waiting: true, transitions: [{ to: 'done', event: 'go' }] }, { name: 'done' }] },
+
   /** Counts each event it takes, `tick` and `tock`. */
   'crash/Counter.flux': {
     output: [{ name: 'count', type: 'integer', defaultValue: 0 }],

@@ -1,0 +1,22 @@
+# A server with what it needs to run, as a user without rights. Alone it keeps contexts in /data; with ACTORFLUX_REDIS_URL in Redis.
+FROM node:20-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# No package needs its scripts: binaries come in packages of their own.
+RUN npm ci --ignore-scripts
+COPY tsconfig.json ./
+COPY src src
+RUN npm run build && npm prune --omit=dev --ignore-scripts
+
+FROM node:20-slim
+WORKDIR /app
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules node_modules
+COPY --from=build /app/dist dist
+COPY actors actors
+# A volume that is mounted there takes over the owner.
+RUN install -d -o node -g node -m 700 /data
+ENV NODE_ENV=production ACTORFLUX_HOST=0.0.0.0 ACTORFLUX_DATA=/data
+USER node
+EXPOSE 8080
+CMD ["node", "dist/cli/actorflux.js", "serve"]

@@ -1,0 +1,199 @@
+// Two servers on one Redis, as real processes: one truth, whoever is asked and whatever dies.
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest'
+import { startRedis, type RedisServer } from '../support/redis.ts'
+import { cleanUp, placeFor, sleep, startServer, type Place, type Server } from '../support/server.ts'
+import { Client, forEach, outputOf } from './client.ts'
+import { SERVICES } from './services.ts'
+
+/** Seconds within which a dead server's steps are taken over. */
+const RECOVERY = 3
+
+let redis: RedisServer
+let place: Place
+let servers: Server[]
+let clients: Client[]
+
+const file = (name: string) => join(place.folder, name)
+const lines = async (name: string) => (await readFile(file(name), 'utf8').catch(() => '')).split('\n').filter(Boolean)
+const files = (name: string) => ({ file: file(`${name}.steps`), gate: file(`${name}.gate`) })
+const openGate = (name: string) => writeFile(file(`${name}.gate`), '')
+const open = () => startServer({ program: inject('program'), ...place, env: { ACTORFLUX_REDIS_URL: redis.url, ACTORFLUX_RECOVERY: `${RECOVERY}s` } })
+const client = (index: number): Client => {
+  const found = clients[index]
+  if (!found) throw new Error(`there is no server ${index}`)
+  return found
+}
+const server = (index: number): Server => {
+  const found = servers[index]
+  if (!found) throw new Error(`there is no server ${index}`)
+  return found
+}
+const haveEnded = (ids: readonly number[], of: Client, timeout: number) => vi.waitFor(async () => {
+  const views = await forEach(ids, (id) => of.context(id))
+  expect(views.filter(({ status }) => status !== 'COMPLETED').map(({ id, status }) => ({ id, status }))).toEqual([])
+  return views
+}, { timeout, interval: 100 })
+
+beforeAll(async () => { redis = await startRedis({ appendfsync: 'always' }) })
+afterAll(() => redis.close())
+beforeEach(async () => {
+  place = await placeFor(SERVICES)
+  servers = await Promise.all([open(), open()])
+  clients = servers.map((one) => new Client(one))
+})
+afterEach(cleanUp)
+
+describe('two servers', () => {
+  test('count each of 400 events to one context once', async () => {
+    const id = await client(0).start('Counter')
+    await Promise.all(Array.from({ length: 400 }, (_, index) => client(index % 2).event(index % 3 === 0 ? 'tock' : 'tick', id)))
+    const view = await client(1).context(id)
+    expect(outputOf(view, 'count')).toBe(400)
+    expect(view.executionHistory).toHaveLength(401)
+  })
+
+  test('move each of 200 contexts once by two broadcasts at once', async () => {
+    const ids = await forEach(Array.from({ length: 200 }, (_, index) => index), (index) => client(index % 2).start('Once'))
+    const answers = await Promise.all([client(0).event('knock'), client(1).event('knock')])
+    const moved = answers.flatMap(({ transitions }) => transitions.map(({ contextId }) => contextId))
+    expect(moved.toSorted((one, other) => one - other)).toEqual(ids.toSorted((one, other) => one - other))
+    const views = await forEach(ids, (id) => client(0).context(id))
+    expect(views.filter(({ executionHistory }) => executionHistory.length !== 2)).toEqual([])
+  })
+
+  test('see at once what the other did, whatever they remember', async () => {
+    const id = await client(0).start('Counter')
+    for (let turn = 0; turn < 20; turn += 1) await client(turn % 2).event('tick', id)
+    expect(outputOf(await client(0).context(id), 'count')).toBe(20)
+    const once = await client(0).start('Once')
+    await client(1).event('knock', once)
+    // What the first one remembers doesn't hear this event.
+    expect((await client(0).event('go', once)).transitions).toEqual([{ contextId: once, state: 'done' }])
+    await expect(client(1).event('go', once)).rejects.toThrow(/gave 409/)
+  })
+
+  test('give later contexts higher ids', async () => {
+    const ids: number[] = []
+    for (let turn = 0; turn < 20; turn += 1) ids.push(await client(turn % 2).start('Once'))
+    expect(ids).toEqual(ids.toSorted((one, other) => one - other))
+  })
+
+  test('answer a parent whose child another server moved', async () => {
+    const parent = await client(0).start('Parent')
+    const [child] = await client(1).list({ fluxName: 'Child' })
+    await client(1).event('say', child?.id, { word: 'from afar' })
+    const [view] = await haveEnded([parent], client(0), 5000)
+    expect(view && outputOf(view, 'answer')).toBe('from afar')
+  })
+})
+
+test('when one is killed with steps and timers under way, the other finishes all', async () => {
+  const holders = await forEach(Array.from({ length: 20 }), () => client(0).start('Holder', files('holder')))
+  const due = Date.now() + 2000
+  const timers = await forEach(Array.from({ length: 20 }, (_, index) => index), (index) => client(0).start(['Delayed', 'Dated', 'Timed'][index % 3] ?? '', { due: due + index * 20 }))
+  await vi.waitFor(async () => expect(await lines('holder.steps')).toHaveLength(20), 5000)
+  const killedAt = Date.now()
+  await server(0).kill('SIGKILL')
+  await vi.waitFor(async () => expect(await lines('holder.steps')).toHaveLength(40), { timeout: RECOVERY * 1000 + 3000, interval: 50 })
+  expect(Date.now() - killedAt).toBeGreaterThan(RECOVERY * 500)
+  const keys = await lines('holder.steps')
+  expect(new Set(keys.slice(0, 20))).toEqual(new Set(keys.slice(20)))
+  await openGate('holder')
+  for (const { executionHistory } of await haveEnded(holders, client(1), 5000)) expect(executionHistory).toHaveLength(2)
+  for (const { executionHistory } of await haveEnded(timers, client(1), 10_000)) {
+    expect(executionHistory.map(({ stateName }) => stateName)).toEqual(['start', 'done'])
+    expect(executionHistory[1]?.enteredAt).toBeGreaterThanOrEqual(due)
+  }
+}, 40_000)
+
+test('steps that a server gives back when it stops are taken over at once', async () => {
+  const holder = await client(0).start('Holder', files('given'))
+  await vi.waitFor(async () => expect(await lines('given.steps')).toHaveLength(1), 5000)
+  // It waits for its steps for a while, and then gives them back.
+  await server(0).kill('SIGTERM')
+  await vi.waitFor(async () => expect(await lines('given.steps')).toHaveLength(2), { timeout: 2000, interval: 50 })
+  await openGate('given')
+  await haveEnded([holder], client(1), 5000)
+}, 40_000)
+
+test('one that was stopped and goes on does nothing twice', async () => {
+  const holders = await forEach(Array.from({ length: 5 }), () => client(0).start('Holder', files('stopped')))
+  const counter = await client(0).start('Counter')
+  await client(0).event('tick', counter)
+  await vi.waitFor(async () => expect(await lines('stopped.steps')).toHaveLength(5), 5000)
+  process.kill(server(0).pid, 'SIGSTOP')
+  await vi.waitFor(async () => expect(await lines('stopped.steps')).toHaveLength(10), { timeout: RECOVERY * 1000 + 3000, interval: 50 })
+  await client(1).event('tick', counter)
+  // Both end their steps now: the one that lost them, too.
+  await openGate('stopped')
+  process.kill(server(0).pid, 'SIGCONT')
+  // What it remembers of this context is old.
+  await client(0).event('tick', counter)
+  for (const { executionHistory, version } of await haveEnded(holders, client(1), 5000)) {
+    expect(executionHistory).toHaveLength(2)
+    // Started, taken over, ended.
+    expect(version).toBe(3)
+  }
+  expect(outputOf(await client(1).context(counter), 'count')).toBe(3)
+  await vi.waitFor(() => expect(server(0).output()).toContain('took this server for dead'), 5000)
+  // And it works on, under its new name.
+  const again = await client(0).start('Holder', files('stopped'))
+  await haveEnded([again], client(1), 5000)
+}, 40_000)
+
+test('while Redis is away they refuse, and go on with all that was acknowledged when it is back', async () => {
+  const ids = await forEach(Array.from({ length: 40 }, (_, index) => index), (index) => client(index % 2).start('Counter'))
+  const holder = await client(0).start('Holder', files('away'))
+  const due = Date.now() + 1500
+  const timer = await client(0).start('Delayed', { due })
+  const acknowledged = new Map(ids.map((id) => [id, 0]))
+  let sending = true
+  const senders = ids.map(async (id, index) => {
+    while (sending) {
+      await client(index % 2).event('tick', id).then(() => acknowledged.set(id, (acknowledged.get(id) ?? 0) + 1), () => sleep(20))
+    }
+  })
+  await sleep(500)
+  await redis.signal('SIGKILL')
+  await sleep(300)
+  for (const { url } of servers) {
+    const refusal = await fetch(`${url}/flux-api/event?contextId=${ids[0]}`, { method: 'POST', body: '{"event":"tick"}', headers: { 'content-type': 'application/json' } })
+    expect(refusal.status).toBe(503)
+    expect(Number(refusal.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(refusal.headers.get('content-type')).toContain('application/problem+json')
+    expect((await fetch(`${url}/readyz`)).status).toBe(503)
+    expect((await fetch(`${url}/healthz`)).status).toBe(200)
+  }
+  await openGate('away')
+  await sleep(2000)
+  await redis.start()
+  await vi.waitFor(async () => {
+    for (const { url } of servers) expect((await fetch(`${url}/readyz`)).status).toBe(200)
+  }, 5000)
+  await sleep(500)
+  sending = false
+  await Promise.all(senders)
+  for (const id of ids) {
+    const count = Number(outputOf(await client(0).context(id), 'count'))
+    // One more at most: what was under way when Redis went may have been done, and was not acknowledged.
+    expect(count).toBeGreaterThanOrEqual(acknowledged.get(id) ?? 0)
+    expect(count).toBeLessThanOrEqual((acknowledged.get(id) ?? 0) + 1)
+    expect(acknowledged.get(id)).toBeGreaterThan(1)
+  }
+  await haveEnded([holder, timer], client(1), 10_000)
+  for (const one of servers) expect(one.isRunning()).toBe(true)
+}, 40_000)
+
+test('every wake-up happens when all keys of BullMQ are gone', async () => {
+  const due = Date.now() + 1500
+  const timers = await forEach(Array.from({ length: 20 }, (_, index) => index), (index) => client(index % 2).start('Delayed', { due: due + index * 50 }))
+  const admin = new Redis(redis.url)
+  const keys = await admin.keys('{af:default:alarms}*')
+  expect(keys.length).toBeGreaterThan(0)
+  await admin.del(...keys)
+  admin.disconnect()
+  for (const { executionHistory } of await haveEnded(timers, client(1), 10_000)) expect(executionHistory[1]?.enteredAt).toBeGreaterThanOrEqual(due)
+}, 30_000)
