@@ -29,8 +29,9 @@ const SPREAD = 10_000
 const STEPS = 5000
 const BROADCASTS = 8
 
-const execute = (fluxName: string, nr: number, tags: readonly string[] = []): Call =>
-  ({ method: 'POST', path: '/flux-api/bench/execute', body: { fluxName, input: { nr }, tags } })
+const execute = (fluxName: string, nr: number, tags: readonly string[] = []): Call => executeWith(fluxName, { nr }, tags)
+const executeWith = (fluxName: string, input: object, tags: readonly string[] = []): Call =>
+  ({ method: 'POST', path: '/flux-api/bench/execute', body: { fluxName, input, tags } })
 const event = (name: string, contextId?: number): Call =>
   ({ method: 'POST', path: contextId === undefined ? '/flux-api/event' : `/flux-api/event?contextId=${contextId}`, body: { event: name } })
 
@@ -59,7 +60,9 @@ function spreadContexts(subject: Subject): Promise<number[]> {
 export const CALLS: { readonly [name: string]: Case } = {
   async event(subject) {
     const ids = await spreadContexts(subject)
-    return [await run(`event by id, ${ids.length} contexts`, subject, (n) => event('tick', ids[n % ids.length]))]
+    const call = (n: number) => event('tick', ids[n % ids.length])
+    const name = `event by id, ${ids.length} contexts`
+    return [await run(name, subject, call), { ...await run(name, { ...subject, connections: 1, seconds: subject.seconds / 3 }, call), against: subject.connections }]
   },
 
   async hot(subject) {
@@ -79,13 +82,24 @@ export const CALLS: { readonly [name: string]: Case } = {
     while ((await list(subject, 'fluxName=Calling&limit=1')).length > 0) await sleep(5)
     const perSecond = STEPS / (performance.now() - begun) * 1000
     const times: number[] = []
-    for (let after = Math.min(...ids) - 1; times.length < STEPS;) {
-      const page = await list(subject, `fluxName=Calling&status=COMPLETED&limit=1000&after=${after}`)
-      if (page.length === 0) throw new Error(`only ${times.length} of ${STEPS} contexts completed`)
-      for (const { startedAt, endedAt } of page) times.push(endedAt - startedAt)
-      after = page.at(-1)?.id ?? 0
-    }
+    for await (const { startedAt, endedAt } of completed(subject, 'Calling', Math.min(...ids) - 1)) times.push(endedAt - startedAt)
+    if (times.length !== STEPS) throw new Error(`${times.length} of ${STEPS} contexts completed`)
     return [{ name: 'start to done, one function', connections: subject.connections, perSecond, ...percentiles(times) }]
+  },
+
+  /** Contexts that are all due within one second; times are how late they were woken, by their own telling. */
+  async due(subject) {
+    const { contexts } = subject
+    // They must all be there before the first of them is due.
+    const first = Date.now() + contexts / 2 + 5000
+    await start(subject, contexts, (n) => executeWith('Due', { due: first + Math.floor(n / contexts * 1000) }))
+    if (Date.now() > first) throw new Error('starting them took too long')
+    while ((await list(subject, 'fluxName=Due&limit=1')).length > 0) await sleep(100)
+    const late: number[] = []
+    for await (const { endedAt, input } of completed(subject, 'Due', 0)) late.push(endedAt - Number(input.gloopProperties[0]?.value))
+    const early = late.filter((time) => time < 0).length
+    if (late.length !== contexts || early > 0) throw new Error(`${late.length} of ${contexts} contexts were woken, ${early} of them early`)
+    return [{ name: `${contexts} due within one second`, connections: 1, against: subject.connections, perSecond: contexts / (1 + percentiles(late).p99 / 1000), ...percentiles(late) }]
   },
 
   /** In contexts moved each second; times are those of a whole broadcast. */
@@ -127,7 +141,19 @@ export async function populate(subject: Subject): Promise<void> {
   await start(subject, subject.contexts, (n) => execute(n % 10 === 0 ? 'Rare' : 'Common', n, [`t${n % 1000}`, ...(n % 20 < 10 ? ['even'] : [])]))
 }
 
-async function list({ server }: Subject, query: string): Promise<{ id: number; startedAt: number; endedAt: number }[]> {
+interface View { readonly id: number; readonly startedAt: number; readonly endedAt: number; readonly input: { readonly gloopProperties: readonly { readonly value: unknown }[] } }
+
+/** All contexts of a service that completed, with ids above that one. */
+async function* completed(subject: Subject, fluxName: string, above: number): AsyncGenerator<View> {
+  for (let after = above; ;) {
+    const page = await list(subject, `fluxName=${fluxName}&status=COMPLETED&limit=1000${after > 0 ? `&after=${after}` : ''}`)
+    if (page.length === 0) return
+    yield* page
+    after = page.at(-1)?.id ?? 0
+  }
+}
+
+async function list({ server }: Subject, query: string): Promise<View[]> {
   const response = await fetch(`${server.url}/flux-api/contexts?${query}`)
   if (response.status !== 200) throw new Error(`listing gave ${response.status}`)
   return JSON.parse(await response.text())

@@ -19,6 +19,12 @@ export const SERVICES = {
   'bench/Common.flux': counting('common'),
   'bench/Rare.flux': counting('rare'),
 
+  /** Waits until a time. */
+  'bench/Due.flux': {
+    input: [{ name: 'due', type: 'long', required: true }],
+    states: [{ name: 'waiting', transitions: [{ to: 'done', wait: 'date:${due}' }] }, { name: 'done' }],
+  },
+
   /** Three states that map, and the end. */
   'bench/Mapping.flux': {
     input: [{ name: 'nr', type: 'integer' }],
