@@ -10,7 +10,7 @@ import { startRedis, startRedisCluster } from '../support/redis.ts'
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close()
+  for (const close of closing.splice(0).toReversed()) await close()
 })
 
 interface Rung { readonly alarm: AlarmClock; readonly rings: number[]; readonly logged: string[]; readonly namespace: string }

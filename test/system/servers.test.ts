@@ -150,9 +150,9 @@ test('while Redis is away they refuse, and go on with all that was acknowledged 
   const due = Date.now() + 1500
   const timer = await client(0).start('Delayed', { due })
   const acknowledged = new Map(ids.map((id) => [id, 0]))
-  let sending = true
+  const sending = new AbortController()
   const senders = ids.map(async (id, index) => {
-    while (sending) {
+    while (!sending.signal.aborted) {
       await client(index % 2).event('tick', id).then(() => acknowledged.set(id, (acknowledged.get(id) ?? 0) + 1), () => sleep(20))
     }
   })
@@ -174,7 +174,7 @@ test('while Redis is away they refuse, and go on with all that was acknowledged 
     for (const { url } of servers) expect((await fetch(`${url}/readyz`)).status).toBe(200)
   }, 5000)
   await sleep(500)
-  sending = false
+  sending.abort()
   await Promise.all(senders)
   for (const id of ids) {
     const count = Number(outputOf(await client(0).context(id), 'count'))
