@@ -43,10 +43,17 @@ describe('the command line', () => {
     expect(err).toMatch(/^actorflux: ACTORFLUX_PORT must .*\nactorflux: ACTORFLUX_RETENTION must .*$/)
   })
 
-  test.each([['ACTORFLUX_REDIS_URL', 'redis://h'], ['ACTORFLUX_REQUIRE_AUTH', 'true'], ['ACTORFLUX_PARTITIONS', '4']])(
+  test.each([['ACTORFLUX_REQUIRE_AUTH', 'true'], ['ACTORFLUX_PARTITIONS', '4']])(
     'serve refuses %s=%s rather than leave it out', async (variable, value) => {
       const { code, err } = await call(['serve'], { [variable]: value })
       expect(code).toBe(1)
       expect(err).toMatch(new RegExp(`^actorflux: ${variable} [^\n]*$`))
     })
+
+  test('serve says in one line that Redis is not there, without the password', async () => {
+    const { code, err } = await call(['serve'], { ACTORFLUX_REDIS_URL: 'redis://:s3cret@127.0.0.1:1' })
+    expect(code).toBe(1)
+    expect(err).toMatch(/^actorflux: Redis can't be reached at 127\.0\.0\.1:1: [^\n]*$/)
+    expect(err).not.toContain('s3cret')
+  })
 })

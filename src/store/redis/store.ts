@@ -5,7 +5,7 @@ import { FluxError, inDoubt, unavailable } from '../../model/failure.ts'
 import { NOBODY, LOG_LIMIT } from '../../model/record.ts'
 import type { Log } from '../../ports/log.ts'
 import type { CommitOutcome, Page, Store, StoredContext, Write } from '../../ports/store.ts'
-import { connect, untilReady, type Connection, type RedisAddress } from './connection.ts'
+import { connect, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
 import { Gather } from './gather.ts'
 import { definitionKey, partitionKey } from './keys.ts'
 import { merged, type Source } from './merge.ts'
@@ -37,7 +37,7 @@ const BULK = 100
 const TELL_AGAIN = 10_000
 
 /** What Redis says when it can't serve now, as opposed to being asked for nonsense. */
-const CANNOT_NOW = new Set(['LOADING', 'CLUSTERDOWN', 'MASTERDOWN', 'READONLY', 'OOM', 'MISCONF', 'BUSY', 'NOREPLICAS', 'TRYAGAIN', 'UNKILLABLE'])
+const CANNOT_NOW = new Set(['LOADING', 'CLUSTERDOWN', 'MASTERDOWN', 'READONLY', 'OOM', 'MISCONF', 'BUSY', 'NOREPLICAS', 'TRYAGAIN', 'NOAUTH', 'WRONGPASS', 'NOPERM'])
 
 /**
  * Connects, and makes the namespace if it isn't there.
@@ -48,6 +48,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<RedisS
   const store = new RedisStore(connection, options)
   try {
     await untilReady(connection, PATIENCE)
+    if (connection.status !== 'ready') throw new RedisError(`Redis at ${options.address.place} does not get ready`)
     await checkRedis(connection, options.log)
     await checkNamespace(connection, options)
     await store.learnTime()
@@ -249,8 +250,17 @@ export class RedisStore implements Store {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#connection.quit().then(() => {}, () => this.#connection.disconnect())
+    this.#closing ??= this.#quit()
     return this.#closing
+  }
+
+  /** What is under way is answered first. */
+  async #quit(): Promise<void> {
+    try {
+      await this.#connection.quit()
+    } catch {
+      this.#connection.disconnect()
+    }
   }
 
   async #loadAll(ids: readonly ContextId[]): Promise<StoredContext[]> {
