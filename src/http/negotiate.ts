@@ -27,6 +27,8 @@ export function negotiate<F extends Format>(accept: string | undefined, offered:
 
 /** The format that a Content-Type header names. No header, or an empty one, means the first offered; null: none of them. */
 export function formatOf<F extends Format>(contentType: string | undefined, offered: readonly F[]): F | null {
+  const exact = offered.find(({ type }) => type === contentType)
+  if (exact) return exact
   const type = bare(contentType ?? '')
   if (type === '') return offered[0] ?? null
   return offered.find((format) => type === format.type || type.endsWith(format.suffix)) ?? null

@@ -1,4 +1,5 @@
 // store/redis: every key, in one place. A namespace has two of its own; all others belong to a partition, and to its slot in a cluster.
+import { LOG_LIMIT, NOBODY } from '../../model/record.ts'
 
 /** Hash: what was fixed when the namespace was made. */
 export const settingsKey = (namespace: string) => `af:${namespace}`
@@ -26,6 +27,10 @@ local due = root .. 'due'
 local ended = root .. 'end'
 -- Sorted set of the contexts whose step a server runs; the score is when they may be claimed by others once it is dead.
 local function running(owner) return root .. 'run:' .. owner end
+-- Who owns the steps that nobody runs, those of a dead server among them.
+local nobody = '${NOBODY}'
+-- Newest rows of a log that are kept.
+local log_limit = ${LOG_LIMIT}
 -- Sorted set: the last heartbeat of each server.
 local owners = root .. 'owners'
 -- Sorted set: when a server was taken for dead.

@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, inDoubt, unavailable } from '../../model/failure.ts'
-import { NOBODY, LOG_LIMIT } from '../../model/record.ts'
 import type { Log } from '../../ports/log.ts'
 import type { CommitOutcome, Page, Store, StoredContext, Write } from '../../ports/store.ts'
 import { connect, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
@@ -27,7 +26,7 @@ export interface RedisStoreOptions {
 /** Milliseconds for which a commit whose answer was lost is asked for again. */
 const PATIENCE = 3_000
 /** Losses in a row after which a context is reserved, and for how long, milliseconds. */
-const RESERVE = { after: 3, for: 20 }
+const RESERVE = { after: 3, for: '20' }
 /** Ids read at once, and candidates looked at for them. */
 const PIECE = 1_000
 const HOPS = 2_000
@@ -125,7 +124,7 @@ export class RedisStore implements Store {
     if (!first) return { ok: true }
     const partition = first.context.id % this.partitions
     if (writes.some(({ context }) => context.id % this.partitions !== partition)) throw new TypeError('the contexts of a commit must be in one partition')
-    const values = [this.#writer, String(++this.#commits), lost >= RESERVE.after ? '1' : '0', String(RESERVE.for), String(LOG_LIMIT), NOBODY]
+    const values = [this.#writer, String(++this.#commits), lost >= RESERVE.after ? RESERVE.for : '0']
     for (const write of writes) pushWrite(values, write)
     const [code, id, fields = []] = await this.#untilKnown(partition, values)
     if (code === 0) return { ok: true }
@@ -213,7 +212,7 @@ export class RedisStore implements Store {
     const ids: ContextId[] = []
     for (const [partition] of this.#roots.entries()) {
       if (ids.length >= limit) break
-      ids.push(...texts(await this.#run('claim-abandoned', partition, [NOBODY, limit - ids.length, hideFor, judges ? silence : ''])).map(Number))
+      ids.push(...texts(await this.#run('claim-abandoned', partition, [limit - ids.length, hideFor, judges ? silence : ''])).map(Number))
     }
     return ids
   }
@@ -240,7 +239,7 @@ export class RedisStore implements Store {
     for (const [partition] of this.#roots.entries()) {
       for (let passed = 0; purged < limit;) {
         const look = Math.min(BULK, limit - purged)
-        const [deleted = 0, stayed = 0] = texts(await this.#run('purge', partition, [endedBefore, look, passed, NOBODY])).map(Number)
+        const [deleted = 0, stayed = 0] = texts(await this.#run('purge', partition, [endedBefore, look, passed])).map(Number)
         purged += deleted
         passed += stayed
         if (deleted + stayed < look) break

@@ -34,9 +34,9 @@ const numberOf = (text: string | undefined) => text === undefined || text === ''
 
 /** Arguments of the commit script for one write. */
 export function pushWrite(values: string[], { context, previous, changed, log, pokes, answersPoke }: Write): void {
-  const { id, version, terms, due, owner, endedAt, parent, parts } = context
+  const { id, terms, due, owner, endedAt, parent, parts } = context
   values.push(
-    String(id), String(previous), String(version), encodeTerms(terms), textOf(due), textOf(owner), textOf(endedAt), textOf(parent), answersPoke ? '1' : '0',
+    String(id), String(previous), encodeTerms(terms), textOf(due), textOf(owner), textOf(endedAt), textOf(parent), answersPoke ? '1' : '0',
   )
   const rows = log.slice(-LOG_LIMIT)
   values.push(String(rows.length), ...rows)

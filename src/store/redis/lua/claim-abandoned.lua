@@ -2,14 +2,13 @@
 -- Claims contexts whose server is dead. What a dead server leaves becomes nobody's.
 --
 -- Keys  dead, owners, running
--- ARGV[1]  owner of steps that nobody runs
--- ARGV[2]  how many
--- ARGV[3]  milliseconds for which they are hidden from other claims
--- ARGV[4]  milliseconds without heartbeat after which a server is dead; empty: don't judge
+-- ARGV[1]  how many
+-- ARGV[2]  milliseconds for which they are hidden from other claims
+-- ARGV[3]  milliseconds without heartbeat after which a server is dead; empty: don't judge
 --
 -- Returns
 --   {ids…}
-local nobody, limit, hide_for, silence = unpack(ARGV, 1, 4)
+local limit, hide_for, silence = unpack(ARGV, 1, 3)
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local text = function(milliseconds) return string.format('%.0f', milliseconds) end

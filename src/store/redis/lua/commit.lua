@@ -4,18 +4,15 @@
 -- Keys  all, context, due, ended, log, owners, running, term
 -- ARGV[1]  writer: letters, digits, '-' and '_'
 -- ARGV[2]  number of the commit, counted by its writer
--- ARGV[3]  1: the writer has lost so often that a stale context is reserved for it
--- ARGV[4]  milliseconds that a reservation lasts
--- ARGV[5]  newest rows of a log that are kept
--- ARGV[6]  owner of steps that nobody runs
--- ARGV[7…] the writes, each: id, version before, version, terms, due, owner, ended at, parent, answers a poke (1 or 0), number of rows, rows,
+-- ARGV[3]  milliseconds for which a stale context is reserved for the writer, who has lost so often; 0: it isn't
+-- ARGV[4…] the writes, each: id, version before, terms, due, owner, ended at, parent, answers a poke (1 or 0), number of rows, rows,
 --          number of texts that are set (two for a part), name and value of each, number of parts that are removed, names, number of pokes, ids
 --
 -- Returns
 --   {0}                done
 --   {1, id, fields}    another version is there: names and values of the context's hash, empty when there is none
 --   {2, milliseconds}  reserved for another writer so long
-local writer, number, lost, reserved_for, log_limit, nobody = unpack(ARGV, 1, 6)
+local writer, number, reserve = unpack(ARGV, 1, 3)
 
 local function milliseconds()
   local time = redis.call('TIME')
@@ -37,26 +34,26 @@ local function with_this(commits)
 end
 
 -- Looks whether all of the writes may be made.
-local starts, olds, at = {}, {}, 7
+local starts, olds, at = {}, {}, 4
 while ARGV[at] do
   local id, before = ARGV[at], ARGV[at + 1]
   local key = context(id)
   local old = redis.call('HMGET', key, 'v', 'w', 'r', 't', 'd', 'o', 'e', 'k')
   local version, commits, reserved = old[1], old[2] or '', old[3] or ''
   -- All of a commit's contexts tell the same.
-  if at == 7 and last_commit(commits) == number then return { 0 } end
+  if at == 4 and last_commit(commits) == number then return { 0 } end
   local holder, till
   if reserved ~= '' then
     holder, till = string.match(reserved, '^(.*):(%d+)$')
     if holder == writer or tonumber(till) <= milliseconds() then holder = nil end
   end
   if (version or '0') ~= before then
-    if lost == '1' and version and not holder then redis.call('HSET', key, 'r', writer .. ':' .. string.format('%.0f', milliseconds() + reserved_for)) end
+    if reserve ~= '0' and version and not holder then redis.call('HSET', key, 'r', writer .. ':' .. string.format('%.0f', milliseconds() + reserve)) end
     return { 1, id, redis.call('HGETALL', key) }
   end
   if holder then return { 2, tonumber(till) - milliseconds() } end
   starts[#starts + 1], olds[#olds + 1] = at, old
-  at = at + 9
+  at = at + 8
   for _ = 1, 4 do at = at + 1 + ARGV[at] end
 end
 
@@ -91,11 +88,11 @@ end
 
 -- Makes them.
 for place, at in ipairs(starts) do
-  local id, _, version, terms, due_at, owner, ended_at, parent, answers = unpack(ARGV, at, at + 8)
+  local id, before, terms, due_at, owner, ended_at, parent, answers = unpack(ARGV, at, at + 7)
   local key, old = context(id), olds[place]
   local exists, commits, reserved, old_terms, old_due, old_owner, old_ended, poked = unpack(old, 1, 8)
   poked = poked == '1'
-  local fields = { 'v', version, 'w', with_this(commits or '') }
+  local fields = { 'v', string.format('%.0f', before + 1), 'w', with_this(commits or '') }
   local function field(name, value) fields[#fields + 1], fields[#fields + 2] = name, value end
 
   if not exists then
@@ -124,7 +121,7 @@ for place, at in ipairs(starts) do
   elseif was_due then redis.call('ZREM', due, id) end
   if reserved and reserved ~= '' then field('r', '') end
 
-  local rows = at + 9
+  local rows = at + 8
   local set = rows + 1 + ARGV[rows]
   local removed = set + 1 + ARGV[set]
   if removed - set < 1000 then
@@ -143,7 +140,7 @@ end
 
 -- After the answers: a poke that comes along with one stands.
 for _, at in ipairs(starts) do
-  at = at + 9
+  at = at + 8
   for _ = 1, 3 do at = at + 1 + ARGV[at] end
   for place = at + 1, at + ARGV[at] do
     local key = context(ARGV[place])

@@ -5,7 +5,6 @@
 -- ARGV[1]  finished before this, milliseconds
 -- ARGV[2]  how many to look at
 -- ARGV[3]  how many of them to pass over
--- ARGV[4]  owner of steps that nobody runs
 --
 -- Returns
 --   {deleted, stayed}
@@ -19,7 +18,7 @@ end
 for _, id in ipairs(goes) do
   local terms, owner = unpack(redis.call('HMGET', context(id), 't', 'o'))
   for _, word in ipairs(cjson.decode(terms or '[]')) do redis.call('ZREM', term(word), id) end
-  if owner and owner ~= '' then redis.call('ZREM', running(owner), id) redis.call('ZREM', running(ARGV[4]), id) end
+  if owner and owner ~= '' then redis.call('ZREM', running(owner), id) redis.call('ZREM', running(nobody), id) end
   for _, key in ipairs({ due, ended, all }) do redis.call('ZREM', key, id) end
   redis.call('DEL', context(id), log(id))
 end
