@@ -1,5 +1,6 @@
-// alarms: rings on whichever server is free, by delayed jobs of BullMQ. A job is only a hint to look: the store knows who is due, and who has claimed whom.
-import { randomBytes } from 'node:crypto'
+// alarms: rings by delayed jobs of BullMQ, on whichever server is free. A job is only a hint to look: the store knows who is due, and every server
+// looks by itself every few seconds. So jobs that are lost, even all of them, cost no more than those.
+import { randomUUID } from 'node:crypto'
 import { Queue, Worker } from 'bullmq'
 import type { Cluster, Redis } from 'ioredis'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
@@ -7,138 +8,169 @@ import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 
 export interface BullAlarmOptions {
-  /** A new connection, which the alarm closes. That of a queue fails at once when Redis is away, that of a worker waits (`maxRetriesPerRequest: null`). */
+  /**
+   * Makes a connection of the alarm's own, which it closes. A queue's must fail when Redis is away or mute, not wait (`enableOfflineQueue: false`,
+   * `maxRetriesPerRequest: 0`, `socketTimeout`); a worker's must wait (`maxRetriesPerRequest: null`, with the offline queue). No `keyPrefix`.
+   */
   readonly connect: (role: 'queue' | 'worker') => Redis | Cluster
   readonly namespace: string
-  /** Must tell the store's time, and never be ahead of it. */
+  /** Tells the store's time, and is never ahead of it. */
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Milliseconds. Times within one bucket ring together: many contexts are due at about the same time. */
+/** Milliseconds. Times within a bucket ring together. */
 const BUCKET = 100
-/** What is due later isn't worth a job yet. */
+/** What is due later needs no job yet: a look in time tells of it again. */
 const HORIZON = 30_000
-/** A job is asked for so much earlier: Redis tells blocked clients up to 100 ms late (`hz 10`), and what comes early can sleep. */
-const EARLY = 100
-/** Whatever becomes of the jobs, each server looks by itself about so often. */
+/** Jobs come so much before their bucket, and then sleep: Redis tells up to 100 ms late (`hz 10`), and machines' clocks differ a little. */
+const EARLY = 250
+/** Without a ring for about so long, a server looks by itself. */
 const SWEEP = 5_000
 /** After a ring that failed. */
 const RETRY = 1_000
 /** Between two lines in the log about the same trouble. */
 const TELL_AGAIN = 10_000
-/** For saying goodbye to a Redis that may be away. */
+/** For closing: BullMQ would wait for a Redis that goes at that moment. */
 const PATIENCE = 2_000
-/** Handlers that may sleep until their bucket at once. */
-const CONCURRENCY = 64
-/** Nobody reads what BullMQ tells of its jobs. */
-const EVENTS = 100
 
+const QUEUE = 'rings'
+/** A job under way sleeps, for less than the horizon; its lock holds longer. Many may sleep at once. */
+const WORKER = { concurrency: 64, lockDuration: 2 * HORIZON, skipLockRenewal: true }
+/** Who closes while a job sleeps leaves the second attempt to others. */
+const JOB = { attempts: 2, removeOnComplete: true, removeOnFail: true }
+/** About so many events are kept, since BullMQ must keep some. Nobody reads them. */
+const STREAMS = { events: { maxLen: 100 } }
+
+/** Trouble with Redis is logged and never thrown. */
 export function bullAlarm({ connect, namespace, clock, log }: BullAlarmOptions): AlarmClock {
-  // In braces, so that all keys of the queue are in one slot of a cluster.
-  const names = { prefix: `{af:${namespace}:alarms}`, name: 'rings' }
-  const server = randomBytes(6).toString('hex')
-  const queueConnection = connect('queue')
-  const queue = new Queue(names.name, {
-    connection: queueConnection, prefix: names.prefix, streams: { events: { maxLen: EVENTS } },
-    defaultJobOptions: { removeOnComplete: true, removeOnFail: true },
-  })
-  let worker: { readonly worker: Worker; readonly connection: Redis | Cluster } | null = null
-  let ring: (() => Promise<number | null>) | null = null
+  // In braces: in a cluster, all keys of a queue must be in one slot.
+  const prefix = `{af:${namespace}:alarms}`
+  const server = randomUUID()
+  const troubled = seldom((error) => log.warn('BullMQ has trouble: contexts may move some seconds after they are due', { error }))
+  const connections: (Redis | Cluster)[] = []
+  const connection = (role: 'queue' | 'worker'): Redis | Cluster => {
+    const made = connect(role)
+    made.on('error', troubled)
+    connections.push(made)
+    return made
+  }
+  // It would look at Redis's version only once, and if that failed be of no use for ever.
+  const queue = new Queue<number>(QUEUE, { connection: connection('queue'), prefix, defaultJobOptions: JOB, streams: STREAMS, skipVersionCheck: true })
+  queue.on('error', troubled)
   /** Buckets for which this server has added a job. */
   const armed = new Set<number>()
-  /** When the last ring that went well began. */
-  let began = -Infinity
-  let ringing: Promise<void> | null = null
-  let cancelSweep: (() => void) | null = null
-  let toldAt = -Infinity
-  let onClose = (): void => {}
-  const closed = new Promise<void>((resolve) => { onClose = resolve })
-
-  const tell = (error: unknown): void => {
-    if (performance.now() - toldAt < TELL_AGAIN) return
-    toldAt = performance.now()
-    log.warn('BullMQ does not serve; due contexts are looked for every few seconds all the same', { error })
-  }
-  queue.on('error', tell)
-  queueConnection.on('error', tell)
+  let ringer: Ringer | null = null
+  let worker: Worker<number> | null = null
+  let closed = false
 
   const set = (due: number): void => {
     const now = clock.now()
-    if (due >= now + HORIZON) return
-    // The bucket is still to come, so whoever rings for it will see what was committed before.
+    if (closed || due >= now + HORIZON) return
+    // It is still to come, so the ring will see what was committed before.
     const bucket = Math.max(Math.ceil(due / BUCKET), Math.floor(now / BUCKET) + 1) * BUCKET
     if (armed.has(bucket)) return
     for (const past of armed) if (past <= now) armed.delete(past)
     armed.add(bucket)
-    // BullMQ ignores an id that it knows, even of a job that is under way: each server has its own, once.
-    queue.add('ring', { bucket }, { jobId: `${bucket}-${server}`, delay: Math.max(0, bucket - EARLY - now) }).catch(tell)
+    add(bucket, now).catch((error: unknown) => {
+      armed.delete(bucket)
+      troubled(error)
+    })
   }
 
-  /** Resolves when a ring that began at that time or later went well, or the alarm is closed. */
-  const look = async (since: number): Promise<void> => {
-    while (began < since && ring !== null) {
-      ringing ??= lookNow(ring).finally(() => { ringing = null })
-      await ringing
-    }
-  }
-
-  const lookNow = async (atDue: () => Promise<number | null>): Promise<void> => {
-    const start = clock.now()
-    try {
-      const next = await Promise.resolve().then(atDue)
-      began = Math.max(began, start)
-      if (next !== null) set(next)
-    } catch (error) {
-      log.error('looking for due contexts failed', { error })
-      await sleep(RETRY)
-    }
-  }
-
-  const sleep = async (milliseconds: number): Promise<void> => {
-    let cancel = (): void => {}
-    await Promise.race([new Promise<void>((resolve) => { cancel = clock.after(milliseconds, resolve) }), closed])
-    cancel()
-  }
-
-  const onJob = async ({ data }: { data: unknown }): Promise<void> => {
-    const bucket = bucketOf(data)
-    while (clock.now() < bucket && ring !== null) await sleep(bucket - clock.now())
-    await look(bucket)
-  }
-
-  const sweep = (): void => {
-    void look(clock.now())
-    // Not all servers at once.
-    cancelSweep = clock.after(SWEEP * (0.9 + Math.random() * 0.2), sweep)
-  }
+  // BullMQ ignores an id that is there, even while that job is ending: servers share none. And its workers go by their machines' clocks, not the
+  // store's: since too early does no harm, the earlier of the two counts.
+  const add = (bucket: number, now: number): Promise<unknown> =>
+    queue.add('ring', bucket, { jobId: `${bucket}-${server}`, timestamp: Math.min(now, Date.now()), delay: Math.max(bucket - EARLY - now, 0) })
 
   return {
     set,
-    start(callback) {
-      ring = callback
-      const connection = connect('worker')
-      connection.on('error', tell)
-      worker = { connection, worker: new Worker(names.name, onJob, { connection, prefix: names.prefix, concurrency: CONCURRENCY }) }
-      worker.worker.on('error', tell)
-      sweep()
+    start(ring) {
+      const started = startRinger({ ring, set, clock, log })
+      ringer = started
+      worker = new Worker<number>(QUEUE, async ({ data: bucket }) => {
+        // A timer may fire early by the clock.
+        for (let now = clock.now(); now < bucket; now = clock.now()) await new Promise<void>((resolve) => { clock.after(bucket - now, resolve) })
+        started.demand(bucket)
+      }, { ...WORKER, connection: connection('worker'), prefix })
+      worker.on('error', troubled)
     },
     async close() {
-      ring = null
-      cancelSweep?.()
-      onClose()
-      await ringing
-      let cancel = (): void => {}
-      const farewell = Promise.allSettled([worker?.worker.close(), queue.close()])
-      await Promise.race([farewell, new Promise<void>((resolve) => { cancel = clock.after(PATIENCE, resolve) })])
+      await ringer?.close()
+      closed = true
+      let cancel = nothing
+      const patience = new Promise<void>((resolve) => { cancel = clock.after(PATIENCE, resolve) })
+      // Unless it is forced, BullMQ waits for ever for a Redis that has gone.
+      const away = connections.some(({ status }) => status !== 'ready')
+      await Promise.race([patience, Promise.allSettled([worker?.close(away), queue.close()])])
       cancel()
-      worker?.connection.disconnect()
-      queueConnection.disconnect()
+      for (const made of connections) made.disconnect()
     },
   }
 }
 
-function bucketOf(data: unknown): number {
-  if (typeof data === 'object' && data !== null && 'bucket' in data && typeof data.bucket === 'number') return data.bucket
-  throw new TypeError('a job without a bucket')
+interface Ringer {
+  /** A ring is needed that begins at that time or later. @throws Error when it is closed */
+  demand(time: number): void
+  /** Rings no more, and waits for a ring under way. */
+  close(): Promise<void>
 }
+
+/** Rings at once, when it is asked to, and when it hasn't for a while; one ring at a time. */
+function startRinger({ ring, set, clock, log }: { ring(): Promise<number | null>; set(due: number): void; readonly clock: Clock; readonly log: Log }): Ringer {
+  const failed = seldom((error) => log.error('looking for due contexts failed', { error }))
+  /** When the last ring began. One that fails is tried again without being asked. */
+  let began = -Infinity
+  let again = false
+  let closed = false
+  let ringing: Promise<void> | null = null
+  let cancel = nothing
+
+  const look = (): void => {
+    cancel()
+    ringing = lookOnce()
+  }
+
+  const lookOnce = async (): Promise<void> => {
+    began = clock.now()
+    again = false
+    let nap = RETRY
+    try {
+      const next = await Promise.resolve().then(ring)
+      if (next !== null) set(next)
+      // Not all servers at once.
+      nap = again ? 0 : SWEEP * (0.9 + Math.random() * 0.2)
+    } catch (error) {
+      failed(error)
+    }
+    ringing = null
+    if (!closed) cancel = clock.after(nap, look)
+  }
+
+  look()
+  return {
+    demand(time) {
+      if (closed) throw new Error('this server is closing')
+      if (began >= time) return
+      if (ringing === null) look()
+      else again = true
+    },
+    async close() {
+      closed = true
+      cancel()
+      await ringing
+    },
+  }
+}
+
+/** Tells at most every so often. */
+function seldom(tell: (error: unknown) => void): (error: unknown) => void {
+  let told = -Infinity
+  return (error) => {
+    if (performance.now() - told < TELL_AGAIN) return
+    told = performance.now()
+    tell(error)
+  }
+}
+
+const nothing = (): void => {}

@@ -5,6 +5,8 @@ export type Connection = Redis | Cluster
 
 /** Milliseconds without an answer after which a connection counts as dead. */
 const SILENCE = 5_000
+/** A worker blocks for up to 10 seconds. */
+const WORKER_SILENCE = 15_000
 const CONNECT_TIMEOUT = 5_000
 /** Milliseconds between attempts to connect. */
 const RETRY = { first: 50, most: 1_000 }
@@ -33,9 +35,9 @@ const COMMON = {
 /** For a store. */
 const STORE = { ...COMMON, enableOfflineQueue: false, maxRetriesPerRequest: 0, socketTimeout: SILENCE }
 /** For an alarm's queue: what can't be added now isn't worth waiting for. */
-const QUEUE = { ...COMMON, enableOfflineQueue: false, maxRetriesPerRequest: 0 }
+const QUEUE = { ...COMMON, enableOfflineQueue: false, maxRetriesPerRequest: 0, socketTimeout: SILENCE }
 /** For an alarm's worker, which blocks until there is something to do and waits as long as Redis is away. */
-const WORKER = { ...COMMON, enableOfflineQueue: true, maxRetriesPerRequest: null }
+const WORKER = { ...COMMON, enableOfflineQueue: true, maxRetriesPerRequest: null, socketTimeout: WORKER_SILENCE }
 
 const ROLES = { store: STORE, queue: QUEUE, worker: WORKER } as const
 
