@@ -45,7 +45,7 @@ interface Change {
 export function writeOf({ before, texts, next: decided, flux, log, pokes, answersPoke }: Change): { write: Write; record: ContextRecord } {
   const added = log.map(shortened)
   const moves = added.length === 0 ? decided.tail : [...decided.tail, ...added]
-  const tail = appended(decided.tail === before?.tail ? texts['tail'] : undefined, added) ?? JSON.stringify(moves)
+  const tail = appended(decided.tail === before?.tail ? texts['tail'] : undefined, added) ?? `[${textsOf(moves).join(',')}]`
   const full = moves.length > TAIL.moves || tail.length > TAIL.length
   const version = decided.version + 1
   const next: ContextRecord = { ...decided, version, tail: full ? [] : moves }
@@ -62,13 +62,20 @@ export function writeOf({ before, texts, next: decided, flux, log, pokes, answer
   const context = {
     id: next.id, version, terms: termsOf(next, flux), due: next.due, owner: next.lease?.owner ?? null, endedAt: next.endedAt, parent: next.parent?.id ?? null, parts,
   }
-  return { record: next, write: { context, previous: version - 1, changed, log: full ? moves.map((move) => JSON.stringify(move)) : [], pokes, answersPoke } }
+  return { record: next, write: { context, previous: version - 1, changed, log: full ? textsOf(moves) : [], pokes, answersPoke } }
 }
+
+/** A move as it is kept: its names are the same in each. */
+type Row = readonly [from: Move['from'], event: Move['event'], to: Move['to'], at: Move['at'], values: Move['values']]
+
+const textsOf = (moves: readonly Move[]): string[] => moves.map(({ from, event, to, at, values }) => JSON.stringify([from, event, to, at, values] satisfies Row))
+
+const moveOf = ([from, event, to, at, values]: Row): Move => ({ from, event, to, at, values })
 
 /** The text of a list with some more elements; nothing when its text isn't known. */
 function appended(list: string | undefined, more: readonly Move[]): string | undefined {
   if (list === undefined || more.length === 0) return list
-  const text = more.map((move) => JSON.stringify(move)).join(',')
+  const text = textsOf(more).join(',')
   return list === '[]' ? `[${text}]` : `${list.slice(0, -1)},${text}]`
 }
 
@@ -107,7 +114,7 @@ export function decode({ id, version, parts }: StoredContext): ContextRecord {
   return {
     id, version, states,
     input: dataOf(parts, 'input') ?? {}, output: dataOf(parts, 'output') ?? {},
-    request: dataOf(parts, 'request'), response: dataOf(parts, 'response'), args: dataOf(parts, 'args'), tail: JSON.parse(parts['tail'] ?? '[]'),
+    request: dataOf(parts, 'request'), response: dataOf(parts, 'response'), args: dataOf(parts, 'args'), tail: rowsOf(parts['tail'] ?? '[]').map(moveOf),
     ...head,
   }
 }
@@ -121,7 +128,7 @@ function dataOf(parts: StoredContext['parts'], name: typeof DATA_PARTS[number]):
 export async function movesOf({ id, moves, tail }: ContextRecord, store: Store): Promise<readonly Move[]> {
   if (moves === tail.length) return tail
   const rows = await store.log({ id, limit: LOG_LIMIT - tail.length })
-  return [...rows.map(decodeMove), ...tail]
+  return [...rowsOf(`[${rows.join(',')}]`).map(moveOf), ...tail]
 }
 
-const decodeMove = (row: string): Move => JSON.parse(row)
+const rowsOf = (text: string): Row[] => JSON.parse(text)

@@ -139,9 +139,9 @@ describe('the embedded store', () => {
     await (await openIn(folder)).close()
     const root = openLmdb({ path: join(folder, 'default.mdb'), noSubdir: true, overlappingSync: false })
     const meta = root.openDB<unknown, string>('meta', { encoding: 'json' })
-    await meta.put('format', 2)
+    await meta.put('format', 99)
     await root.close()
-    await expect(openIn(folder)).rejects.toThrow(/default\.mdb has format 2, .* knows format 1/)
+    await expect(openIn(folder)).rejects.toThrow(/default\.mdb has format 99, .* knows format 2/)
     await expect(openIn(folder)).rejects.toThrow(DataFolderError)
   })
 
