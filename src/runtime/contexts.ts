@@ -50,7 +50,7 @@ export interface ContextsParts extends WorkParts {
 export class Contexts {
   readonly #parts: ContextsParts
   readonly #boxes = new Map<ContextId, Letter[]>()
-  readonly #drains = new Set<Promise<void>>()
+  #onIdle: (() => void) | null = null
 
   constructor(parts: ContextsParts) {
     this.#parts = parts
@@ -74,8 +74,7 @@ export class Contexts {
       } else {
         const fresh = [letter]
         this.#boxes.set(id, fresh)
-        const drain = this.#drain(id, fresh).finally(() => this.#drains.delete(drain))
-        this.#drains.add(drain)
+        void this.#drain(id, fresh)
       }
     })
   }
@@ -94,7 +93,7 @@ export class Contexts {
 
   /** Resolves when no mailbox has anything left. */
   async idle(): Promise<void> {
-    while (this.#drains.size > 0) await Promise.all(this.#drains)
+    while (this.#boxes.size > 0) await new Promise<void>((resolve) => { this.#onIdle = resolve })
   }
 
   async #drain(id: ContextId, box: Letter[]): Promise<void> {
@@ -107,6 +106,7 @@ export class Contexts {
       }
     }
     this.#boxes.delete(id)
+    if (this.#boxes.size === 0) this.#onIdle?.()
   }
 
   /** Decides until a commit isn't overtaken by another server's. Gives the letters that there was no time for. */

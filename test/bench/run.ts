@@ -35,6 +35,8 @@ const { values, positionals } = parseArgs({
 const sizes: Sizes = { seconds: Number(values.seconds), connections: Number(values.connections), contexts: Number(values.contexts) }
 const wanted = (name: string) => positionals.length === 0 || positionals.includes(name)
 
+/** Node's options that `npm start` gives. */
+const AS_STARTED = ['--max-semi-space-size=32']
 const STORES = ['embedded', 'everysec', 'always'] as const
 type StoreName = typeof STORES[number]
 const stores = STORES.filter((name) => values.stores.split(',').includes(name))
@@ -114,7 +116,7 @@ async function openServer(store: StoreName = 'embedded'): Promise<{ server: Serv
   const profile = values['cpu-prof']
   const redis = store === 'embedded' ? null : await startRedis({ appendfsync: store })
   const env: { [variable: string]: string } = redis ? { ACTORFLUX_REDIS_URL: redis.url } : {}
-  const options = { program: resolve(ROOT, 'dist/cli/actorflux.js'), ...place, env, node: profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(profile)}`] }
+  const options = { program: resolve(ROOT, 'dist/cli/actorflux.js'), ...place, env, node: [...AS_STARTED, ...profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(profile)}`]] }
   let server = await startServer(options)
   return {
     server,

@@ -25,15 +25,13 @@ function read(name: ScriptName): Script {
 const SCRIPTS = new Map(NAMES.map((name) => [name, read(name)]))
 
 /** Runs a script on the partition whose keys begin with `root`. One round trip, save when Redis doesn't know the script yet. */
-export async function runScript(redis: Redis | Cluster, name: ScriptName, root: string, values: readonly (string | number)[]): Promise<Reply> {
+export function runScript(redis: Redis | Cluster, name: ScriptName, root: string, values: readonly (string | number)[]): Promise<Reply> {
   const script = SCRIPTS.get(name)
   if (!script) throw new Error(`there is no script '${name}'`)
-  try {
-    return asReply(await redis.evalsha(script.hash, 1, root, ...values))
-  } catch (error) {
+  return redis.evalsha(script.hash, 1, root, ...values).then(asReply, async (error: unknown) => {
     if (codeOf(error) !== 'NOSCRIPT') throw error
     return asReply(await redis.eval(script.text, 1, root, ...values))
-  }
+  })
 }
 
 /** The first word of what Redis said when it refused; null when it said nothing. */
