@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest'
-import { startRedis, type RedisServer } from '../support/redis.ts'
+import { startRedis, startRedisCluster, type RedisServer } from '../support/redis.ts'
 import { cleanUp, placeFor, sleep, startServer, type Place, type Server } from '../support/server.ts'
 import { Client, forEach, outputOf } from './client.ts'
 import { SERVICES } from './services.ts'
@@ -20,7 +20,7 @@ const file = (name: string) => join(place.folder, name)
 const lines = async (name: string) => (await readFile(file(name), 'utf8').catch(() => '')).split('\n').filter(Boolean)
 const files = (name: string) => ({ file: file(`${name}.steps`), gate: file(`${name}.gate`) })
 const openGate = (name: string) => writeFile(file(`${name}.gate`), '')
-const open = () => startServer({ program: inject('program'), ...place, env: { ACTORFLUX_REDIS_URL: redis.url, ACTORFLUX_RECOVERY: `${RECOVERY}s` } })
+const open = (url = redis.url) => startServer({ program: inject('program'), ...place, env: { ACTORFLUX_REDIS_URL: url, ACTORFLUX_RECOVERY: `${RECOVERY}s` } })
 const client = (index: number): Client => {
   const found = clients[index]
   if (!found) throw new Error(`there is no server ${index}`)
@@ -197,3 +197,39 @@ test('every wake-up happens when all keys of BullMQ are gone', async () => {
   admin.disconnect()
   for (const { executionHistory } of await haveEnded(timers, client(1), 10_000)) expect(executionHistory[1]?.enteredAt).toBeGreaterThanOrEqual(due)
 }, 30_000)
+
+test('on a cluster they do all that they do on one Redis', async () => {
+  const cluster = await startRedisCluster()
+  try {
+    const [one, other] = await Promise.all([open(cluster.url), open(cluster.url)])
+    const [first, second] = [new Client(one), new Client(other)]
+    const ids = await forEach(Array.from({ length: 200 }, (_, index) => index), (index) => (index % 2 === 0 ? first : second).start('Once'))
+    const ascending = ids.toSorted((a, b) => a - b)
+    expect(new Set(ids.map((id) => id % 16)).size).toBe(16)
+    expect((await first.list({ fluxName: 'Once' })).map(({ id }) => id)).toEqual(ascending)
+    expect((await second.list({ fluxName: 'Once', currentState: 'open', limit: '30', page: '3' })).map(({ id }) => id)).toEqual(ascending.slice(90, 120))
+    const answers = await Promise.all([first.event('knock'), second.event('knock')])
+    expect(answers.flatMap(({ transitions }) => transitions.map(({ contextId }) => contextId)).toSorted((a, b) => a - b)).toEqual(ascending)
+
+    const counter = await first.start('Counter')
+    await Promise.all(Array.from({ length: 100 }, (_, index) => (index % 2 === 0 ? first : second).event('tick', counter)))
+    expect(outputOf(await second.context(counter), 'count')).toBe(100)
+
+    const parents = await forEach(Array.from({ length: 10 }), () => first.start('Parent'))
+    const children = await second.list({ fluxName: 'Child' })
+    expect(children.map(({ id }) => id % 16).toSorted((a, b) => a - b)).toEqual(parents.map((id) => id % 16).toSorted((a, b) => a - b))
+    await forEach(children, ({ id }) => second.event('say', id, { word: 'hello' }))
+    const due = Date.now() + 1000
+    const timers = await forEach(Array.from({ length: 30 }, (_, index) => index), (index) => first.start('Delayed', { due: due + index * 20 }))
+    await haveEnded(parents, first, 5000)
+    for (const { executionHistory } of await haveEnded(timers, second, 8000)) expect(executionHistory[1]?.enteredAt).toBeGreaterThanOrEqual(due)
+    const holder = await first.start('Holder', files('clustered'))
+    await vi.waitFor(async () => expect(await lines('clustered.steps')).toHaveLength(1), 5000)
+    await one.kill('SIGKILL')
+    await vi.waitFor(async () => expect(await lines('clustered.steps')).toHaveLength(2), { timeout: RECOVERY * 1000 + 3000, interval: 50 })
+    await openGate('clustered')
+    await haveEnded([holder], second, 5000)
+  } finally {
+    await cluster.close()
+  }
+}, 60_000)
