@@ -47,6 +47,8 @@ export interface Runtime {
 /** Due contexts claimed at once, and for how long (milliseconds) a claim keeps others away. */
 const CLAIM = { limit: 256, hideFor: 10_000 }
 const PURGE_LIMIT = 500
+/** Milliseconds after which a definition is stored again: a store that lost its last moments may have lost it, too. */
+const PIN_AGAIN = 60_000
 /** Milliseconds between purges: a tenth of the retention, within these bounds. */
 const PURGE_EVERY = { min: 1_000, max: 60_000 }
 /** Milliseconds before a letter that couldn't be brought home is brought again: doubled each time, up to the second. */
@@ -59,13 +61,13 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
   let stopPurging: (() => void) | null = null
   let stopBeating: (() => void) | null = null
 
-  const pinned = new Map<string, Promise<void>>()
+  const pinned = new Map<string, { readonly stored: Promise<void>; readonly at: number }>()
   const pin = ({ hash, text }: CompiledFlux): Promise<void> => {
     const known = pinned.get(hash)
-    if (known) return known
+    if (known && clock.now() - known.at < PIN_AGAIN) return known.stored
     const stored = store.putDefinition({ hash, text })
-    pinned.set(hash, stored)
-    stored.catch(() => pinned.delete(hash))
+    pinned.set(hash, { stored, at: clock.now() })
+    stored.catch(() => { if (pinned.get(hash)?.stored === stored) pinned.delete(hash) })
     return stored
   }
 

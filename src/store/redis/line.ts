@@ -1,0 +1,118 @@
+// store/redis: asks Redis, and says what it means when there is no answer.
+import { FluxError, inDoubt, unavailable } from '../../model/failure.ts'
+import type { Log } from '../../ports/log.ts'
+import { untilReady, type Connection } from './connection.ts'
+import { Gather } from './gather.ts'
+import { codeOf, runScript, type Reply, type ScriptName } from './scripts.ts'
+
+/** Milliseconds for which a commit whose answer was lost is asked for again. */
+export const PATIENCE = 3_000
+/** Milliseconds between two lines in the log about the same trouble. */
+const TELL_AGAIN = 10_000
+
+/** What Redis says when it can't serve now, as opposed to being asked for nonsense. */
+const CANNOT_NOW = new Set(['LOADING', 'CLUSTERDOWN', 'MASTERDOWN', 'READONLY', 'OOM', 'MISCONF', 'BUSY', 'NOREPLICAS', 'TRYAGAIN', 'NOAUTH', 'WRONGPASS', 'NOPERM'])
+
+export class Line {
+  readonly #connection: Connection
+  readonly #log: Log
+  readonly #gather: Gather
+  /** What the keys of each partition begin with. */
+  readonly #roots: readonly string[]
+  #toldAt = -Infinity
+  #closing: Promise<void> | null = null
+
+  constructor(connection: Connection, { roots, log }: { readonly roots: readonly string[]; readonly log: Log }) {
+    this.#connection = connection
+    this.#log = log
+    this.#gather = new Gather(connection)
+    this.#roots = roots
+    connection.on('error', (error) => this.#tell(error))
+  }
+
+  trouble(): string | null {
+    if (this.#closing) return 'the store is closed'
+    return this.#connection.status === 'ready' ? null : 'Redis is out of reach'
+  }
+
+  /** Runs a script in a partition. */
+  run(name: ScriptName, partition: number, values: readonly (string | number)[]): Promise<Reply> {
+    return this.ask((connection) => runScript(connection, name, this.#roots[partition] ?? '', values))
+  }
+
+  /** Asks all partitions at once; answers in their order. */
+  everywhere<T>(ask: (partition: number) => Promise<T>): Promise<T[]> {
+    return Promise.all(this.#roots.map((_, partition) => ask(partition)))
+  }
+
+  /**
+   * Sends a commit until it is known what became of it: the script knows its number, so it can be sent again. Waits while others go first.
+   * @throws FluxError `unavailable`, `inDoubt` when it may have been sent
+   */
+  async commit(partition: number, values: readonly string[]): Promise<readonly Reply[]> {
+    const end = performance.now() + PATIENCE
+    for (let doubtful = false; ;) {
+      try {
+        const reply = await this.run('commit', partition, values)
+        if (reply === null || typeof reply !== 'object') throw new TypeError('a commit gave no list')
+        const [code, detail] = reply
+        if (code !== 2) return reply
+        await pause(Number(detail))
+      } catch (error) {
+        doubtful ||= error instanceof Unanswered
+        if (!doubtful) throw error
+        await untilReady(this.#connection, Math.max(0, end - performance.now()))
+        if (this.#closing || performance.now() >= end) {
+          throw inDoubt('Redis went out of reach before it answered: this may have been done, or not', { cause: error })
+        }
+        // Ready is soon said, and the first commands may fail all the same.
+        await pause(10)
+      }
+    }
+  }
+
+  /** @throws FluxError `unavailable` when Redis can't serve; Unanswered when it may have done so all the same */
+  async ask<T>(question: (connection: Connection) => Promise<T>): Promise<T> {
+    if (this.#closing) throw unavailable('the server is stopping')
+    if (this.#connection.status !== 'ready') throw unavailable('Redis is out of reach')
+    this.#gather.hold()
+    try {
+      return await question(this.#connection)
+    } catch (error) {
+      const code = codeOf(error)
+      if (code === null) throw new Unanswered(error)
+      if (!CANNOT_NOW.has(code)) throw error
+      this.#tell(error)
+      throw unavailable('Redis can\'t serve now', { cause: error })
+    }
+  }
+
+  /** What is under way is answered first. */
+  close(): Promise<void> {
+    this.#closing ??= this.#quit()
+    return this.#closing
+  }
+
+  async #quit(): Promise<void> {
+    try {
+      await this.#connection.quit()
+    } catch {
+      this.#connection.disconnect()
+    }
+  }
+
+  #tell(error: unknown): void {
+    if (this.#closing || performance.now() - this.#toldAt < TELL_AGAIN) return
+    this.#toldAt = performance.now()
+    this.#log.error('Redis does not serve', { error })
+  }
+}
+
+/** The connection broke, or stayed silent, after something was sent. */
+class Unanswered extends FluxError {
+  constructor(cause: unknown) {
+    super({ kind: 'unavailable', detail: 'Redis went out of reach', retryAfter: 1 }, { cause })
+  }
+}
+
+const pause = (milliseconds: number) => new Promise<void>((resolve) => { setTimeout(resolve, milliseconds) })
