@@ -202,7 +202,7 @@ describe('a Redis that isn\'t as it must be is refused in one line', () => {
     const namespace = randomUUID()
     await openStore({ namespace, partitions: 4 })
     await openStore({ namespace, partitions: 4 })
-    await expect(openStore({ namespace, partitions: 1 })).rejects.toThrow(/^namespace '.*' was made with 4 partitions.*ACTORFLUX_PARTITIONS says 1$/)
+    await expect(openStore({ namespace, partitions: 1 })).rejects.toThrow(/^namespace '.*' was made with ACTORFLUX_PARTITIONS=4, .* now it is 1$/)
   })
 
   test('none that answers, or several that are no cluster', async () => {

@@ -33,6 +33,6 @@ export async function checkNamespace(connection: Connection, { namespace, partit
   const found = await connection.hgetall(key)
   if (found['format'] !== FORMAT) throw new RedisError(`namespace '${namespace}' has data of format ${found['format']}; this version reads ${FORMAT}`)
   if (found['partitions'] !== String(partitions)) {
-    throw new RedisError(`namespace '${namespace}' was made with ${found['partitions']} partitions, and their number can't be changed: ACTORFLUX_PARTITIONS says ${partitions}`)
+    throw new RedisError(`namespace '${namespace}' was made with ACTORFLUX_PARTITIONS=${found['partitions']}, which can't be changed; now it is ${partitions}`)
   }
 }
