@@ -83,7 +83,7 @@ const schema = z.object({
   partitions: integer(1, 1024).nullable().default(null).register(rows, {
     variable: 'ACTORFLUX_PARTITIONS', default: '1', meaning: 'partitions of a namespace in Redis, fixed when it is made; 16 in a cluster if not set',
   }),
-  recovery: setting('ACTORFLUX_RECOVERY', '20s', 'within which time other servers take over the steps of one that died', duration),
+  recovery: setting('ACTORFLUX_RECOVERY', '20s', 'within which time other servers take over the steps of one that died', duration.refine((time) => time >= 1000, { error: 'must be at least 1s' })),
   tokens: setting('ACTORFLUX_TOKENS', 'tokens.json', 'file of the tokens', text),
   requireAuth: setting('ACTORFLUX_REQUIRE_AUTH', 'false', 'true: every call under /flux-api needs a token', flag),
   retention: setting('ACTORFLUX_RETENTION', '7d', 'how long finished contexts can be read', duration),

@@ -26,6 +26,7 @@ test.each([
   ['RETENTION', '12h', { retention: 43_200_000 }],
   ['RETENTION', '5m', { retention: 300_000 }],
   ['WEBHOOK_TIMEOUT', '1.5s', { webhookTimeout: 1500 }],
+  ['RECOVERY', '5s', { recovery: 5000 }],
   ['MAX_BODY', '512kb', { maxBody: 524_288 }],
   ['MAX_BODY', '2MB', { maxBody: 2_097_152 }],
   ['MAX_BODY', '1000', { maxBody: 1000 }],
@@ -36,7 +37,7 @@ test.each([
 test.each([
   ['PORT', '65536'], ['PORT', '-1'], ['PORT', '80a'], ['PORT', '8e1'], ['ACTORS', ':'], ['REDIS_URL', 'http://a'], ['REDIS_URL', 'redis://a,b'], ['REQUIRE_AUTH', 'yes'],
   ['PARTITIONS', '0'], ['NAMESPACE', 'a b'], ['NAMESPACE', '{a}'], ['RETENTION', '7'], ['RETENTION', '7w'], ['RETENTION', '0s'], ['RETENTION', '-1s'], ['RETENTION', 'd'],
-  ['WEBHOOK_TIMEOUT', '1 s'], ['MAX_BODY', '1tb'], ['MAX_BODY', '0'], ['MAX_BODY', '1constructor'], ['MAX_BODY', '513mb'], ['STEP_CONCURRENCY', '0'], ['LOG_LEVEL', 'INFO'],
+  ['WEBHOOK_TIMEOUT', '1 s'], ['MAX_BODY', '1tb'], ['MAX_BODY', '0'], ['MAX_BODY', '1constructor'], ['MAX_BODY', '513mb'], ['STEP_CONCURRENCY', '0'], ['LOG_LEVEL', 'INFO'], ['RECOVERY', '500ms'],
 ])('%s=%s is refused by name', (name, value) => expect(() => read(name, value)).toThrow(new RegExp(`^ACTORFLUX_${name} must `)))
 
 test('that are bad are told all at once, a line each, without their values', () => {

@@ -124,13 +124,23 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
     }
   }
 
+  /** A context that can't be taken over is claimed again and again: one try at a time is enough. */
+  const takingOver = new Set<ContextId>()
+
   async function recover(): Promise<void> {
     for (;;) {
       const ids = await store.claimAbandoned({ owner, ...CLAIM })
       if (ids.length === 0) return
-      log.info('steps that another server left are taken over', { contexts: ids.length })
-      for (const id of ids) void bring(id, { type: 'TAKE_OVER' })
+      const fresh = ids.filter((id) => !takingOver.has(id))
+      if (fresh.length > 0) log.info('steps that another server left are taken over', { contexts: fresh.length })
+      for (const id of fresh) void takeOver(id)
     }
+  }
+
+  async function takeOver(id: ContextId): Promise<void> {
+    takingOver.add(id)
+    await bring(id, { type: 'TAKE_OVER' })
+    takingOver.delete(id)
   }
 
   /** Says that this server lives, and looks whether others don't any more. */

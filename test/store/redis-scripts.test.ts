@@ -29,9 +29,10 @@ describe.each(files)('%s', (file) => {
   }
 
   test('says first what it may do', () => {
-    expect(first).toMatch(/^#!lua( flags=no-writes)?$/)
+    expect(first).toMatch(/^#!lua( flags=(no-writes|allow-oom))?$/)
     const writes = /'(?:HSET|HDEL|ZADD|ZREM|ZREMRANGEBYSCORE|ZUNIONSTORE|DEL|SET|INCRBY|RPUSH|LTRIM)'/.test(code)
     expect(first.includes('no-writes')).toBe(!writes)
+    expect(header.join(' ').includes('when the memory is full')).toBe(first.includes('allow-oom'))
   })
 
   test('names the keys that it touches, and no others', () => {

@@ -124,7 +124,7 @@ export class RedisStore implements Store {
     const words = all.map(encodeText)
     // Only a lone partition can pass over matches by itself.
     const alone = this.partitions === 1
-    const sources = this.#sources((partition) => this.#pages(partition, words, { after, skip: alone ? skip : 0, piece: Math.min(PIECE, skip + limit) }))
+    const sources = this.#sources((partition) => this.#pages(partition, words, { after, skip: alone ? skip : 0, piece: Math.min(PIECE, alone ? limit : skip + limit) }))
     const ids = await merged(sources, { skip: alone ? 0 : skip, limit })
     return this.#loadAll(ids)
   }

@@ -6,15 +6,18 @@ const REMEMBERED = 5
 export class RedisTime {
   /** Redis's time less this process's, at the moment when each answer had come. */
   #offsets: number[] = []
+  #forgets = false
 
   /** Redis told its time, epoch milliseconds, in an answer that has just come: it is at least so late now. */
   told(time: number): void {
-    this.#offsets = [...this.#offsets.slice(1 - REMEMBERED), time - performance.now()]
+    const earlier = this.#forgets ? [] : this.#offsets.slice(1 - REMEMBERED)
+    this.#offsets = [...earlier, time - performance.now()]
+    this.#forgets = false
   }
 
-  /** Another Redis may answer from here on: what the last one told says nothing. */
+  /** Another Redis may answer from here on: once it tells its time, what the last one told counts no more. */
   forget(): void {
-    this.#offsets = this.#offsets.slice(-1)
+    this.#forgets = true
   }
 
   /** Epoch milliseconds. */

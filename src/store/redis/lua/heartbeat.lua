@@ -1,5 +1,5 @@
-#!lua
--- Says that a server lives.
+#!lua flags=allow-oom
+-- Says that a server lives. May run when the memory is full: it lives all the same.
 --
 -- Keys  dead, owners
 -- ARGV[1]  its boot id

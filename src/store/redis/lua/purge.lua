@@ -1,5 +1,6 @@
-#!lua
+#!lua flags=allow-oom
 -- Deletes contexts that finished before a time, with all that is known of them. One whose parent has yet to look at it stays.
+-- May run when the memory is full: it makes room.
 --
 -- Keys  all, context, due, ended, log, running, term
 -- ARGV[1]  finished before this, milliseconds
