@@ -49,6 +49,8 @@ export interface Page {
 }
 
 export interface Store {
+  /** Raised whenever what was read before may not be so any more: the store was away, and what came back may lack the last of it. */
+  readonly era: number
   /** A context is kept in partition `id % partitions`. Only contexts of one partition can be written in one commit. */
   readonly partitions: number
   /**

@@ -23,8 +23,15 @@ export class Recent {
   /** In order of last use. */
   readonly #kept = new Map<ContextId, Kept>()
   #size = 0
+  #era = 0
 
-  get(id: ContextId): Kept | undefined {
+  /** In a new era of the store nothing of before counts: an id may even have become another context's. */
+  get(id: ContextId, era: number): Kept | undefined {
+    if (era !== this.#era) {
+      this.#kept.clear()
+      this.#size = 0
+      this.#era = era
+    }
     return this.#kept.get(id)
   }
 

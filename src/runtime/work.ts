@@ -61,8 +61,8 @@ export class Work {
   async find(id: ContextId): Promise<Entry | null> {
     const known = this.entries.get(id)
     if (known) return known
-    const { recent } = this.#parts
-    const found = recent.get(id) ?? await this.#load(id)
+    const { recent, store } = this.#parts
+    const found = recent.get(id, store.era) ?? await this.#load(id)
     if (!found) return null
     const { record, flux, texts } = found
     const entry: Entry = { before: record, flux, texts, record, log: [], step: null, pokes: new Set() }

@@ -187,6 +187,25 @@ test('while Redis is away they refuse, and go on with all that was acknowledged 
   for (const one of servers) expect(one.isRunning()).toBe(true)
 }, 40_000)
 
+test('what Redis forgot is gone, and its ids name nothing else', async () => {
+  const forgetful = await startRedis({ args: ['--appendonly', 'no'] })
+  try {
+    const one = new Client(await open(forgetful.url))
+    const id = await one.start('Counter')
+    await one.event('tick', id)
+    await forgetful.signal('SIGKILL')
+    await forgetful.start()
+    const other = new Client(await open(forgetful.url))
+    await vi.waitFor(async () => expect(await one.start('Counter')).toBeGreaterThan(id + 1000), 5000)
+    for (const each of [one, other]) await expect(each.event('tick', id)).rejects.toThrow(/gave 404/)
+    const again = await other.start('Counter')
+    await one.event('tick', again)
+    expect(outputOf(await other.context(again), 'count')).toBe(1)
+  } finally {
+    await forgetful.close()
+  }
+}, 30_000)
+
 test('every wake-up happens when all keys of BullMQ are gone', async () => {
   const due = Date.now() + 1500
   const timers = await forEach(Array.from({ length: 20 }, (_, index) => index), (index) => client(index % 2).start('Delayed', { due: due + index * 50 }))

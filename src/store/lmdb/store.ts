@@ -40,6 +40,7 @@ const IDS = 1000
 
 class LmdbStore implements Store {
   readonly partitions = 1
+  readonly era = 0
   readonly #disk: Disk
   readonly #memory: Memory
   readonly #commits: GroupCommit<Draft>

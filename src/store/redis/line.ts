@@ -13,12 +13,16 @@ const TELL_AGAIN = 10_000
 /** What Redis says when it can't serve now, as opposed to being asked for nonsense. */
 const CANNOT_NOW = new Set(['LOADING', 'CLUSTERDOWN', 'MASTERDOWN', 'READONLY', 'OOM', 'MISCONF', 'BUSY', 'NOREPLICAS', 'TRYAGAIN', 'NOAUTH', 'WRONGPASS', 'NOPERM'])
 
+/** A connection was made; a node of a cluster came or went. */
+const INTERRUPTIONS = ['ready', '+node', '-node'] as const
+
 export class Line {
   readonly #connection: Connection
   readonly #log: Log
   readonly #gather: Gather
   /** What the keys of each partition begin with. */
   readonly #roots: readonly string[]
+  #era = 0
   #toldAt = -Infinity
   #closing: Promise<void> | null = null
 
@@ -28,6 +32,12 @@ export class Line {
     this.#gather = new Gather(connection)
     this.#roots = roots
     connection.on('error', (error) => this.#tell(error))
+    for (const event of INTERRUPTIONS) connection.on(event, () => { this.#era += 1 })
+  }
+
+  /** Counts how often another Redis may have come in place of the one that answered before. */
+  get era(): number {
+    return this.#era
   }
 
   trouble(): string | null {
@@ -82,8 +92,9 @@ export class Line {
       const code = codeOf(error)
       if (code === null) throw new Unanswered(error)
       if (!CANNOT_NOW.has(code)) throw error
+      // Told here, now and then: not once for each request.
       this.#tell(error)
-      throw unavailable('Redis can\'t serve now', { cause: error })
+      throw unavailable('Redis can\'t serve now')
     }
   }
 

@@ -24,6 +24,8 @@ export interface RedisStoreOptions {
 
 /** Losses in a row after which a context is reserved, and for how long, milliseconds. */
 const RESERVE = { after: 3, for: '20' }
+/** Ids that are passed over after Redis was away: more than it can have given out in the moments that it may have lost. */
+const GAP = 100_000
 /** Ids read at once, and candidates looked at for them. */
 const PIECE = 1_000
 const HOPS = 2_000
@@ -57,6 +59,8 @@ export class RedisStore implements Store {
   /** Names this store among all that write. */
   readonly #writer = randomBytes(8).toString('base64url')
   #commits = 0
+  /** The era in which ids of each partition were given out last. */
+  readonly #idsOf = new Map<number, number>()
   /** Since when this server's heartbeats followed one another without a gap, by Redis's time. */
   #steadySince = Infinity
   #lastBeat = -Infinity
@@ -66,7 +70,6 @@ export class RedisStore implements Store {
     this.partitions = partitions
     this.#options = options
     this.#line = new Line(connection, { roots: Array.from({ length: partitions }, (_, partition) => partitionKey(namespace, partition)), log })
-    connection.on('ready', () => this.#time.forget())
   }
 
   /** The time of Redis, epoch milliseconds, never ahead of it. */
@@ -74,13 +77,21 @@ export class RedisStore implements Store {
     return this.#time.now()
   }
 
+  get era(): number {
+    return this.#line.era
+  }
+
   async learnTime(): Promise<void> {
     const [seconds, microseconds] = await this.#line.ask((connection) => connection.time())
-    this.#time.told(Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000))
+    this.#time.told(Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000), this.era)
   }
 
   async reserveIds({ count, partition }: { count: number; partition: number }): Promise<{ first: ContextId; count: number }> {
-    const last = Number(await this.#line.run('reserve', partition, [count]))
+    const { era } = this
+    // A Redis that lost its last moments has forgotten the ids it gave then: whoever was told one must not find another context under it.
+    const gap = (this.#idsOf.get(partition) ?? era) === era ? 0 : GAP
+    const last = Number(await this.#line.run('reserve', partition, [count + gap]))
+    this.#idsOf.set(partition, era)
     return { first: (last - count) * this.partitions + (partition === 0 ? this.partitions : partition), count }
   }
 
@@ -184,7 +195,7 @@ export class RedisStore implements Store {
   async heartbeat({ owner }: { owner: string }): Promise<boolean> {
     const answers = await this.#line.everywhere(async (partition) => texts(await this.#line.run('heartbeat', partition, [owner])))
     const now = Number(answers[0]?.[1])
-    this.#time.told(now)
+    this.#time.told(now, this.era)
     if (now - this.#lastBeat > this.#options.silence) this.#steadySince = now
     this.#lastBeat = now
     return answers.every(([lives]) => lives === '1')

@@ -6,18 +6,13 @@ const REMEMBERED = 5
 export class RedisTime {
   /** Redis's time less this process's, at the moment when each answer had come. */
   #offsets: number[] = []
-  #forgets = false
+  #era = 0
 
-  /** Redis told its time, epoch milliseconds, in an answer that has just come: it is at least so late now. */
-  told(time: number): void {
-    const earlier = this.#forgets ? [] : this.#offsets.slice(1 - REMEMBERED)
+  /** Redis told its time, epoch milliseconds, in an answer that has just come: it is at least so late now. In a new era another one told it, and the last counts no more. */
+  told(time: number, era: number): void {
+    const earlier = era === this.#era ? this.#offsets.slice(1 - REMEMBERED) : []
     this.#offsets = [...earlier, time - performance.now()]
-    this.#forgets = false
-  }
-
-  /** Another Redis may answer from here on: once it tells its time, what the last one told counts no more. */
-  forget(): void {
-    this.#forgets = true
+    this.#era = era
   }
 
   /** Epoch milliseconds. */
