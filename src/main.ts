@@ -1,6 +1,7 @@
 // The only place where the parts are wired: a runtime in this process, and a server around one.
+import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { withoutTokens } from './access/authenticate.ts'
+import { openTokens } from './access/authenticate.ts'
 import { stepRunner } from './actions/runner.ts'
 import { bullAlarm } from './alarms/bullmq.ts'
 import { systemClock } from './alarms/clock.ts'
@@ -108,12 +109,21 @@ export class LoadError extends Error {
 /** @throws LoadError; any other Error tells in one line why it can't start (port in use, data folder taken, …) */
 export async function startServer(settings: Settings, { log }: { log: Log }): Promise<Server> {
   const { catalog, runner, report } = await loadServices(settings, log)
+  const schema = await readFile(new URL('./http/schema.xsd', import.meta.url), 'utf8')
+  const tokens = await openTokens({
+    file: settings.tokens, now: systemClock.now, onError: ({ message }) => log.error('the tokens read last stay in force', { reason: message }),
+  })
   const { runtime, storage } = await openRuntime(settings, { catalog, runner, clock: systemClock, log })
   let unready: string | null = 'the server is starting'
-  const app = createApp({ api: runtime.api, authenticate: withoutTokens, maxBody: settings.maxBody, ready: () => unready ?? runtime.trouble(), log })
+  const { maxBody, maxDepth, requireAuth, origins } = settings
+  const app = createApp({
+    api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, origins, ready: () => unready ?? runtime.trouble(), log,
+  })
   let server: HttpServer | null = null
   try {
-    const listening = await listen(app, { host: settings.host, port: settings.port, log })
+    const listening = await listen(app, {
+      host: settings.host, port: settings.port, log, deadlines: { headers: settings.headerTimeout, request: settings.requestTimeout },
+    })
     server = listening
     await runtime.start()
     unready = null
@@ -127,12 +137,14 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
       },
       async close({ grace }) {
         unready = 'the server is stopping'
+        tokens.close()
         const began = systemClock.now()
         await listening.close(grace)
         await runtime.close({ grace: Math.max(0, grace - (systemClock.now() - began)) })
       },
     }
   } catch (error) {
+    tokens.close()
     await server?.close(0)
     await runtime.close({ grace: 0 })
     throw error
@@ -155,9 +167,9 @@ async function loadServices(settings: Settings, log: Log): Promise<{ catalog: Ca
 interface Surroundings { readonly catalog: Catalog; readonly runner: StepRunner; readonly clock: Clock; readonly log: Log }
 
 async function openRuntime(settings: Settings, { catalog, runner, clock, log }: Surroundings): Promise<{ runtime: Runtime; storage: string }> {
-  const { retention, stepConcurrency } = settings
+  const { retention, stepConcurrency, maxTags, maxTagBytes } = settings
   const { storage, ...parts } = await (settings.redisUrl === null ? openEmbedded(settings, clock, log) : openRedis(settings, settings.redisUrl, log))
-  return { storage, runtime: assemble({ ...parts, catalog, runner, log, retention, stepConcurrency }) }
+  return { storage, runtime: assemble({ ...parts, catalog, runner, log, retention, stepConcurrency, tagLimits: { count: maxTags, bytes: maxTagBytes } }) }
 }
 
 /** What depends on where contexts are kept. */

@@ -24,6 +24,17 @@ export interface Settings {
   readonly webhookTimeout: number
   /** Bytes. */
   readonly maxBody: number
+  /** Levels of nesting of a body. */
+  readonly maxDepth: number
+  /** Milliseconds in which a client must have sent its headers, and the whole request. */
+  readonly headerTimeout: number
+  readonly requestTimeout: number
+  /** Tags of one context. */
+  readonly maxTags: number
+  /** Bytes of one tag. */
+  readonly maxTagBytes: number
+  /** Origins of pages that may call; none: CORS is off. */
+  readonly origins: readonly string[]
   readonly stepConcurrency: number
   readonly logLevel: LogLevel
 }
@@ -59,6 +70,11 @@ const text = z.string()
 const flag = z.enum(['true', 'false'], { error: 'must be true or false' }).transform((value) => value === 'true')
 const name = z.string().regex(/^[\w.-]{1,64}$/, { error: 'must be letters, digits, -, _ and ., at most 64' })
 const folders = z.string().transform((list) => list.split(':').filter((folder) => folder !== '')).refine((list) => list.length > 0, { error: 'must name a folder' })
+/** As browsers send them: without a path. */
+const origins = z.string().transform((list) => list.split(',').map((origin) => origin.trim()))
+  .refine((list) => list.every((origin) => origin === '*' || (URL.canParse(origin) && new URL(origin).origin === origin)), {
+    error: 'must be origins such as https://shop.example, separated by commas, or *',
+  })
 const nodes = z.string().refine((urls) => urls.split(',').every((url) => /^rediss?:\/\/[^\s,]+$/.test(url.trim())), {
   error: 'must be redis://… or rediss://…, several nodes separated by commas',
 })
@@ -89,6 +105,14 @@ const schema = z.object({
   retention: setting('ACTORFLUX_RETENTION', '7d', 'how long finished contexts can be read', duration),
   webhookTimeout: setting('ACTORFLUX_WEBHOOK_TIMEOUT', '30s', 'how long a webhook waits for its answer', duration),
   maxBody: setting('ACTORFLUX_MAX_BODY', '1mb', 'largest body of a request', size),
+  maxDepth: setting('ACTORFLUX_MAX_DEPTH', '64', 'levels of nesting of a body', integer(1, 150)),
+  headerTimeout: setting('ACTORFLUX_HEADER_TIMEOUT', '10s', 'how long a client may take to send the headers of a request', duration),
+  requestTimeout: setting('ACTORFLUX_REQUEST_TIMEOUT', '30s', 'how long it may take to send all of it', duration),
+  maxTags: setting('ACTORFLUX_MAX_TAGS', '64', 'tags of one context', integer(1, 10_000)),
+  maxTagBytes: setting('ACTORFLUX_MAX_TAG_BYTES', '256', 'bytes of one tag', integer(1, 10_000)),
+  origins: origins.default([]).register(rows, {
+    variable: 'ACTORFLUX_CORS', default: null, meaning: 'origins whose pages may call the server, separated by commas, or *; not set: none',
+  }),
   stepConcurrency: setting('ACTORFLUX_STEP_CONCURRENCY', '256', 'steps that run at once', integer(1, 1_000_000)),
   logLevel: setting('ACTORFLUX_LOG_LEVEL', 'info', LEVELS.join(', '), z.enum(LEVELS, { error: `must be one of ${LEVELS.join(', ')}` })),
 })
@@ -113,9 +137,8 @@ export function readSettings(environment: { readonly [variable: string]: string 
 }
 
 /** What is asked for that this version can't do, a line each: better refused than silently left out. */
-export function unsupported({ redisUrl, requireAuth, partitions }: Settings): string[] {
+export function unsupported({ redisUrl, partitions }: Settings): string[] {
   return [
-    requireAuth ? 'ACTORFLUX_REQUIRE_AUTH is true, but this version knows no tokens' : [],
     redisUrl !== null || (partitions ?? 1) === 1 ? [] : 'ACTORFLUX_PARTITIONS must be 1 with the embedded store',
   ].flat()
 }

@@ -20,7 +20,7 @@ const MAY: { readonly [room: string]: readonly string[] } = {
   observe: ['model', 'ports'],
   settings: ['model', 'ports'],
   // The types of what was loaded are definitions'.
-  cli: ['model', 'ports', 'definitions', 'observe', 'settings', 'main'],
+  cli: ['model', 'ports', 'definitions', 'access', 'observe', 'settings', 'main'],
   main: ['model', 'ports', 'definitions', 'runtime', 'actions', 'store/lmdb', 'store/redis', 'alarms', 'access', 'http', 'observe', 'settings'],
 }
 
@@ -29,11 +29,11 @@ const LIBRARIES: { readonly [library: string]: readonly string[] } = {
   xstate: ['definitions', 'runtime'],
   jsep: ['definitions'], '@jsep-plugin/template': ['definitions'], '@jsep-plugin/object': ['definitions'], '@jsep-plugin/arrow': ['definitions'], '@jsep-plugin/spread': ['definitions'],
   chokidar: ['definitions'],
-  zod: ['definitions', 'http', 'settings', 'store/lmdb'],
+  zod: ['definitions', 'access', 'http', 'settings', 'store/lmdb'],
   jiti: ['actions'],
   ioredis: ['store/redis', 'alarms'], bullmq: ['alarms'],
   lmdb: ['store/lmdb'], 'fs-native-extensions': ['store/lmdb'],
-  hono: ['http'], '@hono/node-server': ['http'],
+  hono: ['http'], 'hono-openapi': ['http'], 'fast-xml-parser': ['http'], '@hono/node-server': ['http'],
   pino: ['observe'],
 }
 

@@ -2,72 +2,100 @@
 import type { Context, Handler, Hono } from 'hono'
 import type { Authenticate } from '../access/authenticate.ts'
 import type { FluxApi, ListRequest } from '../model/calls.ts'
-import type { Caller } from '../model/caller.ts'
+import { denial, type Caller, type Role } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
-import { malformed } from '../model/failure.ts'
-import { readBody } from './body.ts'
+import { FluxError, malformed } from '../model/failure.ts'
+import { readBody, type BodyLimits } from './body.ts'
 import { FORMATS, type Codec } from './formats.ts'
+import { HttpError } from './http-error.ts'
 import { headerOf, type Env } from './incoming.ts'
 import { negotiate } from './negotiate.ts'
-import { HttpError } from './problem.ts'
+import { described } from './openapi.ts'
+import {
+  ADD_TAGS, EXECUTE, GET_CONTEXT, GET_DEFINITION, GET_STATE, LIST_CONTEXTS, REMOVE_TAGS, SEND_EVENT, TERMINATE, type Operation,
+} from './operations.ts'
 import { readQuery } from './query.ts'
 import {
   check, contextQuery, definitionQuery, eventBody, eventQuery, executeBody, listQuery, stateQuery, tagQuery, viewQuery, type Shape,
 } from './schemas.ts'
 
-export interface FluxApiOptions {
+export interface FluxApiOptions extends BodyLimits {
   /** The nine calls, as that caller may make them. */
   readonly api: (caller: Caller) => FluxApi
   readonly authenticate: Authenticate
-  /** Bytes. */
-  readonly maxBody: number
+  /** Whether every call needs a token, and not only those that touch secured services. */
+  readonly requireAuth: boolean
+  /** The XML Schema of the answers. */
+  readonly schema: string
 }
 
-type Call = (api: FluxApi, c: Context<Env>, format: Codec) => Promise<Response>
+/** What a call comes to; with headers, if there is more to say. */
+interface Answer { readonly value: unknown; readonly headers?: { readonly link: string } | undefined }
+type Call = (api: FluxApi, c: Context<Env>) => Promise<Answer>
 
-export function addFluxApi(app: Hono<Env>, { api, authenticate, maxBody }: FluxApiOptions): void {
-  const call = (run: Call): Handler<Env> => (c) => run(api(authenticate(headerOf(c, 'authorization'))), c, accepted(c))
+export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, schema, ...limits }: FluxApiOptions): void {
+  const callerOf = (c: Context<Env>, role: Role): Caller => {
+    const caller = authenticate(headerOf(c, 'authorization'))
+    const failure = requireAuth ? denial(caller, role) : null
+    if (failure) throw new FluxError(failure)
+    return caller
+  }
+  const call = (operation: Operation, run: Call): Handler<Env> => described(operation, async (c) => {
+    const calls = api(callerOf(c, operation.role))
+    const format = accepted(c)
+    const { value, headers } = await run(calls, c)
+    return new Response(format.encode(value, operation.root), { headers: { 'content-type': format.answerType, ...headers } })
+  })
 
-  app.post('/flux-api/:package/execute', call(async (api, c, format) => {
-    const { fluxName, startState, input, tags } = check(executeBody, await readBody(c, maxBody))
-    return answer(format, await api.execute({
-      package: c.req.param('package'), fluxName, startState: startState ?? undefined, input: input ?? undefined, tags: tags ?? undefined,
-    }))
+  app.post('/flux-api/:package/execute', call(EXECUTE, async (api, c) => {
+    const { value, untyped } = await readBody(c, limits)
+    const { fluxName, startState, input, tags } = check(executeBody, value)
+    return {
+      value: await api.execute({
+        package: c.req.param('package'), fluxName, startState: startState ?? undefined, input: input ?? undefined, untyped, tags: tags ?? undefined,
+      }),
+    }
   }))
 
-  app.post('/flux-api/event', call(async (api, c, format) => {
+  app.post('/flux-api/event', call(SEND_EVENT, async (api, c) => {
     const { contextId } = queryOf(c, eventQuery)
-    const { event, input, tags } = check(eventBody, await readBody(c, maxBody))
-    return answer(format, await api.sendEvent({ contextId, event, input: input ?? undefined, tags: tags ?? undefined }))
+    const { value, untyped } = await readBody(c, limits)
+    const { event, input, tags } = check(eventBody, value)
+    return { value: await api.sendEvent({ contextId, event, input: input ?? undefined, untyped, tags: tags ?? undefined }) }
   }))
 
-  app.delete('/flux-api/terminate', call(async (api, c, format) => answer(format, await api.terminate(queryOf(c, contextQuery)))))
+  app.delete('/flux-api/terminate', call(TERMINATE, async (api, c) => ({ value: await api.terminate(queryOf(c, contextQuery)) })))
 
-  app.get('/flux-api/contexts', call(async (api, c, format) => {
+  app.get('/flux-api/contexts', call(LIST_CONTEXTS, async (api, c) => {
     const request = queryOf(c, listQuery)
     const contexts = await api.listContexts(request)
     const last = contexts.length === request.limit ? contexts.at(-1) : undefined
-    return answer(format, contexts, last && { link: `<${nextPage(request, last.id)}>; rel="next"` })
+    return { value: contexts, headers: last && { link: `<${nextPage(request, last.id)}>; rel="next"` } }
   }))
 
-  app.get('/flux-api/context', call(async (api, c, format) => {
+  app.get('/flux-api/context', call(GET_CONTEXT, async (api, c) => {
     const { contextId, snapshot } = queryOf(c, viewQuery)
-    return answer(format, await api.getContext({ contextId, snapshot: snapshot === 'true' }))
+    return { value: await api.getContext({ contextId, snapshot: snapshot === 'true' }) }
   }))
 
-  app.get('/flux-api/context/state', call(async (api, c, format) => answer(format, await api.getStateContext(queryOf(c, stateQuery)))))
+  app.get('/flux-api/context/state', call(GET_STATE, async (api, c) => ({ value: await api.getStateContext(queryOf(c, stateQuery)) })))
 
-  const addTags = call(async (api, c, format) => answer(format, await api.addTags(queryOf(c, tagQuery))))
-  app.post('/flux-api/context/tag', addTags)
-  app.put('/flux-api/context/tag', addTags)
-  app.delete('/flux-api/context/tag', call(async (api, c, format) => answer(format, await api.removeTags(queryOf(c, tagQuery)))))
+  const addTags: Call = async (api, c) => ({ value: await api.addTags(queryOf(c, tagQuery)) })
+  app.post('/flux-api/context/tag', call(ADD_TAGS, addTags))
+  app.put('/flux-api/context/tag', call({ ...ADD_TAGS, id: 'putTags' }, addTags))
+  app.delete('/flux-api/context/tag', call(REMOVE_TAGS, async (api, c) => ({ value: await api.removeTags(queryOf(c, tagQuery)) })))
 
-  app.get('/flux-api/definition', call(async (api, c, format) => {
+  app.get('/flux-api/definition', call(GET_DEFINITION, async (api, c) => {
     const { fluxName, contextId } = queryOf(c, definitionQuery)
-    if (contextId !== undefined) return answer(format, await api.getDefinition({ contextId }))
+    if (contextId !== undefined) return { value: await api.getDefinition({ contextId }) }
     if (fluxName === undefined) throw malformed('fluxName or contextId must be given')
-    return answer(format, await api.getDefinition({ fluxName }))
+    return { value: await api.getDefinition({ fluxName }) }
   }))
+
+  app.get('/flux-api/schema.xsd', (c) => {
+    callerOf(c, 'read')
+    return c.body(schema, 200, { 'content-type': 'application/xml' })
+  })
 }
 
 const queryOf = <T>(c: Context<Env>, shape: Shape<T>): T => check(shape, readQuery(c.req.url, shape.schema.shape))
@@ -77,9 +105,6 @@ function accepted(c: Context<Env>): Codec {
   if (format === null) throw new HttpError({ kind: 'notAcceptable', detail: `answers are ${FORMATS.map(({ type }) => type).join(' or ')}` })
   return format
 }
-
-const answer = (format: Codec, value: unknown, headers?: Record<string, string>): Response =>
-  new Response(format.encode(value), { headers: { 'content-type': format.answerType, ...headers } })
 
 /** The same filters and limit, from the last id on. Relative, so that it holds behind a proxy too. */
 function nextPage({ tag, ...filters }: ListRequest, after: ContextId): string {

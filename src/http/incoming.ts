@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
 import { malformed } from '../model/failure.ts'
-import { HttpError } from './problem.ts'
+import { HttpError } from './http-error.ts'
 
 /** Without a socket, in tests, there is no `incoming`. */
 export type Env = { Bindings: HttpBindings }

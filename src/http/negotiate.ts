@@ -3,8 +3,8 @@
 export interface Format {
   /** `application/json` */
   readonly type: string
-  /** Of media types built on it, RFC 6839: `+json`. */
-  readonly suffix: string
+  /** Of media types built on it, RFC 6839: `+json`. null: another format speaks for them. */
+  readonly suffix: string | null
 }
 
 interface Range { readonly type: string; readonly weight: number }
@@ -31,15 +31,18 @@ export function formatOf<F extends Format>(contentType: string | undefined, offe
   if (exact) return exact
   const type = bare(contentType ?? '')
   if (type === '') return offered[0] ?? null
-  return offered.find((format) => type === format.type || type.endsWith(format.suffix)) ?? null
+  return offered.find((format) => type === format.type || isBuiltOn(type, format)) ?? null
 }
+
+const isBuiltOn = (type: string, { suffix }: Format): boolean => suffix !== null && type.endsWith(suffix)
 
 /** The type without its parameters. */
 const bare = (text: string): string => (text.split(';', 1)[0] ?? '').trim().toLowerCase()
 
 function rangesOf(accept: string): Range[] {
   const ranges: Range[] = []
-  for (const element of accept.split(',')) {
+  // Parameters may be quoted, and hold commas then; none of them but the weight counts.
+  for (const element of accept.replaceAll(/"(?:[^"\\]|\\.)*"?/g, '').split(',')) {
     const type = bare(element)
     if (type !== '') ranges.push({ type, weight: readWeight(element) })
   }
@@ -64,10 +67,11 @@ function weightOf(format: Format, ranges: readonly Range[]): number {
 }
 
 /** 0: the range doesn't cover the format. */
-function nearness({ type, suffix }: Format, range: Range): number {
+function nearness(format: Format, range: Range): number {
+  const { type } = format
   if (range.type === type) return 4
   // To refuse one type built on a format isn't to refuse the format.
-  if (range.type.endsWith(suffix)) return range.weight > 0 ? 3 : 0
+  if (isBuiltOn(range.type, format)) return range.weight > 0 ? 3 : 0
   if (range.type === `${type.slice(0, type.indexOf('/'))}/*`) return 2
   return range.type === '*/*' || range.type === '*' ? 1 : 0
 }

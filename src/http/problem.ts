@@ -1,20 +1,7 @@
 // http: the one place where a refusal becomes a status and a problem document (RFC 9457).
 import type { Failure, FieldError } from '../model/failure.ts'
-import { JSON_FORMAT } from './formats.ts'
-
-/** Refusals that only HTTP knows. */
-export type HttpFailure =
-  | { readonly kind: 'noRoute' | 'notAcceptable' | 'tooLarge' | 'unsupportedType' | 'internal' | 'timeout' | 'headersTooLarge'; readonly detail: string }
-  | { readonly kind: 'wrongMethod'; readonly detail: string; readonly allow: readonly string[] }
-
-export class HttpError extends Error {
-  override readonly name = 'HttpError'
-  readonly failure: HttpFailure
-  constructor(failure: HttpFailure) {
-    super(failure.detail)
-    this.failure = failure
-  }
-}
+import { JSON_FORMAT, type Codec } from './formats.ts'
+import type { HttpFailure } from './http-error.ts'
 
 interface Kind { readonly status: number; readonly type: string; readonly title: string }
 
@@ -38,6 +25,9 @@ const KINDS: { readonly [kind in (Failure | HttpFailure)['kind']]: Kind } = {
   unavailable: { status: 503, type: 'unavailable', title: 'The server can not serve now' },
 }
 
+/** What the problems of a status have in common; the first of them speaks for all. */
+export const titleOf = (status: number): string => Object.values(KINDS).find((kind) => kind.status === status)?.title ?? ''
+
 type Problem = { type: string; title: string; status: number; detail: string; instance?: string; errors?: readonly FieldError[] }
 
 /** `instance` is the path that was asked for; left out where it isn't known. */
@@ -53,11 +43,13 @@ export function problemOf(failure: Failure | HttpFailure, instance?: string): Pr
   }
 }
 
-export function problemResponse(failure: Failure | HttpFailure, instance?: string): Response {
+export function problemResponse(failure: Failure | HttpFailure, { instance, format = JSON_FORMAT }: { instance?: string | undefined; format?: Codec | undefined } = {}): Response {
   const problem = problemOf(failure, instance)
-  const headers: Record<string, string> = { 'content-type': JSON_FORMAT.problemType }
-  if (failure.kind === 'unauthorized') headers['www-authenticate'] = 'Bearer'
+  const headers: Record<string, string> = { 'content-type': format.problemType }
+  // RFC 6750, section 3: without credentials no error is named.
+  if (failure.kind === 'unauthorized') headers['www-authenticate'] = failure.token === 'none' ? 'Bearer' : 'Bearer error="invalid_token"'
+  if (failure.kind === 'forbidden') headers['www-authenticate'] = 'Bearer error="insufficient_scope"'
   if (failure.kind === 'busy' || failure.kind === 'unavailable') headers['retry-after'] = String(Math.max(1, Math.ceil(failure.retryAfter)))
   if (failure.kind === 'wrongMethod') headers['allow'] = failure.allow.join(', ')
-  return new Response(JSON_FORMAT.encode(problem), { status: problem.status, headers })
+  return new Response(format.encodeProblem(problem), { status: problem.status, headers })
 }

@@ -3,27 +3,23 @@ import { z } from 'zod'
 import { STATUSES } from '../model/context.ts'
 import { invalid, malformed, type FieldError } from '../model/failure.ts'
 import { isObject, type JsonObject } from '../model/json.ts'
-import { MAX_TAGS, reasonAgainst } from '../model/tags.ts'
 
 /** A list of contexts is never longer. */
 const MAX_LIMIT = 1000
 
 const text = (error: string) => z.string({ error }).min(1, { error })
+/** As text in the query, and described as the number that it is. */
 const wholeNumber = (pattern: RegExp, error: string) => z.string({ error }).regex(pattern, { error }).transform(Number).refine(Number.isSafeInteger, { error })
+const NUMBER = { type: 'integer', pattern: undefined } as const
 
 const id = wholeNumber(/^[1-9]\d*$/, 'must be a positive decimal integer below 2^53, given once')
+  .meta({ ...NUMBER, minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Id of a context' })
 const one = text('must be given once')
-const tag = z.unknown().transform((value, context) => {
-  const reason = reasonAgainst(value)
-  if (reason === null) return String(value)
-  context.addIssue({ code: 'custom', message: reason })
-  return z.NEVER
-})
-/** Counted before its elements are looked at: a hostile body could hold a fault in each of half a million. */
-const tags = z.array(z.unknown(), { error: ({ input }) => (input === undefined ? 'must be given' : 'must be a list of texts') })
-  .max(MAX_TAGS, { error: `must not have more than ${MAX_TAGS} elements` }).pipe(z.array(tag))
+/** What each may be, and how many, is the runtime's to judge. */
+const tags = z.custom<readonly string[]>(Array.isArray, { error: ({ input }) => (input === undefined ? 'must be given' : 'must be a list of texts') })
+  .meta({ type: 'array', items: { type: 'string' } })
 /** The object itself goes on, not a copy: any key in it is data. */
-const input = z.custom<JsonObject>(isObject, { error: 'must be an object' }).meta({ type: 'object' })
+const input = z.custom<JsonObject>(isObject, { error: 'must be an object' }).meta({ type: 'object', additionalProperties: true, description: 'Inputs by name' })
 
 /** What a body or a query must be, and which of its fields are checked as content (422) rather than as form (400). */
 export interface Shape<T> {
@@ -35,21 +31,21 @@ const shape = <T extends z.ZodRawShape>(fields: T, ...content: (keyof T)[]) =>
   ({ schema: z.object(fields, { error: 'must be an object' }), content: new Set<PropertyKey>(content) })
 
 export const executeBody = shape({
-  fluxName: text('must be a text that is not empty'),
-  startState: z.string({ error: 'must be a text' }).nullish(),
+  fluxName: text('must be a text that is not empty').meta({ description: 'Name of the service in its package' }),
+  startState: z.string({ error: 'must be a text' }).nullish().meta({ description: 'The first state, if not the usual one' }),
   input: input.nullish(),
   tags: tags.nullish(),
 }, 'startState', 'input', 'tags')
 
 export const eventBody = shape({
-  event: text('must be a text that is not empty').refine((name) => !name.startsWith('$'), { error: 'must not begin with $' }),
+  event: text('must be a text that is not empty').refine((name) => !name.startsWith('$'), { error: 'must not begin with $' }).meta({ description: 'Name of the event' }),
   input: input.nullish(),
   tags: tags.nullish(),
 }, 'input', 'tags')
 
 export const eventQuery = shape({ contextId: id.optional() })
 export const contextQuery = shape({ contextId: id })
-export const viewQuery = shape({ contextId: id, snapshot: z.enum(['true', 'false'], { error: 'must be true or false' }).optional() })
+export const viewQuery = shape({ contextId: id, snapshot: z.enum(['true', 'false'], { error: 'must be true or false' }).optional().meta({ description: 'true: with the persisted XState snapshot' }) })
 export const stateQuery = shape({ contextId: id, stateName: one })
 export const tagQuery = shape({ contextId: id, tag: tags }, 'tag')
 export const definitionQuery = shape({ fluxName: one.optional(), contextId: id.optional() })
@@ -61,9 +57,9 @@ export const listQuery = shape({
   currentState: one.optional(),
   startState: one.optional(),
   limit: z.string({ error: 'must be given once' }).regex(/^0*[1-9]\d*$/, { error: 'must be a positive integer' })
-    .transform((digits) => Math.min(Number(digits), MAX_LIMIT)).default(30),
-  page: wholeNumber(/^\d+$/, 'must be an integer, 0 or more').refine((page) => Number.isSafeInteger(page * MAX_LIMIT), { error: 'is too large' }).default(0),
-  after: id.optional(),
+    .transform((digits) => Math.min(Number(digits), MAX_LIMIT)).default(30).meta({ ...NUMBER, minimum: 1, default: 30, description: `Above ${MAX_LIMIT} means ${MAX_LIMIT}` }),
+  page: wholeNumber(/^\d+$/, 'must be an integer, 0 or more').refine((page) => Number.isSafeInteger(page * MAX_LIMIT), { error: 'is too large' }).default(0).meta({ ...NUMBER, minimum: 0, default: 0 }),
+  after: id.optional().meta({ description: 'Only contexts with a higher id' }),
 }, 'tag')
 
 /**

@@ -7,7 +7,8 @@ import type { Hono } from 'hono'
 import type { Log } from '../ports/log.ts'
 import { JSON_FORMAT } from './formats.ts'
 import type { Env } from './incoming.ts'
-import { problemOf, problemResponse, type HttpFailure } from './problem.ts'
+import type { HttpFailure } from './http-error.ts'
+import { problemOf, problemResponse } from './problem.ts'
 import { malformed } from '../model/failure.ts'
 
 export interface ListenOptions {
@@ -16,7 +17,7 @@ export interface ListenOptions {
   readonly port: number
   readonly log: Log
   /** Milliseconds that a client has to send its headers, and the whole request. */
-  readonly deadlines?: { readonly headers: number; readonly request: number }
+  readonly deadlines: { readonly headers: number; readonly request: number }
 }
 
 export interface HttpServer {
@@ -25,14 +26,13 @@ export interface HttpServer {
   close(grace: number): Promise<void>
 }
 
-const DEADLINES = { headers: 10_000, request: 30_000 }
 /** Milliseconds. Longer than a balancer's, so that it is never the server that hangs up on a reused connection. */
 const KEEP_ALIVE = 65_000
 
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
 
 /** @throws Error in one plain line when the address can't be had */
-export async function listen(app: Hono<Env>, { host, port, log, deadlines = DEADLINES }: ListenOptions): Promise<HttpServer> {
+export async function listen(app: Hono<Env>, { host, port, log, deadlines }: ListenOptions): Promise<HttpServer> {
   let closing = false
   /** Says goodbye to kept-alive connections once the server is closing. */
   class Answer extends ServerResponse {
@@ -46,7 +46,7 @@ export async function listen(app: Hono<Env>, { host, port, log, deadlines = DEAD
     ServerResponse: Answer,
     headersTimeout: deadlines.headers,
     requestTimeout: deadlines.request,
-    connectionsCheckingInterval: Math.min(1000, deadlines.headers),
+    connectionsCheckingInterval: Math.min(1000, deadlines.headers, deadlines.request),
     keepAliveTimeout: KEEP_ALIVE,
   }, (request, response) => {
     // Balancers ask after a server's health in HTTP/1.0, which needs no Host.
@@ -103,7 +103,7 @@ function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
     return
   }
   const problem = problemOf(refusalOf(error.code))
-  const body = JSON_FORMAT.encode(problem)
+  const body = JSON_FORMAT.encodeProblem(problem)
   socket.end([
     `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? ''}`, 'Connection: close', `Content-Type: ${JSON_FORMAT.problemType}`,
     `Content-Length: ${Buffer.byteLength(body)}`, '', body,

@@ -13,10 +13,10 @@ export const SYSTEM: Caller = { roles: ['admin'] }
 
 const RANK = { read: 1, invoke: 2, admin: 3 }
 
-/** Why that caller may not do what needs the role; null if they may. */
+/** Why that caller may not do what is guarded by the role; null if they may. */
 export function denial({ roles }: Caller, needed: Role): Failure | null {
   if (roles.some((role) => RANK[role] >= RANK[needed])) return null
   return roles.length === 0
-    ? { kind: 'unauthorized', detail: 'this service is secured: a bearer token is needed' }
-    : { kind: 'forbidden', detail: `this service is secured: the role '${needed}' is needed` }
+    ? { kind: 'unauthorized', detail: 'a bearer token is needed', token: 'none' }
+    : { kind: 'forbidden', detail: `a token with the role '${needed}' is needed` }
 }

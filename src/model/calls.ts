@@ -8,6 +8,8 @@ export interface ExecuteRequest {
   readonly fluxName: string
   readonly startState?: string | undefined
   readonly input?: JsonObject | undefined
+  /** Texts in `input` may stand for the type declared, as in XML without types. */
+  readonly untyped?: boolean | undefined
   readonly tags?: readonly string[] | undefined
 }
 export type ExecuteAnswer = { message: string; contextId: ContextId }
@@ -20,6 +22,8 @@ export interface EventRequest {
   readonly contextId?: ContextId | undefined
   readonly event: string
   readonly input?: JsonObject | undefined
+  /** Texts in `input` may stand for the type declared, as in XML without types. */
+  readonly untyped?: boolean | undefined
   readonly tags?: readonly string[] | undefined
 }
 export type EventAnswer = {

@@ -11,7 +11,7 @@ export type Failure =
   | { readonly kind: 'invalid'; readonly detail: string; readonly errors: readonly FieldError[] }      // well-formed, but against the rules
   | { readonly kind: 'notFound'; readonly detail: string }
   | { readonly kind: 'conflict'; readonly detail: string }
-  | { readonly kind: 'unauthorized'; readonly detail: string }
+  | { readonly kind: 'unauthorized'; readonly detail: string; readonly token: 'none' | 'invalid' }
   | { readonly kind: 'forbidden'; readonly detail: string }
   | { readonly kind: 'busy'; readonly detail: string; readonly retryAfter: number }                    // seconds
   /** `inDoubt`: what was asked for may have been done all the same, or may yet be. */

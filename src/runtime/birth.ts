@@ -7,12 +7,14 @@ import { getOwn, type Json, type JsonObject } from '../model/json.ts'
 import type { ContextRecord, Parent } from '../model/record.ts'
 import { describe } from './decide.ts'
 import { textOf } from './draft.ts'
-import { tagErrors } from '../model/tags.ts'
+import { tagErrors, type TagLimits } from '../model/tags.ts'
 
 export interface Birth {
   readonly flux: CompiledFlux
   readonly startState?: string | undefined
   readonly input: JsonObject
+  /** Texts in it may stand for the type declared. */
+  readonly untyped: boolean
   /** What becomes of inputs that the service doesn't declare. */
   readonly unknown: 'refuse' | 'ignore'
   readonly tags: readonly string[]
@@ -22,17 +24,17 @@ export interface Birth {
 }
 
 /** The record before its first turn, still without an id; or why there can be none. */
-export function seedOf(birth: Birth, turn: Turn): { seed: Omit<ContextRecord, 'id'> } | { failure: Failure } {
+export function seedOf(birth: Birth, turn: Turn & { readonly tagLimits: TagLimits }): { seed: Omit<ContextRecord, 'id'> } | { failure: Failure } {
   const { flux, trigger, parent } = birth
   const startState = birth.startState === undefined ? flux.startState : flux.stateIndex.get(birth.startState)
   if (startState === undefined) return refuse([{ pointer: '/startState', detail: `'${flux.fluxName}' has no state '${birth.startState}'` }])
-  const options = { now: turn.now, unknown: flux.allowExtraProperties ? 'keep' as const : birth.unknown, fill: true, text: false, pointer: '/input' }
+  const options = { now: turn.now, unknown: flux.allowExtraProperties ? 'keep' as const : birth.unknown, fill: true, text: birth.untyped, pointer: '/input' }
   const { value: input, errors } = accept(flux.input, birth.input, options)
   if (errors.length > 0) return refuse(errors)
   const own = getOwn(input, '$trackerId')
   const trackerId = textOf(own ?? null) ?? turn.uuid()
   const names: { [name: string]: Json | undefined } = { $fluxName: flux.fluxName, $trackerId: trackerId, $triggerFluxEvent: trigger ?? undefined }
-  const tags = tagsOf(birth, { turn, get: (name) => getOwn(input, name) ?? getOwn(names, name) })
+  const tags = tagsOf(birth, { turn, get: (name) => getOwn(input, name) ?? getOwn(names, name) }, turn.tagLimits)
   if ('failure' in tags) return tags
   return {
     seed: {
@@ -45,7 +47,7 @@ export function seedOf(birth: Birth, turn: Turn): { seed: Omit<ContextRecord, 'i
 }
 
 /** The tags given, and the service's own; one that works out as empty is left out. */
-function tagsOf({ flux, tags: given }: Birth, scope: Scope): { tags: string[] } | { failure: Failure } {
+function tagsOf({ flux, tags: given }: Birth, scope: Scope, limits: TagLimits): { tags: string[] } | { failure: Failure } {
   const tags = new Set(given)
   try {
     for (const template of flux.tags) {
@@ -55,7 +57,7 @@ function tagsOf({ flux, tags: given }: Birth, scope: Scope): { tags: string[] } 
   } catch (error) {
     return refuse([{ pointer: '/tags', detail: `a tag of the service can't be worked out: ${error instanceof Error ? error.message : String(error)}` }])
   }
-  const errors = tagErrors([...tags], '/tags')
+  const errors = tagErrors([...tags], '/tags', limits)
   return errors.length > 0 ? refuse(errors) : { tags: [...tags] }
 }
 

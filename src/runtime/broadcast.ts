@@ -17,6 +17,7 @@ const WAVE = 1000
 export interface BroadcastEvent {
   readonly event: string
   readonly input: JsonObject
+  readonly untyped: boolean
   readonly tags: readonly string[]
   readonly caller: Caller
 }
@@ -62,9 +63,9 @@ function collect(answer: EventAnswer, found: readonly Found[]): void {
 
 type Teller = Pick<BroadcastParts, 'contexts' | 'log'>
 
-async function move({ contexts, log }: Teller, id: ContextId, { event, input, tags, caller }: BroadcastEvent): Promise<Found> {
+async function move({ contexts, log }: Teller, id: ContextId, { event, input, untyped, tags, caller }: BroadcastEvent): Promise<Found> {
   try {
-    const outcome = await contexts.deliver(id, { type: 'EVENT', name: event, input, tags, caller })
+    const outcome = await contexts.deliver(id, { type: 'EVENT', name: event, input, untyped, tags, caller })
     if (outcome.moved) return { answer: 'transitions', stand: standOf(outcome) }
     if (!outcome.failure) return null
     const { failure, flux } = outcome
@@ -76,9 +77,9 @@ async function move({ contexts, log }: Teller, id: ContextId, { event, input, ta
   }
 }
 
-async function start({ contexts, log }: Teller, flux: CompiledFlux, { event, input, tags }: BroadcastEvent): Promise<Found> {
+async function start({ contexts, log }: Teller, flux: CompiledFlux, { event, input, untyped, tags }: BroadcastEvent): Promise<Found> {
   try {
-    const outcome = await contexts.start({ flux, input, unknown: 'ignore', tags, trigger: event, parent: null })
+    const outcome = await contexts.start({ flux, input, untyped, unknown: 'ignore', tags, trigger: event, parent: null })
     return { answer: 'executions', stand: standOf(outcome) }
   } catch (error) {
     return ignored(log, { contextId: null, fluxName: flux.fluxName, state: null }, error)

@@ -10,12 +10,12 @@ import type { FieldError, Failure } from '../model/failure.ts'
 import { isObject, type Json, type JsonObject } from '../model/json.ts'
 import { NOBODY, type ContextRecord, type Lease, type Move } from '../model/record.ts'
 import { NeedsLog, TurnDraft } from './draft.ts'
-import { MAX_TAGS } from '../model/tags.ts'
+import type { TagLimits } from '../model/tags.ts'
 
 /** What a context can be told. */
 export type Input =
   /** `tags`: those of a broadcast, which the context must match; null for an event sent to it by id. */
-  | { readonly type: 'EVENT'; readonly name: string; readonly input: JsonObject; readonly tags: readonly string[] | null; readonly caller: Caller }
+  | { readonly type: 'EVENT'; readonly name: string; readonly input: JsonObject; readonly untyped: boolean; readonly tags: readonly string[] | null; readonly caller: Caller }
   | { readonly type: 'WAKE' }
   /** `owner`: whom the step was leased to when it started; left out for the end of a child. */
   | { readonly type: 'DONE'; readonly epoch: number; readonly attempt: number; readonly owner?: string; readonly result: Json }
@@ -31,6 +31,7 @@ export interface Surroundings extends Turn {
   readonly owner: string
   /** The newest moves before this turn; null: not at hand. */
   readonly trail: readonly Move[] | null
+  readonly tagLimits: TagLimits
 }
 
 /** A step to start after the commit. */
@@ -103,7 +104,7 @@ function event(flux: CompiledFlux, record: ContextRecord, input: Input & { type:
   if (!state.choice.events.has(input.name) && state.choice.otherwise === null) {
     return refused('conflict', `context ${record.id} doesn't wait for '${input.name}' in state '${state.name}'`)
   }
-  const { value, errors } = accept(state.input, input.input, { now: given.now, unknown: 'ignore', fill: false, text: false, pointer: '/input' })
+  const { value, errors } = accept(state.input, input.input, { now: given.now, unknown: 'ignore', fill: false, text: input.untyped, pointer: '/input' })
   if (errors.length > 0) return { kind: 'refused', failure: { kind: 'invalid', detail: describe(errors), errors } }
   return transit(flux, record, { type: 'EVENT', name: input.name, input: value }, given)
 }
@@ -136,8 +137,8 @@ function release(record: ContextRecord, { owner }: Surroundings): Decision {
 
 function tag(record: ContextRecord, { add, remove }: Input & { type: 'TAG' }, given: Surroundings): Decision {
   const tags = [...new Set([...record.tags, ...add])].filter((name) => !remove.includes(name))
-  if (tags.length > MAX_TAGS) {
-    const errors = [{ pointer: '/tag', detail: `a context can have ${MAX_TAGS} tags` }]
+  if (tags.length > given.tagLimits.count) {
+    const errors = [{ pointer: '/tag', detail: `a context can have ${given.tagLimits.count} tags` }]
     return { kind: 'refused', failure: { kind: 'invalid', detail: `context ${record.id} would have ${tags.length} tags`, errors } }
   }
   if (tags.length === record.tags.length && tags.every((name) => record.tags.includes(name))) return { kind: 'unmoved' }

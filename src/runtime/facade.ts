@@ -5,6 +5,7 @@ import type { ExecuteRequest, FluxApi, TagRequest } from '../model/calls.ts'
 import { denial, type Caller, type Role } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
 import { conflict, FluxError, notFound } from '../model/failure.ts'
+import type { TagLimits } from '../model/tags.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
@@ -19,6 +20,7 @@ import {
 import { contextView, stateView } from './views.ts'
 
 export interface FacadeParts {
+  readonly tagLimits: TagLimits
   readonly store: Store
   readonly catalog: Catalog
   readonly contexts: Contexts
@@ -26,7 +28,7 @@ export interface FacadeParts {
 }
 
 /** The calls, as that caller may make them. `home`: the package in which services named without one are sought first. */
-export function facade({ store, catalog, contexts, log }: FacadeParts, caller: Caller, home: string | null): FluxApi {
+export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts, caller: Caller, home: string | null): FluxApi {
   const guard = (flux: CompiledFlux, role: Role) => {
     const failure = flux.secured ? denial(caller, role) : null
     if (failure) throw new FluxError(failure)
@@ -46,7 +48,7 @@ export function facade({ store, catalog, contexts, log }: FacadeParts, caller: C
     return outcome
   }
   const tag = async (request: TagRequest, change: 'add' | 'remove') => {
-    const { contextId, tags } = tagRequest(request)
+    const { contextId, tags } = tagRequest(request, tagLimits)
     await send(contextId, { type: 'TAG', add: [], remove: [], [change]: tags, caller })
     const names = tags.map((name) => `'${name}'`).join(', ')
     return { message: change === 'add' ? `added ${names} to context ${contextId}` : `removed ${names} from context ${contextId}` }
@@ -54,7 +56,7 @@ export function facade({ store, catalog, contexts, log }: FacadeParts, caller: C
 
   return {
     async execute(request) {
-      const { package: given, fluxName, ...birth } = executeRequest(request)
+      const { package: given, fluxName, ...birth } = executeRequest(request, tagLimits)
       const flux = serviceOf(catalog, { package: given, fluxName }, home)
       guard(flux, 'invoke')
       const { record } = await contexts.start({ ...birth, flux, unknown: 'refuse', trigger: null, parent: null })
@@ -68,9 +70,9 @@ export function facade({ store, catalog, contexts, log }: FacadeParts, caller: C
     },
 
     async sendEvent(request) {
-      const { contextId, event, input, tags } = eventRequest(request)
-      if (contextId === undefined) return broadcast({ store, catalog, contexts, log }, { event, input, tags, caller })
-      const outcome = await send(contextId, { type: 'EVENT', name: event, input, tags: null, caller })
+      const { contextId, event, ...sent } = eventRequest(request, tagLimits)
+      if (contextId === undefined) return broadcast({ store, catalog, contexts, log }, { event, ...sent, caller })
+      const outcome = await send(contextId, { type: 'EVENT', name: event, ...sent, tags: null, caller })
       return { message: `'${event}' moved context ${contextId}`, transitions: [standOf(outcome)], executions: [], ignored: [] }
     },
 
@@ -78,7 +80,7 @@ export function facade({ store, catalog, contexts, log }: FacadeParts, caller: C
       store, log,
       secured: async (record) => (await compiled(record)).secured,
       view: async (record) => contextView(record, await compiled(record), await movesOf(record, store)),
-    }, caller, listRequest(request)),
+    }, caller, listRequest(request, tagLimits)),
 
     async getContext(request) {
       const { contextId, snapshot } = viewRequest(request)

@@ -5,24 +5,27 @@ import type {
 import { STATUSES, type ContextId, type Status } from '../model/context.ts'
 import { invalid, malformed } from '../model/failure.ts'
 import { isObject, toJson, type JsonObject } from '../model/json.ts'
-import { tagErrors } from '../model/tags.ts'
+import { tagErrors, type TagLimits } from '../model/tags.ts'
 import { describe } from './decide.ts'
 
 const LIST_LIMIT = 30
 const MAX_LIST_LIMIT = 1000
 
 /** @throws FluxError `malformed` for what isn't of the call's form, `invalid` for invalid input, tags or start state; so do all that follow */
-export function executeRequest(request: ExecuteRequest) {
-  const { package: given, fluxName, startState, input, tags } = formOf(request)
+export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
+  const { package: given, fluxName, startState, input, untyped = false, tags } = formOf(request)
   if (startState !== undefined && startState !== null && typeof startState !== 'string') refuse('/startState', 'must be a text')
-  return { package: optional(given, 'package'), fluxName: text(fluxName, 'fluxName'), startState: startState ?? undefined, input: inputOf(input), tags: tagsOf(tags, '/tags') }
+  return {
+    package: optional(given, 'package'), fluxName: text(fluxName, 'fluxName'), startState: startState ?? undefined,
+    input: inputOf(input), untyped, tags: tagsOf(tags, '/tags', limits),
+  }
 }
 
-export function eventRequest(request: EventRequest) {
-  const { contextId, event, input, tags } = formOf(request)
+export function eventRequest(request: EventRequest, limits: TagLimits) {
+  const { contextId, event, input, untyped = false, tags } = formOf(request)
   const name = text(event, 'event')
   if (name.startsWith('$')) throw malformed('names that begin with $ can\'t be sent as events')
-  return { contextId: contextId === undefined ? undefined : id(contextId), event: name, input: inputOf(input), tags: tagsOf(tags, '/tags') }
+  return { contextId: contextId === undefined ? undefined : id(contextId), event: name, input: inputOf(input), untyped, tags: tagsOf(tags, '/tags', limits) }
 }
 
 export const contextRequest = (request: ContextRequest) => ({ contextId: id(formOf(request).contextId) })
@@ -38,9 +41,9 @@ export function stateRequest(request: GetStateRequest) {
   return { contextId: id(contextId), stateName: text(stateName, 'stateName') }
 }
 
-export function tagRequest(request: TagRequest) {
+export function tagRequest(request: TagRequest, limits: TagLimits) {
   const { contextId, tag } = formOf(request)
-  const tags = tagsOf(tag, '/tag')
+  const tags = tagsOf(tag, '/tag', limits)
   if (tags.length === 0) throw malformed('no tag is given')
   return { contextId: id(contextId), tags }
 }
@@ -52,14 +55,14 @@ export function definitionRequest(request: DefinitionRequest) {
   return { fluxName: text(fluxName, 'fluxName') }
 }
 
-export function listRequest(request: ListRequest = {}) {
+export function listRequest(request: ListRequest = {}, limits: TagLimits) {
   const { fluxName, tag, status, currentState, startState, limit = LIST_LIMIT, page = 0, after } = formOf(request)
   if (!Number.isSafeInteger(limit) || limit < 1) throw malformed('limit must be a positive integer')
   if (!Number.isSafeInteger(page) || page < 0) throw malformed('page must be an integer, 0 or more')
   if (status !== undefined && !isStatus(status)) throw malformed(`status must be one of ${STATUSES.join(', ')}`)
   const size = Math.min(limit, MAX_LIST_LIMIT)
   return {
-    fluxName: optional(fluxName, 'fluxName'), tag: tagsOf(tag, '/tag'), status,
+    fluxName: optional(fluxName, 'fluxName'), tag: tagsOf(tag, '/tag', limits), status,
     currentState: optional(currentState, 'currentState'), startState: optional(startState, 'startState'),
     limit: size, skip: after === undefined ? Math.min(page * size, Number.MAX_SAFE_INTEGER) : 0, after: after === undefined ? undefined : id(after),
   }
@@ -103,11 +106,11 @@ function refuseNumber(): never {
 }
 
 /** A copy: what was checked must not be changed afterwards. */
-function tagsOf(given: unknown, pointer: string): readonly string[] {
+function tagsOf(given: unknown, pointer: string, limits: TagLimits): readonly string[] {
   if (given === undefined || given === null) return []
   if (!Array.isArray(given)) return refuse(pointer, 'must be a list of texts')
   const tags: string[] = [...given]
-  const errors = tagErrors(tags, pointer)
+  const errors = tagErrors(tags, pointer, limits)
   if (errors.length > 0) throw invalid(describe(errors), errors)
   return tags
 }

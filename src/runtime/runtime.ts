@@ -8,6 +8,7 @@ import { isFinished, type ContextId } from '../model/context.ts'
 import { FluxError } from '../model/failure.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { TagLimits } from '../model/tags.ts'
 import type { Log } from '../ports/log.ts'
 import type { StepRunner } from '../ports/step-runner.ts'
 import type { Store } from '../ports/store.ts'
@@ -31,6 +32,7 @@ export interface RuntimeParts {
   readonly stepConcurrency: number
   /** Milliseconds between a server's heartbeats; null: nobody else can be there to hear them. */
   readonly beat: number | null
+  readonly tagLimits: TagLimits
 }
 
 export interface Runtime {
@@ -54,7 +56,7 @@ const PURGE_EVERY = { min: 1_000, max: 60_000 }
 /** Milliseconds before a letter that couldn't be brought home is brought again: doubled each time, up to the second. */
 const BRING_AGAIN = { first: 100, most: 5_000 }
 
-export function createRuntime({ store, catalog, runner, alarm, clock, log, retention, stepConcurrency, beat }: RuntimeParts): Runtime {
+export function createRuntime({ store, catalog, runner, alarm, clock, log, retention, stepConcurrency, beat, tagLimits }: RuntimeParts): Runtime {
   /** The boot id: a server's name until it stops or is taken for dead. Its steps are leased to it. */
   let owner = randomUUID()
   const life = new AbortController()
@@ -75,13 +77,13 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
     store, catalog, alarm, clock, log, pin,
     ids: new Ids(store),
     recent: new Recent(),
-    surroundings: () => ({ now: clock.now(), random: Math.random, uuid: randomUUID, owner, trail: null }),
+    surroundings: () => ({ now: clock.now(), random: Math.random, uuid: randomUUID, owner, trail: null, tagLimits }),
     onStep: (step, { flux, record }) => steps.start(step, flux, record),
     onEnd: (id) => steps.abort(id),
     onDoubt: (id) => void settle(id),
   })
   const steps: Steps = new Steps({
-    runner, clock, log, answer: bring, concurrency: stepConcurrency, apiOf: (packageName) => facade({ store, catalog, contexts, log }, SYSTEM, packageName),
+    runner, clock, log, answer: bring, concurrency: stepConcurrency, apiOf: (packageName) => facade({ store, catalog, contexts, log, tagLimits }, SYSTEM, packageName),
   })
 
   /** Brings a letter home, however long the store is out of reach. Gives null when it can't be brought. */
@@ -184,7 +186,7 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
     api(caller) {
       const known = facades.get(caller)
       if (known) return known
-      const made = facade({ store, catalog, contexts, log }, caller, null)
+      const made = facade({ store, catalog, contexts, log, tagLimits }, caller, null)
       facades.set(caller, made)
       return made
     },

@@ -43,7 +43,7 @@ describe('the command line', () => {
     expect(err).toMatch(/^actorflux: ACTORFLUX_PORT must .*\nactorflux: ACTORFLUX_RETENTION must .*$/)
   })
 
-  test.each([['ACTORFLUX_REQUIRE_AUTH', 'true'], ['ACTORFLUX_PARTITIONS', '4']])(
+  test.each([['ACTORFLUX_PARTITIONS', '4']])(
     'serve refuses %s=%s rather than leave it out', async (variable, value) => {
       const { code, err } = await call(['serve'], { [variable]: value })
       expect(code).toBe(1)

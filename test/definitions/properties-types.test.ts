@@ -139,7 +139,9 @@ const TABLE: [string, Json, Expected, Expected, Expected][] = [
   ['object', '{"a":1}', REFUSED, { a: 1 }, { a: 1 }],
   ['object', '[1]', REFUSED, REFUSED, REFUSED],
   ['object', '{', REFUSED, REFUSED, REFUSED],
-  ['object', '', REFUSED, REFUSED, REFUSED],
+  // An empty element of XML.
+  ['object', '', REFUSED, {}, REFUSED],
+  ['object', ' \n', REFUSED, {}, REFUSED],
   ['object', [], REFUSED, REFUSED, REFUSED],
   ['object', 1, REFUSED, REFUSED, REFUSED],
   ['model', { a: 1 }, { a: 1 }, { a: 1 }, { a: 1 }],

@@ -37,7 +37,7 @@ describe('a call that is right', () => {
     const response = await app.request(path, body === undefined ? { method } : { ...post(body), method })
     expect(response.status).toBe(200)
     expect(response.headers.get('content-type')).toBe('application/json')
-    expect(calls).toEqual([{ name, request }])
+    expect(calls).toEqual([{ name, request: body === undefined ? request : { ...request, untyped: false } }])
     expect(await response.json()).toEqual(await fakeApi().api[name as keyof FluxApi]({ contextId: 1, fluxName: 'F', event: 'e', stateName: 'a', tag: [] }))
   })
 
@@ -108,16 +108,9 @@ describe('a call that is wrong is refused before the runtime hears of it', () =>
     [EVENT, { event: 'e', input: 'text' }, [{ pointer: '/input', detail: 'must be an object' }]],
     [EVENT, { event: 'e', input: false, tags: {} }, [{ pointer: '/input', detail: 'must be an object' }, { pointer: '/tags', detail: 'must be a list of texts' }]],
     [EVENT, { event: 'e', tags: 'x' }, [{ pointer: '/tags', detail: 'must be a list of texts' }]],
-    [EVENT, { event: 'e', tags: ['a', ''] }, [{ pointer: '/tags/1', detail: 'must not be empty' }]],
-    [EVENT, { event: 'e', tags: [1, null] }, [
-      { pointer: '/tags/0', detail: 'must be a text' }, { pointer: '/tags/1', detail: 'must be a text' }]],
-    [EVENT, { event: 'e', tags: ['a,b'] }, [{ pointer: '/tags/0', detail: 'must not have a comma' }]],
-    [EVENT, { event: 'e', tags: ['x'.repeat(257)] }, [{ pointer: '/tags/0', detail: 'must not be longer than 256 bytes' }]],
-    [EVENT, { event: 'e', tags: ['€'.repeat(86)] }, [{ pointer: '/tags/0', detail: 'must not be longer than 256 bytes' }]],
-    [EVENT, { event: 'e', tags: Array.from({ length: 65 }, () => '') }, [{ pointer: '/tags', detail: 'must not have more than 64 elements' }]],
     [EXECUTE, { fluxName: 'F', startState: 5 }, [{ pointer: '/startState', detail: 'must be a text' }]],
     [EXECUTE, { fluxName: 'F', input: 5 }, [{ pointer: '/input', detail: 'must be an object' }]],
-    [EXECUTE, { fluxName: 'F', tags: [''] }, [{ pointer: '/tags/0', detail: 'must not be empty' }]],
+    [EXECUTE, { fluxName: 'F', tags: 7 }, [{ pointer: '/tags', detail: 'must be a list of texts' }]],
   ]
   test.each(contents)('422: POST %s %.60j', async (path, body, errors) => {
     const { app, calls } = testApp()
@@ -154,9 +147,6 @@ describe('a call that is wrong is refused before the runtime hears of it', () =>
     [400, 'POST', '/flux-api/context/tag?contextId=1&tag='],
     [400, 'POST', '/flux-api/context/tag?contextId=1&tag=,'],
     [400, 'DELETE', '/flux-api/context/tag?tag=x'],
-    [422, 'POST', '/flux-api/context/tag?contextId=1&tag=a,,b'],
-    [422, 'PUT', `/flux-api/context/tag?contextId=1&tag=${'x'.repeat(257)}`],
-    [422, 'DELETE', `/flux-api/context/tag?contextId=1&tag=${Array.from({ length: 65 }, (_, index) => index).join(',')}`],
     [400, 'GET', '/flux-api/contexts?limit=0'],
     [400, 'GET', '/flux-api/contexts?limit=-1'],
     [400, 'GET', '/flux-api/contexts?limit='],
@@ -174,7 +164,6 @@ describe('a call that is wrong is refused before the runtime hears of it', () =>
     [400, 'GET', '/flux-api/contexts?startState=a&startState=b'],
     [400, 'GET', '/flux-api/contexts?tag='],
     [400, 'GET', '/flux-api/contexts?fluxName=%E2%82'],
-    [422, 'GET', `/flux-api/contexts?tag=${'x'.repeat(257)}`],
   ])('%i: %s %.80s', async (status, method, path) => {
     const { app, calls } = testApp()
     await expectProblem(await app.request(path, { method }), status)
@@ -189,7 +178,7 @@ describe('a call that is wrong is refused before the runtime hears of it', () =>
   })
 
   test.each([
-    [{ 'content-type': 'text/plain' }], [{ 'content-type': 'application/xml' }], [{ 'content-type': 'application/jsonx' }], [{ 'content-type': 'multipart/form-data; boundary=x' }],
+    [{ 'content-type': 'text/plain' }], [{ 'content-type': 'application/json; charset=utf-16' }], [{ 'content-type': 'application/xml; charset="iso-8859-1"' }], [{ 'content-type': 'application/jsonx' }], [{ 'content-type': 'multipart/form-data; boundary=x' }],
     [{ 'content-type': 'application/json', 'content-encoding': 'gzip' }],
   ])('415: %j', async (headers) => {
     const { app, calls } = testApp()
@@ -197,7 +186,7 @@ describe('a call that is wrong is refused before the runtime hears of it', () =>
     expect(calls).toEqual([])
   })
 
-  test.each(['text/html', 'application/json;q=0', 'application/json;q=0, */*'])('406: Accept: %s', async (accept) => {
+  test.each(['text/html', 'application/json;q=0', 'application/json;q=0, application/xml;q=0, text/xml;q=0'])('406: Accept: %s', async (accept) => {
     const { app, calls } = testApp()
     await expectProblem(await app.request(EVENT, post({ event: 'e' }, { 'content-type': 'application/json', accept })), 406)
     expect(calls).toEqual([])
@@ -207,7 +196,7 @@ describe('a call that is wrong is refused before the runtime hears of it', () =>
     const { app, calls } = testApp()
     const response = await app.request('/flux-api/contexts', { headers: { authorization } })
     await expectProblem(response, 401)
-    expect(response.headers.get('www-authenticate')).toBe('Bearer')
+    expect(response.headers.get('www-authenticate')).toBe(authorization.startsWith('Bearer') ? 'Bearer error="invalid_token"' : 'Bearer')
     expect(calls).toEqual([])
   })
 
@@ -257,7 +246,7 @@ describe('what the runtime refuses', () => {
     [notFound('there is no context 5'), 404],
     [conflict('it has ended'), 409],
     [new FluxError({ kind: 'malformed', detail: 'd' }), 400],
-    [new FluxError({ kind: 'unauthorized', detail: 'd' }), 401],
+    [new FluxError({ kind: 'unauthorized', token: 'none', detail: 'd' }), 401],
     [new FluxError({ kind: 'forbidden', detail: 'd' }), 403],
     [new FluxError({ kind: 'busy', detail: 'd', retryAfter: 1 }), 429],
     [new FluxError({ kind: 'unavailable', detail: 'd', retryAfter: 2 }), 503],

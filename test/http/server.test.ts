@@ -7,6 +7,9 @@ import { listen, type HttpServer, type ListenOptions } from '../../src/http/serv
 import type { EventAnswer, FluxApi } from '../../src/model/calls.ts'
 import { memoryLog, testApp } from './support.ts'
 
+/** Longer than the tests. */
+const DEADLINES = { headers: 60_000, request: 60_000 }
+
 const open: { server: HttpServer; sockets: Socket[] } = { server: { url: '', close: () => Promise.resolve() }, sockets: [] }
 
 afterEach(async () => {
@@ -16,7 +19,7 @@ afterEach(async () => {
 
 async function start(overrides: Partial<FluxApi> = {}, options: Partial<ListenOptions> = {}) {
   const { app, calls, lines } = testApp(overrides, { maxBody: 10_000 })
-  open.server = await listen(app, { host: '127.0.0.1', port: 0, log: memoryLog().log, ...options })
+  open.server = await listen(app, { host: '127.0.0.1', port: 0, log: memoryLog().log, deadlines: DEADLINES, ...options })
   return { server: open.server, url: open.server.url, port: Number(new URL(open.server.url).port), calls, lines }
 }
 
@@ -54,7 +57,7 @@ describe('a body', () => {
       await sleep(1)
     }
     expect(await rest(socket)).toContain('HTTP/1.1 200')
-    expect(calls).toEqual([{ name: 'sendEvent', request: { event: 'é€' } }])
+    expect(calls).toEqual([{ name: 'sendEvent', request: { event: 'é€', untyped: false } }])
   })
 
   test('keeps hostile keys as data', async () => {
@@ -162,8 +165,8 @@ describe('an address that can not be had', () => {
   test('is told in one line', async () => {
     const { port } = await start()
     const { app } = testApp()
-    await expect(listen(app, { host: '127.0.0.1', port, log: memoryLog().log })).rejects.toThrow(`port ${port} of 127.0.0.1 is already in use`)
-    await expect(listen(app, { host: '192.0.2.1', port: 0, log: memoryLog().log })).rejects.toThrow('192.0.2.1 is not an address of this machine')
+    await expect(listen(app, { host: '127.0.0.1', port, log: memoryLog().log, deadlines: DEADLINES })).rejects.toThrow(`port ${port} of 127.0.0.1 is already in use`)
+    await expect(listen(app, { host: '192.0.2.1', port: 0, log: memoryLog().log, deadlines: DEADLINES })).rejects.toThrow('192.0.2.1 is not an address of this machine')
   })
 })
 

@@ -46,7 +46,9 @@ export function memoryLog(): { log: Log; lines: Logged[] } {
 export function testApp(overrides: Partial<FluxApi> = {}, options: Partial<AppOptions> = {}) {
   const { api, calls } = fakeApi(overrides)
   const { log, lines } = memoryLog()
-  const app = createApp({ api: () => api, authenticate: withoutTokens, maxBody: 1024 * 1024, ready: () => null, log, ...options })
+  const app = createApp({
+    api: () => api, authenticate: withoutTokens, requireAuth: false, schema: '<xsd/>', maxBody: 1024 * 1024, maxDepth: 64, origins: [], ready: () => null, log, ...options,
+  })
   return { app, calls, lines }
 }
 

@@ -11,7 +11,7 @@ import { seedOf } from '../../src/runtime/birth.ts'
 import { begin, decide, type Decision, type Input, type Surroundings } from '../../src/runtime/decide.ts'
 
 const set = (to: string, expression: string) => ({ type: 'set', expression, evaluate: true, to: [to] })
-const given: Surroundings = { now: 1000, random: () => 0.5, uuid: () => 'u-1', owner: 'me', trail: [] }
+const given: Surroundings = { now: 1000, random: () => 0.5, uuid: () => 'u-1', owner: 'me', trail: [], tagLimits: { count: 64, bytes: 256 } }
 
 function compiled(source: JsonObject): CompiledFlux {
   const report = new Report('Test.flux')
@@ -43,12 +43,12 @@ function next(decision: Decision): Decision & { kind: 'next' } {
 }
 
 function born(): ContextRecord {
-  const birth = seedOf({ flux, input: {}, unknown: 'refuse', tags: [], trigger: null, parent: null }, given)
+  const birth = seedOf({ flux, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null }, given)
   if (!('seed' in birth)) throw new Error('not born')
   return freeze(next(begin(flux, { id: 1, ...birth.seed }, given)).record)
 }
 
-const event = (name: string): Input => ({ type: 'EVENT', name, input: {}, tags: null, caller: SYSTEM })
+const event = (name: string): Input => ({ type: 'EVENT', name, input: {}, untyped: false, tags: null, caller: SYSTEM })
 const tell = (record: ContextRecord, input: Input, more: Partial<Surroundings> = {}) => decide(flux, record, input, { ...given, ...more })
 const working = () => freeze(next(tell(born(), event('work'))).record)
 
@@ -109,7 +109,7 @@ describe('a decision', () => {
 
   test.each([[0, 1e300], [1, 1e300], [1e6, 1e9]])('has a time for the next attempt, however a delay of %j s grows by %j', (delay, factor) => {
     const patient = compiled({ states: [{ name: 's', action: { type: 'invokeCode', className: 'A', methodName: 'b', retry: { maxAttempts: 2000, delay, factor, maxDelay: 1e7 } } }] })
-    const birth = seedOf({ flux: patient, input: {}, unknown: 'refuse', tags: [], trigger: null, parent: null }, given)
+    const birth = seedOf({ flux: patient, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null }, given)
     if (!('seed' in birth)) throw new Error('not born')
     const { record } = next(begin(patient, { id: 1, ...birth.seed }, given))
     const late = { ...record, snapshot: { ...record.snapshot, context: { moves: 0, epoch: 1, attempt: 1500, due: null, pick: null } } }

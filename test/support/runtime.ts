@@ -62,6 +62,7 @@ export async function openBench(files: Files, options: { folder?: string; clock?
   const store = options.wrap?.(opened) ?? opened
   const runtime = createRuntime({
     store, catalog, runner, clock, log, alarm: localAlarm({ clock, log }), retention: options.retention ?? 7 * 86_400_000, stepConcurrency: 256, beat: null,
+    tagLimits: { count: 64, bytes: 256 },
   })
   await runtime.start()
   const api = runtime.api(SYSTEM)

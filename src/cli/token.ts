@@ -1,0 +1,148 @@
+// cli: `actorflux token`: makes, lists and revokes the tokens of service users.
+import { parseArgs } from 'node:util'
+import { createToken, END_OF_TIME, isTokenName, readTokens, revokeToken, ROLES, type Token } from '../access/tokens.ts'
+import { getOwn } from '../model/json.ts'
+import { readSettings } from '../settings.ts'
+import { EXIT, UsageError, type Command, type World } from './command.ts'
+
+const FILE = 'The file of tokens is ACTORFLUX_TOKENS (tokens.json). A server that runs reads a changed one within 5 seconds.'
+
+const HELP = `Usage: actorflux token <command> [options]
+
+  create    make a token and print it, once
+  list      show the tokens: name, roles, created, expires
+  revoke    remove a token
+
+${FILE}`
+
+const CREATE_HELP = `Usage: actorflux token create --name <name> [--roles <role>[,<role>]] [--expires <duration>]
+
+Makes a token and prints it alone on the last line. It is shown this once: only its SHA-256 is kept.
+
+  --name      who it is for: 1 to 64 letters, digits, -, _ and .; each name once
+  --roles     read (views), invoke (all calls) or admin (and what operates the server); invoke if not given
+  --expires   how long it is good, such as 90d (s, m, h, d, w); without end if not given
+
+${FILE}`
+
+const LIST_HELP = `Usage: actorflux token list
+
+Shows name, roles, creation and expiry of every token. The tokens themselves are not kept.
+
+${FILE}`
+
+const REVOKE_HELP = `Usage: actorflux token revoke --name <name>
+
+Removes the token of that name: from then on it is unknown.
+
+${FILE}`
+
+type Option = 'name' | 'roles' | 'expires'
+type Values = { readonly [option in Option]?: string }
+
+interface SubCommand {
+  readonly help: string
+  readonly takes: readonly Option[]
+  /** The option that may also be given as a lone word. */
+  readonly word?: Option
+  readonly run: (file: string, values: Values, world: World) => Promise<void>
+}
+
+const COMMANDS: { readonly [name: string]: SubCommand } = {
+  create: { help: CREATE_HELP, takes: ['name', 'roles', 'expires'], run: create },
+  list: { help: LIST_HELP, takes: [], run: list },
+  revoke: { help: REVOKE_HELP, takes: ['name'], word: 'name', run: revoke },
+}
+
+export const token: Command = async (args, world) => {
+  const { help = false, values, words: [name, ...words] } = readWords(args)
+  if (help && name === undefined) {
+    world.out(HELP)
+    return EXIT.fine
+  }
+  if (name === undefined) throw new UsageError(`token needs a command: ${Object.keys(COMMANDS).join(', ')}`)
+  const command = getOwn(COMMANDS, name)
+  if (command === undefined) throw new UsageError(`there is no command token ${name}`)
+  if (help) {
+    world.out(command.help)
+    return EXIT.fine
+  }
+  const given = valuesFor(name, command, { values, words })
+  await command.run(readSettings(world.env).tokens, given, world)
+  return EXIT.fine
+}
+
+async function create(file: string, { name, roles = 'invoke', expires }: Values, { out }: World): Promise<void> {
+  const now = Date.now()
+  const details: Omit<Token, 'sha256'> = {
+    name: nameOf(name), roles: rolesOf(roles), created: now, expires: expires === undefined ? null : now + durationOf(expires, END_OF_TIME - now),
+  }
+  const text = await createToken(file, details)
+  out(`Made the token ${details.name} in ${file}: roles ${details.roles.join(', ')}; expires ${details.expires === null ? 'never' : dateOf(details.expires)}.`)
+  out('It is shown this once. Send it as the header Authorization: Bearer <token>')
+  out(text)
+}
+
+async function list(file: string, _values: Values, { out }: World): Promise<void> {
+  const tokens = await readTokens(file)
+  const now = Date.now()
+  const rows = [['NAME', 'ROLES', 'CREATED', 'EXPIRES'], ...tokens.map(({ name, roles, created, expires }) => [
+    name, roles.join(','), dateOf(created), expires === null ? 'never' : `${dateOf(expires)}${expires <= now ? ' (expired)' : ''}`,
+  ])]
+  const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  for (const row of rows) out(row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
+}
+
+async function revoke(file: string, { name }: Values, { out }: World): Promise<void> {
+  const known = nameOf(name)
+  await revokeToken(file, known)
+  out(`Revoked the token ${known} in ${file}.`)
+}
+
+/** Every option of any command of `token`, and the words between them. @throws UsageError */
+function readWords(args: string[]): { readonly help: boolean | undefined; readonly values: Values; readonly words: readonly string[] } {
+  try {
+    const text = { type: 'string' } as const
+    const { values: { help, ...values }, positionals } = parseArgs({
+      args, allowPositionals: true, options: { help: { type: 'boolean', short: 'h' }, name: text, roles: text, expires: text },
+    })
+    return { help, values, words: positionals }
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error))
+  }
+}
+
+/** The options given, a lone word among them. @throws UsageError for what the command doesn't take */
+function valuesFor(name: string, { takes, word }: SubCommand, { values, words }: { readonly values: Values; readonly words: readonly string[] }): Values {
+  const strange = Object.keys(values).find((option) => !takes.some((taken) => taken === option))
+  if (strange !== undefined) throw new UsageError(`token ${name} takes no --${strange}`)
+  if (words.length === 0) return values
+  if (word === undefined || words.length > 1 || values[word] !== undefined) throw new UsageError(`token ${name} takes no further words`)
+  return { ...values, [word]: words[0] }
+}
+
+function nameOf(name: string | undefined): string {
+  if (name === undefined) throw new UsageError('--name is missing')
+  if (!isTokenName(name)) throw new UsageError('--name must be 1 to 64 letters, digits, -, _ and .')
+  return name
+}
+
+function rolesOf(list: string): Token['roles'] {
+  const roles = list.split(',').map((word) => ROLES.find((role) => role === word.trim()))
+  const known = roles.filter((role) => role !== undefined)
+  if (known.length < roles.length) throw new UsageError(`--roles must be of ${ROLES.join(', ')}, separated by commas`)
+  return [...new Set(known)]
+}
+
+const UNITS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+
+/** In milliseconds. */
+function durationOf(text: string, most: number): number {
+  const [, number, unit = ''] = /^(\d+(?:\.\d+)?)([a-z])$/.exec(text.toLowerCase()) ?? []
+  const duration = Math.round(Number(number) * (getOwn(UNITS, unit) ?? Number.NaN))
+  if (duration > 0 && duration <= most) return duration
+  throw new UsageError('--expires must be a duration such as 12h, 90d or 52w')
+}
+
+/** Without milliseconds. */
+const dateOf = (time: number): string => new Date(time).toISOString().replace(/\.\d+Z$/, 'Z')

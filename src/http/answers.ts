@@ -1,0 +1,84 @@
+// http: what the calls answer, as schemas. They describe the API and are held against real answers in the tests; the runtime's own answers aren't checked again.
+import { z } from 'zod'
+import type { EventAnswer, ExecuteAnswer, MessageAnswer } from '../model/calls.ts'
+import { STATUSES, type ContextView, type FluxException, type ModelDescriptor, type StateContextView } from '../model/context.ts'
+import type { Json, JsonObject } from '../model/json.ts'
+
+const text = z.string()
+const time = z.number().int().meta({ description: 'Epoch milliseconds' })
+const contextId = z.number().int().positive()
+const data = z.custom<Json>().meta({ description: 'Any JSON' })
+const object = z.custom<JsonObject>().meta({ type: 'object', additionalProperties: true })
+
+const stand = z.strictObject({ contextId, state: text })
+
+export const messageAnswer = z.strictObject({ message: text }).meta({ ref: 'Message' }) satisfies z.ZodType<MessageAnswer>
+
+export const executeAnswer = z.strictObject({ message: text, contextId }).meta({ ref: 'Execution' }) satisfies z.ZodType<ExecuteAnswer>
+
+export const eventAnswer = z.strictObject({
+  message: text,
+  transitions: z.array(stand).meta({ description: 'Whom the event moved' }),
+  executions: z.array(stand).meta({ description: 'Whom the event started' }),
+  ignored: z.array(z.strictObject({ contextId: contextId.nullable(), fluxName: text, state: text.nullable(), reason: text }))
+    .meta({ description: 'Whom it was for and could not move or start; contextId and state are null for a start' }),
+}).meta({ ref: 'EventResult' }) satisfies z.ZodType<EventAnswer>
+
+const model = z.strictObject({
+  name: text,
+  type: z.literal('model'),
+  allowExtraProperties: z.boolean(),
+  gloopProperties: z.array(object).meta({ description: 'The properties as declared, each with its value' }),
+}).meta({ ref: 'Model' }) satisfies z.ZodType<ModelDescriptor>
+
+export const stateAnswer = z.strictObject({
+  name: text,
+  input: model,
+  output: model,
+  transitionContexts: z.array(z.strictObject({ event: text.nullable(), to: text, takenAt: time, values: object })),
+}).meta({ ref: 'StateContext' }) satisfies z.ZodType<StateContextView>
+
+const error = z.strictObject({
+  message: text,
+  type: text,
+  className: text,
+  realException: data,
+  fluxStackTrace: z.array(z.strictObject({ fluxName: text, stateName: text, transition: text.nullable(), stateIndex: z.number().int() })),
+}).meta({ ref: 'FluxException' }) satisfies z.ZodType<FluxException>
+
+export const contextAnswer = z.strictObject({
+  fluxName: text,
+  id: contextId,
+  currentState: text,
+  startState: text,
+  waiting: z.boolean(),
+  debugged: z.literal(false),
+  nextRun: time.nullable(),
+  status: z.enum(STATUSES),
+  input: model,
+  output: model,
+  tags: z.array(text),
+  stateContexts: z.array(stateAnswer),
+  executionHistory: z.array(z.strictObject({ fluxName: text, stateName: text, stateIndex: z.number().int(), enteredAt: time })),
+  package: text,
+  version: z.number().int(),
+  startedAt: time,
+  updatedAt: time,
+  endedAt: time.nullable(),
+  error: error.nullable(),
+  definition: text.meta({ description: 'Content hash of the definition that the context was started with' }),
+  snapshot: object.exactOptional(),
+}).meta({ ref: 'Context' }) satisfies z.ZodType<ContextView>
+
+export const contextsAnswer = z.array(contextAnswer)
+
+export const definitionAnswer = object.meta({ ref: 'Definition', description: 'The file of the service' })
+
+export const problemAnswer = z.strictObject({
+  type: text,
+  title: text,
+  status: z.number().int(),
+  detail: text,
+  instance: text.optional(),
+  errors: z.array(z.strictObject({ pointer: text, detail: text })).optional(),
+}).meta({ ref: 'Problem', description: 'RFC 9457' })

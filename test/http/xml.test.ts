@@ -1,0 +1,113 @@
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { decodeXml } from '../../src/http/xml-decode.ts'
+import { encodeXml } from '../../src/http/xml-encode.ts'
+import { FluxError } from '../../src/model/failure.ts'
+
+const DEPTH = 64
+const decode = (text: string) => decodeXml(text, DEPTH)
+/** Data as JSON knows it: no -0, and keys in the order in which an object keeps them. */
+const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+const line = (text: string) => text.replace('<?xml version="1.0" encoding="UTF-8"?>\n', '')
+
+const unit = fc.constantFrom('a', 'é', '\u0000', '\u0008', '\t', '\n', '\r', '\u001f', '\u007f', '\u0085', '\u2028', '\ud800', '\udfff', '\ufffe', '\uffff', '😀',
+  ' ', '<', '>', '&', '"', '\'', '\\', '\\u0041', ']]>', '<![CDATA[', '<!--', '&amp;', '&#65;', 'xml', ':', '-', '1')
+const text = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit }), fc.string())
+const key = fc.oneof(text, fc.constantFrom('item', 'entry', 'type', 'name', 'escaped', '', '#text', '#cdata', ':@', '@type', '__proto__', 'constructor', 'prototype', 'toString',
+  'hasOwnProperty', 'xml', 'XmlThing', 'xmlns', 'a:b', '1a', 'a b', '-', '.', 'é', '0', '17', '<'))
+const leaf = fc.oneof(text, fc.double({ noNaN: true, noDefaultInfinity: true }), fc.integer(), fc.maxSafeInteger(), fc.boolean(), fc.constant(null),
+  fc.constantFrom('true', 'null', '007', '1', '', ' ', '\n', 5e-324, 1.7976931348623157e308, 0.1, 1e21))
+const json = fc.letrec((tie) => ({
+  value: fc.oneof({ maxDepth: 6 }, leaf, tie('list'), tie('object')),
+  list: fc.array(tie('value'), { maxLength: 5 }),
+  object: fc.array(fc.tuple(key, tie('value')), { maxLength: 5 }).map((entries) => Object.fromEntries(entries)),
+})).value
+
+describe('XML', () => {
+  test('gives back the JSON that it was made of, whatever that is', () => {
+    fc.assert(fc.property(json, (value) => {
+      const expected = asJson(value)
+      expect(JSON.stringify(decode(encodeXml(expected, 'response')))).toBe(JSON.stringify(expected))
+    }), { numRuns: Number(process.env['FUZZ_RUNS'] ?? 5_000) })
+  })
+
+  test('gives back what nests deepest', () => {
+    let deep: unknown = 'x'
+    for (let level = 0; level < DEPTH; level++) deep = level % 2 === 0 ? [deep] : { a: deep }
+    expect(decode(encodeXml(deep, 'response'))).toEqual(deep)
+    expect(() => decode(encodeXml({ a: deep }, 'response'))).toThrow('nested too deep')
+    expect(() => decode(encodeXml([deep], 'response'))).toThrow('nested too deep')
+  })
+
+  test.each<[string, unknown, string]>([
+    ['a field is an element', { a: 'b' }, '<response><a>b</a></response>'],
+    ['a list holds items', { a: ['b', 1] }, '<response><a type="array"><item>b</item><item type="number">1</item></a></response>'],
+    ['what text can\'t tell has a type', { a: null, b: true, c: [], d: {}, e: '' },
+      '<response><a type="null"/><b type="boolean">true</b><c type="array"/><d type="object"/><e/></response>'],
+    ['an object that looks like a list says that it is none', { item: 'x' }, '<response type="object"><item>x</item></response>'],
+    ['a name that isn\'t XML\'s is an entry', { 'a b': 1, '': 2, 'x:y': 3, xmlish: 4 },
+      '<response><entry name="a b" type="number">1</entry><entry name="" type="number">2</entry><entry name="x:y" type="number">3</entry><entry name="xmlish" type="number">4</entry></response>'],
+    ['markup is written as references', { a: '<&>\r' }, '<response><a>&lt;&amp;&gt;&#13;</a></response>'],
+    ['what XML forbids is escaped, and marked as such', { a: '\u0000\\', '\u0001': '\uffff' },
+      '<response><a escaped="text">\\u0000\\\\</a><entry name="\\u0001" escaped="name text">\\uffff</entry></response>'],
+    ['a backslash alone is left alone', { a: 'C:\\temp\\u0041' }, '<response><a>C:\\temp\\u0041</a></response>'],
+  ])('%s', (_, value, expected) => {
+    expect(line(encodeXml(value, 'response'))).toBe(expected)
+    expect(decode(expected)).toEqual(value)
+  })
+
+  test.each<[string, string, unknown]>([
+    ['without types: texts, fields and lists', '<x><a>1</a><b><c>d</c></b><e><item>f</item><item><g/></item></e></x>', { a: '1', b: { c: 'd' }, e: ['f', { g: '' }] }],
+    ['laid out over lines', '<?xml version="1.0"?>\n<!-- hello -->\n<x>\n  <a>1</a>\n  <b>\n    <item>2</item>\n  </b>\n</x>\n', { a: '1', b: ['2'] }],
+    ['CDATA and references', '<x><a><![CDATA[<b>&amp;]]> &lt;&#65;&#x1F600;&apos;</a></x>', { a: '<b>&amp; <A😀\'' }],
+    ['CDATA that speaks of a document type', '<x><a><![CDATA[<!DOCTYPE html>]]></a><!-- <!DOCTYPE x> --></x>', { a: '<!DOCTYPE html>' }],
+    ['line ends of any kind', '<x><a>1\r\n2\r3</a></x>', { a: '1\n2\n3' }],
+    ['names that are dangerous elsewhere', '<x><__proto__><constructor>1</constructor></__proto__><prototype/></x>', JSON.parse('{"__proto__":{"constructor":"1"},"prototype":""}')],
+    ['other attributes and namespaces', '<x xmlns="urn:x" id="7"><a lang="en">b</a></x>', { a: 'b' }],
+    ['an explicit string', '<x><a type="string">5</a></x>', { a: '5' }],
+    ['numbers and booleans with space around', '<x><a type="number"> 5 </a><b type="boolean">\ntrue\n</b><c type="null"> </c></x>', { a: 5, b: true, c: null }],
+    ['a root that is a list', '<x><item>1</item></x>', ['1']],
+  ])('reads %s', (_, given, expected) => {
+    expect(JSON.stringify(decode(given))).toBe(JSON.stringify(expected))
+  })
+
+  test.each([
+    ['nothing', ''], ['white space', ' \n'], ['text', 'hello'], ['JSON', '{"a":1}'], ['an open element', '<a><b></a>'], ['two roots', '<a/><b/>'], ['text after the root', '<a/>x'],
+    ['a document type', '<!DOCTYPE a><a/>'], ['a document type within', '<a><!DOCTYPE a></a>'], ['an entity declaration', '<!ENTITY x "y"><a/>'],
+    ['an unknown entity', '<a>&nbsp;</a>'], ['a bare ampersand', '<a>a & b</a>'], ['a reference to what XML forbids', '<a>&#0;</a>'], ['a reference beyond Unicode', '<a>&#x110000;</a>'],
+    ['a control character', '<a>\u0001</a>'], ['half a surrogate pair', '<a>\ud800</a>'], ['an attribute without value', '<a b/>'], ['an attribute twice', '<a b="1" b="2"/>'],
+    ['an open comment', '<a/><!-- '], ['an open CDATA', '<a><![CDATA[</a>'], ['an open instruction', '<?xml <a/>'], ['an open tag', '<a'], ['another open tag', '<a/'],
+    ['text beside elements', '<a>x<b/></a>'], ['an element twice', '<a><b/><b/></a>'], ['an entry and an element of one name', '<a><b/><entry name="b"/></a>'],
+    ['an unknown type', '<a type="date">1</a>'], ['a number that is none', '<a type="number">0x1</a>'], ['an empty number', '<a type="number"/>'], ['a boolean that is none', '<a type="boolean">yes</a>'],
+    ['null with content', '<a type="null">x</a>'], ['a list with a field', '<a type="array"><b/></a>'], ['a list with text', '<a type="array">b</a>'], ['an object with text', '<a type="object">b</a>'],
+    ['a number with elements', '<a type="number"><b/></a>'], ['a malformed escape', '<a escaped="text">\\x</a>'],
+  ])('refuses %s', (_, given) => {
+    let thrown: unknown
+    try {
+      decode(given)
+    } catch (error) {
+      thrown = error
+    }
+    expect(thrown).toBeInstanceOf(FluxError)
+    expect(thrown).toMatchObject({ failure: { kind: 'malformed' } })
+  })
+
+  test('refuses other encodings as such', () => {
+    expect(() => decode('<?xml version="1.0" encoding="ISO-8859-1"?><a/>')).toThrow('must be in UTF-8')
+    expect(decode('<?xml version="1.0" encoding="utf-8"?><a/>')).toBe('')
+  })
+
+  test.each([
+    ['a bomb of entities', `<!DOCTYPE a [<!ENTITY a "ha">${Array.from({ length: 30 }, (_, i) => `<!ENTITY a${i} "&a;&a;">`).join('')}]><a>&a29;</a>`],
+    ['an external entity', '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>'],
+    ['100,000 levels', '<a>'.repeat(100_000) + '</a>'.repeat(100_000)],
+    ['100,000 levels that never close', '<a>'.repeat(100_000)],
+    ['500,000 open instructions', '<?'.repeat(500_000)],
+    ['200,000 open comments', '<a>' + '<!--'.repeat(200_000)],
+    ['100,000 open CDATA sections', '<a>' + '<![CDATA['.repeat(100_000)],
+  ])('refuses %s at once', (_, given) => {
+    const began = performance.now()
+    expect(() => decode(given)).toThrow(FluxError)
+    expect(performance.now() - began).toBeLessThan(50)
+  })
+})
