@@ -80,7 +80,6 @@ export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, sch
 
   app.get('/flux-api/context/state', call(GET_STATE, async (api, c) => ({ value: await api.getStateContext(queryOf(c, stateQuery)) })))
 
-  const addTags: Call = async (api, c) => ({ value: await api.addTags(queryOf(c, tagQuery)) })
   app.post('/flux-api/context/tag', call(ADD_TAGS, addTags))
   app.put('/flux-api/context/tag', call({ ...ADD_TAGS, id: 'putTags' }, addTags))
   app.delete('/flux-api/context/tag', call(REMOVE_TAGS, async (api, c) => ({ value: await api.removeTags(queryOf(c, tagQuery)) })))
@@ -97,6 +96,8 @@ export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, sch
     return c.body(schema, 200, { 'content-type': 'application/xml' })
   })
 }
+
+const addTags: Call = async (api, c) => ({ value: await api.addTags(queryOf(c, tagQuery)) })
 
 const queryOf = <T>(c: Context<Env>, shape: Shape<T>): T => check(shape, readQuery(c.req.url, shape.schema.shape))
 

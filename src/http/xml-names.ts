@@ -1,16 +1,17 @@
 // http: what XML can't hold as it stands: names that aren't XML's, markup in text, and characters that no reference may name.
 import { malformed } from '../model/failure.ts'
 
-/** A name without colon (Namespaces in XML, NCName) of the Basic Multilingual Plane. Those that begin with `xml` are XML's own. */
-const NAME = /^(?!xml)[A-Z_a-z\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u02FF\u0370-\u037D\u037F-\u1FFF\u200C\u200D\u2070-\u218F\u2C00-\u2FEF\u3001-\uD7FF\uF900-\uFDCF\uFDF0-\uFFFD][-.0-9A-Z_a-z\u00B7\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u037D\u037F-\u1FFF\u200C\u200D\u203F\u2040\u2070-\u218F\u2C00-\u2FEF\u3001-\uD7FF\uF900-\uFDCF\uFDF0-\uFFFD]*$/
-const XML_NAME = /^xml/i
+/** Some of the names without colon that XML knows (Namespaces in XML, NCName): letters of living languages, digits, and a few signs. */
+const NAME = /^[A-Z_a-z\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u02FF\u0370-\u037D\u037F-\u1FFF\u3001-\uD7FF][-.\w\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u02FF\u0370-\u037D\u037F-\u1FFF\u3001-\uD7FF]*$/
+/** Those are XML's own. */
+const RESERVED = /^xml/i
 
 /** True for what can be the name of an element. */
-export const isXmlName = (name: string): boolean => NAME.test(name) && !XML_NAME.test(name)
+export const isXmlName = (name: string): boolean => NAME.test(name) && !RESERVED.test(name)
 
 /** XML 1.0, production 2, is what is left: controls, halves of surrogate pairs, U+FFFE and U+FFFF have no place in a document, not even as a reference. */
-const FORBIDDEN = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]|[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/
-const ALL_FORBIDDEN = new RegExp(FORBIDDEN, 'g')
+const FORBIDDEN = /(?![\t\n\r\u007F-\u009F])\p{Cc}|\p{Cs}|[\uFFFE\uFFFF]/u
+const ALL_FORBIDDEN = new RegExp(FORBIDDEN, 'gu')
 
 /** True for text that only an escape gets into XML. */
 export const needsEscape = (text: string): boolean => FORBIDDEN.test(text)
