@@ -48,6 +48,12 @@ export interface Page {
   readonly skip?: number | undefined
 }
 
+/** Who runs a step of a context. */
+export interface Lease {
+  readonly id: ContextId
+  readonly owner: string
+}
+
 export interface Store {
   /** Raised whenever what was read before may not be so any more: the store was away, and what came back may lack the last of it. */
   readonly era: number
@@ -83,8 +89,8 @@ export interface Store {
    * a claim that comes to nothing is thus repeated. `next` is when the next one will be claimable, epoch milliseconds.
    */
   claimDue(request: { now: number; limit: number; hideFor: number }): Promise<{ ids: ContextId[]; next: number | null }>
-  /** Contexts whose owner no longer lives, at most `limit`. Each is hidden from further claims as with `claimDue`. `owner` is the caller's own boot id. */
-  claimAbandoned(request: { owner: string; limit: number; hideFor: number }): Promise<ContextId[]>
+  /** Contexts whose owner no longer lives, at most `limit`, each with that owner. They are hidden from further claims as with `claimDue`. `owner` is the caller's own boot id. */
+  claimAbandoned(request: { owner: string; limit: number; hideFor: number }): Promise<Lease[]>
   /** Says that this server lives. False when others have taken it for dead: what it owned is theirs, and it must go on under another boot id. */
   heartbeat(request: { owner: string }): Promise<boolean>
   /** Keeps a definition under its content hash. Durable before it resolves. */

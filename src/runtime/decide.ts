@@ -21,7 +21,8 @@ export type Input =
   | { readonly type: 'DONE'; readonly epoch: number; readonly attempt: number; readonly owner?: string; readonly result: Json }
   | { readonly type: 'FAIL'; readonly epoch: number; readonly attempt: number; readonly owner?: string; readonly error: ActionError; readonly unborn?: true }
   | { readonly type: 'TERMINATE'; readonly caller: Caller }
-  | { readonly type: 'TAKE_OVER' }
+  /** `owner`: whom the step was leased to when it was found abandoned. */
+  | { readonly type: 'TAKE_OVER'; readonly owner: string }
   | { readonly type: 'RELEASE' }
   | { readonly type: 'TAG'; readonly add: readonly string[]; readonly remove: readonly string[]; readonly caller: Caller }
 
@@ -74,7 +75,7 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
     const ended = input.type === 'EVENT' || input.type === 'TERMINATE' || input.type === 'TAG'
     return ended ? refused('conflict', `context ${record.id} has ended: it is ${record.status}`) : { kind: 'unmoved' }
   }
-  // Another server took the step over: its answer counts.
+  // Another server took the step over: its answer counts, and it is not to be robbed of it by what was known before.
   if ('owner' in input && input.owner !== record.lease?.owner) return { kind: 'unmoved' }
   switch (input.type) {
     case 'EVENT': return event(flux, record, input, given)

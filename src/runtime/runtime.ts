@@ -11,7 +11,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { TagLimits } from '../model/tags.ts'
 import type { Log } from '../ports/log.ts'
 import type { StepRunner } from '../ports/step-runner.ts'
-import type { Store } from '../ports/store.ts'
+import type { Lease, Store } from '../ports/store.ts'
 import { Contexts, type Outcome } from './contexts.ts'
 import { stepOf, type Input } from './decide.ts'
 import { facade } from './facade.ts'
@@ -131,17 +131,17 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
 
   async function recover(): Promise<void> {
     for (;;) {
-      const ids = await store.claimAbandoned({ owner, ...CLAIM })
-      if (ids.length === 0) return
-      const fresh = ids.filter((id) => !takingOver.has(id))
+      const leases = await store.claimAbandoned({ owner, ...CLAIM })
+      if (leases.length === 0) return
+      const fresh = leases.filter(({ id }) => !takingOver.has(id))
       if (fresh.length > 0) log.info('steps that another server left are taken over', { contexts: fresh.length })
-      for (const id of fresh) void takeOver(id)
+      for (const lease of fresh) void takeOver(lease)
     }
   }
 
-  async function takeOver(id: ContextId): Promise<void> {
+  async function takeOver({ id, owner: last }: Lease): Promise<void> {
     takingOver.add(id)
-    await bring(id, { type: 'TAKE_OVER' })
+    await bring(id, { type: 'TAKE_OVER', owner: last })
     takingOver.delete(id)
   }
 

@@ -6,7 +6,7 @@ import type { Draft } from '../../src/definitions/machine.ts'
 import { Report } from '../../src/definitions/report.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
 import type { JsonObject } from '../../src/model/json.ts'
-import type { ContextRecord } from '../../src/model/record.ts'
+import { NOBODY, type ContextRecord } from '../../src/model/record.ts'
 import { seedOf } from '../../src/runtime/birth.ts'
 import { begin, decide, type Decision, type Input, type Surroundings } from '../../src/runtime/decide.ts'
 
@@ -91,20 +91,27 @@ describe('a decision', () => {
     expect(backoff).toMatchObject({ step: null, record: { lease: null, due: 4000, status: 'RUNNING', args: { n: 1 } } })
     const again = next(tell(backoff.record, { type: 'WAKE' }, { now: 4000, owner: 'other' }))
     expect(again).toMatchObject({ step: { attempt: 2, epoch: 2, args: { n: 1 } }, record: { lease: { owner: 'other', takeovers: 0 } } })
-    const taken = next(tell(again.record, { type: 'TAKE_OVER' }, { owner: 'third' }))
+    const taken = next(tell(again.record, { type: 'TAKE_OVER', owner: 'other' }, { owner: 'third' }))
     expect(taken).toMatchObject({ step: { attempt: 2, epoch: 2, args: { n: 1 } }, record: { lease: { owner: 'third', takeovers: 1 } } })
     expect(next(tell(taken.record, { type: 'FAIL', epoch: 2, attempt: 2, error })).record).toMatchObject({ status: 'FAILED', error: { message: 'no' } })
+  })
+
+  test('takes a step over from the owner who left it, and from nobody else', () => {
+    const taken = freeze(next(tell(working(), { type: 'TAKE_OVER', owner: 'me' }, { owner: 'second' })).record)
+    expect(tell(taken, { type: 'TAKE_OVER', owner: 'me' }, { owner: 'third' })).toEqual({ kind: 'unmoved' })
+    expect(tell(taken, { type: 'TAKE_OVER', owner: 'second' }, { owner: 'second' })).toEqual({ kind: 'unmoved' })
+    expect(tell(born(), { type: 'TAKE_OVER', owner: 'me' }, { owner: 'third' })).toEqual({ kind: 'unmoved' })
   })
 
   test('gives up on a step after five takeovers; one that was given back is no takeover', () => {
     let record = working()
     for (let server = 1; server <= 5; server += 1) {
       const released = next(tell(record, { type: 'RELEASE' }, { owner: record.lease?.owner ?? '' })).record
-      record = next(tell(released, { type: 'TAKE_OVER' }, { owner: `calm-${server}` })).record
-      record = next(tell(record, { type: 'TAKE_OVER' }, { owner: `dead-${server}` })).record
+      record = next(tell(released, { type: 'TAKE_OVER', owner: NOBODY }, { owner: `calm-${server}` })).record
+      record = next(tell(record, { type: 'TAKE_OVER', owner: `calm-${server}` }, { owner: `dead-${server}` })).record
     }
     expect(record.lease).toEqual({ owner: 'dead-5', takeovers: 5 })
-    expect(next(tell(record, { type: 'TAKE_OVER' }, { owner: 'last' })).record).toMatchObject({ due: 4000, lease: null })
+    expect(next(tell(record, { type: 'TAKE_OVER', owner: 'dead-5' }, { owner: 'last' })).record).toMatchObject({ due: 4000, lease: null })
   })
 
   test.each([[0, 1e300], [1, 1e300], [1e6, 1e9]])('has a time for the next attempt, however a delay of %j s grows by %j', (delay, factor) => {

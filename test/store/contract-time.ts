@@ -129,12 +129,12 @@ export function timePromises(test: ScenarioTest): void {
       const [mine = 0, lost = 0] = await create(store, { owner: 'me' }, { owner: 'dead' }, {})
       await pass()
       await store.heartbeat({ owner: 'me' })
-      expect(await store.claimAbandoned({ owner: 'me', limit: 10, hideFor: 100_000 })).toEqual([lost])
+      expect(await store.claimAbandoned({ owner: 'me', limit: 10, hideFor: 100_000 })).toEqual([{ id: lost, owner: 'dead' }])
       expect(await store.claimAbandoned({ owner: 'me', limit: 10, hideFor: 100_000 })).toEqual([])
       await update(store, lost, {})
       await pass()
       await store.heartbeat({ owner: 'me' })
-      expect(await store.claimAbandoned({ owner: 'me', limit: 10, hideFor: 100_000 })).toEqual([lost])
+      expect(await store.claimAbandoned({ owner: 'me', limit: 10, hideFor: 100_000 })).toEqual([{ id: lost, owner: 'dead' }])
       await update(store, lost, { owner: 'me' })
       await update(store, mine, { owner: null })
       expect(await store.claimAbandoned({ owner: 'me', limit: 10, hideFor: 100_000 })).toEqual([])
@@ -154,7 +154,7 @@ export function timePromises(test: ScenarioTest): void {
       await store.heartbeat({ owner: 'me' })
       const claims = [await store.claimAbandoned({ owner: 'me', limit: 3, hideFor: 100_000 }), await store.claimAbandoned({ owner: 'me', limit: 3, hideFor: 100_000 }), await store.claimAbandoned({ owner: 'me', limit: 3, hideFor: 100_000 })]
       expect(claims.map((claim) => claim.length)).toEqual([3, 3, 1])
-      expect(claims.flat().sort((a, b) => a - b)).toEqual(ids)
+      expect(claims.flat().map(({ id }) => id).sort((a, b) => a - b)).toEqual(ids)
     })
 
     test('is found after the store was reopened', async ({ store, reopen, pass }) => {
@@ -162,7 +162,7 @@ export function timePromises(test: ScenarioTest): void {
       const later = await reopen()
       await pass()
       await later.heartbeat({ owner: 'boot-2' })
-      expect(await later.claimAbandoned({ owner: 'boot-2', limit: 10, hideFor: 100_000 })).toEqual([lost])
+      expect(await later.claimAbandoned({ owner: 'boot-2', limit: 10, hideFor: 100_000 })).toEqual([{ id: lost, owner: 'boot-1' }])
     })
   })
 }

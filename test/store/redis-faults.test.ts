@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { explore } from '../../src/store/redis/connection.ts'
 import { openRedisStore, type RedisStore } from '../../src/store/redis/store.ts'
+import type { Lease } from '../../src/ports/store.ts'
 import { startProxy, type Proxy } from '../support/proxy.ts'
 import { startRedis, type RedisServer } from '../support/redis.ts'
 import { contextOf, createOne, newId, update, writeOf } from './contract-support.ts'
@@ -141,12 +142,12 @@ describe('a server that is taken for dead', () => {
     const [one, other] = [await openStore({ namespace, silence: 300 }), await openStore({ namespace, silence: 300 })]
     const id = await createOne(one, { owner: 'one' })
     expect(await one.heartbeat({ owner: 'one' })).toBe(true)
-    const claimed: number[] = []
+    const claimed: Lease[] = []
     await expect.poll(async () => {
       await other.heartbeat({ owner: 'other' })
       claimed.push(...await other.claimAbandoned({ owner: 'other', limit: 10, hideFor: 60_000 }))
       return claimed
-    }, { timeout: 5000, interval: 50 }).toEqual([id])
+    }, { timeout: 5000, interval: 50 }).toEqual([{ id, owner: 'one' }])
     expect(await one.heartbeat({ owner: 'one' })).toBe(false)
     expect(await one.heartbeat({ owner: 'one again' })).toBe(true)
     expect(await other.heartbeat({ owner: 'other' })).toBe(true)

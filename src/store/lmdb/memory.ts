@@ -1,6 +1,6 @@
 // store/lmdb: what is known of every context without reading it. It shows what is on disk, never more.
 import type { ContextId } from '../../model/context.ts'
-import type { Page } from '../../ports/store.ts'
+import type { Lease, Page } from '../../ports/store.ts'
 import type { Header, Rows } from './stored-context.ts'
 import { type Posting, Terms } from './terms.ts'
 import { TimeQueue } from './time-queue.ts'
@@ -97,14 +97,14 @@ export class Memory {
   }
 
   /** The folder has one process at a time: whoever else owned a context is dead. */
-  claimAbandoned(owner: string, limit: number): ContextId[] {
-    const ids: ContextId[] = []
-    for (const [id, other] of this.#owners) {
-      if (ids.length >= limit) break
-      if (other !== owner) ids.push(id)
+  claimAbandoned(caller: string, limit: number): Lease[] {
+    const leases: Lease[] = []
+    for (const [id, owner] of this.#owners) {
+      if (leases.length >= limit) break
+      if (owner !== caller) leases.push({ id, owner })
     }
-    for (const id of ids) this.#owners.delete(id)
-    return ids
+    for (const { id } of leases) this.#owners.delete(id)
+    return leases
   }
 
   /** Contexts that finished before that time, the earliest first. They stay known until they are removed. */

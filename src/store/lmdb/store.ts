@@ -3,7 +3,7 @@ import type { ContextId } from '../../model/context.ts'
 import { unavailable } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
-import type { CommitOutcome, Page, Store, StoredContext, Write } from '../../ports/store.ts'
+import type { CommitOutcome, Lease, Page, Store, StoredContext, Write } from '../../ports/store.ts'
 import { Disk } from './disk.ts'
 import { Draft } from './draft.ts'
 import { GroupCommit } from './group-commit.ts'
@@ -93,7 +93,7 @@ class LmdbStore implements Store {
     return this.#memory.claimDue(request)
   }
 
-  async claimAbandoned({ owner, limit }: { owner: string; limit: number; hideFor: number }): Promise<ContextId[]> {
+  async claimAbandoned({ owner, limit }: { owner: string; limit: number; hideFor: number }): Promise<Lease[]> {
     return this.#memory.claimAbandoned(owner, limit)
   }
 

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
 import type { Log } from '../../ports/log.ts'
-import type { CommitOutcome, Page, Store, StoredContext, Write } from '../../ports/store.ts'
+import type { CommitOutcome, Lease, Page, Store, StoredContext, Write } from '../../ports/store.ts'
 import { connect, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
 import { definitionKey, partitionKey } from './keys.ts'
 import { Line, PATIENCE } from './line.ts'
@@ -180,16 +180,17 @@ export class RedisStore implements Store {
     return { ids: claimed.sort((one, other) => one.time - other.time).map(({ id }) => id), next: next === Infinity ? null : next }
   }
 
-  async claimAbandoned({ limit, hideFor }: { owner: string; limit: number; hideFor: number }): Promise<ContextId[]> {
+  async claimAbandoned({ limit, hideFor }: { owner: string; limit: number; hideFor: number }): Promise<Lease[]> {
     const { silence } = this.#options
     // After Redis was away nobody's heartbeat is fresh: the others get as long as anyone to send theirs.
     const judges = this.now() - this.#steadySince >= silence
-    const ids: ContextId[] = []
+    const leases: Lease[] = []
     for (let partition = 0; partition < this.partitions; partition += 1) {
-      if (ids.length >= limit) break
-      ids.push(...texts(await this.#line.run('claim-abandoned', partition, [limit - ids.length, hideFor, judges ? silence : ''])).map(Number))
+      if (leases.length >= limit) break
+      const pairs = texts(await this.#line.run('claim-abandoned', partition, [limit - leases.length, hideFor, judges ? silence : '']))
+      for (let place = 0; place < pairs.length; place += 2) leases.push({ id: Number(pairs[place]), owner: pairs[place + 1] ?? '' })
     }
-    return ids
+    return leases
   }
 
   async heartbeat({ owner }: { owner: string }): Promise<boolean> {

@@ -1,13 +1,13 @@
 #!lua
 -- Claims contexts whose server is dead. What a dead server leaves becomes nobody's.
 --
--- Keys  dead, owners, running
+-- Keys  context, dead, owners, running
 -- ARGV[1]  how many
 -- ARGV[2]  milliseconds for which they are hidden from other claims
 -- ARGV[3]  milliseconds without heartbeat after which a server is dead; empty: don't judge
 --
 -- Returns
---   {ids…}
+--   {id, owner, …}  each with whom its step is leased to
 local limit, hide_for, silence = unpack(ARGV, 1, 3)
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -24,6 +24,9 @@ if silence ~= '' then
   redis.call('ZREMRANGEBYSCORE', dead, '-inf', text(now - 86400000))
 end
 
-local claimed = redis.call('ZRANGE', running(nobody), '-inf', text(now), 'BYSCORE', 'LIMIT', 0, limit)
-for _, id in ipairs(claimed) do redis.call('ZADD', running(nobody), text(now + hide_for), id) end
+local claimed = {}
+for _, id in ipairs(redis.call('ZRANGE', running(nobody), '-inf', text(now), 'BYSCORE', 'LIMIT', 0, limit)) do
+  redis.call('ZADD', running(nobody), text(now + hide_for), id)
+  claimed[#claimed + 1], claimed[#claimed + 2] = id, redis.call('HGET', context(id), 'o') or ''
+end
 return claimed
