@@ -2,7 +2,7 @@
 import { Hono, type Context } from 'hono'
 import { cors } from 'hono/cors'
 import { HTTPException } from 'hono/http-exception'
-import { METHODS } from 'hono/router'
+import { METHOD_NAME_ALL, METHODS } from 'hono/router'
 import { FluxError, unavailable, type Failure } from '../model/failure.ts'
 import type { Log } from '../ports/log.ts'
 import { addFluxApi, type FluxApiOptions } from './flux-api.ts'
@@ -59,9 +59,9 @@ export function createApp({ ready, log, origins, ...options }: AppOptions): Hono
   return app
 }
 
-/** Asked of the router only when nothing matched, so that no route pays for it. */
+/** Asked of the router only when nothing matched, so that no route pays for it. What stands before all routes is none. */
 function methodsOf(app: Hono<Env>, path: string): string[] {
-  const methods = METHODS.map((method) => method.toUpperCase()).filter((method) => app.router.match(method, path)[0].length > 0)
+  const methods = METHODS.map((method) => method.toUpperCase()).filter((method) => app.router.match(method, path)[0].some(([[, route]]) => route.method !== METHOD_NAME_ALL))
   return methods.includes('GET') ? ['HEAD', ...methods] : methods
 }
 

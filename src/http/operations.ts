@@ -26,31 +26,31 @@ export interface Operation {
 const nothing = (name: string) => ({ name, type: 'model', allowExtraProperties: false, gloopProperties: [] })
 
 const STATE_EXAMPLE = {
-  name: 'review',
+  name: 'WaitForDecision',
   input: { name: 'input', type: 'model', allowExtraProperties: false, gloopProperties: [{ name: 'by', type: 'string', value: null }] },
   output: nothing('output'),
   transitionContexts: [],
 }
 
 const CONTEXT_EXAMPLE = {
-  fluxName: 'ApprovalWithTimeout', id: 1, currentState: 'review', startState: 'review', waiting: true, debugged: false, nextRun: 1795222000000, status: 'WAITING_UNTIL',
-  input: { name: 'input', type: 'model', allowExtraProperties: false, gloopProperties: [{ name: 'amount', type: 'integer', value: 120 }] },
-  output: nothing('output'), tags: ['order-7'], stateContexts: [STATE_EXAMPLE],
-  executionHistory: [{ fluxName: 'ApprovalWithTimeout', stateName: 'review', stateIndex: 0, enteredAt: 1795221900000 }],
+  fluxName: 'ApprovalWithTimeout', id: 1, currentState: 'WaitForDecision', startState: 'WaitForDecision', waiting: true, debugged: false, nextRun: 1795222000000, status: 'WAITING_UNTIL',
+  input: { name: 'input', type: 'model', allowExtraProperties: false, gloopProperties: [{ name: 'request', type: 'string', value: 'a day off' }] },
+  output: nothing('output'), tags: ['team-7'], stateContexts: [STATE_EXAMPLE],
+  executionHistory: [{ fluxName: 'ApprovalWithTimeout', stateName: 'WaitForDecision', stateIndex: 0, enteredAt: 1795221900000 }],
   package: 'examples', version: 1, startedAt: 1795221900000, updatedAt: 1795221900000, endedAt: null, error: null, definition: 'Zm9vYmFy',
 }
 
 export const EXECUTE: Operation = {
   id: 'execute', summary: 'Start a service', role: 'invoke', root: 'response', body: executeBody, answer: executeAnswer, problems: [404, 413, 415, 422],
-  bodyExample: { fluxName: 'ApprovalWithTimeout', input: { amount: 120 }, tags: ['order-7'] },
+  bodyExample: { fluxName: 'ApprovalWithTimeout', input: { request: 'a day off' }, tags: ['team-7'] },
   answerExample: { message: 'started \'ApprovalWithTimeout\' as context 1', contextId: 1 },
 }
 
 export const SEND_EVENT: Operation = {
   id: 'sendEvent', summary: 'Send an event to one context, or to all that wait for it', role: 'invoke', root: 'response', query: eventQuery, body: eventBody, answer: eventAnswer,
   problems: [404, 409, 413, 415, 422, 429],
-  bodyExample: { event: 'approve', input: { by: 'Ada' }, tags: ['order-7'] },
-  answerExample: { message: '\'approve\': moved 1, started 0, ignored by 0', transitions: [{ contextId: 1, state: 'approved' }], executions: [], ignored: [] },
+  bodyExample: { event: 'approve', input: { by: 'Ada' }, tags: ['team-7'] },
+  answerExample: { message: '\'approve\': moved 1, started 0, ignored by 0', transitions: [{ contextId: 1, state: 'Approved' }], executions: [], ignored: [] },
 }
 
 export const TERMINATE: Operation = {
@@ -74,14 +74,14 @@ export const GET_STATE: Operation = {
 
 export const ADD_TAGS: Operation = {
   id: 'addTags', summary: 'Add tags to a context', role: 'invoke', root: 'response', query: tagQuery, answer: messageAnswer, problems: [404, 409, 422, 429],
-  answerExample: { message: 'added \'order-7\' to context 1' },
+  answerExample: { message: 'added \'team-7\' to context 1' },
 }
 
 export const REMOVE_TAGS: Operation = {
-  ...ADD_TAGS, id: 'removeTags', summary: 'Remove tags from a context', answerExample: { message: 'removed \'order-7\' from context 1' },
+  ...ADD_TAGS, id: 'removeTags', summary: 'Remove tags from a context', answerExample: { message: 'removed \'team-7\' from context 1' },
 }
 
 export const GET_DEFINITION: Operation = {
   id: 'getDefinition', summary: 'Show the definition of a service, or the one that a context was started with', role: 'read', root: 'definition', query: definitionQuery,
-  answer: definitionAnswer, problems: [404, 409], answerExample: { states: [{ name: 'review', waiting: true, transitions: [{ event: 'approve', to: 'approved' }] }, { name: 'approved' }] },
+  answer: definitionAnswer, problems: [404, 409], answerExample: { states: [{ name: 'WaitForDecision', waiting: true, transitions: [{ event: 'approve', to: 'Approved' }] }, { name: 'Approved' }] },
 }

@@ -17,6 +17,7 @@ const KINDS: { readonly [kind in (Failure | HttpFailure)['kind']]: Kind } = {
   conflict: { status: 409, type: 'conflict', title: 'This can not be done now' },
   tooLarge: { status: 413, type: 'body-too-large', title: 'The body is too large' },
   unsupportedType: { status: 415, type: 'unsupported-media-type', title: 'The body has a type that is not understood' },
+  expectation: { status: 417, type: 'expectation-failed', title: 'The Expect header can not be met' },
   invalid: { status: 422, type: 'invalid-content', title: 'The content is not valid' },
   // 429 and not 503: one context has too much to do, the server is well.
   busy: { status: 429, type: 'context-busy', title: 'The context has too many events waiting' },

@@ -54,6 +54,12 @@ export async function listen(app: Hono<Env>, { host, port, log, deadlines }: Lis
     void answer(request, response)
   })
   server.on('clientError', refuse)
+  server.on('checkExpectation', (_, response: ServerResponse) => {
+    const problem = problemOf({ kind: 'expectation', detail: 'Expect may only be 100-continue' })
+    const body = JSON_FORMAT.encodeProblem(problem)
+    // What was announced to follow isn't waited for.
+    response.writeHead(problem.status, { 'content-type': JSON_FORMAT.problemType, 'content-length': Buffer.byteLength(body), connection: 'close' }).end(body)
+  })
   const sockets = new Set<Socket>()
   server.on('connection', (socket) => {
     sockets.add(socket)

@@ -1,0 +1,195 @@
+// What secured services, tokens and roles come to, over real sockets.
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { openLive, type Answer, type Live, type Request } from './live.ts'
+
+const inAnHour = () => Date.now() + 3_600_000
+type Tokens = { readonly [role in 'read' | 'invoke' | 'admin' | 'expired' | 'nobody']: string }
+
+async function tokensOf(live: Live): Promise<Tokens> {
+  const tokens = {
+    read: await live.token('reader', 'read'), invoke: await live.token('caller', 'invoke', inAnHour()), admin: await live.token('boss', 'admin'),
+    expired: await live.token('late', 'admin', Date.now() - 1), nobody: `af_${'x'.repeat(43)}`,
+  }
+  // The server looks at the file every two seconds.
+  await vi.waitFor(async () => expect((await live.call('GET', '/flux-api/contexts', { token: tokens.admin })).status).toBe(200), { timeout: 5000, interval: 100 })
+  return tokens
+}
+
+/** Every call on a context of a service; the last ends it. */
+const callsOn = (service: string, id: number): [method: string, path: string, view: boolean, request?: Request][] => [
+  ['POST', 'p/execute', false, { body: { fluxName: service } }],
+  ['GET', `context?contextId=${id}`, true],
+  ['GET', `context/state?contextId=${id}&stateName=open`, true],
+  ['GET', `definition?contextId=${id}`, true],
+  ['POST', `event?contextId=${id}`, false, { body: { event: 'hold', input: { by: 'x' } } }],
+  ['PUT', `context/tag?contextId=${id}&tag=t`, false],
+  ['DELETE', `context/tag?contextId=${id}&tag=t`, false],
+  ['DELETE', `terminate?contextId=${id}`, false],
+]
+
+const start = async (live: Live, token: string, fluxName = 'Secret') =>
+  ((await live.call('POST', '/flux-api/p/execute', { body: { fluxName }, token })).json as { contextId: number }).contextId
+const idsIn = ({ json }: Answer) => (json as { id: number }[]).map(({ id }) => id)
+
+describe('an open server', () => {
+  let live: Live
+  let tokens: Tokens
+  beforeAll(async () => {
+    live = await openLive()
+    tokens = await tokensOf(live)
+  })
+  afterAll(() => live.close())
+
+  test.each(['invoke', 'admin'] as const)('lets the role %s do everything with a secured service', async (role) => {
+    for (const [method, path, , request] of callsOn('Secret', await start(live, tokens.admin))) {
+      const { status, text } = await live.call(method, `/flux-api/${path}`, { ...request, token: tokens[role] })
+      expect(status, `${method} ${path} ${text}`).toBe(200)
+    }
+  })
+
+  test('lets the role read look at a secured service and no more', async () => {
+    for (const [method, path, view, request] of callsOn('Secret', await start(live, tokens.admin))) {
+      const { status, headers } = await live.call(method, `/flux-api/${path}`, { ...request, token: tokens.read })
+      expect(status, `${method} ${path}`).toBe(view ? 200 : 403)
+      if (!view) expect(headers.get('www-authenticate')).toBe('Bearer error="insufficient_scope"')
+    }
+  })
+
+  test('lets nobody without a token near a secured service', async () => {
+    const id = await start(live, tokens.admin)
+    for (const [method, path, , request] of [...callsOn('Secret', id), ['GET', 'definition?fluxName=Secret', true] as const]) {
+      const { status, headers, text } = await live.call(method, `/flux-api/${path}`, request)
+      expect(status, `${method} ${path}`).toBe(401)
+      expect(headers.get('www-authenticate')).toBe('Bearer')
+      expect(text).not.toContain('Secret')
+    }
+    expect((await live.call('GET', `/flux-api/context?contextId=${id}`, { token: tokens.admin })).json).toMatchObject({ status: 'WAITING_UNTIL', version: 1 })
+  })
+
+  test('lets anybody do everything with an open service', async () => {
+    for (const [method, path, , request] of callsOn('Waiter', await start(live, tokens.admin, 'Waiter'))) {
+      expect((await live.call(method, `/flux-api/${path}`, request)).status, `${method} ${path}`).toBe(200)
+    }
+  })
+
+  test('lets a reader do with an open service what anybody may', async () => {
+    for (const [method, path, , request] of callsOn('Waiter', await start(live, tokens.admin, 'Waiter'))) {
+      expect((await live.call(method, `/flux-api/${path}`, { ...request, token: tokens.read })).status, `${method} ${path}`).toBe(200)
+    }
+  })
+
+  test.each(['expired', 'nobody'] as const)('takes no one with a token that is %s for anonymous', async (which) => {
+    for (const [method, path, , request] of callsOn('Waiter', await start(live, tokens.admin, 'Waiter'))) {
+      const { status, headers } = await live.call(method, `/flux-api/${path}`, { ...request, token: tokens[which] })
+      expect(status).toBe(401)
+      expect(headers.get('www-authenticate')).toBe('Bearer error="invalid_token"')
+    }
+  })
+
+  test('shows secured contexts in lists to those who may see them', async () => {
+    const [hidden, open] = [await start(live, tokens.admin), await start(live, tokens.admin, 'Waiter')]
+    const list = async (token?: string) => idsIn(await live.call('GET', '/flux-api/contexts?limit=1000', token === undefined ? {} : { token }))
+    expect(await list()).not.toContain(hidden)
+    expect(await list()).toContain(open)
+    expect(await list(tokens.read)).toEqual(expect.arrayContaining([hidden, open]))
+  })
+
+  test('passes secured contexts and services over in broadcasts, unless the sender may move them', async () => {
+    const [hidden, open] = [await start(live, tokens.admin), await start(live, tokens.admin, 'Waiter')]
+    const moved = async (token?: string) => {
+      const { json } = await live.call('POST', '/flux-api/event', { body: { event: 'hold', input: { by: 'x' } }, ...(token === undefined ? {} : { token }) })
+      return (json as { transitions: { contextId: number }[] }).transitions.map(({ contextId }) => contextId)
+    }
+    expect(await moved()).not.toContain(hidden)
+    expect(await moved(tokens.read)).not.toContain(hidden)
+    expect(await moved(tokens.invoke)).toEqual(expect.arrayContaining([hidden, open]))
+    const triggered = async (token?: string) =>
+      ((await live.call('POST', '/flux-api/event', { body: { event: 'alarm' }, ...(token === undefined ? {} : { token }) })).json as { executions: object[]; ignored: object[] })
+    expect(await triggered()).toMatchObject({ executions: [expect.anything()], ignored: [] })
+    expect((await triggered(tokens.invoke)).executions).toHaveLength(2)
+  })
+
+  test('shows its health and its description to anybody', async () => {
+    for (const path of ['/healthz', '/readyz', '/openapi.json', '/docs', '/flux-api/schema.xsd']) expect((await live.call('GET', path)).status).toBe(200)
+  })
+})
+
+describe('a server with ACTORFLUX_REQUIRE_AUTH', () => {
+  let live: Live
+  let tokens: Tokens
+  beforeAll(async () => {
+    live = await openLive({ ACTORFLUX_REQUIRE_AUTH: 'true' })
+    tokens = await tokensOf(live)
+  })
+  afterAll(() => live.close())
+
+  test('wants a token for every call, with the role that it needs', async () => {
+    const calls: [string, string, boolean, Request?][] = [
+      ['GET', 'contexts', true], ['GET', 'definition?fluxName=Secret', true], ['POST', 'event', false, { body: { event: 'nothing' } }], ['GET', 'schema.xsd', true],
+      ...callsOn('Waiter', await start(live, tokens.admin, 'Waiter')),
+    ]
+    for (const [method, path, view, request] of calls) {
+      const status = async (token?: string) => (await live.call(method, `/flux-api/${path}`, token === undefined ? { ...request } : { ...request, token })).status
+      expect(await status(), `${method} ${path}`).toBe(401)
+      expect(await status(tokens.nobody)).toBe(401)
+      expect(await status(tokens.read)).toBe(view ? 200 : 403)
+      expect(await status(tokens.invoke)).toBe(200)
+    }
+  })
+
+  test('says so before it says what is wrong with the request', async () => {
+    expect((await live.call('POST', '/flux-api/event', { body: '{' })).status).toBe(401)
+  })
+
+  test('still tells its health to anybody', async () => expect((await live.call('GET', '/readyz')).status).toBe(200))
+})
+
+describe('CORS', () => {
+  const origin = 'https://shop.example'
+  const ask = (live: Live, method: string, path: string, headers: object) => fetch(live.url + path, { method, headers: { ...headers } })
+
+  test('is off unless origins are named', async () => {
+    const live = await openLive()
+    const response = await ask(live, 'GET', '/flux-api/contexts', { origin })
+    const preflight = await ask(live, 'OPTIONS', '/flux-api/event', { origin, 'access-control-request-method': 'POST' })
+    await live.close()
+    expect([...response.headers.keys(), ...preflight.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
+    expect(preflight.status).toBe(405)
+  })
+
+  test('lets the pages of an origin that is named call, and read problems', async () => {
+    const live = await openLive({ ACTORFLUX_CORS: `${origin},http://localhost:3000`, ACTORFLUX_REQUIRE_AUTH: 'true' })
+    const preflight = await ask(live, 'OPTIONS', '/flux-api/event', { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization,content-type' })
+    const refused = await ask(live, 'GET', '/flux-api/contexts', { origin })
+    const other = await ask(live, 'GET', '/flux-api/contexts', { origin: 'https://evil.example' })
+    const nowhere = await ask(live, 'GET', '/nowhere', { origin })
+    await live.close()
+    expect(preflight.status).toBe(204)
+    expect(preflight.headers.get('access-control-allow-origin')).toBe(origin)
+    expect(preflight.headers.get('access-control-allow-headers')).toContain('authorization')
+    expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, origin])
+    expect(refused.headers.get('access-control-expose-headers')).toContain('retry-after')
+    expect(other.headers.get('access-control-allow-origin')).toBeNull()
+    expect(nowhere.status).toBe(404)
+  })
+})
+
+describe('limits that are set', () => {
+  test('hold', async () => {
+    const live = await openLive({ ACTORFLUX_MAX_DEPTH: '4', ACTORFLUX_MAX_BODY: '1000', ACTORFLUX_MAX_TAGS: '2', ACTORFLUX_MAX_TAG_BYTES: '5' })
+    const event = async (more: object, type?: string) => (await live.call('POST', '/flux-api/event', { body: { event: 'e', ...more }, ...(type === undefined ? {} : { type }) })).status
+    const xml = async (body: string) => (await live.call('POST', '/flux-api/event', { body: `<e><event>e</event>${body}</e>`, type: 'text/xml' })).status
+    const found = [
+      await event({ input: { a: { b: {} } } }), await event({ input: { a: { b: { c: {} } } } }),
+      await xml('<input><a><b><c>1</c></b></a></input>'), await xml('<input><a><b><c><d>1</d></c></b></a></input>'),
+      await event({ tags: ['a', 'b'] }), await event({ tags: ['a', 'b', 'c'] }), await event({ tags: ['fünf'] }), await event({ tags: ['sechs!'] }),
+      await event({ input: { a: 'x'.repeat(900) } }), await event({ input: { a: 'x'.repeat(1000) } }),
+    ]
+    const { json } = await live.call('POST', '/flux-api/p/execute', { body: { fluxName: 'Waiter', input: { tag: 'own' }, tags: ['a'] } })
+    const { contextId } = json as { contextId: number }
+    const third = await live.call('POST', `/flux-api/context/tag?contextId=${contextId}&tag=b`)
+    await live.close()
+    expect(found).toEqual([200, 400, 200, 400, 200, 422, 200, 422, 200, 413])
+    expect(third.status).toBe(422)
+  })
+})

@@ -1,0 +1,92 @@
+// A whole server in this process, on a free port and the embedded store, with services for the tests of formats and access.
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createToken } from '../../src/access/tokens.ts'
+import { startServer, type Server } from '../../src/main.ts'
+import type { Role } from '../../src/model/caller.ts'
+import { readSettings } from '../../src/settings.ts'
+import { memoryLog, type Logged } from './support.ts'
+
+const waiting = (more: object = {}) => ({
+  tags: ['${tag}'],
+  input: [{ name: 'tag' }],
+  states: [
+    { name: 'open', waiting: true, input: [{ name: 'by', required: true }], transitions: [{ event: 'close', to: 'shut' }, { event: 'hold', to: 'open' }, { wait: 'duration:3600', to: 'shut' }] },
+    { name: 'shut' },
+  ],
+  ...more,
+})
+
+const SERVICES: { readonly [file: string]: unknown } = {
+  'p/Waiter.flux': waiting(),
+  'p/Secret.flux': waiting({ secured: true, triggers: ['alarm'] }),
+  'p/Open.flux': { triggers: ['alarm'], states: [{ name: 'rest', waiting: true, transitions: [{ event: 'never', to: 'rest' }] }] },
+  /** Every type, so that XML without types has something to be coerced to. */
+  'p/Typed.flux': {
+    input: [
+      { name: 'count', type: 'integer' }, { name: 'price', type: 'double' }, { name: 'big', type: 'long' }, { name: 'flag', type: 'boolean' }, { name: 'when', type: 'date' },
+      { name: 'names', array: true }, { name: 'numbers', type: 'integer', array: true }, { name: 'thing', type: 'object' },
+      { name: 'order', type: 'model', gloopProperties: [{ name: 'amount', type: 'integer', required: true }, { name: 'lines', type: 'integer', array: true }] },
+      { name: 'note', type: 'string' }, { name: 'odd name', type: 'integer' },
+    ],
+    states: [
+      { name: 'wait', waiting: true, input: [{ name: 'n', type: 'integer', required: true }], transitions: [{ event: 'go', to: 'wait' }] },
+    ],
+  },
+  'p/Failing.flux': { states: [{ name: 'fail', action: { type: 'invokeCode', className: 'Errors', methodName: 'throwException', inputs: [{ type: 'set', expression: 'no\u0000way', to: ['message'] }] } }] },
+  'q/Waiter.flux': waiting(),
+}
+
+export interface Live {
+  readonly url: string
+  readonly lines: readonly Logged[]
+  /** Makes a token; gives its text. */
+  token(name: string, role: Role, expires?: number): Promise<string>
+  call(method: string, path: string, request?: Request): Promise<Answer>
+  close(): Promise<void>
+}
+
+export interface Request {
+  readonly body?: string | Uint8Array | object
+  readonly type?: string
+  readonly accept?: string
+  readonly token?: string
+}
+
+export interface Answer { readonly status: number; readonly headers: Headers; readonly text: string; readonly json: unknown }
+
+export async function openLive(env: { readonly [variable: string]: string } = {}): Promise<Live> {
+  const folder = await mkdtemp(join(tmpdir(), 'actorflux-http-'))
+  for (const [file, content] of Object.entries(SERVICES)) {
+    await mkdir(join(folder, 'actors', file, '..'), { recursive: true })
+    await writeFile(join(folder, 'actors', file), JSON.stringify(content))
+  }
+  const { log, lines } = memoryLog()
+  const tokens = join(folder, 'tokens.json')
+  const settings = readSettings({ ACTORFLUX_ACTORS: join(folder, 'actors'), ACTORFLUX_DATA: join(folder, 'data'), ACTORFLUX_PORT: '0', ACTORFLUX_TOKENS: tokens, ...env })
+  const server: Server = await startServer(settings, { log })
+  return {
+    url: server.url,
+    lines,
+    token: (name, role, expires) => createToken(tokens, { name, roles: [role], created: Date.now(), expires: expires ?? null }),
+    async call(method, path, { body, type, accept, token } = {}) {
+      const plain = typeof body === 'object' && !(body instanceof Uint8Array)
+      const response = await fetch(server.url + path, {
+        method,
+        ...(body === undefined ? {} : { body: plain ? JSON.stringify(body) : body }),
+        headers: {
+          ...(body === undefined ? {} : { 'content-type': type ?? 'application/json' }),
+          ...(accept === undefined ? {} : { accept }),
+          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        },
+      })
+      const text = await response.text()
+      return { status: response.status, headers: response.headers, text, json: response.headers.get('content-type')?.includes('json') ? JSON.parse(text) : undefined }
+    },
+    async close() {
+      await server.close({ grace: 0 })
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}

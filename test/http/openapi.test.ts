@@ -1,0 +1,191 @@
+// The document against a public validator, and the real answers against the document, in both formats.
+import { readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { validateXML } from 'xmllint-wasm'
+import { decodeXml } from '../../src/http/xml-decode.ts'
+import { openLive, type Live, type Request } from './live.ts'
+
+const HTTP = resolve(import.meta.dirname, '../../src/http')
+const xsd = await readFile(join(HTTP, 'schema.xsd'), 'utf8')
+const rng = await readFile(join(import.meta.dirname, 'problem.rng'), 'utf8')
+
+interface Media { readonly schema: object; readonly example?: unknown }
+interface Operation {
+  readonly operationId: string
+  readonly parameters?: { name: string; in: string; required?: boolean; schema: object }[]
+  readonly requestBody?: { content: { [type: string]: Media } }
+  readonly responses: { [status: string]: { content: { [type: string]: Media } } }
+}
+interface Document { readonly openapi: string; readonly components: object; readonly paths: { [path: string]: { [method: string]: Operation } } }
+
+let live: Live
+let document: Document
+beforeAll(async () => {
+  live = await openLive()
+  document = (await live.call('GET', '/openapi.json')).json as Document
+})
+afterAll(() => live.close())
+
+/** All operations, by id. */
+const operations = () => new Map(Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => [operation.operationId, { path, method: method.toUpperCase(), operation }] as const)))
+
+const ajv = new Ajv2020({ strict: false })
+const against = (schema: object, value: unknown) => {
+  const validate = ajv.compile({ ...schema, components: document.components })
+  return validate(value) ? null : validate.errors
+}
+
+async function xmllint(xml: string, extension: 'schema' | 'relaxng' = 'schema'): Promise<string> {
+  const { valid, rawOutput } = await validateXML({ xml: { fileName: 'answer.xml', contents: xml }, schema: extension === 'schema' ? xsd : rng, extension })
+  return valid ? '' : `${rawOutput}\n${xml}`
+}
+
+const start = async (fluxName: string, input: object = {}) =>
+  ((await live.call('POST', '/flux-api/p/execute', { body: { fluxName, input } })).json as { contextId: number }).contextId
+
+describe('the document', () => {
+  test('is valid OpenAPI 3.1', async () => {
+    const result = await new Validator().validate(structuredClone(document) as never)
+    expect(result.errors ?? []).toEqual([])
+    expect(result.valid).toBe(true)
+    expect(document.openapi).toMatch(/^3\.1\./)
+  })
+
+  test('names every call and no other', () => {
+    expect(Object.entries(document.paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`)).sort()).toEqual([
+      'DELETE /flux-api/context/tag', 'DELETE /flux-api/terminate', 'GET /flux-api/context', 'GET /flux-api/context/state', 'GET /flux-api/contexts', 'GET /flux-api/definition',
+      'POST /flux-api/context/tag', 'POST /flux-api/event', 'POST /flux-api/{package}/execute', 'PUT /flux-api/context/tag',
+    ])
+  })
+
+  test('has parameters as they are', () => {
+    const parametersOf = (id: string) => operations().get(id)?.operation.parameters?.map(({ name, in: place, required = false }) => `${place} ${name}${required ? '' : '?'}`)
+    expect(parametersOf('execute')).toEqual(['path package'])
+    expect(parametersOf('sendEvent')).toEqual(['query contextId?'])
+    expect(parametersOf('getStateContext')).toEqual(['query contextId', 'query stateName'])
+    expect(parametersOf('listContexts')).toEqual(['fluxName', 'tag', 'status', 'currentState', 'startState', 'limit', 'page', 'after'].map((name) => `query ${name}?`))
+  })
+
+  test('has examples that are valid', () => {
+    let examples = 0
+    for (const { operation } of operations().values()) {
+      for (const { schema, example } of [operation.requestBody, operation.responses['200']].flatMap((part) => Object.values(part?.content ?? {}))) {
+        if (example === undefined) continue
+        examples += 1
+        expect(against(schema, example), operation.operationId).toBeNull()
+      }
+    }
+    expect(examples).toBeGreaterThan(10)
+  })
+
+  test('has a request example that works', async () => {
+    const example = operations().get('execute')?.operation.requestBody?.content['application/json']?.example
+    const examples = await openLive({ ACTORFLUX_ACTORS: resolve(import.meta.dirname, '../../actors') })
+    const { status } = await examples.call('POST', '/flux-api/examples/execute', { body: example as object })
+    const event = operations().get('sendEvent')?.operation.requestBody?.content['application/json']?.example
+    const sent = await examples.call('POST', '/flux-api/event', { body: event as object })
+    await examples.close()
+    expect(status).toBe(200)
+    expect(sent.json).toMatchObject({ transitions: [{ contextId: 1 }] })
+  })
+})
+
+/** A right call of each operation: what comes after the path, and the body. */
+async function calls(): Promise<{ readonly [id: string]: { query: string; request?: Request } }> {
+  const id = await start('Waiter', { tag: 'x' })
+  const doomed = await start('Waiter')
+  await live.call('POST', '/flux-api/event', { body: { event: 'hold', input: { by: 'a' }, tags: ['x'] } })
+  return {
+    execute: { query: '', request: { body: { fluxName: 'Typed', input: { thing: { 'a b': [1, null, {}], '\u0000': '\ud800' } } } } },
+    sendEvent: { query: '', request: { body: { event: 'alarm' } } },
+    terminate: { query: `?contextId=${doomed}` },
+    listContexts: { query: '' },
+    getContext: { query: `?contextId=${id}&snapshot=true` },
+    getStateContext: { query: `?contextId=${id}&stateName=open` },
+    addTags: { query: `?contextId=${id}&tag=y` },
+    putTags: { query: `?contextId=${id}&tag=z` },
+    removeTags: { query: `?contextId=${id}&tag=z` },
+    getDefinition: { query: `?contextId=${id}` },
+  }
+}
+
+describe.each([['application/json', 'application/json'], ['application/xml', 'application/xml'], ['text/xml', 'text/xml; charset=utf-8']])('as %s', (accept, contentType) => {
+  test('every operation answers as the document says, and XML as the XSD says', async () => {
+    const right = await calls()
+    expect(Object.keys(right).sort()).toEqual([...operations().keys()].sort())
+    for (const [id, { path, method, operation }] of operations()) {
+      const { query, request } = right[id] ?? { query: '' }
+      const { status, headers, text } = await live.call(method, path.replace('{package}', 'p') + query, { ...request, accept })
+      expect(status, `${id} ${text}`).toBe(200)
+      expect(headers.get('content-type')).toBe(contentType)
+      const { schema = {} } = operation.responses['200']?.content[accept] ?? {}
+      const value = accept === 'application/json' ? JSON.parse(text) : decodeXml(text, 64)
+      expect(against(schema, value), `${id} ${text}`).toBeNull()
+      expect(Object.keys(schema)).not.toEqual([])
+      if (accept !== 'application/json') expect(await xmllint(text), id).toBe('')
+    }
+  })
+})
+
+test('XML and JSON of one answer say the same', async () => {
+  const id = await start('Typed', { thing: { 'a b': [1, null, {}, [], ''], item: 'x', '\u0000': '\ud800\\', html: '<b>&amp;</b>\r\n' }, names: ['', ' '] })
+  const failed = await start('Failing')
+  for (const path of [`context?contextId=${id}&snapshot=true`, `context?contextId=${failed}`, `definition?contextId=${id}`, 'contexts', 'contexts?status=FAILED', 'contexts?tag=none',
+    `context/state?contextId=${id}&stateName=wait`]) {
+    const [json, xml] = [await live.call('GET', `/flux-api/${path}`), await live.call('GET', `/flux-api/${path}`, { accept: 'application/xml' })]
+    expect(json.status).toBe(200)
+    expect(decodeXml(xml.text, 64)).toEqual(json.json)
+    expect(await xmllint(xml.text)).toBe('')
+  }
+})
+
+test('the XSD is served, and refuses what is no answer', async () => {
+  const { status, headers, text } = await live.call('GET', '/flux-api/schema.xsd')
+  expect([status, headers.get('content-type'), text]).toEqual([200, 'application/xml', xsd])
+  const { text: answer } = await live.call('GET', `/flux-api/context?contextId=${await start('Waiter')}`, { accept: 'application/xml' })
+  for (const wrong of [answer.replace('<status>WAITING_UNTIL<', '<status>TIRED<'), answer.replace(/<id .*?<\/id>/, ''), answer.replace('<id type="number">', '<id>'), '<other/>']) {
+    expect(wrong).not.toBe(answer)
+    expect(await xmllint(wrong)).not.toBe('')
+  }
+})
+
+describe('problems', () => {
+  test.each<[number, string, string, Request]>([
+    [400, 'POST', 'event', { body: '{' }],
+    [400, 'POST', 'event', { body: { event: '$x' } }],
+    [401, 'GET', 'contexts', { token: 'none' }],
+    [401, 'POST', 'p/execute', { body: { fluxName: 'Secret' } }],
+    [404, 'GET', 'context?contextId=999999', {}],
+    [404, 'POST', 'p/execute', { body: { fluxName: 'no\u0000such\ud800<thing>' } }],
+    [404, 'GET', 'nowhere/%20|%22', {}],
+    [405, 'PATCH', 'event', {}],
+    [409, 'GET', 'definition?fluxName=Waiter', {}],
+    [413, 'POST', 'event', { body: 'x'.repeat(1024 * 1024 + 1) }],
+    [415, 'POST', 'event', { body: 'x', type: 'text/plain' }],
+    [422, 'POST', 'p/execute', { body: { fluxName: 'Typed', input: { count: 'x', order: {} } } }],
+  ])('%i: %s %s %j', async (status, method, path, request) => {
+    const json = await live.call(method, `/flux-api/${path}`, request)
+    const xml = await live.call(method, `/flux-api/${path}`, { ...request, accept: 'application/xml' })
+    expect([json.status, xml.status]).toEqual([status, status])
+    expect(json.headers.get('content-type')).toBe('application/problem+json')
+    expect(xml.headers.get('content-type')).toBe('application/problem+xml')
+    expect(against({ $ref: '#/components/schemas/Problem' }, json.json)).toBeNull()
+    expect(await xmllint(xml.text, 'relaxng')).toBe('')
+    expect(xml.text).toContain(`<status>${status}</status>`)
+  })
+
+  test('that fit no format asked for are JSON', async () => {
+    const { status, headers, json } = await live.call('GET', '/flux-api/contexts', { accept: 'text/html' })
+    expect([status, headers.get('content-type')]).toEqual([406, 'application/problem+json'])
+    expect(json).toMatchObject({ status: 406 })
+  })
+
+  test('name each invalid field in XML as in JSON', async () => {
+    const { text } = await live.call('POST', '/flux-api/p/execute', { body: { fluxName: 'Typed', input: { count: 'x', numbers: ['y'] } }, accept: 'application/xml' })
+    expect(text).toMatch(/<errors><i><pointer>\/input\/count<\/pointer><detail>.+<\/detail><\/i><i><pointer>\/input\/numbers\/0<\/pointer>/)
+  })
+})
