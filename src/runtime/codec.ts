@@ -45,7 +45,8 @@ interface Change {
 export function writeOf({ before, texts, next: decided, flux, log, pokes, answersPoke }: Change): { write: Write; record: ContextRecord } {
   const added = log.map(shortened)
   const moves = added.length === 0 ? decided.tail : [...decided.tail, ...added]
-  const tail = appended(decided.tail === before?.tail ? texts['tail'] : undefined, added) ?? `[${textsOf(moves).join(',')}]`
+  const rows = textsOf(added, decided.moves - added.length)
+  const tail = appended(decided.tail === before?.tail ? texts['tail'] : undefined, rows) ?? `[${textsOf(moves, decided.moves - moves.length).join(',')}]`
   const full = moves.length > TAIL.moves || tail.length > TAIL.length
   const version = decided.version + 1
   const next: ContextRecord = { ...decided, version, tail: full ? [] : moves }
@@ -62,20 +63,22 @@ export function writeOf({ before, texts, next: decided, flux, log, pokes, answer
   const context = {
     id: next.id, version, terms: termsOf(next, flux), due: next.due, owner: next.lease?.owner ?? null, endedAt: next.endedAt, parent: next.parent?.id ?? null, parts,
   }
-  return { record: next, write: { context, previous: version - 1, changed, log: full ? textsOf(moves) : [], pokes, answersPoke } }
+  return { record: next, write: { context, previous: version - 1, changed, log: full ? textsOf(moves, decided.moves - moves.length) : [], pokes, answersPoke } }
 }
 
-/** A move as it is kept: its names are the same in each. */
-type Row = readonly [from: Move['from'], event: Move['event'], to: Move['to'], at: Move['at'], values: Move['values']]
+/** A move as it is kept: its names are the same in each, and it knows how many were made before it. */
+type Row = readonly [from: Move['from'], event: Move['event'], to: Move['to'], at: Move['at'], values: Move['values'], number: number]
 
-const textsOf = (moves: readonly Move[]): string[] => moves.map(({ from, event, to, at, values }) => JSON.stringify([from, event, to, at, values] satisfies Row))
+/** `first`: the number of the first of them. */
+const textsOf = (moves: readonly Move[], first: number): string[] =>
+  moves.map(({ from, event, to, at, values }, index) => JSON.stringify([from, event, to, at, values, first + index] satisfies Row))
 
 const moveOf = ([from, event, to, at, values]: Row): Move => ({ from, event, to, at, values })
 
 /** The text of a list with some more elements; nothing when its text isn't known. */
-function appended(list: string | undefined, more: readonly Move[]): string | undefined {
+function appended(list: string | undefined, more: readonly string[]): string | undefined {
   if (list === undefined || more.length === 0) return list
-  const text = textsOf(more).join(',')
+  const text = more.join(',')
   return list === '[]' ? `[${text}]` : `${list.slice(0, -1)},${text}]`
 }
 
@@ -124,11 +127,12 @@ function dataOf(parts: StoredContext['parts'], name: typeof DATA_PARTS[number]):
   return text === undefined ? null : JSON.parse(text)
 }
 
-/** All moves that are kept: those of the log, and the record's newest. */
+/** All moves that are kept: those of the log, and the record's newest. The log may have grown since the record was read: what is in both counts once, what is later not at all. */
 export async function movesOf({ id, moves, tail }: ContextRecord, store: Store): Promise<readonly Move[]> {
   if (moves === tail.length) return tail
-  const rows = await store.log({ id, limit: LOG_LIMIT - tail.length })
-  return [...rowsOf(`[${rows.join(',')}]`).map(moveOf), ...tail]
+  const rows = rowsOf(`[${(await store.log({ id, limit: LOG_LIMIT - tail.length })).join(',')}]`)
+  const logged = moves - tail.length
+  return [...rows.filter(([,,,,, number]) => number < logged).map(moveOf), ...tail]
 }
 
 const rowsOf = (text: string): Row[] => JSON.parse(text)
