@@ -7,6 +7,7 @@ import type { Lease } from '../../src/ports/store.ts'
 import { startProxy, type Proxy } from '../support/proxy.ts'
 import { startRedis, type RedisServer } from '../support/redis.ts'
 import { contextOf, createOne, newId, update, writeOf } from './contract-support.ts'
+import { remember } from './redis-past.ts'
 
 const warnings: string[] = []
 const quiet = (): void => {}
@@ -255,4 +256,51 @@ test('ids that a Redis gave and forgot are not given again', async () => {
   const [first, second] = [await newId(store), await newId(store)]
   expect(first).toBeGreaterThan(id + 1000)
   expect(second).toBe(first + 1)
+})
+
+describe('ids that a Redis acknowledged and lost', () => {
+  const ready = (...stores: readonly RedisStore[]) => expect.poll(() => stores.map((store) => store.trouble()), { timeout: 5000 }).toEqual(stores.map(() => null))
+
+  test('are given by no server again, whether it gave any before or not', async () => {
+    const own = await startRedis()
+    closing.push(() => own.close())
+    const namespace = randomUUID()
+    const [one, other] = [await openStore({ url: own.url, namespace }), await openStore({ url: own.url, namespace })]
+    expect(await newId(one)).toBe(1)
+    const goBack = await remember(own)
+    const lost = [await newId(one), await newId(one)]
+    await goBack()
+    await ready(one, other)
+    const third = await openStore({ url: own.url, namespace })
+    const given = [await newId(other), await newId(third), await newId(one)]
+    for (const id of given) expect(id).toBeGreaterThan(Math.max(...lost) + 1000)
+    // Passed over once, not by each.
+    expect(given).toEqual([0, 1, 2].map((more) => (given[0] ?? 0) + more))
+  })
+
+  test('aren\'t when all servers start anew with Redis, nor when it goes away again at once', async () => {
+    const own = await startRedis()
+    closing.push(() => own.close())
+    const namespace = randomUUID()
+    const first = await openStore({ url: own.url, namespace, partitions: 3 })
+    for (let partition = 0; partition < 3; partition += 1) await newId(first, partition)
+    const goBack = await remember(own)
+    const given = [await newId(first, 2), await newId(first, 2)]
+    await first.close()
+    for (let time = 0; time < 3; time += 1) {
+      await goBack()
+      const store = await openStore({ url: own.url, namespace, partitions: 3 })
+      given.push(await newId(store, 2), await newId(store, 2))
+      await store.close()
+    }
+    expect(new Set(given).size).toBe(given.length)
+    expect(given.every((id) => id % 3 === 2)).toBe(true)
+  })
+
+  test('leave no gap where Redis lost nothing, however often servers start', async () => {
+    const namespace = randomUUID()
+    const ids: number[] = []
+    for (let time = 0; time < 3; time += 1) ids.push(await newId(await openStore({ namespace })))
+    expect(ids).toEqual([1, 2, 3])
+  })
 })

@@ -37,4 +37,6 @@ local owners = root .. 'owners'
 local dead = root .. 'dead'
 -- String: the number of the last id given out.
 local ids = root .. 'ids'
+-- String: run id of the Redis that gave it.
+local giver = root .. 'giver'
 `

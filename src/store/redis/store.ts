@@ -1,5 +1,5 @@
 // store/redis: contexts in Redis, for any number of servers. A partition is one slot of a cluster, and each commit is one script in one partition.
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
 import type { Log } from '../../ports/log.ts'
 import type { CommitOutcome, Lease, Page, Store, StoredContext, Write } from '../../ports/store.ts'
@@ -24,7 +24,10 @@ export interface RedisStoreOptions {
 
 /** Losses in a row after which a context is reserved, and for how long, milliseconds. */
 const RESERVE = { after: 3, for: '20' }
-/** Ids that are passed over after Redis was away: more than it can have given out in the moments that it may have lost. */
+/**
+ * Ids that are passed over by a Redis that may have lost its last moments: more than it can have given out in them. Not always as many, since a Redis that
+ * soon goes away again may forget these, too.
+ */
 const GAP = 100_000
 /** Ids read at once, and candidates looked at for them. */
 const PIECE = 1_000
@@ -59,8 +62,8 @@ export class RedisStore implements Store {
   /** Names this store among all that write. */
   readonly #writer = randomBytes(8).toString('base64url')
   #commits = 0
-  /** The era in which ids of each partition were given out last. */
-  readonly #idsOf = new Map<number, number>()
+  /** Run id of the Redis that gave out ids of each partition last. */
+  readonly #givers = new Map<number, string>()
   /** Since when this server's heartbeats followed one another without a gap, by Redis's time. */
   #steadySince = Infinity
   #lastBeat = -Infinity
@@ -87,11 +90,11 @@ export class RedisStore implements Store {
   }
 
   async reserveIds({ count, partition }: { count: number; partition: number }): Promise<{ first: ContextId; count: number }> {
-    const { era } = this
     // A Redis that lost its last moments has forgotten the ids it gave then: whoever was told one must not find another context under it.
-    const gap = (this.#idsOf.get(partition) ?? era) === era ? 0 : GAP
-    const last = Number(await this.#line.run('reserve', partition, [count + gap]))
-    this.#idsOf.set(partition, era)
+    const gap = GAP + randomInt(GAP)
+    const [number = '', giver = ''] = texts(await this.#line.run('reserve', partition, [count, gap, this.#givers.get(partition) ?? '']))
+    this.#givers.set(partition, giver)
+    const last = Number(number)
     return { first: (last - count) * this.partitions + (partition === 0 ? this.partitions : partition), count }
   }
 

@@ -1,0 +1,21 @@
+// Brings a Redis back as it was a moment ago: what lost power, or a failover to a replica that lagged, does.
+import { cp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import type { RedisServer } from '../support/redis.ts'
+
+/** Remembers what Redis has now. The function that it gives kills Redis and starts it again with nothing but that. */
+export async function remember(redis: RedisServer): Promise<() => Promise<void>> {
+  const admin = new Redis(redis.url)
+  const [, folder = ''] = await admin.config('GET', 'dir').then((answer) => Array.isArray(answer) ? answer.map(String) : [])
+  admin.disconnect()
+  const [present, past] = [join(folder, 'appendonlydir'), join(folder, 'past')]
+  await rm(past, { recursive: true, force: true })
+  await cp(present, past, { recursive: true })
+  return async () => {
+    await redis.signal('SIGKILL')
+    await rm(present, { recursive: true })
+    await cp(past, present, { recursive: true })
+    await redis.start()
+  }
+}
