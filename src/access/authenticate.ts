@@ -8,12 +8,6 @@ import { digestOf, parseTokens } from './tokens.ts'
 /** @throws FluxError `unauthorized` when there is a header and it proves no one */
 export type Authenticate = (header: string | undefined) => Caller
 
-/** For a server that knows no tokens: no header is anonymous, and none can be right. */
-export const withoutTokens: Authenticate = (header) => {
-  if (header === undefined) return ANONYMOUS
-  throw refusal(header)
-}
-
 export interface Tokens {
   readonly authenticate: Authenticate
   /** No longer follows the file. */

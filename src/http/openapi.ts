@@ -69,7 +69,10 @@ const DOCUMENTATION = {
 }
 
 const require = createRequire(import.meta.url)
-const FILES: { readonly [name: string]: string } = { 'swagger-ui.css': 'text/css', 'swagger-ui-bundle.js': 'text/javascript' }
+const FILES = [
+  { name: 'swagger-ui.css', type: 'text/css', file: require.resolve('swagger-ui-dist/swagger-ui.css') },
+  { name: 'swagger-ui-bundle.js', type: 'text/javascript', file: require.resolve('swagger-ui-dist/swagger-ui-bundle.js') },
+]
 
 /** No badge: it would ask a server elsewhere whether the document is valid. */
 const START = 'SwaggerUIBundle({ url: "openapi.json", dom_id: "#docs", deepLinking: true, validatorUrl: null })\n'
@@ -106,10 +109,9 @@ export function addOpenApi(app: Hono<Env>): void {
   })
   app.get('/docs', pageHeaders, (c) => c.html(PAGE))
   app.get('/docs/start.js', pageHeaders, (c) => c.body(START, 200, { 'content-type': 'text/javascript' }))
-  for (const [name, type] of Object.entries(FILES)) {
+  for (const { name, type, file } of FILES) {
     app.get(`/docs/${name}`, pageHeaders, async (c) => {
-      const file = await readFile(require.resolve(`swagger-ui-dist/${name}`))
-      return c.body(new Uint8Array(file), 200, { 'content-type': `${type}; charset=utf-8`, 'cache-control': 'max-age=3600' })
+      return c.body(new Uint8Array(await readFile(file)), 200, { 'content-type': `${type}; charset=utf-8`, 'cache-control': 'max-age=3600' })
     })
   }
 }

@@ -3,7 +3,7 @@ import { copyFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
-import { openTokens, withoutTokens, type Authenticate } from '../../src/access/authenticate.ts'
+import { openTokens, type Authenticate } from '../../src/access/authenticate.ts'
 import { createToken, revokeToken, type Token } from '../../src/access/tokens.ts'
 import type { Failure } from '../../src/model/failure.ts'
 import { tokenFile } from './folder.ts'
@@ -42,7 +42,6 @@ describe.concurrent('a caller', () => {
     const { add, open } = await setUp(onTestFinished)
     await add('a')
     expect((await open())(undefined)).toEqual({ roles: [] })
-    expect(withoutTokens(undefined)).toEqual({ roles: [] })
   })
 
   test('has the roles of the token', async ({ onTestFinished }) => {
@@ -62,7 +61,6 @@ describe.concurrent('a caller', () => {
       `Bearer ${text.toUpperCase()}`, `Bearer ${digest}`, `Bearer ${'x'.repeat(1_000_000)}`, `Bearer ${' '.repeat(100_000)}x y`, 'Bearer ünï', 'Bearer __proto__']
     for (const header of wrong) expect(failureOf(authenticate, header)).toEqual(UNKNOWN)
     for (const header of ['', ' ', text, `Basic ${text}`, `Bearer${text}`, `Bearer\t${text}`, ` Bearer ${text}`, 'x'.repeat(1_000_000)]) expect(failureOf(authenticate, header)).toEqual(NO_BEARER)
-    for (const header of ['Bearer x', `Bearer ${text}`]) expect(failureOf(withoutTokens, header)).toEqual(UNKNOWN)
   })
 
   test('can\'t come in without a token, though the file has the SHA-256 of no text', async ({ onTestFinished }) => {

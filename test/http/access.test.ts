@@ -144,10 +144,11 @@ describe('a server with ACTORFLUX_REQUIRE_AUTH', () => {
   test('still tells its health to anybody', async () => expect((await live.call('GET', '/readyz')).status).toBe(200))
 })
 
-describe('CORS', () => {
-  const origin = 'https://shop.example'
-  const ask = (live: Live, method: string, path: string, headers: object) => fetch(live.url + path, { method, headers: { ...headers } })
+const ask = (live: Live, method: string, path: string, headers: object) => fetch(live.url + path, { method, headers: { ...headers } })
 
+const origin = 'https://shop.example'
+
+describe('CORS', () => {
   test('is off unless origins are named', async () => {
     const live = await openLive()
     const response = await ask(live, 'GET', '/flux-api/contexts', { origin })

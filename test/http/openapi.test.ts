@@ -33,6 +33,10 @@ afterAll(() => live.close())
 const operations = () => new Map(Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => [operation.operationId, { path, method: method.toUpperCase(), operation }] as const)))
 
+/** With a question mark where it may be left out. */
+const parametersOf = (id: string) =>
+  operations().get(id)?.operation.parameters?.map(({ name, in: place, required = false }) => `${place} ${name}${required ? '' : '?'}`)
+
 const ajv = new Ajv2020({ strict: false })
 const against = (schema: object, value: unknown) => {
   const validate = ajv.compile({ ...schema, components: document.components })
@@ -63,7 +67,6 @@ describe('the document', () => {
   })
 
   test('has parameters as they are', () => {
-    const parametersOf = (id: string) => operations().get(id)?.operation.parameters?.map(({ name, in: place, required = false }) => `${place} ${name}${required ? '' : '?'}`)
     expect(parametersOf('execute')).toEqual(['path package'])
     expect(parametersOf('sendEvent')).toEqual(['query contextId?'])
     expect(parametersOf('getStateContext')).toEqual(['query contextId', 'query stateName'])

@@ -1,5 +1,7 @@
 // What the tests of the HTTP room share: an api that remembers its calls, and an application around it.
-import { withoutTokens } from '../../src/access/authenticate.ts'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openTokens } from '../../src/access/authenticate.ts'
 import { createApp, type AppOptions } from '../../src/http/app.ts'
 import type { FluxApi } from '../../src/model/calls.ts'
 import type { ContextView, ModelDescriptor } from '../../src/model/context.ts'
@@ -43,11 +45,14 @@ export function memoryLog(): { log: Log; lines: Logged[] } {
   return { lines, log: { trace: at('trace'), debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') } }
 }
 
+/** Of a server that knows no tokens. */
+const { authenticate } = await openTokens({ file: join(tmpdir(), 'no-such-tokens.json'), now: Date.now, onError() {} })
+
 export function testApp(overrides: Partial<FluxApi> = {}, options: Partial<AppOptions> = {}) {
   const { api, calls } = fakeApi(overrides)
   const { log, lines } = memoryLog()
   const app = createApp({
-    api: () => api, authenticate: withoutTokens, requireAuth: false, schema: '<xsd/>', maxBody: 1024 * 1024, maxDepth: 64, origins: [], ready: () => null, log, ...options,
+    api: () => api, authenticate, requireAuth: false, schema: '<xsd/>', maxBody: 1024 * 1024, maxDepth: 64, origins: [], ready: () => null, log, ...options,
   })
   return { app, calls, lines }
 }

@@ -58,12 +58,12 @@ describe('inputs of a start', () => {
   })
 })
 
-describe('an event', () => {
-  const waits = async (tags: string) => {
-    const { json } = await xml(`<x><fluxName>Typed</fluxName>${tags}</x>`, 'p/execute')
-    return (json as { contextId: number }).contextId
-  }
+const waits = async (tags: string) => {
+  const { json } = await xml(`<x><fluxName>Typed</fluxName>${tags}</x>`, 'p/execute')
+  return (json as { contextId: number }).contextId
+}
 
+describe('an event', () => {
   test('to one context brings typed inputs', async () => {
     const id = await waits('')
     const { status, text } = await xml('<e><event>go</event><input><n>5</n></input></e>', `event?contextId=${id}`)
