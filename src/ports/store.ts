@@ -91,6 +91,8 @@ export interface Store {
   claimDue(request: { now: number; limit: number; hideFor: number }): Promise<{ ids: ContextId[]; next: number | null }>
   /** Contexts whose owner no longer lives, at most `limit`, each with that owner. They are hidden from further claims as with `claimDue`. `owner` is the caller's own boot id. */
   claimAbandoned(request: { owner: string; limit: number; hideFor: number }): Promise<Lease[]>
+  /** Contexts whose step that server runs, as the store knows it. */
+  leasedTo(request: { owner: string }): Promise<ContextId[]>
   /** Says that this server lives. False when others have taken it for dead: what it owned is theirs, and it must go on under another boot id. */
   heartbeat(request: { owner: string }): Promise<boolean>
   /** Keeps a definition under its content hash. Durable before it resolves. */

@@ -91,6 +91,11 @@ export class Contexts {
     return { moved: true, failure: null, record: born.entry.record, flux: birth.flux }
   }
 
+  /** Whether anything waits for that context, or is under way in it. */
+  isBusy(id: ContextId): boolean {
+    return this.#boxes.has(id)
+  }
+
   /** Resolves when no mailbox has anything left. */
   async idle(): Promise<void> {
     while (this.#boxes.size > 0) await new Promise<void>((resolve) => { this.#onIdle = resolve })

@@ -53,6 +53,8 @@ const PURGE_LIMIT = 500
 const PIN_AGAIN = 60_000
 /** Milliseconds between purges: a tenth of the retention, within these bounds. */
 const PURGE_EVERY = { min: 1_000, max: 60_000 }
+/** Heartbeats from one look to the next whether all steps that are leased to this server run. */
+const LOOK_EVERY = 3
 /** Milliseconds before a letter that couldn't be brought home is brought again: doubled each time, up to the second. */
 const BRING_AGAIN = { first: 100, most: 5_000 }
 
@@ -114,7 +116,7 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
     const { record, flux } = outcome
     const step = stepOf(record)
     if (isFinished(record.status)) steps.abort(id)
-    else if (step?.owner === owner && !steps.has(step)) steps.start(step, flux, record)
+    else if (step?.owner === owner) steps.start(step, flux, record)
     if (record.due !== null) alarm.set(record.due)
   }
 
@@ -145,6 +147,24 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
     takingOver.delete(id)
   }
 
+  let beats = 0
+  let lookedIn = store.era
+
+  /**
+   * Sees to steps that are leased to this server and don't run. A store that lost its last moments may have lost the end of one; and a commit in doubt may have
+   * come true when nobody looked any more.
+   */
+  async function resume(): Promise<void> {
+    beats += 1
+    const { era } = store
+    const anew = era !== lookedIn
+    if (!anew && beats % LOOK_EVERY !== 0) return
+    const leased = await store.leasedTo({ owner })
+    // In a new era it may be an earlier step than the one that runs here.
+    for (const id of leased) if (!contexts.isBusy(id) && (anew || !steps.isBusy(id))) void settle(id)
+    lookedIn = era
+  }
+
   /** Says that this server lives, and looks whether others don't any more. */
   async function live(): Promise<void> {
     if (!await store.heartbeat({ owner })) {
@@ -154,6 +174,7 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
       await store.heartbeat({ owner })
     }
     await recover()
+    await resume()
   }
 
   async function liveOn(): Promise<void> {

@@ -44,7 +44,9 @@ export class Steps {
     this.#parts = parts
   }
 
+  /** One that runs already isn't started twice. */
   start(step: Step, flux: CompiledFlux, record: ContextRecord): void {
+    if (this.has(step)) return
     const job = { step, flux, record, controller: new AbortController() }
     this.#jobs.set(step.id, job)
     if (this.#stopped) return
@@ -70,9 +72,14 @@ export class Steps {
   }
 
   /** Whether it runs here, or waits to. */
-  has({ id, epoch, attempt }: Step): boolean {
+  has({ id, epoch, attempt, owner }: Step): boolean {
     const step = this.#jobs.get(id)?.step
-    return step?.epoch === epoch && step.attempt === attempt
+    return step?.epoch === epoch && step.attempt === attempt && step.owner === owner
+  }
+
+  /** Whether any step of that context runs here, or its answer is on the way. */
+  isBusy(id: ContextId): boolean {
+    return this.#jobs.has(id)
   }
 
   /** Aborts what is left: it will run again, with the same step key. Gives its contexts. */

@@ -1,6 +1,6 @@
 // The store port: who is due, who was poked, and whose owner has died.
 import { describe, expect } from 'vitest'
-import { contextOf, create, createOne, mustCommit, newId, type ScenarioTest, update, writeOf } from './contract-support.ts'
+import { contextOf, create, createAll, createOne, mustCommit, newId, type ScenarioTest, update, writeOf } from './contract-support.ts'
 
 const NOW = 1_760_000_000_000
 
@@ -121,6 +121,25 @@ export function timePromises(test: ScenarioTest): void {
       const id = await createOne(store, { due: NOW })
       await update(store, id, {}, { answersPoke: true })
       expect((await store.claimDue({ now: NOW, limit: 10, hideFor: 10 })).ids).toEqual([id])
+    })
+  })
+
+  describe('a leased context', () => {
+    test('is found by its owner until it has another or none', async ({ store, again }) => {
+      const [mine = 0, lent = 0, other = 0, still = 0] = await createAll(store, { owner: 'me' }, { owner: 'me' }, { owner: 'other' }, { owner: 'me' }, {})
+      await update(store, mine, { owner: null })
+      await update(store, lent, { owner: 'other' })
+      await update(store, still, {})
+      for await (const reader of again()) {
+        expect(await reader.leasedTo({ owner: 'me' })).toEqual([still])
+        expect((await reader.leasedTo({ owner: 'other' })).toSorted((a, b) => a - b)).toEqual([lent, other].toSorted((a, b) => a - b))
+        expect(await reader.leasedTo({ owner: 'nobody else' })).toEqual([])
+      }
+    })
+
+    test('is found among thousands', async ({ store }) => {
+      const ids = await createAll(store, ...Array.from({ length: 2100 }, () => ({ owner: 'me' })))
+      expect((await store.leasedTo({ owner: 'me' })).toSorted((a, b) => a - b)).toEqual(ids)
     })
   })
 

@@ -96,6 +96,10 @@ export class Memory {
     return { ids: [...ids], next: this.#wakeUps.peek()?.time ?? null }
   }
 
+  leasedTo(owner: string): ContextId[] {
+    return [...this.#owners].flatMap(([id, other]) => other === owner ? id : [])
+  }
+
   /** The folder has one process at a time: whoever else owned a context is dead. */
   claimAbandoned(caller: string, limit: number): Lease[] {
     const leases: Lease[] = []

@@ -97,6 +97,10 @@ class LmdbStore implements Store {
     return this.#memory.claimAbandoned(owner, limit)
   }
 
+  async leasedTo({ owner }: { owner: string }): Promise<ContextId[]> {
+    return this.#memory.leasedTo(owner)
+  }
+
   /** Nobody listens: no other process can be there. */
   async heartbeat(): Promise<boolean> {
     return true

@@ -196,6 +196,19 @@ export class RedisStore implements Store {
     return leases
   }
 
+  async leasedTo({ owner }: { owner: string }): Promise<ContextId[]> {
+    const ids = await this.#line.everywhere(async (partition) => {
+      const own: ContextId[] = []
+      for (let piece = PIECE; piece === PIECE;) {
+        const some = texts(await this.#line.run('leased-to', partition, [owner, own.length, PIECE]))
+        own.push(...some.map(Number))
+        piece = some.length
+      }
+      return own
+    })
+    return ids.flat()
+  }
+
   async heartbeat({ owner }: { owner: string }): Promise<boolean> {
     const answers = await this.#line.everywhere(async (partition) => texts(await this.#line.run('heartbeat', partition, [owner])))
     const now = Number(answers[0]?.[1])
