@@ -10,7 +10,7 @@ import { problemAnswer } from './answers.ts'
 import { FORMATS } from './formats.ts'
 import type { Env } from './incoming.ts'
 import type { Operation } from './operations.ts'
-import { titleOf } from './problem.ts'
+import { exampleOf } from './problem.ts'
 
 /** Any call under /flux-api may meet these. */
 const USUAL_PROBLEMS = [400, 401, 403, 406, 500, 503]
@@ -23,6 +23,7 @@ export function described(operation: Operation, handler: Handler<Env>): Handler<
   const { id, summary, body, bodyExample } = operation
   return Object.assign(handler, describeRoute({
     operationId: id,
+    tags: ['flux-api'],
     summary,
     // Which of them a path has besides, hono-openapi knows.
     parameters: operation.query ? Object.entries(operation.query.schema.shape).map(parameterOf) : [],
@@ -44,16 +45,14 @@ function jsonSchema(type: z.ZodType): Record<string, unknown> {
   return JSON.parse(JSON.stringify(schema))
 }
 
-const contentOf = (schema: object, example: unknown) =>
-  Object.fromEntries(FORMATS.map(({ type }) => [type, { schema, ...(type === 'application/json' && example !== undefined ? { example } : {}) }]))
+const contentOf = (schema: object, example: unknown, kind: 'type' | 'problemType' = 'type') =>
+  Object.fromEntries(FORMATS.map((format) => [format[kind], { schema, ...(example !== undefined && !format.untyped ? { example } : {}) }]))
 
 function responsesOf({ answer, answerExample, problems }: Operation): Responses {
   const responses: Responses = { 200: { description: 'Done', content: contentOf(resolver(answer), answerExample) } }
   for (const status of [...USUAL_PROBLEMS, ...problems].sort()) {
-    responses[status] = {
-      description: titleOf(status),
-      content: Object.fromEntries([...new Set(FORMATS.map(({ problemType }) => problemType))].map((type) => [type, { schema: resolver(problemAnswer) }])),
-    }
+    const example = exampleOf(status)
+    responses[status] = { description: example.title, content: contentOf(resolver(problemAnswer), example, 'problemType') }
   }
   return responses
 }
@@ -63,7 +62,7 @@ const DOCUMENTATION = {
     title: 'actorflux',
     version: '1',
     description: 'Starts workflow services, routes events to their contexts, and shows them. Every call takes and gives JSON or XML; '
-      + 'XML is the same data with a field as an element and lists of <item>, as /flux-api/schema.xsd has it.',
+      + 'XML is the same data with a field as an element and lists of `<item>`, as `/flux-api/schema.xsd` has it.',
   },
   components: { securitySchemes: { bearer: { type: 'http' as const, scheme: 'bearer' } } },
 }

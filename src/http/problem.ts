@@ -26,9 +26,6 @@ const KINDS: { readonly [kind in (Failure | HttpFailure)['kind']]: Kind } = {
   unavailable: { status: 503, type: 'unavailable', title: 'The server can not serve now' },
 }
 
-/** What the problems of a status have in common; the first of them speaks for all. */
-export const titleOf = (status: number): string => Object.values(KINDS).find((kind) => kind.status === status)?.title ?? ''
-
 type Problem = { type: string; title: string; status: number; detail: string; instance?: string; errors?: readonly FieldError[] }
 
 /** `instance` is the path that was asked for; left out where it isn't known. */
@@ -42,6 +39,12 @@ export function problemOf(failure: Failure | HttpFailure, instance?: string): Pr
     ...(instance === undefined ? {} : { instance }),
     ...(failure.kind === 'invalid' ? { errors: failure.errors } : {}),
   }
+}
+
+/** The first kind of problem with that status, for descriptions. */
+export function exampleOf(status: number): Problem {
+  const kind = Object.values(KINDS).find((each) => each.status === status) ?? KINDS.internal
+  return { type: `urn:actorflux:problem:${kind.type}`, title: kind.title, status, detail: 'what is wrong in this very case', instance: '/flux-api/context' }
 }
 
 export function problemResponse(failure: Failure | HttpFailure, { instance, format = JSON_FORMAT }: { instance?: string | undefined; format?: Codec | undefined } = {}): Response {

@@ -57,8 +57,8 @@ export const listQuery = shape({
   currentState: one.optional(),
   startState: one.optional(),
   limit: z.string({ error: 'must be given once' }).regex(/^0*[1-9]\d*$/, { error: 'must be a positive integer' })
-    .transform((digits) => Math.min(Number(digits), MAX_LIMIT)).default(30).meta({ ...NUMBER, minimum: 1, default: 30, description: `Above ${MAX_LIMIT} means ${MAX_LIMIT}` }),
-  page: wholeNumber(/^\d+$/, 'must be an integer, 0 or more').refine((page) => Number.isSafeInteger(page * MAX_LIMIT), { error: 'is too large' }).default(0).meta({ ...NUMBER, minimum: 0, default: 0 }),
+    .transform((digits) => Math.min(Number(digits), MAX_LIMIT)).default(30).meta({ ...NUMBER, minimum: 1, description: `30 if left out; above ${MAX_LIMIT} means ${MAX_LIMIT}` }),
+  page: wholeNumber(/^\d+$/, 'must be an integer, 0 or more').refine((page) => Number.isSafeInteger(page * MAX_LIMIT), { error: 'is too large' }).default(0).meta({ ...NUMBER, minimum: 0, description: '0, the first, if left out' }),
   after: id.optional().meta({ description: 'Only contexts with a higher id' }),
 }, 'tag')
 

@@ -116,6 +116,26 @@ async function calls(): Promise<{ readonly [id: string]: { query: string; reques
   }
 }
 
+describe('the page', () => {
+  test('needs no other server, and lets nobody else run anything in it', async () => {
+    const page = await live.call('GET', '/docs')
+    expect(page.status).toBe(200)
+    expect(page.headers.get('content-type')).toBe('text/html; charset=UTF-8')
+    const links = [...page.text.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, link = '']) => link).filter((link) => !link.startsWith('data:'))
+    expect(links).toEqual(['docs/swagger-ui.css', 'docs/swagger-ui-bundle.js', 'docs/start.js'])
+    for (const link of links) {
+      const { status, headers } = await live.call('GET', `/${link}`)
+      expect([status, headers.get('content-type')?.split(';')[0]]).toEqual([200, link.endsWith('.css') ? 'text/css' : 'text/javascript'])
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+    }
+    expect((await live.call('GET', '/docs/start.js')).text).toContain('"openapi.json"')
+    const policy = page.headers.get('content-security-policy')
+    expect(policy).toContain('default-src \'none\'')
+    expect(policy).toMatch(/script-src 'self';/)
+    expect(policy).toContain('frame-ancestors \'none\'')
+  })
+})
+
 describe.each([['application/json', 'application/json'], ['application/xml', 'application/xml'], ['text/xml', 'text/xml; charset=utf-8']])('as %s', (accept, contentType) => {
   test('every operation answers as the document says, and XML as the XSD says', async () => {
     const right = await calls()
