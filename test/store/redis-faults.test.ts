@@ -80,6 +80,57 @@ describe('a commit whose answer was lost', () => {
   })
 })
 
+describe('a commit that is sent again', () => {
+  const open = async () => {
+    const own = await startRedis()
+    closing.push(() => own.close())
+    const proxy = await startProxy(Number(new URL(own.url).port))
+    closing.push(() => proxy.close())
+    const namespace = randomUUID()
+    const mine = await openStore({ url: `redis://127.0.0.1:${proxy.port}`, namespace })
+    return { own, proxy, mine, other: await openStore({ url: own.url, namespace }) }
+  }
+  const data = (version: number, text: string) => ({ parts: { head: `${text} ${version}`, data: text } })
+
+  test('to a Redis that has forgotten what it was decided on is not done, whatever others have written since', async () => {
+    const { own, proxy, mine, other } = await open()
+    const id = await createOne(mine, data(1, 'mine'))
+    const goBack = await remember(own)
+    await update(mine, id, data(2, 'mine'))
+    proxy.swallow(/mine 3/)
+    const third = mine.commit({ writes: [writeOf(contextOf(id, 3, data(3, 'mine')), { changed: ['head'] })] })
+    await expect.poll(() => proxy.sent(/mine 3/)).toBe(1)
+    proxy.refuses = true
+    await goBack()
+    await expect.poll(() => other.trouble(), { timeout: 5000 }).toBeNull()
+    await update(other, id, data(2, 'other'))
+    proxy.refuses = false
+    const now = contextOf(id, 2, data(2, 'other'))
+    expect(await third).toEqual({ ok: false, stale: id, current: now })
+    expect(await mine.load({ id })).toEqual(now)
+  })
+
+  test('is decided anew where it never arrived, and arrives in vain after that', async () => {
+    const { proxy, mine, other } = await open()
+    const id = await createOne(mine, data(1, 'mine'))
+    proxy.swallow(/mine 2/)
+    expect(await mine.commit({ writes: [writeOf(contextOf(id, 2, data(2, 'mine')), { log: ['twice'] })] })).toMatchObject({ ok: false, stale: id, current: { version: 1 } })
+    await proxy.deliver()
+    expect(await other.version({ id })).toBe(1)
+    await update(mine, id, data(2, 'again'), { log: ['once'] })
+    await proxy.deliver()
+    expect(await other.log({ id, limit: 9 })).toEqual(['once'])
+  })
+
+  test('is done if all that it does is to create', async () => {
+    const { proxy, mine } = await open()
+    const id = await newId(mine)
+    proxy.swallow(/mine 1/)
+    expect(await mine.commit({ writes: [writeOf(contextOf(id, 1, data(1, 'mine')), { log: ['once'] })] })).toEqual({ ok: true })
+    expect(await mine.log({ id, limit: 9 })).toEqual(['once'])
+  })
+})
+
 test('what is asked while Redis is away is refused at once', async () => {
   const proxy = await openProxy()
   const store = await openStore({ url: proxy.url })

@@ -8,6 +8,12 @@ export interface Proxy {
   delay: number
   /** Cuts the connection that sends a text of this kind, once the server has answered and before the answer arrives; so many times. */
   cut(pattern: RegExp, times?: number): void
+  /** Cuts the connection that sends a text of this kind, before the server hears of it; once. */
+  swallow(pattern: RegExp): void
+  /** Brings the server what was swallowed, and resolves once it has answered. */
+  deliver(): Promise<void>
+  /** Whether new connections are refused. */
+  refuses: boolean
   /** How many pieces that match went to the server. */
   sent(pattern: RegExp): number
   close(): Promise<void>
@@ -17,7 +23,12 @@ export async function startProxy(target: number): Promise<Proxy> {
   const sockets = new Set<Socket>()
   const pieces: string[] = []
   let cutting: { pattern: RegExp; times: number } = { pattern: /^$/, times: 0 }
+  let [swallowing, swallowed]: [RegExp | null, Buffer | null] = [null, null]
   const server = createServer((client) => {
+    if (proxy.refuses) {
+      client.destroy()
+      return
+    }
     const upstream = connect(target, '127.0.0.1')
     let cut = false
     for (const [from, to] of [[client, upstream], [upstream, client]] as const) {
@@ -29,6 +40,11 @@ export async function startProxy(target: number): Promise<Proxy> {
     }
     client.on('data', (data) => {
       pieces.push(data.toString('latin1'))
+      if (swallowing?.test(data.toString('latin1'))) {
+        [swallowing, swallowed] = [null, data]
+        client.destroy()
+        return
+      }
       if (cutting.times > 0 && cutting.pattern.test(data.toString('latin1'))) {
         cutting.times -= 1
         cut = true
@@ -46,6 +62,15 @@ export async function startProxy(target: number): Promise<Proxy> {
   const proxy: Proxy = {
     port: typeof address === 'object' && address !== null ? address.port : 0,
     delay: 0,
+    refuses: false,
+    swallow(pattern) { swallowing = pattern },
+    async deliver() {
+      if (!swallowed) throw new Error('nothing was swallowed')
+      const upstream = connect(target, '127.0.0.1')
+      upstream.write(swallowed)
+      await once(upstream, 'data')
+      upstream.destroy()
+    },
     cut(pattern, times = 1) { cutting = { pattern, times } },
     sent: (pattern) => pieces.filter((piece) => pattern.test(piece)).length,
     async close() {

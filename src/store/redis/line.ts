@@ -10,6 +10,9 @@ export const PATIENCE = 3_000
 /** Milliseconds between two lines in the log about the same trouble. */
 const TELL_AGAIN = 10_000
 
+/** Place of an argument of the commit script. */
+const SENT_BEFORE = 3
+
 /** What Redis says when it can't serve now, as opposed to being asked for nonsense. */
 const CANNOT_NOW = new Set(['LOADING', 'CLUSTERDOWN', 'MASTERDOWN', 'READONLY', 'OOM', 'MISCONF', 'BUSY', 'NOREPLICAS', 'TRYAGAIN', 'NOAUTH', 'WRONGPASS', 'NOPERM'])
 
@@ -56,10 +59,11 @@ export class Line {
   }
 
   /**
-   * Sends a commit until it is known what became of it: the script knows its number, so it can be sent again. Waits while others go first.
+   * Sends a commit until it is known what became of it. Sent again, it mostly asks: the script knows its number and says whether it was done, and if it wasn't,
+   * the caller has to decide anew, since another Redis may be there, which knows less than the one that it was decided on. Waits while others go first.
    * @throws FluxError `unavailable`, `inDoubt` when it may have been sent
    */
-  async commit(partition: number, values: readonly string[]): Promise<readonly Reply[]> {
+  async commit(partition: number, values: string[]): Promise<readonly Reply[]> {
     const end = performance.now() + PATIENCE
     for (let doubtful = false; ;) {
       try {
@@ -71,6 +75,7 @@ export class Line {
       } catch (error) {
         doubtful ||= error instanceof Unanswered
         if (!doubtful) throw error
+        values[SENT_BEFORE] = '1'
         await untilReady(this.#connection, Math.max(0, end - performance.now()))
         if (this.#closing || performance.now() >= end) {
           throw inDoubt('Redis went out of reach before it answered: this may have been done, or not', { cause: error })

@@ -122,7 +122,7 @@ export class RedisStore implements Store {
     if (!first) return { ok: true }
     const partition = first.context.id % this.partitions
     if (writes.some(({ context }) => context.id % this.partitions !== partition)) throw new TypeError('the contexts of a commit must be in one partition')
-    const values = [this.#writer, String(++this.#commits), lost >= RESERVE.after ? RESERVE.for : '0']
+    const values = [this.#writer, String(++this.#commits), lost >= RESERVE.after ? RESERVE.for : '0', '0']
     for (const write of writes) pushWrite(values, write)
     const [code, id, fields = []] = await this.#line.commit(partition, values)
     if (code === 0) return { ok: true }

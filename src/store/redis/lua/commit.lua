@@ -1,32 +1,34 @@
 #!lua
--- Makes all writes true, or none. A commit that is sent again is known by its number and not done twice.
+-- Makes all writes true, or none. A commit that is sent again is known by its number and not done twice. If it isn't known, it may have been decided on what
+-- this Redis has forgotten: it is refused, and for good, should it still arrive as it was sent first. What only creates contexts was decided on nothing.
 --
 -- Keys  all, context, due, ended, log, owners, running, term
 -- ARGV[1]  writer: letters, digits, '-' and '_'
 -- ARGV[2]  number of the commit, counted by its writer
 -- ARGV[3]  milliseconds for which a stale context is reserved for the writer, who has lost so often; 0: it isn't
--- ARGV[4…] the writes, each: id, version before, terms, due, owner, ended at, parent, answers a poke (1 or 0), number of rows, rows,
+-- ARGV[4]  1 when it was sent before, else 0
+-- ARGV[5…] the writes, each: id, version before, terms, due, owner, ended at, parent, answers a poke (1 or 0), number of rows, rows,
 --          number of texts that are set (two for a part), name and value of each, number of parts that are removed, names, number of pokes, ids
 --
 -- Returns
 --   {0}                done
 --   {1, id, fields}    another version is there: names and values of the context's hash, empty when there is none
 --   {2, milliseconds}  reserved for another writer so long
-local writer, number, reserve = unpack(ARGV, 1, 3)
+local writer, number, reserve, again = unpack(ARGV, 1, 4)
 
 local function milliseconds()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- The number of the writer's last commit: 'writer=number', the last writer first, separated by ';'.
+-- The number of the writer's last commit, and what became of it: 'writer=number', the last writer first, separated by ';'. One that was refused has a '!' after it.
 local function last_commit(commits)
   local _, last = string.find(commits, writer .. '=', 1, true)
-  return last and string.match(commits, '^%d+', last + 1)
+  if last then return string.match(commits, '^(%d+)(!?)', last + 1) end
 end
 
-local function with_this(commits)
-  local list, count = writer .. '=' .. number, 1
+local function with_this(commits, fate)
+  local list, count = writer .. '=' .. number .. fate, 1
   for other in string.gmatch(commits, '[^;]+') do
     if count < 16 and string.find(other, writer .. '=', 1, true) ~= 1 then list, count = list .. ';' .. other, count + 1 end
   end
@@ -34,20 +36,25 @@ local function with_this(commits)
 end
 
 -- Looks whether all of the writes may be made.
-local starts, olds, at = {}, {}, 4
+local starts, olds, at = {}, {}, 5
 while ARGV[at] do
   local id, before = ARGV[at], ARGV[at + 1]
   local key = context(id)
   local old = redis.call('HMGET', key, 'v', 'w', 'r', 't', 'd', 'o', 'e', 'k')
   local version, commits, reserved = old[1], old[2] or '', old[3] or ''
-  -- All of a commit's contexts tell the same.
-  if at == 4 and last_commit(commits) == number then return { 0 } end
+  local last, fate = last_commit(commits)
+  if last == number and fate == '' then return { 0 } end
+  local lost = (version or '0') ~= before or last == number
+  if again == '1' and version and before ~= '0' and not lost then
+    redis.call('HSET', key, 'w', with_this(commits, '!'))
+    lost = true
+  end
   local holder, till
   if reserved ~= '' then
     holder, till = string.match(reserved, '^(.*):(%d+)$')
     if holder == writer or tonumber(till) <= milliseconds() then holder = nil end
   end
-  if (version or '0') ~= before then
+  if lost then
     if reserve ~= '0' and version and not holder then redis.call('HSET', key, 'r', writer .. ':' .. string.format('%.0f', milliseconds() + reserve)) end
     return { 1, id, redis.call('HGETALL', key) }
   end
@@ -92,7 +99,7 @@ for place, at in ipairs(starts) do
   local key, old = context(id), olds[place]
   local exists, commits, reserved, old_terms, old_due, old_owner, old_ended, poked = unpack(old, 1, 8)
   poked = poked == '1'
-  local fields = { 'v', string.format('%.0f', before + 1), 'w', with_this(commits or '') }
+  local fields = { 'v', string.format('%.0f', before + 1), 'w', with_this(commits or '', '') }
   local function field(name, value) fields[#fields + 1], fields[#fields + 2] = name, value end
 
   if not exists then
