@@ -7,7 +7,6 @@ import { FluxError, unavailable, type Failure } from '../model/failure.ts'
 import type { Log } from '../ports/log.ts'
 import { addFluxApi, type FluxApiOptions } from './flux-api.ts'
 import { FORMATS } from './formats.ts'
-import { HttpError, type HttpFailure } from './http-error.ts'
 import { headerOf, type Env } from './incoming.ts'
 import { negotiate } from './negotiate.ts'
 import { addOpenApi } from './openapi.ts'
@@ -51,7 +50,7 @@ export function createApp({ ready, log, origins, ...options }: AppOptions): Hono
   })
   app.onError((error, c) => {
     if (error instanceof FluxError && error.cause !== undefined) log.error('a request was refused', { method: c.req.method, path: c.req.path, error })
-    if (error instanceof FluxError || error instanceof HttpError) return refuse(c, error.failure)
+    if (error instanceof FluxError) return refuse(c, error.failure)
     if (error instanceof HTTPException) return error.getResponse()
     log.error('a request failed', { method: c.req.method, path: c.req.path, error })
     return refuse(c, { kind: 'internal', detail: 'the reason is in the log of the server' })
@@ -66,7 +65,7 @@ function methodsOf(app: Hono<Env>, path: string): string[] {
 }
 
 /** In the format that the client would have had the answer in, or in the usual one. */
-const refuse = (c: Context<Env>, failure: Failure | HttpFailure): Response =>
+const refuse = (c: Context<Env>, failure: Failure): Response =>
   problemResponse(failure, { instance: instanceOf(c), format: negotiate(headerOf(c, 'accept'), FORMATS) ?? undefined })
 
 /** The path as it was sent, escapes and all, without the query: there may be something private in that. */

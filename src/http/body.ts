@@ -1,10 +1,9 @@
 // http: reads a request's body: its format, its size, its encoding. What it means is the schemas' matter.
 import { isUtf8 } from 'node:buffer'
 import type { Context } from 'hono'
-import { malformed } from '../model/failure.ts'
+import { malformed, unsupportedType } from '../model/failure.ts'
 import { isObject } from '../model/json.ts'
 import { FORMATS } from './formats.ts'
-import { HttpError } from './http-error.ts'
 import { headerOf, readBytes, type Env } from './incoming.ts'
 import { formatOf } from './negotiate.ts'
 
@@ -23,15 +22,15 @@ export interface Body {
 
 /**
  * The decoded body.
- * @throws FluxError, HttpError for a body of a foreign type, too large, or not to be read
+ * @throws FluxError for a body of a foreign type, too large, or not to be read
  */
 export async function readBody(c: Context<Env>, { maxBody, maxDepth }: BodyLimits): Promise<Body> {
   const contentType = headerOf(c, 'content-type')
   const format = formatOf(contentType, FORMATS)
-  if (format === null) throw unsupported(`the body must be ${FORMATS.map(({ type }) => type).join(' or ')}`)
-  if (contentType?.includes('charset') && OTHER_CHARSET.test(contentType)) throw unsupported('the body must be in UTF-8')
+  if (format === null) throw unsupportedType(`the body must be ${FORMATS.map(({ type }) => type).join(' or ')}`)
+  if (contentType?.includes('charset') && OTHER_CHARSET.test(contentType)) throw unsupportedType('the body must be in UTF-8')
   const coding = headerOf(c, 'content-encoding')?.toLowerCase() ?? 'identity'
-  if (coding !== 'identity') throw unsupported('the body must not be compressed')
+  if (coding !== 'identity') throw unsupportedType('the body must not be compressed')
   const bytes = await readBytes(c, maxBody)
   if (!isUtf8(bytes)) throw malformed('the body is not valid UTF-8')
   const text = bytes.toString()
@@ -42,8 +41,6 @@ export async function readBody(c: Context<Env>, { maxBody, maxDepth }: BodyLimit
 }
 
 const OTHER_CHARSET = /;\s*charset\s*=\s*(?!"?(?:utf-?8|us-ascii)"?\s*(?:;|$))/i
-
-const unsupported = (detail: string) => new HttpError({ kind: 'unsupportedType', detail })
 
 /** An element without content, and no more said about it, is a field that was left empty. */
 const withoutBlanks = (value: unknown): unknown =>

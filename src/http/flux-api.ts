@@ -7,7 +7,6 @@ import type { ContextId } from '../model/context.ts'
 import { FluxError, malformed } from '../model/failure.ts'
 import { readBody, type BodyLimits } from './body.ts'
 import { FORMATS, type Codec } from './formats.ts'
-import { HttpError } from './http-error.ts'
 import { headerOf, type Env } from './incoming.ts'
 import { negotiate } from './negotiate.ts'
 import { described } from './openapi.ts'
@@ -44,7 +43,8 @@ export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, sch
     const calls = api(callerOf(c, operation.role))
     const format = accepted(c)
     const { value, headers } = await run(calls, c)
-    return new Response(format.encode(value, operation.root), { headers: { 'content-type': format.answerType, ...headers } })
+    const text = format.encode(value, operation.root)
+    return new Response(typeof text === 'string' ? text : await text, { headers: { 'content-type': format.answerType, ...headers } })
   })
 
   app.post('/flux-api/:package/execute', call(EXECUTE, async (api, c) => {
@@ -103,7 +103,7 @@ const queryOf = <T>(c: Context<Env>, shape: Shape<T>): T => check(shape, readQue
 
 function accepted(c: Context<Env>): Codec {
   const format = negotiate(headerOf(c, 'accept'), FORMATS)
-  if (format === null) throw new HttpError({ kind: 'notAcceptable', detail: `answers are ${FORMATS.map(({ type }) => type).join(' or ')}` })
+  if (format === null) throw new FluxError({ kind: 'notAcceptable', detail: `answers are ${FORMATS.map(({ type }) => type).join(' or ')}` })
   return format
 }
 

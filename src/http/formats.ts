@@ -11,11 +11,11 @@ export interface Codec extends Format {
   readonly answerType: string
   readonly problemType: string
   /** `root`: what XML calls the whole. */
-  encode(value: unknown, root: Root): string
+  encode(value: unknown, root: Root): string | Promise<string>
   encodeProblem(problem: object): string
   /**
    * @param maxDepth nesting beyond which a body is refused, the body itself counted
-   * @throws FluxError `malformed`, HttpError for another encoding than UTF-8
+   * @throws FluxError `malformed`, `unsupportedType` for another encoding than UTF-8
    */
   decode(text: string, maxDepth: number): unknown
 }

@@ -2,8 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
-import { malformed } from '../model/failure.ts'
-import { HttpError } from './http-error.ts'
+import { FluxError, malformed } from '../model/failure.ts'
 
 /** Without a socket, in tests, there is no `incoming`. */
 export type Env = { Bindings: HttpBindings }
@@ -18,7 +17,7 @@ export function headerOf(c: Context<Env>, name: 'accept' | 'authorization' | 'co
 /**
  * The whole body.
  * @param limit in bytes; counted while the body comes, whatever its header says
- * @throws HttpError when it is larger, FluxError `malformed` when it breaks off
+ * @throws FluxError `tooLarge`, `malformed` when it breaks off
  */
 export function readBytes(c: Context<Env>, limit: number): Promise<Buffer> {
   if (Number(headerOf(c, 'content-length') ?? 0) > limit) throw tooLarge(limit)
@@ -55,5 +54,5 @@ async function readStream(body: ReadableStream<Uint8Array> | null, limit: number
   return Buffer.concat(chunks, size)
 }
 
-const tooLarge = (limit: number) => new HttpError({ kind: 'tooLarge', detail: `the body is larger than ${limit} bytes` })
+const tooLarge = (limit: number) => new FluxError({ kind: 'tooLarge', detail: `the body is larger than ${limit} bytes` })
 const brokenOff = () => malformed('the body ended early')

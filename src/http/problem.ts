@@ -1,11 +1,10 @@
 // http: the one place where a refusal becomes a status and a problem document (RFC 9457).
 import type { Failure, FieldError } from '../model/failure.ts'
 import { JSON_FORMAT, type Codec } from './formats.ts'
-import type { HttpFailure } from './http-error.ts'
 
 interface Kind { readonly status: number; readonly type: string; readonly title: string }
 
-const KINDS: { readonly [kind in (Failure | HttpFailure)['kind']]: Kind } = {
+const KINDS: { readonly [kind in Failure['kind']]: Kind } = {
   malformed: { status: 400, type: 'malformed-request', title: 'The request is malformed' },
   unauthorized: { status: 401, type: 'unauthorized', title: 'A valid token is needed' },
   forbidden: { status: 403, type: 'forbidden', title: 'The token does not allow this' },
@@ -29,7 +28,7 @@ const KINDS: { readonly [kind in (Failure | HttpFailure)['kind']]: Kind } = {
 type Problem = { type: string; title: string; status: number; detail: string; instance?: string; errors?: readonly FieldError[] }
 
 /** `instance` is the path that was asked for; left out where it isn't known. */
-export function problemOf(failure: Failure | HttpFailure, instance?: string): Problem {
+export function problemOf(failure: Failure, instance?: string): Problem {
   const { status, type, title } = KINDS[failure.kind]
   return {
     type: `urn:actorflux:problem:${type}`,
@@ -47,7 +46,7 @@ export function exampleOf(status: number): Problem {
   return { type: `urn:actorflux:problem:${kind.type}`, title: kind.title, status, detail: 'what is wrong in this very case', instance: '/flux-api/context' }
 }
 
-export function problemResponse(failure: Failure | HttpFailure, { instance, format = JSON_FORMAT }: { instance?: string | undefined; format?: Codec | undefined } = {}): Response {
+export function problemResponse(failure: Failure, { instance, format = JSON_FORMAT }: { instance?: string | undefined; format?: Codec | undefined } = {}): Response {
   const problem = problemOf(failure, instance)
   const headers: Record<string, string> = { 'content-type': format.problemType }
   // RFC 6750, section 3: without credentials no error is named.

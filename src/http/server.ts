@@ -7,9 +7,8 @@ import type { Hono } from 'hono'
 import type { Log } from '../ports/log.ts'
 import { JSON_FORMAT } from './formats.ts'
 import type { Env } from './incoming.ts'
-import type { HttpFailure } from './http-error.ts'
 import { problemOf, problemResponse } from './problem.ts'
-import { malformed } from '../model/failure.ts'
+import { malformed, type Failure } from '../model/failure.ts'
 
 export interface ListenOptions {
   readonly host: string
@@ -116,7 +115,7 @@ function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
   ].join('\r\n'), () => socket.destroy())
 }
 
-function refusalOf(code: string | undefined): HttpFailure | ReturnType<typeof malformed>['failure'] {
+function refusalOf(code: string | undefined): Failure {
   switch (code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT': return { kind: 'timeout', detail: 'the request did not come whole in time' }
     case 'HPE_HEADER_OVERFLOW': return { kind: 'headersTooLarge', detail: 'the headers are too large' }

@@ -1,8 +1,7 @@
 // http: XML as JSON, and well-formed at that. What `type` doesn't say is told from the element: its text, its fields, or its <item>s.
 import { XMLParser, XMLValidator } from 'fast-xml-parser'
-import { malformed } from '../model/failure.ts'
+import { malformed, unsupportedType } from '../model/failure.ts'
 import { isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
-import { HttpError } from './http-error.ts'
 import { needsEscape, resolveReferences, unescapeText } from './xml-names.ts'
 
 interface Element { readonly name: string; readonly attributes: JsonObject; readonly children: readonly unknown[] }
@@ -15,7 +14,7 @@ const CDATA = '#cdata'
 
 /**
  * What an XML document says. The name of the root plays no part.
- * @throws FluxError `malformed`; HttpError for another encoding than UTF-8
+ * @throws FluxError `malformed`, `unsupportedType` for another encoding than UTF-8
  */
 export function decodeXml(text: string, maxDepth: number): Json {
   if (text.trim() === '') throw malformed('the body is empty')
@@ -32,7 +31,7 @@ const SPECIAL = /<!--[^]*?-->|<!\[CDATA\[[^]*?\]\]>|<\?[^]*?\?>|<[!?]/g
 const OTHER_ENCODING = /^<\?xml[^?]*encoding\s*=\s*["'](?!utf-8["']|us-ascii["'])/i
 
 function refuseSpecial(text: string): void {
-  if (OTHER_ENCODING.test(text)) throw new HttpError({ kind: 'unsupportedType', detail: 'the body must be in UTF-8' })
+  if (OTHER_ENCODING.test(text)) throw unsupportedType('the body must be in UTF-8')
   if (needsEscape(text)) throw malformed('the body has a character that XML does not allow')
   for (const [special] of text.matchAll(SPECIAL)) if (special.length === 2) throw malformed('the body must be well-formed XML without a document type')
 }

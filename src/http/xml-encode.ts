@@ -13,9 +13,24 @@ const DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 /** The namespace is that of RFC 7807 still (RFC 9457, appendix B). */
 const PROBLEM_NAMESPACE = 'urn:ietf:rfc:7807'
 
+/** Elements of a list that are encoded in one go: about 5 milliseconds for contexts. */
+const TOGETHER = 25
+
 const builder = new XMLBuilder({ preserveOrder: true, ignoreAttributes: false, attributeNamePrefix: '', processEntities: false, suppressEmptyNode: true })
 
-export const encodeXml = (value: unknown, root: Root): string => DECLARATION + builder.build([elementOf(root, {}, value)])
+/** A promise for long lists. */
+export const encodeXml = (value: unknown, root: Root): string | Promise<string> =>
+  (Array.isArray(value) && value.length > TOGETHER ? encodeList(value, root) : DECLARATION + builder.build([elementOf(root, {}, value)]))
+
+/** With others served in between: a thousand contexts take hundreds of milliseconds. */
+async function encodeList(list: readonly unknown[], root: Root): Promise<string> {
+  let text = `${DECLARATION}<${root} type="array">`
+  for (let start = 0; start < list.length; start += TOGETHER) {
+    if (start > 0) await new Promise((resolve) => { setImmediate(resolve) })
+    text += builder.build(list.slice(start, start + TOGETHER).map((item) => elementOf('item', {}, item)))
+  }
+  return `${text}</${root}>`
+}
 
 /** RFC 9457, appendix B: no types, lists hold <i>s. It is for people, so what XML can't hold is shown as U+FFFD. */
 export const encodeProblemXml = (problem: object): string =>

@@ -1,4 +1,4 @@
-// model: every way a call can be refused, as one closed union. The HTTP layer alone gives each a status.
+// model: every way a call or a request can be refused, as one closed union. The HTTP layer alone gives each a status.
 
 export interface FieldError {
   /** JSON pointer (RFC 6901) into the request, `/input/amount`. */
@@ -16,6 +16,9 @@ export type Failure =
   | { readonly kind: 'busy'; readonly detail: string; readonly retryAfter: number }                    // seconds
   /** `inDoubt`: what was asked for may have been done all the same, or may yet be. */
   | { readonly kind: 'unavailable'; readonly detail: string; readonly retryAfter: number; readonly inDoubt?: true }
+  // Of requests over HTTP alone.
+  | { readonly kind: 'noRoute' | 'notAcceptable' | 'tooLarge' | 'unsupportedType' | 'internal' | 'timeout' | 'headersTooLarge' | 'expectation'; readonly detail: string }
+  | { readonly kind: 'wrongMethod'; readonly detail: string; readonly allow: readonly string[] }
 
 /** What every public function throws when it refuses: the failure is its content, the message only for logs. */
 export class FluxError extends Error {
@@ -29,6 +32,7 @@ export class FluxError extends Error {
 
 export const malformed = (detail: string) => new FluxError({ kind: 'malformed', detail })
 export const invalid = (detail: string, errors: readonly FieldError[]) => new FluxError({ kind: 'invalid', detail, errors })
+export const unsupportedType = (detail: string) => new FluxError({ kind: 'unsupportedType', detail })
 export const notFound = (detail: string) => new FluxError({ kind: 'notFound', detail })
 export const conflict = (detail: string) => new FluxError({ kind: 'conflict', detail })
 export const unavailable = (detail: string, options?: ErrorOptions) => new FluxError({ kind: 'unavailable', detail, retryAfter: 1 }, options)

@@ -1,10 +1,6 @@
 import { expect, test } from 'vitest'
+import { FORMATS } from '../../src/http/formats.ts'
 import { formatOf, negotiate } from '../../src/http/negotiate.ts'
-
-const JSON_TYPE = { type: 'application/json', suffix: '+json' }
-const XML = { type: 'application/xml', suffix: '+xml' }
-const TEXT_XML = { type: 'text/xml', suffix: '+xml' }
-const ALL = [JSON_TYPE, XML, TEXT_XML]
 
 test.each([
   [undefined, 'application/json'],
@@ -32,13 +28,20 @@ test.each([
   ['application/json;q=7, application/xml', 'application/json'],
   ['application/json ; Q = 0.3 , application/xml;q=0.4', 'application/xml'],
   ['application/json;profile="a,b"', 'application/json'],
+  ['text/html;level="1, application/json", application/xml;q=0.5', 'application/xml'],
+  ['text/xml, application/xml', 'application/xml'],
+  ['text/xml;q=0.9, application/xml;q=0.8, application/json;q=0.7', 'text/xml'],
+  ['application/problem+xml', 'application/xml'],
+  ['text/vnd.x+xml', 'application/xml'],
+  ['application/json;q=0.5, application/xml;q=0.50', 'application/json'],
+  ['text/html;q=0.9, */*;q=0.1', 'application/json'],
   ['text/html', null],
   ['image/*', null],
   ['garbage', null],
   ['application/json;q=0', null],
   ['*/*;q=0', null],
   ['application/json;q=-1', null],
-])('Accept: %s gives %s', (accept, type) => expect(negotiate(accept, ALL)?.type ?? null).toBe(type))
+])('Accept: %s gives %s', (accept, type) => expect(negotiate(accept, FORMATS)?.type ?? null).toBe(type))
 
 test.each([
   [undefined, 'application/json'],
@@ -50,4 +53,4 @@ test.each([
   ['text/plain', null],
   ['application/x-www-form-urlencoded', null],
   ['json', null],
-])('Content-Type: %s is %s', (contentType, type) => expect(formatOf(contentType, ALL)?.type ?? null).toBe(type))
+])('Content-Type: %s is %s', (contentType, type) => expect(formatOf(contentType, FORMATS)?.type ?? null).toBe(type))
