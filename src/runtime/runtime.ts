@@ -65,12 +65,13 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
   let stopPurging: (() => void) | null = null
   let stopBeating: (() => void) | null = null
 
-  const pinned = new Map<string, { readonly stored: Promise<void>; readonly at: number }>()
+  const pinned = new Map<string, { readonly stored: Promise<void>; readonly at: number; readonly era: number }>()
   const pin = ({ hash, text }: CompiledFlux): Promise<void> => {
     const known = pinned.get(hash)
-    if (known && clock.now() - known.at < PIN_AGAIN) return known.stored
+    const { era } = store
+    if (known?.era === era && clock.now() - known.at < PIN_AGAIN) return known.stored
     const stored = store.putDefinition({ hash, text })
-    pinned.set(hash, { stored, at: clock.now() })
+    pinned.set(hash, { stored, at: clock.now(), era })
     stored.catch(() => { if (pinned.get(hash)?.stored === stored) pinned.delete(hash) })
     return stored
   }

@@ -76,6 +76,18 @@ test('a step whose end was lost runs again, with the same key', async () => {
   expect(more).toEqual([first])
 })
 
+test('a definition that was lost is there again before the next context needs it', async () => {
+  const services = (comment: string) => ({ 'p/Wait.flux': { comment, states: [{ name: 'wait', waiting: true, transitions: [{ to: 'end', event: 'go' }] }, { name: 'end' }] } })
+  const server = await openServer(services('old'))
+  const goBack = await remember(redis)
+  const lost = await server.execute({ package: 'p', fluxName: 'Wait' })
+  await goBack()
+  await expect.poll(() => server.getContext(lost).catch(({ failure }) => failure.kind), { timeout: 10_000 }).toBe('notFound')
+  const { contextId } = await server.execute({ package: 'p', fluxName: 'Wait' })
+  const other = await openServer(services('new'))
+  expect((await other.sendEvent({ contextId, event: 'go' })).transitions).toEqual([{ contextId, state: 'end' }])
+})
+
 test('a step that a late commit leased to this server is started, once', async () => {
   const [server, store] = [await openServer(), await openStore()]
   const contextId = await start(server)
