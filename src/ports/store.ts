@@ -86,12 +86,12 @@ export interface Store {
   waitingFor(request: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]>
   /**
    * Contexts that are due or poked, up to `limit` of each partition, earliest first. Each is hidden from further claims for `hideFor` milliseconds, or until it is written again:
-   * a claim that comes to nothing is thus repeated. `next` is when the next one will be claimable, epoch milliseconds.
+   * a claim that comes to nothing is thus repeated. `next` is when the next one will be claimable, or when to look again, epoch milliseconds.
    */
   claimDue(request: { now: number; limit: number; hideFor: number }): Promise<{ ids: ContextId[]; next: number | null }>
-  /** Contexts whose owner no longer lives, at most `limit`, each with that owner. They are hidden from further claims as with `claimDue`. `owner` is the caller's own boot id. */
+  /** Contexts whose owner no longer lives, up to `limit` of each partition, each with that owner. They are hidden from further claims as with `claimDue`. `owner` is the caller's own boot id. */
   claimAbandoned(request: { owner: string; limit: number; hideFor: number }): Promise<Lease[]>
-  /** Contexts whose step that server runs, as the store knows it. */
+  /** Contexts whose step that server runs, as the store knows it; those that are out of reach at present left out. */
   leasedTo(request: { owner: string }): Promise<ContextId[]>
   /** Says that this server lives. False when others have taken it for dead: what it owned is theirs, and it must go on under another boot id. */
   heartbeat(request: { owner: string }): Promise<boolean>

@@ -8,6 +8,8 @@ const SILENCE = 5_000
 /** A worker blocks for up to 10 seconds. */
 const WORKER_SILENCE = 15_000
 const CONNECT_TIMEOUT = 5_000
+/** How often a command goes to another node of a cluster, or waits 100 ms for its own to come back. */
+const REDIRECTIONS = 5
 /** Milliseconds between attempts to connect. */
 const RETRY = { first: 50, most: 1_000 }
 
@@ -48,7 +50,7 @@ export function connect({ urls, cluster }: RedisAddress, role: keyof typeof ROLE
   if (!cluster) return new Redis(first, { ...options, enableOfflineQueue, retryStrategy: retry })
   const { username, password, tls } = credentials(first)
   const redisOptions = { ...options, ...username && { username }, ...password && { password }, ...tls && { tls: {} } }
-  return new Cluster([...urls], { enableOfflineQueue, redisOptions, clusterRetryStrategy: retry, ...tls && { dnsLookup: asGiven } })
+  return new Cluster([...urls], { enableOfflineQueue, maxRedirections: REDIRECTIONS, redisOptions, clusterRetryStrategy: retry, ...tls && { dnsLookup: asGiven } })
 }
 
 /** Certificates name hosts: they must not be replaced by addresses. */

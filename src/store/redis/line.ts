@@ -59,6 +59,18 @@ export class Line {
   }
 
   /**
+   * Asks all partitions at once, for what each can tell by itself: gives the answers that came. So a node of a cluster that is away holds up only what is kept there.
+   * @throws FluxError the first failure, when none came
+   */
+  async reachable<T>(ask: (partition: number) => Promise<T>): Promise<T[]> {
+    const answers = await Promise.allSettled(this.#roots.map((_, partition) => ask(partition)))
+    const came = answers.flatMap((answer) => answer.status === 'fulfilled' ? [answer.value] : [])
+    const [first] = answers
+    if (came.length === 0 && first?.status === 'rejected') throw first.reason
+    return came
+  }
+
+  /**
    * Sends a commit until it is known what became of it. Sent again, it mostly asks: the script knows its number and says whether it was done, and if it wasn't,
    * the caller has to decide anew, since another Redis may be there, which knows less than the one that it was decided on. Waits while others go first.
    * @throws FluxError `unavailable`, `inDoubt` when it may have been sent

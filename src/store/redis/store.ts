@@ -29,6 +29,8 @@ const RESERVE = { after: 3, for: '20' }
  * soon goes away again may forget these, too.
  */
 const GAP = 100_000
+/** Milliseconds until the next look for due contexts when a partition was out of reach. */
+const LOOK_AGAIN = 1_000
 /** Ids read at once, and candidates looked at for them. */
 const PIECE = 1_000
 const HOPS = 2_000
@@ -64,9 +66,8 @@ export class RedisStore implements Store {
   #commits = 0
   /** Run id of the Redis that gave out ids of each partition last. */
   readonly #givers = new Map<number, string>()
-  /** Since when this server's heartbeats followed one another without a gap, by Redis's time. */
-  #steadySince = Infinity
-  #lastBeat = -Infinity
+  /** This server's last heartbeat in each partition that took it, and since when they followed one another without a gap there, by Redis's time. */
+  readonly #beats = new Map<number, { readonly last: number; readonly steadySince: number }>()
 
   constructor(connection: Connection, options: RedisStoreOptions) {
     const { namespace, partitions, log } = options
@@ -173,9 +174,9 @@ export class RedisStore implements Store {
   }
 
   async claimDue({ now, limit, hideFor }: { now: number; limit: number; hideFor: number }): Promise<{ ids: ContextId[]; next: number | null }> {
-    const claims = await this.#line.everywhere(async (partition) => texts(await this.#line.run('claim-due', partition, [now, limit, now + hideFor])))
+    const claims = await this.#line.reachable(async (partition) => texts(await this.#line.run('claim-due', partition, [now, limit, now + hideFor])))
     const claimed: { id: ContextId; time: number }[] = []
-    let next = Infinity
+    let next = claims.length < this.partitions ? now + LOOK_AGAIN : Infinity
     for (const [soonest = '', ...pairs] of claims) {
       if (soonest !== '') next = Math.min(next, Number(soonest))
       for (let place = 0; place < pairs.length; place += 2) claimed.push({ id: Number(pairs[place]), time: Number(pairs[place + 1]) })
@@ -185,19 +186,21 @@ export class RedisStore implements Store {
 
   async claimAbandoned({ limit, hideFor }: { owner: string; limit: number; hideFor: number }): Promise<Lease[]> {
     const { silence } = this.#options
-    // After Redis was away nobody's heartbeat is fresh: the others get as long as anyone to send theirs.
-    const judges = this.now() - this.#steadySince >= silence
+    const now = this.now()
+    const claims = await this.#line.reachable(async (partition) => {
+      // After a partition was away nobody's heartbeat is fresh there: the others get as long as anyone to send theirs.
+      const judges = now - (this.#beats.get(partition)?.steadySince ?? now) >= silence
+      return texts(await this.#line.run('claim-abandoned', partition, [limit, hideFor, judges ? silence : '']))
+    })
     const leases: Lease[] = []
-    for (let partition = 0; partition < this.partitions; partition += 1) {
-      if (leases.length >= limit) break
-      const pairs = texts(await this.#line.run('claim-abandoned', partition, [limit - leases.length, hideFor, judges ? silence : '']))
+    for (const pairs of claims) {
       for (let place = 0; place < pairs.length; place += 2) leases.push({ id: Number(pairs[place]), owner: pairs[place + 1] ?? '' })
     }
     return leases
   }
 
   async leasedTo({ owner }: { owner: string }): Promise<ContextId[]> {
-    const ids = await this.#line.everywhere(async (partition) => {
+    const ids = await this.#line.reachable(async (partition) => {
       const own: ContextId[] = []
       for (let piece = PIECE; piece === PIECE;) {
         const some = texts(await this.#line.run('leased-to', partition, [owner, own.length, PIECE]))
@@ -210,12 +213,19 @@ export class RedisStore implements Store {
   }
 
   async heartbeat({ owner }: { owner: string }): Promise<boolean> {
-    const answers = await this.#line.everywhere(async (partition) => texts(await this.#line.run('heartbeat', partition, [owner])))
-    const now = Number(answers[0]?.[1])
-    this.#time.told(now, this.era)
-    if (now - this.#lastBeat > this.#options.silence) this.#steadySince = now
-    this.#lastBeat = now
-    return answers.every(([lives]) => lives === '1')
+    const answers = await this.#line.reachable(async (partition) => {
+      const before = this.#beats.get(partition)
+      this.#beats.delete(partition)
+      const [lives, time] = texts(await this.#line.run('heartbeat', partition, [owner]))
+      const now = Number(time)
+      const steady = before !== undefined && now - before.last <= this.#options.silence
+      this.#beats.set(partition, { last: now, steadySince: steady ? before.steadySince : now })
+      return { lives: lives === '1', now }
+    })
+    // Nodes of a cluster may have clocks of their own: the first is asked as long as it is there.
+    const [first] = answers
+    if (first) this.#time.told(first.now, this.era)
+    return answers.every(({ lives }) => lives)
   }
 
   async putDefinition({ hash, text }: { hash: string; text: string }): Promise<void> {
