@@ -76,8 +76,10 @@ test('a step whose end was lost runs again, with the same key', async () => {
   expect(more).toEqual([first])
 })
 
+/** The same service, in files that differ. */
+const services = (comment: string) => ({ 'p/Wait.flux': { comment, states: [{ name: 'wait', waiting: true, transitions: [{ to: 'end', event: 'go' }] }, { name: 'end' }] } })
+
 test('a definition that was lost is there again before the next context needs it', async () => {
-  const services = (comment: string) => ({ 'p/Wait.flux': { comment, states: [{ name: 'wait', waiting: true, transitions: [{ to: 'end', event: 'go' }] }, { name: 'end' }] } })
   const server = await openServer(services('old'))
   const goBack = await remember(redis)
   const lost = await server.execute({ package: 'p', fluxName: 'Wait' })

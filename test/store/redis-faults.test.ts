@@ -7,7 +7,6 @@ import type { Lease } from '../../src/ports/store.ts'
 import { startProxy, type Proxy } from '../support/proxy.ts'
 import { startRedis, type RedisServer } from '../support/redis.ts'
 import { contextOf, createOne, newId, update, writeOf } from './contract-support.ts'
-import { remember } from './redis-past.ts'
 
 const warnings: string[] = []
 const quiet = (): void => {}
@@ -77,57 +76,6 @@ describe('a commit whose answer was lost', () => {
     const others = await Promise.all(Array.from({ length: 20 }, () => openStore({ namespace })))
     for (const other of others) await update(other, id, {})
     expect(await first.version({ id })).toBe(21)
-  })
-})
-
-describe('a commit that is sent again', () => {
-  const open = async () => {
-    const own = await startRedis()
-    closing.push(() => own.close())
-    const proxy = await startProxy(Number(new URL(own.url).port))
-    closing.push(() => proxy.close())
-    const namespace = randomUUID()
-    const mine = await openStore({ url: `redis://127.0.0.1:${proxy.port}`, namespace })
-    return { own, proxy, mine, other: await openStore({ url: own.url, namespace }) }
-  }
-  const data = (version: number, text: string) => ({ parts: { head: `${text} ${version}`, data: text } })
-
-  test('to a Redis that has forgotten what it was decided on is not done, whatever others have written since', async () => {
-    const { own, proxy, mine, other } = await open()
-    const id = await createOne(mine, data(1, 'mine'))
-    const goBack = await remember(own)
-    await update(mine, id, data(2, 'mine'))
-    proxy.swallow(/mine 3/)
-    const third = mine.commit({ writes: [writeOf(contextOf(id, 3, data(3, 'mine')), { changed: ['head'] })] })
-    await expect.poll(() => proxy.sent(/mine 3/)).toBe(1)
-    proxy.refuses = true
-    await goBack()
-    await expect.poll(() => other.trouble(), { timeout: 5000 }).toBeNull()
-    await update(other, id, data(2, 'other'))
-    proxy.refuses = false
-    const now = contextOf(id, 2, data(2, 'other'))
-    expect(await third).toEqual({ ok: false, stale: id, current: now })
-    expect(await mine.load({ id })).toEqual(now)
-  })
-
-  test('is decided anew where it never arrived, and arrives in vain after that', async () => {
-    const { proxy, mine, other } = await open()
-    const id = await createOne(mine, data(1, 'mine'))
-    proxy.swallow(/mine 2/)
-    expect(await mine.commit({ writes: [writeOf(contextOf(id, 2, data(2, 'mine')), { log: ['twice'] })] })).toMatchObject({ ok: false, stale: id, current: { version: 1 } })
-    await proxy.deliver()
-    expect(await other.version({ id })).toBe(1)
-    await update(mine, id, data(2, 'again'), { log: ['once'] })
-    await proxy.deliver()
-    expect(await other.log({ id, limit: 9 })).toEqual(['once'])
-  })
-
-  test('is done if all that it does is to create', async () => {
-    const { proxy, mine } = await open()
-    const id = await newId(mine)
-    proxy.swallow(/mine 1/)
-    expect(await mine.commit({ writes: [writeOf(contextOf(id, 1, data(1, 'mine')), { log: ['once'] })] })).toEqual({ ok: true })
-    expect(await mine.log({ id, limit: 9 })).toEqual(['once'])
   })
 })
 
@@ -229,6 +177,17 @@ test('its time is that of Redis, and never ahead of it', async () => {
   }
 })
 
+test('it asks for the time again as soon as another Redis may have come, and not with the next heartbeat only', async () => {
+  const proxy = await openProxy()
+  const store = await openStore({ url: proxy.url })
+  const id = await createOne(store)
+  const asked = proxy.sent(/\btime\r\n/i)
+  proxy.cut(/evalsha/i)
+  await expect(store.version({ id })).rejects.toMatchObject({ failure: { kind: 'unavailable' } })
+  await expect.poll(() => proxy.sent(/\btime\r\n/i)).toBe(asked + 1)
+  expect(store.now()).toBeLessThanOrEqual(await timeOf(redis.url))
+})
+
 async function timeOf(url: string): Promise<number> {
   const { Redis } = await import('ioredis')
   const admin = new Redis(url)
@@ -292,66 +251,4 @@ test('a Redis without memory left refuses whole commits, and takes a purge, whic
   await admin.config('SET', 'maxmemory', '0')
   admin.disconnect()
   await update(store, id, { terms: ['after'] })
-})
-
-test('ids that a Redis gave and forgot are not given again', async () => {
-  const forgetful = await startRedis({ args: ['--appendonly', 'no'] })
-  closing.push(() => forgetful.close())
-  const store = await openStore({ url: forgetful.url })
-  const [id, { era }] = [await createOne(store), store]
-  await forgetful.signal('SIGKILL')
-  await forgetful.start()
-  await expect.poll(() => store.trouble(), { timeout: 5000 }).toBeNull()
-  expect(store.era).toBeGreaterThan(era)
-  expect(await store.load({ id })).toBeNull()
-  const [first, second] = [await newId(store), await newId(store)]
-  expect(first).toBeGreaterThan(id + 1000)
-  expect(second).toBe(first + 1)
-})
-
-describe('ids that a Redis acknowledged and lost', () => {
-  const ready = (...stores: readonly RedisStore[]) => expect.poll(() => stores.map((store) => store.trouble()), { timeout: 5000 }).toEqual(stores.map(() => null))
-
-  test('are given by no server again, whether it gave any before or not', async () => {
-    const own = await startRedis()
-    closing.push(() => own.close())
-    const namespace = randomUUID()
-    const [one, other] = [await openStore({ url: own.url, namespace }), await openStore({ url: own.url, namespace })]
-    expect(await newId(one)).toBe(1)
-    const goBack = await remember(own)
-    const lost = [await newId(one), await newId(one)]
-    await goBack()
-    await ready(one, other)
-    const third = await openStore({ url: own.url, namespace })
-    const given = [await newId(other), await newId(third), await newId(one)]
-    for (const id of given) expect(id).toBeGreaterThan(Math.max(...lost) + 1000)
-    // Passed over once, not by each.
-    expect(given).toEqual([0, 1, 2].map((more) => (given[0] ?? 0) + more))
-  })
-
-  test('aren\'t when all servers start anew with Redis, nor when it goes away again at once', async () => {
-    const own = await startRedis()
-    closing.push(() => own.close())
-    const namespace = randomUUID()
-    const first = await openStore({ url: own.url, namespace, partitions: 3 })
-    for (let partition = 0; partition < 3; partition += 1) await newId(first, partition)
-    const goBack = await remember(own)
-    const given = [await newId(first, 2), await newId(first, 2)]
-    await first.close()
-    for (let time = 0; time < 3; time += 1) {
-      await goBack()
-      const store = await openStore({ url: own.url, namespace, partitions: 3 })
-      given.push(await newId(store, 2), await newId(store, 2))
-      await store.close()
-    }
-    expect(new Set(given).size).toBe(given.length)
-    expect(given.every((id) => id % 3 === 2)).toBe(true)
-  })
-
-  test('leave no gap where Redis lost nothing, however often servers start', async () => {
-    const namespace = randomUUID()
-    const ids: number[] = []
-    for (let time = 0; time < 3; time += 1) ids.push(await newId(await openStore({ namespace })))
-    expect(ids).toEqual([1, 2, 3])
-  })
 })

@@ -74,6 +74,8 @@ export class RedisStore implements Store {
     this.partitions = partitions
     this.#options = options
     this.#line = new Line(connection, { roots: Array.from({ length: partitions }, (_, partition) => partitionKey(namespace, partition)), log })
+    // The one that came may have a time of its own. If it goes again at once, the next one is asked.
+    connection.on('ready', () => void this.learnTime().catch(() => {}))
   }
 
   /** The time of Redis, epoch milliseconds, never ahead of it. */
