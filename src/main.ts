@@ -42,10 +42,15 @@ export interface RuntimeOptions {
   readonly retention?: number
   /** Steps at once; 256 if left out. */
   readonly stepConcurrency?: number
+  /** Whether `Http.request` may reach addresses that aren't public; false if left out. */
+  readonly allowPrivate?: boolean
   readonly log?: Log
   /** The embedded store's: with Redis, its time is all servers'. */
   readonly clock?: Clock
 }
+
+/** Fields of a form or a query of a webhook. */
+const MAX_PARTS = 1000
 
 /** Partitions of a namespace in a cluster, if nothing else is said. */
 const CLUSTER_PARTITIONS = 16
@@ -65,7 +70,7 @@ export async function createRuntime({ log, clock = systemClock, ...given }: Runt
   const settings: Settings = {
     ...standard, actors: given.actors ?? standard.actors, data: given.data ?? standard.data, redisUrl: given.redisUrl ?? null,
     namespace: given.namespace ?? standard.namespace, partitions: given.partitions ?? null, retention: given.retention ?? standard.retention,
-    stepConcurrency: given.stepConcurrency ?? standard.stepConcurrency,
+    stepConcurrency: given.stepConcurrency ?? standard.stepConcurrency, allowPrivate: given.allowPrivate ?? standard.allowPrivate,
   }
   const logger = log ?? createLog({ level: settings.logLevel })
   const { catalog, runner } = await loadServices(settings, logger)
@@ -115,9 +120,10 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
   })
   const { runtime, storage } = await openRuntime(settings, { catalog, runner, clock: systemClock, log })
   let unready: string | null = 'the server is starting'
-  const { maxBody, maxDepth, requireAuth, origins } = settings
+  const { maxBody, maxDepth, requireAuth, origins, webhookTimeout } = settings
   const app = createApp({
-    api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, origins, ready: () => unready ?? runtime.trouble(), log,
+    api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxParts: MAX_PARTS, origins,
+    webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), log,
   })
   let server: HttpServer | null = null
   try {
@@ -153,12 +159,12 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
 
 /** Loads and checks the services and starts nothing. */
 export async function checkServices(settings: Settings, { log }: { log: Log }): Promise<Loaded> {
-  const { catalog, report } = await openCatalog({ folders: settings.actors, runner: stepRunner({ log }), log })
+  const { catalog, report } = await openCatalog({ folders: settings.actors, runner: stepRunner({ log, allowPrivate: settings.allowPrivate }), log })
   return { services: catalog.all(), report }
 }
 
 async function loadServices(settings: Settings, log: Log): Promise<{ catalog: Catalog; runner: StepRunner; report: readonly Fault[] }> {
-  const runner = stepRunner({ log })
+  const runner = stepRunner({ log, allowPrivate: settings.allowPrivate })
   const { catalog, report } = await openCatalog({ folders: settings.actors, runner, log })
   if (report.some(({ severity }) => severity === 'fault')) throw new LoadError(report)
   return { catalog, runner, report }

@@ -30,10 +30,10 @@ const LIBRARIES: { readonly [library: string]: readonly string[] } = {
   jsep: ['definitions'], '@jsep-plugin/template': ['definitions'], '@jsep-plugin/object': ['definitions'], '@jsep-plugin/arrow': ['definitions'], '@jsep-plugin/spread': ['definitions'],
   chokidar: ['definitions'],
   zod: ['definitions', 'access', 'http', 'settings', 'store/lmdb'],
-  jiti: ['actions'],
+  jiti: ['actions'], 'quickjs-emscripten-core': ['actions'], '@jitl/quickjs-wasmfile-release-sync': ['actions'],
   ioredis: ['store/redis', 'alarms'], bullmq: ['alarms'],
   lmdb: ['store/lmdb'], 'fs-native-extensions': ['store/lmdb'],
-  hono: ['http'], 'hono-openapi': ['http'], 'fast-xml-parser': ['http'], '@hono/node-server': ['http'],
+  hono: ['http'], 'hono-openapi': ['http'], 'fast-xml-parser': ['http'], '@hono/node-server': ['http'], '@fastify/busboy': ['http'],
   pino: ['observe'],
 }
 

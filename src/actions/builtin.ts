@@ -2,11 +2,15 @@
 import { getOwn, type JsonObject } from '../model/json.ts'
 import type { LogLevel } from '../ports/log.ts'
 import type { Flux } from '../ports/step-runner.ts'
+import { httpRequest } from './http-request.ts'
+import { verify } from './standard-webhooks.ts'
 
 /** A function as `invokeCode` calls it. */
 export type Method = (args: JsonObject, flux: Flux) => unknown
 
 type Methods = { readonly [methodName: string]: Method }
+
+export type Classes = { readonly [className: string]: Methods }
 
 /** Logs `message` with the other arguments, or without a message all of them. The log hides what is secret. */
 const logAt = (level: LogLevel): Method => (args, { log }) => {
@@ -29,9 +33,12 @@ function textOf(args: JsonObject, key: string): string | null {
   return value == null || value === '' ? null : typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-export const BUILT_IN: { readonly [className: string]: Methods } = {
+/** `allowPrivate`: `Http` may reach addresses that aren't public. */
+export const builtInClasses = ({ allowPrivate }: { allowPrivate: boolean }): Classes => ({
   'Logger': LOGGER,
   'Errors': { throwException },
+  'Webhooks': { verify },
+  'Http': { request: httpRequest({ allowPrivate }) },
   'io.toro.martini.LoggerMethods': LOGGER,
   'io.toro.martini.GloopMethods': { throwException },
-}
+})

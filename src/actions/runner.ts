@@ -2,12 +2,18 @@
 import { getOwn } from '../model/json.ts'
 import type { Log } from '../ports/log.ts'
 import type { FunctionName, StepRunner } from '../ports/step-runner.ts'
-import { BUILT_IN, type Method } from './builtin.ts'
+import { builtInClasses, type Classes, type Method } from './builtin.ts'
 import { Modules } from './modules.ts'
+import { Scripts } from './scripts.ts'
 
-/** A built-in class hides a module of the same name. */
-export function stepRunner({ log }: { log: Log }): StepRunner {
+/**
+ * A built-in class hides a module of the same name.
+ * `allowPrivate`: requests over HTTP may go to addresses that aren't public, those of this machine and of its networks among them.
+ */
+export function stepRunner({ log, allowPrivate = false }: { log: Log; allowPrivate?: boolean }): StepRunner {
   const modules = new Modules()
+  const scripts = new Scripts()
+  const classes = builtInClasses({ allowPrivate })
 
   return {
     mount(packages) {
@@ -16,22 +22,24 @@ export function stepRunner({ log }: { log: Log }): StepRunner {
     },
     async missing(name) {
       try {
-        if (!builtInMethod(name)) await modules.method(name)
+        if (!builtInMethod(classes, name)) await modules.method(name)
         return null
       } catch (error) {
         return error instanceof Error ? error.message : String(error)
       }
     },
     async run({ args, flux, ...name }) {
-      const method = builtInMethod(name) ?? await modules.lastGood(name)
+      const method = builtInMethod(classes, name) ?? await modules.lastGood(name)
       return method(args, flux)
     },
+    scriptFault: (script) => scripts.fault(script),
+    runScript: (call) => scripts.run(call),
   }
 }
 
 /** null: it is no built-in one. */
-function builtInMethod({ className, methodName }: FunctionName): Method | null {
-  const builtIn = getOwn(BUILT_IN, className)
+function builtInMethod(classes: Classes, { className, methodName }: FunctionName): Method | null {
+  const builtIn = getOwn(classes, className)
   if (builtIn === undefined) return null
   const method = getOwn(builtIn, methodName)
   if (method === undefined) throw new Error(`the built-in class "${className}" has no method "${methodName}": it has ${Object.keys(builtIn).join(', ')}`)

@@ -3,6 +3,7 @@ import type { Log } from '../ports/log.ts'
 import type { StepRunner } from '../ports/step-runner.ts'
 import { recompile } from './compile.ts'
 import { loadFolders, type Loaded } from './compile-folders.ts'
+import { Endpoints } from './endpoints.ts'
 import type { CompiledFlux } from './flux.ts'
 import type { Fault } from './report.ts'
 
@@ -59,6 +60,11 @@ export class Catalog {
   /** The services that the event starts, ordered by package and name. */
   triggeredBy(event: string): readonly CompiledFlux[] {
     return this.#index.byTrigger.get(event) ?? []
+  }
+
+  /** The paths of webhooks. */
+  endpoints(): Endpoints {
+    return this.#index.endpoints
   }
 
   /** Ordered by package and name. */
@@ -119,6 +125,7 @@ class Index {
   readonly byName: ReadonlyMap<string, readonly CompiledFlux[]>
   readonly byTrigger: ReadonlyMap<string, readonly CompiledFlux[]>
   readonly byHash: ReadonlyMap<string, CompiledFlux>
+  readonly endpoints: Endpoints
 
   constructor({ packages, services }: Loaded, before: Index | null) {
     const lastGood = (owner: string, fluxName: string) => before?.byName.get(fluxName)?.find((flux) => flux.package === owner)
@@ -127,6 +134,7 @@ class Index {
     this.packages = [...new Set(packages.map(({ name }) => name))].sort()
     this.byName = group(this.all, ({ fluxName }) => [fluxName])
     this.byTrigger = group(this.all, ({ triggers }) => new Set(triggers))
+    this.endpoints = new Endpoints(this.all)
     this.byHash = new Map(this.all.map((flux) => [flux.hash, flux]))
   }
 }

@@ -22,6 +22,15 @@ export async function checkFunctions({ package: owner, source, report }: Unit, r
   }
 }
 
+/** A script that can't be parsed would fail each time. */
+export async function checkScripts({ source, report }: Unit, runner: StepRunner): Promise<void> {
+  for (const { action, pointer } of actionsOf(source, 'script')) {
+    const script = textOf(action, 'script')
+    const reason = script === '' ? null : await runner.scriptFault(script)
+    if (reason !== null) report.fault(`${pointer}/script`, `can't be parsed: ${reason}`)
+  }
+}
+
 /** A service that isn't there now may come before it is run. */
 export function checkChildren({ package: owner, source, report }: Unit, units: readonly Unit[]): void {
   for (const { action, pointer } of actionsOf(source, 'invokeFlux')) {

@@ -65,7 +65,6 @@ function compileChild(source: JsonObject, options: ActionOptions): CompiledActio
 function compileScript(source: JsonObject, options: ActionOptions): CompiledAction {
   const action = take(ScriptAction, source, options.pointer, options.report)
   if (action === null) return NOTHING
-  options.report.warn(`${options.pointer}/type`, 'this version can\'t run scripts: the state will fail')
   return {
     kind: 'script', script: action.script, outputs: resultLines(action.outputs, options),
     retry: compileRetry(action.retry, options), timeout: milliseconds(action.timeout) ?? DEFAULT_TIMEOUT,

@@ -2,7 +2,7 @@
 import type { JsonObject } from '../model/json.ts'
 import type { PackageFolder, StepRunner } from '../ports/step-runner.ts'
 import { checkModelKeys } from './check-keys.ts'
-import { checkChildren, checkEndpoints, checkFunctions, type Unit } from './check-references.ts'
+import { checkChildren, checkEndpoints, checkFunctions, checkScripts, type Unit } from './check-references.ts'
 import { compileFlux } from './compile.ts'
 import type { CompiledFlux } from './flux.ts'
 import { compileShape } from './properties.ts'
@@ -31,6 +31,7 @@ export async function loadFolders(folders: readonly string[], runner: StepRunner
   for (const unit of units) {
     checkChildren(unit, units)
     await checkFunctions(unit, runner)
+    await checkScripts(unit, runner)
   }
   return {
     packages,

@@ -33,7 +33,7 @@ function compileWebhook(source: Json, pointer: string, report: Report): Webhook 
 }
 
 /** The name in a segment that is a parameter as a whole, `{id}`; null for a literal one. */
-const parameterOf = (segment: string): string | null => /^\{([^{}]+)\}$/.exec(segment)?.[1] ?? null
+export const parameterOf = (segment: string): string | null => /^\{([^{}]+)\}$/.exec(segment)?.[1] ?? null
 
 /** Equal for two webhooks that no request can tell apart. */
 export function endpointsOf({ httpMethods, urlPath }: Webhook): string[] {

@@ -71,7 +71,7 @@ function compile({ package: owner, fluxName, source, models }: FluxUnit, text: s
   if (report.broken) return null
   return {
     hash: createHash('sha256').update(text).digest('hex'), text, package: owner, fluxName, source, input, output, tags,
-    triggers: root.triggers ?? [], secured: root.secured ?? false, allowExtraProperties: extra,
+    triggers: root.triggers ?? [], webhooks, secured: root.secured ?? false, allowExtraProperties: extra,
     states, stateIndex: new Map(states.map(({ name, index }) => [name, index])), startState, machine: compileMachine({ fluxName, states }),
   }
 }

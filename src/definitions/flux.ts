@@ -1,6 +1,7 @@
 // definitions: a service as it is after loading: checked, compiled, ready to be decided on.
 import type { AnyStateMachine } from 'xstate'
 import type { JsonObject } from '../model/json.ts'
+import type { Webhook } from './compile-webhooks.ts'
 import type { Template } from './expressions/expression.ts'
 import type { Lines } from './lines.ts'
 import type { Shape } from './properties.ts'
@@ -18,6 +19,7 @@ export interface CompiledFlux {
   readonly output: Shape
   readonly tags: readonly Template[]
   readonly triggers: readonly string[]
+  readonly webhooks: readonly Webhook[]
   readonly secured: boolean
   readonly allowExtraProperties: boolean
   readonly states: readonly CompiledState[]

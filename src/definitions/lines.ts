@@ -21,6 +21,8 @@ export interface Line {
   readonly place: Place
   /** Empty for fluxEvent; for response the segments below `$response`; otherwise the property's name comes first. */
   readonly path: readonly string[]
+  /** Whether it carries `$response` as a whole: what it fills is then the answer of a webhook. */
+  readonly answers: boolean
   /**
    * The value to write, held to the target's type.
    * @throws LineError when it doesn't fit, or its expression fails
@@ -78,7 +80,7 @@ interface LineTarget {
 type Options = Omit<LineOptions, 'pointer'>
 
 /** What a line carries before its target's type is heard; undefined where a path leads nowhere. */
-type Origin = { readonly read: (scope: Scope) => Json | undefined; readonly literal?: Json }
+type Origin = { readonly read: (scope: Scope) => Json | undefined; readonly literal?: Json; readonly answers?: boolean }
 
 function compileLine({ place, path, property, lists, shown }: LineTarget, origin: Origin, pointer: string, report: Report): Line {
   if (origin.literal !== undefined && property !== null) {
@@ -92,7 +94,7 @@ function compileLine({ place, path, property, lists, shown }: LineTarget, origin
     if (held.ok) return held.value
     throw new LineError(`${shown}: the value ${held.reason}`)
   }
-  return { place, path, read, write: (root, value) => writePath(root, path, value, lists) }
+  return { place, path, answers: origin.answers ?? false, read, write: (root, value) => writePath(root, path, value, lists) }
 }
 
 function carried(origin: Origin, scope: Scope, shown: string): Json | undefined {
@@ -132,7 +134,7 @@ function compileMap(source: JsonObject, pointer: string, { visible, report }: Op
   if (from === null) return null
   const [name = '', ...path] = from
   if (visible !== null && !visible(name)) report.warn(`${pointer}/from`, `"${name}" is visible nowhere: the line will carry null`)
-  return { read: (scope) => readPath(scope.get(name), path, name) }
+  return { read: (scope) => readPath(scope.get(name), path, name), answers: name === '$response' && path.length === 0 }
 }
 
 function compileSet(source: JsonObject, pointer: string, { visible, report }: Options): Origin | null {
@@ -148,7 +150,7 @@ function compileSet(source: JsonObject, pointer: string, { visible, report }: Op
     const compiled = compileExpression(literal)
     const unseen = visible === null ? [] : [...compiled.names].filter((name) => !visible(name))
     if (unseen.length > 0) return broken(report, at, `not visible anywhere: ${unseen.join(', ')}`)
-    return { read: (scope) => compiled.evaluate(scope) }
+    return { read: (scope) => compiled.evaluate(scope), answers: literal.trim() === '$response' }
   } catch (error) {
     return broken(report, at, `can't be parsed: ${error instanceof Error ? error.message : String(error)}`)
   }

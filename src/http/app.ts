@@ -4,31 +4,31 @@ import { cors } from 'hono/cors'
 import { HTTPException } from 'hono/http-exception'
 import { METHOD_NAME_ALL, METHODS } from 'hono/router'
 import { FluxError, unavailable, type Failure } from '../model/failure.ts'
-import type { Log } from '../ports/log.ts'
 import { addFluxApi, type FluxApiOptions } from './flux-api.ts'
 import { FORMATS } from './formats.ts'
 import { headerOf, type Env } from './incoming.ts'
 import { negotiate } from './negotiate.ts'
 import { addOpenApi } from './openapi.ts'
 import { problemResponse } from './problem.ts'
+import { addWebhooks, type WebhookOptions } from './webhooks.ts'
 
-export interface AppOptions extends FluxApiOptions {
+export interface AppOptions extends FluxApiOptions, WebhookOptions {
   /** null when requests can be served, else why not. */
   readonly ready: () => string | null
   /** Origins whose pages may call; `*` means any. */
   readonly origins: readonly string[]
-  readonly log: Log
 }
 
 /** Seconds for which a browser may remember what a page may do. */
 const CORS_AGE = 600
 
-export function createApp({ ready, log, origins, ...options }: AppOptions): Hono<Env> {
+export function createApp({ ready, origins, ...options }: AppOptions): Hono<Env> {
+  const { log } = options
   const app = new Hono<Env>()
   if (origins.length > 0) {
     app.use(cors({
       origin: origins.includes('*') ? '*' : [...origins],
-      allowMethods: ['GET', 'POST', 'PUT', 'DELETE'],
+      allowMethods: ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'],
       allowHeaders: ['authorization', 'content-type'],
       exposeHeaders: ['link', 'location', 'retry-after', 'www-authenticate'],
       maxAge: CORS_AGE,
@@ -41,6 +41,7 @@ export function createApp({ ready, log, origins, ...options }: AppOptions): Hono
     return c.json({ status: 'ready' })
   })
   addFluxApi(app, options)
+  addWebhooks(app, options)
   addOpenApi(app)
 
   app.notFound((c) => {

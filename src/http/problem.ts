@@ -1,4 +1,5 @@
 // http: the one place where a refusal becomes a status and a problem document (RFC 9457).
+import type { ContextId } from '../model/context.ts'
 import type { Failure, FieldError } from '../model/failure.ts'
 import { JSON_FORMAT, type Codec } from './formats.ts'
 
@@ -22,10 +23,12 @@ const KINDS: { readonly [kind in Failure['kind']]: Kind } = {
   busy: { status: 429, type: 'context-busy', title: 'The context has too many events waiting' },
   headersTooLarge: { status: 431, type: 'headers-too-large', title: 'The headers are too large' },
   internal: { status: 500, type: 'internal-error', title: 'The server failed' },
+  webhookFailed: { status: 500, type: 'webhook-failed', title: 'The workflow behind the webhook failed' },
+  webhookTimeout: { status: 504, type: 'webhook-timeout', title: 'The workflow behind the webhook is still at work' },
   unavailable: { status: 503, type: 'unavailable', title: 'The server can not serve now' },
 }
 
-type Problem = { type: string; title: string; status: number; detail: string; instance?: string; errors?: readonly FieldError[] }
+type Problem = { type: string; title: string; status: number; detail: string; instance?: string; errors?: readonly FieldError[]; contextId?: ContextId }
 
 /** `instance` is the path that was asked for; left out where it isn't known. */
 export function problemOf(failure: Failure, instance?: string): Problem {
@@ -36,7 +39,8 @@ export function problemOf(failure: Failure, instance?: string): Problem {
     status,
     detail: failure.detail,
     ...(instance === undefined ? {} : { instance }),
-    ...(failure.kind === 'invalid' ? { errors: failure.errors } : {}),
+    ...('errors' in failure ? { errors: failure.errors } : {}),
+    ...('contextId' in failure ? { contextId: failure.contextId } : {}),
   }
 }
 

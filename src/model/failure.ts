@@ -1,4 +1,5 @@
 // model: every way a call or a request can be refused, as one closed union. The HTTP layer alone gives each a status.
+import type { ContextId } from './context.ts'
 
 export interface FieldError {
   /** JSON pointer (RFC 6901) into the request, `/input/amount`. */
@@ -7,7 +8,7 @@ export interface FieldError {
 }
 
 export type Failure =
-  | { readonly kind: 'malformed'; readonly detail: string }                                           // not what the call takes at all
+  | { readonly kind: 'malformed'; readonly detail: string; readonly errors?: readonly FieldError[] }                                           // not what the call takes at all
   | { readonly kind: 'invalid'; readonly detail: string; readonly errors: readonly FieldError[] }      // well-formed, but against the rules
   | { readonly kind: 'notFound'; readonly detail: string }
   | { readonly kind: 'conflict'; readonly detail: string }
@@ -18,6 +19,7 @@ export type Failure =
   | { readonly kind: 'unavailable'; readonly detail: string; readonly retryAfter: number; readonly inDoubt?: true }
   // Of requests over HTTP alone.
   | { readonly kind: 'noRoute' | 'notAcceptable' | 'tooLarge' | 'unsupportedType' | 'internal' | 'timeout' | 'headersTooLarge' | 'expectation'; readonly detail: string }
+  | { readonly kind: 'webhookFailed' | 'webhookTimeout'; readonly detail: string; readonly contextId: ContextId }
   | { readonly kind: 'wrongMethod'; readonly detail: string; readonly allow: readonly string[] }
 
 /** What every public function throws when it refuses: the failure is its content, the message only for logs. */

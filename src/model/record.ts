@@ -43,6 +43,14 @@ export type Parent = {
   depth: number
 }
 
+/** What the lines of a context that a webhook started have made of its answer. */
+export type Answer = {
+  /** The service's outputs that lines have filled. */
+  filled: string[]
+  /** `$response`, as it was when a line filled an output from it. */
+  response: JsonObject | null
+}
+
 export interface ContextRecord {
   readonly id: ContextId
   /** 1 when created, one more with each commit. */
@@ -85,6 +93,10 @@ export interface ContextRecord {
   readonly output: JsonObject
   /** `$request`, of a context that a webhook started. */
   readonly request: JsonObject | null
+  /** The bytes of its body, base64 in `body`. */
+  readonly raw: JsonObject | null
+  /** null: no webhook started it, or no line has filled an output. */
+  readonly answer: Answer | null
   /** `$response`, once a line wrote to it. */
   readonly response: JsonObject | null
   /** Arguments of the step or child under way: the same over retries and takeovers. */

@@ -1,7 +1,7 @@
 // ports: what runs outside the turn, a function of the user's or a built-in one.
 import type { FluxApi } from '../model/calls.ts'
 import type { ContextId } from '../model/context.ts'
-import type { JsonObject } from '../model/json.ts'
+import type { Json, JsonObject } from '../model/json.ts'
 import type { Log } from './log.ts'
 
 /** The second argument of every function: what it may know of its context, and the nine calls. */
@@ -15,6 +15,8 @@ export interface Flux extends FluxApi {
   readonly attempt: number
   /** Aborted when the step times out, its context is terminated or the server stops. */
   readonly signal: AbortSignal
+  /** The body of the webhook that started the context, byte by byte: to check its signature. null: no webhook did. */
+  readonly rawBody: Uint8Array | null
   readonly log: Log
 }
 
@@ -32,6 +34,16 @@ export interface PackageFolder {
   readonly root: string
 }
 
+export interface ScriptCall {
+  /** The body of a JavaScript function, which may await. */
+  readonly script: string
+  /** What it sees: each as a variable, and all of them as the object `names`, unless one has that name, and as `this`. */
+  readonly names: JsonObject
+  readonly signal: AbortSignal
+  /** Milliseconds that it may compute. There is an upper bound, since others wait for its thread. */
+  readonly timeout: number
+}
+
 export interface StepRunner {
   /** Sets the packages and forgets what was loaded before. */
   mount(packages: readonly PackageFolder[]): void
@@ -39,4 +51,8 @@ export interface StepRunner {
   missing(name: FunctionName): Promise<string | null>
   /** Calls it; resolves with what it returns, rejects with what it throws. */
   run(call: FunctionName & { readonly args: JsonObject; readonly flux: Flux }): Promise<unknown>
+  /** Why this script can't be parsed, in words for a report; null if it can. */
+  scriptFault(script: string): Promise<string | null>
+  /** Runs it in the sandbox; resolves with what it returns, which is data, rejects with an Error of the name and message that it throws. */
+  runScript(call: ScriptCall): Promise<Json>
 }

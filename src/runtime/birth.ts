@@ -21,6 +21,8 @@ export interface Birth {
   /** The event that started it. */
   readonly trigger: string | null
   readonly parent: Parent | null
+  /** Of a webhook: `$request`, and the bytes of its body. */
+  readonly request?: { readonly shown: JsonObject; readonly raw: Uint8Array }
 }
 
 /** The record before its first turn, still without an id; or why there can be none. */
@@ -33,7 +35,7 @@ export function seedOf(birth: Birth, turn: Turn & { readonly tagLimits: TagLimit
   if (errors.length > 0) return refuse(errors)
   const own = getOwn(input, '$trackerId')
   const trackerId = textOf(own ?? null) ?? turn.uuid()
-  const names: { [name: string]: Json | undefined } = { $fluxName: flux.fluxName, $trackerId: trackerId, $triggerFluxEvent: trigger ?? undefined }
+  const names: { [name: string]: Json | undefined } = { $request: birth.request?.shown, $fluxName: flux.fluxName, $trackerId: trackerId, $triggerFluxEvent: trigger ?? undefined }
   const tags = tagsOf(birth, { turn, get: (name) => getOwn(input, name) ?? getOwn(names, name) }, turn.tagLimits)
   if ('failure' in tags) return tags
   return {
@@ -41,7 +43,7 @@ export function seedOf(birth: Birth, turn: Turn & { readonly tagLimits: TagLimit
       version: 0, package: flux.package, fluxName: flux.fluxName, definition: flux.hash, status: 'RUNNING', state: startState, startState,
       startedAt: turn.now, updatedAt: turn.now, endedAt: null, due: null, tags: tags.tags, error: null, exception: null, fluxEvent: null, trigger, trackerId,
       parent, child: null, lease: null, moves: 0, tail: [], visited: [], snapshot: {}, input, output: defaults(flux.output, turn.now),
-      request: null, response: null, args: null, states: {},
+      request: birth.request?.shown ?? null, raw: birth.request ? { body: Buffer.from(birth.request.raw).toString('base64') } : null, answer: null, response: null, args: null, states: {},
     },
   }
 }

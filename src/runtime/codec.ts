@@ -7,7 +7,7 @@ import type { Store, StoredContext, Write } from '../ports/store.ts'
 import { termsOf } from './terms.ts'
 
 /** The parts that hold a user's data, besides one for each state. What is fixed at the birth of a context is in `base`, everything else in `head`. */
-const DATA_PARTS = ['input', 'output', 'request', 'response', 'args', 'tail'] as const
+const DATA_PARTS = ['input', 'output', 'request', 'raw', 'answer', 'response', 'args', 'tail'] as const
 const STATE = 's'
 
 type Base = Pick<ContextRecord, 'package' | 'fluxName' | 'definition' | 'startState' | 'startedAt' | 'trigger' | 'trackerId' | 'parent'>
@@ -117,7 +117,7 @@ export function decode({ id, version, parts }: StoredContext): ContextRecord {
   return {
     id, version, states,
     input: dataOf(parts, 'input') ?? {}, output: dataOf(parts, 'output') ?? {},
-    request: dataOf(parts, 'request'), response: dataOf(parts, 'response'), args: dataOf(parts, 'args'), tail: rowsOf(parts['tail'] ?? '[]').map(moveOf),
+    request: dataOf(parts, 'request'), raw: dataOf(parts, 'raw'), answer: parts['answer'] === undefined ? null : JSON.parse(parts['answer']), response: dataOf(parts, 'response'), args: dataOf(parts, 'args'), tail: rowsOf(parts['tail'] ?? '[]').map(moveOf),
     ...head,
   }
 }

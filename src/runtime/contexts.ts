@@ -36,6 +36,9 @@ interface Letter {
   readonly reject: (error: unknown) => void
 }
 
+/** Hears of each commit to one context, after it. */
+export type Watcher = (record: ContextRecord, flux: CompiledFlux) => void
+
 export interface ContextsParts extends WorkParts {
   readonly alarm: AlarmClock
   readonly clock: Clock
@@ -50,6 +53,7 @@ export interface ContextsParts extends WorkParts {
 export class Contexts {
   readonly #parts: ContextsParts
   readonly #boxes = new Map<ContextId, Letter[]>()
+  readonly #watchers = new Map<ContextId, Watcher>()
   #onIdle: (() => void) | null = null
 
   constructor(parts: ContextsParts) {
@@ -80,15 +84,27 @@ export class Contexts {
   }
 
   /**
-   * Starts a context; resolves after the commit.
+   * Starts a context; resolves after the commit. A watcher hears of that commit, too, and of all later ones of this server until it is let go.
    * @throws FluxError when its inputs, tags or start state are invalid
    */
-  async start(birth: Birth): Promise<Outcome> {
+  async start(birth: Birth, watcher?: Watcher): Promise<Outcome> {
     const work = new Work(this.#parts)
     const born = await work.create(birth)
     if ('failure' in born) throw new FluxError(born.failure)
-    if (!await this.#commit(work, 0)) throw unavailable(`context ${born.entry.record.id} exists already`)
+    const { id } = born.entry.record
+    if (watcher) this.#watchers.set(id, watcher)
+    try {
+      if (!await this.#commit(work, 0)) throw unavailable(`context ${id} exists already`)
+    } catch (error) {
+      this.#watchers.delete(id)
+      throw error
+    }
     return { moved: true, failure: null, record: born.entry.record, flux: birth.flux }
+  }
+
+  /** Its watcher hears nothing more. */
+  letGo(id: ContextId): void {
+    this.#watchers.delete(id)
   }
 
   /** Whether anything waits for that context, or is under way in it. */
@@ -174,6 +190,7 @@ export class Contexts {
       else if (entry.step && isUnderWay(entry.step, entry.record)) this.#parts.onStep(entry.step, entry)
       if (context.due !== null) this.#parts.alarm.set(context.due)
       for (const parent of entry.pokes) this.#wake(parent)
+      this.#watchers.get(context.id)?.(entry.record, entry.flux)
     }
     return true
   }

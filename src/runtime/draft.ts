@@ -1,12 +1,13 @@
 // runtime: the next record while a turn makes it. It lives for one decision; the data it is given is never changed, only replaced.
 import type { Scope, Turn } from '../definitions/expressions/expression.ts'
 import type { CompiledFlux, CompiledState, CompiledTransition, Wait } from '../definitions/flux.ts'
+import { SPECIAL_NAMES } from '../definitions/compile-names.ts'
 import type { Line, Lines } from '../definitions/lines.ts'
 import type { ActionError, Draft, Pick } from '../definitions/machine.ts'
 import { defaults } from '../definitions/properties.ts'
 import type { FluxException } from '../model/context.ts'
-import { getOwn, isObject, type Json, type JsonObject } from '../model/json.ts'
-import type { ContextRecord, Move, StateData } from '../model/record.ts'
+import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
+import type { Answer, ContextRecord, Move, StateData } from '../model/record.ts'
 import { errorOf, exceptionOf } from './exception.ts'
 import { dueOf } from './wait.ts'
 
@@ -19,7 +20,7 @@ const MAX_TIME = 2000
 export class NeedsLog extends Error {}
 
 /** What a record says of a user's data; the rest of it is the decision's to fill in. */
-type Data = Mutable<ContextRecord, 'input' | 'output' | 'states' | 'fluxEvent' | 'request' | 'response' | 'args' | 'state' | 'visited' | 'exception' | 'moves'>
+type Data = Mutable<ContextRecord, 'input' | 'output' | 'states' | 'fluxEvent' | 'request' | 'answer' | 'response' | 'args' | 'state' | 'visited' | 'exception' | 'moves'>
 type Mutable<T, K extends keyof T> = { -readonly [P in K]: T[P] }
 
 const NO_DATA: StateData = { input: {}, output: {} }
@@ -56,8 +57,8 @@ export class TurnDraft implements Draft {
     this.#record = record
     this.#turn = turn
     this.#trail = trail ?? (record.moves === record.tail.length ? record.tail : null)
-    const { input, output, states, fluxEvent, request, response, args, state, visited, exception, moves } = record
-    this.data = { input, output, states, fluxEvent, request, response, args, state, visited, exception, moves }
+    const { input, output, states, fluxEvent, request, answer, response, args, state, visited, exception, moves } = record
+    this.data = { input, output, states, fluxEvent, request, answer, response, args, state, visited, exception, moves }
     this.#scope = { turn, get: (name) => this.#see(name) }
   }
 
@@ -113,8 +114,9 @@ export class TurnDraft implements Draft {
     if (action.kind === 'map') return null
     if (this.data.args === null) {
       this.#written = {}
-      if (action.kind !== 'script' && !this.#run(action.inputs)) return null
-      this.data.args = this.#written
+      if (action.kind === 'script') this.data.args = this.#names()
+      else if (this.#run(action.inputs)) this.data.args = this.#written
+      else return null
     }
     return action.kind === 'flux' && action.timeout !== null ? this.#turn.now + action.timeout : null
   }
@@ -213,8 +215,8 @@ export class TurnDraft implements Draft {
 
   /** Runs an action's lines: all of them, or none. */
   #act(lines: Lines): void {
-    const { output, states, fluxEvent, response } = this.data
-    if (!this.#run(lines)) Object.assign(this.data, { output, states, fluxEvent, response })
+    const { output, states, fluxEvent, response, answer } = this.data
+    if (!this.#run(lines)) Object.assign(this.data, { output, states, fluxEvent, response, answer })
   }
 
   #run(lines: Lines): boolean {
@@ -273,11 +275,21 @@ export class TurnDraft implements Draft {
         data.states = { ...data.states, [index]: { ...present, output: line.write(present.output, value) } }
         return
       }
-      case 'serviceOutput': data.output = line.write(data.output, value); return
+      case 'serviceOutput':
+        data.output = line.write(data.output, value)
+        if (data.request) data.answer = this.#answered(line)
+        return
       case 'fluxEvent': data.fluxEvent = value; return
       case 'response': data.response = line.write(data.response ?? {}, value); return
       case 'args': case 'stateInput': this.#written = line.write(this.#written, value)
     }
+  }
+
+  /** Its origin makes an output the answer of a webhook, whatever it looks like. */
+  #answered({ path: [name = ''], answers }: Line): Answer {
+    const { answer, response } = this.data
+    const filled = answer?.filled ?? []
+    return { filled: filled.includes(name) ? filled : [...filled, name], response: answers ? response ?? {} : answer?.response ?? null }
   }
 
   /** The nearest value of that name. A declared name that was never set hides nothing. */
@@ -294,6 +306,19 @@ export class TurnDraft implements Draft {
       if (Object.hasOwn(layer, name)) return layer[name]
     }
     return undefined
+  }
+
+  /** All that can be seen, for a script. */
+  #names(): JsonObject {
+    const { data } = this
+    const here = getOwn(data.states, String(data.state)) ?? NO_DATA
+    const names: JsonObject = {}
+    for (const layer of [data.input, data.output, here.input, here.output]) for (const name of Object.keys(layer)) setOwn(names, name, layer[name] ?? null)
+    for (const name of SPECIAL_NAMES) {
+      const value = this.#special(name)
+      if (value !== undefined) names[name] = value
+    }
+    return names
   }
 
   #special(name: string): Json | undefined {

@@ -6,9 +6,10 @@ import type { FluxApi } from '../model/calls.ts'
 import { SYSTEM, type Caller } from '../model/caller.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import { FluxError } from '../model/failure.ts'
+import type { TagLimits } from '../model/tags.ts'
+import type { WebhookApi } from '../model/webhook.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { TagLimits } from '../model/tags.ts'
 import type { Log } from '../ports/log.ts'
 import type { StepRunner } from '../ports/step-runner.ts'
 import type { Lease, Store } from '../ports/store.ts'
@@ -18,6 +19,7 @@ import { facade } from './facade.ts'
 import { Ids } from './ids.ts'
 import { Recent } from './recent.ts'
 import { Steps } from './steps.ts'
+import { webhooks } from './webhooks.ts'
 
 export interface RuntimeParts {
   readonly store: Store
@@ -40,6 +42,7 @@ export interface Runtime {
   trouble(): string | null
   /** The nine calls, as that caller may make them. */
   api(caller: Caller): FluxApi
+  readonly webhooks: WebhookApi
   /** Claims what a dead server left, rings the alarm, begins to purge. */
   start(): Promise<void>
   /** Takes nothing new, lets steps under way finish for at most `grace` milliseconds, aborts the rest (they run again later), releases everything. */
@@ -212,6 +215,7 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
       facades.set(caller, made)
       return made
     },
+    webhooks: webhooks({ catalog, contexts, store, clock }),
     trouble: () => store.trouble(),
     async start() {
       await live()

@@ -1,5 +1,5 @@
 // runtime: steps, the actions that leave the process: so many at once, each with a time limit and a signal. What comes back is a letter like any other.
-import type { CompiledAction, CompiledFlux } from '../definitions/flux.ts'
+import type { CompiledFlux } from '../definitions/flux.ts'
 import type { FluxApi } from '../model/calls.ts'
 import type { ContextId } from '../model/context.ts'
 import { toJson } from '../model/json.ts'
@@ -28,8 +28,6 @@ interface Job {
   readonly record: ContextRecord
   readonly controller: AbortController
 }
-
-type CodeAction = CompiledAction & { kind: 'code' }
 
 export class Steps {
   readonly #parts: StepsParts
@@ -122,15 +120,15 @@ export class Steps {
   async #call(job: Job): Promise<unknown> {
     const { flux, step, record, controller } = job
     const action = flux.states[step.state]?.action
-    if (action?.kind === 'script') throw new Error('this version of the server can\'t run scripts yet')
-    if (action?.kind !== 'code') throw new Error('the state has no step')
+    if (action?.kind !== 'code' && action?.kind !== 'script') throw new Error('the state has no step')
     const { clock, runner } = this.#parts
     const { signal } = controller
     const expired = new DOMException(`no result within ${action.timeout / 1000} s`, 'TimeoutError')
     const callOff = clock.after(action.timeout, () => controller.abort(expired))
     const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
     try {
-      const { className, methodName } = action satisfies CodeAction
+      if (action.kind === 'script') return await Promise.race([runner.runScript({ script: action.script, names: step.args, timeout: action.timeout, signal }), aborted])
+      const { className, methodName } = action
       const name = { package: record.package, className, methodName }
       return await Promise.race([runner.run({ ...name, args: structuredClone(step.args), flux: this.#fluxOf(job) }), aborted])
     } finally {
@@ -140,6 +138,7 @@ export class Steps {
 
   #fluxOf({ flux, step, record, controller }: Job): Flux {
     const { log } = this.#parts
+    const body = record.raw?.['body']
     const facts = { contextId: step.id, fluxName: record.fluxName, stateName: flux.states[step.state]?.name ?? '' }
     const tell = (level: keyof Log) => (message: string, fields?: object) => log[level](message, { ...fields, ...facts })
     return {
@@ -147,6 +146,7 @@ export class Steps {
       ...facts,
       stepKey: `${step.id}-${step.epoch}`,
       attempt: step.attempt,
+      rawBody: typeof body === 'string' ? Buffer.from(body, 'base64') : null,
       signal: controller.signal,
       log: { trace: tell('trace'), debug: tell('debug'), info: tell('info'), warn: tell('warn'), error: tell('error') },
     }

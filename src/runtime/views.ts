@@ -1,8 +1,8 @@
 // runtime: a context as the API shows it.
 import type { CompiledFlux, CompiledState } from '../definitions/flux.ts'
 import { describe } from '../definitions/properties.ts'
-import type { ContextView, StateContextView } from '../model/context.ts'
-import { getOwn } from '../model/json.ts'
+import type { ContextView, ModelDescriptor, StateContextView } from '../model/context.ts'
+import { getOwn, isObject, type Json, type JsonObject } from '../model/json.ts'
 import type { ContextRecord, Move, StateData } from '../model/record.ts'
 
 const NO_DATA: StateData = { input: {}, output: {} }
@@ -18,7 +18,7 @@ export function contextView(record: ContextRecord, flux: CompiledFlux, log: read
     debugged: false,
     nextRun: record.due,
     status,
-    input: describe('input', flux.input, record.input),
+    input: record.request === null ? describe('input', flux.input, record.input) : withRequest(describe('input', flux.input, record.input), record.request),
     output: describe('output', flux.output, record.output),
     tags: [...tags],
     stateContexts: record.visited.flatMap((index) => {
@@ -42,6 +42,22 @@ export function stateView(record: ContextRecord, flux: CompiledFlux, state: Comp
       .filter(({ from }) => from === state.index)
       .map(({ event, to, at, values }) => ({ event, to: nameOf(flux, to), takenAt: at, values })),
   }
+}
+
+/** With what the webhook was sent, and nothing of it that lets others in. */
+function withRequest(input: ModelDescriptor, request: JsonObject): ModelDescriptor {
+  return { ...input, gloopProperties: [...input.gloopProperties, { name: '$request', type: 'object', value: redacted(request) }] }
+}
+
+const REDACTED = '[redacted]'
+const SECRET_HEADERS: ReadonlySet<string> = new Set(['authorization', 'cookie', 'proxy-authorization'])
+
+const hide = (list: Json | undefined, isSecret: (name: string) => boolean): Json[] => (Array.isArray(list) ? list : [])
+  .map((entry) => (isObject(entry) && isSecret(String(entry['name']).toLowerCase()) ? { ...entry, value: REDACTED } : entry))
+
+function redacted(request: JsonObject): JsonObject {
+  const { headers, cookies } = request
+  return { ...request, headers: hide(headers, (name) => SECRET_HEADERS.has(name)), cookies: hide(cookies, () => true) }
 }
 
 const nameOf = (flux: CompiledFlux, index: number): string => flux.states[index]?.name ?? ''

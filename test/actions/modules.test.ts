@@ -11,7 +11,7 @@ const quiet = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
 const refuse = () => Promise.reject(unavailable('not here'))
 
 const flux: Flux = {
-  contextId: 7, fluxName: 'S', stateName: 'a', stepKey: '7-1', attempt: 1, signal: new AbortController().signal, log: quiet,
+  contextId: 7, fluxName: 'S', stateName: 'a', stepKey: '7-1', attempt: 1, signal: new AbortController().signal, rawBody: null, log: quiet,
   execute: refuse, terminate: refuse, sendEvent: refuse, listContexts: refuse, getContext: refuse, getStateContext: refuse,
   addTags: refuse, removeTags: refuse, getDefinition: refuse,
 }

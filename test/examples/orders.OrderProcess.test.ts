@@ -106,7 +106,7 @@ test('its model refuses an order without items or with a customer unnamed', asyn
 })
 
 test('a step that runs twice reserves once', () => {
-  const facts = { contextId: 1, fluxName: 'orders.OrderProcess', stateName: 'Reserve', signal: new AbortController().signal, log: SILENT }
+  const facts = { contextId: 1, fluxName: 'orders.OrderProcess', stateName: 'Reserve', rawBody: null, signal: new AbortController().signal, log: SILENT }
   const run = (stepKey: string, attempt: number, quantity = 6) => reserve({ items: [{ sku: 'pear', quantity }] }, { ...examples, ...facts, stepKey, attempt })
   const first = run('1-2', 1)
   expect(first).toEqual({ event: 'reserved', reservation: '1-2' })

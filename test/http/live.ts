@@ -56,11 +56,11 @@ export interface Request {
 
 export interface Answer { readonly status: number; readonly headers: Headers; readonly text: string; readonly json: unknown }
 
-export async function openLive(env: { readonly [variable: string]: string } = {}): Promise<Live> {
+export async function openLive(env: { readonly [variable: string]: string } = {}, services: { readonly [file: string]: unknown } = SERVICES): Promise<Live> {
   const folder = await mkdtemp(join(tmpdir(), 'actorflux-http-'))
-  for (const [file, content] of Object.entries(SERVICES)) {
+  for (const [file, content] of Object.entries(services)) {
     await mkdir(join(folder, 'actors', file, '..'), { recursive: true })
-    await writeFile(join(folder, 'actors', file), JSON.stringify(content))
+    await writeFile(join(folder, 'actors', file), typeof content === 'string' ? content : JSON.stringify(content))
   }
   const { log, lines } = memoryLog()
   const tokens = join(folder, 'tokens.json')

@@ -6,7 +6,7 @@ import type { ContextId } from '../../model/context.ts'
 import { DataFolderError, lockFolder, messageOf, prepareFile } from './data-folder.ts'
 
 /** What the format of the data is called. A change that older code can't read takes the next number. */
-const FORMAT = 2
+const FORMAT = 3
 
 export class Disk {
   readonly contexts: Database<Buffer, ContextId>

@@ -1,0 +1,85 @@
+// actions: the answer to a request as data.
+import type { IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { setOwn, type Json, type JsonObject } from '../model/json.ts'
+import { HttpError } from './http-call.ts'
+
+/** A type, not an interface, so that it is JSON. */
+export type HttpAnswer = {
+  status: number
+  /** By lower-case name. Repeated ones are joined by commas, save for `set-cookie`, which is a list. */
+  headers: JsonObject
+  contentType: string | null
+  /** Data for JSON, text for what is text, else base64; null when there is none. */
+  body: Json
+  /** The body is base64. */
+  encoded: boolean
+  /** The one that answered, after redirects. */
+  url: string
+}
+
+/** @throws HttpError when the body is longer than `maxSize` bytes, or broken */
+export async function answerOf(response: IncomingMessage, url: URL, maxSize: number): Promise<HttpAnswer> {
+  const contentType = response.headers['content-type'] ?? null
+  const bytes = await bytesOf(unpacked(response), maxSize)
+  return { status: response.statusCode ?? 0, headers: headersOf(response), contentType, ...bodyOf(bytes, contentType ?? ''), url: url.href }
+}
+
+function headersOf({ headersDistinct }: IncomingMessage): JsonObject {
+  const headers: JsonObject = {}
+  for (const [name, values = []] of Object.entries(headersDistinct)) setOwn(headers, name, name === 'set-cookie' ? values : values.join(', '))
+  return headers
+}
+
+/** Some servers compress without having been asked. */
+function unpacked(response: IncomingMessage): Readable {
+  const unpack = { 'gzip': createGunzip, 'x-gzip': createGunzip, 'deflate': createInflate, 'br': createBrotliDecompress }
+  const encoding = response.headers['content-encoding']?.trim().toLowerCase()
+  const create = encoding === 'gzip' || encoding === 'x-gzip' || encoding === 'deflate' || encoding === 'br' ? unpack[encoding] : undefined
+  if (create === undefined) return response
+  const stream = create()
+  response.on('error', (error) => stream.destroy(error))
+  return response.pipe(stream)
+}
+
+async function bytesOf(stream: Readable, maxSize: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of stream) {
+    const bytes = Buffer.from(chunk)
+    size += bytes.length
+    if (size > maxSize) throw new HttpError(`the answer is larger than ${maxSize} bytes`)
+    chunks.push(bytes)
+  }
+  return Buffer.concat(chunks)
+}
+
+const IS_JSON = /^application\/(?:[^;]*\+)?json$/
+const IS_TEXT = /^(?:text\/.*|application\/(?:[^;]*\+)?xml|application\/x-www-form-urlencoded)$/
+
+function bodyOf(bytes: Buffer, contentType: string): { body: Json; encoded: boolean } {
+  if (bytes.length === 0) return { body: null, encoded: false }
+  const type = contentType.split(';')[0]?.trim().toLowerCase() ?? ''
+  if (IS_JSON.test(type)) return { body: parsed(new TextDecoder().decode(bytes)), encoded: false }
+  if (IS_TEXT.test(type)) return { body: decoderOf(contentType).decode(bytes), encoded: false }
+  return { body: bytes.toString('base64'), encoded: true }
+}
+
+/** What calls itself JSON and isn't stays text: the status may matter all the same. */
+function parsed(text: string): Json {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+function decoderOf(contentType: string): Pick<InstanceType<typeof TextDecoder>, 'decode'> {
+  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(contentType)?.[1]
+  try {
+    return new TextDecoder(charset)
+  } catch {
+    return new TextDecoder()
+  }
+}

@@ -1,0 +1,110 @@
+// actions: runs a script in QuickJS. Each gets a runtime of its own, so none can leave anything to the next; text goes in, text comes out.
+import { newQuickJSWASMModuleFromVariant, Scope, type QuickJSContext, type QuickJSHandle, type QuickJSRuntime, type QuickJSWASMModule } from 'quickjs-emscripten-core'
+import { PRELUDE } from './sandbox-prelude.ts'
+
+const MEMORY = 32 * 1024 * 1024
+const STACK = 256 * 1024
+/** Characters of JSON text. */
+const MAX_RESULT = 4 * 1024 * 1024
+/** Jobs between two looks at the clock. */
+const JOBS = 100
+
+export interface Script {
+  readonly script: string
+  /** JSON text of an object; null: the script is only parsed. */
+  readonly names: string | null
+  /** Milliseconds. */
+  readonly timeout: number
+}
+
+/** `json`: the text of `{ value }`, or of `{ name, message }` for an error. */
+export type Outcome = { readonly json: string } | { readonly name: string; readonly message: string }
+
+/** A fresh context that has seen nothing but the prelude. */
+interface Room {
+  /** Of all that must be freed. */
+  readonly scope: Scope
+  readonly runtime: QuickJSRuntime
+  readonly context: QuickJSContext
+  readonly call: QuickJSHandle
+  /** When the script must have ended. */
+  end: number
+}
+
+export class Sandbox {
+  #quickjs: QuickJSWASMModule | null = null
+  #room: Room | null = null
+
+  /** Gets ready for the next script, also after something broke. Half a millisecond that nobody has to wait for. */
+  async open(): Promise<void> {
+    this.#quickjs ??= await newQuickJSWASMModuleFromVariant(import('@jitl/quickjs-wasmfile-release-sync'))
+    this.#room ??= newRoom(this.#quickjs)
+  }
+
+  /** Whatever becomes of the script, the sandbox can be opened for another. */
+  run(script: Script): Outcome {
+    const room = this.#room
+    if (room === null) throw new Error('the sandbox is not open')
+    this.#room = null
+    let outcome: Outcome = { name: 'InternalError', message: 'the script broke its sandbox' }
+    try {
+      outcome = runIn(room, script)
+      room.scope.dispose()
+    } catch (error) {
+      // QuickJS itself gave up, or could not clean up. Its memory can't be trusted any more.
+      this.#quickjs = null
+      if (error instanceof RangeError) outcome = { name: 'InternalError', message: 'stack overflow' }
+    }
+    return outcome
+  }
+}
+
+function newRoom(quickjs: QuickJSWASMModule): Room {
+  const scope = new Scope()
+  const runtime = scope.manage(quickjs.newRuntime())
+  runtime.setMemoryLimit(MEMORY)
+  runtime.setMaxStackSize(STACK)
+  const context = scope.manage(runtime.newContext())
+  const room: Room = { scope, runtime, context, call: scope.manage(context.evalCode(PRELUDE, 'prelude').unwrap()), end: Infinity }
+  runtime.setInterruptHandler(() => isLate(room))
+  return room
+}
+
+const isLate = ({ end }: Room) => performance.now() > end
+
+function runIn(room: Room, { script, names, timeout }: Script): Outcome {
+  const { scope, runtime, context, call } = room
+  room.end = performance.now() + timeout
+  // On one line with its start, so that lines count from 1; a line of its own for the end, in case the last one is a comment.
+  const parsed = context.evalCode(`(async function () {${script}\n})`, 'script')
+  const body = scope.manage(parsed.error ?? parsed.value)
+  if (parsed.error) return isLate(room) ? late(timeout) : faultOf(context, body)
+  if (names === null) return { json: 'null' }
+
+  const called = context.callFunction(call, context.undefined, body, scope.manage(context.newString(names)), scope.manage(context.newNumber(MAX_RESULT)))
+  const promise = scope.manage(called.error ?? called.value)
+  while (!called.error && runtime.hasPendingJob() && !isLate(room)) {
+    const done = runtime.executePendingJobs(JOBS)
+    if (done.error) scope.manage(done.error)
+  }
+  if (isLate(room)) return late(timeout)
+  if (called.error) return { name: 'InternalError', message: 'out of memory' }
+  return outcomeOf(context, scope, promise)
+}
+
+function outcomeOf(context: QuickJSContext, scope: Scope, promise: QuickJSHandle): Outcome {
+  const state = context.getPromiseState(promise)
+  if (state.type === 'pending') return { name: 'Error', message: 'the script waits for something that never comes' }
+  const result = scope.manage(state.type === 'fulfilled' ? state.value : state.error)
+  // Without memory for the text of an error, even that is refused.
+  if (state.type === 'rejected' || context.typeof(result) !== 'string') return { name: 'InternalError', message: 'out of memory' }
+  return { json: context.getString(result) }
+}
+
+function faultOf(context: QuickJSContext, error: QuickJSHandle): Outcome {
+  const read = (key: string) => context.getProp(error, key).consume((handle) => context.typeof(handle) === 'string' ? context.getString(handle) : '')
+  const line = /\(?script:(\d+)/.exec(read('stack'))?.[1]
+  return { name: read('name') || 'Error', message: `${line === undefined ? '' : `line ${line}: `}${read('message') || 'it can\'t be parsed'}` }
+}
+
+const late = (timeout: number): Outcome => ({ name: 'TimeoutError', message: `the script computed for longer than ${timeout / 1000} s` })

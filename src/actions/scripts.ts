@@ -1,0 +1,146 @@
+// actions: scripts of users, in threads of their own. The turn never waits for a script, and one that can't be interrupted ends with its thread.
+import { createRequire } from 'node:module'
+import { availableParallelism } from 'node:os'
+import { Worker } from 'node:worker_threads'
+import { toJson, type Json } from '../model/json.ts'
+import type { ScriptCall } from '../ports/step-runner.ts'
+import type { FromThread, ToThread } from './sandbox-thread.ts'
+import type { Outcome } from './sandbox.ts'
+
+/** Milliseconds that a script may compute at most: all others may have to wait for its thread. */
+const MAX_TIME = 1000
+/** Milliseconds after which a thread that doesn't answer is ended. Some built-in functions of QuickJS can't be interrupted. */
+const GRACE = 500
+/** Characters of JSON text. */
+const MAX_NAMES = 16 * 1024 * 1024
+const THREADS = Math.max(1, Math.min(4, availableParallelism() - 1))
+
+interface Job {
+  readonly script: ToThread
+  settle(outcome: Outcome): void
+}
+
+interface Thread {
+  readonly worker: Worker
+  job: Job | null
+  isReady: boolean
+  timer?: NodeJS.Timeout
+}
+
+export class Scripts {
+  readonly #threads = new Set<Thread>()
+  readonly #waiting: Job[] = []
+
+  /** @throws Error with the name and the message that the script threw; TimeoutError; whatever the signal was aborted with */
+  async run({ script, names, signal, timeout }: ScriptCall): Promise<Json> {
+    signal.throwIfAborted()
+    const text = JSON.stringify(names)
+    if (text.length > MAX_NAMES) throw failed('RangeError', `what the script would see is longer than ${MAX_NAMES} characters`)
+    return valueOf(await this.#do({ script, names: text, timeout: Math.min(timeout, MAX_TIME) }, signal))
+  }
+
+  /** Why it can't be parsed; null if it can. */
+  async fault(script: string): Promise<string | null> {
+    const outcome = await this.#do({ script, names: null, timeout: MAX_TIME })
+    return 'json' in outcome ? null : outcome.message
+  }
+
+  #do(script: ToThread, signal?: AbortSignal): Promise<Outcome> {
+    return new Promise((resolve, reject) => {
+      const abort = () => {
+        const place = this.#waiting.indexOf(job)
+        if (place >= 0) this.#waiting.splice(place, 1)   // One that runs already is left to its end, which is near.
+        reject(signal?.reason)
+      }
+      const job: Job = {
+        script,
+        settle(outcome) {
+          signal?.removeEventListener('abort', abort)
+          resolve(outcome)
+        },
+      }
+      signal?.addEventListener('abort', abort, { once: true })
+      this.#waiting.push(job)
+      this.#next()
+    })
+  }
+
+  /** Gives what waits to threads that are free, and starts those that are missing. */
+  #next(): void {
+    if (this.#waiting.length === 0) return
+    const free = [...this.#threads].find((thread) => thread.job === null && thread.isReady)
+      ?? (this.#threads.size < THREADS ? this.#start() : undefined)
+    if (free === undefined) return
+    const job = this.#waiting.shift()
+    if (job === undefined) return
+    free.job = job
+    free.worker.ref()
+    if (free.isReady) this.#send(free, job)
+  }
+
+  #send(thread: Thread, job: Job): void {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+    thread.worker.postMessage(job.script)
+    // Twice, since the answer may already be there when this process was itself held up.
+    thread.timer = setTimeout(() => { thread.timer = setTimeout(() => this.#end(thread, lateOutcome(job)), GRACE / 2) }, job.script.timeout + GRACE / 2)
+  }
+
+  #start(): Thread {
+    const thread: Thread = { worker: startWorker(), job: null, isReady: false }
+    this.#threads.add(thread)
+    const broken = () => this.#end(thread, { name: 'InternalError', message: 'the thread of the script broke off' })
+    thread.worker.on('message', ({ outcome }: FromThread) => {
+      thread.isReady = true
+      const { job } = thread
+      if (outcome === undefined) {
+        if (job) this.#send(thread, job)
+        return
+      }
+      clearTimeout(thread.timer)
+      thread.job = null
+      thread.worker.unref()
+      job?.settle(outcome)
+      this.#next()
+    }).on('error', broken).on('exit', broken)
+    return thread
+  }
+
+  #end(thread: Thread, outcome: Outcome): void {
+    if (!this.#threads.delete(thread)) return
+    clearTimeout(thread.timer)
+    void thread.worker.terminate()
+    thread.job?.settle(outcome)
+    this.#next()
+  }
+}
+
+/** Without arguments, environment, or a way to the process's output. */
+function startWorker(): Worker {
+  const options = { execArgv: [], env: {}, stdout: true, stderr: true, resourceLimits: { stackSizeMb: 8, maxOldGenerationSizeMb: 128 } }
+  return import.meta.url.endsWith('.js') ? new Worker(new URL('./sandbox-thread.js', import.meta.url), options) : fromSource(options)
+}
+
+/** Unbuilt, Node can't read the thread's module by itself. */
+function fromSource(options: object): Worker {
+  const data = { jiti: createRequire(import.meta.url).resolve('jiti'), file: new URL('./sandbox-thread.ts', import.meta.url).href }
+  return new Worker('const { jiti, file } = require("worker_threads").workerData; require(jiti).createJiti(file, { fsCache: false }).import(file)', {
+    ...options, eval: true, workerData: data,
+  })
+}
+
+const lateOutcome = ({ script }: Job): Outcome => ({ name: 'TimeoutError', message: `the script computed for longer than ${script.timeout / 1000} s` })
+
+function valueOf(outcome: Outcome): Json {
+  if (!('json' in outcome)) throw failed(outcome.name, outcome.message)
+  const answer: { readonly value?: unknown; readonly name?: unknown; readonly message?: unknown } = JSON.parse(outcome.json)
+  if (!Object.hasOwn(answer, 'value')) throw failed(String(answer.name), String(answer.message))
+  return toJson(answer.value)
+}
+
+/** Without a stack, which would tell where the server lies. */
+function failed(name: string, message: string): Error {
+  const error = new Error(message)
+  error.name = name
+  error.stack = `${name}: ${message}`
+  return error
+}

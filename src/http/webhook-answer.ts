@@ -1,0 +1,121 @@
+// http: what a workflow put into `$response`, as an HTTP response. What HTTP forbids is refused as a whole: nothing of it is sent.
+import { validateHeaderName, validateHeaderValue } from 'node:http'
+import { serialize } from 'hono/utils/cookie'
+import { z } from 'zod'
+import { isObject, type Json, type JsonObject } from '../model/json.ts'
+import type { Codec } from './formats.ts'
+
+/** Tells why the `$response` of a service can't be sent. */
+export class UnsafeResponse extends Error {
+  override readonly name = 'UnsafeResponse'
+}
+
+/** RFC 9110, 7.6.1: they belong to the connection, not to the answer. */
+const HOP_BY_HOP: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'te', 'trailer', 'transfer-encoding', 'upgrade'])
+
+/** Statuses whose answers have no body (RFC 9110, 15.3.5, 15.3.6, 15.4.5). */
+const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
+
+const scalar = z.union([z.string(), z.number(), z.boolean()])
+const missing = z.null().transform(() => undefined)
+const optional = <T extends z.ZodType>(type: T) => z.union([type, missing]).optional()
+
+const code = z.union([z.number(), z.string().regex(/^\d{3}$/).transform(Number)]).pipe(z.int().min(200).max(599))
+
+const cookie = z.looseObject({
+  name: z.string().min(1),
+  value: optional(scalar),
+  path: optional(z.string()),
+  domain: optional(z.string()),
+  /** Seconds. */
+  maxAge: optional(z.coerce.number()),
+  /** Epoch milliseconds, or a date as text. */
+  expires: optional(z.union([z.number(), z.string()])),
+  httpOnly: optional(z.boolean()),
+  secure: optional(z.boolean()),
+  sameSite: optional(z.string()),
+})
+
+/**
+ * The response that `$response` describes; 200 if it names no code.
+ * @throws UnsafeResponse
+ */
+export function responseOf(given: JsonObject, format: Codec): Promise<Response> {
+  const status = take(code.nullish(), given['responseCode'], 'responseCode must be an integer from 200 to 599') ?? 200
+  const headers = [...headersOf(given['headers'] ?? []), ...cookiesOf(given['cookies'] ?? [])]
+  return bodyOf(given['content'] ?? null, { status, headers, format, encoded: given['encoded'] === true })
+}
+
+/** Text is plain text, data is in the format asked for; null is no content where `$response` says nothing else. */
+export async function bodyOf(content: Json, { status, headers, format, encoded = false, always = false }: {
+  readonly status: number
+  readonly headers: [string, string][]
+  readonly format: Codec
+  /** The content is base64 of what is to be sent. */
+  readonly encoded?: boolean
+  /** null is data, too. */
+  readonly always?: boolean
+}): Promise<Response> {
+  if (BODILESS.has(status) || (content === null && !always)) return new Response(null, { status, headers })
+  const typed = headers.some(([name]) => name.toLowerCase() === 'content-type')
+  const withType = (type: string): [string, string][] => (typed ? headers : [...headers, ['Content-Type', type]])
+  if (typeof content !== 'string') return new Response(await format.encode(content, 'response'), { status, headers: withType(format.answerType) })
+  if (encoded) return new Response(new Uint8Array(Buffer.from(content, 'base64')), { status, headers: withType('application/octet-stream') })
+  return new Response(content, { status, headers: withType('text/plain; charset=UTF-8') })
+}
+
+/** A list of `{name, value}`, or an object; a value that is a list stands for several headers. */
+function headersOf(given: Json): [string, string][] {
+  const entries: [string, unknown][] = Array.isArray(given)
+    ? given.map((entry) => (isObject(entry) && typeof entry['name'] === 'string' ? [entry['name'], entry['value']] : fail('a header must be {name, value}')))
+    : isObject(given) ? Object.entries(given) : fail('headers must be a list or an object')
+  return entries.flatMap(([name, value]) => (Array.isArray(value) ? value : [value]).flatMap((one) => headerOf(name, one)))
+}
+
+/** Content-Length is left out: the server knows better. */
+function headerOf(name: string, given: unknown): [string, string][] {
+  const lower = name.toLowerCase()
+  if (HOP_BY_HOP.has(lower)) fail(`the header ${lower} belongs to the connection`)
+  if (given === null || given === undefined || lower === 'content-length') return []
+  const value = String(take(scalar, given, 'the value of a header must be text'))
+  try {
+    validateHeaderName(name)
+    validateHeaderValue(name, value)
+  } catch {
+    fail('a header has a name or a value that HTTP forbids')
+  }
+  return [[name, value]]
+}
+
+function cookiesOf(given: Json): [string, string][] {
+  if (!Array.isArray(given)) fail('cookies must be a list')
+  return given.map((entry) => ['Set-Cookie', cookieOf(take(cookie, entry, 'a cookie must have a name, and attributes of the right types'))])
+}
+
+function cookieOf({ name, value = '', path, domain, maxAge, expires, httpOnly, secure, sameSite }: z.infer<typeof cookie>): string {
+  const date = expires === undefined ? undefined : new Date(expires)
+  if (date && Number.isNaN(date.getTime())) fail('a cookie expires at no date')
+  const site = (['Strict', 'Lax', 'None'] as const).find((each) => each.toLowerCase() === sameSite?.toLowerCase())
+  if (sameSite !== undefined && site === undefined) fail('sameSite of a cookie must be Strict, Lax or None')
+  let text
+  try {
+    // Encoded by the library; it refuses names, paths and domains that would end the attribute.
+    text = serialize(name, String(value), {
+      ...(path === undefined ? {} : { path }), ...(domain === undefined ? {} : { domain }), ...(maxAge === undefined ? {} : { maxAge }),
+      ...(date ? { expires: date } : {}), ...(httpOnly ? { httpOnly } : {}), ...(secure ? { secure } : {}), ...(site ? { sameSite: site } : {}),
+    })
+    validateHeaderValue('Set-Cookie', text)
+  } catch {
+    return fail('a cookie has a name, a value or an attribute that HTTP forbids')
+  }
+  return /^[!#$%&'*+\-.^_`|~\w]+$/.test(name) ? text : fail('a cookie has a name that HTTP forbids')
+}
+
+function take<T>(type: z.ZodType<T>, value: unknown, reason: string): T {
+  const { success, data } = type.safeParse(value)
+  return success ? data : fail(reason)
+}
+
+function fail(reason: string): never {
+  throw new UnsafeResponse(reason)
+}

@@ -1,0 +1,52 @@
+// http: the body of a webhook's request as data, by its Content-Type. Here any type is welcome: what isn't understood goes on as bytes.
+import { FluxError, malformed, unsupportedType } from '../model/failure.ts'
+import { toJson, type Json } from '../model/json.ts'
+import type { BodyLimits } from './body.ts'
+import { fieldsToJson, pairsOf, readPairs } from './fields.ts'
+import { FORMATS, JSON_FORMAT, type Codec } from './formats.ts'
+import { readMultipart } from './multipart.ts'
+import { formatOf } from './negotiate.ts'
+import { decodeText, isUtf8Name, readHeaderValue } from './text.ts'
+
+export interface WebhookLimits extends BodyLimits {
+  /** Of a form, or a query. */
+  readonly maxParts: number
+}
+
+export interface WebhookBody {
+  readonly body: Json
+  /** True when the body is base64. */
+  readonly encoded: boolean
+}
+
+/**
+ * JSON, XML, forms and texts; of another type, or of none, in base64. An empty body is null, save for an empty text and an empty form.
+ * @throws FluxError `malformed` for what isn't what its type says, `tooLarge` for a form of too many parts, `unsupportedType` for a charset that can't be read
+ */
+export async function decodeWebhookBody(bytes: Buffer, contentType: string | undefined, limits: WebhookLimits): Promise<WebhookBody> {
+  const { value: type, parameters } = readHeaderValue(contentType ?? '')
+  const charset = parameters.get('charset')
+  const format = type === '' ? null : formatOf(type, FORMATS)
+  if (format) return { body: bytes.length === 0 ? null : decodeFormat(bytes, { format, charset, maxDepth: limits.maxDepth }), encoded: false }
+  if (type === 'application/x-www-form-urlencoded') return { body: decodeForm(bytes, charset, limits), encoded: false }
+  if (type === 'multipart/form-data') return { body: await readMultipart(bytes, parameters.get('boundary'), limits), encoded: false }
+  if (type.startsWith('text/')) return { body: withoutMark(decodeText(bytes, charset)), encoded: false }
+  return bytes.length === 0 ? { body: null, encoded: false } : { body: bytes.toString('base64'), encoded: true }
+}
+
+interface Encoded { readonly format: Codec; readonly charset: string | undefined; readonly maxDepth: number }
+
+function decodeFormat(bytes: Buffer, { format, charset, maxDepth }: Encoded): Json {
+  // JSON has no other encoding (RFC 8259, 8.1); XML may have one, but not here.
+  if (charset !== undefined && !isUtf8Name(charset)) throw (format === JSON_FORMAT ? malformed : unsupportedType)('the body must be in UTF-8')
+  return toJson(format.decode(withoutMark(decodeText(bytes)), maxDepth))
+}
+
+function decodeForm(bytes: Buffer, charset: string | undefined, { maxParts }: WebhookLimits): Json {
+  const pairs = pairsOf(bytes.toString('latin1'))
+  if (pairs.length > maxParts) throw new FluxError({ kind: 'tooLarge', detail: `the form has more than ${maxParts} fields` })
+  return fieldsToJson(readPairs(pairs, charset))
+}
+
+/** A byte order mark says something about bytes; it is no part of a text. */
+const withoutMark = (text: string): string => (text.startsWith('\uFEFF') ? text.slice(1) : text)

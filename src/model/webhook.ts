@@ -1,0 +1,54 @@
+// model: a webhook, as HTTP finds it and calls it, and what its answer is made of.
+import type { ContextId, Status } from './context.ts'
+import type { Json, JsonObject } from './json.ts'
+
+/** A service, reached at a path. */
+export interface Endpoint {
+  readonly package: string
+  readonly fluxName: string
+  /** As the file has it, `/orders/{id}`. */
+  readonly urlPath: string
+  /** Milliseconds; null: the server's. */
+  readonly timeout: number | null
+}
+
+export type Found =
+  | { readonly endpoint: Endpoint; /** By name, decoded. */ readonly parameters: ReadonlyMap<string, string> }
+  /** The path is served, and by these methods only. */
+  | { readonly allow: readonly string[] }
+
+export interface WebhookCall {
+  readonly endpoint: Endpoint
+  /** `$request`, as the service sees it. */
+  readonly request: JsonObject
+  /** As it came, for functions. */
+  readonly rawBody: Uint8Array
+  /** The texts that the request gives to an input of that name. */
+  readonly textsOf: (name: string) => readonly string[]
+  /** Milliseconds until it is answered in any case. */
+  readonly timeout: number
+}
+
+export type WebhookAnswer = { readonly contextId: ContextId } & (
+  /** A line filled an output from `$response`. */
+  | { readonly kind: 'response'; readonly response: JsonObject }
+  /** A lone output's value, or all of them by name. */
+  | { readonly kind: 'outputs'; readonly value: Json }
+  /** It ended, and no output was filled. */
+  | { readonly kind: 'nothing' }
+  /** It waits, and no output was filled. */
+  | { readonly kind: 'paused'; readonly status: Status }
+  | { readonly kind: 'failed' }
+  /** The time is up; the context runs on. */
+  | { readonly kind: 'late' }
+)
+
+export interface WebhookApi {
+  /** null: nothing is served at that path. Segments are decoded. */
+  find(method: string, segments: readonly string[]): Found | null
+  /**
+   * Starts the service; resolves when the context ends or pauses, or the time is up.
+   * @throws FluxError when the inputs are invalid, or the store is out of reach
+   */
+  receive(call: WebhookCall): Promise<WebhookAnswer>
+}

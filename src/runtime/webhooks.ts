@@ -1,0 +1,103 @@
+// runtime: webhooks. The answer comes from the context's own commits; only what another server does to it must be looked for.
+import type { Catalog } from '../definitions/catalog.ts'
+import type { CompiledFlux } from '../definitions/flux.ts'
+import { isFinished } from '../model/context.ts'
+import { notFound } from '../model/failure.ts'
+import { getOwn, setOwn, type Json, type JsonObject } from '../model/json.ts'
+import type { ContextRecord } from '../model/record.ts'
+import type { WebhookAnswer, WebhookApi, WebhookCall } from '../model/webhook.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Store } from '../ports/store.ts'
+import { decode } from './codec.ts'
+import type { Contexts } from './contexts.ts'
+
+export interface WebhooksParts {
+  readonly catalog: Catalog
+  readonly contexts: Contexts
+  readonly store: Store
+  readonly clock: Clock
+}
+
+/** Milliseconds between looks whether another server has carried a context on that a caller waits for here. */
+const LOOK_EVERY = 1000
+
+export function webhooks({ catalog, contexts, store, clock }: WebhooksParts): WebhookApi {
+  return {
+    find: (method, segments) => catalog.endpoints().find(method, segments),
+
+    async receive({ endpoint, request, rawBody, textsOf, timeout }) {
+      const flux = catalog.find(endpoint.package, endpoint.fluxName)
+      if (!flux) throw notFound('this webhook is no longer there')
+      const input = inputOf(flux, textsOf)
+      const { promise: answered, resolve: settle } = deferred<WebhookAnswer>()
+      const look = (record: ContextRecord) => {
+        const answer = answerOf(record, flux)
+        if (answer) settle(answer)
+      }
+      // Its start counts, too.
+      const began = clock.now()
+      const { record: { id } } = await contexts.start({
+        flux, input, untyped: true, unknown: 'ignore', tags: [], trigger: null, parent: null, request: { shown: request, raw: rawBody },
+      }, look)
+      const stopLooking = repeat(clock, LOOK_EVERY, async () => {
+        const stored = await store.load({ id })
+        if (stored) look(decode(stored))
+      })
+      const callOff = clock.after(Math.max(0, timeout - (clock.now() - began)), () => settle({ kind: 'late', contextId: id }))
+      try {
+        return await answered
+      } finally {
+        callOff()
+        stopLooking()
+        contexts.letGo(id)
+      }
+    },
+  }
+}
+
+function deferred<T>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
+  const settled: { resolve: (value: T) => void } = { resolve: () => undefined }
+  const promise = new Promise<T>((resolve) => { settled.resolve = resolve })
+  return { promise, resolve: (value) => settled.resolve(value) }
+}
+
+/** Does it again and again; gives what ends that. What fails is tried again. */
+function repeat(clock: Clock, pause: number, look: () => Promise<void>): () => void {
+  let ended = false
+  const next = (): (() => void) => clock.after(pause, () => void look().catch(() => undefined).finally(() => { if (!ended) callOff = next() }))
+  let callOff = next()
+  return () => {
+    ended = true
+    callOff()
+  }
+}
+
+/** Only declared inputs are ever set. A list takes all values of its name, anything else the last. */
+function inputOf({ input }: CompiledFlux, textsOf: WebhookCall['textsOf']): JsonObject {
+  const given: JsonObject = {}
+  for (const [name, { array }] of input.properties) {
+    const texts = textsOf(name)
+    const last = texts.at(-1)
+    if (last !== undefined) setOwn(given, name, array ? [...texts] : last)
+  }
+  return given
+}
+
+/** null: it is still at work. */
+function answerOf(record: ContextRecord, flux: CompiledFlux): WebhookAnswer | null {
+  const { id: contextId, status, answer } = record
+  if (status === 'RUNNING') return null
+  if (status === 'FAILED') return { kind: 'failed', contextId }
+  if (answer?.response) return { kind: 'response', contextId, response: answer.response }
+  if (answer) return { kind: 'outputs', contextId, value: outputsOf(record, flux) }
+  return isFinished(status) ? { kind: 'nothing', contextId } : { kind: 'paused', contextId, status }
+}
+
+function outputsOf({ output }: ContextRecord, flux: CompiledFlux): Json {
+  const names = [...flux.output.properties.keys()]
+  const [lone, ...others] = names
+  if (lone !== undefined && others.length === 0) return getOwn(output, lone) ?? null
+  const all: JsonObject = {}
+  for (const name of names) setOwn(all, name, getOwn(output, name) ?? null)
+  return all
+}
