@@ -97,6 +97,7 @@ export class Catalog {
     const reload = this.#reloading.then(async () => {
       const loaded = await this.#load()
       this.#index = new Index(loaded, this.#index)
+      this.#pinned.clear()
       this.#log?.info('services reloaded', { services: this.#index.all.length, broken: loaded.services.filter(({ flux }) => flux === null).length })
       return loaded.faults
     })
@@ -110,7 +111,8 @@ export class Catalog {
       if (text === null) throw new Error(`the definition ${hash} is not stored`)
       const flux = recompile(text)
       if (flux.hash !== hash) throw new Error(`the definition stored as ${hash} is another one`)
-      return flux
+      // Who closes a service closes its running contexts, too.
+      return this.find(flux.package, flux.fluxName)?.secured ? { ...flux, secured: true } : flux
     } catch (error) {
       this.#pinned.delete(hash)
       throw error

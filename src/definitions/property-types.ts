@@ -21,7 +21,9 @@ export const NOW = 'now'
 type ScalarType = Exclude<PropertyType, 'object' | 'model' | 'any'>
 
 /** `now`: epoch milliseconds. */
-export function readScalar(type: ScalarType, value: Json, origin: Origin, now: number): Reading {
+export function readScalar(type: ScalarType, given: Json, origin: Origin, now: number): Reading {
+  // XML may be laid out over lines.
+  const value = origin === 'text' && typeof given === 'string' && type !== 'string' && type !== 'character' ? given.trim() : given
   if (isNumberType(type)) return readNumber(type, value, origin)
   switch (type) {
     case 'string': return readText(value, origin)

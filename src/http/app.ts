@@ -37,12 +37,13 @@ export function createApp({ ready, origins, ...options }: AppOptions): Hono<Env>
   app.get('/healthz', (c) => c.json({ status: 'ok' }))
   app.get('/readyz', (c) => {
     const reason = ready()
-    if (reason !== null) throw unavailable(reason)
+    // JSON whatever Accept says: a balancer's odd header must not take a server out.
+    if (reason !== null) return problemResponse(unavailable(reason).failure, { instance: instanceOf(c) })
     return c.json({ status: 'ready' })
   })
   addFluxApi(app, options)
   addWebhooks(app, options)
-  addOpenApi(app)
+  addOpenApi(app, options)
 
   app.notFound((c) => {
     const allow = methodsOf(app, c.req.path)

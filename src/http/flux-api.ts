@@ -68,9 +68,8 @@ export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, sch
 
   app.get('/flux-api/contexts', call(LIST_CONTEXTS, async (api, c) => {
     const request = queryOf(c, listQuery)
-    const contexts = await api.listContexts(request)
-    const last = contexts.length === request.limit ? contexts.at(-1) : undefined
-    return { value: contexts, headers: last && { link: `<${nextPage(request, last.id)}>; rel="next"` } }
+    const { contexts, next } = await api.listPage(request)
+    return { value: contexts, headers: next === null ? undefined : { link: `<${nextPage(request, next)}>; rel="next"` } }
   }))
 
   app.get('/flux-api/context', call(GET_CONTEXT, async (api, c) => {

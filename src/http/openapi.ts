@@ -13,7 +13,7 @@ import type { Operation } from './operations.ts'
 import { exampleOf } from './problem.ts'
 
 /** Any call under /flux-api may meet these. */
-const USUAL_PROBLEMS = [400, 401, 403, 406, 500, 503]
+const USUAL_PROBLEMS = [400, 401, 403, 406, 408, 417, 431, 500, 503]
 
 type Parameter = NonNullable<DescribeRouteOptions['parameters']>[number]
 type Responses = NonNullable<DescribeRouteOptions['responses']>
@@ -29,13 +29,13 @@ export function described(operation: Operation, handler: Handler<Env>): Handler<
     parameters: operation.query ? Object.entries(operation.query.schema.shape).map(parameterOf) : [],
     ...(body ? { requestBody: { required: true, content: contentOf(jsonSchema(body.schema), bodyExample) } } : {}),
     responses: responsesOf(operation),
-    security: [{}, { bearer: [] }],
   }))
 }
 
 function parameterOf([name, type]: [string, z.ZodType]): Parameter {
   const { description, ...schema } = jsonSchema(type)
-  return { in: 'query', name, schema, required: !type.safeParse(undefined).success, ...(typeof description === 'string' ? { description } : {}) }
+  const { success, data } = type.safeParse(undefined)
+  return { in: 'query', name, schema: data === undefined ? schema : { ...schema, default: data }, required: !success, ...(typeof description === 'string' ? { description } : {}) }
 }
 
 /** As it is sent, before the server makes numbers of digits. */
@@ -94,8 +94,10 @@ const PAGE = html`<!doctype html>
 `
 
 /** To be called when all other routes are there. */
-export function addOpenApi(app: Hono<Env>): void {
-  app.get('/openapi.json', async (c) => c.json(await generateSpecs(app, { documentation: DOCUMENTATION, excludeStaticFile: false })))
+export function addOpenApi(app: Hono<Env>, { requireAuth }: { readonly requireAuth: boolean }): void {
+  // Without requireAuth only what is secured needs a token.
+  const security = requireAuth ? [{ bearer: [] }] : [{}, { bearer: [] }]
+  app.get('/openapi.json', async (c) => c.json(await generateSpecs(app, { documentation: { ...DOCUMENTATION, security }, excludeStaticFile: false })))
 
   const pageHeaders = secureHeaders({
     contentSecurityPolicy: {

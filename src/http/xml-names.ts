@@ -1,8 +1,9 @@
 // http: what XML can't hold as it stands: names that aren't XML's, markup in text, and characters that no reference may name.
 import { malformed } from '../model/failure.ts'
 
-/** Some of the names without colon that XML knows (Namespaces in XML, NCName): letters of living languages, digits, and a few signs. */
-const NAME = /^[A-Z_a-z\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u02FF\u0370-\u037D\u037F-\u1FFF\u3001-\uD7FF][-.\w\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u02FF\u0370-\u037D\u037F-\u1FFF\u3001-\uD7FF]*$/
+/** Some of the names without colon that XML knows (Namespaces in XML, NCName): letters of living languages, digits, and a few signs.
+ * Not U+1680, which fast-xml-parser takes for white space. */
+const NAME = /^[A-Z_a-z\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u02FF\u0370-\u037D\u037F-\u167F\u1681-\u1FFF\u3001-\uD7FF][-.\w\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u02FF\u0370-\u037D\u037F-\u167F\u1681-\u1FFF\u3001-\uD7FF]*$/
 /** Those are XML's own. */
 const RESERVED = /^xml/i
 

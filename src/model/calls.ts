@@ -52,12 +52,22 @@ export interface GetStateRequest extends ContextRequest { readonly stateName: st
 export interface TagRequest extends ContextRequest { readonly tag: readonly string[] }
 export interface DefinitionRequest { readonly fluxName?: string | undefined; readonly contextId?: ContextId | undefined }
 
+/** A part of a list, and where to go on. */
+export interface ContextPage {
+  readonly contexts: ContextView[]
+  /** `after` of the next page; null: this was the last. */
+  readonly next: ContextId | null
+}
+
 /** The nine calls. Each throws a FluxError when it refuses. */
 export interface FluxApi {
   execute(request: ExecuteRequest): Promise<ExecuteAnswer>
   terminate(request: ContextRequest): Promise<MessageAnswer>
   sendEvent(request: EventRequest): Promise<EventAnswer>
+  /** May end before `limit`, when the contexts are large: see `listPage`. */
   listContexts(request: ListRequest): Promise<ContextView[]>
+  /** The same, and where to go on. */
+  listPage(request: ListRequest): Promise<ContextPage>
   getContext(request: GetContextRequest): Promise<ContextView>
   getStateContext(request: GetStateRequest): Promise<StateContextView>
   addTags(request: TagRequest): Promise<MessageAnswer>

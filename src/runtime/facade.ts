@@ -1,7 +1,7 @@
 // runtime: the nine calls. HTTP and the `flux` argument of functions both come through here.
 import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
-import type { ExecuteRequest, FluxApi, TagRequest } from '../model/calls.ts'
+import type { ExecuteRequest, FluxApi, ListRequest, TagRequest } from '../model/calls.ts'
 import { denial, type Caller, type Role } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
 import { conflict, FluxError, notFound } from '../model/failure.ts'
@@ -54,6 +54,13 @@ export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts
     return { message: change === 'add' ? `added ${names} to context ${contextId}` : `removed ${names} from context ${contextId}` }
   }
 
+  const page = (request: ListRequest) => list({
+    store, log,
+    anySecured: () => catalog.all().some(({ secured }) => secured),
+    secured: async (record) => (await compiled(record)).secured,
+    view: async (record) => contextView(record, await compiled(record), await movesOf(record, store)),
+  }, caller, listRequest(request, tagLimits))
+
   return {
     async execute(request) {
       const { package: given, fluxName, ...birth } = executeRequest(request, tagLimits)
@@ -76,11 +83,8 @@ export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts
       return { message: `'${event}' moved context ${contextId}`, transitions: [standOf(outcome)], executions: [], ignored: [] }
     },
 
-    listContexts: async (request) => list({
-      store, log,
-      secured: async (record) => (await compiled(record)).secured,
-      view: async (record) => contextView(record, await compiled(record), await movesOf(record, store)),
-    }, caller, listRequest(request, tagLimits)),
+    listContexts: async (request) => (await page(request)).contexts,
+    listPage: page,
 
     async getContext(request) {
       const { contextId, snapshot } = viewRequest(request)

@@ -159,7 +159,6 @@ describe('what is doubtful is told, and the server starts', () => {
     ['a negative duration', service({ transitions: [toEnd({ wait: 'duration:-1' })] }), ['/states/0/transitions/0/wait', 'a negative time does not wait at all']],
     ['a trigger that can\'t be sent', { triggers: ['$go'], states: [end] }, ['/triggers/0', '"$go" can\'t be sent as an event']],
     ['a child that is not there', service({ action: { type: 'invokeFlux', name: 'X' } }), ['/states/0/action/name', 'there is no service "X" now']],
-    ['a script', service({ action: { type: 'script', script: 'return 1' } }), ['/states/0/action/type', expect.stringContaining('scripts')]],
     ['a webhook without a method', endpoint('/a'), ['/webhooks/0/httpMethods', expect.stringContaining('reached')]],
     ['a webhook without a slash first', endpoint('a', 'GET'), ['/webhooks/0/urlPath', 'taken as "/a"']],
   ])('%s', async (_, source, ...expected) => {

@@ -18,11 +18,11 @@ describe('a call that is right', () => {
     ['POST', EVENT, { event: 'paid', input: null, tags: null }, 'sendEvent', { event: 'paid' }],
     ['POST', `${EVENT}?contextId=9007199254740991&other=%20`, { event: 'a$' }, 'sendEvent', { contextId: 9007199254740991, event: 'a$' }],
     ['DELETE', '/flux-api/terminate?contextId=5', undefined, 'terminate', { contextId: 5 }],
-    ['GET', '/flux-api/contexts', undefined, 'listContexts', { limit: 30, page: 0 }],
-    ['GET', '/flux-api/contexts?fluxName=a.B&tag=x&tag=y,z&status=WAITING_UNTIL&currentState=c&startState=s+t&limit=5&page=2&after=9', undefined, 'listContexts',
+    ['GET', '/flux-api/contexts', undefined, 'listPage', { limit: 30, page: 0 }],
+    ['GET', '/flux-api/contexts?fluxName=a.B&tag=x&tag=y,z&status=WAITING_UNTIL&currentState=c&startState=s+t&limit=5&page=2&after=9', undefined, 'listPage',
       { fluxName: 'a.B', tag: ['x', 'y', 'z'], status: 'WAITING_UNTIL', currentState: 'c', startState: 's t', limit: 5, page: 2, after: 9 }],
-    ['GET', '/flux-api/contexts?limit=1001', undefined, 'listContexts', { limit: 1000, page: 0 }],
-    ['GET', '/flux-api/contexts?limit=99999999999999999999999', undefined, 'listContexts', { limit: 1000, page: 0 }],
+    ['GET', '/flux-api/contexts?limit=1001', undefined, 'listPage', { limit: 1000, page: 0 }],
+    ['GET', '/flux-api/contexts?limit=99999999999999999999999', undefined, 'listPage', { limit: 1000, page: 0 }],
     ['GET', '/flux-api/context?contextId=5', undefined, 'getContext', { contextId: 5, snapshot: false }],
     ['GET', '/flux-api/context?contextId=5&snapshot=true', undefined, 'getContext', { contextId: 5, snapshot: true }],
     ['GET', '/flux-api/context?contextId=5&snapshot=false', undefined, 'getContext', { contextId: 5, snapshot: false }],
@@ -38,7 +38,7 @@ describe('a call that is right', () => {
     expect(response.status).toBe(200)
     expect(response.headers.get('content-type')).toBe('application/json')
     expect(calls).toEqual([{ name, request: body === undefined ? request : { ...request, untyped: false } }])
-    expect(await response.json()).toEqual(await fakeApi().api[name as keyof FluxApi]({ contextId: 1, fluxName: 'F', event: 'e', stateName: 'a', tag: [] }))
+    expect(await response.json()).toEqual(name === 'listPage' ? [contextView(1), contextView(2)] : await fakeApi().api[name as keyof FluxApi]({ contextId: 1, fluxName: 'F', event: 'e', stateName: 'a', tag: [] }))
   })
 
   test('answers HEAD as GET, without a body', async () => {
@@ -218,7 +218,8 @@ test('without a header the caller is anonymous', async () => {
 
 async function linkOf(path: string, size: number): Promise<string | null> {
   const contexts = Array.from({ length: size }, (_, index) => contextView(index + 11))
-  const { app } = testApp({ listContexts: async () => contexts })
+  const last = contexts.at(-1)
+  const { app } = testApp({ listPage: async (request) => ({ contexts, next: last && contexts.length === request.limit ? last.id : null }) })
   return (await app.request(path)).headers.get('link')
 }
 

@@ -78,7 +78,7 @@ const usual = fc.constantFrom({ fluxName: 'F', input: { n: 1 } }, { event: 'e', 
   { fluxName: 'F', input: { n: '1' } }, { fluxName: 'F', startState: 'x' }, { event: 'other' })
 const value = fc.oneof(right, { weight: 3, arbitrary: usual }, fc.jsonValue())
 const text = fc.oneof(
-  { weight: 4, arbitrary: value.map((data) => JSON.stringify(data)) }, value.map((data) => String(encodeXml(data, 'response'))), fc.string({ unit: 'binary' }),
+  { weight: 4, arbitrary: value.map((data) => JSON.stringify(data)) }, value.map((data) => String(encodeXml(Array.isArray(data) ? { data } : data, 'response'))), fc.string({ unit: 'binary' }),
   fc.constantFrom('[', '{"a":'.repeat(5000), '['.repeat(100_000), '<a>'.repeat(100_000), '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', '<a/>'.repeat(1000), '1e999', '"\\ud800"', ''),
 )
 /** A piece cut out, or another put in. */

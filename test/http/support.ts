@@ -29,6 +29,7 @@ export function fakeApi(overrides: Partial<FluxApi> = {}): { api: FluxApi; calls
     terminate: note('terminate', { message: 'terminated' }),
     sendEvent: note('sendEvent', { message: 'sent', transitions: [{ contextId: 7, state: 'b' }], executions: [], ignored: [] }),
     listContexts: note('listContexts', [contextView(1), contextView(2)]),
+    listPage: note('listPage', { contexts: [contextView(1), contextView(2)], next: null }),
     getContext: note('getContext', contextView(1)),
     getStateContext: note('getStateContext', { name: 'a', input: nothing, output: nothing, transitionContexts: [] }),
     addTags: note('addTags', { message: 'added' }),

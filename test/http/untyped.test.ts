@@ -23,6 +23,8 @@ describe('inputs of a start', () => {
   test.each<[string, string, object]>([
     ['numbers, booleans and dates', '<count>5</count><price>1.5</price><big>9007199254740993</big><flag>true</flag><when>2026-01-01T00:00:00Z</when>',
       { count: 5, price: 1.5, big: '9007199254740993', flag: true, when: Date.UTC(2026, 0, 1) }],
+    ['values laid out over lines', '<count>\n  5\n</count><flag> true </flag><when> 2026-01-01 </when><numbers><item> 7 </item></numbers>',
+      { count: 5, flag: true, when: Date.UTC(2026, 0, 1), numbers: [7] }],
     ['lists', '<names><item>a</item><item>2</item></names><numbers>\n  <item>1</item>\n  <item>2</item>\n</numbers>', { names: ['a', '2'], numbers: [1, 2] }],
     ['empty lists and objects', '<names/><numbers></numbers><thing/>', { names: [], numbers: [], thing: {} }],
     ['a list that is told as one value', '<numbers>7</numbers>', { numbers: [7] }],
