@@ -133,8 +133,8 @@ const lateOutcome = ({ script }: Job): Outcome => ({ name: 'TimeoutError', messa
 function valueOf(outcome: Outcome): Json {
   if (!('json' in outcome)) throw failed(outcome.name, outcome.message)
   const answer: { readonly value?: unknown; readonly name?: unknown; readonly message?: unknown } = JSON.parse(outcome.json)
-  if (!Object.hasOwn(answer, 'value')) throw failed(String(answer.name), String(answer.message))
-  return toJson(answer.value)
+  if (answer.name !== undefined) throw failed(String(answer.name), String(answer.message))
+  return toJson(answer.value)   // Absent for what can't be data, like a function.
 }
 
 /** Without a stack, which would tell where the server lies. */

@@ -3,18 +3,9 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { stepRunner } from '../../src/actions/runner.ts'
-import { unavailable } from '../../src/model/failure.ts'
 import type { JsonObject } from '../../src/model/json.ts'
-import type { Flux, StepRunner } from '../../src/ports/step-runner.ts'
-
-const quiet = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
-const refuse = () => Promise.reject(unavailable('not here'))
-
-const flux: Flux = {
-  contextId: 7, fluxName: 'S', stateName: 'a', stepKey: '7-1', attempt: 1, signal: new AbortController().signal, rawBody: null, log: quiet,
-  execute: refuse, terminate: refuse, sendEvent: refuse, listContexts: refuse, getContext: refuse, getStateContext: refuse,
-  addTags: refuse, removeTags: refuse, getDefinition: refuse,
-}
+import type { StepRunner } from '../../src/ports/step-runner.ts'
+import { flux, quiet } from './flux.ts'
 
 async function write(folder: string, files: { readonly [path: string]: string }): Promise<void> {
   for (const [path, content] of Object.entries(files)) {

@@ -1,0 +1,12 @@
+// What a function is called with, when only the call itself is looked at.
+import { unavailable } from '../../src/model/failure.ts'
+import type { Flux } from '../../src/ports/step-runner.ts'
+
+export const quiet = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
+const refuse = () => Promise.reject(unavailable('not here'))
+
+export const flux: Flux = {
+  contextId: 7, fluxName: 'S', stateName: 'a', stepKey: '7-1', attempt: 1, signal: new AbortController().signal, rawBody: null, log: quiet,
+  execute: refuse, terminate: refuse, sendEvent: refuse, listContexts: refuse, listPage: refuse, getContext: refuse, getStateContext: refuse,
+  addTags: refuse, removeTags: refuse, getDefinition: refuse,
+}
