@@ -74,6 +74,13 @@ export const CALLS: { readonly [name: string]: Case } = {
 
   done: async (subject) => [await run('start to done, three map states', subject, (n) => execute('Mapping', n))],
 
+  async webhook(subject) {
+    return [
+      await run('webhook, start to done', subject, (n) => ({ method: 'GET', path: `/api/hook/${n}` })),
+      await run('webhook with a function', { ...subject, seconds: subject.seconds / 2 }, (n) => ({ method: 'GET', path: `/api/double/${n}` })),
+    ]
+  },
+
   /** Times are those that the contexts themselves tell, in whole milliseconds. */
   async step(subject) {
     await start(subject, STEPS / 5, (n) => execute('Calling', n))

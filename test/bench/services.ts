@@ -39,6 +39,22 @@ export const SERVICES = {
     ],
   },
 
+  /** A webhook that answers at once. */
+  'bench/Hook.flux': {
+    webhooks: [{ urlPath: '/hook/{nr}', httpMethods: ['GET'] }],
+    input: [{ name: 'nr', type: 'integer' }],
+    output: [{ name: 'text' }],
+    states: [{ name: 'only', action: { type: 'map', lines: [{ type: 'set', expression: '`number ${nr}`', evaluate: true, to: ['text'] }] } }],
+  },
+
+  /** A webhook that calls a function. */
+  'bench/Double.flux': {
+    webhooks: [{ urlPath: '/double/{nr}', httpMethods: ['GET'] }],
+    input: [{ name: 'nr', type: 'integer' }],
+    output: [{ name: 'double', type: 'integer' }],
+    states: [{ name: 'only', action: { type: 'invokeCode', className: 'Functions', methodName: 'double', inputs: [copy('nr')], outputs: [copy('double')] } }],
+  },
+
   /** One function, and the end. */
   'bench/Calling.flux': {
     input: [{ name: 'nr', type: 'integer' }],
