@@ -42,7 +42,7 @@ export class Endpoints {
   /** HEAD is GET without the body, unless a webhook has it. */
   find(method: string, segments: readonly string[]): Found | null {
     const allow = new Set<string>()
-    for (const { methods, values } of ways(this.#root, segments, [])) {
+    for (const { at: { methods }, values } of ways(this.#root, segments, [])) {
       const found = methods.get(method) ?? (method === 'HEAD' ? methods.get('GET') : undefined)
       if (found) return { endpoint: found.endpoint, parameters: new Map(found.names.map((name, index) => [name, values[index] ?? ''])) }
       for (const other of methods.keys()) allow.add(other)
@@ -53,9 +53,9 @@ export class Endpoints {
 }
 
 /** All places that the path leads to, the most literal first. */
-function* ways(at: Place, [segment, ...rest]: readonly string[], values: readonly string[]): Generator<Place & { readonly values: readonly string[] }> {
+function* ways(at: Place, [segment, ...rest]: readonly string[], values: readonly string[]): Generator<{ readonly at: Place; readonly values: readonly string[] }> {
   if (segment === undefined) {
-    if (at.methods.size > 0) yield { ...at, values }
+    if (at.methods.size > 0) yield { at, values }
     return
   }
   const literal = at.literals.get(segment)

@@ -93,7 +93,7 @@ export interface ContextRecord {
   readonly output: JsonObject
   /** `$request`, of a context that a webhook started. */
   readonly request: JsonObject | null
-  /** The bytes of its body, base64 in `body`. */
+  /** The bytes of its body, base64 in `body`; null: there are none. */
   readonly raw: JsonObject | null
   /** null: no webhook started it, or no line has filled an output. */
   readonly answer: Answer | null

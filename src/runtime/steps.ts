@@ -123,8 +123,7 @@ export class Steps {
     if (action?.kind !== 'code' && action?.kind !== 'script') throw new Error('the state has no step')
     const { clock, runner } = this.#parts
     const { signal } = controller
-    const expired = new DOMException(`no result within ${action.timeout / 1000} s`, 'TimeoutError')
-    const callOff = clock.after(action.timeout, () => controller.abort(expired))
+    const callOff = clock.after(action.timeout, () => controller.abort(new DOMException(`no result within ${action.timeout / 1000} s`, 'TimeoutError')))
     const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
     try {
       if (action.kind === 'script') return await Promise.race([runner.runScript({ script: action.script, names: step.args, timeout: action.timeout, signal }), aborted])
@@ -146,7 +145,7 @@ export class Steps {
       ...facts,
       stepKey: `${step.id}-${step.epoch}`,
       attempt: step.attempt,
-      rawBody: typeof body === 'string' ? Buffer.from(body, 'base64') : null,
+      rawBody: record.request === null ? null : Buffer.from(typeof body === 'string' ? body : '', 'base64'),
       signal: controller.signal,
       log: { trace: tell('trace'), debug: tell('debug'), info: tell('info'), warn: tell('warn'), error: tell('error') },
     }
