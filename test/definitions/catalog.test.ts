@@ -45,6 +45,19 @@ describe('finding services', () => {
 })
 
 describe('reading again', () => {
+  test('takes webhooks along', async () => {
+    const hook = (urlPath: string) => ({ ...END, webhooks: [{ urlPath, httpMethods: ['GET'] }] })
+    const folder = await folderOf({ 'p/A.flux': hook('/old'), 'p/B.flux': hook('/b/{id}') })
+    const { catalog } = await open(folder)
+    const found = (...segments: string[]) => catalog.endpoints().find('GET', segments)
+    expect(found('old')).toMatchObject({ endpoint: { fluxName: 'A' } })
+    await write(folder, { 'p/A.flux': hook('/new'), 'p/C.flux': hook('/b/{name}') })
+    expect((await catalog.reload()).map(({ reason }) => reason)).toEqual([expect.stringContaining('webhook clash'), expect.stringContaining('webhook clash')])
+    expect(found('old')).toBeNull()
+    expect(found('new')).toMatchObject({ endpoint: { fluxName: 'A' } })
+    expect(found('b', '7')).toMatchObject({ endpoint: { fluxName: 'B' }, parameters: new Map([['id', '7']]) })
+  })
+
   test('takes changes over, and a service with a fault stays as it was', async () => {
     const folder = await folderOf({ 'p/A.flux': commented('old'), 'p/B.flux': commented('old'), 'p/C.flux': commented('old'), 'p/Gone.flux': END })
     const { catalog } = await open(folder)

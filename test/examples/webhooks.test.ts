@@ -26,10 +26,10 @@ test('webhooks.Greeting answers in text', async () => {
   expect(await (await call('/api/greeting')).text()).toBe('Hello, world!')
 })
 
-describe('webhooks.Order', () => {
-  const order = (body: string, headers: Record<string, string> = {}) =>
-    call('/api/customers/42/orders?express=true', { method: 'POST', body, headers: { 'content-type': 'application/json', 'X-Client-Ref': 'shop-7', ...headers } })
+const order = (body: string, headers: Record<string, string> = {}) =>
+  call('/api/customers/42/orders?express=true', { method: 'POST', body, headers: { 'content-type': 'application/json', 'X-Client-Ref': 'shop-7', ...headers } })
 
+describe('webhooks.Order', () => {
   test('answers 201 with headers, a cookie and the order', async () => {
     const response = await order('{"items":[{"sku":"A-1","count":2}]}')
     expect(response.status).toBe(201)
@@ -53,12 +53,12 @@ describe('webhooks.Order', () => {
   })
 })
 
-describe('webhooks.GithubPush', () => {
-  const body = '{"repository":{"full_name":"ada/engine"},"after":"1a2b3c"}'
-  const push = (secret: string) => call('/api/github/push', {
-    method: 'POST', body, headers: { 'content-type': 'application/json', 'X-Hub-Signature-256': `sha256=${createHmac('sha256', secret).update(body).digest('hex')}` },
-  })
+const PUSHED = '{"repository":{"full_name":"ada/engine"},"after":"1a2b3c"}'
+const push = (secret: string) => call('/api/github/push', {
+  method: 'POST', body: PUSHED, headers: { 'content-type': 'application/json', 'X-Hub-Signature-256': `sha256=${createHmac('sha256', secret).update(PUSHED).digest('hex')}` },
+})
 
+describe('webhooks.GithubPush', () => {
   test('starts a deployment that waits for approval', async () => {
     const response = await push('it is a secret to everybody')
     expect(response.status).toBe(202)

@@ -247,6 +247,16 @@ describe.each([
     test('isn\'t made by what only looks like $response', async () => expect(await said('/lookalike')).toEqual([200, '{"responseCode":201,"content":"x"}']))
     test('is empty when nothing was mapped', async () => expect(await said('/nothing')).toEqual([204, '']))
 
+    test('costs one commit, and a second one for a function', async () => {
+      await call('/orders/7')
+      await call('/slow')
+      for (const [fluxName, version] of [['Order', 1], ['Slow', 2]] as const) {
+        const list = (await live.call('GET', `/flux-api/contexts?fluxName=${fluxName}&status=COMPLETED&limit=1000`)).json as { version: number }[]
+        expect(list.map((context) => context.version)).toEqual(list.map(() => version))
+        expect(list.length).toBeGreaterThan(0)
+      }
+    })
+
     test('of a context that waits is 202, and tells where it is', async () => {
       const response = await call('/paused', 'POST')
       expect(response.status).toBe(202)

@@ -141,7 +141,7 @@ describe('the embedded store', () => {
     const meta = root.openDB<unknown, string>('meta', { encoding: 'json' })
     await meta.put('format', 99)
     await root.close()
-    await expect(openIn(folder)).rejects.toThrow(/default\.mdb has format 99, .* knows format 2/)
+    await expect(openIn(folder)).rejects.toThrow(/default\.mdb has format 99, .* knows format 3/)
     await expect(openIn(folder)).rejects.toThrow(DataFolderError)
   })
 
