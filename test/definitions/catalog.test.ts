@@ -44,9 +44,10 @@ describe('finding services', () => {
   })
 })
 
+const hook = (urlPath: string) => ({ ...END, webhooks: [{ urlPath, httpMethods: ['GET'] }] })
+
 describe('reading again', () => {
   test('takes webhooks along', async () => {
-    const hook = (urlPath: string) => ({ ...END, webhooks: [{ urlPath, httpMethods: ['GET'] }] })
     const folder = await folderOf({ 'p/A.flux': hook('/old'), 'p/B.flux': hook('/b/{id}') })
     const { catalog } = await open(folder)
     const found = (...segments: string[]) => catalog.endpoints().find('GET', segments)
