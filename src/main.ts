@@ -85,7 +85,7 @@ export async function createRuntime({ log, clock = systemClock, ...given }: Runt
 }
 
 export interface Loaded {
-  readonly services: readonly Pick<CompiledFlux, 'package' | 'fluxName' | 'triggers' | 'source'>[]
+  readonly services: readonly Pick<CompiledFlux, 'package' | 'fluxName' | 'triggers' | 'webhooks' | 'source'>[]
   /** Faults and warnings, in any order. */
   readonly report: readonly Fault[]
 }

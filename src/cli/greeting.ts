@@ -14,9 +14,11 @@ export function greeting({ url, storage, services }: GreetingOptions): string[] 
   const packages = new Map<string, number>()
   for (const service of services) packages.set(service.package, (packages.get(service.package) ?? 0) + 1)
   const triggers = [...new Set(services.flatMap((service) => service.triggers))]
+  const webhooks = services.flatMap((service) => service.webhooks.map(({ httpMethods, urlPath }) => `${httpMethods.join('/')} /api${urlPath}`))
   const lines = [
     `packages   ${shown(Array.from(packages, ([name, size]) => `${name} (${count(size, 'service')})`))}`,
     `triggers   ${shown(triggers)}`,
+    `webhooks   ${shown(webhooks)}`,
     `data       ${storage}`,
     `listening  ${url}`,
   ]

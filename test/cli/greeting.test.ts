@@ -2,14 +2,17 @@ import { describe, expect, test } from 'vitest'
 import { greeting } from '../../src/cli/greeting.ts'
 import type { JsonObject } from '../../src/model/json.ts'
 
-const service = (name: string, input: JsonObject[] = [], triggers: string[] = []) => ({ package: 'shop', fluxName: name, triggers, source: { input } })
+const webhook = { pointer: '', urlPath: '/orders/{id}', httpMethods: ['GET', 'PUT'], timeout: null }
+const service = (name: string, input: JsonObject[] = [], triggers: string[] = []) =>
+  ({ package: 'shop', fluxName: name, triggers, webhooks: name === 'A' ? [webhook] : [], source: { input } })
 const say = (...services: ReturnType<typeof service>[]) => greeting({ url: 'http://127.0.0.1:8080', storage: '/data', services }).join('\n')
 
 describe('the greeting', () => {
-  test('tells packages, triggers, data and address', () => {
+  test('tells packages, triggers, webhooks, data and address', () => {
     const text = say(service('A', [], ['paid', 'sent']), service('B', [], ['paid']))
     expect(text).toMatch(/^packages\s+shop \(2 services\)$/m)
     expect(text).toMatch(/^triggers\s+paid, sent$/m)
+    expect(text).toMatch(/^webhooks\s+GET\/PUT \/api\/orders\/\{id\}$/m)
     expect(text).toMatch(/^data\s+\/data$/m)
     expect(text).toMatch(/^listening\s+http:\/\/127.0.0.1:8080$/m)
   })
