@@ -2,13 +2,15 @@
 import type { CompiledFlux, CompiledState } from '../definitions/flux.ts'
 import { describe } from '../definitions/properties.ts'
 import type { ContextView, ModelDescriptor, StateContextView } from '../model/context.ts'
-import { getOwn, isObject, type Json, type JsonObject } from '../model/json.ts'
+import { getOwn, type JsonObject } from '../model/json.ts'
 import type { ContextRecord, Move, StateData } from '../model/record.ts'
+import { hiderOf, type Hider } from './redact.ts'
 
 const NO_DATA: StateData = { input: {}, output: {} }
 
 export function contextView(record: ContextRecord, flux: CompiledFlux, log: readonly Move[]): ContextView {
   const { id, version, status, tags, startedAt, updatedAt, endedAt, error, definition } = record
+  const hider = hiderOf(record.request)
   return {
     fluxName: record.fluxName,
     id,
@@ -18,8 +20,8 @@ export function contextView(record: ContextRecord, flux: CompiledFlux, log: read
     debugged: false,
     nextRun: record.due,
     status,
-    input: record.request === null ? describe('input', flux.input, record.input) : withRequest(describe('input', flux.input, record.input), record.request),
-    output: describe('output', flux.output, record.output),
+    input: shown(withRequest(describe('input', flux.input, record.input), record.request), hider),
+    output: shown(describe('output', flux.output, record.output), hider),
     tags: [...tags],
     stateContexts: record.visited.flatMap((index) => {
       const state = flux.states[index]
@@ -34,30 +36,21 @@ export function contextView(record: ContextRecord, flux: CompiledFlux, log: read
 /** Of any state of the definition: its values are empty if it was not visited. */
 export function stateView(record: ContextRecord, flux: CompiledFlux, state: CompiledState, log: readonly Move[]): StateContextView {
   const { input, output } = getOwn(record.states, String(state.index)) ?? NO_DATA
+  const hider = hiderOf(record.request)
   return {
     name: state.name,
-    input: describe('input', state.input, input),
-    output: describe('output', state.output, output),
+    input: shown(describe('input', state.input, input), hider),
+    output: shown(describe('output', state.output, output), hider),
     transitionContexts: log
       .filter(({ from }) => from === state.index)
-      .map(({ event, to, at, values }) => ({ event, to: nameOf(flux, to), takenAt: at, values })),
+      .map(({ event, to, at, values }) => ({ event, to: nameOf(flux, to), takenAt: at, values: hider.object(values) })),
   }
 }
 
-/** With what the webhook was sent, and nothing of it that lets others in. */
-function withRequest(input: ModelDescriptor, request: JsonObject): ModelDescriptor {
-  return { ...input, gloopProperties: [...input.gloopProperties, { name: '$request', type: 'object', value: redacted(request) }] }
-}
+/** With what the webhook was sent. */
+const withRequest = (input: ModelDescriptor, request: JsonObject | null): ModelDescriptor =>
+  (request === null ? input : { ...input, gloopProperties: [...input.gloopProperties, { name: '$request', type: 'object', value: request }] })
 
-const REDACTED = '[redacted]'
-const SECRET_HEADERS: ReadonlySet<string> = new Set(['authorization', 'cookie', 'proxy-authorization'])
-
-const hide = (list: Json | undefined, isSecret: (name: string) => boolean): Json[] => (Array.isArray(list) ? list : [])
-  .map((entry) => (isObject(entry) && isSecret(String(entry['name']).toLowerCase()) ? { ...entry, value: REDACTED } : entry))
-
-function redacted(request: JsonObject): JsonObject {
-  const { headers, cookies } = request
-  return { ...request, headers: hide(headers, (name) => SECRET_HEADERS.has(name)), cookies: hide(cookies, () => true) }
-}
+const shown = (model: ModelDescriptor, hider: Hider): ModelDescriptor => ({ ...model, gloopProperties: hider.list(model.gloopProperties) })
 
 const nameOf = (flux: CompiledFlux, index: number): string => flux.states[index]?.name ?? ''

@@ -43,6 +43,18 @@ export const raw = async (_: object, flux: { rawBody: Uint8Array }) => ({ bytes:
   },
   'w/Required.flux': { ...OUT, input: [{ name: 'must', required: true }], ...ending(from(['must'], 'out')), ...hook('/required') },
   'w/Request.flux': { ...OUT, ...ending(from(['$request'], 'out')), ...hook('/request/{id}', 'GET', 'POST', 'DELETE') },
+  'w/Carried.flux': {
+    ...OUT, input: [{ name: 'Authorization' }, { name: 'theme' }], output: [{ name: 'out', type: 'any' }, { name: 'token' }, { name: 'theme' }],
+    states: [
+      {
+        name: 'first', output: [{ name: 'kept', type: 'any' }],
+        action: { type: 'map', lines: [from(['$request'], 'kept'), from(['$request'], 'out'), set('$request.headers.authorization', 'token'), set('$request.cookies.theme', 'theme')] },
+        transitions: [{ to: 'second', lines: [from(['kept'], 'got')] }],
+      },
+      { name: 'second', input: [{ name: 'got', type: 'any' }] },
+    ],
+    ...hook('/carried'),
+  },
   'w/Raw.flux': { ...OUT, states: [{ name: 'act', action: code('raw') }], ...hook('/raw', 'POST') },
   // Answers
   'w/Shaped.flux': {
@@ -203,6 +215,18 @@ describe.each([
       expect(shown).toContain('seen')
       expect(shown).toContain('[redacted]')
       expect(shown).not.toMatch(/c2VjcmV0|geheim/)
+    })
+
+    test('hides that wherever lines have carried it to, and the workflow sees it', async () => {
+      const response = await call('/carried', 'GET', { headers: { Authorization: 'Basic c2VjcmV0', cookie: 'sid=geheim; theme=dark; long=0123456789abcdef' } })
+      const { token, theme } = await response.json() as { token: string; theme: string }
+      expect([token, theme]).toEqual(['Basic c2VjcmV0', 'dark'])
+      const [context] = (await live.call('GET', '/flux-api/contexts?fluxName=Carried&status=COMPLETED')).json as { id: number }[]
+      for (const path of [`context?contextId=${context?.id}&snapshot=true`, `context/state?contextId=${context?.id}&stateName=first`, 'contexts?fluxName=Carried&status=COMPLETED']) {
+        const { text: shown } = await live.call('GET', `/flux-api/${path}`)
+        expect(shown).toContain('[redacted]')
+        expect(shown).not.toMatch(/c2VjcmV0|geheim|0123456789abcdef/)
+      }
     })
 
     test('its bytes are there for functions', async () => {
