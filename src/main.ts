@@ -49,6 +49,9 @@ export interface RuntimeOptions {
   readonly clock?: Clock
 }
 
+/** Milliseconds before the end in which callers of webhooks are still told that their contexts run on. */
+const LAST_WORDS = 1000
+
 /** Fields of a form or a query of a webhook. */
 const MAX_PARTS = 1000
 
@@ -145,7 +148,9 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
         unready = 'the server is stopping'
         tokens.close()
         const began = systemClock.now()
+        const callOff = systemClock.after(Math.max(0, grace - LAST_WORDS), () => runtime.webhooks.giveUp())
         await listening.close(grace)
+        callOff()
         await runtime.close({ grace: Math.max(0, grace - (systemClock.now() - began)) })
       },
     }

@@ -13,7 +13,8 @@ const MAX_TIME = 1000
 const GRACE = 500
 /** Characters of JSON text. */
 const MAX_NAMES = 16 * 1024 * 1024
-const THREADS = Math.max(1, Math.min(4, availableParallelism() - 1))
+/** Two at least, so that one endless script doesn't hold up all others. */
+const THREADS = Math.max(2, Math.min(4, availableParallelism() - 1))
 
 interface Job {
   readonly script: ToThread

@@ -28,7 +28,7 @@ const cookie = z.looseObject({
   path: optional(z.string()),
   domain: optional(z.string()),
   /** Seconds. */
-  maxAge: optional(z.coerce.number()),
+  maxAge: optional(z.union([z.number(), z.string().regex(/^-?\d+$/).transform(Number)])),
   /** Epoch milliseconds, or a date as text. */
   expires: optional(z.union([z.number(), z.string()])),
   httpOnly: optional(z.boolean()),
@@ -101,9 +101,12 @@ function cookieOf({ name, value = '', path, domain, maxAge, expires, httpOnly, s
   try {
     // Encoded by the library; it refuses names, paths and domains that would end the attribute.
     text = serialize(name, String(value), {
-      ...(path === undefined ? {} : { path }), ...(domain === undefined ? {} : { domain }), ...(maxAge === undefined ? {} : { maxAge }),
-      ...(date ? { expires: date } : {}), ...(httpOnly ? { httpOnly } : {}), ...(secure ? { secure } : {}), ...(site ? { sameSite: site } : {}),
+      ...(path === undefined ? {} : { path }), ...(domain === undefined ? {} : { domain }),
+      ...(httpOnly ? { httpOnly } : {}), ...(secure ? { secure } : {}), ...(site ? { sameSite: site } : {}),
     })
+    // Not by the library, which drops a negative age, the usual way to delete a cookie, and refuses more than 400 days: it is the browser's to judge.
+    if (maxAge !== undefined) text += `; Max-Age=${Math.trunc(maxAge)}`
+    if (date) text += `; Expires=${date.toUTCString()}`
     validateHeaderValue('Set-Cookie', text)
   } catch {
     return fail('a cookie has a name, a value or an attribute that HTTP forbids')

@@ -51,4 +51,6 @@ export interface WebhookApi {
    * @throws FluxError when the inputs are invalid, or the store is out of reach
    */
   receive(call: WebhookCall): Promise<WebhookAnswer>
+  /** Answers all who wait as if their time were up: the server stops. */
+  giveUp(): void
 }

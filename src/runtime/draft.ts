@@ -313,10 +313,12 @@ export class TurnDraft implements Draft {
     const { data } = this
     const here = getOwn(data.states, String(data.state)) ?? NO_DATA
     const names: JsonObject = {}
+    const { input, output } = this.#state(data.state)
+    // What has no value is null: the script couldn't even ask for a name that isn't there.
+    for (const { properties } of [this.#flux.input, this.#flux.output, input, output]) for (const name of properties.keys()) setOwn(names, name, null)
     for (const layer of [data.input, data.output, here.input, here.output]) for (const name of Object.keys(layer)) setOwn(names, name, layer[name] ?? null)
     for (const name of SPECIAL_NAMES) {
-      const value = this.#special(name)
-      if (value !== undefined) names[name] = value
+      names[name] = this.#special(name) ?? null
     }
     return names
   }

@@ -215,7 +215,7 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
       facades.set(caller, made)
       return made
     },
-    webhooks: webhooks({ catalog, contexts, store, clock }),
+    webhooks: webhooks({ catalog, contexts, store, clock, shared: beat !== null }),
     trouble: () => store.trouble(),
     async start() {
       await live()

@@ -1,14 +1,15 @@
 // runtime: steps, the actions that leave the process: so many at once, each with a time limit and a signal. What comes back is a letter like any other.
-import type { CompiledFlux } from '../definitions/flux.ts'
+import type { CompiledAction, CompiledFlux } from '../definitions/flux.ts'
 import type { FluxApi } from '../model/calls.ts'
 import type { ContextId } from '../model/context.ts'
-import { toJson } from '../model/json.ts'
+import { isObject, toJson, tryJson, type JsonObject } from '../model/json.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 import type { Flux, StepRunner } from '../ports/step-runner.ts'
 import type { Input, Step } from './decide.ts'
 import { errorOf } from './exception.ts'
+import { hiderOf } from './redact.ts'
 
 export interface StepsParts {
   readonly runner: StepRunner
@@ -123,10 +124,10 @@ export class Steps {
     if (action?.kind !== 'code' && action?.kind !== 'script') throw new Error('the state has no step')
     const { clock, runner } = this.#parts
     const { signal } = controller
+    if (action.kind === 'script') return this.#script(action, job)
     const callOff = clock.after(action.timeout, () => controller.abort(new DOMException(`no result within ${action.timeout / 1000} s`, 'TimeoutError')))
     const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
     try {
-      if (action.kind === 'script') return await Promise.race([runner.runScript({ script: action.script, names: step.args, timeout: action.timeout, signal }), aborted])
       const { className, methodName } = action
       const name = { package: record.package, className, methodName }
       return await Promise.race([runner.run({ ...name, args: structuredClone(step.args), flux: this.#fluxOf(job) }), aborted])
@@ -135,11 +136,17 @@ export class Steps {
     }
   }
 
+  /** The sandbox holds it to its time, which begins when it gets a thread: others may be before it. */
+  #script({ script, timeout }: CompiledAction & { kind: 'script' }, { step, controller: { signal } }: Job): Promise<unknown> {
+    return this.#parts.runner.runScript({ script, names: step.args, timeout, signal })
+  }
+
   #fluxOf({ flux, step, record, controller }: Job): Flux {
     const { log } = this.#parts
     const body = record.raw?.['body']
     const facts = { contextId: step.id, fluxName: record.fluxName, stateName: flux.states[step.state]?.name ?? '' }
-    const tell = (level: keyof Log) => (message: string, fields?: object) => log[level](message, { ...fields, ...facts })
+    const { text, object } = hiderOf(record.request)
+    const tell = (level: keyof Log) => (message: string, fields?: object) => log[level](text(message), { ...object(plain(fields)), ...facts })
     return {
       ...this.#parts.apiOf(record.package),
       ...facts,
@@ -150,4 +157,10 @@ export class Steps {
       log: { trace: tell('trace'), debug: tell('debug'), info: tell('info'), warn: tell('warn'), error: tell('error') },
     }
   }
+}
+
+/** What a function logs may be anything. */
+function plain(fields: object | undefined): JsonObject {
+  const data = tryJson(fields ?? {})
+  return isObject(data) ? data : {}
 }

@@ -1,7 +1,7 @@
 // runtime: a context as the API shows it.
 import type { CompiledFlux, CompiledState } from '../definitions/flux.ts'
 import { describe } from '../definitions/properties.ts'
-import type { ContextView, ModelDescriptor, StateContextView } from '../model/context.ts'
+import type { ContextView, FluxException, ModelDescriptor, StateContextView } from '../model/context.ts'
 import { getOwn, type JsonObject } from '../model/json.ts'
 import type { ContextRecord, Move, StateData } from '../model/record.ts'
 import { hiderOf, type Hider } from './redact.ts'
@@ -29,7 +29,7 @@ export function contextView(record: ContextRecord, flux: CompiledFlux, log: read
     }),
     executionHistory: log.map(({ to, at }) => ({ fluxName: record.fluxName, stateName: nameOf(flux, to), stateIndex: to, enteredAt: at })),
     package: record.package,
-    version, startedAt, updatedAt, endedAt, error, definition,
+    version, startedAt, updatedAt, endedAt, error: error && errorShown(error, hider), definition,
   }
 }
 
@@ -52,5 +52,8 @@ const withRequest = (input: ModelDescriptor, request: JsonObject | null): ModelD
   (request === null ? input : { ...input, gloopProperties: [...input.gloopProperties, { name: '$request', type: 'object', value: request }] })
 
 const shown = (model: ModelDescriptor, hider: Hider): ModelDescriptor => ({ ...model, gloopProperties: hider.list(model.gloopProperties) })
+
+const errorShown = (error: FluxException, hider: Hider): FluxException =>
+  ({ ...error, message: hider.text(error.message), realException: hider.object({ it: error.realException })['it'] ?? null })
 
 const nameOf = (flux: CompiledFlux, index: number): string => flux.states[index]?.name ?? ''

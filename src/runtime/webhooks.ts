@@ -16,13 +16,21 @@ export interface WebhooksParts {
   readonly contexts: Contexts
   readonly store: Store
   readonly clock: Clock
+  /** Whether other servers may carry contexts on. */
+  readonly shared: boolean
 }
 
 /** Milliseconds between looks whether another server has carried a context on that a caller waits for here. */
 const LOOK_EVERY = 1000
 
-export function webhooks({ catalog, contexts, store, clock }: WebhooksParts): WebhookApi {
+export function webhooks({ catalog, contexts, store, clock, shared }: WebhooksParts): WebhookApi {
+  /** Those who wait. */
+  const waiting = new Set<() => void>()
   return {
+    giveUp() {
+      for (const end of waiting) end()
+    },
+
     find: (method, segments) => catalog.endpoints().find(method, segments),
 
     async receive({ endpoint, request, rawBody, textsOf, timeout }) {
@@ -36,17 +44,23 @@ export function webhooks({ catalog, contexts, store, clock }: WebhooksParts): We
       }
       // Its start counts, too.
       const began = clock.now()
-      const { record: { id } } = await contexts.start({
+      const { record: { id, version } } = await contexts.start({
         flux, input, untyped: true, unknown: 'ignore', tags: [], trigger: null, parent: null, request: { shown: request, raw: rawBody },
       }, look)
-      const stopLooking = repeat(clock, LOOK_EVERY, async () => {
-        const stored = await store.load({ id })
+      let seen = version
+      const stopLooking = !shared ? () => undefined : repeat(clock, LOOK_EVERY, async () => {
+        const found = await store.version({ id })
+        const stored = found === seen ? null : await store.load({ id })
+        seen = found ?? seen
         if (stored) look(decode(stored))
       })
-      const callOff = clock.after(Math.max(0, timeout - (clock.now() - began)), () => settle({ kind: 'late', contextId: id }))
+      const end = () => settle({ kind: 'late', contextId: id })
+      waiting.add(end)
+      const callOff = clock.after(Math.max(0, timeout - (clock.now() - began)), end)
       try {
         return await answered
       } finally {
+        waiting.delete(end)
         callOff()
         stopLooking()
         contexts.letGo(id)

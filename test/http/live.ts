@@ -44,7 +44,8 @@ export interface Live {
   /** Makes a token; gives its text. */
   token(name: string, role: Role, expires?: number): Promise<string>
   call(method: string, path: string, request?: Request): Promise<Answer>
-  close(): Promise<void>
+  /** `grace`: milliseconds. */
+  close(grace?: number): Promise<void>
 }
 
 export interface Request {
@@ -84,8 +85,8 @@ export async function openLive(env: { readonly [variable: string]: string } = {}
       const text = await response.text()
       return { status: response.status, headers: response.headers, text, json: response.headers.get('content-type')?.includes('json') ? JSON.parse(text) : undefined }
     },
-    async close() {
-      await server.close({ grace: 0 })
+    async close(grace = 0) {
+      await server.close({ grace })
       await rm(folder, { recursive: true, force: true })
     },
   }

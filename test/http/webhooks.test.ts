@@ -1,5 +1,6 @@
 // Webhooks over real sockets: how they are found, what services get, and what callers are answered.
 import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { openLive, type Live } from './live.ts'
 
@@ -55,6 +56,24 @@ export const raw = async (_: object, flux: { rawBody: Uint8Array }) => ({ bytes:
     ],
     ...hook('/carried'),
   },
+  'w/Parent.flux': { ...OUT, states: [{ name: 'act', action: { type: 'invokeFlux', name: 'Kid', inputs: [from(['$request'], 'req')], outputs: [] } }], ...hook('/parent') },
+  'w/Kid.flux': { input: [{ name: 'req', type: 'any' }], states: [{ name: 'end' }] },
+  'w/Telling.flux': {
+    ...OUT, states: [
+      { name: 'log', action: { type: 'invokeCode', className: 'Logger', methodName: 'warn', inputs: [from(['$request'], 'message'), from(['$request', 'cookies'], 'cookies')], outputs: [] }, transitions: [{ to: 'fail' }] },
+      { name: 'fail', action: { type: 'invokeCode', className: 'Errors', methodName: 'throwException', inputs: [set('`bad ${$request.headers.authorization}`', 'message')], outputs: [] } },
+    ],
+    ...hook('/telling'),
+  },
+  'w/Script.flux': {
+    ...OUT, input: [{ name: 'who' }, { name: 'odd name' }],
+    states: [{ name: 'act', output: [{ name: 'unset' }], action: { type: 'script', script: 'return [who ?? "nobody", unset, names["odd name"], $response, typeof $request, $triggerFluxEvent]', outputs: [from(['$result'], 'out')] } }],
+    ...hook('/script'),
+  },
+  'w/Delete.flux': {
+    ...answers(set('[{ name: "sid", value: "", maxAge: -1 }, { name: "far", value: "x", maxAge: 99999999999, path: null }, { name: "date", value: "y", expires: "2099-01-01T00:00:00Z" }]', '$response', 'cookies')),
+    ...hook('/delete'),
+  },
   'w/Raw.flux': { ...OUT, states: [{ name: 'act', action: code('raw') }], ...hook('/raw', 'POST') },
   // Answers
   'w/Shaped.flux': {
@@ -79,6 +98,7 @@ export const raw = async (_: object, flux: { rawBody: Uint8Array }) => ({ bytes:
   'w/Delayed.flux': { ...OUT, states: [{ name: 'first', action: { type: 'map', lines: [text('now', 'out')] }, transitions: [{ wait: 'duration:600', to: 'end' }] }, { name: 'end' }], ...hook('/delayed') },
   'w/Slow.flux': { ...OUT, states: [{ name: 'act', action: code('slow') }], ...hook('/slow') },
   'w/Never.flux': { ...OUT, states: [{ name: 'act', action: code('never') }], webhooks: [{ urlPath: '/never', httpMethods: ['GET'], timeout: 0.2 }] },
+  'w/Endless.flux': { ...OUT, states: [{ name: 'act', action: code('never') }], ...hook('/endless') },
   'w/Fails.flux': { ...OUT, states: [{ name: 'act', action: code('fail') }], ...hook('/fails') },
   'w/BadCode.flux': { ...answers(set('199', '$response', 'responseCode')), ...hook('/bad/code') },
   'w/BadHeader.flux': { ...answers(set('{ "X-A": "a\\r\\nX-B: b" }', '$response', 'headers')), ...hook('/bad/header') },
@@ -229,6 +249,21 @@ describe.each([
       }
     })
 
+    test('hides it from those who look at children, at errors and at the log', async () => {
+      const headers = { Authorization: 'Basic c2VjcmV0IG9mIEFkYQ==', cookie: 'sid=geheim' }
+      await call('/parent', 'GET', { headers })
+      expect((await call('/telling', 'GET', { headers })).status).toBe(500)
+      const seen = [...await Promise.all(['Kid', 'Parent'].map((name) => live.call('GET', `/flux-api/contexts?fluxName=${name}&status=COMPLETED`))), await live.call('GET', '/flux-api/contexts?fluxName=Telling&status=FAILED')]
+      for (const { text: shown, json } of seen) {
+        expect(json).not.toEqual([])
+        expect(shown).toContain('[redacted]')
+        expect(shown).not.toMatch(/c2VjcmV0|geheim/)
+      }
+      const logged = JSON.stringify(live.lines.filter(({ level }) => level === 'warn'))
+      expect(logged).toContain('[redacted]')
+      expect(logged).not.toMatch(/c2VjcmV0|geheim/)
+    })
+
     test('its bytes are there for functions', async () => {
       const body = Uint8Array.from([123, 32, 0, 255, 125])
       expect(await (await call('/raw', 'POST', { body, headers: { 'content-type': 'application/octet-stream' } })).json()).toEqual({ bytes: [...body] })
@@ -257,6 +292,14 @@ describe.each([
     test('is plain text for text', async () => {
       const response = await call('/text')
       expect([response.headers.get('content-type'), await response.text()]).toEqual(['text/plain; charset=UTF-8', 'hello'])
+    })
+    test('can delete a cookie, and keep one for long', async () => {
+      const cookies = (await call('/delete')).headers.getSetCookie()
+      expect(cookies).toEqual([expect.stringContaining('; Max-Age=-1'), expect.stringContaining('; Max-Age=99999999999'), expect.stringContaining('; Expires=Thu, 01 Jan 2099 00:00:00 GMT')])
+    })
+    test('may come from a script, to which a name without value is null', async () => {
+      expect(await said('/script')).toEqual([200, '["nobody",null,null,null,"object",null]'])
+      expect(await said('/script?who=Ada&odd%20name=x')).toEqual([200, '["Ada",null,"x",null,"object",null]'])
     })
     test('has no content with 204', async () => expect(await said('/empty')).toEqual([204, '']))
     test('can be a file', async () => {
@@ -330,6 +373,17 @@ describe.each([
         expect((await live.call('GET', '/flux-api/contexts?fluxName=Slow&status=COMPLETED&limit=1000')).json).toHaveLength(before + 1)
       }, { timeout: 5000 })
     })
+  })
+
+  test('of a server that stops is 504 while there is time, and the context runs on', async () => {
+    const other = await openLive({ ...env(), ...(Object.keys(env()).length > 0 ? { ACTORFLUX_NAMESPACE: `stop-${process.pid}` } : {}) }, SERVICES)
+    const waiting = fetch(`${other.url}/api/slow`)
+    const patient = fetch(`${other.url}/api/endless`)
+    await sleep(100)
+    await other.close(1200)
+    expect((await waiting).status).toBe(200)
+    const late = await patient
+    expect([late.status, await late.json()]).toMatchObject([504, { contextId: expect.any(Number) }])
   })
 
   test('2,000 callers at once are all answered rightly', async () => {
