@@ -1,14 +1,14 @@
 // runtime: the next record while a turn makes it. It lives for one decision; the data it is given is never changed, only replaced.
-import type { Scope, Turn } from '../definitions/expressions/expression.ts'
+import type { Turn } from '../definitions/expressions/expression.ts'
 import type { CompiledFlux, CompiledState, CompiledTransition, Wait } from '../definitions/flux.ts'
-import { SPECIAL_NAMES } from '../definitions/compile-names.ts'
 import type { Line, Lines } from '../definitions/lines.ts'
 import type { ActionError, Draft, Pick } from '../definitions/machine.ts'
 import { defaults } from '../definitions/properties.ts'
 import type { FluxException } from '../model/context.ts'
-import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
-import type { Answer, ContextRecord, Move, StateData } from '../model/record.ts'
+import { getOwn, type Json, type JsonObject } from '../model/json.ts'
+import type { Answer, ContextRecord, Move } from '../model/record.ts'
 import { errorOf, exceptionOf } from './exception.ts'
+import { Sight, stateData, type Data } from './sight.ts'
 import { dueOf } from './wait.ts'
 
 /** Moves without a pause or a step, after which a context fails. */
@@ -18,12 +18,6 @@ const MAX_TIME = 2000
 
 /** The trace of an exception needs the log of the context, which a turn isn't given at first. */
 export class NeedsLog extends Error {}
-
-/** What a record says of a user's data; the rest of it is the decision's to fill in. */
-type Data = Mutable<ContextRecord, 'input' | 'output' | 'states' | 'fluxEvent' | 'request' | 'answer' | 'response' | 'args' | 'state' | 'visited' | 'exception' | 'moves'>
-type Mutable<T, K extends keyof T> = { -readonly [P in K]: T[P] }
-
-const NO_DATA: StateData = { input: {}, output: {} }
 
 export class TurnDraft implements Draft {
   readonly data: Data
@@ -35,31 +29,23 @@ export class TurnDraft implements Draft {
   fatal: FluxException | null = null
 
   readonly #flux: CompiledFlux
-  readonly #record: ContextRecord
   readonly #turn: Turn
   readonly #trail: readonly Move[] | null
   readonly #began = performance.now()
   /** The transition under way: what the entry of the next state writes down. */
   #carried: { from: number; event: string | null; values: JsonObject; input: JsonObject } | null = null
-  /** Names nearer than all others: a result's keys. */
-  #near: JsonObject | null = null
-  /** What the lines under way have written, laid over what was visible before: a model written field by field hides none of its other fields. */
-  #overlay: JsonObject = {}
-  #result: { value: Json } | null = null
   /** What lines wrote: a transition's to the inputs of its target, an action's to its arguments. */
   #written: JsonObject = {}
-  #seesException = false
   #taken = false
-  readonly #scope: Scope
+  readonly #sight: Sight
 
   constructor(flux: CompiledFlux, record: ContextRecord, turn: Turn, trail: readonly Move[] | null) {
     this.#flux = flux
-    this.#record = record
     this.#turn = turn
     this.#trail = trail ?? (record.moves === record.tail.length ? record.tail : null)
     const { input, output, states, fluxEvent, request, answer, response, args, state, visited, exception, moves } = record
     this.data = { input, output, states, fluxEvent, request, answer, response, args, state, visited, exception, moves }
-    this.#scope = { turn, get: (name) => this.#see(name) }
+    this.#sight = new Sight({ flux, record, turn, data: this.data })
   }
 
   get failed(): boolean {
@@ -98,7 +84,7 @@ export class TurnDraft implements Draft {
     const { data } = this
     if (this.#taken) return false
     this.#taken = true
-    const present = getOwn(data.states, String(index)) ?? NO_DATA
+    const present = stateData(data, index)
     data.states = { ...data.states, [index]: { ...present, input: { ...present.input, ...input } } }
     data.fluxEvent = event
     return true
@@ -114,7 +100,7 @@ export class TurnDraft implements Draft {
     if (action.kind === 'map') return null
     if (this.data.args === null) {
       this.#written = {}
-      if (action.kind === 'script') this.data.args = this.#names()
+      if (action.kind === 'script') this.data.args = this.#sight.names()
       else if (this.#run(action.inputs)) this.data.args = this.#written
       else return null
     }
@@ -125,11 +111,9 @@ export class TurnDraft implements Draft {
     const { action } = this.#state(index)
     this.data.args = null
     if (action.kind === 'map') return
-    this.#near = isObject(result) ? result : {}
-    this.#result = { value: result }
+    this.#sight.showResult(result)
     this.#act(action.outputs)
-    this.#near = null
-    this.#result = null
+    this.#sight.hideResult()
   }
 
   fail(error: ActionError): void {
@@ -173,22 +157,22 @@ export class TurnDraft implements Draft {
   #carry(state: CompiledState, transition: CompiledTransition, exceptional: boolean): void {
     const target = this.#state(transition.to)
     this.#written = {}
-    this.#seesException = exceptional
+    this.#sight.seesException = exceptional
     let input = defaults(target.input, this.#turn.now)
     try {
       for (const line of transition.lines) {
-        const value = line.read(this.#scope)
-        const before = this.#visible(line)
+        const value = line.read(this.#sight)
+        const before = this.#sight.before(line)
         this.#written = line.write(this.#written, value)
         input = line.write(input, value)
-        this.#lay(line, value, before)
+        this.#sight.lay(line, value, { before, written: this.#written })
       }
       this.#carried = { from: state.index, event: textOf(this.data.fluxEvent), values: this.#written, input }
     } catch (error) {
       this.error = errorOf(error)
     } finally {
-      this.#overlay = {}
-      this.#seesException = false
+      this.#sight.forget()
+      this.#sight.seesException = false
     }
   }
 
@@ -222,47 +206,17 @@ export class TurnDraft implements Draft {
   #run(lines: Lines): boolean {
     try {
       for (const line of lines) {
-        const value = line.read(this.#scope)
-        const before = this.#visible(line)
+        const value = line.read(this.#sight)
+        const before = this.#sight.before(line)
         this.#write(line, value)
-        this.#lay(line, value, before)
+        this.#sight.lay(line, value, { before, written: this.#written })
       }
       return true
     } catch (error) {
       this.error = errorOf(error)
       return false
     } finally {
-      this.#overlay = {}
-    }
-  }
-
-  /** What can be seen, before a line writes into a part of it, under the name that it writes to. */
-  #visible({ path: [name, ...below] }: Line): Json | undefined {
-    return name === undefined || below.length === 0 ? undefined : this.#see(name)
-  }
-
-  #lay(line: Line, value: Json, before: Json | undefined): void {
-    const [name] = line.path
-    if (name === undefined || line.place === 'response') return
-    const written = getOwn(this.#rootOf(line.place), name) ?? null
-    this.#overlay = { ...this.#overlay, [name]: before === undefined ? written : this.#merged(line, value, before) ?? written }
-  }
-
-  /** The value laid into what was visible under its name; undefined where that has another shape than the target. */
-  #merged(line: Line, value: Json, before: Json): Json | undefined {
-    const [name = ''] = line.path
-    try {
-      return getOwn(line.write({ [name]: before }, value), name)
-    } catch {
-      return undefined
-    }
-  }
-
-  #rootOf(place: Line['place']): JsonObject {
-    switch (place) {
-      case 'stateOutput': return (getOwn(this.data.states, String(this.data.state)) ?? NO_DATA).output
-      case 'serviceOutput': return this.data.output
-      default: return this.#written
+      this.#sight.forget()
     }
   }
 
@@ -271,7 +225,7 @@ export class TurnDraft implements Draft {
     const index = data.state
     switch (line.place) {
       case 'stateOutput': {
-        const present = getOwn(data.states, String(index)) ?? NO_DATA
+        const present = stateData(data, index)
         data.states = { ...data.states, [index]: { ...present, output: line.write(present.output, value) } }
         return
       }
@@ -292,58 +246,10 @@ export class TurnDraft implements Draft {
     return { filled: filled.includes(name) ? filled : [...filled, name], response: answers ? response ?? {} : answer?.response ?? null }
   }
 
-  /** The nearest value of that name. A declared name that was never set hides nothing. */
-  #see(name: string): Json | undefined {
-    const { data } = this
-    if (this.#near && Object.hasOwn(this.#near, name)) return this.#near[name]
-    if (name.startsWith('$')) {
-      const special = this.#special(name)
-      if (special !== undefined) return special
-    }
-    if (Object.hasOwn(this.#overlay, name)) return this.#overlay[name]
-    const here = getOwn(data.states, String(data.state)) ?? NO_DATA
-    for (const layer of [here.output, here.input, data.output, data.input]) {
-      if (Object.hasOwn(layer, name)) return layer[name]
-    }
-    return undefined
-  }
-
-  /** All that can be seen, for a script. */
-  #names(): JsonObject {
-    const { data } = this
-    const here = getOwn(data.states, String(data.state)) ?? NO_DATA
-    const names: JsonObject = {}
-    const { input, output } = this.#state(data.state)
-    // What has no value is null: the script couldn't even ask for a name that isn't there.
-    for (const { properties } of [this.#flux.input, this.#flux.output, input, output]) for (const name of properties.keys()) setOwn(names, name, null)
-    for (const layer of [data.input, data.output, here.input, here.output]) for (const name of Object.keys(layer)) setOwn(names, name, layer[name] ?? null)
-    for (const name of SPECIAL_NAMES) {
-      names[name] = this.#special(name) ?? null
-    }
-    return names
-  }
-
-  #special(name: string): Json | undefined {
-    const record = this.#record
-    switch (name) {
-      case '$result': return this.#result?.value
-      case '$fluxContextId': return record.id
-      case '$fluxName': return record.fluxName
-      case '$fluxStateName': return this.#state(this.data.state).name
-      case '$fluxEvent': return this.data.fluxEvent
-      case '$fluxException': return this.#seesException && this.data.exception ? this.data.exception : undefined
-      case '$triggerFluxEvent': return record.trigger ?? undefined
-      case '$trackerId': return getOwn(record.input, name) ?? record.trackerId
-      case '$request': return this.data.request ?? undefined
-      case '$response': return this.data.response ?? undefined
-      default: return undefined
-    }
-  }
-
   #dueOf(wait: Wait | null): number | null {
     if (!wait) return null
     try {
-      return dueOf(wait, this.#scope)
+      return dueOf(wait, this.#sight)
     } catch (error) {
       this.error = errorOf(error)
       return null

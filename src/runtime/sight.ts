@@ -1,0 +1,135 @@
+// runtime: what the expressions and scripts of a turn see: the nearest value of a name.
+import { SPECIAL_NAMES } from '../definitions/compile-names.ts'
+import type { Scope, Turn } from '../definitions/expressions/expression.ts'
+import type { CompiledFlux } from '../definitions/flux.ts'
+import type { Line } from '../definitions/lines.ts'
+import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
+import type { ContextRecord, StateData } from '../model/record.ts'
+
+/** What a record says of a user's data; the rest of it is the decision's to fill in. */
+export type Data = Mutable<ContextRecord, 'input' | 'output' | 'states' | 'fluxEvent' | 'request' | 'answer' | 'response' | 'args' | 'state' | 'visited' | 'exception' | 'moves'>
+type Mutable<T, K extends keyof T> = { -readonly [P in K]: T[P] }
+
+/** Data of a state, empty if it was never entered. */
+export const stateData = ({ states }: Data, index: number): StateData => getOwn(states, String(index)) ?? NO_DATA
+const NO_DATA: StateData = { input: {}, output: {} }
+
+interface SightParts {
+  readonly flux: CompiledFlux
+  /** As it was before the turn: what is fixed at the birth of a context is read from it. */
+  readonly record: ContextRecord
+  readonly turn: Turn
+  /** As the turn has it so far. */
+  readonly data: Readonly<Data>
+}
+
+export class Sight implements Scope {
+  readonly turn: Turn
+  /** Whether `$fluxException` is shown: to the lines of its transition only. */
+  seesException = false
+  readonly #flux: CompiledFlux
+  readonly #record: ContextRecord
+  readonly #data: Readonly<Data>
+  #result: { readonly value: Json } | null = null
+  /** What the lines under way have written, laid over what was visible before: a model written field by field hides none of its other fields. */
+  #overlay: JsonObject = {}
+
+  constructor({ flux, record, turn, data }: SightParts) {
+    this.turn = turn
+    this.#flux = flux
+    this.#record = record
+    this.#data = data
+  }
+
+  /** The nearest value of that name. A declared name that was never set hides nothing. */
+  get(name: string): Json | undefined {
+    const data = this.#data
+    const near = this.#result?.value
+    if (isObject(near) && Object.hasOwn(near, name)) return near[name]
+    if (name.startsWith('$')) {
+      const special = this.#special(name)
+      if (special !== undefined) return special
+    }
+    if (Object.hasOwn(this.#overlay, name)) return this.#overlay[name]
+    const here = stateData(data, data.state)
+    for (const layer of [here.output, here.input, data.output, data.input]) {
+      if (Object.hasOwn(layer, name)) return layer[name]
+    }
+    return undefined
+  }
+
+  /** All that can be seen, for a script. */
+  names(): JsonObject {
+    const data = this.#data
+    const here = stateData(data, data.state)
+    const names: JsonObject = {}
+    const state = this.#flux.states[data.state]
+    // What has no value is null: the script couldn't even ask for a name that isn't there.
+    for (const shape of [this.#flux.input, this.#flux.output, state?.input, state?.output]) for (const name of shape?.properties.keys() ?? []) setOwn(names, name, null)
+    for (const layer of [data.input, data.output, here.input, here.output]) for (const name of Object.keys(layer)) setOwn(names, name, layer[name] ?? null)
+    for (const name of SPECIAL_NAMES) names[name] = this.#special(name) ?? null
+    return names
+  }
+
+  /** `$result`, and its keys, nearer than all other names. */
+  showResult(value: Json): void {
+    this.#result = { value }
+  }
+
+  hideResult(): void {
+    this.#result = null
+  }
+
+  /** What can be seen, before a line writes into a part of it, under the name that it writes to. */
+  before({ path: [name, ...below] }: Line): Json | undefined {
+    return name === undefined || below.length === 0 ? undefined : this.get(name)
+  }
+
+  /** Shows the lines that follow what one has written; `written`: all that lines wrote to where they do not write to the turn's data. */
+  lay(line: Line, value: Json, { before, written }: { readonly before: Json | undefined; readonly written: JsonObject }): void {
+    const [name] = line.path
+    if (name === undefined || line.place === 'response') return
+    const present = getOwn(this.#rootOf(line.place) ?? written, name) ?? null
+    this.#overlay = { ...this.#overlay, [name]: before === undefined ? present : merged(line, value, before) ?? present }
+  }
+
+  /** The lines are through. */
+  forget(): void {
+    this.#overlay = {}
+  }
+
+  #rootOf(place: Line['place']): JsonObject | null {
+    switch (place) {
+      case 'stateOutput': return stateData(this.#data, this.#data.state).output
+      case 'serviceOutput': return this.#data.output
+      default: return null
+    }
+  }
+
+  #special(name: string): Json | undefined {
+    const [record, data] = [this.#record, this.#data]
+    switch (name) {
+      case '$result': return this.#result?.value
+      case '$fluxContextId': return record.id
+      case '$fluxName': return record.fluxName
+      case '$fluxStateName': return this.#flux.states[data.state]?.name
+      case '$fluxEvent': return data.fluxEvent
+      case '$fluxException': return this.seesException && data.exception ? data.exception : undefined
+      case '$triggerFluxEvent': return record.trigger ?? undefined
+      case '$trackerId': return getOwn(record.input, name) ?? record.trackerId
+      case '$request': return data.request ?? undefined
+      case '$response': return data.response ?? undefined
+      default: return undefined
+    }
+  }
+}
+
+/** The value laid into what was visible under its name; undefined where that has another shape than the target. */
+function merged(line: Line, value: Json, before: Json): Json | undefined {
+  const [name = ''] = line.path
+  try {
+    return getOwn(line.write({ [name]: before }, value), name)
+  } catch {
+    return undefined
+  }
+}
