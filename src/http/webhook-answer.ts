@@ -56,12 +56,18 @@ export async function bodyOf(content: Json, { status, headers, format, encoded =
   /** null is data, too. */
   readonly always?: boolean
 }): Promise<Response> {
-  if (BODILESS.has(status) || (content === null && !always)) return new Response(null, { status, headers })
+  if (BODILESS.has(status) || (content === null && !always)) return new Response(null, { status, headers: namesKept(headers) })
   const typed = headers.some(([name]) => name.toLowerCase() === 'content-type')
-  const withType = (type: string): [string, string][] => (typed ? headers : [...headers, ['Content-Type', type]])
+  const withType = (type: string) => namesKept(typed ? headers : [...headers, ['Content-Type', type]])
   if (typeof content !== 'string') return new Response(await format.encode(content, 'response'), { status, headers: withType(format.answerType) })
   if (encoded) return new Response(new Uint8Array(Buffer.from(content, 'base64')), { status, headers: withType('application/octet-stream') })
   return new Response(content, { status, headers: withType('text/plain; charset=UTF-8') })
+}
+
+/** An object keeps the case of the names on their way out, a list doesn't; only a list can repeat a name. */
+function namesKept(headers: [string, string][]): [string, string][] | { [name: string]: string } {
+  const names = new Set(headers.map(([name]) => name.toLowerCase()))
+  return names.size === headers.length ? Object.fromEntries(headers) : headers
 }
 
 /** A list of `{name, value}`, or an object; a value that is a list stands for several headers. */
