@@ -24,7 +24,11 @@ export function readBytes(c: Context<Env>, limit: number): Promise<Buffer> {
   return socketed(c) ? readIncoming(c.env.incoming, limit) : readStream(c.req.raw.body, limit)
 }
 
+const EMPTY = Buffer.alloc(0)
+
 function readIncoming(incoming: IncomingMessage, limit: number): Promise<Buffer> {
+  // A request without a length has no body (RFC 9112, 6.3): there is no end to wait for.
+  if (incoming.headers['transfer-encoding'] === undefined && Number(incoming.headers['content-length'] ?? 0) === 0) return Promise.resolve(EMPTY)
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0

@@ -14,7 +14,7 @@ interface Range { readonly type: string; readonly weight: number }
  * A media type with a format's suffix asks for that format; a weight that can't be read counts as 1. null: nothing fits.
  */
 export function negotiate<F extends Format>(accept: string | undefined, offered: readonly F[]): F | null {
-  const ranges = rangesOf(accept ?? '')
+  const ranges = accept === undefined ? [] : rangesOf(accept)
   if (ranges.length === 0) return offered[0] ?? null
   let best: F | null = null
   let weight = 0

@@ -24,6 +24,7 @@ export interface WebhookBody {
  * @throws FluxError `malformed` for what isn't what its type says, `tooLarge` for a form of too many parts, `unsupportedType` for a charset that can't be read
  */
 export async function decodeWebhookBody(bytes: Buffer, contentType: string | undefined, limits: WebhookLimits): Promise<WebhookBody> {
+  if (contentType === undefined && bytes.length === 0) return { body: null, encoded: false }
   const { value: type, parameters } = readHeaderValue(contentType ?? '')
   const charset = parameters.get('charset')
   const format = type === '' ? null : formatOf(type, FORMATS)

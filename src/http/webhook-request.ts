@@ -2,7 +2,7 @@
 import type { Context } from 'hono'
 import { malformed, unsupportedType } from '../model/failure.ts'
 import type { Json, JsonObject } from '../model/json.ts'
-import { addField, fieldsToJson, pairsOf, readPairs, type Fields } from './fields.ts'
+import { fieldsToJson, pairsOf, readPairs, type Fields } from './fields.ts'
 import { headerOf, readBytes, type Env } from './incoming.ts'
 import { decodeWebhookBody, type WebhookLimits } from './webhook-body.ts'
 
@@ -32,7 +32,8 @@ export interface RequestOptions {
 export async function readWebhookRequest(c: Context<Env>, { path, timeout, limits }: RequestOptions): Promise<WebhookRequest> {
   const uri = uriOf(c)
   const query = readQueryOf(uri, limits.maxParts)
-  const inPath = fieldsOf(path)
+  const inPath: Fields<string> = new Map()
+  for (const [name, value] of path) inPath.set(name, [value])
   const headers = headersOf(c)
   const coding = headerOf(c, 'content-encoding')?.trim().toLowerCase() ?? ''
   if (coding !== '' && coding !== 'identity') throw unsupportedType('the body must not be compressed')
@@ -45,8 +46,8 @@ export async function readWebhookRequest(c: Context<Env>, { path, timeout, limit
     headers: headers.map(([name, value]) => ({ name, value })), cookies: cookiesOf(headers),
     parameters: fieldsToJson(new Map([...query, ...inPath])), body, config: { timeout: timeout / 1000 }, encoded,
   }
-  const given = new Map([...fieldsOf(headers), ...query, ...inPath])
-  return { request, rawBody, textsOf: (name) => given.get(name) ?? [] }
+  const inHeaders = (name: string) => headers.filter(([spelled]) => spelled === name).map(([, value]) => value)
+  return { request, rawBody, textsOf: (name) => inPath.get(name) ?? query.get(name) ?? inHeaders(name) }
 }
 
 /** Path and query as they were sent. A client may send more: the origin before them, when it takes this server for a proxy, or a fragment. */
@@ -68,13 +69,9 @@ type Pair = readonly [name: string, value: string]
 function headersOf(c: Context<Env>): readonly Pair[] {
   if (c.env === undefined) return [...c.req.raw.headers]
   const { rawHeaders } = c.env.incoming
-  return rawHeaders.flatMap((name, at) => (at % 2 === 0 ? [[name, rawHeaders[at + 1] ?? ''] as const] : []))
-}
-
-function fieldsOf(pairs: Iterable<Pair>): Fields<string> {
-  const fields: Fields<string> = new Map()
-  for (const [name, value] of pairs) addField(fields, name, value)
-  return fields
+  const pairs: Pair[] = []
+  for (let at = 0; at < rawHeaders.length; at += 2) pairs.push([rawHeaders[at] ?? '', rawHeaders[at + 1] ?? ''])
+  return pairs
 }
 
 /** RFC 6265, 4.2.1. Quotes around a value don't belong to it, and escapes are undone as answers make them; a value in which they are broken stays as it is. */
