@@ -33,6 +33,8 @@ export class Catalog {
   readonly #load: () => Promise<Loaded>
   readonly #log: Log | undefined
   readonly #pinned = new Map<string, Promise<CompiledFlux>>()
+  /** Raised by each reload that is taken over: what was compiled before may be told otherwise now. */
+  generation = 0
   #index: Index
   #reloading: Promise<unknown> = Promise.resolve()
 
@@ -98,6 +100,7 @@ export class Catalog {
       const loaded = await this.#load()
       this.#index = new Index(loaded, this.#index)
       this.#pinned.clear()
+      this.generation += 1
       this.#log?.info('services reloaded', { services: this.#index.all.length, broken: loaded.services.filter(({ flux }) => flux === null).length })
       return loaded.faults
     })

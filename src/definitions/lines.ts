@@ -2,7 +2,7 @@
 import { getOwn, isObject, type Json, type JsonObject } from '../model/json.ts'
 import { compileExpression } from './expressions/compile.ts'
 import { ExpressionError, type Scope } from './expressions/expression.ts'
-import { LineError, readPath, showPath, writePath } from './paths.ts'
+import { isIndex, LineError, readPath, showPath, writePath } from './paths.ts'
 import { descend, hold, type Property } from './properties.ts'
 import type { Report } from './report.ts'
 
@@ -65,6 +65,9 @@ export function compileLines(list: readonly JsonObject[], { pointer, visible, ..
   })
 }
 
+/** Types that can hold `$response`. */
+const ANSWERING: ReadonlySet<string> = new Set(['object', 'model', 'any'])
+
 interface LineTarget {
   readonly name: string
   readonly place: Place
@@ -82,7 +85,12 @@ type Options = Omit<LineOptions, 'pointer'>
 /** What a line carries before its target's type is heard; undefined where a path leads nowhere. */
 type Origin = { readonly read: (scope: Scope) => Json | undefined; readonly literal?: Json; readonly answers?: boolean }
 
-function compileLine({ place, path, property, lists, shown }: LineTarget, origin: Origin, pointer: string, report: Report): Line {
+function compileLine({ place, path, property: declared, lists, shown }: LineTarget, origin: Origin, pointer: string, report: Report): Line {
+  // What nobody gave a type isn't meant to be a text, if the whole answer of a webhook goes there.
+  const property = origin.answers && declared !== null && getOwn(declared.source, 'type') === undefined ? null : declared
+  if (origin.answers && property !== null && (property.array || !ANSWERING.has(property.type))) {
+    report.warn(`${pointer}/to`, `${shown} can't hold $response, so the line will always fail: its type should be object`)
+  }
   if (origin.literal !== undefined && property !== null) {
     const held = hold(property, origin.literal, 0)
     if (!held.ok) report.warn(`${pointer}/expression`, `${shown}: the value ${held.reason}, so the line will always fail`)
@@ -115,12 +123,16 @@ function compileTarget(source: JsonObject, pointer: string, { resolve, report }:
   if (place === 'fluxEvent' && below.length > 0) return broken(report, `${pointer}/to`, `"${name}" is a single value: it has no parts to write to`)
   const path = place === 'fluxEvent' || place === 'response' ? below : to
   const shown = showPath(to)
-  if (property === null) return { name, place, path, property, lists: new Set(), shown }
+  if (property === null) return { name, place, path, property, lists: place === 'response' ? listsOfResponse(below) : new Set(), shown }
   const found = descend(property, below)
   if (!found.ok) return broken(report, `${pointer}/to`, found.reason)
   const shift = path.length - below.length
   return { name, place, path, property: found.property, lists: new Set([...found.lists].map((position) => position + shift)), shown }
 }
+
+/** What `$response` has lists for may be filled by index. */
+const listsOfResponse = ([part = '', index = '']: readonly string[]): ReadonlySet<number> =>
+  new Set((part === 'cookies' || part === 'headers') && isIndex(index) ? [1] : [])
 
 function compileOrigin(source: JsonObject, pointer: string, options: Options): Origin | null {
   const type = getOwn(source, 'type') ?? 'map'

@@ -28,6 +28,9 @@ const KINDS: { readonly [kind in Failure['kind']]: Kind } = {
   unavailable: { status: 503, type: 'unavailable', title: 'The server can not serve now' },
 }
 
+/** Characters of a text in a problem. */
+const LONGEST = 1000
+
 type Problem = { type: string; title: string; status: number; detail: string; instance?: string; errors?: readonly FieldError[]; contextId?: ContextId }
 
 /** `instance` is the path that was asked for; left out where it isn't known. */
@@ -37,12 +40,15 @@ export function problemOf(failure: Failure, instance?: string): Problem {
     type: `urn:actorflux:problem:${type}`,
     title,
     status,
-    detail: failure.detail,
+    detail: short(failure.detail),
     ...(instance === undefined ? {} : { instance }),
-    ...('errors' in failure ? { errors: failure.errors } : {}),
+    ...('errors' in failure ? { errors: failure.errors?.map(({ pointer, detail }) => ({ pointer: short(pointer), detail: short(detail) })) } : {}),
     ...('contextId' in failure ? { contextId: failure.contextId } : {}),
   }
 }
+
+/** What was sent may stand in it, several times and escaped: an answer must not be many times as large as what it refuses. */
+const short = (text: string): string => (text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`)
 
 /** The first kind of problem with that status, for descriptions. */
 export function exampleOf(status: number): Problem {

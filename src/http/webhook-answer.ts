@@ -3,19 +3,24 @@ import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { serialize } from 'hono/utils/cookie'
 import { z } from 'zod'
 import { isObject, type Json, type JsonObject } from '../model/json.ts'
-import type { Codec } from './formats.ts'
+import { FORMATS, JSON_FORMAT, type Codec } from './formats.ts'
+import { formatOf } from './negotiate.ts'
 
 /** Tells why the `$response` of a service can't be sent. */
 export class UnsafeResponse extends Error {
   override readonly name = 'UnsafeResponse'
 }
 
-/** RFC 9110, 7.6.1: they belong to the connection, not to the answer. */
-const HOP_BY_HOP: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'te', 'trailer', 'transfer-encoding', 'upgrade'])
+/** RFC 9110, 7.6.1, and RFC 2616, 13.5.1: they belong to the connection, not to the answer. */
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  'connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer', 'trailers', 'transfer-encoding', 'upgrade',
+])
 
 /** Statuses whose answers have no body (RFC 9110, 15.3.5, 15.3.6, 15.4.5). */
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
 
+// Literal lines write text.
+const flag = z.union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')])
 const scalar = z.union([z.string(), z.number(), z.boolean()])
 const missing = z.null().transform(() => undefined)
 const optional = <T extends z.ZodType>(type: T) => z.union([type, missing]).optional()
@@ -30,9 +35,9 @@ const cookie = z.looseObject({
   /** Seconds. */
   maxAge: optional(z.union([z.number(), z.string().regex(/^-?\d+$/).transform(Number)])),
   /** Epoch milliseconds, or a date as text. */
-  expires: optional(z.union([z.number(), z.string()])),
-  httpOnly: optional(z.boolean()),
-  secure: optional(z.boolean()),
+  expires: optional(z.union([z.number(), z.string().regex(/^-?\d{5,}$/).transform(Number), z.string()])),
+  httpOnly: optional(flag),
+  secure: optional(flag),
   sameSite: optional(z.string()),
 })
 
@@ -43,10 +48,11 @@ const cookie = z.looseObject({
 export function responseOf(given: JsonObject, format: Codec): Promise<Response> {
   const status = take(code.nullish(), given['responseCode'], 'responseCode must be an integer from 200 to 599') ?? 200
   const headers = [...headersOf(given['headers'] ?? []), ...cookiesOf(given['cookies'] ?? [])]
-  return bodyOf(given['content'] ?? null, { status, headers, format, encoded: given['encoded'] === true })
+  const encoded = take(flag.nullish(), given['encoded'], 'encoded must be true or false') ?? false
+  return bodyOf(given['content'] ?? null, { status, headers, format, encoded })
 }
 
-/** Text is plain text, data is in the format asked for; null is no content where `$response` says nothing else. */
+/** Text is plain text, data is in the format that its Content-Type names, else in the one asked for; null is no content where `$response` says nothing else. */
 export async function bodyOf(content: Json, { status, headers, format, encoded = false, always = false }: {
   readonly status: number
   readonly headers: [string, string][]
@@ -57,11 +63,21 @@ export async function bodyOf(content: Json, { status, headers, format, encoded =
   readonly always?: boolean
 }): Promise<Response> {
   if (BODILESS.has(status) || (content === null && !always)) return new Response(null, { status, headers: namesKept(headers) })
-  const typed = headers.some(([name]) => name.toLowerCase() === 'content-type')
-  const withType = (type: string) => namesKept(typed ? headers : [...headers, ['Content-Type', type]])
-  if (typeof content !== 'string') return new Response(await format.encode(content, 'response'), { status, headers: withType(format.answerType) })
-  if (encoded) return new Response(new Uint8Array(Buffer.from(content, 'base64')), { status, headers: withType('application/octet-stream') })
+  const [type, ...more] = headers.filter(([name]) => name.toLowerCase() === 'content-type').map(([, value]) => value)
+  if (more.length > 0) fail('there are several Content-Types')
+  const withType = (usual: string) => namesKept(type === undefined ? [...headers, ['Content-Type', usual]] : headers)
+  if (typeof content !== 'string') {
+    const own = type === undefined ? format : formatOf(type, FORMATS) ?? JSON_FORMAT
+    return new Response(await own.encode(content, 'response'), { status, headers: withType(own.answerType) })
+  }
+  if (encoded) return new Response(bytesOf(content), { status, headers: withType('application/octet-stream') })
   return new Response(content, { status, headers: withType('text/plain; charset=UTF-8') })
+}
+
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  const text = base64.replaceAll(/\s/g, '')
+  if (!/^[A-Za-z\d+/_-]*={0,2}$/.test(text)) fail('the content is said to be encoded and is no base64')
+  return new Uint8Array(Buffer.from(text, 'base64'))
 }
 
 /** An object keeps the case of the names on their way out, a list doesn't; only a list can repeat a name. */

@@ -65,7 +65,9 @@ async function respond(c: Context<Env>, answer: WebhookAnswer, { format, log }: 
     case 'outputs': return bodyOf(answer.value, { status: 200, headers: [], format, always: true })
     case 'nothing': return new Response(null, { status: 204 })
     case 'paused': return bodyOf({ contextId, status: answer.status }, { status: 202, headers: [['Location', `/flux-api/context?contextId=${contextId}`]], format })
-    case 'failed': throw new FluxError({ kind: 'webhookFailed', detail: 'the workflow failed', contextId })
+    case 'failed':
+      log.warn('the workflow behind a webhook failed', { contextId, path: c.req.path, reason: answer.reason })
+      throw new FluxError({ kind: 'webhookFailed', detail: 'the workflow failed', contextId })
     case 'late': throw new FluxError({ kind: 'webhookTimeout', detail: 'the workflow takes longer than this request may: it runs on', contextId })
   }
 }

@@ -47,8 +47,9 @@ export type Parent = {
 export type Answer = {
   /** The service's outputs that lines have filled. */
   filled: string[]
-  /** `$response`, as it was when a line filled an output from it. */
+  /** `$response`, as it was when a line filled an output from it, and that output. */
   response: JsonObject | null
+  from: string | null
 }
 
 export interface ContextRecord {
@@ -93,10 +94,14 @@ export interface ContextRecord {
   readonly output: JsonObject
   /** `$request`, of a context that a webhook started. */
   readonly request: JsonObject | null
+  /** Headers and cookies of an ancestor's `$request`, where there are any to be hidden. */
+  readonly inherited: JsonObject | null
   /** The bytes of its body, base64 in `body`; null: there are none. */
   readonly raw: JsonObject | null
   /** null: no webhook started it, or no line has filled an output. */
   readonly answer: Answer | null
+  /** How the context of a webhook paused for the first time, if it has: its caller is answered then, whatever came of it since. */
+  readonly paused?: Status | undefined
   /** `$response`, once a line wrote to it. */
   readonly response: JsonObject | null
   /** Arguments of the step or child under way: the same over retries and takeovers. */

@@ -38,7 +38,8 @@ export type WebhookAnswer = { readonly contextId: ContextId } & (
   | { readonly kind: 'nothing' }
   /** It waits, and no output was filled. */
   | { readonly kind: 'paused'; readonly status: Status }
-  | { readonly kind: 'failed' }
+  /** `reason`: for the log, without what views hide. */
+  | { readonly kind: 'failed'; readonly reason: string }
   /** The time is up; the context runs on. */
   | { readonly kind: 'late' }
 )

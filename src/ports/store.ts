@@ -48,6 +48,13 @@ export interface Page {
   readonly skip?: number | undefined
 }
 
+export interface ListQuery extends Page {
+  /** Words that they all have. */
+  readonly all: readonly string[]
+  /** A word that none of them has. */
+  readonly without?: string | undefined
+}
+
 /** Who runs a step of a context. */
 export interface Lease {
   readonly id: ContextId
@@ -80,8 +87,8 @@ export interface Store {
   commit(request: { writes: readonly Write[]; lost?: number }): Promise<CommitOutcome>
   /** The newest rows of a context's log, oldest of them first, at most `limit`. */
   log(request: { id: ContextId; limit: number }): Promise<string[]>
-  /** Contexts that have all the words, by ascending id. */
-  list(request: { all: readonly string[] } & Page): Promise<StoredContext[]>
+  /** Whole contexts, by ascending id. */
+  list(request: ListQuery): Promise<StoredContext[]>
   /** Ids of contexts that have any of the words, ascending, each once, up to and including `upTo`. */
   waitingFor(request: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]>
   /**

@@ -21,6 +21,8 @@ export interface Birth {
   /** The event that started it. */
   readonly trigger: string | null
   readonly parent: Parent | null
+  /** What it must hide as its parent does. */
+  readonly inherited?: JsonObject | null
   /** Of a webhook: `$request`, and the bytes of its body. */
   readonly request?: { readonly shown: JsonObject; readonly raw: Uint8Array }
 }
@@ -43,7 +45,7 @@ export function seedOf(birth: Birth, turn: Turn & { readonly tagLimits: TagLimit
       version: 0, package: flux.package, fluxName: flux.fluxName, definition: flux.hash, status: 'RUNNING', state: startState, startState,
       startedAt: turn.now, updatedAt: turn.now, endedAt: null, due: null, tags: tags.tags, error: null, exception: null, fluxEvent: null, trigger, trackerId,
       parent, child: null, lease: null, moves: 0, tail: [], visited: [], snapshot: {}, input, output: defaults(flux.output, turn.now),
-      request: birth.request?.shown ?? null, raw: birth.request && birth.request.raw.length > 0 ? { body: Buffer.from(birth.request.raw).toString('base64') } : null, answer: null, response: null, args: null, states: {},
+      request: birth.request?.shown ?? null, inherited: birth.inherited ?? null, raw: birth.request && birth.request.raw.length > 0 ? { body: Buffer.from(birth.request.raw).toString('base64') } : null, answer: null, response: null, args: null, states: {},
     },
   }
 }

@@ -68,8 +68,9 @@ async function move({ contexts, log }: Teller, id: ContextId, { event, input, un
     const outcome = await contexts.deliver(id, { type: 'EVENT', name: event, input, untyped, tags, caller })
     if (outcome.moved) return { answer: 'transitions', stand: standOf(outcome) }
     if (!outcome.failure) return null
-    const { failure, flux } = outcome
-    return { answer: 'ignored', entry: { ...standOf(outcome), fluxName: flux.fluxName, reason: failure.detail }, failure }
+    const { failure, flux: { fluxName } } = outcome
+    const { contextId, state } = standOf(outcome)
+    return { answer: 'ignored', entry: { contextId, fluxName, state, reason: failure.detail }, failure }
   } catch (error) {
     // Purged in between: there is nobody left who could have ignored it.
     if (error instanceof FluxError && error.failure.kind === 'notFound') return null

@@ -7,7 +7,7 @@ import type { Store, StoredContext, Write } from '../ports/store.ts'
 import { termsOf } from './terms.ts'
 
 /** The parts that hold a user's data, besides one for each state. What is fixed at the birth of a context is in `base`, everything else in `head`. */
-const DATA_PARTS = ['input', 'output', 'request', 'raw', 'answer', 'response', 'args', 'tail'] as const
+const DATA_PARTS = ['input', 'output', 'request', 'inherited', 'raw', 'answer', 'response', 'args', 'tail'] as const
 const STATE = 's'
 
 type Base = Pick<ContextRecord, 'package' | 'fluxName' | 'definition' | 'startState' | 'startedAt' | 'trigger' | 'trackerId' | 'parent'>
@@ -18,7 +18,7 @@ function headOf(record: ContextRecord): Head {
   return {
     status: record.status, state: record.state, updatedAt: record.updatedAt, endedAt: record.endedAt, due: record.due, tags: record.tags, error: record.error,
     exception: record.exception, fluxEvent: record.fluxEvent, child: record.child, lease: record.lease, moves: record.moves, visited: record.visited,
-    snapshot: record.snapshot,
+    snapshot: record.snapshot, paused: record.paused,
   }
 }
 
@@ -117,7 +117,7 @@ export function decode({ id, version, parts }: StoredContext): ContextRecord {
   return {
     id, version, states,
     input: dataOf(parts, 'input') ?? {}, output: dataOf(parts, 'output') ?? {},
-    request: dataOf(parts, 'request'), raw: dataOf(parts, 'raw'), answer: parts['answer'] === undefined ? null : JSON.parse(parts['answer']), response: dataOf(parts, 'response'), args: dataOf(parts, 'args'), tail: rowsOf(parts['tail'] ?? '[]').map(moveOf),
+    request: dataOf(parts, 'request'), inherited: dataOf(parts, 'inherited'), raw: dataOf(parts, 'raw'), answer: parts['answer'] === undefined ? null : JSON.parse(parts['answer']), response: dataOf(parts, 'response'), args: dataOf(parts, 'args'), tail: rowsOf(parts['tail'] ?? '[]').map(moveOf),
     ...head,
   }
 }

@@ -185,7 +185,7 @@ export class Contexts {
     for (const { context } of writes) {
       const entry = work.entries.get(context.id)
       if (!entry) continue
-      recent.keep(entry, context.parts)
+      recent.keep(entry, context.parts, work.era)
       if (isFinished(entry.record.status)) this.#parts.onEnd(context.id)
       else if (entry.step && isUnderWay(entry.step, entry.record)) this.#parts.onStep(entry.step, entry)
       if (context.due !== null) this.#parts.alarm.set(context.due)
@@ -220,7 +220,7 @@ export class Contexts {
     if (outcome.ok) return true
     for (const id of work.entries.keys()) recent.forget(id)
     const entry = work.entries.get(outcome.stale)
-    if (outcome.current && entry) recent.keep({ record: decode(outcome.current), flux: entry.flux }, outcome.current.parts)
+    if (outcome.current && entry) recent.keep({ record: decode(outcome.current), flux: entry.flux }, outcome.current.parts, work.era)
     return false
   }
 

@@ -178,6 +178,7 @@ function conclude(
     ...record,
     ...draft.data,
     status,
+    paused: record.paused ?? (record.request !== null && (status === 'WAITING' || status === 'WAITING_UNTIL') ? status : undefined),
     snapshot: persisted,
     due: kept.due,
     lease,

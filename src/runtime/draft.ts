@@ -240,10 +240,13 @@ export class TurnDraft implements Draft {
   }
 
   /** Its origin makes an output the answer of a webhook, whatever it looks like. */
-  #answered({ path: [name = ''], answers }: Line): Answer {
+  #answered({ path: [name = '', ...below], answers }: Line): Answer {
     const { answer, response } = this.data
-    const filled = answer?.filled ?? []
-    return { filled: filled.includes(name) ? filled : [...filled, name], response: answers ? response ?? {} : answer?.response ?? null }
+    const known = answer?.filled ?? []
+    const filled = known.includes(name) ? known : [...known, name]
+    if (answers) return { filled, response: response ?? {}, from: name }
+    const replaced = below.length === 0 && answer?.from === name
+    return replaced || !answer ? { filled, response: null, from: null } : { ...answer, filled }
   }
 
   #dueOf(wait: Wait | null): number | null {

@@ -17,30 +17,27 @@ interface Kept {
   readonly flux: CompiledFlux
   readonly texts: StoredContext['parts']
   readonly size: number
+  readonly era: number
 }
 
 export class Recent {
   /** In order of last use. */
   readonly #kept = new Map<ContextId, Kept>()
   #size = 0
-  #era = 0
 
-  /** In a new era of the store nothing of before counts: an id may even have become another context's. */
+  /** In a new era, of the store or of the services, nothing of before counts: an id may even have become another context's. */
   get(id: ContextId, era: number): Kept | undefined {
-    if (era !== this.#era) {
-      this.#kept.clear()
-      this.#size = 0
-      this.#era = era
-    }
-    return this.#kept.get(id)
+    const kept = this.#kept.get(id)
+    return kept?.era === era ? kept : undefined
   }
 
-  keep({ record, flux }: { record: ContextRecord; flux: CompiledFlux }, texts: StoredContext['parts']): void {
+  /** `era`: in which it was decided; that may be over by now. */
+  keep({ record, flux }: { record: ContextRecord; flux: CompiledFlux }, texts: StoredContext['parts'], era: number): void {
     this.forget(record.id)
     let size = OVERHEAD
     for (const name of Object.keys(texts)) size += texts[name]?.length ?? 0
     if (size > LARGEST || isFinished(record.status)) return
-    this.#kept.set(record.id, { record, flux, texts, size })
+    this.#kept.set(record.id, { record, flux, texts, size, era })
     this.#size += size
     // Not looked for until it is needed: a map that is often written to takes long to find its first key.
     if (this.#size > BUDGET) this.#forgetOldest()

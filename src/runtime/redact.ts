@@ -1,5 +1,6 @@
 // runtime: what views and logs hide: whatever let the sender of a request in, wherever lines have carried it to. The workflow itself sees it.
 import { isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
+import type { ContextRecord } from '../model/record.ts'
 
 const REDACTED = '[redacted]'
 const SECRET_HEADERS: ReadonlySet<string> = new Set(['authorization', 'cookie', 'proxy-authorization'])
@@ -13,27 +14,25 @@ export interface Hider {
   text(value: string): string
 }
 
-/**
- * For a context with that `$request`; null: no webhook started it. A child, say, may have been given one all the same, so what looks like the headers and
- * cookies of a request is hidden in any case.
- */
-export function hiderOf(request: JsonObject | null): Hider {
-  const cookies = pairsOf(request?.['cookies'])
+/** For a context that a webhook started, or an ancestor of. A context that was told of one by other ways may have a request all the same, so what looks like its headers and cookies is hidden in any case. */
+export function hiderOf({ request, inherited }: Pick<ContextRecord, 'request' | 'inherited'>): Hider {
+  const source = request ?? inherited
+  const cookies = pairsOf(source?.['cookies'])
   const cookiePairs = new Set(cookies.map(([name, value]) => `${name}=${value}`))
-  const headers = pairsOf(request?.['headers']).flatMap(([name, value]) => (SECRET_HEADERS.has(name.toLowerCase()) ? [value] : []))
-  const secrets = [...headers, ...cookies.map(([, value]) => value)]
-  const telling = secrets.filter((secret) => secret.length >= TELLING).sort((a, b) => b.length - a.length)
+  const headers = pairsOf(source?.['headers']).flatMap(([name, value]) => (SECRET_HEADERS.has(name.toLowerCase()) ? [value, ...credentialsOf(value)] : []))
+  const secrets = [...headers, ...cookies.map(([, value]) => value)].filter((secret) => secret !== '')
+  const telling = secrets.filter((secret) => secret.length >= TELLING).flatMap(spellings).sort((a, b) => b.length - a.length)
   const marked = secrets.map((secret) => `"value":${JSON.stringify(secret)}`)
 
   const text = (value: string): string => {
-    if (headers.includes(value)) return REDACTED
+    if (value !== '' && headers.includes(value)) return REDACTED
     let result = value
     for (const secret of telling) result = result.replaceAll(secret, REDACTED)
     for (const mark of marked) result = result.replaceAll(mark, `"value":"${REDACTED}"`)
     return result
   }
   const isSecret = ({ name, value }: JsonObject) => typeof name === 'string' && value !== null && value !== undefined
-    && (SECRET_HEADERS.has(name.toLowerCase()) || cookiePairs.has(`${name}=${String(value)}`))
+    && (SECRET_HEADERS.has(name.toLowerCase()) || (typeof value !== 'object' && cookiePairs.has(`${name}=${String(value)}`)))
 
   const hide = (value: Json): Json => {
     if (typeof value === 'string') return secrets.length === 0 ? value : text(value)
@@ -57,6 +56,26 @@ export function hiderOf(request: JsonObject | null): Hider {
     return result ?? value
   }
   return { object: ofObject, list: (values) => values.map(ofObject), text }
+}
+
+/** What of a request a child must hide as its parent does; null: nothing. */
+export function inheritedOf({ request, inherited }: Pick<ContextRecord, 'request' | 'inherited'>): JsonObject | null {
+  if (request === null) return inherited
+  const { headers, cookies } = request
+  const secret = (Array.isArray(headers) ? headers : []).filter((header) => isObject(header) && SECRET_HEADERS.has(String(header['name']).toLowerCase()))
+  return secret.length === 0 && !(Array.isArray(cookies) && cookies.length > 0) ? null : { headers: secret, cookies: cookies ?? [] }
+}
+
+/** What follows the scheme (RFC 9110, 11.4): what workflows cut out to use it, if it is long enough to be told from other texts. */
+function credentialsOf(value: string): string[] {
+  const [, credentials = ''] = /^\S+\s+(.*)$/.exec(value) ?? []
+  return credentials.length >= TELLING ? [credentials] : []
+}
+
+/** A secret as it stands, within JSON, and within JSON in JSON. */
+function spellings(secret: string): string[] {
+  const inJson = JSON.stringify(secret).slice(1, -1)
+  return [...new Set([secret, inJson, JSON.stringify(inJson).slice(1, -1)])]
 }
 
 const withoutValues = (cookies: Json): Json =>

@@ -21,9 +21,13 @@ export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
   }
 }
 
+/** Characters. Answers tell the name again. */
+const LONGEST_EVENT = 1000
+
 export function eventRequest(request: EventRequest, limits: TagLimits) {
   const { contextId, event, input, untyped = false, tags } = formOf(request)
   const name = text(event, 'event')
+  if (name.length > LONGEST_EVENT) throw malformed(`the name of an event must not have more than ${LONGEST_EVENT} characters`)
   if (name.startsWith('$')) throw malformed('names that begin with $ can\'t be sent as events')
   return { contextId: contextId === undefined ? undefined : id(contextId), event: name, input: inputOf(input), untyped, tags: tagsOf(tags, '/tags', limits) }
 }

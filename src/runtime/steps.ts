@@ -145,7 +145,7 @@ export class Steps {
     const { log } = this.#parts
     const body = record.raw?.['body']
     const facts = { contextId: step.id, fluxName: record.fluxName, stateName: flux.states[step.state]?.name ?? '' }
-    const { text, object } = hiderOf(record.request)
+    const { text, object } = hiderOf(record)
     const tell = (level: keyof Log) => (message: string, fields?: object) => log[level](text(message), { ...object(plain(fields)), ...facts })
     return {
       ...this.#parts.apiOf(record.package),

@@ -10,7 +10,7 @@ const NO_DATA: StateData = { input: {}, output: {} }
 
 export function contextView(record: ContextRecord, flux: CompiledFlux, log: readonly Move[]): ContextView {
   const { id, version, status, tags, startedAt, updatedAt, endedAt, error, definition } = record
-  const hider = hiderOf(record.request)
+  const hider = hiderOf(record)
   return {
     fluxName: record.fluxName,
     id,
@@ -22,7 +22,7 @@ export function contextView(record: ContextRecord, flux: CompiledFlux, log: read
     status,
     input: shown(withRequest(describe('input', flux.input, record.input), record.request), hider),
     output: shown(describe('output', flux.output, record.output), hider),
-    tags: [...tags],
+    tags: tags.map(hider.text),
     stateContexts: record.visited.flatMap((index) => {
       const state = flux.states[index]
       return state ? [stateView(record, flux, state, log)] : []
@@ -36,14 +36,14 @@ export function contextView(record: ContextRecord, flux: CompiledFlux, log: read
 /** Of any state of the definition: its values are empty if it was not visited. */
 export function stateView(record: ContextRecord, flux: CompiledFlux, state: CompiledState, log: readonly Move[]): StateContextView {
   const { input, output } = getOwn(record.states, String(state.index)) ?? NO_DATA
-  const hider = hiderOf(record.request)
+  const hider = hiderOf(record)
   return {
     name: state.name,
     input: shown(describe('input', state.input, input), hider),
     output: shown(describe('output', state.output, output), hider),
     transitionContexts: log
       .filter(({ from }) => from === state.index)
-      .map(({ event, to, at, values }) => ({ event, to: nameOf(flux, to), takenAt: at, values: hider.object(values) })),
+      .map(({ event, to, at, values }) => ({ event: textShown(event, hider), to: nameOf(flux, to), takenAt: at, values: hider.object(values) })),
   }
 }
 
@@ -54,6 +54,12 @@ const withRequest = (input: ModelDescriptor, request: JsonObject | null): ModelD
 const shown = (model: ModelDescriptor, hider: Hider): ModelDescriptor => ({ ...model, gloopProperties: hider.list(model.gloopProperties) })
 
 const errorShown = (error: FluxException, hider: Hider): FluxException =>
-  ({ ...error, message: hider.text(error.message), realException: hider.object({ it: error.realException })['it'] ?? null })
+  ({
+    ...error, message: hider.text(error.message), type: hider.text(error.type), className: hider.text(error.className),
+    realException: hider.object({ it: error.realException })['it'] ?? null,
+    fluxStackTrace: error.fluxStackTrace.map((entry) => ({ ...entry, transition: textShown(entry.transition, hider) })),
+  })
+
+const textShown = (text: string | null, hider: Hider): string | null => text === null ? null : hider.text(text)
 
 const nameOf = (flux: CompiledFlux, index: number): string => flux.states[index]?.name ?? ''

@@ -10,6 +10,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Store } from '../ports/store.ts'
 import { decode } from './codec.ts'
 import type { Contexts } from './contexts.ts'
+import { hiderOf } from './redact.ts'
 
 export interface WebhooksParts {
   readonly catalog: Catalog
@@ -48,13 +49,16 @@ export function webhooks({ catalog, contexts, store, clock, shared }: WebhooksPa
         flux, input, untyped: true, unknown: 'ignore', tags: [], trigger: null, parent: null, request: { shown: request, raw: rawBody },
       }, look)
       let seen = version
-      const stopLooking = !shared ? () => undefined : repeat(clock, LOOK_EVERY, async () => {
+      const lookNow = async () => {
         const found = await store.version({ id })
         const stored = found === seen ? null : await store.load({ id })
         seen = found ?? seen
         if (stored) look(decode(stored))
-      })
-      const end = () => settle({ kind: 'late', contextId: id })
+      }
+      const stopLooking = shared ? repeat(clock, LOOK_EVERY, lookNow) : () => undefined
+      const late = () => settle({ kind: 'late', contextId: id })
+      // Another server may have ended it since the last look.
+      const end = shared ? () => void lookNow().catch(() => undefined).finally(late) : late
       waiting.add(end)
       const callOff = clock.after(Math.max(0, timeout - (clock.now() - began)), end)
       try {
@@ -97,14 +101,20 @@ function inputOf({ input }: CompiledFlux, textsOf: WebhookCall['textsOf']): Json
   return given
 }
 
-/** null: it is still at work. */
+/** null: it is still at work, and never paused. */
 function answerOf(record: ContextRecord, flux: CompiledFlux): WebhookAnswer | null {
-  const { id: contextId, status, answer } = record
+  const { id: contextId, answer } = record
+  const status = record.paused ?? record.status
   if (status === 'RUNNING') return null
-  if (status === 'FAILED') return { kind: 'failed', contextId }
+  if (status === 'FAILED') return { kind: 'failed', contextId, reason: reasonOf(record) }
   if (answer?.response) return { kind: 'response', contextId, response: answer.response }
   if (answer) return { kind: 'outputs', contextId, value: outputsOf(record, flux) }
   return isFinished(status) ? { kind: 'nothing', contextId } : { kind: 'paused', contextId, status }
+}
+
+function reasonOf(record: ContextRecord): string {
+  const { type = 'Error', message = '' } = record.error ?? {}
+  return hiderOf(record).text(`${type}: ${message}`)
 }
 
 function outputsOf({ output }: ContextRecord, flux: CompiledFlux): Json {

@@ -10,6 +10,7 @@ import { LOG_LIMIT, type ContextRecord, type Move } from '../model/record.ts'
 import type { Store, StoredContext, Write } from '../ports/store.ts'
 import { seedOf, type Birth } from './birth.ts'
 import { decode, movesOf, writeOf } from './codec.ts'
+import { inheritedOf } from './redact.ts'
 import { begin, decide, machineContext, type Decision, type Input, type Step, type Surroundings } from './decide.ts'
 import type { Ids } from './ids.ts'
 import type { Recent } from './recent.ts'
@@ -47,9 +48,12 @@ export class Work {
   readonly entries = new Map<ContextId, Entry>()
   readonly #parts: WorkParts
   readonly #given: Surroundings
+  /** Of the store and of the services, by which a context may be secured that was not. Both only ever rise, so their sum tells whether either has. */
+  readonly era: number
 
   constructor(parts: WorkParts) {
     this.#parts = parts
+    this.era = parts.store.era + parts.catalog.generation
     this.#given = parts.surroundings()
   }
 
@@ -61,8 +65,8 @@ export class Work {
   async find(id: ContextId): Promise<Entry | null> {
     const known = this.entries.get(id)
     if (known) return known
-    const { recent, store } = this.#parts
-    const found = recent.get(id, store.era) ?? await this.#load(id)
+    const { recent } = this.#parts
+    const found = recent.get(id, this.era) ?? await this.#load(id)
     if (!found) return null
     const { record, flux, texts } = found
     const entry: Entry = { before: record, flux, texts, record, log: [], step: null, pokes: new Set() }
@@ -142,13 +146,14 @@ export class Work {
     else await this.tell(entry, { type: 'FAIL', epoch, attempt, error, unborn: true })
   }
 
-  async #born({ id, package: own, parent }: ContextRecord, name: string, input: ContextRecord['input'], epoch: number): Promise<ContextId | ActionError> {
+  async #born(record: ContextRecord, name: string, input: ContextRecord['input'], epoch: number): Promise<ContextId | ActionError> {
+    const { id, package: own, parent } = record
     const depth = (parent?.depth ?? 0) + 1
     if (depth > MAX_DEPTH) return failed('InvocationTooDeep', `services invoke one another more than ${MAX_DEPTH} deep`)
     const flux = this.#parts.catalog.resolve(own, name)
     if (flux === undefined) return failed('ServiceNotFound', `there is no service '${name}'`)
     if (flux === 'ambiguous') return failed('ServiceNotFound', `several packages have a service '${name}'`)
-    const child = await this.create({ flux, input, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: { id, epoch, depth } })
+    const child = await this.create({ flux, input, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: { id, epoch, depth }, inherited: inheritedOf(record) })
     return 'failure' in child ? failed('InvalidInput', `'${name}' can't be started: ${child.failure.detail}`) : child.entry.record.id
   }
 

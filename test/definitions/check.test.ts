@@ -160,6 +160,16 @@ describe('what is doubtful is told, and the server starts', () => {
     ['a trigger that can\'t be sent', { triggers: ['$go'], states: [end] }, ['/triggers/0', '"$go" can\'t be sent as an event']],
     ['a child that is not there', service({ action: { type: 'invokeFlux', name: 'X' } }), ['/states/0/action/name', 'there is no service "X" now']],
     ['a webhook without a method', endpoint('/a'), ['/webhooks/0/httpMethods', expect.stringContaining('reached')]],
+    ['a webhook with a method that there is not', endpoint('/a', 'GET', 'GE T'), ['/webhooks/0/httpMethods', expect.stringContaining('\'GE T\'')]],
+    ['a webhook with a query', endpoint('/a?b', 'GET'), ['/webhooks/0/urlPath', expect.stringContaining('?')]],
+    ['a webhook with a dot segment', endpoint('/a/../b', 'GET'), ['/webhooks/0/urlPath', expect.stringContaining('..')]],
+    ['a webhook with a parameter within a segment', endpoint('/a/{b}.json', 'GET'), ['/webhooks/0/urlPath', expect.stringContaining('whole segment')]],
+    ['a webhook with a parameter of another dialect', endpoint('/a/:b', 'GET'), ['/webhooks/0/urlPath', expect.stringContaining('{name}')]],
+    ['a webhook with a malformed escape', endpoint('/a/%zz', 'GET'), ['/webhooks/0/urlPath', expect.stringContaining('escape')]],
+    ['a webhook below /api', endpoint('/api/a', 'GET'), ['/webhooks/0/urlPath', expect.stringContaining('/api/api')]],
+    ['a webhook without time', { webhooks: [{ urlPath: '/a', httpMethods: ['GET'], timeout: 0 }], states: [end] }, ['/webhooks/0/timeout', expect.stringContaining('504')]],
+    ['$response for a text', { ...endpoint('/a', 'GET'), output: [{ name: 'r', type: 'string' }], states: [{ name: 'end', action: { type: 'map', lines: [{ from: ['$response'], to: ['r'] }] } }] },
+      ['/states/0/action/lines/0/to', expect.stringContaining('$response')]],
     ['a webhook without a slash first', endpoint('a', 'GET'), ['/webhooks/0/urlPath', 'taken as "/a"']],
   ])('%s', async (_, source, ...expected) => {
     expect(await check(source)).toEqual({ faults: [], warnings: expected })

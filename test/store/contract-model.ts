@@ -111,6 +111,9 @@ async function play(store: Store, model: Model, step: Action): Promise<void> {
       const page = (ids: ContextId[]): ContextId[] => ids.filter((id) => id > (after ?? 0)).slice(step.skip, step.skip + step.limit)
       const { limit, skip } = step
       expect(await idsOf(store.list({ all: step.words, limit, skip, after }))).toEqual(page(model.matching(({ terms }) => step.words.every((word) => terms.includes(word)))))
+      const [without = '', ...words] = step.words
+      expect(await idsOf(store.list({ all: words, without, limit, skip, after })))
+        .toEqual(page(model.matching(({ terms }) => words.every((word) => terms.includes(word)) && !terms.includes(without))))
       const upTo = await store.highestId()
       expect(await store.waitingFor({ any: step.words, upTo, limit, skip, after })).toEqual(page(model.matching(({ terms }) => step.words.some((word) => terms.includes(word)))))
     }

@@ -17,6 +17,20 @@ export function queryPromises(test: ScenarioTest): void {
       }
     })
 
+    test('leaves out those with a word', async ({ store, again }) => {
+      const [a = 0, b = 0, c = 0, d = 0] = await create(store, { terms: ['x', 'no'] }, { terms: ['x', 'y'] }, { terms: ['y'] }, { terms: ['no', 'y', 'x'] })
+      for await (const reader of again()) {
+        expect(await idsOf(reader.list({ all: ['x'], without: 'no', limit: 10 }))).toEqual([b])
+        expect(await idsOf(reader.list({ all: [], without: 'no', limit: 10 }))).toEqual([b, c])
+        expect(await idsOf(reader.list({ all: ['x', 'y'], without: 'no', limit: 10 }))).toEqual([b])
+        expect(await idsOf(reader.list({ all: ['y'], without: 'no', skip: 1, limit: 10 }))).toEqual([c])
+        expect(await idsOf(reader.list({ all: ['y'], without: 'no', after: b, limit: 10 }))).toEqual([c])
+        expect(await idsOf(reader.list({ all: ['y'], without: 'nobody', limit: 10 }))).toEqual([b, c, d])
+        expect(await idsOf(reader.list({ all: ['no'], without: 'no', limit: 10 }))).toEqual([])
+        expect(await idsOf(reader.list({ all: ['x'], without: 'y', limit: 10 }))).toEqual([a])
+      }
+    })
+
     test('gives whole contexts', async ({ store }) => {
       const id = await createOne(store, { terms: ['x'], due: 5, parts: { record: 'r', 'state:1': 's' } })
       expect(await store.list({ all: ['x'], limit: 10 })).toEqual([await store.load({ id })])

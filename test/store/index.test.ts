@@ -57,7 +57,7 @@ describe('the inverted index', () => {
     expect(terms.size).toBe(1)
     terms.remove(1, after)
     expect(terms.size).toBe(0)
-    expect(terms.all([], { limit: 10 })).toEqual([])
+    expect(terms.all({ all: [], limit: 10 })).toEqual([])
   })
 
   it('finds and pages as a filter over all contexts does', () => {
@@ -71,7 +71,7 @@ describe('the inverted index', () => {
         postings.set(index + 1, terms.replace(index + 1, terms.replace(index + 1, [], ['a', 'x']), own))
       }
       const matching = (test: (own: readonly string[]) => boolean): number[] => contexts.flatMap((own, index) => test(own) && index + 1 > after ? [index + 1] : [])
-      expect(terms.all(words, { limit, skip, after })).toEqual(matching((own) => words.every((each) => own.includes(each))).slice(skip, skip + limit))
+      expect(terms.all({ all: words, limit, skip, after })).toEqual(matching((own) => words.every((each) => own.includes(each))).slice(skip, skip + limit))
       expect(terms.any(words, upTo, { limit, skip, after }))
         .toEqual(matching((own) => words.some((each) => own.includes(each))).filter((id) => id <= upTo).slice(skip, skip + limit))
     }), { numRuns: 300 })

@@ -1,6 +1,6 @@
 // store/lmdb: what is known of every context without reading it. It shows what is on disk, never more.
 import type { ContextId } from '../../model/context.ts'
-import type { Lease, Page } from '../../ports/store.ts'
+import type { Lease, ListQuery, Page } from '../../ports/store.ts'
 import type { Header, Rows } from './stored-context.ts'
 import { type Posting, Terms } from './terms.ts'
 import { TimeQueue } from './time-queue.ts'
@@ -75,8 +75,8 @@ export class Memory {
     this.#retime(id, () => this.#poked.delete(id))
   }
 
-  list(words: readonly string[], page: Page): ContextId[] {
-    return this.#terms.all(words, page)
+  list(query: ListQuery): ContextId[] {
+    return this.#terms.all(query)
   }
 
   waitingFor(words: readonly string[], upTo: ContextId, page: Page): ContextId[] {

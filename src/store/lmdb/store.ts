@@ -3,7 +3,7 @@ import type { ContextId } from '../../model/context.ts'
 import { unavailable } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
-import type { CommitOutcome, Lease, Page, Store, StoredContext, Write } from '../../ports/store.ts'
+import type { CommitOutcome, Lease, ListQuery, Page, Store, StoredContext, Write } from '../../ports/store.ts'
 import { Disk } from './disk.ts'
 import { Draft } from './draft.ts'
 import { GroupCommit } from './group-commit.ts'
@@ -81,8 +81,8 @@ class LmdbStore implements Store {
     return limit > 0 ? this.#disk.newestRows(id, limit) : []
   }
 
-  async list({ all, ...page }: { all: readonly string[] } & Page): Promise<StoredContext[]> {
-    return this.#memory.list(all, page).map((id) => this.#read(id)).filter((context) => context !== null)
+  async list(query: ListQuery): Promise<StoredContext[]> {
+    return this.#memory.list(query).map((id) => this.#read(id)).filter((context) => context !== null)
   }
 
   async waitingFor({ any, upTo, ...page }: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]> {

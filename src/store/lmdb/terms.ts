@@ -1,6 +1,6 @@
 // store/lmdb: the inverted index, from a word to the contexts that have it.
 import type { ContextId } from '../../model/context.ts'
-import type { Page } from '../../ports/store.ts'
+import type { ListQuery, Page } from '../../ports/store.ts'
 import { type Cursor, IdSet } from './id-set.ts'
 
 /** A word and who has it. Contexts refer to these, so that each word is in memory once. */
@@ -42,12 +42,13 @@ export class Terms {
     return after
   }
 
-  /** Who has all the words, ascending. */
-  all(words: readonly string[], { limit, after = 0, skip = 0 }: Page): ContextId[] {
-    const sets = this.#sets(words)
-    if (sets.length < new Set(words).size) return []
+  all({ all, without, limit, after = 0, skip = 0 }: ListQuery): ContextId[] {
+    const sets = this.#sets(all)
+    if (sets.length < new Set(all).size) return []
     const [lead, ...others] = sets.sort((a, b) => a.size - b.size).map((ids) => ids.above(after))
-    return page(lead === undefined ? this.#everyone.above(after) : new Intersection(lead, others), limit, skip)
+    const found = lead === undefined ? this.#everyone.above(after) : new Intersection(lead, others)
+    const [excluded] = without === undefined ? [] : this.#sets([without])
+    return page(excluded === undefined ? found : new Difference(found, excluded.above(after)), limit, skip)
   }
 
   /** Who has any of the words, ascending, up to and including `upTo`. */
@@ -121,6 +122,39 @@ class Intersection implements Walk {
         id = this.#lead.id
         agreed = 0
       }
+    }
+  }
+}
+
+/** The ids that the walk has and the cursor has not. */
+class Difference implements Walk {
+  readonly #walk: Walk
+  readonly #excluded: Cursor
+
+  constructor(walk: Walk, excluded: Cursor) {
+    this.#walk = walk
+    this.#excluded = excluded
+    this.#pass()
+  }
+
+  get id(): ContextId | undefined {
+    return this.#walk.id
+  }
+
+  next(): void {
+    this.#walk.next()
+    this.#pass()
+  }
+
+  skip(count: number): void {
+    for (let left = count; left > 0 && this.id !== undefined; left--) this.next()
+  }
+
+  #pass(): void {
+    for (let { id } = this.#walk; id !== undefined; id = this.#walk.id) {
+      this.#excluded.seek(id)
+      if (this.#excluded.id !== id) return
+      this.#walk.next()
     }
   }
 }

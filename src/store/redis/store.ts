@@ -2,7 +2,7 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
 import type { Log } from '../../ports/log.ts'
-import type { CommitOutcome, Lease, Page, Store, StoredContext, Write } from '../../ports/store.ts'
+import type { CommitOutcome, Lease, ListQuery, Page, Store, StoredContext, Write } from '../../ports/store.ts'
 import { connect, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
 import { definitionKey, partitionKey } from './keys.ts'
 import { Line, PATIENCE } from './line.ts'
@@ -136,9 +136,9 @@ export class RedisStore implements Store {
     return limit > 0 ? texts(await this.#line.run('rows', id % this.partitions, [id, limit])) : []
   }
 
-  async list({ all, after = 0, skip = 0, limit }: { all: readonly string[] } & Page): Promise<StoredContext[]> {
+  async list({ all, without, after = 0, skip = 0, limit }: ListQuery): Promise<StoredContext[]> {
     if (limit <= 0) return []
-    const words = all.map(encodeText)
+    const words = [without ?? '', ...all].map(encodeText)
     // Only a lone partition can pass over matches by itself.
     const alone = this.partitions === 1
     const sources = this.#sources((partition) => this.#pages(partition, words, { after, skip: alone ? skip : 0, piece: Math.min(PIECE, alone ? limit : skip + limit) }))
