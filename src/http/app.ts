@@ -1,5 +1,5 @@
 // http: the application: routes, and what becomes of whatever they throw. Needs no socket; see server.ts.
-import { Hono, type Context } from 'hono'
+import { Hono, type Context, type MiddlewareHandler } from 'hono'
 import { cors } from 'hono/cors'
 import { HTTPException } from 'hono/http-exception'
 import { METHOD_NAME_ALL, METHODS } from 'hono/router'
@@ -25,15 +25,7 @@ const CORS_AGE = 600
 export function createApp({ ready, origins, ...options }: AppOptions): Hono<Env> {
   const { log } = options
   const app = new Hono<Env>()
-  if (origins.length > 0) {
-    app.use(cors({
-      origin: origins.includes('*') ? '*' : [...origins],
-      allowMethods: ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'],
-      allowHeaders: ['authorization', 'content-type'],
-      exposeHeaders: ['link', 'location', 'retry-after', 'www-authenticate'],
-      maxAge: CORS_AGE,
-    }))
-  }
+  if (origins.length > 0) app.use(sharing(origins))
   app.get('/healthz', (c) => c.json({ status: 'ok' }))
   app.get('/readyz', (c) => {
     const reason = ready()
@@ -60,6 +52,26 @@ export function createApp({ ready, origins, ...options }: AppOptions): Hono<Env>
   return app
 }
 
+/** CORS. A webhook takes any headers, since they may be its inputs, and has the last word on what its own answers say. */
+function sharing(origins: readonly string[]): MiddlewareHandler<Env> {
+  const options = {
+    origin: origins.includes('*') ? '*' : [...origins],
+    allowMethods: ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'],
+    exposeHeaders: ['link', 'location', 'retry-after', 'www-authenticate'],
+    maxAge: CORS_AGE,
+  }
+  const calls = cors({ ...options, allowHeaders: ['authorization', 'content-type'] })
+  const webhooks = cors(options)
+  return async (c, next) => {
+    const isWebhook = c.req.path.startsWith('/api/')
+    const isPreflight = c.req.method === 'OPTIONS' && c.req.header('access-control-request-method') !== undefined
+    if (c.req.method === 'OPTIONS' && !isPreflight) return next()
+    if (isPreflight || !isWebhook) return (isWebhook ? webhooks : calls)(c, next)
+    await next()
+    if (!c.res.headers.has('access-control-allow-origin')) await webhooks(c, async () => undefined)
+  }
+}
+
 /** Asked of the router only when nothing matched, so that no route pays for it. What stands before all routes is none. */
 function methodsOf(app: Hono<Env>, path: string): string[] {
   const methods = METHODS.map((method) => method.toUpperCase()).filter((method) => app.router.match(method, path)[0].some(([[, route]]) => route.method !== METHOD_NAME_ALL))
@@ -70,5 +82,11 @@ function methodsOf(app: Hono<Env>, path: string): string[] {
 const refuse = (c: Context<Env>, failure: Failure): Response =>
   problemResponse(failure, { instance: instanceOf(c), format: negotiate(headerOf(c, 'accept'), FORMATS) ?? undefined })
 
-/** The path as it was sent, escapes and all, without the query: there may be something private in that. */
-const instanceOf = (c: Context<Env>): string => new URL(c.req.url).pathname
+/**
+ * The path as it was sent, escapes and all, as a URI reference (RFC 3986, 4.2), without the query: there may be something private in that.
+ * Two slashes first would make a host of it.
+ */
+function instanceOf(c: Context<Env>): string | undefined {
+  const path = new URL(c.req.url).pathname
+  return path.startsWith('//') ? undefined : path.replaceAll(/%(?![\dA-Fa-f]{2})|[[\]^|\\]/g, encodeURIComponent)
+}

@@ -1,5 +1,5 @@
 // http: the nine calls under /flux-api. Each is read, checked, called and answered; nothing is decided here.
-import type { Context, Handler, Hono } from 'hono'
+import type { Context, Handler, Hono, MiddlewareHandler } from 'hono'
 import type { Authenticate } from '../access/authenticate.ts'
 import type { FluxApi, ListRequest } from '../model/calls.ts'
 import { denial, type Caller, type Role } from '../model/caller.ts'
@@ -7,7 +7,7 @@ import type { ContextId } from '../model/context.ts'
 import { FluxError, malformed } from '../model/failure.ts'
 import { readBody, type BodyLimits } from './body.ts'
 import { FORMATS, type Codec } from './formats.ts'
-import { headerOf, type Env } from './incoming.ts'
+import { authorizationOf, headerOf, type Env } from './incoming.ts'
 import { negotiate } from './negotiate.ts'
 import { described } from './openapi.ts'
 import {
@@ -28,13 +28,16 @@ export interface FluxApiOptions extends BodyLimits {
   readonly schema: string
 }
 
+/** Contexts change, and hold what is nobody else's business. */
+const NOT_KEPT = { 'cache-control': 'no-store', vary: 'Accept' }
+
 /** What a call comes to; with headers, if there is more to say. */
 interface Answer { readonly value: unknown; readonly headers?: { readonly link: string } | undefined }
 type Call = (api: FluxApi, c: Context<Env>) => Promise<Answer>
 
 export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, schema, ...limits }: FluxApiOptions): void {
   const callerOf = (c: Context<Env>, role: Role): Caller => {
-    const caller = authenticate(headerOf(c, 'authorization'))
+    const caller = authenticate(authorizationOf(c))
     const failure = requireAuth ? denial(caller, role) : null
     if (failure) throw new FluxError(failure)
     return caller
@@ -44,8 +47,14 @@ export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, sch
     const format = accepted(c)
     const { value, headers } = await run(calls, c)
     const text = format.encode(value, operation.root)
-    return new Response(typeof text === 'string' ? text : await text, { headers: { 'content-type': format.answerType, ...headers } })
+    return new Response(typeof text === 'string' ? text : await text, { headers: { 'content-type': format.answerType, ...NOT_KEPT, ...headers } })
   })
+  // What isn't there, too, is nobody else's business.
+  const guard: MiddlewareHandler<Env> = (c, next) => {
+    callerOf(c, 'read')
+    return next()
+  }
+  if (requireAuth) app.use('/flux-api/*', guard)
 
   app.post('/flux-api/:package/execute', call(EXECUTE, async (api, c) => {
     const { value, untyped } = await readBody(c, limits)

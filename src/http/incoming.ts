@@ -14,6 +14,15 @@ export function headerOf(c: Context<Env>, name: 'accept' | 'authorization' | 'co
   return socketed(c) ? c.env.incoming.headers[name] : c.req.raw.headers.get(name) ?? undefined
 }
 
+/** @throws FluxError `malformed` for several: Node shows one of them only, and the others may be bad */
+export function authorizationOf(c: Context<Env>): string | undefined {
+  const header = headerOf(c, 'authorization')
+  if (header === undefined || !socketed(c)) return header
+  const names = c.env.incoming.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'authorization')
+  if (names.length > 1) throw malformed('there are several Authorization headers')
+  return header
+}
+
 /**
  * The whole body.
  * @param limit in bytes; counted while the body comes, whatever its header says

@@ -43,7 +43,8 @@ export async function listen(app: Hono<Env>, { host, port, log, deadlines }: Lis
   const answer = getRequestListener(app.fetch, { errorHandler: (error) => onListenerError(error, log) })
   const server = createServer({
     ServerResponse: Answer,
-    headersTimeout: deadlines.headers,
+    // The whole holds the headers; Node refuses to wait longer for a part.
+    headersTimeout: Math.min(deadlines.headers, deadlines.request),
     requestTimeout: deadlines.request,
     connectionsCheckingInterval: Math.min(1000, deadlines.headers, deadlines.request),
     keepAliveTimeout: KEEP_ALIVE,

@@ -1,14 +1,27 @@
 // http: what XML can't hold as it stands: names that aren't XML's, markup in text, and characters that no reference may name.
 import { malformed } from '../model/failure.ts'
 
-/** Some of the names without colon that XML knows (Namespaces in XML, NCName): letters of living languages, digits, and a few signs.
- * Not U+1680, which fast-xml-parser takes for white space. */
-const NAME = /^[A-Z_a-z\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u02FF\u0370-\u037D\u037F-\u167F\u1681-\u1FFF\u3001-\uD7FF][-.\w\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u02FF\u0370-\u037D\u037F-\u167F\u1681-\u1FFF\u3001-\uD7FF]*$/
-/** Those are XML's own. */
-const RESERVED = /^xml/i
+/** Those that begin with xml are XML's own. Of all others only these: what a letter is, readers of XML's fourth edition and of its fifth don't agree on, and some have a limit. */
+const PLAIN = /^(?!xml)[A-Z_a-z][-.\w]{0,999}$/i
 
-/** True for what can be the name of an element. */
-export const isXmlName = (name: string): boolean => NAME.test(name) && !RESERVED.test(name)
+/** True for what every reader takes for the name of an element. */
+export const isXmlName = (name: string): boolean => PLAIN.test(name)
+
+const START = ':A-Z_a-z\\xC0-\\xD6\\xD8-\\xF6\\xF8-\\u02FF\\u0370-\\u037D\\u037F-\\u167F\\u1681-\\u1FFF\\u200C\\u200D\\u2070-\\u218F\\u2C00-\\u2FEF\\u3001-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFFD\\u{10000}-\\u{EFFFF}'
+/** Source of an expression for the names that are read: those of the fifth edition (production 5), save for U+1680, which fast-xml-parser takes for white space. */
+export const NAME = `[${START}][${START}\\-.\\d\\xB7\\u0300-\\u036F\\u203F\\u2040]*`
+
+const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9
+
+/** Without the white space of XML (production 3) around it: JavaScript's has more, which is text here. */
+export function trimSpace(text: string): string {
+  let [start, end] = [0, text.length]
+  while (start < end && isSpace(text.charCodeAt(start))) start++
+  while (start < end && isSpace(text.charCodeAt(end - 1))) end--
+  return text.slice(start, end)
+}
+
+export const isBlank = (text: string): boolean => trimSpace(text) === ''
 
 /** XML 1.0, production 2, is what is left: controls, halves of surrogate pairs, U+FFFE and U+FFFF have no place in a document, not even as a reference. */
 const FORBIDDEN = /(?![\t\n\r\u007F-\u009F])\p{Cc}|\p{Cs}|[\uFFFE\uFFFF]/u
@@ -50,7 +63,7 @@ const NAMED: ReadonlyMap<string, string> = new Map([['amp', '&'], ['lt', '<'], [
  */
 export function resolveReferences(text: string): string {
   if (!text.includes('&')) return text
-  return text.replaceAll(/&(?:#(\d{1,7})|#x([\dA-Fa-f]{1,6})|(\w{1,8}));|&/g, (_, decimal?: string, hex?: string, name?: string) => {
+  return text.replaceAll(/&(?:#0*(\d{1,7})|#x0*([\dA-Fa-f]{1,6})|(\w{1,8}));|&/g, (_, decimal?: string, hex?: string, name?: string) => {
     if (name !== undefined) return NAMED.get(name) ?? refuseReference()
     const code = decimal !== undefined ? Number(decimal) : hex !== undefined ? Number.parseInt(hex, 16) : 0
     if (code > 0x10FFFF) return refuseReference()
