@@ -70,16 +70,32 @@ const size = quantity({ '': 1, b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }, '
   .refine((bytes) => bytes <= 1024 ** 3 / 2, { error: 'must not be more than 512mb' })
 const text = z.string()
 const flag = z.enum(['true', 'false'], { error: 'must be true or false' }).transform((value) => value === 'true')
-const name = z.string().regex(/^[\w.-]{1,64}$/, { error: 'must be letters, digits, -, _ and ., at most 64' })
+const name = z.string().regex(/^(?!\.+$)[\w.-]{1,64}$/, { error: 'must be letters, digits, -, _ and ., at most 64, and not only dots' })
 const folders = z.string().transform((list) => list.split(':').filter((folder) => folder !== '')).refine((list) => list.length > 0, { error: 'must name a folder' })
 /** As browsers send them: without a path. */
 const origins = z.string().transform((list) => list.split(',').map((origin) => origin.trim()))
   .refine((list) => list.every((origin) => origin === '*' || (URL.canParse(origin) && new URL(origin).origin === origin)), {
     error: 'must be origins such as https://shop.example, separated by commas, or *',
   })
-const nodes = z.string().refine((urls) => urls.split(',').every((url) => /^rediss?:\/\/[^\s,]+$/.test(url.trim())), {
-  error: 'must be redis://… or rediss://…, several nodes separated by commas',
+const nodes = z.string().refine((urls) => urls.split(',').every((url) => isNode(url.trim())), {
+  error: 'must be redis://… or rediss://…, several nodes separated by commas, each with a valid port, and with user and password as a URL has them',
 })
+
+function isNode(url: string): boolean {
+  if (!/^rediss?:\/\/[^\s,]+$/.test(url) || !URL.canParse(url)) return false
+  const { username, password } = new URL(url)
+  return isEscaped(username) && isEscaped(password)
+}
+
+/** Whether every % is followed by what it stands for. */
+function isEscaped(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
 
 const rows = z.registry<SettingRow>()
 
@@ -137,6 +153,11 @@ export function readSettings(environment: { readonly [variable: string]: string 
   const result = schema.safeParse(Object.fromEntries(given))
   if (result.success) return result.data
   throw new SettingsError(result.error.issues.map(({ path, message }) => `${table.get(String(path[0]))?.variable} ${message}`).join('\n'))
+}
+
+/** Variables that look like a setting and are none: misspelt, most likely. */
+export function unknownSettings(environment: { readonly [variable: string]: string | undefined }): string[] {
+  return Object.keys(environment).filter((variable) => variable.startsWith('ACTORFLUX_') && !SETTINGS.some((row) => row.variable === variable)).sort()
 }
 
 /** What is asked for that this version can't do, a line each: better refused than silently left out. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readSettings, SETTINGS, unsupported } from '../src/settings.ts'
+import { readSettings, SETTINGS, unknownSettings, unsupported } from '../src/settings.ts'
 
 const read = (name: string, value: string) => readSettings({ [`ACTORFLUX_${name}`]: value })
 
@@ -21,6 +21,9 @@ test.each([
   ['PORT', '65535', { port: 65_535 }],
   ['ACTORS', 'a:/b c::d', { actors: ['a', '/b c', 'd'] }],
   ['REDIS_URL', 'redis://a:1,rediss://u:p@b', { redisUrl: 'redis://a:1,rediss://u:p@b' }],
+  ['REDIS_URL', 'redis://u%40:p%2f@a:1/3', { redisUrl: 'redis://u%40:p%2f@a:1/3' }],
+  ['REDIS_URL', 'redis://[::1]:1', { redisUrl: 'redis://[::1]:1' }],
+  ['NAMESPACE', '.a.', { namespace: '.a.' }],
   ['REQUIRE_AUTH', 'true', { requireAuth: true }],
   ['PARTITIONS', '16', { partitions: 16 }],
   ['RETENTION', '1500ms', { retention: 1500 }],
@@ -39,8 +42,9 @@ test.each([
 ])('%s=%s', (name, value, settings) => expect(read(name, value)).toMatchObject(settings))
 
 test.each([
-  ['PORT', '65536'], ['PORT', '-1'], ['PORT', '80a'], ['PORT', '8e1'], ['ACTORS', ':'], ['REDIS_URL', 'http://a'], ['REDIS_URL', 'redis://a,b'], ['REQUIRE_AUTH', 'yes'],
-  ['PARTITIONS', '0'], ['NAMESPACE', 'a b'], ['NAMESPACE', '{a}'], ['RETENTION', '7'], ['RETENTION', '7w'], ['RETENTION', '0s'], ['RETENTION', '-1s'], ['RETENTION', 'd'],
+  ['PORT', '65536'], ['PORT', '-1'], ['PORT', '80a'], ['PORT', '8e1'], ['ACTORS', ':'], ['REDIS_URL', 'http://a'], ['REDIS_URL', 'redis://a,b'], ['REDIS_URL', 'redis://a,redis://h:notaport'], ['REDIS_URL', 'redis://h:65536'],
+  ['REDIS_URL', 'redis://%zz:a@h'], ['REDIS_URL', 'redis://a:%@h'], ['REQUIRE_AUTH', 'yes'],
+  ['PARTITIONS', '0'], ['NAMESPACE', 'a b'], ['NAMESPACE', '.'], ['NAMESPACE', '...'], ['NAMESPACE', '{a}'], ['RETENTION', '7'], ['RETENTION', '7w'], ['RETENTION', '0s'], ['RETENTION', '-1s'], ['RETENTION', 'd'],
   ['WEBHOOK_TIMEOUT', '1 s'], ['MAX_BODY', '1tb'], ['MAX_BODY', '0'], ['MAX_BODY', '1constructor'], ['MAX_BODY', '513mb'], ['STEP_CONCURRENCY', '0'], ['LOG_LEVEL', 'INFO'], ['MAX_DEPTH', '151'], ['CORS', 'a.example'], ['CORS', 'https://a.example/'], ['MAX_TAGS', '0'], ['HEADER_TIMEOUT', '5'], ['RECOVERY', '500ms'],
 ])('%s=%s is refused by name', (name, value) => expect(() => read(name, value)).toThrow(new RegExp(`^ACTORFLUX_${name} must `)))
 
@@ -48,6 +52,11 @@ test('that are bad are told all at once, a line each, without their values', () 
   const bad = { ACTORFLUX_PORT: 'x', ACTORFLUX_LOG_LEVEL: 'loud', ACTORFLUX_REDIS_URL: 'secret' }
   expect(() => readSettings(bad)).toThrow(/^ACTORFLUX_PORT .*\nACTORFLUX_REDIS_URL .*\nACTORFLUX_LOG_LEVEL .*$/)
   expect(() => readSettings(bad)).not.toThrow(/secret/)
+})
+
+test('that nobody knows are told by name', () => {
+  expect(unknownSettings({ ACTORFLUX_REQIRE_AUTH: 'true', ACTORFLUX_PORT: '1', actorflux_port: '1', ACTORFLUX_: '', PATH: '/' })).toEqual(['ACTORFLUX_', 'ACTORFLUX_REQIRE_AUTH'])
+  expect(unknownSettings(Object.fromEntries(SETTINGS.map(({ variable }) => [variable, 'x'])))).toEqual([])
 })
 
 describe('what this version can not do', () => {

@@ -145,6 +145,15 @@ describe('deadlines', () => {
   })
 })
 
+describe('deadlines that do not fit together', () => {
+  test('the whole request\'s holds for its headers too', async () => {
+    const { port } = await start({}, { deadlines: { headers: 60_000, request: 200 } })
+    const socket = await socketTo(port)
+    socket.write('POST /flux-api/event HTTP/1.1\r\nHost:')
+    expect(await rest(socket)).toMatch(/^HTTP\/1.1 408 /)
+  })
+})
+
 describe('what is not HTTP', () => {
   test.each([
     ['GARBAGE\r\n\r\n', 400],

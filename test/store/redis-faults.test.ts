@@ -188,6 +188,14 @@ test('it asks for the time again as soon as another Redis may have come, and not
   expect(store.now()).toBeLessThanOrEqual(await timeOf(redis.url))
 })
 
+async function keysIn(url: string, db: number): Promise<number> {
+  const { Redis } = await import('ioredis')
+  const admin = new Redis(url, { db })
+  const size = await admin.dbsize()
+  admin.disconnect()
+  return size
+}
+
 async function timeOf(url: string): Promise<number> {
   const { Redis } = await import('ioredis')
   const admin = new Redis(url)
@@ -220,6 +228,14 @@ describe('a Redis that isn\'t as it must be is refused in one line', () => {
   test('none that answers, or several that are no cluster', async () => {
     await expect(explore('redis://:secret@127.0.0.1:1')).rejects.toThrow(/^Redis can't be reached at 127\.0\.0\.1:1: /)
     await expect(explore(`${redis.url},${redis.url}`)).rejects.toThrow(/no node of a cluster$/)
+  })
+
+  test('a database that it doesn\'t have, and what is no number of one', async () => {
+    await expect(explore(`${redis.url}/99`)).rejects.toThrow(/^database 99 of Redis at [\d.:]+ can't be used: [^\n]+$/)
+    await expect(explore(`${redis.url}/?db=99`)).rejects.toThrow(/^database 99 of Redis at /)
+    for (const path of ['/abc', '/1/2', '/-1', '/1e1', '?db=x']) await expect(explore(redis.url + path)).rejects.toThrow(/^what follows Redis's address [\d.:]+ must be the number of a database/)
+    expect(await createOne(await openStore({ url: `${redis.url}/3` }))).toBe(1)
+    expect(await keysIn(redis.url, 3)).toBeGreaterThan(0)
   })
 
   test('one with a password is entered with it, and not without', async () => {

@@ -1,6 +1,6 @@
 // The store on Redis: the contract, on a lone Redis and on a cluster, and what is Redis's alone.
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, inject } from 'vitest'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { connect, explore, mastersOf, type RedisAddress } from '../../src/store/redis/connection.ts'
 import { openRedisStore, type RedisStore } from '../../src/store/redis/store.ts'
 import { startRedisCluster, type RedisCluster } from '../support/redis.ts'
@@ -19,6 +19,12 @@ afterAll(() => cluster.close())
 storeContract('Redis', async () => openOn(await explore(inject('redisUrl')), 1))
 storeContract('Redis, in 5 partitions', async () => openOn(await explore(inject('redisUrl')), 5))
 storeContract('Redis Cluster', async () => openOn(await explore(cluster.url), 16))
+
+test('a cluster has one database', async () => {
+  await expect(explore(`${cluster.nodes[0]?.url}/1`)).rejects.toThrow(/^Redis at [\d.:]+ is a node of a cluster, which has the database 0 alone$/)
+  await expect(explore(`${cluster.url}/1`)).rejects.toThrow(/database 0 alone$/)
+  expect(await explore(`${cluster.nodes[0]?.url}/0`)).toMatchObject({ cluster: true })
+})
 
 /** In a namespace of its own, which is gone afterwards. */
 async function openOn(address: RedisAddress, partitions: number): Promise<OpenedStore> {

@@ -68,14 +68,17 @@ function credentials(url: string): { username: string; password: string; tls: bo
  */
 export async function explore(setting: string): Promise<RedisAddress> {
   const urls = setting.split(',').map((url) => url.trim())
+  const databases = urls.map(databaseOf)
   const reasons: string[] = []
-  for (const url of urls) {
+  for (const [index, url] of urls.entries()) {
     const probe = new Redis(url, { ...COMMON, lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 })
     probe.on('error', (error) => { reasons.push(error.message) })
     try {
       await probe.connect()
       const cluster = infoOf(await probe.info('cluster'), 'cluster_enabled') === '1'
       if (urls.length > 1 && !cluster) throw new RedisError(`several nodes are given, but Redis at ${placeOf(url)} is no node of a cluster`)
+      if (cluster && databases.some((database) => database !== 0)) throw new RedisError(`Redis at ${placeOf(url)} is a node of a cluster, which has the database 0 alone`)
+      await select(probe, databases[index] ?? 0, placeOf(url))
       return { urls, cluster, place: urls.map(placeOf).join(', ') }
     } catch (error) {
       if (error instanceof RedisError) throw error
@@ -85,6 +88,24 @@ export async function explore(setting: string): Promise<RedisAddress> {
     }
   }
   throw new RedisError(`Redis can't be reached at ${urls.map(placeOf).join(', ')}: ${reasons.find((reason) => reason !== '') ?? 'no answer'}`)
+}
+
+/** The number after the slash; 0 without. @throws RedisError when something else stands there */
+function databaseOf(url: string): number {
+  const { pathname, searchParams } = new URL(url)
+  const database = pathname.slice(1) || (searchParams.get('db') ?? '')
+  if (/^\d{0,9}$/.test(database)) return Number(database)
+  throw new RedisError(`what follows Redis's address ${placeOf(url)} must be the number of a database, such as /0`)
+}
+
+/** A connection whose own SELECT failed only says so and goes on, on database 0. */
+async function select(probe: Redis, database: number, place: string): Promise<void> {
+  if (database === 0) return
+  try {
+    await probe.select(database)
+  } catch (error) {
+    throw new RedisError(`database ${database} of Redis at ${place} can't be used: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+  }
 }
 
 /** Without user and password. */
