@@ -1,7 +1,7 @@
 // access: changes a small file so that two who change it at once lose nothing, and a crash in the middle leaves the file as it was.
 import { renameSync, rmSync, statSync } from 'node:fs'
 import { open, readFile, realpath, type FileHandle } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 
 /** Milliseconds after which a change under way counts as one whose command died. */
@@ -42,6 +42,7 @@ async function tryChange(target: string, fresh: string, change: (text: string | 
     handle = await open(fresh, 'wx', 0o600)
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return false
+    if (codeOf(error) === 'ENOENT') throw new Error(`there is no folder ${dirname(target)} to keep ${basename(target)} in`, { cause: error })
     throw error
   }
   try {
@@ -49,6 +50,7 @@ async function tryChange(target: string, fresh: string, change: (text: string | 
     const isOurs = () => statSync(fresh, { throwIfNoEntry: false })?.ino === ino
     try {
       await handle.writeFile(change(await readText(target)))
+      await giveAway(handle, target)
       await handle.sync()
       // Who was held up so long that he was taken for dead must not put another's half-written file in place.
       if (!isOurs()) return false
@@ -61,6 +63,13 @@ async function tryChange(target: string, fresh: string, change: (text: string | 
   }
   await syncFolder(dirname(target))
   return true
+}
+
+/** What root changes stays its owner's, the server's as a rule, who could not read it otherwise. A new file is for whoever the folder belongs to. */
+async function giveAway(handle: FileHandle, target: string): Promise<void> {
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = statSync(target, { throwIfNoEntry: false }) ?? statSync(dirname(target))
+  await handle.chown(uid, gid)
 }
 
 /** Without waiting in between, lest what is removed is a later one than what was looked at. */

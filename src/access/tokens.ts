@@ -49,7 +49,8 @@ export function parseTokens(text: string | null, file: string): readonly Token[]
   if (text === null) return []
   let content: unknown
   try {
-    content = JSON.parse(text)
+    // Some editors put a byte order mark before what they save.
+    content = JSON.parse(text.replace(/^\ufeff/, ''))
   } catch {
     // The parser's own error quotes the text, so it isn't kept as the cause either.
     throw new Error(`${file} is not JSON`)

@@ -68,7 +68,8 @@ export const token: Command = async (args, world) => {
     return EXIT.fine
   }
   const given = valuesFor(name, command, { values, words })
-  await command.run(readSettings(world.env).tokens, given, world)
+  // No other setting matters here: a bad one is the server's business.
+  await command.run(readSettings({ ACTORFLUX_TOKENS: world.env['ACTORFLUX_TOKENS'] }).tokens, given, world)
   return EXIT.fine
 }
 
@@ -141,7 +142,7 @@ function durationOf(text: string, most: number): number {
   const [, number, unit = ''] = /^(\d+(?:\.\d+)?)([a-z])$/.exec(text.toLowerCase()) ?? []
   const duration = Math.round(Number(number) * (getOwn(UNITS, unit) ?? Number.NaN))
   if (duration > 0 && duration <= most) return duration
-  throw new UsageError('--expires must be a duration such as 12h, 90d or 52w')
+  throw new UsageError(`--expires must be a duration such as 12h, 90d or 52w, of the units ${Object.keys(UNITS).join(', ')}; a token without it has no end`)
 }
 
 /** Without milliseconds. */

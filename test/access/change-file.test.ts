@@ -1,7 +1,8 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
-import { readFile, utimes, writeFile } from 'node:fs/promises'
+import { chown, readFile, stat, utimes, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { changeFile } from '../../src/access/change-file.ts'
 import { tokenFile } from './folder.ts'
 
@@ -11,6 +12,11 @@ beforeEach(async () => {
   file = await tokenFile(onTestFinished)
   fresh = `${file}.new`
 })
+
+const ownerOf = async (path: string) => {
+  const { uid, gid, mode } = await stat(path)
+  return { uid, gid, mode: mode & 0o777 }
+}
 
 const add = (word: string) => (text: string | null) => `${text ?? ''}${word}`
 
@@ -61,4 +67,26 @@ test('a change that throws leaves the file, and nothing beside it', async () => 
   await expect(changeFile(file, () => { throw new Error('no') })).rejects.toThrow('no')
   expect(await readFile(file, 'utf8')).toBe('before')
   expect(existsSync(fresh)).toBe(false)
+})
+
+test('a folder that is not there is told by name', async () => {
+  const folder = join(dirname(file), 'none')
+  await expect(changeFile(join(folder, 'tokens.json'), add('a'))).rejects.toThrow(`there is no folder ${folder} to keep tokens.json in`)
+})
+
+describe.skipIf(process.getuid?.() !== 0)('by root, who alone may give files away', () => {
+  const [OWNER, GROUP] = [65_534, 65_533]
+
+  test('a file that is changed stays its owner\'s', async () => {
+    await writeFile(file, 'x')
+    await chown(file, OWNER, GROUP)
+    await changeFile(file, add('a'))
+    expect(await ownerOf(file)).toEqual({ uid: OWNER, gid: GROUP, mode: 0o600 })
+  })
+
+  test('a new one is its folder\'s owner\'s', async () => {
+    await chown(dirname(file), OWNER, GROUP)
+    await changeFile(file, add('a'))
+    expect(await ownerOf(file)).toEqual({ uid: OWNER, gid: GROUP, mode: 0o600 })
+  })
 })

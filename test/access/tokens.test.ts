@@ -80,6 +80,13 @@ describe('the file of tokens', () => {
     expect(await readTokens(file)).toEqual(tokens)
   })
 
+  test('may begin with a byte order mark', async () => {
+    await writeFile(file, `\ufeff${only(GOOD)}`)
+    expect(await readTokens(file)).toEqual([GOOD])
+    await createToken(file, details('new'))
+    expect(await readTokens(file)).toHaveLength(2)
+  })
+
   test.each([
     ['', 'is not JSON'],
     ['{"tokens":["s3cret', 'is not JSON'],

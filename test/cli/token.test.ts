@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { openTokens } from '../../src/access/authenticate.ts'
@@ -99,6 +99,21 @@ describe('token list', () => {
   })
 })
 
+describe('the file of tokens', () => {
+  test('is all that matters of the settings', async () => {
+    const out: string[] = []
+    const env = { ACTORFLUX_TOKENS: file, ACTORFLUX_PORT: 'abc', ACTORFLUX_REDIS_URL: 'none' }
+    expect(await run(['token', 'list'], { env, out: (line) => { out.push(line) }, err: (line) => { out.push(line) } })).toBe(0)
+    expect(out).toEqual(['NAME  ROLES  CREATED  EXPIRES'])
+  })
+
+  test('needs its folder', async () => {
+    const folder = dirname(file)
+    file = join(folder, 'none', 'tokens.json')
+    expect(await token('create', '--name', 'a')).toEqual({ code: 1, out: [], err: `actorflux: there is no folder ${join(folder, 'none')} to keep tokens.json in` })
+  })
+})
+
 describe('token revoke', () => {
   test.each([[['--name', 'a']], [['a']]])('%j', async (args) => {
     const text = (await token('create', '--name', 'a')).out.at(-1)
@@ -126,7 +141,7 @@ describe('the command line', () => {
     [['create', '--name', 'a', '--roles', 'read,'], '--roles must be of'],
     [['create', '--name', 'a', '--roles', 'root'], '--roles must be of'],
     [['create', '--name', 'a', '--roles', 'constructor'], '--roles must be of'],
-    ...['', '0d', '90', 'd', '-1d', '1y', '90dd', '9999999999d', '0.0001s', 'never'].map((text) => [['create', '--name', 'a', `--expires=${text}`], '--expires must be a duration'] as const),
+    ...['', '0d', '90', 'd', '-1d', '1y', '90dd', '9999999999d', '0.0001s', '500ms', 'never'].map((text) => [['create', '--name', 'a', `--expires=${text}`], '--expires must be a duration such as 12h, 90d or 52w, of the units s, m, h, d, w;'] as const),
     [['list', '--name', 'a'], 'token list takes no --name'],
     [['list', 'a'], 'no further words'],
     [['revoke'], '--name is missing'],

@@ -42,6 +42,9 @@ describe('secrets', () => {
     [{ password: 'x', apiKey: 'y', accessToken: 'z' }, { password: '[redacted]', apiKey: '[redacted]', accessToken: '[redacted]' }],
     [{ url: 'redis://user:pass@host:6379/0' }, { url: 'redis://[redacted]@host:6379/0' }],
     [{ text: 'sent Bearer abc.def-1' }, { text: 'sent Bearer [redacted]' }],
+    [{ text: 'Authorization: Basic dXNlcjpwYXNz\r\nbearer my-own-token' }, { text: 'Authorization: Basic [redacted]\r\nbearer [redacted]' }],
+    [{ text: 'BEARER aaaaaaaaaaaaaaaaaaaaaaaa, basic aaaaaaa=' }, { text: 'BEARER [redacted], basic [redacted]' }],
+    [{ text: 'the basic plan and a bearer bond; a Basic understanding, basic English.' }, { text: 'the basic plan and a bearer bond; a Basic understanding, basic English.' }],
     [{ big: 5n, none: null, list: [1, 'a', true] }, { big: '5', none: null, list: [1, 'a', true] }],
   ])('are hidden, the rest is not: %o', (fields, told) => {
     const { log, lines } = capture('info')
