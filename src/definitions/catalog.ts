@@ -94,10 +94,14 @@ export class Catalog {
     return pinned
   }
 
-  /** Reads everything again and takes it over in one go. A service that has a fault now stays as it was; one whose file is gone vanishes. */
+  /** Reads everything again and takes it over in one go. A service that has a fault now stays as it was; one whose file is gone vanishes, unless a folder can't be read. */
   reload(): Promise<readonly Fault[]> {
     const reload = this.#reloading.then(async () => {
       const loaded = await this.#load()
+      if (!loaded.complete) {
+        this.#log?.warn('all services stay as they were: a folder of theirs can not be read')
+        return loaded.faults
+      }
       this.#index = new Index(loaded, this.#index)
       this.#pinned.clear()
       this.generation += 1

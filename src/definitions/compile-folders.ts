@@ -15,11 +15,13 @@ export interface Loaded {
   /** `flux` is null where there is a fault in the service. */
   readonly services: readonly { readonly package: string; readonly fluxName: string; readonly flux: CompiledFlux | null }[]
   readonly faults: readonly Fault[]
+  /** False when a folder can't be read. */
+  readonly complete: boolean
 }
 
 /** Reads, compiles and checks; mounts the packages in the runner, to see whether their functions are there. */
 export async function loadFolders(folders: readonly string[], runner: StepRunner): Promise<Loaded> {
-  const { packages, fluxes, models, faults } = await readFolders(folders)
+  const { packages, fluxes, models, faults, complete } = await readFolders(folders)
   runner.mount(packages)
   const modelsOf = visibleModels(models)
   const units = fluxes.map((file) => {
@@ -37,6 +39,7 @@ export async function loadFolders(folders: readonly string[], runner: StepRunner
     packages,
     services: units.map(({ report, flux, ...unit }) => ({ ...unit, flux: report.broken ? null : flux })),
     faults: [...faults, ...checkModels(models, modelsOf), ...units.flatMap(({ report }) => report.faults)],
+    complete,
   }
 }
 

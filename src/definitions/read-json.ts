@@ -4,17 +4,27 @@ import type { Json } from '../model/json.ts'
 /** Nesting beyond which a file is refused: whoever walks it would overflow the stack. */
 const MAX_DEPTH = 100
 
+/** Repeated keys beyond which no more are told. */
+const MAX_REPEATED = 20
+
+export interface JsonText {
+  /** Of a repeated key, the last value. */
+  readonly value: Json
+  /** JSON pointers (RFC 6901) of keys that stand more than once in their object. */
+  readonly repeated: readonly string[]
+}
+
 /**
  * Reads JSON in UTF-8, with or without a byte order mark.
  * @throws Error that says where the text goes wrong
  */
-export function readJson(bytes: Uint8Array): Json {
+export function readJson(bytes: Uint8Array): JsonText {
   const text = decode(bytes)
-  const { at, depth } = scan(text)
+  const { at, depth, repeated } = scan(text)
   if (depth > MAX_DEPTH) throw new Error(`nested deeper than ${MAX_DEPTH}`)
   try {
     const value: Json = JSON.parse(text)
-    return value
+    return { value, repeated: [...repeated] }
   } catch (error) {
     throw new Error(`not valid JSON: ${unexpected(text, at)}`, { cause: error })
   }
@@ -39,9 +49,20 @@ const SPACE = /[ \t\r\n]*/y
 const TEXT = /"(?:[ !#-[\]-\u{10ffff}]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/uy
 const SCALAR = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y
 
+/** An object or a list that is still open, and which of its parts is being read. */
+interface Level { readonly closer: '}' | ']'; readonly keys: Set<string>; part: string | number }
+
+const pointerOf = (levels: readonly Level[]) => levels.map(({ part }) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+
+function keyOf(token: string): string {
+  const key: string = JSON.parse(token)
+  return key
+}
+
 /** Follows the grammar of RFC 8259 as far as the text keeps to it; `depth` is the deepest nesting met. */
-function scan(text: string): { at: number; depth: number } {
-  const closers: ('}' | ']')[] = []
+function scan(text: string): { at: number; depth: number; repeated: ReadonlySet<string> } {
+  const levels: Level[] = []
+  const repeated = new Set<string>()
   let at = 0
   let depth = 0
   let expects: 'value' | 'key' | 'comma' = 'value'
@@ -59,28 +80,33 @@ function scan(text: string): { at: number; depth: number } {
   }
   for (;;) {
     eat(SPACE)
-    const closer = closers.at(-1)
-    if (closer !== undefined && (expects === 'comma' || opened) && eat(closer)) {
-      closers.pop()
+    const level = levels.at(-1)
+    if (level !== undefined && (expects === 'comma' || opened) && eat(level.closer)) {
+      levels.pop()
       expects = 'comma'
       opened = false
     } else if (expects === 'comma') {
-      if (closer === undefined || !eat(',')) return { at, depth }
-      expects = closer === '}' ? 'key' : 'value'
+      if (level === undefined || !eat(',')) return { at, depth, repeated }
+      expects = level.closer === '}' ? 'key' : 'value'
+      if (typeof level.part === 'number') level.part += 1
     } else if (expects === 'key') {
       opened = false
-      if (!eat(TEXT)) return { at, depth }
+      const start = at
+      if (level === undefined || !eat(TEXT)) return { at, depth, repeated }
+      level.part = keyOf(text.slice(start, at))
+      if (level.keys.size === level.keys.add(level.part).size && repeated.size < MAX_REPEATED) repeated.add(pointerOf(levels))
       eat(SPACE)
-      if (!eat(':')) return { at, depth }
+      if (!eat(':')) return { at, depth, repeated }
       expects = 'value'
     } else if (eat('{') || eat('[')) {
-      closers.push(text[at - 1] === '{' ? '}' : ']')
-      depth = Math.max(depth, closers.length)
-      expects = text[at - 1] === '{' ? 'key' : 'value'
+      const isList = text[at - 1] === '['
+      levels.push({ closer: isList ? ']' : '}', keys: new Set(), part: isList ? 0 : '' })
+      depth = Math.max(depth, levels.length)
+      expects = isList ? 'value' : 'key'
       opened = true
     } else {
       opened = false
-      if (!eat(TEXT) && !eat(SCALAR)) return { at, depth }
+      if (!eat(TEXT) && !eat(SCALAR)) return { at, depth, repeated }
       expects = 'comma'
     }
   }

@@ -24,6 +24,8 @@ export interface Reading {
   readonly fluxes: readonly DefinitionFile[]
   readonly models: readonly DefinitionFile[]
   readonly faults: readonly Fault[]
+  /** False when a folder can't be read: what lies there may be as it was. */
+  readonly complete: boolean
 }
 
 const PACKAGE_NAME = /^[A-Za-z\d_-]+$/
@@ -48,6 +50,7 @@ class Reader implements Reading {
   readonly fluxes: DefinitionFile[] = []
   readonly models: DefinitionFile[] = []
   readonly faults: Fault[] = []
+  complete = true
 
   async folder(folder: string): Promise<void> {
     const entries = await this.#entries(folder)
@@ -84,6 +87,8 @@ class Reader implements Reading {
   }
 
   async #file(list: DefinitionFile[], owner: string, file: string, segments: readonly string[]): Promise<void> {
+    // To read a pipe or a device may never end. What isn't there, as behind a link that leads nowhere, is told when it is read.
+    if (await stat(file).then((found) => !found.isFile(), () => false)) return this.#warn(file, 'skipped: it is no regular file')
     const name = segments.join('.')
     const other = list.find((known) => known.package === owner && known.name === name)
     if (other !== undefined) return this.#fault(file, `${other.file} has the same name, "${name}" in package "${owner}"`)
@@ -92,8 +97,9 @@ class Reader implements Reading {
 
   async #source(file: string): Promise<JsonObject | null> {
     try {
-      const content = readJson(await readFile(file))
-      if (isObject(content)) return content
+      const { value, repeated } = readJson(await readFile(file))
+      for (const pointer of repeated) this.faults.push({ severity: 'warning', file, pointer, reason: 'this key is there more than once: the last one counts' })
+      if (isObject(value)) return value
       this.#fault(file, 'the file must hold a JSON object')
     } catch (error) {
       this.#fault(file, error instanceof Error ? error.message : String(error))
@@ -106,6 +112,7 @@ class Reader implements Reading {
       const entries = await readdir(folder, { withFileTypes: true })
       return entries.sort((a, b) => a.name < b.name ? -1 : 1)
     } catch (error) {
+      this.complete = false
       const code = error instanceof Error && 'code' in error ? error.code : null
       if (code === 'ENOENT') this.#fault(folder, 'there is no such folder')
       else this.#fault(folder, code === 'ENOTDIR' ? 'this is not a folder' : `the folder can't be read: ${String(error)}`)

@@ -1,9 +1,12 @@
 // definitions: tells when something in the folders of packages has changed, once for a burst of changes.
+import { stat } from 'node:fs/promises'
 import { relative, resolve, sep } from 'node:path'
 import { watch } from 'chokidar'
 
 /** Milliseconds without a further change. */
 const QUIET = 100
+/** Milliseconds between looks whether the folders are still the same ones. */
+const LOOK = 1000
 
 export interface Watcher {
   /** Waits for an `onChange` under way. */
@@ -13,26 +16,53 @@ export interface Watcher {
 /** Resolves when it watches folders that are there. `onChange` is never called twice at once, and once more for what changes meanwhile. */
 export async function watchFolders(folders: readonly string[], onChange: () => void | Promise<void>): Promise<Watcher> {
   const roots = folders.map((folder) => resolve(folder))
-  const watcher = watch([...roots], { ignoreInitial: true, ignored: (path) => isIgnored(path, roots) })
+  let closed = false
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> = Promise.resolve()
   const tell = () => {
     running = running.then(onChange).catch((error: unknown) => process.emitWarning(error instanceof Error ? error : String(error)))
   }
-  watcher.on('all', () => {
+  const onAny = () => {
     clearTimeout(timer)
-    timer = setTimeout(tell, QUIET)
-  })
-  // A file that vanishes while it is looked at is a change like any other.
-  watcher.on('error', () => {})
-  await new Promise<void>((ready) => { watcher.on('ready', () => ready()) })
+    if (!closed) timer = setTimeout(tell, QUIET)
+  }
+  const open = async () => {
+    const watcher = watch([...roots], { ignoreInitial: true, ignored: (path) => isIgnored(path, roots) })
+    // A file that vanishes while it is looked at is a change like any other.
+    watcher.on('all', onAny).on('error', () => {})
+    await new Promise<void>((ready) => { watcher.on('ready', () => ready()) })
+    return watcher
+  }
+
+  let seen = await identify(roots)
+  let watcher = await open()
+  // A folder that was moved away is no longer followed, nor is what comes in its place.
+  const look = async () => {
+    const found = await identify(roots)
+    if (found === seen) return
+    seen = found
+    await watcher.close()
+    watcher = await open()
+    onAny()
+  }
+  let looking: Promise<void> = Promise.resolve()
+  const looks = setInterval(() => { looking = looking.then(look) }, LOOK)
   return {
     async close() {
-      await watcher.close()
+      closed = true
+      clearInterval(looks)
       clearTimeout(timer)
+      await looking
+      await watcher.close()
       await running
     },
   }
+}
+
+/** Tells whether a path leads to the same folder as before. */
+async function identify(roots: readonly string[]): Promise<string> {
+  const found = await Promise.all(roots.map((root) => stat(root).then(({ dev, ino }) => `${dev}:${ino}`, () => 'none')))
+  return found.join(' ')
 }
 
 /** As the reader of packages does: nothing below a dot-folder or node_modules. */

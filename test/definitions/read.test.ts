@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -103,6 +104,29 @@ describe('files', () => {
     const { fluxes, faults } = await readFolders([folder])
     expect(faults).toEqual([{ severity: 'fault', file: join(folder, 'p/A.flux'), pointer: '', reason }])
     expect(fluxes).toMatchObject([{ name: 'A', source: null }])
+  })
+
+  test('a key that is there twice is a warning that says where, and the last one counts', async () => {
+    const folder = await folderOf({ 'p/A.flux': '{"secured": true, "states": [{}, {"a/b": {"x": 1, "y": {}, "\\u0078": 2, "x": 3}}], "a": {"a": [{"a": 1}, {"a": 1}]}, "secured": false}' })
+    const { fluxes: [flux], faults } = await readFolders([folder])
+    const told = { severity: 'warning', file: join(folder, 'p/A.flux'), reason: 'this key is there more than once: the last one counts' }
+    expect(faults).toEqual([{ ...told, pointer: '/states/1/a~1b/x' }, { ...told, pointer: '/secured' }])
+    expect(flux?.source).toMatchObject({ secured: false, states: [{}, { 'a/b': { x: 3 } }] })
+  })
+
+  test('a pipe is skipped with a warning, whether it is a link to one or not; a link to a file is read', async () => {
+    const folder = await folderOf({ 'p/A.flux': {}, 'elsewhere.json': {} })
+    execFileSync('mkfifo', [join(folder, 'p/B.flux')])
+    await symlink(join(folder, 'p/B.flux'), join(folder, 'p/C.model'))
+    await symlink(join(folder, 'elsewhere.json'), join(folder, 'p/D.flux'))
+    await symlink(join(folder, 'none'), join(folder, 'p/E.flux'))
+    const { fluxes, models, faults } = await readFolders([folder])
+    expect([namesOf(fluxes), models]).toEqual([['p/A', 'p/D', 'p/E'], []])
+    expect(faults).toEqual([
+      { severity: 'warning', file: join(folder, 'p/B.flux'), pointer: '', reason: 'skipped: it is no regular file' },
+      { severity: 'warning', file: join(folder, 'p/C.model'), pointer: '', reason: 'skipped: it is no regular file' },
+      { severity: 'fault', file: join(folder, 'p/E.flux'), pointer: '', reason: expect.stringContaining('ENOENT') },
+    ])
   })
 
   test('a byte order mark, any Unicode name and any key are taken', async () => {

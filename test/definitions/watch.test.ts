@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises'
+import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -58,6 +58,38 @@ test('changes during a reload are told after it, and a reload that fails ends no
   await vi.waitFor(() => expect(times).toBe(2), 5000)
   expect(most).toBe(1)
   expect(warned).toHaveBeenCalledTimes(2)
+})
+
+test('a folder that is moved away is followed again when it comes back, and so is another in its place', async () => {
+  const folder = join(await folderOf({ 'actors/p/A.flux': END }), 'actors')
+  const onChange = vi.fn()
+  await watching(folder, onChange)
+  const told = async (change: () => Promise<unknown>) => {
+    await pause(1500)
+    onChange.mockClear()
+    await change()
+    await vi.waitFor(() => expect(onChange).toHaveBeenCalled(), 5000)
+  }
+  await told(() => rename(folder, `${folder}.old`))
+  await told(() => rename(`${folder}.old`, folder))
+  await told(() => write(folder, { 'p/A.flux': {} }))
+  await told(async () => {
+    await rename(folder, `${folder}.old`)
+    await mkdir(folder)
+  })
+  await told(() => write(folder, { 'p/A.flux': END }))
+})
+
+test('services run on as they were while their folder is away', async () => {
+  const [one, other] = [await folderOf({ 'actors/p/A.flux': END }), await folderOf({ 'q/B.flux': END })]
+  const { catalog } = await open(join(one, 'actors'), other)
+  await rename(join(one, 'actors'), join(one, 'away'))
+  expect(await catalog.reload()).toEqual([{ severity: 'fault', file: join(one, 'actors'), pointer: '', reason: 'there is no such folder' }])
+  expect(catalog.all().map(({ fluxName }) => fluxName)).toEqual(['A', 'B'])
+  await rename(join(one, 'away'), join(one, 'actors'))
+  await write(one, { 'actors/p/C.flux': END })
+  expect(await catalog.reload()).toEqual([])
+  expect(catalog.all().map(({ fluxName }) => fluxName)).toEqual(['A', 'C', 'B'])
 })
 
 test('nothing is told after it is closed', async () => {
