@@ -1,6 +1,6 @@
 // What secured services, tokens and roles come to, over real sockets.
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { openLive, type Answer, type Live, type Request } from './live.ts'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } from 'vitest'
+import { openLive, raw, type Answer, type Live, type Request } from './live.ts'
 
 const inAnHour = () => Date.now() + 3_600_000
 type Tokens = { readonly [role in 'read' | 'invoke' | 'admin' | 'expired' | 'nobody']: string }
@@ -137,6 +137,18 @@ describe('a server with ACTORFLUX_REQUIRE_AUTH', () => {
     }
   })
 
+  test('wants one for what is not there, too', async () => {
+    for (const [method, path] of [['GET', 'nonsense'], ['GET', ''], ['POST', 'contexts'], ['GET', 'contexts/']] as const) {
+      expect((await live.call(method, `/flux-api/${path}`)).status, path).toBe(401)
+      expect((await live.call(method, `/flux-api/${path}`, { token: tokens.read })).status, path).not.toBe(401)
+    }
+  })
+
+  test('takes one Authorization header only', async () => {
+    const answer = await raw(live.url, ['GET /flux-api/contexts HTTP/1.1', 'Host: x', 'Connection: close', `Authorization: Bearer ${tokens.admin}`, `Authorization: Bearer ${tokens.nobody}`, '', ''].join('\r\n'))
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+  })
+
   test('says so before it says what is wrong with the request', async () => {
     expect((await live.call('POST', '/flux-api/event', { body: '{' })).status).toBe(401)
   })
@@ -147,6 +159,26 @@ describe('a server with ACTORFLUX_REQUIRE_AUTH', () => {
 const ask = (live: Live, method: string, path: string, headers: object) => fetch(live.url + path, { method, headers: { ...headers } })
 
 const origin = 'https://shop.example'
+
+describe('a service that is secured while it runs', () => {
+  const open = { tags: ['t'], states: [{ name: 'wait', waiting: true, transitions: [{ event: 'go', to: 'wait' }] }] }
+  let live: Live
+  afterEach(() => live.close())
+
+  test.each([['embedded', () => ({})], ['Redis', () => ({ ACTORFLUX_REDIS_URL: inject('redisUrl'), ACTORFLUX_NAMESPACE: `securing-${process.pid}` })]])(
+    'closes the contexts that it started before, on the store %s', async (_store, env) => {
+      live = await openLive(env(), { 'p/S.flux': open })
+      const { contextId } = (await live.call('POST', '/flux-api/p/execute', { body: { fluxName: 'S' } })).json as { contextId: number }
+      expect((await live.call('POST', `/flux-api/event?contextId=${contextId}`, { body: { event: 'go' } })).status).toBe(200)
+      await live.reload({ 'p/S.flux': { ...open, secured: true } })
+      for (const [method, path, body] of [
+        ['POST', `event?contextId=${contextId}`, { event: 'go' }], ['PUT', `context/tag?contextId=${contextId}&tag=x`], ['GET', `context?contextId=${contextId}`],
+        ['DELETE', `terminate?contextId=${contextId}`],
+      ] as const) expect((await live.call(method, `/flux-api/${path}`, body === undefined ? {} : { body })).status, path).toBe(401)
+      expect((await live.call('POST', '/flux-api/event', { body: { event: 'go', tags: ['t'] } })).json).toMatchObject({ transitions: [], executions: [], ignored: [] })
+      expect((await live.call('GET', '/flux-api/contexts')).json).toEqual([])
+    })
+})
 
 describe('CORS', () => {
   test('is off unless origins are named', async () => {
@@ -172,6 +204,30 @@ describe('CORS', () => {
     expect(refused.headers.get('access-control-expose-headers')).toContain('retry-after')
     expect(other.headers.get('access-control-allow-origin')).toBeNull()
     expect(nowhere.status).toBe(404)
+  })
+})
+
+const answering = (headers: object, httpMethods: string[]) => ({
+  webhooks: [{ urlPath: `/${httpMethods.join('')}`, httpMethods }], output: [{ name: 'out', type: 'object' }],
+  states: [{ name: 'end', action: { type: 'map', lines: [{ type: 'set', expression: headers, to: ['$response', 'headers'] }, { from: ['$response'], to: ['out'] }] } }],
+})
+
+describe('CORS at webhooks', () => {
+  let live: Live
+  beforeAll(async () => {
+    live = await openLive({ ACTORFLUX_CORS: '*' }, { 'p/Own.flux': answering({ 'Access-Control-Allow-Origin': 'https://mine.example' }, ['GET']), 'p/Options.flux': answering({}, ['OPTIONS', 'POST']) })
+  })
+  afterAll(() => live.close())
+
+  test('lets a page send any header, for it may be an input', async () => {
+    const preflight = await ask(live, 'OPTIONS', '/api/OPTIONSPOST', { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'x-client-ref' })
+    expect([preflight.status, preflight.headers.get('access-control-allow-headers')]).toEqual([204, 'x-client-ref'])
+    expect((await ask(live, 'POST', '/api/OPTIONSPOST', { origin })).headers.get('access-control-allow-origin')).toBe('*')
+  })
+
+  test('leaves the workflow the last word', async () => {
+    expect((await ask(live, 'GET', '/api/GET', { origin })).headers.get('access-control-allow-origin')).toBe('https://mine.example')
+    expect((await ask(live, 'OPTIONS', '/api/OPTIONSPOST', {})).status).toBe(200)
   })
 })
 

@@ -1,5 +1,6 @@
 // A whole server in this process, on a free port and the embedded store, with services for the tests of formats and access.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createToken } from '../../src/access/tokens.ts'
@@ -44,6 +45,8 @@ export interface Live {
   /** Makes a token; gives its text. */
   token(name: string, role: Role, expires?: number): Promise<string>
   call(method: string, path: string, request?: Request): Promise<Answer>
+  /** Writes these services over those that are there, and has them read. */
+  reload(services: { readonly [file: string]: unknown }): Promise<void>
   /** `grace`: milliseconds. */
   close(grace?: number): Promise<void>
 }
@@ -59,10 +62,7 @@ export interface Answer { readonly status: number; readonly headers: Headers; re
 
 export async function openLive(env: { readonly [variable: string]: string } = {}, services: { readonly [file: string]: unknown } = SERVICES): Promise<Live> {
   const folder = await mkdtemp(join(tmpdir(), 'actorflux-http-'))
-  for (const [file, content] of Object.entries(services)) {
-    await mkdir(join(folder, 'actors', file, '..'), { recursive: true })
-    await writeFile(join(folder, 'actors', file), typeof content === 'string' ? content : JSON.stringify(content))
-  }
+  await write(folder, services)
   const { log, lines } = memoryLog()
   const tokens = join(folder, 'tokens.json')
   const settings = readSettings({ ACTORFLUX_ACTORS: join(folder, 'actors'), ACTORFLUX_DATA: join(folder, 'data'), ACTORFLUX_PORT: '0', ACTORFLUX_TOKENS: tokens, ...env })
@@ -85,9 +85,29 @@ export async function openLive(env: { readonly [variable: string]: string } = {}
       const text = await response.text()
       return { status: response.status, headers: response.headers, text, json: response.headers.get('content-type')?.includes('json') ? JSON.parse(text) : undefined }
     },
+    async reload(fresh) {
+      await write(folder, fresh)
+      await server.reload()
+    },
     async close(grace = 0) {
       await server.close({ grace })
       await rm(folder, { recursive: true, force: true })
     },
+  }
+}
+
+/** A request as bytes, so that the case of headers and odd paths stay as they are; gives the answer when the server has closed the connection. */
+export function raw(url: string, request: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let answer = ''
+    const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(request))
+    socket.setEncoding('utf8').on('data', (chunk: string) => { answer += chunk }).on('close', () => resolve(answer)).on('error', reject)
+  })
+}
+
+async function write(folder: string, services: { readonly [file: string]: unknown }): Promise<void> {
+  for (const [file, content] of Object.entries(services)) {
+    await mkdir(join(folder, 'actors', file, '..'), { recursive: true })
+    await writeFile(join(folder, 'actors', file), typeof content === 'string' ? content : JSON.stringify(content))
   }
 }

@@ -1,8 +1,7 @@
 // Webhooks over real sockets: how they are found, what services get, and what callers are answered.
-import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
-import { openLive, type Live } from './live.ts'
+import { openLive, raw, type Live } from './live.ts'
 
 const set = (expression: string, ...to: string[]) => ({ type: 'set', expression, evaluate: true, to })
 const text = (expression: string, ...to: string[]) => ({ type: 'set', expression, to })
@@ -121,15 +120,7 @@ describe.each([
     return [response.status, await response.text()]
   }
 
-  /** As bytes, so that the case of headers and odd paths stay as they are. */
-  function raw(request: string): Promise<string> {
-    return new Promise((resolve, reject) => {
-      let answer = ''
-      const socket = connect(Number(new URL(live.url).port), '127.0.0.1', () => socket.write(request))
-      socket.setEncoding('utf8').on('data', (chunk: string) => { answer += chunk }).on('close', () => resolve(answer)).on('error', reject)
-    })
-  }
-  const rawGet = (path: string, ...headers: string[]) => raw([`GET ${path} HTTP/1.1`, 'Host: x', 'Connection: close', ...headers, '', ''].join('\r\n'))
+  const rawGet = (path: string, ...headers: string[]) => raw(live.url, [`GET ${path} HTTP/1.1`, 'Host: x', 'Connection: close', ...headers, '', ''].join('\r\n'))
 
   describe('a webhook is found', () => {
     test.each([
