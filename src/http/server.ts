@@ -1,12 +1,13 @@
 // http: the socket under the application: deadlines, refusals of what isn't HTTP, and an orderly end.
-import { createServer, ServerResponse, STATUS_CODES, type OutgoingHttpHeader, type OutgoingHttpHeaders } from 'node:http'
+import { createServer, ServerResponse, STATUS_CODES, type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
 import { getRequestListener, RequestError } from '@hono/node-server'
 import type { Hono } from 'hono'
 import type { Log } from '../ports/log.ts'
-import { JSON_FORMAT } from './formats.ts'
+import { FORMATS, JSON_FORMAT } from './formats.ts'
 import type { Env } from './incoming.ts'
+import { negotiate } from './negotiate.ts'
 import { problemOf, problemResponse } from './problem.ts'
 import { malformed, type Failure } from '../model/failure.ts'
 
@@ -48,18 +49,24 @@ export async function listen(app: Hono<Env>, { host, port, log, deadlines }: Lis
     requestTimeout: deadlines.request,
     connectionsCheckingInterval: Math.min(1000, deadlines.headers, deadlines.request),
     keepAliveTimeout: KEEP_ALIVE,
+    // Node's own refusal says nothing.
+    requireHostHeader: false,
   }, (request, response) => {
+    const failure = doubtOf(request)
+    if (failure) {
+      turnAway(request, response, failure)
+      return
+    }
     // Balancers ask after a server's health in HTTP/1.0, which needs no Host.
     request.headers.host ??= 'localhost'
     void answer(request, response)
   })
-  server.on('clientError', refuse)
-  server.on('checkExpectation', (_, response: ServerResponse) => {
-    const problem = problemOf({ kind: 'expectation', detail: 'Expect may only be 100-continue' })
-    const body = JSON_FORMAT.encodeProblem(problem)
-    // What was announced to follow isn't waited for.
-    response.writeHead(problem.status, { 'content-type': JSON_FORMAT.problemType, 'content-length': Buffer.byteLength(body), connection: 'close' }).end(body)
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (!socket.writable || error.code === 'ECONNRESET') socket.destroy()
+    else hangUp(socket, refusalOf(error.code))
   })
+  server.on('connect', (_, socket) => hangUp(socket, malformed('this server is no proxy').failure))
+  server.on('checkExpectation', (request, response: ServerResponse) => turnAway(request, response, { kind: 'expectation', detail: 'Expect may only be 100-continue' }))
   const sockets = new Set<Socket>()
   server.on('connection', (socket) => {
     sockets.add(socket)
@@ -102,13 +109,28 @@ function onListenerError(error: unknown, log: Log): Response {
   return problemResponse({ kind: 'internal', detail: 'the reason is in the log of the server' })
 }
 
-/** Answers what Node's parser refused. */
-function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
-    socket.destroy()
-    return
-  }
-  const problem = problemOf(refusalOf(error.code))
+/** A segment that leads up or nowhere, which whoever looks at the address takes away: what is asked for isn't where it seems to be. */
+const DOTS = /[/\\](?:\.|%2e){1,2}(?=[/\\]|$)/i
+
+/** What must not get as far as the application. */
+function doubtOf({ url = '', headers, httpVersion }: IncomingMessage): Failure | null {
+  if (headers.host === undefined && httpVersion !== '1.0') return malformed('a request needs a Host header').failure
+  // The query may have what it likes.
+  const [path = ''] = url.split(/[?#]/, 1)
+  return DOTS.test(path) ? malformed('the path has a segment . or ..').failure : null
+}
+
+/** Answers without the application. What else was announced to come isn't waited for. */
+function turnAway({ headers }: IncomingMessage, response: ServerResponse, failure: Failure): void {
+  const format = negotiate(headers.accept, FORMATS) ?? JSON_FORMAT
+  const problem = problemOf(failure)
+  const body = format.encodeProblem(problem)
+  response.writeHead(problem.status, { 'content-type': format.problemType, 'content-length': Buffer.byteLength(body), connection: 'close' }).end(body)
+}
+
+/** Answers what is no request. */
+function hangUp(socket: Duplex, failure: Failure): void {
+  const problem = problemOf(failure)
   const body = JSON_FORMAT.encodeProblem(problem)
   socket.end([
     `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? ''}`, 'Connection: close', `Content-Type: ${JSON_FORMAT.problemType}`,

@@ -46,6 +46,27 @@ const ask = (url: string, options: RequestOptions, body?: string) => new Promise
 })
 const sent: EventAnswer = { message: 'sent', transitions: [], executions: [], ignored: [] }
 
+describe('a request is turned away with a problem', () => {
+  test.each([
+    ['without Host', 'GET /flux-api/contexts HTTP/1.1\r\n\r\n', /^HTTP\/1\.1 400 [^]*application\/problem\+json[^]*Host/],
+    ['without Host, in XML if asked for', 'GET /flux-api/contexts HTTP/1.1\r\nAccept: application/xml\r\n\r\n', /^HTTP\/1\.1 400 [^]*application\/problem\+xml[^]*Host/],
+    ['that leads out of where it seems to be', 'GET /api/../flux-api/contexts HTTP/1.1\r\nHost: x\r\n\r\n', /^HTTP\/1\.1 400 [^]*segment/],
+    ['that does so in escapes', 'GET /api/%2e%2E/flux-api/contexts HTTP/1.1\r\nHost: x\r\n\r\n', /^HTTP\/1\.1 400 [^]*segment/],
+    ['that does so at its end', 'GET http://x/api/r/. HTTP/1.1\r\nHost: x\r\n\r\n', /^HTTP\/1\.1 400 [^]*segment/],
+    ['for a proxy', 'CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n', /^HTTP\/1\.1 400 [^]*proxy/],
+  ])('%s', async (_, request, answer) => {
+    const socket = await socketTo((await start()).port)
+    socket.write(request)
+    expect(await rest(socket)).toMatch(answer)
+  })
+
+  test.each([['/flux-api/contexts?fluxName=..'], ['/flux-api/contexts?fluxName=a/../b'], ['/healthz?...']])('but not %s', async (path) => {
+    const socket = await socketTo((await start()).port)
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    expect(await rest(socket)).toMatch(/^HTTP\/1\.1 200 /)
+  })
+})
+
 describe('a body', () => {
   test('comes in one piece or in many', async () => {
     const { port, calls } = await start()
