@@ -2,10 +2,26 @@
 // cli: the program.
 import { run } from './run.ts'
 
+let isDone = false
+
+// A module of a service that ends the process must not pass for success.
+process.once('exit', (code) => {
+  if (isDone || code !== 0) return
+  console.error(`actorflux: the process was ended by code that it ran, ${callerOfExit()}`)
+  process.exitCode = 1
+})
+
+function callerOfExit(): string {
+  const trace = { stack: '' }
+  Error.captureStackTrace(trace, process.exit)
+  return trace.stack.split('\n')[1]?.trim() ?? 'nobody knows where'
+}
+
 const code = await run(process.argv.slice(2), {
   env: process.env,
   out: (line) => console.log(line),
   err: (line) => console.error(line),
 })
+isDone = true
 // Not left to the event loop: a user's module may hold it open.
 process.exit(code)

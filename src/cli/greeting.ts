@@ -2,15 +2,16 @@
 import { isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
 import type { Loaded } from '../main.ts'
 import { count } from './report.ts'
+import { asksForToken } from './warnings.ts'
 
 type Service = Loaded['services'][number]
 
-export interface GreetingOptions { readonly url: string; readonly storage: string; readonly services: readonly Service[] }
+export interface GreetingOptions { readonly url: string; readonly storage: string; readonly services: readonly Service[]; readonly requireAuth: boolean }
 
 /** More names than this are only counted. */
 const SHOWN = 12
 
-export function greeting({ url, storage, services }: GreetingOptions): string[] {
+export function greeting({ url, storage, services, requireAuth }: GreetingOptions): string[] {
   const packages = new Map<string, number>()
   for (const service of services) packages.set(service.package, (packages.get(service.package) ?? 0) + 1)
   const triggers = [...new Set(services.flatMap((service) => service.triggers))]
@@ -23,7 +24,7 @@ export function greeting({ url, storage, services }: GreetingOptions): string[] 
     `listening  ${url}`,
   ]
   const first = easiest(services)
-  return first ? [...lines, '', 'Try:', `  ${curl(url, first)}`] : lines
+  return first ? [...lines, '', 'Try:', `  ${curl(url, first, requireAuth || asksForToken(first))}`] : lines
 }
 
 function shown(names: readonly string[]): string {
@@ -31,16 +32,16 @@ function shown(names: readonly string[]): string {
   return names.slice(0, SHOWN).join(', ') + (names.length > SHOWN ? ` and ${names.length - SHOWN} more` : '')
 }
 
-/** The one that asks for the least input. */
+/** The one that asks for the least: rather for much input than for a token. */
 function easiest(services: readonly Service[]): Service | undefined {
-  return [...services].sort((one, other) => Object.keys(inputOf(one)).length - Object.keys(inputOf(other)).length)[0]
+  return [...services].sort((one, other) => Number(asksForToken(one)) - Number(asksForToken(other)) || Object.keys(inputOf(one)).length - Object.keys(inputOf(other)).length)[0]
 }
 
-function curl(url: string, service: Service): string {
+function curl(url: string, service: Service, withToken: boolean): string {
   const input = inputOf(service)
   const body = JSON.stringify({ fluxName: service.fluxName, ...(Object.keys(input).length > 0 ? { input } : {}) })
   const reachable = url.replace(/\/\/(0\.0\.0\.0|\[::\]):/, '//127.0.0.1:')
-  return `curl -X POST ${reachable}/flux-api/${service.package}/execute -H 'content-type: application/json' -d '${body.replaceAll('\'', String.raw`'\''`)}'`
+  return `curl -X POST ${reachable}/flux-api/${service.package}/execute ${withToken ? '-H \'Authorization: Bearer <token>\' ' : ''}-H 'content-type: application/json' -d '${body.replaceAll('\'', String.raw`'\''`)}'`
 }
 
 /** A value for each input that must be given. */

@@ -23,9 +23,19 @@ export function readOptions(args: string[], { positionals: allowPositionals = fa
   }
 }
 
-/** Options win over the environment. @throws SettingsError */
+/** Options win over the environment. @throws UsageError for a bad option; SettingsError */
 export function settingsOf({ values: { host, port } }: Options, { env }: World): Settings {
+  checkPort(port)
   return readSettings({ ...env, ...(host === undefined ? {} : { ACTORFLUX_HOST: host }), ...(port === undefined ? {} : { ACTORFLUX_PORT: port }) })
+}
+
+/** By the setting's rule, told by the option's name. */
+function checkPort(port: string | undefined): void {
+  try {
+    readSettings({ ACTORFLUX_PORT: port })
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message.replace('ACTORFLUX_PORT', '--port') : String(error))
+  }
 }
 
 export function settingsHelp(): string {

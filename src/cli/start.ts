@@ -9,6 +9,7 @@ import { greeting } from './greeting.ts'
 import { settingsOf, type Options } from './options.ts'
 import { reportLines, reportSummary } from './report.ts'
 import { untilStopped } from './stop.ts'
+import { warnOfNobody, warnOfSettings } from './warnings.ts'
 
 /** Milliseconds for what is under way when the server is stopped: it is to be gone within 10 seconds. */
 const GRACE = 9_000
@@ -18,6 +19,7 @@ const GRACE = 9_000
  * @param started called once it serves; gives what is to be closed before it stops
  */
 export async function runServer(options: Options, world: World, started?: (server: Server, log: Log) => Promise<Watcher>): Promise<number> {
+  warnOfSettings(world)
   const settings = settingsOf(options, world)
   const refusals = unsupported(settings)
   if (refusals.length > 0) {
@@ -42,7 +44,9 @@ export async function runServer(options: Options, world: World, started?: (serve
     },
   })
   for (const line of reportLines(server.loaded.report)) world.out(line)
-  for (const line of greeting({ url: server.url, storage: server.storage, services: server.loaded.services })) world.out(line)
+  const { url, storage, loaded: { services } } = server
+  await warnOfNobody(settings, services, world)
+  for (const line of greeting({ url, storage, services, requireAuth: settings.requireAuth })) world.out(line)
   return stopped
 }
 

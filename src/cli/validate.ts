@@ -1,13 +1,14 @@
 // cli: `actorflux validate`: the report of loading, without a server.
 import { checkServices } from '../main.ts'
 import { createLog } from '../observe/log.ts'
+import { readSettings } from '../settings.ts'
 import { EXIT, type Command } from './command.ts'
-import { readOptions, settingsOf } from './options.ts'
+import { readOptions } from './options.ts'
 import { count, isBroken, reportLines, reportSummary } from './report.ts'
 
 const HELP = `Usage: actorflux validate [folder …]
 
-Checks every service in the folders of packages (ACTORFLUX_ACTORS if none is named). Tells every fault and warning; exits with 1 if there is a fault.`
+Checks every service in the folders of packages (ACTORFLUX_ACTORS if none is named). Tells every fault and warning; exits with 1 if there is a fault, or no service at all.`
 
 export const validate: Command = async (args, world) => {
   const options = readOptions(args, { positionals: true })
@@ -15,10 +16,17 @@ export const validate: Command = async (args, world) => {
     world.out(HELP)
     return EXIT.fine
   }
-  const settings = settingsOf(options, world)
-  const actors = options.positionals.length > 0 ? options.positionals : settings.actors
+  // No other setting matters here: a bad one is the server's business.
+  const { ACTORFLUX_ACTORS, ACTORFLUX_LOG_LEVEL } = world.env
+  const folders = options.positionals
+  const settings = readSettings({ ACTORFLUX_LOG_LEVEL, ...(folders.length > 0 ? {} : { ACTORFLUX_ACTORS }) })
+  const actors = folders.length > 0 ? folders : settings.actors
   const { services, report } = await checkServices({ ...settings, actors }, { log: createLog({ level: settings.logLevel }) })
   for (const line of reportLines(report)) world.out(line)
   world.out(`${count(services.length, 'service')}: ${reportSummary(report)}`)
-  return isBroken(report) ? EXIT.failed : EXIT.fine
+  if (isBroken(report)) return EXIT.failed
+  if (services.length > 0) return EXIT.fine
+  // Whoever checks nothing must not believe that all is well.
+  world.err(`actorflux: no service was found: ${actors.join(', ')} must hold packages, which are folders of .flux files`)
+  return EXIT.failed
 }

@@ -5,7 +5,8 @@ import type { JsonObject } from '../../src/model/json.ts'
 const webhook = { pointer: '', urlPath: '/orders/{id}', httpMethods: ['GET', 'PUT'], timeout: null }
 const service = (name: string, input: JsonObject[] = [], triggers: string[] = []) =>
   ({ package: 'shop', fluxName: name, triggers, webhooks: name === 'A' ? [webhook] : [], source: { input } })
-const say = (...services: ReturnType<typeof service>[]) => greeting({ url: 'http://127.0.0.1:8080', storage: '/data', services }).join('\n')
+const secured = (name: string, input: JsonObject[] = []) => ({ ...service(name), source: { secured: true, input } })
+const say = (...services: (ReturnType<typeof service> | ReturnType<typeof secured>)[]) => greeting({ url: 'http://127.0.0.1:8080', storage: '/data', services, requireAuth: false }).join('\n')
 
 describe('the greeting', () => {
   test('tells packages, triggers, webhooks, data and address', () => {
@@ -22,6 +23,15 @@ describe('the greeting', () => {
       .toContain(`curl -X POST http://127.0.0.1:8080/flux-api/shop/execute -H 'content-type: application/json' -d '{"fluxName":"B"}'`)
   })
 
+  test('offers one that needs no token, or sends one along', () => {
+    const text = say(secured('S'), service('A', [{ name: 'n', required: true }]))
+    expect(text).toContain('"fluxName":"A"')
+    expect(text).not.toContain('Authorization')
+    const withToken = '/flux-api/shop/execute -H \'Authorization: Bearer <token>\' -H \'content-type: application/json\' -d \'{"fluxName":'
+    expect(say(secured('S'), secured('T', [{ name: 'n', required: true }]))).toContain(`${withToken}"S"`)
+    expect(greeting({ url: 'http://a', storage: 'd', services: [service('A')], requireAuth: true }).join('\n')).toContain(`${withToken}"A"`)
+  })
+
   test('fills in what is required, by type', () => {
     const text = say(service('A', [
       { name: 'id', type: 'long', required: true }, { name: 'it\'s', required: true, choices: ['x', 'y'] }, { name: 'all', type: 'boolean', array: true, required: true },
@@ -30,7 +40,7 @@ describe('the greeting', () => {
   })
 
   test('offers an address that can be reached', () => {
-    expect(greeting({ url: 'http://0.0.0.0:80', storage: 'd', services: [service('A')] }).join('\n')).toContain('curl -X POST http://127.0.0.1:80/')
+    expect(greeting({ url: 'http://0.0.0.0:80', storage: 'd', services: [service('A')], requireAuth: false }).join('\n')).toContain('curl -X POST http://127.0.0.1:80/')
   })
 
   test('says what there is when there is nothing', () => {

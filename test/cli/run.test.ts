@@ -37,8 +37,19 @@ describe('the command line', () => {
     expect(err).toContain(`See actorflux ${args[0]} --help`)
   })
 
+  test.each(['serve', 'dev'])('%s tells a bad port by the option\'s name', async (name) => {
+    const { code, err } = await call([name, '--port', '80a'], { ACTORFLUX_PORT: '1' })
+    expect({ code, err }).toEqual({ code: 2, err: `actorflux: --port must be an integer from 0 to 65535\nSee actorflux ${name} --help` })
+  })
+
+  test('serve tells what is no setting', async () => {
+    const { code, err } = await call(['serve'], { ACTORFLUX_REQIRE_AUTH: 'true', ACTORFLUX_PORT: 'x' })
+    expect(code).toBe(1)
+    expect(err).toMatch(/^actorflux: warning: there is no setting ACTORFLUX_REQIRE_AUTH: [^\n]*\nactorflux: ACTORFLUX_PORT must [^\n]*$/)
+  })
+
   test('bad settings are told a line each', async () => {
-    const { code, err } = await call(['serve', '--port', 'x'], { ACTORFLUX_RETENTION: 'long' })
+    const { code, err } = await call(['serve'], { ACTORFLUX_PORT: 'x', ACTORFLUX_RETENTION: 'long' })
     expect(code).toBe(1)
     expect(err).toMatch(/^actorflux: ACTORFLUX_PORT must .*\nactorflux: ACTORFLUX_RETENTION must .*$/)
   })

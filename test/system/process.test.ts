@@ -34,6 +34,12 @@ describe('a second server on the same data', () => {
   })
 })
 
+test('a server that asks all for tokens and has none says so, and what it offers to try sends one', async () => {
+  const { output } = await startServer({ ...options, env: { ACTORFLUX_REQUIRE_AUTH: 'true', ACTORFLUX_REQUEST_TIMEOUT: '5s' } })
+  await vi.waitFor(() => expect(output()).toMatch(/^ {2}curl .* -H 'Authorization: Bearer <token>' /m), 5000)
+  expect(output()).toMatch(/^actorflux: warning: every call needs a token, /m)
+})
+
 describe('SIGTERM', () => {
   test('answers the request under way, takes no other, and ends with 0 in spite of idle connections', async () => {
     const server = await startServer(options)

@@ -1,0 +1,26 @@
+// cli: what is told when a server starts that can start, but hardly as it was meant.
+import { readTokens } from '../access/tokens.ts'
+import type { Loaded } from '../main.ts'
+import { unknownSettings, type Settings } from '../settings.ts'
+import type { World } from './command.ts'
+import { count } from './report.ts'
+
+type Service = Loaded['services'][number]
+
+export const asksForToken = ({ source }: Pick<Service, 'source'>): boolean => source['secured'] === true
+
+/** A misspelt setting may be the one that was to close the server. */
+export function warnOfSettings({ env, err }: World): void {
+  for (const variable of unknownSettings(env)) err(`actorflux: warning: there is no setting ${variable}: it is ignored; serve --help lists them all`)
+}
+
+/** Who asks for tokens and has none keeps everyone out. */
+export async function warnOfNobody({ tokens: file, requireAuth }: Settings, services: readonly Service[], { err }: World): Promise<void> {
+  const secured = services.filter(asksForToken)
+  if (!requireAuth && secured.length === 0) return
+  const tokens = await readTokens(file).catch(() => null)
+  if (tokens === null || tokens.some(({ expires }) => expires === null || expires > Date.now())) return
+  const [first] = secured
+  const what = requireAuth || first === undefined ? 'every call' : `each call of ${count(secured.length, 'secured service')} such as ${first.package}/${first.fluxName}`
+  err(`actorflux: warning: ${what} needs a token, and ${file} has none that is good; make one with: actorflux token create --name <name>`)
+}
