@@ -54,7 +54,7 @@ export class PropertyReader {
   /** The value held to its property; undefined after an error. */
   value(property: Property, given: Json, origin: Origin): Json | undefined {
     if (given === null || !property.array) return this.#single(property, given, origin)
-    const list = Array.isArray(given) ? given : typeof given === 'string' && origin !== 'json' ? listOf(given, origin) : null
+    const list = Array.isArray(given) ? given : origin === 'json' ? null : listOf(property, given, origin)
     if (list === null) return this.#refuse('must be a list')
     const result: Json[] = []
     for (const [index, item] of list.entries()) {
@@ -93,7 +93,7 @@ export class PropertyReader {
 
   #object(property: Property, given: Json, origin: Origin): JsonObject | undefined {
     const isText = typeof given === 'string' && origin !== 'json'
-    const read = isText && isBlank(given, origin) ? fits({}) : isText ? parseObject(given) : isObject(given) ? fits(given) : refuse('must be an object')
+    const read = isText && isBlank(given, origin) ? fits({}) : isText ? parseObject(given) : isObject(given) ? fits(given) : objectOfItems(given, origin)
     const object = this.#taken(read)
     if (!isObject(object)) return undefined
     const fields = property.fields()
@@ -122,7 +122,18 @@ export class PropertyReader {
 
 /** An empty element, or a query name without value, where a list or an object is declared. */
 const isBlank = (text: string, origin: Origin): boolean => origin === 'text' && text.trim() === ''
-const listOf = (text: string, origin: Origin): Json[] => (isBlank(text, origin) ? [] : [text])
+
+/** A text, or of XML a model, is a list of one. */
+function listOf({ type }: Property, given: Json, origin: Origin): Json[] | null {
+  if (typeof given === 'string') return isBlank(given, origin) ? [] : [given]
+  return origin === 'text' && type === 'model' && isObject(given) ? [given] : null
+}
+
+/** XML without types can't tell a list from an object that has only `item`. */
+function objectOfItems(given: Json, origin: Origin): Reading {
+  if (origin !== 'text' || !Array.isArray(given) || given[0] === undefined) return refuse('must be an object')
+  return fits({ item: given.length === 1 ? given[0] : given })
+}
 
 /** RFC 6901 section 3. */
 const escapeSegment = (segment: string | number): string => String(segment).replaceAll('~', '~0').replaceAll('/', '~1')

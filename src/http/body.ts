@@ -6,6 +6,8 @@ import { isObject } from '../model/json.ts'
 import { FORMATS } from './formats.ts'
 import { headerOf, readBytes, type Env } from './incoming.ts'
 import { formatOf } from './negotiate.ts'
+import { isUtf8Name, readHeaderValue } from './text.ts'
+import { isBlank, trimSpace } from './xml-names.ts'
 
 export interface BodyLimits {
   /** Bytes. */
@@ -28,20 +30,27 @@ export async function readBody(c: Context<Env>, { maxBody, maxDepth }: BodyLimit
   const contentType = headerOf(c, 'content-type')
   const format = formatOf(contentType, FORMATS)
   if (format === null) throw unsupportedType(`the body must be ${FORMATS.map(({ type }) => type).join(' or ')}`)
-  if (contentType?.includes('charset') && OTHER_CHARSET.test(contentType)) throw unsupportedType('the body must be in UTF-8')
+  const charset = contentType?.includes(';') ? readHeaderValue(contentType).parameters.get('charset') : undefined
+  if (charset !== undefined && !isUtf8Name(charset)) throw unsupportedType('the body must be in UTF-8')
   const coding = headerOf(c, 'content-encoding')?.toLowerCase() ?? 'identity'
   if (coding !== 'identity') throw unsupportedType('the body must not be compressed')
   const bytes = await readBytes(c, maxBody)
   if (!isUtf8(bytes)) throw malformed('the body is not valid UTF-8')
   const text = bytes.toString()
   // RFC 8259, 8.1: a byte order mark may be ignored.
-  const value = format.decode(text.startsWith('\uFEFF') ? text.slice(1) : text, maxDepth)
-  if (!format.untyped) return { value, untyped: false }
-  return { value: withoutBlanks(value), untyped: true }
+  const value = await format.decode(text.startsWith('\uFEFF') ? text.slice(1) : text, { maxDepth })
+  return { value: format.untyped ? laidOut(value) : value, untyped: format.untyped }
 }
 
-const OTHER_CHARSET = /;\s*charset\s*=\s*(?!"?(?:utf-?8|us-ascii)"?\s*(?:;|$))/i
+/** The fields as XML means them that tells no types and may be laid out over lines: empty ones were left out, and there is white space around the others. */
+function laidOut(value: unknown): unknown {
+  if (!isObject(value)) return value
+  const fields = Object.entries(value).filter(([, field]) => typeof field !== 'string' || !isBlank(field))
+  return Object.fromEntries(fields.map(([name, field]) => [name, name === 'input' ? inputOf(field) : name === 'tags' ? tagsOf(field) : trimmed(field)]))
+}
 
-/** An element without content, and no more said about it, is a field that was left empty. */
-const withoutBlanks = (value: unknown): unknown =>
-  (isObject(value) ? Object.fromEntries(Object.entries(value).filter(([, field]) => typeof field !== 'string' || field.trim() !== '')) : value)
+const trimmed = (field: unknown): unknown => (typeof field === 'string' ? trimSpace(field) : field)
+/** A single one is a list of one. */
+const tagsOf = (field: unknown): unknown => (Array.isArray(field) ? field.map(trimmed) : typeof field === 'string' ? [trimSpace(field)] : field)
+/** With `item` alone it looks like a list. */
+const inputOf = (field: unknown): unknown => (Array.isArray(field) && field.length > 0 ? { item: field.length === 1 ? field[0] : field } : field)

@@ -1,8 +1,9 @@
 // http: the formats in which bodies are read and answers written. The first is the default.
 import { decodeJson } from './json-format.ts'
 import type { Format } from './negotiate.ts'
-import { decodeXml } from './xml-decode.ts'
+import type { XmlOptions } from './xml-decode.ts'
 import { encodeProblemXml, encodeXml, type Root } from './xml-encode.ts'
+import { decodeLargeXml } from './xml-threads.ts'
 
 export interface Codec extends Format {
   /** Whether texts of a body may stand for numbers, booleans and the like: what the format writes needn't tell types. */
@@ -13,11 +14,8 @@ export interface Codec extends Format {
   /** `root`: what XML calls the whole. */
   encode(value: unknown, root: Root): string | Promise<string>
   encodeProblem(problem: object): string
-  /**
-   * @param maxDepth nesting beyond which a body is refused, the body itself counted
-   * @throws FluxError `malformed`, `unsupportedType` for another encoding than UTF-8
-   */
-  decode(text: string, maxDepth: number): unknown
+  /** @throws FluxError `malformed`, `unsupportedType` for another encoding than UTF-8, `unavailable` when it can't be read now */
+  decode(text: string, options: XmlOptions): unknown
 }
 
 export const JSON_FORMAT: Codec = {
@@ -39,7 +37,7 @@ const XML_FORMAT: Codec = {
   problemType: 'application/problem+xml',
   encode: encodeXml,
   encodeProblem: encodeProblemXml,
-  decode: decodeXml,
+  decode: decodeLargeXml,
 }
 
 /** For those who ask for nothing else: the same under the older name (RFC 7303, 9.2). */

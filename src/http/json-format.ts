@@ -2,7 +2,7 @@
 import { malformed } from '../model/failure.ts'
 
 /** @throws FluxError `malformed`, also for what nests deeper than `maxDepth`, the body itself counted */
-export function decodeJson(text: string, maxDepth: number): unknown {
+export function decodeJson(text: string, { maxDepth }: { readonly maxDepth: number }): unknown {
   // Looked at before it is parsed: to parse a megabyte of brackets takes hundreds of milliseconds.
   if (nestsDeeper(text, maxDepth)) throw malformed(`the body is nested deeper than ${maxDepth}`)
   try {

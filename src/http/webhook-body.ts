@@ -28,7 +28,7 @@ export async function decodeWebhookBody(bytes: Buffer, contentType: string | und
   const { value: type, parameters } = readHeaderValue(contentType ?? '')
   const charset = parameters.get('charset')
   const format = type === '' ? null : formatOf(type, FORMATS)
-  if (format) return { body: bytes.length === 0 ? null : decodeFormat(bytes, { format, charset, maxDepth: limits.maxDepth }), encoded: false }
+  if (format) return { body: bytes.length === 0 ? null : await decodeFormat(bytes, { format, charset, maxDepth: limits.maxDepth }), encoded: false }
   if (type === 'application/x-www-form-urlencoded') return { body: decodeForm(bytes, charset, limits), encoded: false }
   if (type === 'multipart/form-data') return { body: await readMultipart(bytes, parameters.get('boundary'), limits), encoded: false }
   if (type.startsWith('text/')) return { body: withoutMark(decodeText(bytes, charset)), encoded: false }
@@ -37,10 +37,10 @@ export async function decodeWebhookBody(bytes: Buffer, contentType: string | und
 
 interface Encoded { readonly format: Codec; readonly charset: string | undefined; readonly maxDepth: number }
 
-function decodeFormat(bytes: Buffer, { format, charset, maxDepth }: Encoded): Json {
+async function decodeFormat(bytes: Buffer, { format, charset, maxDepth }: Encoded): Promise<Json> {
   // JSON has no other encoding (RFC 8259, 8.1); XML may have one, but not here.
   if (charset !== undefined && !isUtf8Name(charset)) throw (format === JSON_FORMAT ? malformed : unsupportedType)('the body must be in UTF-8')
-  return toJson(format.decode(withoutMark(decodeText(bytes)), maxDepth))
+  return toJson(await format.decode(withoutMark(decodeText(bytes)), { maxDepth, foreign: true }))
 }
 
 function decodeForm(bytes: Buffer, charset: string | undefined, { maxParts }: WebhookLimits): Json {

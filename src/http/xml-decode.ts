@@ -1,8 +1,16 @@
 // http: XML as JSON, and well-formed at that. What `type` doesn't say is told from the element: its text, its fields, or its <item>s.
-import { XMLParser, XMLValidator } from 'fast-xml-parser'
-import { malformed, unsupportedType } from '../model/failure.ts'
+import { XMLParser } from 'fast-xml-parser'
+import { malformed } from '../model/failure.ts'
 import { isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
-import { needsEscape, resolveReferences, unescapeText } from './xml-names.ts'
+import { isBlank, resolveReferences, trimSpace, unescapeText } from './xml-names.ts'
+import { notXml, scanXml, tooDeep } from './xml-scan.ts'
+
+export interface XmlOptions {
+  /** Levels of nesting, the whole counted. */
+  readonly maxDepth: number
+  /** The document knows nothing of our attributes: where they don't fit they are attributes like any other. */
+  readonly foreign?: boolean
+}
 
 interface Element { readonly name: string; readonly attributes: JsonObject; readonly children: readonly unknown[] }
 interface Content { readonly text: string; readonly elements: readonly Element[] }
@@ -16,49 +24,29 @@ const CDATA = '#cdata'
  * What an XML document says. The name of the root plays no part.
  * @throws FluxError `malformed`, `unsupportedType` for another encoding than UTF-8
  */
-export function decodeXml(text: string, maxDepth: number): Json {
-  if (text.trim() === '') throw malformed('the body is empty')
-  // The parser passes over what follows an empty root.
-  if (!text.trimEnd().endsWith('>')) throw notXml()
-  refuseSpecial(text)
-  const { elements: [root, ...more], text: outside } = contentOf(parse(text, maxDepth))
-  if (root === undefined || more.length > 0 || outside.trim() !== '') throw notXml()
-  return valueOf(root, maxDepth)
+export function decodeXml(text: string, { maxDepth, foreign = false }: XmlOptions): Json {
+  if (isBlank(text)) throw malformed('the body is empty')
+  // A value of the deepest list or object is an element, too.
+  const [root] = contentOf(parse(scanXml(text, maxDepth + 1))).elements
+  if (root === undefined) throw notXml()
+  return new Reader(foreign).value(root, maxDepth)
 }
 
-/** Comments, CDATA and instructions are passed over; any other declaration is refused before a parser sees it, and so is one of these that has no end. */
-const SPECIAL = /<!--[^]*?-->|<!\[CDATA\[[^]*?\]\]>|<\?[^]*?\?>|<[!?]/g
-const OTHER_ENCODING = /^<\?xml[^?]*encoding\s*=\s*["'](?!utf-8["']|us-ascii["'])/i
-
-function refuseSpecial(text: string): void {
-  if (OTHER_ENCODING.test(text)) throw unsupportedType('the body must be in UTF-8')
-  if (needsEscape(text)) throw malformed('the body has a character that XML does not allow')
-  for (const [special] of text.matchAll(SPECIAL)) if (special.length === 2) throw malformed('the body must be well-formed XML without a document type')
-}
-
-function parse(text: string, maxDepth: number): unknown[] {
+function parse(text: string): readonly unknown[] {
   const parser = new XMLParser({
-    preserveOrder: true, ignoreAttributes: false, attributeNamePrefix: '@', textNodeName: TEXT, cdataPropName: CDATA, trimValues: false,
-    parseTagValue: false, parseAttributeValue: false, processEntities: false, ignoreDeclaration: true, ignorePiTags: true,
-    // A value of the deepest list or object is an element, too. It marks the names of some elements twice.
-    maxNestedTags: maxDepth + 1, transformTagName: (name) => MARK + name,
+    preserveOrder: true, ignoreAttributes: false, attributeNamePrefix: '@', textNodeName: TEXT, cdataPropName: CDATA, trimValues: false, jPath: false,
+    parseTagValue: false, parseAttributeValue: false, processEntities: false, maxNestedTags: Infinity,
+    // It marks the names of some elements twice.
+    transformTagName: (name) => MARK + name,
   })
-  let parsed: unknown
-  let valid
   try {
-    parsed = parser.parse(text)
-    valid = XMLValidator.validate(text) === true
-  } catch (error) {
-    // The limit has no error of its own.
-    if (error instanceof Error && /nested/i.test(error.message)) throw tooDeep()
-    throw notXml()
+    const parsed: unknown = parser.parse(text)
+    if (Array.isArray(parsed)) return parsed
+  } catch {
+    // Its errors quote the body.
   }
-  if (!valid || !Array.isArray(parsed)) throw notXml()
-  return parsed
+  throw notXml()
 }
-
-const notXml = () => malformed('the body is not well-formed XML')
-const tooDeep = () => malformed('the body is nested too deep')
 
 function contentOf(children: readonly unknown[]): Content {
   const elements: Element[] = []
@@ -75,48 +63,90 @@ function contentOf(children: readonly unknown[]): Content {
   return { text, elements }
 }
 
-const attributesOf = (node: JsonObject): JsonObject => (isObject(node[':@']) ? node[':@'] : {})
+const NOTHING: JsonObject = {}
+const attributesOf = (node: JsonObject): JsonObject => (isObject(node[':@']) ? node[':@'] : NOTHING)
 
-function valueOf(element: Element, depth: number): Json {
-  const { text, elements } = contentOf(element.children)
-  if (elements.length > 0 && text.trim() !== '') throw malformed(`<${element.name}> holds both text and elements`)
-  const type = attribute(element, 'type') ?? (elements.length === 0 ? 'string' : elements.every(({ name }) => name === 'item') ? 'array' : 'object')
-  if ((type === 'array' || type === 'object') && depth === 0) throw tooDeep()
-  switch (type) {
-    case 'array': return listOf(element, { text, elements }, depth - 1)
-    case 'object': return objectOf(element, { text, elements }, depth - 1)
-    default:
+/** What an element with that `type` may hold. */
+const FITS: ReadonlyMap<string, (content: Content) => boolean> = new Map([
+  ['string', ({ elements }: Content) => elements.length === 0],
+  ['array', ({ text, elements }: Content) => isBlank(text) && elements.every(({ name }) => name === 'item')],
+  ['object', ({ text }: Content) => isBlank(text)],
+  ['null', ({ text, elements }: Content) => isBlank(text) && elements.length === 0],
+  ['boolean', ({ text, elements }: Content) => elements.length === 0 && /^(?:true|false)$/.test(trimSpace(text))],
+  ['number', ({ text, elements }: Content) => elements.length === 0 && isNumber(trimSpace(text))],
+])
+
+const isNumber = (text: string): boolean => /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][-+]?\d+)?$/.test(text) && Number.isFinite(Number(text))
+
+class Reader {
+  readonly #foreign: boolean
+
+  constructor(foreign: boolean) {
+    this.#foreign = foreign
   }
-  if (elements.length > 0) throw malformed(`<${element.name}> has type ${type} and holds elements`)
-  switch (type) {
-    case 'string': return isEscaped(element, 'text') ? unescapeText(text) : text
-    case 'null': return text.trim() === '' ? null : unreadable(element, type)
-    case 'boolean': return text.trim() === 'true' ? true : text.trim() === 'false' ? false : unreadable(element, type)
-    case 'number': return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][-+]?\d+)?$/.test(text.trim()) ? Number(text) : unreadable(element, type)
-    default: throw malformed(`<${element.name}> has a type that is none of string, number, boolean, null, array, object`)
+
+  value(element: Element, depth: number): Json {
+    const content = contentOf(element.children)
+    const { text, elements } = content
+    switch (this.#typeOf(element, content)) {
+      case 'array': return elements.map((item) => this.value(item, below(depth)))
+      case 'object': return this.#object(elements, below(depth))
+      case 'null': return null
+      case 'boolean': return trimSpace(text) === 'true'
+      case 'number': return Number(trimSpace(text)) + 0
+      default: return isEscaped(element, 'text') ? this.#unescape(text) : text
+    }
+  }
+
+  #typeOf(element: Element, content: Content): string {
+    const { text, elements } = content
+    const type = attribute(element, 'type')
+    const fits = type === null ? undefined : FITS.get(type)
+    if (type !== null && fits?.(content)) return type
+    if (type !== null && !this.#foreign) {
+      throw malformed(`<${element.name}> has ${fits ? `type ${type} and does not hold one` : 'a type that is none of string, number, boolean, null, array, object'}`)
+    }
+    if (elements.length === 0) return 'string'
+    if (!isBlank(text)) throw malformed(`<${element.name}> holds both text and elements`)
+    return elements.every(({ name }) => name === 'item') ? 'array' : 'object'
+  }
+
+  /** Several elements of one name are a list: so others write it. */
+  #object(elements: readonly Element[], depth: number): JsonObject {
+    const fields = new Map<string, Element[]>()
+    for (const element of elements) {
+      const key = this.#keyOf(element)
+      const earlier = fields.get(key)
+      if (earlier) earlier.push(element)
+      else fields.set(key, [element])
+    }
+    const result: JsonObject = {}
+    for (const [key, [first, ...others]] of fields) {
+      if (first === undefined) continue
+      setOwn(result, key, others.length === 0 ? this.value(first, depth) : [first, ...others].map((element) => this.value(element, below(depth))))
+    }
+    return result
+  }
+
+  #keyOf(element: Element): string {
+    const name = element.name === 'entry' ? attribute(element, 'name') : null
+    if (name === null) return element.name
+    return isEscaped(element, 'name') ? this.#unescape(name) : name
+  }
+
+  #unescape(text: string): string {
+    try {
+      return unescapeText(text)
+    } catch (error) {
+      if (this.#foreign) return text
+      throw error
+    }
   }
 }
 
-function listOf(list: Element, { text, elements }: Content, depth: number): Json[] {
-  if (text.trim() !== '' || elements.some(({ name }) => name !== 'item')) throw malformed(`<${list.name}> is an array and may hold only <item>`)
-  return elements.map((item) => valueOf(item, depth))
-}
-
-function objectOf(object: Element, { text, elements }: Content, depth: number): JsonObject {
-  if (text.trim() !== '') throw malformed(`<${object.name}> is an object and may not hold text`)
-  const result: JsonObject = {}
-  for (const element of elements) {
-    const key = keyOf(element)
-    if (Object.hasOwn(result, key)) throw malformed(`<${element.name}> stands twice in <${object.name}>: a list holds <item>s`)
-    setOwn(result, key, valueOf(element, depth))
-  }
-  return result
-}
-
-function keyOf(element: Element): string {
-  const name = element.name === 'entry' ? attribute(element, 'name') : null
-  if (name === null) return element.name
-  return isEscaped(element, 'name') ? unescapeText(name) : name
+function below(depth: number): number {
+  if (depth === 0) throw tooDeep()
+  return depth - 1
 }
 
 /** White space in an attribute is a space, unless it is written as a reference (XML 1.0, 3.3.3). */
@@ -126,7 +156,3 @@ function attribute({ attributes }: Element, name: string): string | null {
 }
 
 const isEscaped = (element: Element, part: 'name' | 'text'): boolean => attribute(element, 'escaped')?.split(' ').includes(part) ?? false
-
-function unreadable({ name }: Element, type: string): never {
-  throw malformed(`<${name}> has type ${type} and does not hold one`)
-}

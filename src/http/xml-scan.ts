@@ -20,8 +20,7 @@ export const tooDeep = () => malformed('the body is nested too deep')
  */
 export function scanXml(text: string, maxNested: number): string {
   if (needsEscape(text)) throw malformed('the body has a character that XML does not allow')
-  const scan = new Scan(text, maxNested)
-  return scan.run()
+  return new Scan(text, maxNested).run()
 }
 
 class Scan {
@@ -49,11 +48,12 @@ class Scan {
       if (piece.includes(']]>') || (this.#open.length === 0 && !isBlank(piece))) throw notXml()
       if (next === -1) break
       this.#at = next
-      switch (text[next + 1]) {
-        case '!': this.#special(piece); break
-        case '?': this.#instruction(piece); break
-        default: this.#tag()
-      }
+      const kind = text[next + 1]
+      // What stands on both sides of a comment is read as one text.
+      if (kind === '!' || kind === '?') resolveReferences(piece)
+      if (kind === '!') this.#special()
+      else if (kind === '?') this.#instruction()
+      else this.#tag()
     }
     if (this.#open.length > 0 || this.#roots !== 1) throw notXml()
     return this.#result + text.slice(this.#kept)
@@ -66,10 +66,9 @@ class Scan {
   }
 
   /** The parser takes quotes in an instruction for something. */
-  #instruction(before: string): void {
+  #instruction(): void {
     INSTRUCTION.lastIndex = this.#at
     if (!INSTRUCTION.test(this.#text)) throw notXml()
-    this.#wholeReferences(before)
     this.#skip(this.#end('?>', this.#at))
   }
 
@@ -79,20 +78,14 @@ class Scan {
     this.#at = this.#kept = end
   }
 
-  #special(before: string): void {
+  #special(): void {
     const text = this.#text
     if (text.startsWith('<!--', this.#at)) {
       const end = this.#end('--', this.#at + 4)
       if (text[end] !== '>') throw notXml()
-      this.#wholeReferences(before)
       this.#at = end + 1
     } else if (text.startsWith('<![CDATA[', this.#at) && this.#open.length > 0) this.#at = this.#end(']]>', this.#at)
     else throw malformed('the body must be well-formed XML without a document type')
-  }
-
-  /** What stands on both sides of a comment is read as one text. */
-  #wholeReferences(before: string): void {
-    resolveReferences(before)
   }
 
   #end(of: string, from: number): number {

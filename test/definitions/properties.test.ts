@@ -93,6 +93,18 @@ suite('models', () => {
       '/input/order/id', '/input/order/at', '/input/order/lines/0/sku', '/input/order/lines/1', '/input/order/lines/2/extra', '/input/order/other',
     ])
   })
+  it('are read from XML that tells no types, where one that has only item looks like a list, and a list of one like a model', () => {
+    const shape = shapeOf(
+      { name: 'thing', type: 'object' },
+      { name: 'box', type: 'model', gloopProperties: [{ name: 'item', type: 'integer', array: true }] },
+      { name: 'boxes', type: 'model', array: true, gloopProperties: [{ name: 'item', type: 'integer' }] },
+    )
+    expect(take(shape, { thing: ['a'], box: ['1', '2'], boxes: { item: '3' } }, { text: true }))
+      .toEqual({ value: { thing: { item: 'a' }, box: { item: [1, 2] }, boxes: [{ item: 3 }] }, errors: [] })
+    expect(take(shape, { boxes: [['4'], { item: '5' }] }, { text: true }).value).toEqual({ boxes: [{ item: 4 }, { item: 5 }] })
+    expect(take(shape, { thing: ['a'], box: [1], boxes: { item: 3 } }).errors.map(({ detail }) => detail)).toEqual(['must be an object', 'must be an object', 'must be a list'])
+    expect(take(shape, { box: ['x'], thing: [] }, { text: true }).errors.map(({ pointer }) => pointer)).toEqual(['/input/thing', '/input/box/item/0'])
+  })
   it('are read from text: untyped leaves are coerced, JSON text is read as JSON', () => {
     expect(take(order, { order: { id: '5', at: '0', lines: [{ count: '2', sku: 's' }] } }, { text: true }).value)
       .toEqual({ order: { id: 5, at: 0, lines: [{ count: 2, sku: 's' }] } })

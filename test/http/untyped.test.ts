@@ -29,6 +29,8 @@ describe('inputs of a start', () => {
     ['empty lists and objects', '<names/><numbers></numbers><thing/>', { names: [], numbers: [], thing: {} }],
     ['a list that is told as one value', '<numbers>7</numbers>', { numbers: [7] }],
     ['models', '<order><amount>12</amount><lines><item>3</item></lines></order>', { order: { amount: 12, lines: [3] } }],
+    ['several elements of one name', '<numbers>1</numbers><note>x</note><numbers>2</numbers><names>a</names>', { numbers: [1, 2], note: 'x', names: ['a'] }],
+    ['an object that has only items', '<thing><item>1</item></thing>', { thing: { item: '1' } }],
     ['an object of texts', '<thing><a>1</a><b><c/></b></thing>', { thing: { a: '1', b: { c: '' } } }],
     ['texts as they are', '<note> 007 </note>', { note: ' 007 ' }],
     ['an empty text', '<note/>', { note: '' }],
@@ -49,6 +51,22 @@ describe('inputs of a start', () => {
     expect(json).toMatchObject({ errors: [{ pointer }] })
   })
 
+  test('fields, tags and names are trimmed, and a single tag is a list', async () => {
+    const { json, text } = await xml('<start>\n<fluxName>\n Waiter\n</fluxName><startState> open </startState><tags> a </tags></start>', 'q/execute')
+    expect(await view((json as { contextId: number }).contextId), text).toMatchObject({ fluxName: 'Waiter', startState: 'open', tags: ['a'] })
+    const { json: sent } = await xml('<e><event> close </event><input><by>x</by></input><tags>\n a\n</tags><tags>b</tags></e>', 'event')
+    expect(sent).toMatchObject({ transitions: [{ state: 'shut' }] })
+  })
+
+  test('inputs may be called item', async () => {
+    const { json } = await xml('<start><fluxName>Typed</fluxName><input><item>1</item></input></start>', 'p/execute')
+    expect(json).toMatchObject({ status: 422, errors: [{ pointer: '/input/item' }] })
+  })
+
+  test('an unknown type is 400', async () => {
+    expect((await xml('<start><fluxName type="name">Typed</fluxName></start>', 'p/execute')).status).toBe(400)
+  })
+
   test('fields left empty count as left out', async () => {
     const { json } = await xml('<start><fluxName>Waiter</fluxName><startState/><input/><tags>\n</tags></start>', 'q/execute')
     expect(await view((json as { contextId: number }).contextId)).toMatchObject({ startState: 'open', tags: [] })
@@ -64,6 +82,16 @@ const waits = async (tags: string) => {
   const { json } = await xml(`<x><fluxName>Typed</fluxName>${tags}</x>`, 'p/execute')
   return (json as { contextId: number }).contextId
 }
+
+describe('a Content-Type', () => {
+  test.each<[string, number]>([
+    ['application/json; Charset=UTF-16', 415], ['application/json;charset="utf-16"', 415], ['application/json; charset=latin1', 415],
+    ['application/json; CHARSET="UTF-8"', 200], ['application/json; charset=ascii', 200], ['application/json; charset=us-ascii', 200],
+    ['application/x+json; action="urn:x; charset=utf-16"', 200], ['application/json; x="', 200],
+  ])('%s: %i', async (type, status) => {
+    expect((await live.call('POST', '/flux-api/event', { body: '{"event":"nobody"}', type })).status).toBe(status)
+  })
+})
 
 describe('an event', () => {
   test('to one context brings typed inputs', async () => {

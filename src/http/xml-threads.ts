@@ -1,0 +1,115 @@
+// http: large XML is decoded in a thread of its own, so that others are served meanwhile. It starts when it is first needed, and ends when it isn't for a while.
+import { createRequire } from 'node:module'
+import { Worker } from 'node:worker_threads'
+import { FluxError, unavailable } from '../model/failure.ts'
+import type { Json } from '../model/json.ts'
+import { decodeXml, type XmlOptions } from './xml-decode.ts'
+import { join } from './xml-pieces.ts'
+import type { FromThread, Outcome, ToThread } from './xml-thread.ts'
+
+/** Characters up to which a document is decoded at once: some milliseconds. */
+const SMALL = 32_768
+/** Milliseconds for which a thread stays without work. */
+const IDLE = 30_000
+/** Milliseconds that a document may take; a megabyte of it takes some tenths of a second. */
+const LONGEST = 5_000
+const LONGEST_PER_CHARACTER = 0.01
+/** Documents that wait. */
+const MAX_WAITING = 64
+
+interface Job {
+  readonly document: ToThread
+  settle(outcome: Outcome): void
+  fail(error: FluxError): void
+}
+
+/**
+ * What an XML document says; at once if it is small.
+ * @throws FluxError as `decodeXml`, also `unavailable` when too many wait, when it takes too long, and when the thread breaks off
+ */
+export const decodeLargeXml = (text: string, options: XmlOptions): Json | Promise<Json> => (text.length <= SMALL ? decodeXml(text, options) : decoder.decode({ text, options }))
+
+class XmlThread {
+  readonly #waiting: Job[] = []
+  #worker: Worker | null = null
+  #isReady = false
+  #job: Job | null = null
+  #timer: NodeJS.Timeout | undefined
+
+  async decode(document: ToThread): Promise<Json> {
+    if (this.#waiting.length >= MAX_WAITING) throw unavailable('too many large bodies wait to be read')
+    const outcome = await new Promise<Outcome>((settle, fail) => {
+      this.#waiting.push({ document, settle, fail })
+      if (this.#job === null) this.#next()
+    })
+    if ('failure' in outcome) throw new FluxError(outcome.failure)
+    if ('fault' in outcome) throw new Error(`XML could not be decoded: ${outcome.fault}`)
+    return join(outcome.pieces)
+  }
+
+  /** Only when no document is being decoded. */
+  #next(): void {
+    this.#job ??= this.#waiting.shift() ?? null
+    if (this.#job === null) {
+      this.#worker?.unref()
+      this.#limit(IDLE, () => this.#end(null))
+      this.#timer?.unref()
+      return
+    }
+    this.#worker ??= this.#start()
+    this.#worker.ref()
+    const { document } = this.#job
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+    if (this.#isReady) this.#worker.postMessage(document)
+    const longest = LONGEST + document.text.length * LONGEST_PER_CHARACTER
+    // Twice, since the answer may already be there when this process was itself held up.
+    this.#limit(longest / 2, () => this.#limit(longest / 2, () => this.#end(unavailable('the body took too long to read'))))
+  }
+
+  #limit(milliseconds: number, then: () => void): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(then, milliseconds)
+  }
+
+  #start(): Worker {
+    const worker = startWorker()
+    const broken = (cause: unknown) => { if (worker === this.#worker) this.#end(unavailable('the body could not be read: the thread that reads it broke off', { cause })) }
+    worker.on('message', ({ outcome }: FromThread) => {
+      if (worker !== this.#worker) return
+      this.#isReady = true
+      if (outcome !== undefined) {
+        this.#job?.settle(outcome)
+        this.#job = null
+      }
+      this.#next()
+    }).on('error', broken).on('exit', broken)
+    return worker
+  }
+
+  #end(error: FluxError | null): void {
+    clearTimeout(this.#timer)
+    void this.#worker?.terminate()
+    this.#worker = null
+    this.#isReady = false
+    if (error === null) return
+    this.#job?.fail(error)
+    this.#job = null
+    if (this.#waiting.length > 0) this.#next()
+  }
+}
+
+const decoder = new XmlThread()
+
+/** Without arguments, environment, or a way to the process's output. */
+function startWorker(): Worker {
+  const options = { execArgv: [], env: {}, stdout: true, stderr: true }
+  return import.meta.url.endsWith('.js') ? new Worker(new URL('./xml-thread.js', import.meta.url), options) : fromSource(options)
+}
+
+/** Unbuilt, Node can't read the thread's module by itself. */
+function fromSource(options: object): Worker {
+  const data = { jiti: createRequire(import.meta.url).resolve('jiti'), file: new URL('./xml-thread.ts', import.meta.url).href }
+  return new Worker('const { jiti, file } = require("worker_threads").workerData; require(jiti).createJiti(file, { fsCache: false }).import(file)', {
+    ...options, eval: true, workerData: data,
+  })
+}
