@@ -21,6 +21,7 @@ import { createRuntime as assemble, type Runtime, type RuntimeParts } from './ru
 import { readSettings, type Settings } from './settings.ts'
 import { openLmdbStore } from './store/lmdb/store.ts'
 import { connect, explore } from './store/redis/connection.ts'
+import { redisFeed } from './store/redis/feed.ts'
 import { openRedisStore } from './store/redis/store.ts'
 
 export type { FluxApi } from './model/calls.ts'
@@ -184,11 +185,11 @@ async function openRuntime(settings: Settings, { catalog, runner, clock, log }: 
 }
 
 /** What depends on where contexts are kept. */
-type Storage = Pick<RuntimeParts, 'store' | 'alarm' | 'clock' | 'beat'> & { readonly storage: string }
+type Storage = Pick<RuntimeParts, 'store' | 'alarm' | 'clock' | 'others'> & { readonly storage: string }
 
 async function openEmbedded({ data, namespace }: Settings, clock: Clock, log: Log): Promise<Storage> {
   const store = await openLmdbStore({ folder: data, namespace, log, clock })
-  return { store, alarm: localAlarm({ clock, log }), clock, beat: null, storage: resolve(data) }
+  return { store, alarm: localAlarm({ clock, log }), clock, others: null, storage: resolve(data) }
 }
 
 async function openRedis({ namespace, partitions, recovery }: Settings, redisUrl: string, log: Log): Promise<Storage> {
@@ -198,5 +199,6 @@ async function openRedis({ namespace, partitions, recovery }: Settings, redisUrl
   const store = await openRedisStore({ address, namespace, partitions: partitions ?? (address.cluster ? CLUSTER_PARTITIONS : 1), silence: beat * 7, log })
   const clock: Clock = { now: () => store.now(), after: systemClock.after }
   const alarm = bullAlarm({ connect: (role) => connect(address, role), namespace, clock, log })
-  return { store, alarm, clock, beat, storage: `${address.cluster ? 'Redis Cluster' : 'Redis'} at ${address.place}, namespace '${namespace}'` }
+  const feed = redisFeed({ listening: connect(address, 'feed'), publish: (channel, text) => store.publish(channel, text), namespace, log })
+  return { store, alarm, clock, others: { beat, feed }, storage: `${address.cluster ? 'Redis Cluster' : 'Redis'} at ${address.place}, namespace '${namespace}'` }
 }

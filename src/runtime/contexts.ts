@@ -46,6 +46,8 @@ export interface ContextsParts extends WorkParts {
   /** Called after the commit, never before. */
   readonly onStep: (step: Step, entry: Entry) => void
   readonly onEnd: (id: ContextId) => void
+  /** What a webhook's caller waits for has come, and he waits at another server, if he still does. */
+  readonly onAnswer: (id: ContextId) => void
   /** What was to become of the context may have become true or not. */
   readonly onDoubt: (id: ContextId) => void
 }
@@ -190,7 +192,9 @@ export class Contexts {
       else if (entry.step && isUnderWay(entry.step, entry.record)) this.#parts.onStep(entry.step, entry)
       if (context.due !== null) this.#parts.alarm.set(context.due)
       for (const parent of entry.pokes) this.#wake(parent)
-      this.#watchers.get(context.id)?.(entry.record, entry.flux)
+      const watcher = this.#watchers.get(context.id)
+      if (watcher) watcher(entry.record, entry.flux)
+      else if (answers(entry)) this.#parts.onAnswer(context.id)
     }
     return true
   }
@@ -234,6 +238,9 @@ export class Contexts {
   }
 }
 
+/** Whether this commit is the first in which the context of a webhook has paused or ended. */
+const answers = ({ before, record }: Entry): boolean =>
+  record.request !== null && before?.status === 'RUNNING' && before.paused === undefined && (record.paused !== undefined || record.status !== 'RUNNING')
 
 /** Where a context stands, as the answer to an event reports it. */
 export const standOf = ({ record, flux }: Outcome) => ({ contextId: record.id, state: flux.states[record.state]?.name ?? '' })

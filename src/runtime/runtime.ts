@@ -10,6 +10,7 @@ import type { TagLimits } from '../model/tags.ts'
 import type { WebhookApi } from '../model/webhook.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { CommitFeed } from '../ports/commit-feed.ts'
 import type { Log } from '../ports/log.ts'
 import type { StepRunner } from '../ports/step-runner.ts'
 import type { Lease, Store } from '../ports/store.ts'
@@ -32,8 +33,12 @@ export interface RuntimeParts {
   readonly retention: number
   /** Steps at once. */
   readonly stepConcurrency: number
-  /** Milliseconds between a server's heartbeats; null: nobody else can be there to hear them. */
-  readonly beat: number | null
+  /** Null: no other server can be there. */
+  readonly others: {
+    /** Milliseconds between heartbeats. */
+    readonly beat: number
+    readonly feed: CommitFeed
+  } | null
   readonly tagLimits: TagLimits
 }
 
@@ -61,7 +66,9 @@ const LOOK_EVERY = 3
 /** Milliseconds before a letter that couldn't be brought home is brought again: doubled each time, up to the second. */
 const BRING_AGAIN = { first: 100, most: 5_000 }
 
-export function createRuntime({ store, catalog, runner, alarm, clock, log, retention, stepConcurrency, beat, tagLimits }: RuntimeParts): Runtime {
+export function createRuntime({ store, catalog, runner, alarm, clock, log, retention, stepConcurrency, others, tagLimits }: RuntimeParts): Runtime {
+  const beat = others?.beat ?? null
+  const feed = others?.feed ?? null
   /** The boot id: a server's name until it stops or is taken for dead. Its steps are leased to it. */
   let owner = randomUUID()
   const life = new AbortController()
@@ -86,6 +93,7 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
     surroundings: () => ({ now: clock.now(), random: Math.random, uuid: randomUUID, owner, trail: null, tagLimits }),
     onStep: (step, { flux, record }) => steps.start(step, flux, record),
     onEnd: (id) => steps.abort(id),
+    onAnswer: (id) => feed?.tell(id),
     onDoubt: (id) => void settle(id),
   })
   const steps: Steps = new Steps({
@@ -215,7 +223,7 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
       facades.set(caller, made)
       return made
     },
-    webhooks: webhooks({ catalog, contexts, store, clock, shared: beat !== null }),
+    webhooks: webhooks({ catalog, contexts, store, clock, feed }),
     trouble: () => store.trouble(),
     async start() {
       await live()
@@ -229,6 +237,7 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
       life.abort()
       stopBeating?.()
       await alarm.close()
+      await feed?.close()
       await contexts.idle()
       // Given back, they are nobody's loss: whoever takes them over doesn't count it.
       await Promise.allSettled(steps.abandon('the server stops').map((id) => contexts.deliver(id, { type: 'RELEASE' })))

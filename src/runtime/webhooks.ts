@@ -1,12 +1,13 @@
-// runtime: webhooks. The answer comes from the context's own commits; only what another server does to it must be looked for.
+// runtime: webhooks. The answer comes from the context's own commits, those of another server, which tells of them, too.
 import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
-import { isFinished } from '../model/context.ts'
+import { isFinished, type ContextId } from '../model/context.ts'
 import { notFound } from '../model/failure.ts'
 import { getOwn, setOwn, type Json, type JsonObject } from '../model/json.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { WebhookAnswer, WebhookApi, WebhookCall } from '../model/webhook.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { CommitFeed } from '../ports/commit-feed.ts'
 import type { Store } from '../ports/store.ts'
 import { decode } from './codec.ts'
 import type { Contexts } from './contexts.ts'
@@ -17,16 +18,19 @@ export interface WebhooksParts {
   readonly contexts: Contexts
   readonly store: Store
   readonly clock: Clock
-  /** Whether other servers may carry contexts on. */
-  readonly shared: boolean
+  /** What other servers that carry contexts on tell of; null: there are none. */
+  readonly feed: CommitFeed | null
 }
 
-/** Milliseconds between looks whether another server has carried a context on that a caller waits for here. */
+/** Milliseconds between looks whether another server has carried a context on that a caller waits for here: what it told may not have come. */
 const LOOK_EVERY = 1000
 
-export function webhooks({ catalog, contexts, store, clock, shared }: WebhooksParts): WebhookApi {
+export function webhooks({ catalog, contexts, store, clock, feed }: WebhooksParts): WebhookApi {
   /** Those who wait. */
   const waiting = new Set<() => void>()
+  /** Looks what the store has of a context that a caller waits for. */
+  const looks = new Map<ContextId, () => Promise<void>>()
+  feed?.onTold((id) => void looks.get(id)?.().catch(() => undefined))
   return {
     giveUp() {
       for (const end of waiting) end()
@@ -55,10 +59,11 @@ export function webhooks({ catalog, contexts, store, clock, shared }: WebhooksPa
         seen = found ?? seen
         if (stored) look(decode(stored))
       }
-      const stopLooking = shared ? repeat(clock, LOOK_EVERY, lookNow) : () => undefined
+      if (feed) looks.set(id, lookNow)
+      const stopLooking = feed ? repeat(clock, LOOK_EVERY, lookNow) : () => undefined
       const late = () => settle({ kind: 'late', contextId: id })
       // Another server may have ended it since the last look.
-      const end = shared ? () => void lookNow().catch(() => undefined).finally(late) : late
+      const end = feed ? () => void lookNow().catch(() => undefined).finally(late) : late
       waiting.add(end)
       const callOff = clock.after(Math.max(0, timeout - (clock.now() - began)), end)
       try {
@@ -67,6 +72,7 @@ export function webhooks({ catalog, contexts, store, clock, shared }: WebhooksPa
         waiting.delete(end)
         callOff()
         stopLooking()
+        looks.delete(id)
         contexts.letGo(id)
       }
     },

@@ -61,7 +61,7 @@ export async function openBench(files: Files, options: { folder?: string; clock?
   const opened = await openLmdbStore({ folder: join(folder, 'data'), log, clock })
   const store = options.wrap?.(opened) ?? opened
   const runtime = createRuntime({
-    store, catalog, runner, clock, log, alarm: localAlarm({ clock, log }), retention: options.retention ?? 7 * 86_400_000, stepConcurrency: 256, beat: null,
+    store, catalog, runner, clock, log, alarm: localAlarm({ clock, log }), retention: options.retention ?? 7 * 86_400_000, stepConcurrency: 256, others: null,
     tagLimits: { count: 64, bytes: 256 },
   })
   await runtime.start()

@@ -27,7 +27,7 @@ export async function openLmdbStore({ folder, namespace = 'default', log, clock 
   try {
     const start = clock.now()
     const memory = await rebuild(disk, log)
-    log.debug('store opened', { folder, contexts: memory.size, milliseconds: clock.now() - start })
+    log.info('store opened', { folder, contexts: memory.size, milliseconds: clock.now() - start })
     return new LmdbStore(disk, memory)
   } catch (error) {
     await disk.close()

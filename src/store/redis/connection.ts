@@ -41,7 +41,10 @@ const QUEUE = { ...COMMON, enableOfflineQueue: false, maxRetriesPerRequest: 0, s
 /** For an alarm's worker, which blocks until there is something to do and waits as long as Redis is away. */
 const WORKER = { ...COMMON, enableOfflineQueue: true, maxRetriesPerRequest: null, socketTimeout: WORKER_SILENCE }
 
-const ROLES = { store: STORE, queue: QUEUE, worker: WORKER } as const
+/** For a feed, on which nothing may come for days. */
+const FEED = { ...COMMON, enableOfflineQueue: true, maxRetriesPerRequest: null, keepAlive: SILENCE }
+
+const ROLES = { store: STORE, queue: QUEUE, worker: WORKER, feed: FEED } as const
 
 /** A new connection; the caller closes it, and must listen to its errors. */
 export function connect({ urls, cluster }: RedisAddress, role: keyof typeof ROLES): Connection {

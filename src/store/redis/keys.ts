@@ -7,6 +7,9 @@ export const settingsKey = (namespace: string) => `af:${namespace}`
 /** String: a definition under its content hash. Spread over a cluster: it is written before a commit needs it. */
 export const definitionKey = (namespace: string, hash: string) => `af:${namespace}:def:${hash}`
 
+/** Channel: ids of contexts that have paused or ended. */
+export const feedChannel = (namespace: string) => `af:${namespace}:feed`
+
 /** What all keys of a partition begin with. The braces keep them in one slot, so that a script may touch any of them. */
 export const partitionKey = (namespace: string, partition: number) => `{af:${namespace}:${partition}}:`
 

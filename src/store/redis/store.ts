@@ -238,6 +238,11 @@ export class RedisStore implements Store {
     return this.#line.ask((connection) => connection.get(definitionKey(this.#options.namespace, hash)))
   }
 
+  /** For the feed: the store's own connection can send. */
+  publish(channel: string, text: string): Promise<unknown> {
+    return this.#line.ask((connection) => connection.publish(channel, text))
+  }
+
   async purge({ endedBefore, limit }: { endedBefore: number; limit: number }): Promise<number> {
     let purged = 0
     for (let partition = 0; partition < this.partitions; partition += 1) {

@@ -1,0 +1,29 @@
+// store/redis: tells servers of commits by Redis's own publishing. What is told while a server isn't connected it never hears; it is a hint.
+import type { CommitFeed } from '../../ports/commit-feed.ts'
+import type { Log } from '../../ports/log.ts'
+import type { Connection } from './connection.ts'
+import { feedChannel } from './keys.ts'
+
+interface FeedOptions {
+  /** For nothing else: one that listens can send nothing. */
+  readonly listening: Connection
+  readonly publish: (channel: string, text: string) => Promise<unknown>
+  readonly namespace: string
+  readonly log: Log
+}
+
+export function redisFeed({ listening, publish, namespace, log }: FeedOptions): CommitFeed {
+  const channel = feedChannel(namespace)
+  listening.on('error', (error) => log.debug('the feed of commits is broken off', { error }))
+  return {
+    tell: (id) => void publish(channel, String(id)).catch((error: unknown) => log.debug('other servers could not be told of a commit', { contextId: id, error })),
+    onTold(listener) {
+      listening.on('message', (_, text: string) => listener(Number(text)))
+      // It is subscribed to again after each reconnect.
+      listening.subscribe(channel).catch((error: unknown) => log.debug('the feed of commits can\'t be heard yet', { error }))
+    },
+    async close() {
+      listening.disconnect()
+    },
+  }
+}

@@ -1,0 +1,58 @@
+// The feed of commits, on a lone Redis and on a cluster.
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } from 'vitest'
+import type { CommitFeed } from '../../src/ports/commit-feed.ts'
+import { connect, explore, type Connection } from '../../src/store/redis/connection.ts'
+import { redisFeed } from '../../src/store/redis/feed.ts'
+import { startRedisCluster, type RedisCluster } from '../support/redis.ts'
+
+const log = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
+
+describe.each(['a lone Redis', 'a cluster'])('on %s', (where) => {
+  let cluster: RedisCluster | null = null
+  let urls = ''
+  const feeds: CommitFeed[] = []
+  const connections: Connection[] = []
+  beforeAll(async () => {
+    if (where === 'a cluster') cluster = await startRedisCluster()
+    urls = cluster?.url ?? inject('redisUrl')
+  }, 60_000)
+  afterEach(async () => {
+    await Promise.all(feeds.splice(0).map((feed) => feed.close()))
+    for (const connection of connections.splice(0)) connection.disconnect()
+  })
+  afterAll(() => cluster?.close())
+
+  async function openFeed(namespace: string): Promise<{ feed: CommitFeed; heard: number[] }> {
+    const address = await explore(urls)
+    const sending = connect(address, 'worker')
+    sending.on('error', () => {})
+    connections.push(sending)
+    const feed = redisFeed({ listening: connect(address, 'feed'), publish: (channel, text) => sending.publish(channel, text), namespace, log })
+    feeds.push(feed)
+    const heard: number[] = []
+    feed.onTold((id) => heard.push(id))
+    return { feed, heard }
+  }
+
+  test('all servers of a namespace hear what any tells, and hear again after they lost the connection', async () => {
+    const [namespace, other] = [randomUUID(), randomUUID()]
+    const [first, second, stranger] = await Promise.all([openFeed(namespace), openFeed(namespace), openFeed(other)])
+    let id = 0
+    const allHear = () => vi.waitFor(() => {
+      first.feed.tell(++id)
+      expect(first.heard.length).toBeGreaterThan(0)
+      expect(second.heard.length).toBeGreaterThan(0)
+    }, { timeout: 10_000, interval: 50 })
+    await allHear()
+    for (const url of cluster?.nodes.map((node) => node.url) ?? [urls]) {
+      const admin = new Redis(url)
+      await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+      admin.disconnect()
+    }
+    first.heard.length = second.heard.length = 0
+    await allHear()
+    expect(stranger.heard).toEqual([])
+  }, 30_000)
+})
