@@ -116,7 +116,7 @@ describe('files', () => {
 
   test('a pipe is skipped with a warning, whether it is a link to one or not; a link to a file is read', async () => {
     const folder = await folderOf({ 'p/A.flux': {}, 'elsewhere.json': {} })
-    execFileSync('mkfifo', [join(folder, 'p/B.flux')])
+    execFileSync('sh', ['-c', 'mkfifo "$0"', join(folder, 'p/B.flux')])
     await symlink(join(folder, 'p/B.flux'), join(folder, 'p/C.model'))
     await symlink(join(folder, 'elsewhere.json'), join(folder, 'p/D.flux'))
     await symlink(join(folder, 'none'), join(folder, 'p/E.flux'))
