@@ -1,6 +1,7 @@
 // actions: runs a script in QuickJS. Each gets a runtime of its own, so none can leave anything to the next; text goes in, text comes out.
 import { newQuickJSWASMModuleFromVariant, Scope, type QuickJSContext, type QuickJSHandle, type QuickJSRuntime, type QuickJSWASMModule } from 'quickjs-emscripten-core'
-import { PRELUDE } from './sandbox-prelude.ts'
+import { IS_WHOLE, PRELUDE } from './sandbox-prelude.ts'
+import { lineOf } from './script-error.ts'
 
 const MEMORY = 32 * 1024 * 1024
 const STACK = 256 * 1024
@@ -17,7 +18,7 @@ export interface Script {
   readonly timeout: number
 }
 
-/** `json`: the text of `{ value }`, or of `{ name, message }` for an error. */
+/** `json`: the text of `{ value }`, or of `{ name, message, … }` for what was thrown. */
 export type Outcome = { readonly json: string } | { readonly name: string; readonly message: string }
 
 /** A fresh context that has seen nothing but the prelude. */
@@ -72,14 +73,28 @@ function newRoom(quickjs: QuickJSWASMModule): Room {
 
 const isLate = ({ end }: Room) => performance.now() > end
 
+/** On one line with its start, so that lines count from 1; a line of its own for the end, in case the last one is a comment. */
+const functionOf = (script: string) => `async function () {${script}\n}`
+
+/** Nothing of the script runs, unless it ends its function with a `}` too many, and begins another with the rest. Then that isn't the one that was written. */
+function check({ scope, context }: Room, script: string): Outcome {
+  const source = functionOf(script)
+  const isWhole = scope.manage(context.evalCode(IS_WHOLE).unwrap())
+  const parsed = context.evalCode(`(${source})`, 'script')
+  const body = scope.manage(parsed.error ?? parsed.value)
+  if (parsed.error) return faultOf(context, body, script)
+  const answer = context.callFunction(isWhole, context.undefined, body, scope.manage(context.newString(JSON.stringify(source))))
+  const whole = context.eq(scope.manage(answer.error ?? answer.value), context.true)
+  return whole ? { json: 'null' } : { name: 'SyntaxError', message: 'it has a "}" that closes nothing of its own' }
+}
+
 function runIn(room: Room, { script, names, timeout }: Script): Outcome {
   const { scope, runtime, context, call } = room
   room.end = performance.now() + timeout
-  // On one line with its start, so that lines count from 1; a line of its own for the end, in case the last one is a comment.
-  const parsed = context.evalCode(`(async function () {${script}\n})`, 'script')
+  if (names === null) return inTime(check(room, script), room, timeout)
+  const parsed = context.evalCode(`(${functionOf(script)})`, 'script')
   const body = scope.manage(parsed.error ?? parsed.value)
-  if (parsed.error) return isLate(room) ? late(timeout) : faultOf(context, body)
-  if (names === null) return { json: 'null' }
+  if (parsed.error) return inTime(faultOf(context, body, script), room, timeout)
 
   const called = context.callFunction(call, context.undefined, body, scope.manage(context.newString(names)), scope.manage(context.newNumber(MAX_RESULT)))
   const promise = scope.manage(called.error ?? called.value)
@@ -101,10 +116,14 @@ function outcomeOf(context: QuickJSContext, scope: Scope, promise: QuickJSHandle
   return { json: context.getString(result) }
 }
 
-function faultOf(context: QuickJSContext, error: QuickJSHandle): Outcome {
+function faultOf(context: QuickJSContext, error: QuickJSHandle, script: string): Outcome {
   const read = (key: string) => context.getProp(error, key).consume((handle) => context.typeof(handle) === 'string' ? context.getString(handle) : '')
-  const line = /\(?script:(\d+)/.exec(read('stack'))?.[1]
-  return { name: read('name') || 'Error', message: `${line === undefined ? '' : `line ${line}: `}${read('message') || 'it can\'t be parsed'}` }
+  const line = lineOf(read('stack'))
+  // What is missing at the end is missed where the function ends, a line later.
+  const place = line === undefined ? '' : `line ${Math.min(line, script.trimEnd().split('\n').length)}: `
+  return { name: read('name') || 'Error', message: `${place}${read('message') || 'it can\'t be parsed'}` }
 }
+
+const inTime = (outcome: Outcome, room: Room, timeout: number): Outcome => isLate(room) ? late(timeout) : outcome
 
 const late = (timeout: number): Outcome => ({ name: 'TimeoutError', message: `the script computed for longer than ${timeout / 1000} s` })

@@ -2,10 +2,11 @@
 import { createRequire } from 'node:module'
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
-import { toJson, type Json } from '../model/json.ts'
+import { isObject, toJson, type Json } from '../model/json.ts'
 import type { ScriptCall } from '../ports/step-runner.ts'
 import type { FromThread, ToThread } from './sandbox-thread.ts'
 import type { Outcome } from './sandbox.ts'
+import { lineOf, ScriptError } from './script-error.ts'
 
 /** Milliseconds that a script may compute at most: all others may have to wait for its thread. */
 const MAX_TIME = 1000
@@ -15,10 +16,25 @@ const GRACE = 500
 const MAX_NAMES = 16 * 1024 * 1024
 /** Two at least, so that one endless script doesn't hold up all others. */
 const THREADS = Math.max(2, Math.min(4, availableParallelism() - 1))
+/** Threads that scripts may have which took too long the last time: the others are kept for scripts that come to an end. */
+const LATE_THREADS = Math.floor(THREADS / 2)
+/** How many of them are known; the one known longest is forgotten first. */
+const MAX_LATE = 1000
 
 interface Job {
   readonly script: ToThread
   settle(outcome: Outcome): void
+}
+
+/** What comes out of the sandbox: a value, or what was thrown, which has a name. */
+interface Answer {
+  readonly value?: unknown
+  readonly name?: string
+  readonly message?: string
+  readonly className?: string
+  readonly stack?: string
+  /** As JSON text. */
+  readonly fields?: string
 }
 
 interface Thread {
@@ -31,12 +47,14 @@ interface Thread {
 export class Scripts {
   readonly #threads = new Set<Thread>()
   readonly #waiting: Job[] = []
+  /** Texts of scripts that took too long the last time. */
+  readonly #late = new Set<string>()
 
   /** @throws Error with the name and the message that the script threw; TimeoutError; whatever the signal was aborted with */
   async run({ script, names, signal, timeout }: ScriptCall): Promise<Json> {
     signal.throwIfAborted()
     const text = JSON.stringify(names)
-    if (text.length > MAX_NAMES) throw failed('RangeError', `what the script would see is longer than ${MAX_NAMES} characters`)
+    if (text.length > MAX_NAMES) throw new ScriptError({ name: 'RangeError', message: `what the script would see is longer than ${MAX_NAMES} characters` })
     return valueOf(await this.#do({ script, names: text, timeout: Math.min(timeout, MAX_TIME) }, signal))
   }
 
@@ -55,8 +73,9 @@ export class Scripts {
       }
       const job: Job = {
         script,
-        settle(outcome) {
+        settle: (outcome) => {
           signal?.removeEventListener('abort', abort)
+          this.#remember(script.script, outcome)
           resolve(outcome)
         },
       }
@@ -66,17 +85,28 @@ export class Scripts {
     })
   }
 
-  /** Gives what waits to threads that are free, and starts those that are missing. */
+  /** Gives what waits to threads that are free, and starts those that are missing: first come, first served, save for scripts known to take too long. */
   #next(): void {
-    if (this.#waiting.length === 0) return
-    const free = [...this.#threads].find((thread) => thread.job === null && thread.isReady)
-      ?? (this.#threads.size < THREADS ? this.#start() : undefined)
-    if (free === undefined) return
-    const job = this.#waiting.shift()
-    if (job === undefined) return
-    free.job = job
-    free.worker.ref()
-    if (free.isReady) this.#send(free, job)
+    for (;;) {
+      const free = [...this.#threads].find((thread) => thread.job === null && thread.isReady)
+      if (free === undefined && this.#threads.size >= THREADS) return
+      const job = this.#take()
+      if (job === undefined) return
+      const thread = free ?? this.#start()
+      thread.job = job
+      thread.worker.ref()
+      if (thread.isReady) this.#send(thread, job)
+    }
+  }
+
+  #take(): Job | undefined {
+    const late = [...this.#threads].filter(({ job }) => job !== null && this.#isLate(job)).length
+    const place = late < LATE_THREADS ? 0 : this.#waiting.findIndex((job) => !this.#isLate(job))
+    return place < 0 ? undefined : this.#waiting.splice(place, 1)[0]
+  }
+
+  #isLate({ script: { script } }: Job): boolean {
+    return this.#late.has(script)
   }
 
   #send(thread: Thread, job: Job): void {
@@ -84,6 +114,14 @@ export class Scripts {
     thread.worker.postMessage(job.script)
     // Twice, since the answer may already be there when this process was itself held up.
     thread.timer = setTimeout(() => { thread.timer = setTimeout(() => this.#end(thread, lateOutcome(job)), GRACE / 2) }, job.script.timeout + GRACE / 2)
+  }
+
+  #remember(script: string, outcome: Outcome): void {
+    this.#late.delete(script)
+    // What a script itself throws is in the JSON, whatever its name.
+    if ('json' in outcome || outcome.name !== 'TimeoutError') return
+    this.#late.add(script)
+    for (const known of this.#late) if (this.#late.size > MAX_LATE) this.#late.delete(known)
   }
 
   #start(): Thread {
@@ -132,16 +170,10 @@ function fromSource(options: object): Worker {
 const lateOutcome = ({ script }: Job): Outcome => ({ name: 'TimeoutError', message: `the script computed for longer than ${script.timeout / 1000} s` })
 
 function valueOf(outcome: Outcome): Json {
-  if (!('json' in outcome)) throw failed(outcome.name, outcome.message)
-  const answer: { readonly value?: unknown; readonly name?: unknown; readonly message?: unknown } = JSON.parse(outcome.json)
-  if (answer.name !== undefined) throw failed(String(answer.name), String(answer.message))
-  return toJson(answer.value)   // Absent for what can't be data, like a function.
-}
-
-/** Without a stack, which would tell where the server lies. */
-function failed(name: string, message: string): Error {
-  const error = new Error(message)
-  error.name = name
-  error.stack = `${name}: ${message}`
-  return error
+  if (!('json' in outcome)) throw new ScriptError(outcome)
+  const answer: Answer = JSON.parse(outcome.json)
+  if (answer.name === undefined) return toJson(answer.value)   // Absent for what can't be data, like a function.
+  const { name, message = '', className = name, stack = '', fields = '{}' } = answer
+  const data: unknown = JSON.parse(fields)
+  throw new ScriptError({ name, message, className, line: lineOf(stack, className), ...isObject(data) && { fields: data } })
 }

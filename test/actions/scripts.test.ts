@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { stepRunner } from '../../src/actions/runner.ts'
 import type { Json, JsonObject } from '../../src/model/json.ts'
+import { errorOf } from '../../src/runtime/exception.ts'
 import { quiet } from './flux.ts'
 
 const runner = stepRunner({ log: quiet })
@@ -40,7 +41,9 @@ describe('a script', () => {
     ['return [1n, 2n ** 53n, 2n ** 70n]', [1, '9007199254740992', '1180591620717411303424']],
     ['return [NaN, -Infinity, undefined, Symbol(), () => 1]', [null, null, null, null, null]],
     ['return { a: undefined, b() {}, c: Symbol(), d: null }', { d: null }],
-    ['return [new Date(5), new Map([["a", 1]]), new Set([1]), new Uint8Array([1, 2])]', [5, { a: 1 }, [1], [1, 2]]],
+    ['return [new Date(5), new Map([["a", 1]]), new Set([1]), new Uint8Array([1, 2])]', [5, { a: 1 }, [1], 'AQI=']],
+    ['return { a: new Uint8Array([1, 2, 255]), b: [new Uint8Array(1).buffer, new DataView(new ArrayBuffer(3), 1)], c: new Uint8Array(0) }', { a: 'AQL/', b: ['AA==', 'AAA='], c: '' }],
+    ['return [new Uint16Array([300]), new Uint8Array([1, 2, 3, 4]).subarray(1, 3)]', [[300], 'AgM=']],
     ['return { toJSON: () => ({ z: 1 }) }', { z: 1 }],
     ['return { toJSON() {} }', null],
     ['return () => 1', null],
@@ -51,6 +54,16 @@ describe('a script', () => {
     ['return [typeof Math.random(), Date.now() > 1e12]', ['number', true]],
   ])('%s', async (script, result) => {
     expect(await run(script)).toEqual(result)
+  })
+
+  test('sees headers and cookies by name, as expressions do, and as the lists that they are', async () => {
+    const headers = [{ name: 'X-Client-Ref', value: 'a' }, { name: 'x-client-ref', value: 'b' }, { name: 'find', value: 'c' }, { name: 'bare' }]
+    const $request = { headers, cookies: [{ name: 'sid', value: 1 }] }
+    expect(await run('const { headers, cookies } = $request; return [headers["x-client-ref"], headers["X-CLIENT-REF"], headers.bare, headers.nothing, cookies.sid, cookies.SID, names.$request.headers["x-client-ref"]]', { $request }))
+      .toEqual(['a', 'a', null, null, 1, null, 'a'])
+    expect(await run('const { headers } = $request; return [$request, headers, [...headers], JSON.parse(JSON.stringify(headers)), headers.length, headers.find(({ value }) => value === "b").name, headers.at(-1), Array.isArray(headers), headers instanceof Array, Object.keys(headers), headers.concat([1]).length]', { $request }))
+      .toEqual([$request, headers, headers, headers, 4, 'x-client-ref', { name: 'bare' }, true, true, ['0', '1', '2', '3'], 5])
+    expect(await run('return [$request, typeof [].nothing]', { $request: null })).toEqual([null, 'undefined'])
   })
 
   test('gets lone surrogates and long data as they are', async () => {
@@ -65,14 +78,27 @@ describe('a script', () => {
     ['return { get a() { throw new RangeError("read") } }', 'RangeError: read'],
     ['throw "text"', 'Error: text'],
     ['throw { code: 5 }', 'Error: {"code":5}'],
+    ['throw { name: "Custom", message: "mine" }', 'Custom: mine'],
     ['throw undefined', 'Error: undefined'],
     ['throw Symbol("s")', 'Error: Symbol(s)'],
     ['throw { toJSON() { throw 1 } }', 'Error: something was thrown that can\'t be shown'],
     ['const a = []; a.push(a); return a', 'TypeError: circular reference'],
     ['return new Promise(() => {})', 'Error: the script waits for something that never comes'],
+    ['return 1 +', expect.stringMatching(/^SyntaxError: line 1: /)],
     ['return 1 +\n* 2', expect.stringMatching(/^SyntaxError: line 2: /)],
   ])('fails: %s', async (script, error) => {
     expect(await thrown(script)).toEqual(error)
+  })
+
+  test.each([
+    ['throw { name: "Custom", message: "mine", code: 7 }', { type: 'Custom', className: 'Custom', message: 'mine', realException: { name: 'Custom', message: 'mine', code: 7 } }],
+    ['throw { code: 5 }', { type: 'Error', message: '{"code":5}', realException: { code: 5 } }],
+    ['class Mine extends Error {}\nthrow Object.assign(new Mine("x"), { code: new Date(5) })', { type: 'Error', className: 'Mine', message: 'x', realException: { code: 5, line: 2 } }],
+    ['const f = async () => {\n  await null\n  null.x\n}\nreturn f()', { type: 'TypeError', className: 'TypeError', realException: { line: 3 } }],
+    ['const e = new Error("x"); e.self = e; throw e', { type: 'Error', message: 'x', realException: { name: 'Error', message: 'x', line: 1 } }],
+    ['throw { name: "Custom", more: "x".repeat(1e5), message: "m" }', { type: 'Custom', message: 'm' }],
+  ])('is told with its class, its fields and its line: %s', async (script, told) => {
+    expect(await run(script).catch(errorOf)).toMatchObject(told)
   })
 
   test('tells no place of the server', async () => {
@@ -170,6 +196,16 @@ describe('the sandbox', () => {
     expect(new Set(await Promise.all(first))).toEqual(new Set(['TimeoutError: the script computed for longer than 0.05 s']))
   })
 
+  test('does not wait behind scripts that are known to be endless', async () => {
+    const endless = 'for (;;); // known'
+    await thrown(endless, { timeout: 50 })
+    const late = Array.from({ length: 8 }, () => thrown(endless, { timeout: 300 }))
+    const start = performance.now()
+    expect(await Promise.all(Array.from({ length: 10 }, (_, n) => run('return n', { n })))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    expect(performance.now() - start).toBeLessThan(500)
+    expect(new Set(await Promise.all(late)).size).toBe(1)
+  })
+
   test('is left at once by whoever is called off', async () => {
     const controller = new AbortController()
     const running = run('for (;;);', {}, { signal: controller.signal, timeout: 300 })
@@ -186,7 +222,17 @@ describe('checking a script', () => {
     expect(await runner.scriptFault(script)).toBeNull()
   })
 
-  test.each([['return 1 +', /^line \d+: ./], ['const a = 1\nconst a = 2', /^line 2: ./], ['let = = 1', /^line 1: ./]])('says why %j can\'t be parsed', async (script, fault) => {
+  test.each([
+    'if (true) { return 1 } }); (async function () { return 2', '} + {', '}, async function () {', '}); Function.prototype.toString = () => ""; (async function () {',
+  ])('lets none close its own function: %s', async (script) => {
+    expect(await runner.scriptFault(script)).toBe('it has a "}" that closes nothing of its own')
+  })
+
+  test.each(['return "}"', 'return "a\0b" // }', '"use strict"', '/* } */', 'return /(?i:})/.test("}")', '\n--> }'])('takes a bracket that closes nothing where it is text: %j', async (script) => {
+    expect(await runner.scriptFault(script)).toBeNull()
+  })
+
+  test.each([['return 1 +', /^line 1: ./], ['return (1\n// ü\n\n', /^line 2: ./], ['const a = 1\nconst a = 2', /^line 2: ./], ['let = = 1', /^line 1: ./]])('says why %j can\'t be parsed', async (script, fault) => {
     expect(await runner.scriptFault(script)).toMatch(fault)
   })
 })
