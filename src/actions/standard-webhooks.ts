@@ -11,22 +11,22 @@ type Verdict = { valid: true; id: string; timestamp: number } | { valid: false; 
 /**
  * Whether the webhook that started the context was signed with one of the secrets. Arguments: `headers` (`$request.headers`), `secrets` (a text or a list,
  * `whsec_…` or plain base64; several while one is being replaced), `tolerance` in seconds (300).
- * @throws Error when no webhook started the context, or there is no secret: that is a fault of the service, not of the sender
+ * @throws Error when no webhook started the context, or an argument can't be used: that is a fault of the service, not of the sender
  */
 export function verify(args: JsonObject, { rawBody }: Pick<Flux, 'rawBody'>): Verdict {
   if (rawBody === null) throw new Error('Webhooks.verify needs a context that a webhook started')
   const secrets = secretsOf(getOwn(args, 'secrets') ?? null)
-  const tolerance = Number(getOwn(args, 'tolerance') ?? TOLERANCE)
+  const tolerance = toleranceOf(getOwn(args, 'tolerance') ?? TOLERANCE)
   const headers = getOwn(args, 'headers') ?? null
-  const [id, timestamp, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => headerOf(headers, name))
-  if (!id || !timestamp || !signatures) return refuse('a header of the signature is missing')
+  const [[id], [timestamp], signatures] = [headersOf(headers, 'webhook-id'), headersOf(headers, 'webhook-timestamp'), headersOf(headers, 'webhook-signature')]
+  if (!id || !timestamp || signatures.every((line) => line === '')) return refuse('a header of the signature is missing')
   const seconds = /^\d{1,15}$/.test(timestamp) ? Number(timestamp) : Number.NaN
   const age = Date.now() / 1000 - seconds
   if (!(Math.abs(age) <= tolerance)) return refuse(Number.isNaN(age) ? 'the timestamp is malformed' : age > 0 ? 'the message is too old' : 'the message is from the future')
   const known = secrets.map((secret) => createHmac('sha256', secret).update(`${id}.${timestamp}.`).update(rawBody).digest())
   // All are compared with all, so that the time taken tells nothing.
   let valid = false
-  for (const signature of signatures.split(' ')) {
+  for (const signature of signatures.join(' ').split(' ')) {
     const [version, text = ''] = signature.split(',', 2)
     if (version !== 'v1') continue
     const given = Buffer.from(text, 'base64')
@@ -37,20 +37,29 @@ export function verify(args: JsonObject, { rawBody }: Pick<Flux, 'rawBody'>): Ve
 
 const refuse = (reason: string): Verdict => ({ valid: false, reason })
 
+function toleranceOf(given: Json): number {
+  if (typeof given !== 'number' || !Number.isFinite(given) || given < 0) throw new Error('"tolerance" of Webhooks.verify must be a number of seconds, 0 or more')
+  return given
+}
+
+/** Null and empty ones are passed over: the second of two is there only while it is being replaced. */
 function secretsOf(given: Json): Buffer[] {
-  const texts = (Array.isArray(given) ? given : [given]).filter((secret) => typeof secret === 'string' && secret !== '')
-  if (texts.length === 0) throw new Error('Webhooks.verify needs secrets')
-  return texts.map((secret) => {
-    const key = Buffer.from(String(secret).replace(/^whsec_/, ''), 'base64')
-    if (key.length === 0) throw new Error('a secret of Webhooks.verify is not base64')
-    return key
+  const secrets = (Array.isArray(given) ? given : [given]).filter((secret) => secret !== null && secret !== '')
+  if (secrets.length === 0) throw new Error('Webhooks.verify needs secrets')
+  return secrets.map((secret) => {
+    const text = typeof secret === 'string' ? secret.replace(/^whsec_/, '') : ''
+    // Node would skip what isn't base64, and then no signature would ever fit.
+    if (!BASE64.test(text) || text.replace(/=+$/, '').length % 4 === 1) throw new Error('"secrets" of Webhooks.verify must be base64, after "whsec_" or without it')
+    return Buffer.from(text, 'base64')
   })
 }
 
-/** From a list of {name, value}, or an object; without regard to case. */
-function headerOf(headers: Json, name: string): string | null {
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
+
+/** Of all lines of that name, in a list of {name, value} or an object; without regard to case. */
+function headersOf(headers: Json, name: string): string[] {
   const entries = Array.isArray(headers) ? headers.flatMap((entry) => (isObject(entry) ? [[entry['name'], entry['value']] as const] : []))
     : isObject(headers) ? Object.entries(headers) : []
-  const value = entries.find(([key]) => typeof key === 'string' && key.toLowerCase() === name)?.[1]
-  return typeof value === 'string' ? value : null
+  const values = entries.flatMap(([key, value]) => (typeof key === 'string' && key.toLowerCase() === name ? value ?? [] : []))
+  return values.filter((value) => typeof value === 'string')
 }

@@ -14,7 +14,7 @@ const sign = (secret: string, id: string, timestamp: number | string, payload: U
 const headers = (id: string, timestamp: number | string, signature: string): Json => [
   { name: 'Webhook-Id', value: id }, { name: 'webhook-timestamp', value: String(timestamp) }, { name: 'WEBHOOK-SIGNATURE', value: signature },
 ]
-const check = (given: Json, { secrets = SECRET as Json, tolerance, rawBody = body }: { secrets?: Json; tolerance?: number; rawBody?: Uint8Array | null } = {}) =>
+const check = (given: Json, { secrets = SECRET as Json, tolerance, rawBody = body }: { secrets?: Json; tolerance?: Json; rawBody?: Uint8Array | null } = {}) =>
   verify({ headers: given, secrets, ...(tolerance === undefined ? {} : { tolerance }) }, { rawBody })
 
 /** Signed rightly at some time. */
@@ -35,6 +35,16 @@ describe('Webhooks.verify', () => {
     expect(check(headers('m', now, sign(OLD, 'm', now)), { secrets: [SECRET, OLD] })).toEqual(valid)
     expect(check(headers('m', now, `v2,x v1,AAAA v1a,y ${sign(SECRET, 'm', now)}`))).toEqual(valid)
     expect(check({ 'webhook-id': 'm', 'webhook-timestamp': String(now), 'webhook-signature': sign(SECRET, 'm', now) })).toEqual(valid)
+  })
+
+  test('takes a signature from any line, and a secret beside an empty one', () => {
+    const now = seconds()
+    const [id, time] = [{ name: 'webhook-id', value: 'm' }, { name: 'webhook-timestamp', value: String(now) }]
+    const lines = ['v1,AAAA', `v2,x ${sign(SECRET, 'm', now)}`]
+    expect(check([id, time, ...lines.map((value) => ({ name: 'Webhook-Signature', value }))])).toMatchObject({ valid: true })
+    expect(check({ 'webhook-id': 'm', 'webhook-timestamp': String(now), 'webhook-signature': lines })).toMatchObject({ valid: true })
+    expect(check([id, time, { name: 'webhook-signature', value: lines[1] ?? '' }], { secrets: [null, SECRET, ''] })).toMatchObject({ valid: true })
+    expect(check([id, time, { name: 'webhook-signature', value: lines[1] ?? '' }], { tolerance: 30 })).toMatchObject({ valid: true })
   })
 
   test('refuses what was signed otherwise', () => {
@@ -63,7 +73,12 @@ describe('Webhooks.verify', () => {
     const now = seconds()
     const given = headers('m', now, sign(SECRET, 'm', now))
     expect(() => check(given, { rawBody: null })).toThrow('that a webhook started')
-    for (const secrets of [null, '', [], [''], 5] satisfies Json[]) expect(() => check(given, { secrets })).toThrow('needs secrets')
-    expect(() => check(given, { secrets: '!!!' })).toThrow('not base64')
+    for (const secrets of [null, '', [], ['', null]] satisfies Json[]) expect(() => check(given, { secrets })).toThrow('needs secrets')
+    for (const secrets of ['!!!', 'whsec_', 'my secret', 'whsk_abc', 'abcde', 'a===', 5, {}, [SECRET, 'no!'], [SECRET, 5]] satisfies Json[]) {
+      expect(() => check(given, { secrets })).toThrow('"secrets" of Webhooks.verify must be base64')
+    }
+    for (const tolerance of ['abc', '300', 'Infinity', '', {}, [], true, -1, Number.NaN, Infinity] satisfies Json[]) {
+      expect(() => check(given, { tolerance })).toThrow('"tolerance" of Webhooks.verify must be a number')
+    }
   })
 })
