@@ -4,7 +4,8 @@
 //   waiting ──EVENT──▶ acting ──(DONE, FAIL)──▶ leaving ──▶ the next state, or an end
 //      └────────WAKE──────────────────────────▶ leaving ──(wait)──▶ delayed ──WAKE──▶ leaving
 //                      acting ◀──WAKE── backoff ◀──(FAIL, attempts left)── acting
-// A map needs no time: its state has no `acting`, and maps on the way into `leaving`.
+// A map needs no time: its state has no `acting`, and maps on the way into `leaving`. One that neither waits nor delays is left as soon as it is entered:
+// it has no sub-states at all.
 // Nodes are named s0, s1, … and events are six fixed ones, so that no name of a user's can mean something to XState.
 import { assign, setup, type AnyStateMachine } from 'xstate'
 import type { Json, JsonObject } from '../model/json.ts'
@@ -86,6 +87,13 @@ const lib = setup({
       const rests = waits && !draft.failed
       return { moves: rests ? 0 : before + moves, epoch: epoch + 1, attempt: 1, due: timed?.due ?? null, pick: timed?.pick ?? null }
     }),
+    /** Enters a state in which nothing takes time, maps, and chooses. */
+    pass: assign(({ context: { draft, moves: before, epoch } }, { state, moves: made }: { state: number; moves: number }) => {
+      const moves = before + made
+      draft.enter(state)
+      draft.map(state)
+      return { moves, epoch: epoch + 1, attempt: 1, ...draft.choose(state, moves, null) }
+    }),
     take: assign(({ context, event }, { state }: { state: number }) => {
       if (event.type === 'EVENT') context.draft.take(state, event.name, event.input)
       return { due: null, pick: null }
@@ -148,9 +156,7 @@ export function compileMachine({ fluxName, states }: { fluxName: string; states:
     states: {
       begin: {
         on: {
-          START: states.map(({ index: state, waiting: waits }) => ({
-            guard: { type: 'starts' as const, params: { state } }, target: `s${state}`, actions: { type: 'enter' as const, params: { state, moves: 0, waits } },
-          })),
+          START: states.map((state) => ({ guard: { type: 'starts' as const, params: { state: state.index } }, target: `s${state.index}`, actions: entering(state, 0) })),
         },
       },
       ...Object.fromEntries(states.map((state) => [`s${state.index}`, stateNode(state, states)])),
@@ -162,6 +168,7 @@ export function compileMachine({ fluxName, states }: { fluxName: string; states:
 }
 
 function stateNode(state: CompiledState, states: readonly CompiledState[]): NodeConfig {
+  if (passes(state)) return { id: `s${state.index}`, description: state.name, always: leavingNode(state, states).always }
   return {
     id: `s${state.index}`,
     description: state.name,
@@ -175,6 +182,14 @@ function stateNode(state: CompiledState, states: readonly CompiledState[]): Node
     },
   }
 }
+
+/** Nothing in it takes time: no snapshot ever rests there. */
+const passes = (state: CompiledState) => isMap(state) && !state.waiting && !state.transitions.some(({ wait }) => wait)
+
+/** What a transition into that state does. */
+const entering = (state: CompiledState, moves: number) => passes(state)
+  ? { type: 'pass' as const, params: { state: state.index, moves } }
+  : { type: 'enter' as const, params: { state: state.index, moves, waits: state.waiting } }
 
 const isMap = ({ action }: CompiledState) => action.kind === 'map'
 
@@ -216,10 +231,10 @@ function leavingNode(state: CompiledState, states: readonly CompiledState[]): No
     entry: { type: isMap(state) ? 'map' : 'choose', params },
     always: [
       ...state.transitions.some(({ wait }) => wait) ? [{ guard: 'delayed' as const, target: 'delayed' }] : [],
-      ...state.transitions.map(({ to }, pick) => ({
-        guard: { type: 'picked' as const, params: { pick } }, target: `#s${to}`, reenter: true,
-        actions: { type: 'enter' as const, params: { state: to, moves: 1, waits: states[to]?.waiting === true } },
-      })),
+      ...state.transitions.flatMap(({ to }, pick) => {
+        const target = states[to]
+        return target ? { guard: { type: 'picked' as const, params: { pick } }, target: `#s${to}`, reenter: true, actions: entering(target, 1) } : []
+      }),
       { guard: { type: 'picked', params: { pick: 'completed' } }, target: '#completed' },
       { guard: { type: 'picked', params: { pick: 'terminated' } }, target: '#terminated' },
       { target: '#failed' },
