@@ -1,8 +1,9 @@
-// http: what the calls answer, as schemas. They describe the API and are held against real answers in the tests; the runtime's own answers aren't checked again.
+// http: what the calls answer, as schemas; `xml` tells the root. They describe the API and are held against real answers in the tests; the runtime's own answers aren't checked again.
 import { z } from 'zod'
 import type { EventAnswer, ExecuteAnswer, MessageAnswer } from '../model/calls.ts'
 import { STATUSES, type ContextView, type FluxException, type ModelDescriptor, type StateContextView } from '../model/context.ts'
 import type { Json, JsonObject } from '../model/json.ts'
+import { PROBLEM_NAMESPACE } from './xml-encode.ts'
 
 const text = z.string()
 const time = z.number().int().meta({ description: 'Epoch milliseconds' })
@@ -10,11 +11,13 @@ const contextId = z.number().int().positive()
 const data = z.custom<Json>().meta({ description: 'Any JSON' })
 const object = z.custom<JsonObject>().meta({ type: 'object', additionalProperties: true })
 
+const RESPONSE = { name: 'response' }
+
 const stand = z.strictObject({ contextId, state: text })
 
-export const messageAnswer = z.strictObject({ message: text }).meta({ ref: 'Message' }) satisfies z.ZodType<MessageAnswer>
+export const messageAnswer = z.strictObject({ message: text }).meta({ ref: 'Message', xml: RESPONSE }) satisfies z.ZodType<MessageAnswer>
 
-export const executeAnswer = z.strictObject({ message: text, contextId }).meta({ ref: 'Execution' }) satisfies z.ZodType<ExecuteAnswer>
+export const executeAnswer = z.strictObject({ message: text, contextId }).meta({ ref: 'Execution', xml: RESPONSE }) satisfies z.ZodType<ExecuteAnswer>
 
 export const eventAnswer = z.strictObject({
   message: text,
@@ -22,7 +25,7 @@ export const eventAnswer = z.strictObject({
   executions: z.array(stand).meta({ description: 'Whom the event started' }),
   ignored: z.array(z.strictObject({ contextId: contextId.nullable(), fluxName: text, state: text.nullable(), reason: text }))
     .meta({ description: 'Whom it was for and could not move or start; contextId and state are null for a start' }),
-}).meta({ ref: 'EventResult' }) satisfies z.ZodType<EventAnswer>
+}).meta({ ref: 'EventResult', xml: RESPONSE }) satisfies z.ZodType<EventAnswer>
 
 const model = z.strictObject({
   name: text,
@@ -36,7 +39,7 @@ export const stateAnswer = z.strictObject({
   input: model,
   output: model,
   transitionContexts: z.array(z.strictObject({ event: text.nullable(), to: text, takenAt: time, values: object })),
-}).meta({ ref: 'StateContext' }) satisfies z.ZodType<StateContextView>
+}).meta({ ref: 'StateContext', xml: { name: 'stateContext' } }) satisfies z.ZodType<StateContextView>
 
 const error = z.strictObject({
   message: text,
@@ -68,11 +71,11 @@ export const contextAnswer = z.strictObject({
   error: error.nullable(),
   definition: text.meta({ description: 'Content hash of the definition that the context was started with' }),
   snapshot: object.exactOptional(),
-}).meta({ ref: 'Context' }) satisfies z.ZodType<ContextView>
+}).meta({ ref: 'Context', xml: { name: 'context' } }) satisfies z.ZodType<ContextView>
 
-export const contextsAnswer = z.array(contextAnswer)
+export const contextsAnswer = z.array(contextAnswer).meta({ ref: 'Contexts', xml: { name: 'contexts' } })
 
-export const definitionAnswer = object.meta({ ref: 'Definition', description: 'The file of the service' })
+export const definitionAnswer = object.meta({ ref: 'Definition', xml: { name: 'definition' }, description: 'The file of the service' })
 
 export const problemAnswer = z.strictObject({
   type: text,
@@ -81,4 +84,4 @@ export const problemAnswer = z.strictObject({
   detail: text,
   instance: text.optional(),
   errors: z.array(z.strictObject({ pointer: text, detail: text })).optional(),
-}).meta({ ref: 'Problem', description: 'RFC 9457' })
+}).meta({ ref: 'Problem', xml: { name: 'problem', namespace: PROBLEM_NAMESPACE }, description: 'RFC 9457' })

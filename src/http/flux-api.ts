@@ -9,7 +9,7 @@ import { readBody, type BodyLimits } from './body.ts'
 import { FORMATS, type Codec } from './formats.ts'
 import { authorizationOf, headerOf, type Env } from './incoming.ts'
 import { negotiate } from './negotiate.ts'
-import { described } from './openapi.ts'
+import { described, describedFile } from './openapi.ts'
 import {
   ADD_TAGS, EXECUTE, GET_CONTEXT, GET_DEFINITION, GET_STATE, LIST_CONTEXTS, REMOVE_TAGS, SEND_EVENT, TERMINATE, type Operation,
 } from './operations.ts'
@@ -99,10 +99,10 @@ export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, sch
     return { value: await api.getDefinition({ fluxName }) }
   }))
 
-  app.get('/flux-api/schema.xsd', (c) => {
+  app.get('/flux-api/schema.xsd', describedFile('getSchema', 'The XML Schema of the answers', (c) => {
     callerOf(c, 'read')
-    return c.body(schema, 200, { 'content-type': 'application/xml' })
-  })
+    return c.body(schema, 200, { 'content-type': 'application/xml', 'cache-control': 'no-cache' })
+  }))
 }
 
 const addTags: Call = async (api, c) => ({ value: await api.addTags(queryOf(c, tagQuery)) })

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { Role } from '../model/caller.ts'
 import { contextAnswer, contextsAnswer, definitionAnswer, eventAnswer, executeAnswer, messageAnswer, stateAnswer } from './answers.ts'
 import {
-  contextQuery, definitionQuery, eventBody, eventQuery, executeBody, listQuery, stateQuery, tagQuery, viewQuery, type Shape,
+  contextQuery, definitionQuery, eventBody, eventQuery, executeBody, listQuery, packagePath, stateQuery, tagQuery, viewQuery, type Shape,
 } from './schemas.ts'
 import type { Root } from './xml-encode.ts'
 
@@ -14,11 +14,14 @@ export interface Operation {
   readonly role: Role
   /** What XML calls the answer. */
   readonly root: Root
+  readonly path?: Shape<object>
   readonly query?: Shape<object>
   readonly body?: Shape<object>
   readonly bodyExample?: object
   readonly answer: z.ZodType
   readonly answerExample: unknown
+  /** Names of headers that the answer may have, and what they say. */
+  readonly answerHeaders?: { readonly [name: string]: string }
   /** Statuses of the problems that it may meet, besides those that any call may. */
   readonly problems: readonly number[]
 }
@@ -41,7 +44,7 @@ const CONTEXT_EXAMPLE = {
 }
 
 export const EXECUTE: Operation = {
-  id: 'execute', summary: 'Start a service', role: 'invoke', root: 'response', body: executeBody, answer: executeAnswer, problems: [404, 413, 415, 422],
+  id: 'execute', summary: 'Start a service', role: 'invoke', root: 'response', path: packagePath, body: executeBody, answer: executeAnswer, problems: [404, 413, 415, 422],
   bodyExample: { fluxName: 'ApprovalWithTimeout', input: { request: 'a day off' }, tags: ['team-7'] },
   answerExample: { message: 'started \'ApprovalWithTimeout\' as context 1', contextId: 1 },
 }
@@ -60,7 +63,7 @@ export const TERMINATE: Operation = {
 
 export const LIST_CONTEXTS: Operation = {
   id: 'listContexts', summary: 'List contexts by ascending id; the Link header leads on', role: 'read', root: 'contexts', query: listQuery, answer: contextsAnswer,
-  problems: [422], answerExample: [CONTEXT_EXAMPLE],
+  problems: [422], answerExample: [CONTEXT_EXAMPLE], answerHeaders: { Link: 'The next page, with rel="next"; none on the last one' },
 }
 
 export const GET_CONTEXT: Operation = {

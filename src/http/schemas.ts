@@ -14,10 +14,11 @@ const NUMBER = { type: 'integer', pattern: undefined } as const
 
 const id = wholeNumber(/^[1-9]\d*$/, 'must be a positive decimal integer below 2^53, given once')
   .meta({ ...NUMBER, minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Id of a context' })
-const one = text('must be given once')
+const one = (description: string) => text('must be given once').meta({ description })
 /** What each may be, and how many, is the runtime's to judge. */
 const tags = z.custom<readonly string[]>(Array.isArray, { error: ({ input }) => (input === undefined ? 'must be given' : 'must be a list of texts') })
-  .meta({ type: 'array', items: { type: 'string' } })
+  .meta({ type: 'array', items: { type: 'string' }, description: 'Texts of at most 256 bytes, without commas' })
+const repeated = (description: string) => tags.meta({ description: `${description}. Repeat the parameter, or separate by commas` })
 /** The object itself goes on, not a copy: any key in it is data. */
 const input = z.custom<JsonObject>(isObject, { error: 'must be an object' }).meta({ type: 'object', additionalProperties: true, description: 'Inputs by name' })
 
@@ -43,19 +44,23 @@ export const eventBody = shape({
   tags: tags.nullish(),
 }, 'input', 'tags')
 
-export const eventQuery = shape({ contextId: id.optional() })
+export const packagePath = shape({ package: z.string().meta({ description: 'Name of a package: its folder', examples: ['examples'] }) })
+export const eventQuery = shape({ contextId: id.optional().meta({ description: 'Id of the context that the event is for; all that wait for it, if left out' }) })
 export const contextQuery = shape({ contextId: id })
 export const viewQuery = shape({ contextId: id, snapshot: z.enum(['true', 'false'], { error: 'must be true or false' }).optional().meta({ description: 'true: with the persisted XState snapshot' }) })
-export const stateQuery = shape({ contextId: id, stateName: one })
-export const tagQuery = shape({ contextId: id, tag: tags }, 'tag')
-export const definitionQuery = shape({ fluxName: one.optional(), contextId: id.optional() })
+export const stateQuery = shape({ contextId: id, stateName: one('Name of a state of the service') })
+export const tagQuery = shape({ contextId: id, tag: repeated('The tags') }, 'tag')
+export const definitionQuery = shape({
+  fluxName: one('Name of the service').optional(),
+  contextId: id.optional().meta({ description: 'Id of a context: the definition that it was started with. It comes before fluxName' }),
+})
 
 export const listQuery = shape({
-  fluxName: one.optional(),
-  tag: tags.optional(),
-  status: z.enum(STATUSES, { error: `must be one of ${STATUSES.join(', ')}` }).optional(),
-  currentState: one.optional(),
-  startState: one.optional(),
+  fluxName: one('Only contexts of this service').optional(),
+  tag: repeated('Only contexts with all of these tags').optional(),
+  status: z.enum(STATUSES, { error: `must be one of ${STATUSES.join(', ')}` }).optional().meta({ description: 'Only contexts with this status; if left out, those that have not ended' }),
+  currentState: one('Only contexts that are in this state').optional(),
+  startState: one('Only contexts that began in this state').optional(),
   limit: z.string({ error: 'must be given once' }).regex(/^0*[1-9]\d*$/, { error: 'must be a positive integer' })
     .transform((digits) => Math.min(Number(digits), MAX_LIMIT)).default(30).meta({ ...NUMBER, minimum: 1, description: `30 if left out; above ${MAX_LIMIT} means ${MAX_LIMIT}` }),
   page: wholeNumber(/^\d+$/, 'must be an integer, 0 or more').refine((page) => Number.isSafeInteger(page * MAX_LIMIT), { error: 'is too large' }).default(0).meta({ ...NUMBER, minimum: 0, description: '0, the first, if left out' }),

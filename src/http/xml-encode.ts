@@ -3,14 +3,14 @@
 import { isObject, type JsonObject } from '../model/json.ts'
 import { attributeMarkup, escapeText, isXmlName, needsEscape, textMarkup, withoutForbidden } from './xml-names.ts'
 
-export type Root = 'contexts' | 'context' | 'stateContext' | 'definition' | 'response'
+export type Root = 'contexts' | 'context' | 'stateContext' | 'definition' | 'response' | 'request'
 
 /** How an element begins: its name, and attributes of a name that can't stand there itself. */
 interface Head { readonly name: string; readonly attributes: string; readonly escaped: boolean }
 
 const DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 /** The namespace is that of RFC 7807 still (RFC 9457, appendix B). */
-const PROBLEM_NAMESPACE = 'urn:ietf:rfc:7807'
+export const PROBLEM_NAMESPACE = 'urn:ietf:rfc:7807'
 
 const ITEM: Head = { name: 'item', attributes: '', escaped: false }
 

@@ -12,14 +12,14 @@ const HTTP = resolve(import.meta.dirname, '../../src/http')
 const xsd = await readFile(join(HTTP, 'schema.xsd'), 'utf8')
 const rng = await readFile(join(import.meta.dirname, 'problem.rng'), 'utf8')
 
-interface Media { readonly schema: object; readonly example?: unknown }
+interface Media { readonly schema: { readonly [key: string]: unknown }; readonly example?: unknown }
 interface Operation {
   readonly operationId: string
-  readonly parameters?: { name: string; in: string; required?: boolean; schema: object }[]
+  readonly parameters?: { name: string; in: string; required?: boolean; schema: object; description?: string }[]
   readonly requestBody?: { content: { [type: string]: Media } }
-  readonly responses: { [status: string]: { content: { [type: string]: Media } } }
+  readonly responses: { [status: string]: { content: { [type: string]: Media }; headers?: object } }
 }
-interface Document { readonly openapi: string; readonly components: object; readonly paths: { [path: string]: { [method: string]: Operation } } }
+interface Document { readonly openapi: string; readonly components: { schemas: { [name: string]: object } }; readonly paths: { [path: string]: { [method: string]: Operation } } }
 
 let live: Live
 let document: Document
@@ -36,6 +36,8 @@ const operations = () => new Map(Object.entries(document.paths).flatMap(([path, 
 /** With a question mark where it may be left out. */
 const parametersOf = (id: string) =>
   operations().get(id)?.operation.parameters?.map(({ name, in: place, required = false }) => `${place} ${name}${required ? '' : '?'}`)
+
+const headersOf = (id: string, status: number) => Object.keys(operations().get(id)?.operation.responses[status]?.headers ?? {})
 
 const ajv = new Ajv2020({ strict: false })
 const against = (schema: object, value: unknown) => {
@@ -61,7 +63,7 @@ describe('the document', () => {
 
   test('names every call and no other', () => {
     expect(Object.entries(document.paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`)).sort()).toEqual([
-      'DELETE /flux-api/context/tag', 'DELETE /flux-api/terminate', 'GET /flux-api/context', 'GET /flux-api/context/state', 'GET /flux-api/contexts', 'GET /flux-api/definition',
+      'DELETE /flux-api/context/tag', 'DELETE /flux-api/terminate', 'GET /flux-api/context', 'GET /flux-api/context/state', 'GET /flux-api/contexts', 'GET /flux-api/definition', 'GET /flux-api/schema.xsd',
       'POST /flux-api/context/tag', 'POST /flux-api/event', 'POST /flux-api/{package}/execute', 'PUT /flux-api/context/tag',
     ])
   })
@@ -73,26 +75,57 @@ describe('the document', () => {
     expect(parametersOf('listContexts')).toEqual(['fluxName', 'tag', 'status', 'currentState', 'startState', 'limit', 'page', 'after'].map((name) => `query ${name}?`))
   })
 
-  test('has examples that are valid', () => {
-    let examples = 0
-    for (const { operation } of operations().values()) {
-      for (const { schema, example } of [operation.requestBody, operation.responses['200']].flatMap((part) => Object.values(part?.content ?? {}))) {
-        if (example === undefined) continue
-        examples += 1
-        expect(against(schema, example), operation.operationId).toBeNull()
-      }
-    }
-    expect(examples).toBeGreaterThan(10)
+  test('describes every parameter, and has an example of a package', () => {
+    for (const { operation } of operations().values()) for (const { name, description = '' } of operation.parameters ?? []) expect(description, `${operation.operationId} ${name}`).not.toBe('')
+    expect(operations().get('execute')?.operation.parameters?.[0]).toMatchObject({ name: 'package', schema: { examples: ['examples'] } })
   })
 
-  test('has a request example that works', async () => {
-    const example = operations().get('execute')?.operation.requestBody?.content['application/json']?.example
+  test('names the headers of answers', () => {
+    expect(headersOf('listContexts', 200)).toEqual(['Link'])
+    expect(headersOf('getContext', 401)).toEqual(['WWW-Authenticate'])
+    expect(headersOf('getContext', 503)).toEqual(['Retry-After'])
+    expect(headersOf('sendEvent', 429)).toEqual(['Retry-After'])
+    expect(headersOf('getContext', 404)).toEqual([])
+  })
+
+  test('tells how XML has it', () => {
+    expect(document.components.schemas).toMatchObject({
+      Context: { xml: { name: 'context' }, properties: { tags: { xml: { wrapped: true }, items: { xml: { name: 'item' } } }, stateContexts: { xml: { wrapped: true }, items: { xml: { name: 'item' } } } } },
+      Contexts: { xml: { name: 'contexts', wrapped: true }, items: { $ref: '#/components/schemas/Context', xml: { name: 'item' } } },
+      EventResult: { xml: { name: 'response' } },
+      Problem: { xml: { name: 'problem', namespace: 'urn:ietf:rfc:7807' }, properties: { errors: { xml: { wrapped: true }, items: { xml: { name: 'i' } } } } },
+    })
+    const { schema } = operations().get('execute')?.operation.requestBody?.content['text/xml'] ?? { schema: {} }
+    expect(schema).toMatchObject({ xml: { name: 'request' }, properties: { tags: { anyOf: [{ xml: { wrapped: true }, items: { type: 'string', xml: { name: 'item' } } }, { type: 'null' }] } } })
+  })
+
+  test('has examples that are valid, in every format', async () => {
+    let examples = 0
+    for (const { operation } of operations().values()) {
+      if (operation.operationId === 'getSchema') continue
+      const { 200: answer, ...problems } = operation.responses
+      for (const part of [operation.requestBody, answer]) {
+        for (const [type, { schema, example }] of Object.entries(part?.content ?? {})) {
+          examples += 1
+          expect(against(schema, type.endsWith('xml') ? decodeXml(String(example), { maxDepth: 64 }) : example), `${operation.operationId} ${type}`).toBeNull()
+        }
+      }
+      for (const [type, { example }] of Object.entries(answer?.content ?? {})) if (type.endsWith('xml')) expect(await xmllint(String(example))).toBe('')
+      for (const { content } of Object.values(problems)) expect(await xmllint(String(content['application/problem+xml']?.example), 'relaxng')).toBe('')
+    }
+    expect(examples).toBeGreaterThan(30)
+  })
+
+  test.each(['application/json', 'application/xml', 'text/xml'])('has request examples that work, as %s', async (type) => {
+    const bodyOf = (id: string) => {
+      const example = operations().get(id)?.operation.requestBody?.content[type]?.example
+      return { type, body: typeof example === 'string' ? example : JSON.stringify(example) }
+    }
     const examples = await openLive({ ACTORFLUX_ACTORS: resolve(import.meta.dirname, '../../actors') })
-    const { status } = await examples.call('POST', '/flux-api/examples/execute', { body: example as object })
-    const event = operations().get('sendEvent')?.operation.requestBody?.content['application/json']?.example
-    const sent = await examples.call('POST', '/flux-api/event', { body: event as object })
+    const started = await examples.call('POST', '/flux-api/examples/execute', bodyOf('execute'))
+    const sent = await examples.call('POST', '/flux-api/event', bodyOf('sendEvent'))
     await examples.close()
-    expect(status).toBe(200)
+    expect([started.status, sent.status]).toEqual([200, 200])
     expect(sent.json).toMatchObject({ transitions: [{ contextId: 1 }] })
   })
 })
@@ -113,6 +146,7 @@ async function calls(): Promise<{ readonly [id: string]: { query: string; reques
     putTags: { query: `?contextId=${id}&tag=z` },
     removeTags: { query: `?contextId=${id}&tag=z` },
     getDefinition: { query: `?contextId=${id}` },
+    getSchema: { query: '' },
   }
 }
 
@@ -125,10 +159,13 @@ describe('the page', () => {
     expect(links).toEqual(['docs/swagger-ui.css', 'docs/swagger-ui-bundle.js', 'docs/start.js'])
     for (const link of links) {
       const { status, headers } = await live.call('GET', `/${link}`)
-      expect([status, headers.get('content-type')?.split(';')[0]]).toEqual([200, link.endsWith('.css') ? 'text/css' : 'text/javascript'])
+      expect([status, headers.get('content-type')]).toEqual([200, `${link.endsWith('.css') ? 'text/css' : 'text/javascript'}; charset=utf-8`])
+      expect(headers.get('cache-control')).toMatch(/^(?:no-cache|max-age=\d+)$/)
       expect(headers.get('x-content-type-options')).toBe('nosniff')
     }
     expect((await live.call('GET', '/docs/start.js')).text).toContain('"openapi.json"')
+    expect([page.headers.get('cache-control'), (await live.call('GET', '/openapi.json')).headers.get('cache-control')]).toEqual(['no-cache', 'no-cache'])
+    expect((await live.call('GET', '/docs/')).text).toBe(page.text)
     const policy = page.headers.get('content-security-policy')
     expect(policy).toContain('default-src \'none\'')
     expect(policy).toMatch(/script-src 'self';/)
@@ -144,6 +181,7 @@ describe.each([['application/json', 'application/json'], ['application/xml', 'ap
       const { query, request } = right[id] ?? { query: '' }
       const { status, headers, text } = await live.call(method, path.replace('{package}', 'p') + query, { ...request, accept })
       expect(status, `${id} ${text}`).toBe(200)
+      if (id === 'getSchema') continue
       expect(headers.get('content-type')).toBe(contentType)
       const { schema = {} } = operation.responses['200']?.content[accept] ?? {}
       const value = accept === 'application/json' ? JSON.parse(text) : decodeXml(text, { maxDepth: 64 })
@@ -166,10 +204,16 @@ test('XML and JSON of one answer say the same', async () => {
   }
 })
 
+const ignoring = (fields: readonly string[]) =>
+  `<response><message/><transitions type="array"/><executions type="array"/><ignored type="array"><item>${fields.join('')}</item></ignored></response>`
+
 test('the XSD is served, and refuses what is no answer', async () => {
   const { status, headers, text } = await live.call('GET', '/flux-api/schema.xsd')
   expect([status, headers.get('content-type'), text]).toEqual([200, 'application/xml', xsd])
   const { text: answer } = await live.call('GET', `/flux-api/context?contextId=${await start('Waiter')}`, { accept: 'application/xml' })
+  const fields = ['<contextId type="null"/>', '<state type="null"/>', '<fluxName>a</fluxName>', '<reason>b</reason>']
+  expect(await xmllint(ignoring(fields))).toBe('')
+  expect(await xmllint(ignoring(fields.slice(1)))).not.toBe('')
   for (const wrong of [answer.replace('<status>WAITING_UNTIL<', '<status>TIRED<'), answer.replace(/<id .*?<\/id>/, ''), answer.replace('<id type="number">', '<id>'), '<other/>']) {
     expect(wrong).not.toBe(answer)
     expect(await xmllint(wrong)).not.toBe('')
