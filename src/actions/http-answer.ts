@@ -1,7 +1,7 @@
 // actions: the answer to a request as data.
 import type { IncomingMessage } from 'node:http'
-import type { Readable } from 'node:stream'
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { pipeline, type Duplex } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
 import { setOwn, type Json, type JsonObject } from '../model/json.ts'
 import { HttpError } from './http-call.ts'
 
@@ -32,22 +32,36 @@ function headersOf({ headersDistinct }: IncomingMessage): JsonObject {
   return headers
 }
 
-/** Some servers compress without having been asked. */
-function unpacked(response: IncomingMessage): Readable {
-  const unpack = { 'gzip': createGunzip, 'x-gzip': createGunzip, 'deflate': createInflate, 'br': createBrotliDecompress }
-  const encoding = response.headers['content-encoding']?.trim().toLowerCase()
-  const create = encoding === 'gzip' || encoding === 'x-gzip' || encoding === 'deflate' || encoding === 'br' ? unpack[encoding] : undefined
-  if (create === undefined) return response
-  const stream = create()
-  response.on('error', (error) => stream.destroy(error))
-  return response.pipe(stream)
+/** Some servers compress without having been asked. Nothing at all, as for HEAD, isn't packed, whatever the header says. */
+async function* unpacked(response: IncomingMessage): AsyncGenerator<Buffer> {
+  const unpacker = unpackerOf(response.headers['content-encoding']?.trim().toLowerCase())
+  const chunks: AsyncIterator<Buffer> = response[Symbol.asyncIterator]()
+  const first = await chunks.next()
+  if (first.done) return
+  const all = joined(first.value, chunks)
+  if (unpacker === null) yield* all
+  else yield* pipeline(all, unpacker(first.value), () => {})   // Who reads is told of a failure by what is read.
 }
 
-async function bytesOf(stream: Readable, maxSize: number): Promise<Buffer> {
+async function* joined(first: Buffer, others: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  yield first
+  for (let next = await others.next(); !next.done; next = await others.next()) yield next.value
+}
+
+function unpackerOf(encoding: string | undefined): ((first: Buffer) => Duplex) | null {
+  switch (encoding) {
+    case 'gzip': case 'x-gzip': return () => createGunzip()
+    case 'br': return () => createBrotliDecompress()
+    // Some send it without the header that belongs to it (RFC 9110, 8.4.1.2, note).
+    case 'deflate': return ([byte = 0]) => (byte & 15) === 8 ? createInflate() : createInflateRaw()
+    default: return null
+  }
+}
+
+async function bytesOf(stream: AsyncIterable<Buffer>, maxSize: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of stream) {
-    const bytes = Buffer.from(chunk)
+  for await (const bytes of stream) {
     size += bytes.length
     if (size > maxSize) throw new HttpError(`the answer is larger than ${maxSize} bytes`)
     chunks.push(bytes)

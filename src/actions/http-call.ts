@@ -17,7 +17,7 @@ export interface HttpCall {
   readonly url: URL
   /** By lower-case name. */
   readonly headers: ReadonlyMap<string, readonly string[]>
-  readonly body: string | null
+  readonly body: string | Buffer | null
   /** Milliseconds. */
   readonly timeout: number
   readonly followRedirects: boolean
@@ -40,7 +40,9 @@ export function httpCall(args: JsonObject): HttpCall {
     followRedirects: flagOf(args, 'followRedirects', true),
     maxSize: numberOf(args, 'maxSize', MIB, MAX_SIZE),
   }
-  const body = bodyOf(getOwn(args, 'body') ?? null, headers)
+  const given = getOwn(args, 'body') ?? null
+  const body = flagOf(args, 'encoded', false) ? bytesOf(given, headers) : bodyOf(given, headers)
+  if (!headers.has('user-agent')) headers.set('user-agent', ['actorflux'])
   return { ...call, headers, body }
 }
 
@@ -107,6 +109,13 @@ function bodyOf(value: Json, headers: Map<string, string[]>): string | null {
   if (type === undefined) headers.set('content-type', [typeof value === 'string' ? 'text/plain;charset=UTF-8' : 'application/json'])
   if (typeof value === 'string') return value
   return type !== undefined && /^\s*application\/x-www-form-urlencoded\b/i.test(type) && isObject(value) ? new URLSearchParams(pairsOf(value)).toString() : JSON.stringify(value)
+}
+
+function bytesOf(value: Json, headers: Map<string, string[]>): Buffer | null {
+  if (value === null) return null
+  if (typeof value !== 'string' || value.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(value)) throw new HttpError('"body" must be base64 where "encoded" is true')
+  if (!headers.has('content-type')) headers.set('content-type', ['application/octet-stream'])
+  return Buffer.from(value, 'base64')
 }
 
 function numberOf(args: JsonObject, key: string, otherwise: number, max: number): number {

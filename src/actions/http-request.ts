@@ -2,22 +2,24 @@
 import { request as requestHttp, type IncomingMessage } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isIP } from 'node:net'
-import type { JsonObject } from '../model/json.ts'
+import { toJson, type JsonObject } from '../model/json.ts'
 import type { Flux } from '../ports/step-runner.ts'
 import { ForbiddenAddress, isPublic, publicLookup } from './addresses.ts'
 import { answerOf, type HttpAnswer } from './http-answer.ts'
 import { httpCall, HttpError, urlOf, type HttpCall } from './http-call.ts'
 
 const MAX_REDIRECTS = 5
-/** Never carried to another origin. */
-const CREDENTIALS = ['authorization', 'cookie', 'proxy-authorization']
+/** What alone is carried to another origin: any other header may hold a secret, whatever its name. */
+const HARMLESS: ReadonlySet<string> = new Set([
+  'accept', 'accept-charset', 'accept-encoding', 'accept-language', 'content-encoding', 'content-language', 'content-type', 'user-agent',
+])
 
 type Request = Pick<HttpCall, 'method' | 'url' | 'headers' | 'body'>
 interface Options { readonly allowPrivate: boolean; readonly signal: AbortSignal }
 
 /**
  * Args: `method` (GET), `url`, `headers` and `query` (objects; headers also as a list of `{ name, value }`), `body` (text, or data that becomes JSON),
- * `timeout` (30 seconds), `followRedirects` (true; at most 5), `maxSize` (1 MiB, in bytes).
+ * `encoded` (false; true: `body` is base64 of the bytes to send), `timeout` (30 seconds), `followRedirects` (true; at most 5), `maxSize` (1 MiB, in bytes).
  * @throws HttpError, TimeoutError, ForbiddenAddress; whatever the step was aborted with
  */
 export const httpRequest = ({ allowPrivate }: { allowPrivate: boolean }) => async (args: JsonObject, flux: Pick<Flux, 'signal'>): Promise<HttpAnswer> => {
@@ -29,7 +31,7 @@ export const httpRequest = ({ allowPrivate }: { allowPrivate: boolean }) => asyn
     signal.throwIfAborted()
     const { response, url: last } = await follow(call, { allowPrivate, signal }, (next) => { url = next })
     try {
-      return await answerOf(response, last, call.maxSize)
+      return held(await answerOf(response, last, call.maxSize))
     } finally {
       response.destroy()
     }
@@ -37,6 +39,16 @@ export const httpRequest = ({ allowPrivate }: { allowPrivate: boolean }) => asyn
     flux.signal.throwIfAborted()
     if (late.aborted) throw new DOMException(`no answer within ${call.timeout / 1000} s`, 'TimeoutError')
     throw error instanceof HttpError || error instanceof ForbiddenAddress ? error : new HttpError(reasonOf(error, url))
+  }
+}
+
+/** Data from outside may be nested deeper than a context can hold. */
+function held(answer: HttpAnswer): HttpAnswer {
+  try {
+    toJson(answer)
+    return answer
+  } catch {
+    throw new HttpError('the answer is nested too deep')
   }
 }
 
@@ -56,8 +68,7 @@ async function follow(call: HttpCall, options: Options, onTry: (url: URL) => voi
 /** RFC 9110, 15.4, and the Fetch standard where browsers do otherwise. */
 function redirected({ method, url, headers, body }: Request, target: URL, status: number): Request {
   const isGet = status === 303 ? method !== 'HEAD' && method !== 'GET' : (status === 301 || status === 302) && method === 'POST'
-  const left = new Map(headers)
-  if (target.origin !== url.origin) for (const name of CREDENTIALS) left.delete(name)
+  const left = new Map([...headers].filter(([name]) => target.origin === url.origin || HARMLESS.has(name)))
   if (!isGet) return { method, url: target, headers: left, body }
   for (const name of left.keys()) if (name.startsWith('content-')) left.delete(name)
   return { method: 'GET', url: target, headers: left, body: null }
@@ -85,8 +96,11 @@ function send({ method, url, headers, body }: Request, { allowPrivate, signal }:
 /** RFC 9110, 5.3, and for cookies RFC 6265, 5.4. */
 const joined = (name: string, values: readonly string[]) => values.join(name === 'cookie' ? '; ' : ', ')
 
+const UNTRUSTED = 'nobody whom this server trusts has signed its certificate'
 const REASONS: { readonly [code: string]: string } = {
   ENOTFOUND: 'its name is unknown', EAI_AGAIN: 'its name can\'t be looked up now', ECONNREFUSED: 'it refuses the connection', ECONNRESET: 'it broke off',
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED, SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED, UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED, UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
+  CERT_HAS_EXPIRED: 'its certificate has expired', CERT_NOT_YET_VALID: 'its certificate is not valid yet', ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is that of another name',
   ETIMEDOUT: 'it doesn\'t answer', EHOSTUNREACH: 'there is no way to it', ENETUNREACH: 'there is no way to it', EPIPE: 'it broke off',
 }
 

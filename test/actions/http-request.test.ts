@@ -1,14 +1,14 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createServer as createSocketServer } from 'node:net'
-import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { httpRequest } from '../../src/actions/http-request.ts'
 import { stepRunner } from '../../src/actions/runner.ts'
 import type { JsonObject } from '../../src/model/json.ts'
 import { flux, quiet } from './flux.ts'
 
-interface Seen { readonly method: string; readonly url: string; readonly headers: IncomingMessage['headers']; readonly body: string }
+interface Seen { readonly method: string; readonly url: string; readonly headers: IncomingMessage['headers']; readonly body: string; readonly bytes: Buffer }
 type Handler = (seen: Seen, response: ServerResponse) => void
 
 /** A server on this machine; its origin, and what it was asked. */
@@ -17,7 +17,8 @@ async function serve(handler: Handler): Promise<{ readonly origin: string; reado
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => {
-      const one = { method: request.method ?? '', url: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks).toString() }
+      const bytes = Buffer.concat(chunks)
+      const one = { method: request.method ?? '', url: request.url ?? '', headers: request.headers, body: bytes.toString(), bytes }
       seen.push(one)
       handler(one, response)
     })
@@ -70,6 +71,23 @@ describe('a request', () => {
     expect(seen[0]).toMatchObject({ body: text, headers: { 'content-type': type } })
   })
 
+  test('sends bytes that are given as base64', async () => {
+    const { origin, seen } = await serve((_, response) => { response.end() })
+    await request({ method: 'POST', url: origin, body: 'AAH//g==', encoded: true })
+    await request({ method: 'POST', url: origin, body: 'AAH//g==', encoded: true, headers: { 'Content-Type': 'image/png' } })
+    await request({ method: 'POST', url: origin, body: 'AAH//g==' })
+    expect(seen.map(({ bytes }) => bytes.toString('hex'))).toEqual(['0001fffe', '0001fffe', Buffer.from('AAH//g==').toString('hex')])
+    expect(seen.map(({ headers }) => headers['content-type'])).toEqual(['application/octet-stream', 'image/png', 'text/plain;charset=UTF-8'])
+    expect(seen[0]?.headers).toMatchObject({ 'content-length': '4' })
+  })
+
+  test('says who asks, unless the workflow says so', async () => {
+    const { origin, seen } = await serve((_, response) => { response.end() })
+    await request({ url: origin })
+    await request({ url: origin, headers: { 'User-Agent': 'mine/1' } })
+    expect(seen.map(({ headers }) => headers['user-agent'])).toEqual(['actorflux', 'mine/1'])
+  })
+
   test('takes headers as a list, and leaves those of the connection to itself', async () => {
     const { origin, port, seen } = await serve((_, response) => { response.end() })
     const list = [['X-A', '1'], ['x-a', '2'], ['Cookie', 'a=1'], ['cookie', 'b=2'], ['Host', 'other'], ['Content-Length', '99'], ['Transfer-Encoding', 'chunked'], ['Connection', 'upgrade'], ['X-B', null]]
@@ -95,6 +113,9 @@ describe('a request', () => {
     [{ url: 'http://example.com', query: 'a=b' }, '"query" must be an object'],
     [{ url: 'http://example.com', timeout: 0 }, '"timeout" must be a number above 0, and at most 2147483'],
     [{ url: 'http://example.com', maxSize: 1e9 }, '"maxSize" must be a number above 0, and at most 16777216'],
+    [{ url: 'http://example.com', body: 'no base64', encoded: true }, '"body" must be base64 where "encoded" is true'],
+    [{ url: 'http://example.com', body: [1], encoded: true }, '"body" must be base64 where "encoded" is true'],
+    [{ url: 'http://example.com', encoded: 'yes' }, '"encoded" must be true or false'],
     [{ url: 'http://example.com', followRedirects: 'no' }, '"followRedirects" must be true or false'],
   ])('is refused: %j', async (args, reason) => {
     expect(await failure(request(args))).toBe(`HttpError: ${reason}`)
@@ -118,9 +139,22 @@ describe('an answer', () => {
     expect(await request({ url: origin })).toMatchObject({ contentType: type, body, encoded })
   })
 
-  test.each([['gzip', gzipSync('[1]')], ['br', brotliCompressSync('[1]')]])('is unpacked: %s', async (encoding, packed) => {
+  test.each([['gzip', gzipSync('[1]')], ['br', brotliCompressSync('[1]')], ['deflate', deflateSync('[1]')], ['deflate', deflateRawSync('[1]')]])('is unpacked: %s', async (encoding, packed) => {
     const { origin } = await answering('application/json', packed, { 'Content-Encoding': encoding })
     expect(await request({ url: origin, headers: { 'Accept-Encoding': 'gzip, br' } })).toMatchObject({ body: [1] })
+  })
+
+  test.each(['gzip', 'deflate', 'br'])('without any bytes is not unpacked: %s', async (encoding) => {
+    const { origin } = await serve(({ url }, response) => { response.writeHead(Number(url.slice(1)), { 'Content-Encoding': encoding }).end() })
+    expect(await request({ url: `${origin}/200`, method: 'HEAD' })).toMatchObject({ status: 200, body: null, headers: { 'content-encoding': encoding } })
+    for (const status of [200, 204, 304]) expect(await request({ url: `${origin}/${status}` })).toMatchObject({ status, body: null })
+  })
+
+  test('in JSON that no context can hold is a failure', async () => {
+    const deep = await answering('application/json', '['.repeat(5000) + ']'.repeat(5000))
+    expect(await failure(request({ url: deep.origin }))).toBe('HttpError: the answer is nested too deep')
+    const shallow = await answering('application/json', '['.repeat(199) + ']'.repeat(199))
+    expect(await request({ url: shallow.origin })).toMatchObject({ status: 200 })
   })
 
   test('has a bound, also when it is packed', async () => {
@@ -213,12 +247,13 @@ describe('redirects', () => {
     expect(await request({ url: bare.origin })).toMatchObject({ status: 304, body: null })
   })
 
-  test('carry no credentials to another origin', async () => {
+  test('carry nothing to another origin that may be secret', async () => {
     const target = await serve((_, response) => { response.end() })
     const { origin } = await serve((_, response) => { response.writeHead(307, { Location: `${target.origin}/x` }).end() })
-    await request({ url: origin, headers: { Authorization: 'a', Cookie: 'b', 'Proxy-Authorization': 'c', 'X-A': '1' } })
-    expect(target.seen[0]?.headers).toMatchObject({ 'x-a': '1' })
-    for (const name of ['authorization', 'cookie', 'proxy-authorization']) expect(target.seen[0]?.headers).not.toHaveProperty(name)
+    const secret = { 'Authorization': 'a', 'Cookie': 'b', 'Proxy-Authorization': 'c', 'X-Api-Key': 'd', 'X-Signature': 'e' }
+    await request({ url: origin, method: 'POST', body: 'x', headers: { ...secret, 'Accept': 'a/b', 'Accept-Language': 'de', 'Content-Type': 'text/x' } })
+    expect(target.seen[0]).toMatchObject({ body: 'x', headers: { 'accept': 'a/b', 'accept-language': 'de', 'content-type': 'text/x', 'user-agent': 'actorflux' } })
+    for (const name of Object.keys(secret).map((given) => given.toLowerCase())) expect(target.seen[0]?.headers).not.toHaveProperty(name)
   })
 
   test.each(['file:///etc/passwd', 'http://a:b@127.0.0.1/', 'http://', 'javascript:1'])('to %s are refused', async (location) => {
