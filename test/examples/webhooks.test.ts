@@ -54,31 +54,82 @@ describe('webhooks.Order', () => {
 })
 
 const PUSHED = '{"repository":{"full_name":"ada/engine"},"after":"1a2b3c"}'
-const push = (secret: string) => call('/api/github/push', {
-  method: 'POST', body: PUSHED, headers: { 'content-type': 'application/json', 'X-Hub-Signature-256': `sha256=${createHmac('sha256', secret).update(PUSHED).digest('hex')}` },
+const JSON_TYPE = 'application/json'
+const FORM_TYPE = 'application/x-www-form-urlencoded'
+
+/** Signed as GitHub does it. */
+const deliver = (body: string, { event = 'push', type = JSON_TYPE, secret = 'it is a secret to everybody' }: { event?: string | null; type?: string; secret?: string } = {}) => call('/api/github/push', {
+  method: 'POST', body, headers: { 'content-type': type, ...event !== null && { 'X-GitHub-Event': event }, 'X-Hub-Signature-256': `sha256=${createHmac('sha256', secret).update(body).digest('hex')}` },
 })
 
+const countDeployments = async () => (await (await call('/flux-api/contexts?fluxName=webhooks.Deployment')).json() as object[]).length
+
 describe('webhooks.GithubPush', () => {
-  test('starts a deployment that waits for approval', async () => {
-    const response = await push('it is a secret to everybody')
+  test.each([[JSON_TYPE, PUSHED], [FORM_TYPE, new URLSearchParams({ payload: PUSHED }).toString()]])('starts a deployment that waits for approval: %s', async (type, body) => {
+    const response = await deliver(body, { type })
     expect(response.status).toBe(202)
     const { deployment } = await response.json() as { deployment: number }
     expect(await (await call(`/flux-api/context?contextId=${deployment}`)).json()).toMatchObject({ fluxName: 'webhooks.Deployment', tags: ['ada/engine'], currentState: 'WaitForApproval' })
-    const approved = await call('/flux-api/event', { method: 'POST', body: '{"event":"approve","tags":["ada/engine"]}', headers: { 'content-type': 'application/json' } })
+    const approved = await call('/flux-api/event', { method: 'POST', body: '{"event":"approve","tags":["ada/engine"]}', headers: { 'content-type': JSON_TYPE } })
     expect(await approved.json()).toMatchObject({ transitions: [{ contextId: deployment, state: 'Deployed' }] })
   })
 
-  test('refuses a wrong signature', async () => expect((await push('guessed')).status).toBe(401))
-})
-
-describe('webhooks.Upload', () => {
-  test('tells what was sent, by a script', async () => {
-    const form = new FormData()
-    form.append('title', 'Notes')
-    form.append('file', new Blob(['one\ntwo\nthree\n'], { type: 'text/markdown' }), 'notes.md')
-    const response = await call('/api/uploads', { method: 'POST', body: form })
-    expect([response.status, await response.json()]).toEqual([200, { title: 'Notes', contentType: 'text/markdown', size: 14, lines: 3 }])
+  test.each([['ping', '{"zen":"Speak like a human."}'], ['issues', PUSHED], ['push', '{"deleted":true,"after":"0000"}']])('has nothing to deploy for %s %s', async (event, body) => {
+    const before = await countDeployments()
+    const response = await deliver(body, { event })
+    expect([response.status, await response.text(), await countDeployments()]).toEqual([200, 'nothing to deploy', before])
   })
 
-  test('wants a file', async () => expect((await call('/api/uploads', { method: 'POST', body: 'x' })).status).toBe(415))
+  test.each([
+    [JSON_TYPE, '{"a":1}'], [JSON_TYPE, '[]'], [JSON_TYPE, '{"repository":{"full_name":null},"after":null}'], [JSON_TYPE, '{"repository":{"full_name":"a,b/c"},"after":"1a"}'],
+    [JSON_TYPE, '{"repository":{"full_name":"ada/engine"},"after":7}'], [FORM_TYPE, 'payload=%7B'], [FORM_TYPE, 'a=1'], ['text/plain', PUSHED],
+  ])('refuses a push in %s that does not tell what: %s', async (type, body) => {
+    const before = await countDeployments()
+    expect([(await deliver(body, { type })).status, await countDeployments()]).toEqual([400, before])
+  })
+
+  test('refuses a delivery without its event', async () => expect((await deliver(PUSHED, { event: null })).status).toBe(400))
+
+  test('refuses a wrong signature', async () => expect((await deliver(PUSHED, { secret: 'guessed' })).status).toBe(401))
+})
+
+test('webhooks.Deployment wants to know what', async () => {
+  for (const input of ['{}', '{"repository":null,"commit":"1a"}', '{"repository":"ada/engine","commit":null}']) {
+    const started = await call('/flux-api/examples/execute', { method: 'POST', body: `{"fluxName":"webhooks.Deployment","input":${input}}`, headers: { 'content-type': JSON_TYPE } })
+    expect(started.status).toBe(422)
+  }
+})
+
+/** Each of the files in the field `file`. */
+async function upload(files: readonly (readonly [name: string, type: string, content: string | Uint8Array<ArrayBuffer>])[], title?: string) {
+  const form = new FormData()
+  if (title !== undefined) form.append('title', title)
+  for (const [name, type, content] of files) form.append('file', new Blob([content], { type }), name)
+  const response = await call('/api/uploads', { method: 'POST', body: form })
+  return [response.status, response.status === 200 ? await response.json() : await response.text()]
+}
+
+describe('webhooks.Upload', () => {
+  test.each([['one\ntwo\nthree\n', 14, 3], ['one\ntwo', 7, 2], ['\n', 1, 1], ['', 0, 0], ['ü', 2, 1], ['\n'.repeat(900_000), 900_000, 900_000]])('counts the lines of text, by a script: %j', async (content, size, lines) => {
+    expect(await upload([['notes.md', 'text/markdown', content]], 'Notes')).toEqual([200, { title: 'Notes', name: 'notes.md', type: 'text/markdown', size, lines }])
+  })
+
+  test.each([[new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0xff, 0xfe])], [new Uint8Array([65, 0, 66, 0, 10, 0])]])('tells of any other file what it is: %j', async (content) => {
+    expect(await upload([['a.png', 'image/png', content]])).toEqual([200, { title: 'a.png', name: 'a.png', type: 'image/png', size: 6 }])
+  })
+
+  test('looks at the first of several files', async () => {
+    expect(await upload([['a.txt', 'text/plain', 'a'], ['b.png', 'image/png', new Uint8Array([255])]])).toEqual([200, { title: 'a.txt', name: 'a.txt', type: 'text/plain', size: 1, lines: 1 }])
+  })
+
+  test('wants a form with a file', async () => {
+    const refused = [415, 'send a form with a file']
+    expect(await upload([])).toEqual(refused)
+    expect(await upload([], 'Notes')).toEqual(refused)
+    const others: [string, string][] = [['text/plain', 'x'], [JSON_TYPE, '{"file":{"content":"YQ=="}}'], [JSON_TYPE, '[]'], [FORM_TYPE, 'file=a']]
+    for (const [type, body] of others) expect((await call('/api/uploads', { method: 'POST', body, headers: { 'content-type': type } })).status).toBe(415)
+    const text = new FormData()
+    text.append('file', 'no file')
+    expect((await call('/api/uploads', { method: 'POST', body: text })).status).toBe(415)
+  })
 })
