@@ -28,9 +28,22 @@ export function authorizationOf(c: Context<Env>): string | undefined {
  * @param limit in bytes; counted while the body comes, whatever its header says
  * @throws FluxError `tooLarge`, `malformed` when it breaks off
  */
-export function readBytes(c: Context<Env>, limit: number): Promise<Buffer> {
+export async function readBytes(c: Context<Env>, limit: number): Promise<Buffer> {
   if (Number(headerOf(c, 'content-length') ?? 0) > limit) throw tooLarge(limit)
-  return socketed(c) ? readIncoming(c.env.incoming, limit) : readStream(c.req.raw.body, limit)
+  const bytes = await (socketed(c) ? readIncoming(c.env.incoming, limit) : readStream(c.req.raw.body, limit))
+  if (bytes.length > LARGE) await ownTurn()
+  return bytes
+}
+
+/** Bytes of a body that takes milliseconds to be understood and kept. */
+const LARGE = 64 * 1024
+
+let turn: Promise<unknown> = Promise.resolve()
+
+/** Large bodies that have come together take a turn of the event loop each, so that other requests are served in between. */
+function ownTurn(): Promise<unknown> {
+  turn = turn.then(() => new Promise((resolve) => { setImmediate(resolve) }))
+  return turn
 }
 
 const EMPTY = Buffer.alloc(0)

@@ -7,8 +7,10 @@ class Counter {
   readonly groups: { readonly sum: number; finish(): void; fail(error: Error): void }[] = []
 
   begin(): Group & { add(number: number): number } {
-    let sum = this.durable
+    const { durable } = this
+    let sum = durable
     return {
+      get full() { return sum - durable >= 99 },
       add: (number) => sum += number,
       write: () => new Promise((finish, fail) => {
         this.groups.push({ sum, finish, fail })
@@ -37,6 +39,17 @@ describe('a group commit', () => {
     ;(await counter.group(1)).finish()
     expect(await sums).toEqual([1, 3, 6])
     expect(counter.groups).toHaveLength(1)
+  })
+
+  it('leaves to the next group what comes after one is full, in order', async () => {
+    const counter = new Counter()
+    const commits = new GroupCommit(() => counter.begin())
+    const sums = Promise.all([1, 99, 100, 3].map((number) => commits.run((group) => group.add(number))))
+    ;(await counter.group(1)).finish()
+    ;(await counter.group(2)).finish()
+    ;(await counter.group(3)).finish()
+    expect(await sums).toEqual([1, 100, 200, 203])
+    expect(counter.groups.map(({ sum }) => sum)).toEqual([100, 200, 203])
   })
 
   it('answers and shows nothing before it is durable', async () => {

@@ -13,6 +13,9 @@ const LOG_ROOM = LOG_LIMIT + LOG_LIMIT / 4
 /** One purge writes about as many keys at most, so that it doesn't hold up the commits. */
 const PURGE_KEYS = 20_000
 
+/** Bytes of records, a few milliseconds of work. */
+const FULL = 4 * 1024 * 1024
+
 const NO_ROWS: Rows = { firstRow: 0, nextRow: 0 }
 
 /** Anything else might not do as a key, and a call to lmdb that throws would tear its group apart. */
@@ -29,11 +32,16 @@ export class Draft implements Group {
   readonly #contexts = new Map<ContextId, Header | null>()
   readonly #poked = new Map<ContextId, boolean>()
   #lastId: ContextId
+  #size = 0
 
   constructor(disk: Disk, memory: Memory) {
     this.#disk = disk
     this.#memory = memory
     this.#lastId = memory.lastId
+  }
+
+  get full(): boolean {
+    return this.#size > FULL
   }
 
   async write(): Promise<void> {
@@ -54,6 +62,7 @@ export class Draft implements Group {
       const header = headerOf(context, this.#append(id, before ?? NO_ROWS, log.slice(-LOG_LIMIT), operations))
       const record = encode(header, context)
       operations.push(() => void this.#disk.contexts.put(id, record))
+      this.#size += record.length
       contexts.set(id, header)
     }
     this.#operations.push(...operations)

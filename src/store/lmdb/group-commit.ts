@@ -3,6 +3,8 @@
 import { unavailable } from '../../model/failure.ts'
 
 export interface Group {
+  /** It is large enough: what else waits is for the next one, and others are served in between. */
+  readonly full: boolean
   /** Writes what was decided, all of it or nothing. Resolves when it is durable. */
   write(): Promise<void>
   /** Makes it visible. */
@@ -52,23 +54,27 @@ export class GroupCommit<G extends Group> {
   async #writeAll(): Promise<void> {
     // What else comes in this turn of the event loop, and what the callers of the group before do next, comes along.
     for (await turn(); this.#waiting.length > 0; await turn()) {
-      const requests = this.#waiting
-      this.#waiting = []
-      await this.#write(requests)
+      await this.#write()
     }
     this.#running = null
   }
 
-  async #write(requests: readonly Request<G>[]): Promise<void> {
+  async #write(): Promise<void> {
     const group = this.#begin()
-    const decided = requests.flatMap(({ decide, reject }) => {
+    const requests = this.#waiting
+    this.#waiting = []
+    const decided: { readonly answer: () => void; readonly reject: (error: unknown) => void }[] = []
+    for (const [index, { decide, reject }] of requests.entries()) {
+      if (group.full) {
+        this.#waiting = requests.slice(index)
+        break
+      }
       try {
-        return { answer: decide(group), reject }
+        decided.push({ answer: decide(group), reject })
       } catch (error) {
         reject(error)
-        return []
       }
-    })
+    }
     try {
       await group.write()
       group.adopt()
