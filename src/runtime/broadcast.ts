@@ -43,6 +43,8 @@ export async function broadcast({ store, catalog, contexts, log }: BroadcastPart
     const ids: ContextId[] = await store.waitingFor({ any, upTo, after, limit: WAVE })
     found.push(...await Promise.all(ids.map((id) => move({ contexts, log }, id, sent))))
     after = ids.length === WAVE ? ids.at(-1) : undefined
+    // Where nothing is written, nothing is waited for, and others want to be served, too.
+    if (after !== undefined) await new Promise((resolve) => { setImmediate(resolve) })
   }
   const triggered = catalog.triggeredBy(sent.event).filter((flux) => !(flux.secured && denial(sent.caller, 'invoke')))
   found.push(...await Promise.all(triggered.map((flux) => start({ contexts, log }, flux, sent))))
