@@ -7,7 +7,8 @@ import { isObject, type JsonObject } from '../model/json.ts'
 /** A list of contexts is never longer. */
 const MAX_LIMIT = 1000
 
-const text = (error: string) => z.string({ error }).min(1, { error })
+/** Not empty. Zod's own check of the length is made of objects, too, whatever their `length` is. */
+const text = (error: string) => z.string({ error }).refine((value) => value !== '', { error }).meta({ minLength: 1 })
 /** As text in the query, and described as the number that it is. */
 const wholeNumber = (pattern: RegExp, error: string) => z.string({ error }).regex(pattern, { error }).transform(Number).refine(Number.isSafeInteger, { error })
 const NUMBER = { type: 'integer', pattern: undefined } as const

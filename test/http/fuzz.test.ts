@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { decodeXml } from '../../src/http/xml-decode.ts'
 import { encodeXml } from '../../src/http/xml-encode.ts'
 import { cleanUp, placeFor, startServer, type Server } from '../support/server.ts'
 
@@ -14,12 +15,12 @@ const SERVICES = {
     triggers: ['started'], tags: ['${tag}'],
     input: [{ name: 'tag' }, { name: 'n', type: 'integer' }, { name: 'list', type: 'date', array: true }, { name: 'thing', type: 'object' }],
     states: [
-      { name: 'wait', waiting: true, input: [{ name: 'n', type: 'integer', required: true }], transitions: [{ event: 'e', to: 'wait' }, { wait: 'duration:60', to: 'end' }] },
+      { name: 'wait', waiting: true, input: [{ name: 'n', type: 'integer', required: true }, { name: 'thing', type: 'any' }], transitions: [{ event: 'e', to: 'wait' }, { wait: 'duration:60', to: 'end' }] },
       { name: 'end' },
     ],
   },
   /** Ends at once, and is purged soon: what it was sent is not to be taken for memory that was lost. */
-  'p/H.flux': {
+  'p/Hook.flux': {
     webhooks: [{ urlPath: '/hook/{n}', httpMethods: ['GET', 'POST'] }],
     input: [{ name: 'n', type: 'integer' }, { name: 'list', type: 'date', array: true }, { name: 'thing', type: 'object' }], output: [{ name: 'out', type: 'any' }],
     states: [{ name: 'end', action: { type: 'map', lines: [{ from: ['$request'], to: ['out'] }] } }],
@@ -79,11 +80,14 @@ const word = fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...VALUES) }, fc.s
 const path = fc.oneof({ weight: 6, arbitrary: fc.constantFrom(...PATHS) }, fc.tuple(fc.constantFrom(...PATHS), word).map(([base, more]) => `${base}/${more}`), word.map((text) => `/${text}`))
 const query = fc.array(fc.tuple(fc.constantFrom(...NAMES), word).map(([name, value]) => `${name}=${value}`), { maxLength: 4 }).map((pairs) => (pairs.length > 0 ? `?${pairs.join('&')}` : ''))
 
-const field = fc.oneof(fc.jsonValue({ maxDepth: 3 }), fc.constantFrom<unknown>('F', 'S', 'e', 'started', 'wait', 't', '$else', '', ['t'], ['t', ''], { n: 1 }, { n: '1' }, { list: ['2026-01-01', 5] }, { thing: { a: {} } }))
+/** Names that mean something to every object, or to a promise. */
+const odd = fc.dictionary(fc.constantFrom('toString', 'valueOf', 'hasOwnProperty', 'then', 'length', 'toJSON', '__proto__', 'constructor', 'prototype', 'name', 'item', 'type'),
+  fc.oneof(fc.string(), fc.boolean(), fc.constant({ toString: '' }), fc.constant(['x']), fc.constant(null)), { maxKeys: 4 })
+const field = fc.oneof(fc.jsonValue({ maxDepth: 3 }), odd, odd.map((thing) => ({ n: 1, thing })), fc.constantFrom<unknown>('F', 'S', 'e', 'started', 'wait', 't', '$else', '', ['t'], ['t', ''], { n: 1 }, { n: '1' }, { list: ['2026-01-01', 5] }, { thing: { a: {} } }))
 const right = fc.record({ fluxName: field, event: field, startState: field, input: field, tags: field }, { requiredKeys: [] })
 const usual = fc.constantFrom({ fluxName: 'F', input: { n: 1 } }, { event: 'e', input: { n: 2 }, tags: ['t'] }, { event: 'e', input: { n: 3 } }, { event: 'started' }, { fluxName: 'S' },
   { fluxName: 'F', input: { n: '1' } }, { fluxName: 'F', startState: 'x' }, { event: 'other' })
-const value = fc.oneof(right, { weight: 3, arbitrary: usual }, fc.jsonValue())
+const value = fc.oneof(right, { weight: 3, arbitrary: usual }, odd.map((thing) => ({ fluxName: 'F', input: { thing } })), odd.map((input) => ({ fluxName: 'F', input })), fc.jsonValue())
 const text = fc.oneof(
   { weight: 4, arbitrary: value.map((data) => JSON.stringify(data)) }, value.map((data) => String(encodeXml(Array.isArray(data) ? { data } : data, 'response'))), fc.string({ unit: 'binary' }),
   fc.constantFrom('[', '{"a":'.repeat(5000), '['.repeat(100_000), '<a>'.repeat(100_000), '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', '<a/>'.repeat(1000), '1e999', '"\\ud800"', '',
@@ -124,6 +128,16 @@ async function memory(): Promise<number> {
   return Number(kilobytes) / 1024
 }
 
+/** What was started is shown, in both formats. */
+async function readBack(id: string): Promise<void> {
+  for (const view of [`context?contextId=${id}&snapshot=true`, `context/state?contextId=${id}&stateName=wait`, `contexts?after=${Number(id) - 1}&limit=3`]) {
+    const [json, xml] = await Promise.all(['application/json', 'application/xml'].map((accept) => ask(requestOf('GET', `/flux-api/${view}`, { accept }, null))))
+    expect([json?.status, xml?.status], view).toEqual([200, 200])
+    const text = Buffer.from(xml?.body ?? '', 'latin1').toString()
+    expect(JSON.stringify(decodeXml(text, { maxDepth: 150 })), view).toBe(JSON.stringify(JSON.parse(Buffer.from(json?.body ?? '', 'latin1').toString())))
+  }
+}
+
 test(`${RUNS} requests make the server neither fail, nor stall, nor grow`, async () => {
   const statuses = new Map<number, number>()
   let [longest, count, warm] = [0, 0, 0]
@@ -146,6 +160,22 @@ test(`${RUNS} requests make the server neither fail, nor stall, nor grow`, async
   // All kinds were among them; some come too seldom for a short run.
   for (const status of [200, 400, 401, 404, 405, 406, 415, ...(RUNS > 5000 ? [409, 417, 422] : [])]) expect(statuses.get(status) ?? 0, String(status)).toBeGreaterThan(0)
   expect(server.output()).not.toContain('failed')
+}, RUNS * 30 + 30_000)
+
+const started = (answer: Answer) => /contextId(?:":| type="number">)(\d+)/.exec(answer.body)?.[1] ?? ''
+
+test('what was started and sent is shown, whatever its names are, in both formats', async () => {
+  const thing = fc.oneof(odd, odd.map((inner) => ({ inner: [inner] })), fc.dictionary(fc.string(), fc.jsonValue()))
+  await fc.assert(fc.asyncProperty(thing, thing, fc.boolean(), async (given, sent, isXml) => {
+    const send = (path: string, data: object) =>
+      ask(requestOf('POST', `/flux-api/${path}`, { 'content-type': isXml ? 'application/xml' : 'application/json' }, Buffer.from(isXml ? String(encodeXml(data, 'request')) : JSON.stringify(data))))
+    const start = await send('p/execute', { fluxName: 'F', input: { thing: given } })
+    expect(start.status, start.body).toBe(200)
+    const event = await send(`event?contextId=${started(start)}`, { event: 'e', input: { n: 1, thing: sent } })
+    expect(event.status, event.body).toBe(200)
+    await readBack(started(start))
+    expect((await ask(requestOf('DELETE', `/flux-api/terminate?contextId=${started(start)}`, {}, null))).status).toBe(200)
+  }), { numRuns: Math.ceil(RUNS / 10) })
 }, RUNS * 30 + 30_000)
 
 const bomb = `<!DOCTYPE a [<!ENTITY a "ha">${Array.from({ length: 40 }, (_, i) => `<!ENTITY a${i + 1} "&a${i || ''};&a${i || ''};">`).join('')}]><a>&a40;</a>`
@@ -171,4 +201,26 @@ test.each<[string, string, string]>([
   }
   expect(Math.min(...rounds.map(({ refused }) => refused))).toBeLessThan(50)
   expect(Math.min(...rounds.map(({ waited }) => waited))).toBeLessThan(50)
+})
+
+const empty = (count: number, name: (index: number) => string) => Array.from({ length: count }, (_, index) => `<${name(index)}/>`).join('')
+test.each<[string, string]>([
+  ['different fields', empty(90_000, (index) => `a${index}`)],
+  ['items', empty(149_000, () => 'item')],
+  ['fields of one name', empty(200_000, () => 'a')],
+  ['attributes', `<a ${Array.from({ length: 60_000 }, (_, index) => `a${index}="1"`).join(' ')}/>`],
+])('others are served while a megabyte of XML is read: %s', async (_, content) => {
+  // The runtime, too, takes its time for so many inputs: here there are none.
+  const request = requestOf('POST', '/flux-api/event', { 'content-type': 'application/xml' }, Buffer.from(`<e><event>nobody</event><other>${content}</other></e>`))
+  const other = requestOf('GET', '/healthz', {}, null)
+  const rounds: number[] = []
+  for (let round = 0; round < 4; round++) {
+    const waits: number[] = []
+    const done = new AbortController()
+    const reading = ask(request).finally(() => done.abort())
+    while (!done.signal.aborted) waits.push((await ask(other)).milliseconds)
+    expect((await reading).status).toBe(200)
+    rounds.push(waits.toSorted((a, b) => a - b)[Math.floor(waits.length * 0.95)] ?? 0)
+  }
+  expect(Math.min(...rounds)).toBeLessThan(50)
 })

@@ -72,6 +72,13 @@ describe('inputs of a start', () => {
     expect(await view((json as { contextId: number }).contextId)).toMatchObject({ startState: 'open', tags: [] })
   })
 
+  test('an object in place of a text is refused, whatever it is like', async () => {
+    for (const event of [{ length: { toString: '' } }, { length: 5, name: 'x' }, { valueOf: null, toString: null }]) {
+      expect((await live.call('POST', '/flux-api/event', { body: { event } })).status).toBe(400)
+      expect((await live.call('POST', '/flux-api/p/execute', { body: { fluxName: event } })).status).toBe(400)
+    }
+  })
+
   test('JSON is held to its types all the same', async () => {
     const { status } = await live.call('POST', '/flux-api/p/execute', { body: { fluxName: 'Typed', input: { count: '5' } } })
     expect(status).toBe(422)
