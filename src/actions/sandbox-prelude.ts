@@ -64,7 +64,7 @@ export const PRELUDE = String.raw`(() => {
   const { parse, stringify } = JSON, { create, fromEntries, setPrototypeOf } = Object, { ownKeys, defineProperty } = Reflect, { isView } = ArrayBuffer
   const { from, isArray, prototype } = Array, { isSafeInteger } = Number
   const [TheDate, TheMap, TheSet, TheNumber, TheString, TheRangeError, TheBuffer, TheView, Bytes, TheProxy] = [Date, Map, Set, Number, String, RangeError, ArrayBuffer, DataView, Uint8Array, Proxy]
-  const [whole, evaluate, kit] = [globalThis, eval, { Array, Error, Object, Reflect, String, data, stringify }]
+  const [whole, evaluate, kit] = [globalThis, eval, { __proto__: null, Array, Error, Object, Reflect, String, data, stringify }]
   const need = (piece) => evaluate(piece)(kit)
 
   function data(key, value) {

@@ -121,7 +121,8 @@ export class Scripts {
     // What a script itself throws is in the JSON, whatever its name.
     if ('json' in outcome || outcome.name !== 'TimeoutError') return
     this.#late.add(script)
-    for (const known of this.#late) if (this.#late.size > MAX_LATE) this.#late.delete(known)
+    const [oldest] = this.#late
+    if (oldest !== undefined && this.#late.size > MAX_LATE) this.#late.delete(oldest)
   }
 
   #start(): Thread {

@@ -25,6 +25,14 @@ describe('a script', () => {
     expect(await run('return [JSON, Map, names, Promise, Object, Error, Reflect, Array, undefined]', names)).toEqual([1, 2, 4, 5, 6, 7, 8, 9, null])
   })
 
+  test('is served in full whatever its names hide', async () => {
+    const hidden: JsonObject = Object.fromEntries(['JSON', 'Array', 'Object', 'Proxy', 'Reflect', 'String', 'Error', 'Uint8Array', 'eval', 'undefined', 'globalThis', 'digits', 'kit'].map((name) => [name, 0]))
+    const names = { ...hidden, $request: { headers: [{ name: 'A', value: 1 }] } }
+    expect(await run('return [$request.headers.a, $request.headers.map(({ name }) => name), Array]', names)).toEqual([1, ['A'], 0])
+    expect(await run('return new DataView(new ArrayBuffer(2))', names)).toBe('AAA=')
+    expect(await run('throw { name: "Mine", message: "m", code: 1 }', names).catch(errorOf)).toMatchObject({ type: 'Mine', realException: { code: 1 } })
+  })
+
   test('holds __proto__ for data, coming and going', async () => {
     const names: JsonObject = JSON.parse('{"__proto__": {"a": 1}, "constructor": 2}')
     const result = await run('return [Object.keys(names), names.__proto__, { ["__proto__"]: names.constructor }]', names)
@@ -199,10 +207,10 @@ describe('the sandbox', () => {
   test('does not wait behind scripts that are known to be endless', async () => {
     const endless = 'for (;;); // known'
     await thrown(endless, { timeout: 50 })
-    const late = Array.from({ length: 8 }, () => thrown(endless, { timeout: 300 }))
-    const start = performance.now()
+    let ended = 0
+    const late = Array.from({ length: 6 }, () => thrown(endless, { timeout: 400 }).finally(() => { ended += 1 }))
     expect(await Promise.all(Array.from({ length: 10 }, (_, n) => run('return n', { n })))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
-    expect(performance.now() - start).toBeLessThan(500)
+    expect(ended).toBeLessThan(4)
     expect(new Set(await Promise.all(late)).size).toBe(1)
   })
 
