@@ -7,6 +7,9 @@ const UTF8 = /^(?:utf-?8|us-ascii|ascii)$/i
 
 export const isUtf8Name = (charset: string): boolean => UTF8.test(charset)
 
+/** Bytes 80 to 9F of windows-1252, which the charset iso-8859-1 means as well (WHATWG Encoding): Node 20 takes them for controls. */
+const WINDOWS_1252 = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008DŽ\u008F\u0090‘’“”•–—˜™š›œ\u009DžŸ'
+
 /**
  * A byte order mark stays in the text.
  * @param charset its name, as a Content-Type has it
@@ -18,7 +21,9 @@ export function decodeText(bytes: Buffer, charset = 'utf-8'): string {
     return bytes.toString()
   }
   try {
-    return new TextDecoder(charset, { fatal: true, ignoreBOM: true }).decode(bytes)
+    const decoder = new TextDecoder(charset, { fatal: true, ignoreBOM: true })
+    const text = decoder.decode(bytes)
+    return decoder.encoding === 'windows-1252' ? text.replaceAll(/[\u0080-\u009F]/g, (control) => WINDOWS_1252[control.charCodeAt(0) - 0x80] ?? control) : text
   } catch (error) {
     if (error instanceof RangeError) throw unsupportedType('the charset of the body is not known here')
     throw malformed('a text is not valid in the charset that it names')

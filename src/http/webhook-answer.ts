@@ -28,7 +28,7 @@ const optional = <T extends z.ZodType>(type: T) => z.union([type, missing]).opti
 const code = z.union([z.number(), z.string().regex(/^\d{3}$/).transform(Number)]).pipe(z.int().min(200).max(599))
 
 const cookie = z.looseObject({
-  name: z.string().min(1),
+  name: z.string().refine((name) => name !== ''),
   value: optional(scalar),
   path: optional(z.string()),
   domain: optional(z.string()),

@@ -8,7 +8,7 @@ import { notXml, scanXml, tooDeep } from './xml-scan.ts'
 export interface XmlOptions {
   /** Levels of nesting, the whole counted. */
   readonly maxDepth: number
-  /** The document knows nothing of our attributes: where they don't fit they are attributes like any other. */
+  /** The document knows nothing of our attributes: where they don't fit they are attributes like any other. Nor is its encoding ours to judge. */
   readonly foreign?: boolean
 }
 
@@ -27,7 +27,7 @@ const CDATA = '#cdata'
 export function decodeXml(text: string, { maxDepth, foreign = false }: XmlOptions): Json {
   if (isBlank(text)) throw malformed('the body is empty')
   // A value of the deepest list or object is an element, too.
-  const [root] = contentOf(parse(scanXml(text, maxDepth + 1))).elements
+  const [root] = contentOf(parse(scanXml(text, { maxNested: maxDepth + 1, anyEncoding: foreign }))).elements
   if (root === undefined) throw notXml()
   return new Reader(foreign).value(root, maxDepth)
 }

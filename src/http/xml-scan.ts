@@ -16,15 +16,19 @@ export const tooDeep = () => malformed('the body is nested too deep')
 /**
  * The document without what says nothing: declaration and instructions.
  * @param maxNested elements within each other
+ * @param anyEncoding whether it doesn't matter which encoding the document names: whoever made text of it has seen to that
  * @throws FluxError `malformed`, `unsupportedType` for another encoding than UTF-8
  */
-export function scanXml(text: string, maxNested: number): string {
+export function scanXml(text: string, { maxNested, anyEncoding }: ScanOptions): string {
   if (needsEscape(text)) throw malformed('the body has a character that XML does not allow')
-  return new Scan(text, maxNested).run()
+  return new Scan(text, { maxNested, anyEncoding }).run()
 }
+
+interface ScanOptions { readonly maxNested: number; readonly anyEncoding: boolean }
 
 class Scan {
   readonly #text: string
+  readonly #anyEncoding: boolean
   readonly #maxNested: number
   /** Names of the elements that are open. */
   readonly #open: string[] = []
@@ -34,8 +38,9 @@ class Scan {
   #result = ''
   #kept = 0
 
-  constructor(text: string, maxNested: number) {
+  constructor(text: string, { maxNested, anyEncoding }: ScanOptions) {
     this.#text = text
+    this.#anyEncoding = anyEncoding
     this.#maxNested = maxNested
   }
 
@@ -61,7 +66,7 @@ class Scan {
 
   #declaration(): void {
     const [declaration, , , encoding = 'utf-8'] = DECLARATION.exec(this.#text) ?? ['']
-    if (!ENCODING.test(encoding)) throw unsupportedType('the body must be in UTF-8')
+    if (!this.#anyEncoding && !ENCODING.test(encoding)) throw unsupportedType('the body must be in UTF-8')
     this.#skip(declaration.length)
   }
 
