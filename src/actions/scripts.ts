@@ -8,8 +8,10 @@ import type { FromThread, ToThread } from './sandbox-thread.ts'
 import type { Outcome } from './sandbox.ts'
 import { lineOf, ScriptError } from './script-error.ts'
 
-/** Milliseconds that a script may compute at most: all others may have to wait for its thread. */
-const MAX_TIME = 1000
+/** Milliseconds that a script may compute at most, whatever its timeout: all others may have to wait for its thread. */
+const MAX_TIME = 60_000
+/** Milliseconds for looking whether it can be understood. */
+const CHECK_TIME = 1000
 /** Milliseconds after which a thread that doesn't answer is ended. Some built-in functions of QuickJS can't be interrupted. */
 const GRACE = 500
 /** Characters of JSON text. */
@@ -60,7 +62,7 @@ export class Scripts {
 
   /** Why it can't be parsed; null if it can. */
   async fault(script: string): Promise<string | null> {
-    const outcome = await this.#do({ script, names: null, timeout: MAX_TIME })
+    const outcome = await this.#do({ script, names: null, timeout: CHECK_TIME })
     return 'json' in outcome ? null : outcome.message
   }
 

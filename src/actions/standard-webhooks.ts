@@ -37,7 +37,9 @@ export function verify(args: JsonObject, { rawBody }: Pick<Flux, 'rawBody'>): Ve
 
 const refuse = (reason: string): Verdict => ({ valid: false, reason })
 
-function toleranceOf(given: Json): number {
+function toleranceOf(text: Json): number {
+  // Literal lines write text.
+  const given = typeof text === 'string' && /^\d+$/.test(text) ? Number(text) : text
   if (typeof given !== 'number' || !Number.isFinite(given) || given < 0) throw new Error('"tolerance" of Webhooks.verify must be a number of seconds, 0 or more')
   return given
 }

@@ -38,6 +38,8 @@ export function toJson(value: unknown, notFinite: (value: number) => Json = () =
   if (value === null) return null
   if (depth >= MAX_DEPTH) throw new TypeError(`the value is cyclic or nested deeper than ${MAX_DEPTH}`)
   if (value instanceof Date) return toJson(value.getTime(), notFinite)
+  if (value instanceof ArrayBuffer) return toJson(new Uint8Array(value))
+  if (value instanceof DataView) return toJson(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))
   if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
   if (Array.isArray(value) || value instanceof Set) return Array.from(value, (item) => toJson(item, notFinite, depth + 1))
   const entries = value instanceof Map ? [...value].map(([key, item]) => [String(key), item] as const)

@@ -35,8 +35,10 @@ function textOf(read: () => unknown): string | undefined {
 
 function otherData(thrown: unknown): ActionError {
   const realException = tryJson(thrown)
-  const message = typeof realException === 'string' ? realException : JSON.stringify(realException)
-  return { message, type: 'Error', className: typeof thrown, realException }
+  const { name, message } = isObject(realException) ? realException : {}
+  const type = typeof name === 'string' && name !== '' ? name : 'Error'
+  const text = typeof realException === 'string' ? realException : typeof message === 'string' ? message : JSON.stringify(realException)
+  return { message: text, type, className: type === 'Error' ? typeof thrown : type, realException }
 }
 
 /** The exception with its trace, from the start to the failing state. */

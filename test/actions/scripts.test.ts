@@ -6,7 +6,7 @@ import { quiet } from './flux.ts'
 
 const runner = stepRunner({ log: quiet })
 const run = (script: string, names: JsonObject = {}, options: { signal?: AbortSignal; timeout?: number } = {}): Promise<Json> =>
-  runner.runScript({ script, names, signal: new AbortController().signal, timeout: 60_000, ...options })
+  runner.runScript({ script, names, signal: new AbortController().signal, timeout: 1000, ...options })
 
 /** `name: message` of what it throws. */
 const thrown = (script: string, options: { timeout?: number } = {}): Promise<string> => run(script, {}, options).then(
@@ -160,10 +160,8 @@ describe('the sandbox', () => {
     expect(await run('return 1')).toBe(1)
   })
 
-  test('lets nobody compute for longer than a second, whatever the action allows', async () => {
-    const start = performance.now()
-    expect(await thrown('for (;;);')).toBe('TimeoutError: the script computed for longer than 1 s')
-    expect(performance.now() - start).toBeLessThan(5000)
+  test('lets a script compute for as long as it is given', async () => {
+    expect(await run('const start = Date.now(); while (Date.now() - start < 1300); return "done"', {}, { timeout: 20_000 })).toBe('done')
   })
 
   test('does not hold up the process', async () => {

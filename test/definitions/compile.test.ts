@@ -79,6 +79,11 @@ describe('actions', () => {
     expect(actionOf({ ...code, retry: { maxAttempts: 3, delay: 7200 } })).toMatchObject({ retry: { delay: 7_200_000, maxDelay: 7_200_000 } })
   })
 
+  test('a script has a second, if it doesn\'t say how long it takes', () => {
+    expect(actionOf({ type: 'script', script: 'return 1' })).toMatchObject({ timeout: 1000 })
+    expect(actionOf({ type: 'script', script: 'return 1', timeout: 5 })).toMatchObject({ timeout: 5000 })
+  })
+
   test('a child has no timeout of its own', () => {
     expect(actionOf({ type: 'invokeFlux', name: 'x.Y' })).toEqual({ kind: 'flux', name: 'x.Y', inputs: [], outputs: [], timeout: null })
     expect(actionOf({ type: 'invokeFlux', name: 'x.Y', timeout: 5 })).toMatchObject({ timeout: 5000 })
