@@ -14,8 +14,8 @@ const IDLE = 30_000
 /** Milliseconds that a document may take; a megabyte of it takes some tenths of a second. */
 const LONGEST = 5_000
 const LONGEST_PER_CHARACTER = 0.01
-/** Documents that wait. */
-const MAX_WAITING = 64
+/** Characters of the documents that wait, some seconds of work. */
+const MAX_WAITING = 16 * 1024 * 1024
 
 interface Job {
   readonly document: ToThread
@@ -31,13 +31,15 @@ export const decodeLargeXml = (text: string, options: XmlOptions): Json | Promis
 
 class XmlThread {
   readonly #waiting: Job[] = []
+  #length = 0
   #worker: Worker | null = null
   #isReady = false
   #job: Job | null = null
   #timer: NodeJS.Timeout | undefined
 
   async decode(document: ToThread): Promise<Json> {
-    if (this.#waiting.length >= MAX_WAITING) throw unavailable('too many large bodies wait to be read')
+    if (this.#length > MAX_WAITING) throw unavailable('too many large bodies wait to be read')
+    this.#length += document.text.length
     const outcome = await new Promise<Outcome>((settle, fail) => {
       this.#waiting.push({ document, settle, fail })
       if (this.#job === null) this.#next()
@@ -49,7 +51,10 @@ class XmlThread {
 
   /** Only when no document is being decoded. */
   #next(): void {
-    this.#job ??= this.#waiting.shift() ?? null
+    if (this.#job === null) {
+      this.#job = this.#waiting.shift() ?? null
+      this.#length -= this.#job?.document.text.length ?? 0
+    }
     if (this.#job === null) {
       this.#worker?.unref()
       this.#limit(IDLE, () => this.#end(null))
