@@ -68,8 +68,15 @@ async function tryChange(target: string, fresh: string, change: (text: string | 
 /** What root changes stays its owner's, the server's as a rule, who could not read it otherwise. A new file is for whoever the folder belongs to. */
 async function giveAway(handle: FileHandle, target: string): Promise<void> {
   if (process.getuid?.() !== 0) return
-  const { uid, gid } = statSync(target, { throwIfNoEntry: false }) ?? statSync(dirname(target))
-  await handle.chown(uid, gid)
+  const [{ uid, gid }, own] = [statSync(target, { throwIfNoEntry: false }) ?? statSync(dirname(target)), await handle.stat()]
+  if (uid === own.uid && gid === own.gid) return
+  try {
+    await handle.chown(uid, gid)
+  } catch (error) {
+    // Root isn't almighty everywhere. To take a token back matters more than whose file it is.
+    if (codeOf(error) !== 'EPERM' && codeOf(error) !== 'EINVAL') throw error
+    process.emitWarning(`${target} can't be given to user ${uid}: see that the server can read it`)
+  }
 }
 
 /** Without waiting in between, lest what is removed is a later one than what was looked at. */

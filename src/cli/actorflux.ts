@@ -1,12 +1,13 @@
 #!/usr/bin/env node
 // cli: the program.
 import { run } from './run.ts'
+import { isStopping } from './stop.ts'
 
 let isDone = false
 
 // A module of a service that ends the process must not pass for success.
 process.once('exit', (code) => {
-  if (isDone || code !== 0) return
+  if (isDone || isStopping() || code !== 0) return
   console.error(`actorflux: the process was ended by code that it ran, ${callerOfExit()}`)
   process.exitCode = 1
 })

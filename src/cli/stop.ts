@@ -5,6 +5,7 @@ import { EXIT } from './command.ts'
 /** The part of `process` that is used. */
 interface Signals {
   on(event: string, listener: (cause: unknown) => void): unknown
+  prependListener(event: string, listener: (cause: unknown) => void): unknown
   exit(code: number): void
 }
 
@@ -15,21 +16,27 @@ export interface StopOptions {
   readonly signals?: Signals
 }
 
+let toldToStop = false
+
+/** Whether this process was told to stop: whoever ends it then does what was asked for. */
+export const isStopping = (): boolean => toldToStop
+
 /** Resolves with the exit code when the server has been stopped. */
 export function untilStopped({ close, log, signals = process }: StopOptions): Promise<number> {
   return new Promise((resolve) => {
     let stopping = false
     const stop = (signal: unknown) => {
       if (stopping) return signals.exit(EXIT.failed)
-      stopping = true
+      stopping = toldToStop = true
       log.info('stopping', { signal })
       close().then(() => resolve(EXIT.fine), (error: unknown) => {
         log.error('could not stop in order', { error })
         resolve(EXIT.failed)
       })
     }
-    signals.on('SIGTERM', stop)
-    signals.on('SIGINT', stop)
+    // Before what modules of services may do at a signal.
+    signals.prependListener('SIGTERM', stop)
+    signals.prependListener('SIGINT', stop)
     // What was acknowledged is committed; what was under way is taken up by the next start.
     signals.on('uncaughtException', (error) => {
       log.error('an error that nobody handled', { error })

@@ -2,7 +2,7 @@
 import type { Log } from '../ports/log.ts'
 import type { StepRunner } from '../ports/step-runner.ts'
 import { recompile } from './compile.ts'
-import { loadFolders, type Loaded } from './compile-folders.ts'
+import { loadFolders, type Loaded, type LoadOptions } from './compile-folders.ts'
 import { Endpoints } from './endpoints.ts'
 import type { CompiledFlux } from './flux.ts'
 import type { Fault } from './report.ts'
@@ -21,16 +21,15 @@ export interface OpenedCatalog {
 
 /** Loads all packages. Never fails for what is in the files: that stands in the report. */
 export async function openCatalog({ folders, runner, log }: CatalogOptions): Promise<OpenedCatalog> {
-  const load = () => loadFolders(folders, runner)
-  const loaded = await load()
-  return { catalog: new Catalog(load, loaded, log), report: loaded.faults }
+  const loaded = await loadFolders({ folders, runner }, { whole: false })
+  return { catalog: new Catalog({ folders, runner }, loaded, log), report: loaded.faults }
 }
 
 /** Old definitions kept compiled; more are compiled again when asked for. */
 const PINNED_LIMIT = 256
 
 export class Catalog {
-  readonly #load: () => Promise<Loaded>
+  readonly #options: LoadOptions
   readonly #log: Log | undefined
   readonly #pinned = new Map<string, Promise<CompiledFlux>>()
   /** Raised by each reload that is taken over: what was compiled before may be told otherwise now. */
@@ -38,8 +37,8 @@ export class Catalog {
   #index: Index
   #reloading: Promise<unknown> = Promise.resolve()
 
-  constructor(load: () => Promise<Loaded>, loaded: Loaded, log: Log | undefined) {
-    this.#load = load
+  constructor(options: LoadOptions, loaded: Loaded, log: Log | undefined) {
+    this.#options = options
     this.#log = log
     this.#index = new Index(loaded, null)
   }
@@ -97,7 +96,7 @@ export class Catalog {
   /** Reads everything again and takes it over in one go. A service that has a fault now stays as it was; one whose file is gone vanishes, unless a folder can't be read. */
   reload(): Promise<readonly Fault[]> {
     const reload = this.#reloading.then(async () => {
-      const loaded = await this.#load()
+      const loaded = await loadFolders(this.#options, { whole: true })
       if (!loaded.complete) {
         this.#log?.warn('all services stay as they were: a folder of theirs can not be read')
         return loaded.faults

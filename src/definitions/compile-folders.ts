@@ -19,9 +19,18 @@ export interface Loaded {
   readonly complete: boolean
 }
 
-/** Reads, compiles and checks; mounts the packages in the runner, to see whether their functions are there. */
-export async function loadFolders(folders: readonly string[], runner: StepRunner): Promise<Loaded> {
+export interface LoadOptions {
+  readonly folders: readonly string[]
+  readonly runner: StepRunner
+}
+
+/**
+ * Reads, compiles and checks; mounts the packages in the runner, to see whether their functions are there. `whole`: goes no further when a folder can't be
+ * read, so that what is mounted stays.
+ */
+export async function loadFolders({ folders, runner }: LoadOptions, { whole }: { readonly whole: boolean }): Promise<Loaded> {
   const { packages, fluxes, models, faults, complete } = await readFolders(folders)
+  if (whole && !complete) return { packages: [], services: [], faults, complete }
   runner.mount(packages)
   const modelsOf = visibleModels(models)
   const units = fluxes.map((file) => {

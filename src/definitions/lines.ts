@@ -87,9 +87,9 @@ type Origin = { readonly read: (scope: Scope) => Json | undefined; readonly lite
 
 function compileLine({ place, path, property: declared, lists, shown }: LineTarget, origin: Origin, pointer: string, report: Report): Line {
   // What nobody gave a type isn't meant to be a text, if the whole answer of a webhook goes there.
-  const property = origin.answers && declared !== null && getOwn(declared.source, 'type') === undefined ? null : declared
+  const property = origin.answers && declared !== null && !declared.array && getOwn(declared.source, 'type') === undefined ? null : declared
   if (origin.answers && property !== null && (property.array || !ANSWERING.has(property.type))) {
-    report.warn(`${pointer}/to`, `${shown} can't hold $response, so the line will always fail: its type should be object`)
+    report.warn(`${pointer}/to`, `${shown} can't hold $response, so the line will always fail: it should be of type object, and no list`)
   }
   if (origin.literal !== undefined && property !== null) {
     const held = hold(property, origin.literal, 0)

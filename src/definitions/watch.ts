@@ -1,5 +1,5 @@
 // definitions: tells when something in the folders of packages has changed, once for a burst of changes.
-import { stat } from 'node:fs/promises'
+import { access, constants, stat } from 'node:fs/promises'
 import { relative, resolve, sep } from 'node:path'
 import { watch } from 'chokidar'
 
@@ -59,9 +59,13 @@ export async function watchFolders(folders: readonly string[], onChange: () => v
   }
 }
 
-/** Tells whether a path leads to the same folder as before. */
+/** Tells whether a path leads to the same folder as before, and whether it can be read. A new folder may get the number of one that is gone, but not its time of birth. */
 async function identify(roots: readonly string[]): Promise<string> {
-  const found = await Promise.all(roots.map((root) => stat(root).then(({ dev, ino }) => `${dev}:${ino}`, () => 'none')))
+  const found = await Promise.all(roots.map(async (root) => {
+    const { dev, ino, birthtimeMs } = await stat(root)
+    const readable = await access(root, constants.R_OK | constants.X_OK).then(() => true, () => false)
+    return `${dev}:${ino}:${birthtimeMs}:${readable}`
+  }).map((identity) => identity.catch(() => 'none')))
   return found.join(' ')
 }
 

@@ -47,9 +47,8 @@ export type Parent = {
 export type Answer = {
   /** The service's outputs that lines have filled. */
   filled: string[]
-  /** `$response`, as it was when a line filled an output from it, and that output. */
-  response: JsonObject | null
-  from: string | null
+  /** Those of them that were filled from `$response`, the last one last: that is the answer. */
+  from: string[]
 }
 
 export interface ContextRecord {

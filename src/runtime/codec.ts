@@ -117,7 +117,7 @@ export function decode({ id, version, parts }: StoredContext): ContextRecord {
   return {
     id, version, states,
     input: dataOf(parts, 'input') ?? {}, output: dataOf(parts, 'output') ?? {},
-    request: dataOf(parts, 'request'), inherited: dataOf(parts, 'inherited'), raw: dataOf(parts, 'raw'), answer: parts['answer'] === undefined ? null : JSON.parse(parts['answer']), response: dataOf(parts, 'response'), args: dataOf(parts, 'args'), tail: rowsOf(parts['tail'] ?? '[]').map(moveOf),
+    request: dataOf(parts, 'request'), inherited: dataOf(parts, 'inherited'), raw: dataOf(parts, 'raw'), answer: parts['answer'] === undefined ? null : { filled: [], from: [], ...JSON.parse(parts['answer']) }, response: dataOf(parts, 'response'), args: dataOf(parts, 'args'), tail: rowsOf(parts['tail'] ?? '[]').map(moveOf),
     ...head,
   }
 }

@@ -205,7 +205,6 @@ function childOf(flux: CompiledFlux, { state, args }: ContextRecord) {
   return action?.kind === 'flux' ? { name: action.name, input: args ?? {} } : null
 }
 
-/** The step that a record is in the middle of. */
 /** The step under way, if a server runs one. */
 export function stepOf(record: ContextRecord): Step | null {
   if (record.lease === null) return null

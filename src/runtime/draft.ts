@@ -241,12 +241,13 @@ export class TurnDraft implements Draft {
 
   /** Its origin makes an output the answer of a webhook, whatever it looks like. */
   #answered({ path: [name = '', ...below], answers }: Line): Answer {
-    const { answer, response } = this.data
-    const known = answer?.filled ?? []
-    const filled = known.includes(name) ? known : [...known, name]
-    if (answers) return { filled, response: response ?? {}, from: name }
-    const replaced = below.length === 0 && answer?.from === name
-    return replaced || !answer ? { filled, response: null, from: null } : { ...answer, filled }
+    const { filled, from } = this.data.answer ?? { filled: [], from: [] }
+    const others = from.filter((other) => other !== name)
+    return {
+      filled: filled.includes(name) ? filled : [...filled, name],
+      // What changes a part of it leaves it where it came from.
+      from: answers ? [...others, name] : below.length === 0 ? others : from,
+    }
   }
 
   #dueOf(wait: Wait | null): number | null {

@@ -4,8 +4,9 @@ import type { ContextRecord } from '../model/record.ts'
 
 const REDACTED = '[redacted]'
 const SECRET_HEADERS: ReadonlySet<string> = new Set(['authorization', 'cookie', 'proxy-authorization'])
-/** Characters from which on a secret is looked for within longer texts. A shorter one may be anything: `dark`, `1`. */
+/** Characters from which on a secret is looked for within longer texts, and as a whole. A shorter one may be anything: `dark`, `1`. */
 const TELLING = 16
+const WHOLE = 6
 
 export interface Hider {
   /** These give the same object back if there is nothing to hide. */
@@ -22,10 +23,11 @@ export function hiderOf({ request, inherited }: Pick<ContextRecord, 'request' | 
   const headers = pairsOf(source?.['headers']).flatMap(([name, value]) => (SECRET_HEADERS.has(name.toLowerCase()) ? [value, ...credentialsOf(value)] : []))
   const secrets = [...headers, ...cookies.map(([, value]) => value)].filter((secret) => secret !== '')
   const telling = secrets.filter((secret) => secret.length >= TELLING).flatMap(spellings).sort((a, b) => b.length - a.length)
+  const wholes = new Set([...headers, ...secrets.filter((secret) => secret.length >= WHOLE)].filter((secret) => secret !== ''))
   const marked = secrets.map((secret) => `"value":${JSON.stringify(secret)}`)
 
   const text = (value: string): string => {
-    if (value !== '' && headers.includes(value)) return REDACTED
+    if (wholes.has(value)) return REDACTED
     let result = value
     for (const secret of telling) result = result.replaceAll(secret, REDACTED)
     for (const mark of marked) result = result.replaceAll(mark, `"value":"${REDACTED}"`)
@@ -36,6 +38,7 @@ export function hiderOf({ request, inherited }: Pick<ContextRecord, 'request' | 
 
   const hide = (value: Json): Json => {
     if (typeof value === 'string') return secrets.length === 0 ? value : text(value)
+    if (typeof value === 'number') return wholes.has(String(value)) ? REDACTED : value
     if (Array.isArray(value)) {
       const items = value.map(hide)
       return items.some((item, index) => item !== value[index]) ? items : value
@@ -49,9 +52,11 @@ export function hiderOf({ request, inherited }: Pick<ContextRecord, 'request' | 
     for (const key of Object.keys(value)) {
       const item = value[key] ?? null
       const hidden = key === 'value' && secret ? REDACTED : key === 'cookies' && isRequest ? withoutValues(item) : hide(item)
-      if (hidden === item) continue
+      const shown = secrets.length === 0 ? key : text(key)
+      if (hidden === item && shown === key) continue
       result ??= { ...value }
-      setOwn(result, key, hidden)
+      if (shown !== key) delete result[key]
+      setOwn(result, shown, hidden)
     }
     return result ?? value
   }

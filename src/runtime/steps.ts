@@ -146,7 +146,7 @@ export class Steps {
     const body = record.raw?.['body']
     const facts = { contextId: step.id, fluxName: record.fluxName, stateName: flux.states[step.state]?.name ?? '' }
     const { text, object } = hiderOf(record)
-    const tell = (level: keyof Log) => (message: string, fields?: object) => log[level](text(message), { ...object(plain(fields)), ...facts })
+    const tell = (level: keyof Log) => (message: unknown, fields?: object) => log[level](text(wordsOf(message)), { ...object(plain(fields)), ...facts })
     return {
       ...this.#parts.apiOf(record.package),
       ...facts,
@@ -159,7 +159,9 @@ export class Steps {
   }
 }
 
-/** What a function logs may be anything. */
+/** What a function logs may be anything, whatever the types say. */
+const wordsOf = (message: unknown): string => typeof message === 'string' ? message : message instanceof Error ? message.message : JSON.stringify(tryJson(message))
+
 function plain(fields: object | undefined): JsonObject {
   const data = tryJson(fields ?? {})
   return isObject(data) ? data : {}

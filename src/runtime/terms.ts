@@ -2,6 +2,7 @@
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ListRequest } from '../model/calls.ts'
 import { isFinished, type Status } from '../model/context.ts'
+import { getOwn } from '../model/json.ts'
 import type { ContextRecord } from '../model/record.ts'
 import { machineState } from './decide.ts'
 
@@ -11,7 +12,7 @@ const any = (tag: string | null) => tag === null ? 'any' : word('any', tag)
 /** Finished and unfinished contexts are counted apart: the latter are what most queries ask for, and few. */
 const half = (status: Status) => isFinished(status) ? 'f' : 'u'
 
-/** What contexts of secured services have. */
+/** What contexts have that were started by a secured service. What was secured since may be opened again, and is asked for. */
 export const SECURED = 'secured'
 
 /** Words of contexts without tags: a service has few different lists of them, and most commits leave a context with the one it had. */
@@ -38,7 +39,7 @@ function wordsOf(record: ContextRecord, flux: CompiledFlux): string[] {
     word(`${at}:start`, flux.states[record.startState]?.name ?? ''),
     word(`${at}:state`, flux.states[record.state]?.name ?? ''),
     ...tags.map((tag) => word(`${at}:tag`, tag)),
-    ...flux.secured ? [SECURED] : [],
+    ...getOwn(flux.source, 'secured') === true ? [SECURED] : [],
   ]
   const choice = machineState(record) === 'waiting' ? flux.states[record.state]?.choice : undefined
   if (choice) {

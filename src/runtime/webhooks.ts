@@ -3,7 +3,7 @@ import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import { notFound } from '../model/failure.ts'
-import { getOwn, setOwn, type Json, type JsonObject } from '../model/json.ts'
+import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { WebhookAnswer, WebhookApi, WebhookCall } from '../model/webhook.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -24,6 +24,9 @@ export interface WebhooksParts {
 
 /** Milliseconds between looks whether another server has carried a context on that a caller waits for here: what it told may not have come. */
 const LOOK_EVERY = 1000
+
+/** Milliseconds that the last look may take: a store that is silent is no reason to keep a caller. */
+const LAST_LOOK = 200
 
 export function webhooks({ catalog, contexts, store, clock, feed }: WebhooksParts): WebhookApi {
   /** Those who wait. */
@@ -63,7 +66,10 @@ export function webhooks({ catalog, contexts, store, clock, feed }: WebhooksPart
       const stopLooking = feed ? repeat(clock, LOOK_EVERY, lookNow) : () => undefined
       const late = () => settle({ kind: 'late', contextId: id })
       // Another server may have ended it since the last look.
-      const end = feed ? () => void lookNow().catch(() => undefined).finally(late) : late
+      const end = !feed ? late : () => {
+        clock.after(LAST_LOOK, late)
+        void lookNow().catch(() => undefined).finally(late)
+      }
       waiting.add(end)
       const callOff = clock.after(Math.max(0, timeout - (clock.now() - began)), end)
       try {
@@ -113,7 +119,8 @@ function answerOf(record: ContextRecord, flux: CompiledFlux): WebhookAnswer | nu
   const status = record.paused ?? record.status
   if (status === 'RUNNING') return null
   if (status === 'FAILED') return { kind: 'failed', contextId, reason: reasonOf(record) }
-  if (answer?.response) return { kind: 'response', contextId, response: answer.response }
+  const from = answer?.from.at(-1)
+  if (from !== undefined) return { kind: 'response', contextId, response: responseOf(record, from) }
   if (answer) return { kind: 'outputs', contextId, value: outputsOf(record, flux) }
   return isFinished(status) ? { kind: 'nothing', contextId } : { kind: 'paused', contextId, status }
 }
@@ -121,6 +128,12 @@ function answerOf(record: ContextRecord, flux: CompiledFlux): WebhookAnswer | nu
 function reasonOf(record: ContextRecord): string {
   const { type = 'Error', message = '' } = record.error ?? {}
   return hiderOf(record).text(`${type}: ${message}`)
+}
+
+/** A model may have been made of it, and a null. */
+function responseOf({ output }: ContextRecord, name: string): JsonObject {
+  const response = getOwn(output, name)
+  return isObject(response) ? response : {}
 }
 
 function outputsOf({ output }: ContextRecord, flux: CompiledFlux): Json {

@@ -7,7 +7,7 @@ function run(close: () => Promise<void>) {
   const emitter = new EventEmitter()
   const exits: number[] = []
   const { log, lines } = memoryLog()
-  const stopped = untilStopped({ close, log, signals: { on: (event, listener) => emitter.on(event, listener), exit: (code) => { exits.push(code) } } })
+  const stopped = untilStopped({ close, log, signals: { on: (event, listener) => emitter.on(event, listener), prependListener: (event, listener) => emitter.prependListener(event, listener), exit: (code) => { exits.push(code) } } })
   return { emitter, exits, lines, stopped }
 }
 

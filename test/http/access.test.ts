@@ -177,6 +177,11 @@ describe('a service that is secured while it runs', () => {
       ] as const) expect((await live.call(method, `/flux-api/${path}`, body === undefined ? {} : { body })).status, path).toBe(401)
       expect((await live.call('POST', '/flux-api/event', { body: { event: 'go', tags: ['t'] } })).json).toMatchObject({ transitions: [], executions: [], ignored: [] })
       expect((await live.call('GET', '/flux-api/contexts')).json).toEqual([])
+      // What is done to it meanwhile is no secret once it is open again.
+      const token = await live.token('caller', 'invoke')
+      await vi.waitFor(async () => expect((await live.call('POST', `/flux-api/event?contextId=${contextId}`, { body: { event: 'go' }, token })).status).toBe(200), { timeout: 5000, interval: 100 })
+      await live.reload({ 'p/S.flux': open })
+      expect((await live.call('GET', '/flux-api/contexts')).json).toMatchObject([{ id: contextId }])
     })
 })
 

@@ -30,6 +30,15 @@ const SERVICES = {
     output: [{ name: 'out', type: 'any' }, { name: 'more' }], ...hook('/besides'),
     states: [{ name: 'end', action: { type: 'map', lines: [set('203', '$response', 'responseCode'), from(['$response'], 'out'), text('x', 'more')] } }],
   },
+  'w/Twice.flux': {
+    output: [{ name: 'first', type: 'any' }, { name: 'second', type: 'any' }], ...hook('/twice'),
+    states: [{ name: 'end', action: { type: 'map', lines: [
+      set('201', '$response', 'responseCode'), from(['$response'], 'first'), set('202', '$response', 'responseCode'), from(['$response'], 'second'), set('1', 'second'),
+    ] } }],
+  },
+  'w/Amended.flux': { ...answers(text('old', '$response', 'content')), ...hook('/amended'), states: [{ name: 'end', action: { type: 'map', lines: [
+    text('old', '$response', 'content'), from(['$response'], 'out'), text('new', 'out', 'content'),
+  ] } }] },
   'w/BadBase64.flux': { ...answers(text('no base64!', '$response', 'content'), set('true', '$response', 'encoded')), ...hook('/bad/base64') },
   'w/BadProxy.flux': { ...answers(set('{ "Proxy-Authorization": "x" }', '$response', 'headers')), ...hook('/bad/proxy') },
   'w/BadTypes.flux': { ...answers(set('[{ name: "Content-Type", value: "a/b" }, { name: "content-type", value: "c/d" }]', '$response', 'headers'), text('x', '$response', 'content')), ...hook('/bad/types') },
@@ -80,6 +89,11 @@ describe('$response', () => {
   })
 
   test('answers also when other outputs are filled after it', async () => expect((await call('/besides')).status).toBe(203))
+
+  test('answers as the output that it went into last and is still in, and as that is now', async () => {
+    expect((await call('/twice')).status).toBe(201)
+    expect(await (await call('/amended')).text()).toBe('new')
+  })
 
   test.each([['/bad/base64'], ['/bad/proxy'], ['/bad/types']])('that can\'t be sent is 500: %s', async (path) => expect((await call(path)).status).toBe(500))
 })

@@ -35,6 +35,16 @@ export const tell = ({ auth }: { auth: string }, { log }: { log: { warn(message:
       { name: 'second', action: { type: 'invokeCode', className: 'Errors', methodName: 'throwException', inputs: [set('Authorization', 'message')], outputs: [] } },
     ],
   },
+  'w/Short.flux': {
+    ...hook('/short'), output: [{ name: 'pin' }, { name: 'shade' }, { name: 'number', type: 'any' }, { name: 'keys', type: 'any' }],
+    states: [{ name: 'end', action: { type: 'map', lines: [
+      set('$request.cookies["pin"]', 'pin'), set('$request.cookies["tiny"]', 'shade'), set('[number($request.cookies["num"])]', 'number'),
+      set('parseJson(`{"${$request.cookies["sid"]}": 1}`)', 'keys'),
+    ] } }],
+  },
+  'w/Odd.flux': { ...hook('/odd'), states: [{ name: 'act', action: { type: 'invokeFlux', name: 'OddKid', inputs: [], outputs: [] } }] },
+  'w/odd.mjs': `export const tell = (_, { log }) => { log.warn(new Error('an error')); log.warn({ an: 'object' }); log.warn(undefined) }`,
+  'w/OddKid.flux': { states: [{ name: 'act', action: { type: 'invokeCode', className: 'odd', methodName: 'tell', inputs: [], outputs: [] } }] },
   'w/Plain.flux': { ...hook('/plain'), output: [{ name: 'empty' }], states: [{ name: 'end', action: { type: 'map', lines: [set('""', 'empty')] } }] },
   'w/Any.flux': { allowExtraProperties: true, states: [{ name: 'wait', waiting: true, transitions: [{ event: 'go', to: 'wait' }] }] },
 }
@@ -66,6 +76,18 @@ test.each([[`Bearer ${SECRET}`], [`Digest response="${SECRET}"`]])('is hidden wi
   expect(text).toContain('"tags":["t-[redacted]"]')
   expect(text).toContain('"event":"[redacted]"')
   expect(text).toContain('"transition":"[redacted]"')
+})
+
+test('is hidden as a whole, as a number and as a key, unless it is so short that it may be anything', async () => {
+  expect((await call('/short', { cookie: 'pin=PIN4242; tiny=dark; num=1234567890123456; sid=SIDSIDSIDSIDSIDSID00' })).status).toBe(200)
+  const text = await shown('Short', 'COMPLETED')
+  expect(text).not.toMatch(/PIN4242|1234567890123456|SIDSID/)
+  expect(text).toContain('"name":"shade","type":"string","value":"dark"')
+})
+
+test('is no matter to what functions log, whatever that is', async () => {
+  expect((await call('/odd', { cookie: 'sid=SIDSIDSIDSIDSIDSID00' })).status).toBe(204)
+  expect(live.lines.map(({ message }) => message)).toEqual(expect.arrayContaining(['an error', '{"an":"object"}']))
 })
 
 test('hides nothing else when it is empty', async () => {

@@ -36,6 +36,28 @@ describe.each(['a lone Redis', 'a cluster'])('on %s', (where) => {
     return { feed, heard }
   }
 
+  test('a user who may use no channels is told so once, and nothing else fails', async () => {
+    if (where === 'a cluster') return
+    const admin = new Redis(urls)
+    const name = `feed-${randomUUID()}`
+    await admin.call('ACL', 'SETUSER', name, 'on', '>pw', '~*', '+@all', 'resetchannels')
+    const address = await explore(urls.replace('redis://', `redis://${name}:pw@`))
+    const [sending, warnings] = [connect(address, 'worker'), vi.fn()]
+    connections.push(sending)
+    const feed = redisFeed({
+      listening: connect(address, 'feed'), publish: (channel, text) => sending.publish(channel, text), namespace: randomUUID(), log: { ...log, warn: warnings, error: () => { throw new Error('no error') } },
+    })
+    feeds.push(feed)
+    feed.onTold(() => {})
+    feed.tell(1)
+    feed.tell(2)
+    await vi.waitFor(() => expect(warnings).toHaveBeenCalled(), 5000)
+    await sending.ping()
+    expect(warnings).toHaveBeenCalledTimes(1)
+    await admin.call('ACL', 'DELUSER', name)
+    admin.disconnect()
+  })
+
   test('all servers of a namespace hear what any tells, and hear again after they lost the connection', async () => {
     const [namespace, other] = [randomUUID(), randomUUID()]
     const [first, second, stranger] = await Promise.all([openFeed(namespace), openFeed(namespace), openFeed(other)])

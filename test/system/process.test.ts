@@ -1,5 +1,5 @@
 // The life of a server's process: alone on its data, ended in order by SIGTERM, and not killed for ever by a step that kills.
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest'
@@ -32,6 +32,15 @@ describe('a second server on the same data', () => {
     const second = new Client(await startServer(options))
     expect(await second.event('go', id)).toMatchObject({ transitions: [{ contextId: id, state: 'second' }] })
   })
+})
+
+test('a module that ends the process at SIGTERM lets it end well', async () => {
+  await mkdir(join(place.actors[0] ?? '', 'ends'), { recursive: true })
+  await writeFile(join(place.actors[0] ?? '', 'ends/ends.mjs'), 'process.on("SIGTERM", () => process.exit(0)); export const run = () => 1')
+  const action = { type: 'invokeCode', className: 'ends', methodName: 'run' }
+  await writeFile(join(place.actors[0] ?? '', 'ends/Ends.flux'), JSON.stringify({ states: [{ name: 'end', action }] }))
+  const server = await startServer(options)
+  expect(await server.kill('SIGTERM')).toMatchObject({ code: 0, output: expect.not.stringContaining('ended by code') })
 })
 
 test('a server that asks all for tokens and has none says so, and what it offers to try sends one', async () => {

@@ -14,13 +14,20 @@ interface FeedOptions {
 
 export function redisFeed({ listening, publish, namespace, log }: FeedOptions): CommitFeed {
   const channel = feedChannel(namespace)
+  let isTold = false
+  /** Once: whoever waits looks all the same, and that Redis is away others tell. */
+  const fail = (error: unknown) => {
+    if (isTold) return
+    isTold = true
+    log.warn('servers can not tell one another of commits at once: callers of webhooks may wait up to a second longer', { channel, error })
+  }
   listening.on('error', (error) => log.debug('the feed of commits is broken off', { error }))
   return {
-    tell: (id) => void publish(channel, String(id)).catch((error: unknown) => log.debug('other servers could not be told of a commit', { contextId: id, error })),
+    tell: (id) => void publish(channel, String(id)).catch(fail),
     onTold(listener) {
       listening.on('message', (_, text: string) => listener(Number(text)))
       // It is subscribed to again after each reconnect.
-      listening.subscribe(channel).catch((error: unknown) => log.debug('the feed of commits can\'t be heard yet', { error }))
+      listening.subscribe(channel).catch(fail)
     },
     async close() {
       listening.disconnect()

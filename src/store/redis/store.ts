@@ -59,6 +59,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<RedisS
 export class RedisStore implements Store {
   readonly partitions: number
   readonly #options: RedisStoreOptions
+  readonly #connection: Connection
   readonly #line: Line
   readonly #time = new RedisTime()
   /** Names this store among all that write. */
@@ -73,6 +74,7 @@ export class RedisStore implements Store {
     const { namespace, partitions, log } = options
     this.partitions = partitions
     this.#options = options
+    this.#connection = connection
     this.#line = new Line(connection, { roots: Array.from({ length: partitions }, (_, partition) => partitionKey(namespace, partition)), log })
     // The one that came may have a time of its own. If it goes again at once, the next one is asked.
     connection.on('ready', () => void this.learnTime().catch(() => {}))
@@ -238,9 +240,9 @@ export class RedisStore implements Store {
     return this.#line.ask((connection) => connection.get(definitionKey(this.#options.namespace, hash)))
   }
 
-  /** For the feed: the store's own connection can send. */
+  /** For the feed: the store's own connection can send. That it can't is no trouble of the store. */
   publish(channel: string, text: string): Promise<unknown> {
-    return this.#line.ask((connection) => connection.publish(channel, text))
+    return this.#connection.publish(channel, text)
   }
 
   async purge({ endedBefore, limit }: { endedBefore: number; limit: number }): Promise<number> {

@@ -1,0 +1,51 @@
+// What a caller of a webhook is told when its time is up, and the store is silent.
+import { expect, test } from 'vitest'
+import type { CommitFeed } from '../../src/ports/commit-feed.ts'
+import type { Store } from '../../src/ports/store.ts'
+import { Contexts } from '../../src/runtime/contexts.ts'
+import { Ids } from '../../src/runtime/ids.ts'
+import { Recent } from '../../src/runtime/recent.ts'
+import { webhooks } from '../../src/runtime/webhooks.ts'
+import { open, folderOf, quiet } from '../definitions/catalog-files.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
+
+const silent = () => new Promise<never>(() => {})
+
+let given = 1
+
+/** Takes the first commit, and says nothing from then on. */
+const store: Store = {
+  era: 0, partitions: 1, trouble: () => null,
+  reserveIds: ({ count }) => Promise.resolve({ first: (given += count) - count, count }), commit: () => Promise.resolve({ ok: true }), putDefinition: () => Promise.resolve(),
+  highestId: silent, load: silent, version: silent, log: silent, list: silent, waitingFor: silent, claimDue: silent, claimAbandoned: silent, leasedTo: silent, heartbeat: silent,
+  getDefinition: silent, purge: silent, close: () => Promise.resolve(),
+}
+
+test('the last look at a silent store takes no longer than a moment', async () => {
+  const { catalog } = await open(await folderOf({
+    'p/Long.flux': {
+      webhooks: [{ urlPath: '/long', httpMethods: ['GET'] }],
+      states: [{ name: 'act', action: { type: 'invokeFlux', name: 'Child', inputs: [], outputs: [] } }],
+    },
+    'p/Child.flux': { states: [{ name: 'wait', waiting: true, transitions: [{ event: 'go', to: 'end' }] }, { name: 'end' }] },
+  }))
+  const clock = new SimulatedClock()
+  const feed: CommitFeed = { tell() {}, onTold() {}, close: () => Promise.resolve() }
+  const contexts = new Contexts({
+    store, catalog, clock, log: quiet, ids: new Ids(store), recent: new Recent(), pin: () => Promise.resolve(),
+    alarm: { start() {}, set() {}, close: () => Promise.resolve() },
+    surroundings: () => ({ now: clock.now(), random: Math.random, uuid: () => 'x', owner: 'me', trail: null, tagLimits: { count: 64, bytes: 256 } }),
+    onStep() {}, onEnd() {}, onAnswer() {}, onDoubt() {},
+  })
+  const api = webhooks({ catalog, contexts, store, clock, feed })
+  const found = api.find('GET', ['long'])
+  if (!found || !('endpoint' in found)) throw new Error('the webhook is not there')
+  const answer = api.receive({ endpoint: found.endpoint, request: {}, rawBody: new Uint8Array(), textsOf: () => [], timeout: 2000 })
+  await clock.advance(1999)
+  let answered = false
+  void answer.finally(() => { answered = true })
+  await clock.advance(1)
+  expect(answered).toBe(false)
+  await clock.advance(250)
+  expect(await answer).toEqual({ kind: 'late', contextId: expect.any(Number) })
+})
