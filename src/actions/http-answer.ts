@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { pipeline, type Duplex } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
+import { charsetOfXml, textIn } from '../model/charset.ts'
 import { setOwn, type Json, type JsonObject } from '../model/json.ts'
 import { HttpError } from './http-call.ts'
 
@@ -22,8 +23,11 @@ export type HttpAnswer = {
 /** @throws HttpError when the body is longer than `maxSize` bytes, or broken */
 export async function answerOf(response: IncomingMessage, url: URL, maxSize: number): Promise<HttpAnswer> {
   const contentType = response.headers['content-type'] ?? null
-  const bytes = await bytesOf(unpacked(response), maxSize)
-  return { status: response.statusCode ?? 0, headers: headersOf(response), contentType, ...bodyOf(bytes, contentType ?? ''), url: url.href }
+  const unpackers = unpackersOf(response.headers['content-encoding'] ?? '')
+  const bytes = await bytesOf(unpacked(response, unpackers ?? []), maxSize)
+  // What is still packed is neither text nor data.
+  const body = unpackers === null && bytes.length > 0 ? { body: bytes.toString('base64'), encoded: true } : bodyOf(bytes, contentType ?? '')
+  return { status: response.statusCode ?? 0, headers: headersOf(response), contentType, ...body, url: url.href }
 }
 
 function headersOf({ headersDistinct }: IncomingMessage): JsonObject {
@@ -33,14 +37,20 @@ function headersOf({ headersDistinct }: IncomingMessage): JsonObject {
 }
 
 /** Some servers compress without having been asked. Nothing at all, as for HEAD, isn't packed, whatever the header says. */
-async function* unpacked(response: IncomingMessage): AsyncGenerator<Buffer> {
-  const unpacker = unpackerOf(response.headers['content-encoding']?.trim().toLowerCase())
+async function* unpacked(response: IncomingMessage, unpackers: readonly Unpacker[]): AsyncGenerator<Buffer> {
   const chunks: AsyncIterator<Buffer> = response[Symbol.asyncIterator]()
   const first = await chunks.next()
   if (first.done) return
   const all = joined(first.value, chunks)
-  if (unpacker === null) yield* all
-  else yield* pipeline(all, unpacker(first.value), () => {})   // Who reads is told of a failure by what is read.
+  if (unpackers.length === 0) return yield* all
+  let stream: AsyncIterable<Buffer> = all
+  // Who reads is told of a failure by what is read.
+  for (const unpacker of unpackers) stream = pipeline(stream, unpacker(first.value), () => {})
+  try {
+    yield* stream
+  } catch (error) {
+    throw error instanceof Error && 'code' in error && String(error.code).startsWith('Z_') ? new HttpError('the answer is not what its Content-Encoding says', { cause: error }) : error
+  }
 }
 
 async function* joined(first: Buffer, others: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
@@ -48,12 +58,21 @@ async function* joined(first: Buffer, others: AsyncIterator<Buffer>): AsyncGener
   for (let next = await others.next(); !next.done; next = await others.next()) yield next.value
 }
 
-function unpackerOf(encoding: string | undefined): ((first: Buffer) => Duplex) | null {
+type Unpacker = (first: Buffer) => Duplex
+
+/** In the order in which they are to be undone; null: one isn't known. */
+function unpackersOf(encodings: string): readonly Unpacker[] | null {
+  const names = encodings.split(',').map((name) => name.trim().toLowerCase()).filter((name) => name !== '' && name !== 'identity').toReversed()
+  const unpackers = names.map((name, place) => unpackerOf(name, place === 0)).filter((unpacker) => unpacker !== null)
+  return unpackers.length < names.length ? null : unpackers
+}
+
+function unpackerOf(encoding: string, isFirst: boolean): Unpacker | null {
   switch (encoding) {
     case 'gzip': case 'x-gzip': return () => createGunzip()
     case 'br': return () => createBrotliDecompress()
     // Some send it without the header that belongs to it (RFC 9110, 8.4.1.2, note).
-    case 'deflate': return ([byte = 0]) => (byte & 15) === 8 ? createInflate() : createInflateRaw()
+    case 'deflate': return ([byte = 0]) => (!isFirst || (byte & 15) === 8 ? createInflate() : createInflateRaw())
     default: return null
   }
 }
@@ -70,13 +89,17 @@ async function bytesOf(stream: AsyncIterable<Buffer>, maxSize: number): Promise<
 }
 
 const IS_JSON = /^application\/(?:[^;]*\+)?json$/
+const IS_XML = /^(?:text|application)\/(?:[^;]*\+)?xml$/
 const IS_TEXT = /^(?:text\/.*|application\/(?:[^;]*\+)?xml|application\/x-www-form-urlencoded)$/
 
 function bodyOf(bytes: Buffer, contentType: string): { body: Json; encoded: boolean } {
   if (bytes.length === 0) return { body: null, encoded: false }
   const type = contentType.split(';')[0]?.trim().toLowerCase() ?? ''
   if (IS_JSON.test(type)) return { body: parsed(new TextDecoder().decode(bytes)), encoded: false }
-  if (IS_TEXT.test(type)) return { body: decoderOf(contentType).decode(bytes), encoded: false }
+  if (IS_TEXT.test(type)) {
+    const given = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(contentType)?.[1]
+    return { body: textOf(bytes, IS_XML.test(type) ? charsetOfXml(bytes, given) : given ?? 'utf-8'), encoded: false }
+  }
   return { body: bytes.toString('base64'), encoded: true }
 }
 
@@ -89,11 +112,11 @@ function parsed(text: string): Json {
   }
 }
 
-function decoderOf(contentType: string): Pick<InstanceType<typeof TextDecoder>, 'decode'> {
-  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(contentType)?.[1]
+/** Without a byte order mark. What its charset doesn't fit is told by U+FFFD. */
+function textOf(bytes: Buffer, charset: string): string {
   try {
-    return new TextDecoder(charset)
+    return textIn(bytes, charset, { strict: false }).replace(/^\uFEFF/, '')
   } catch {
-    return new TextDecoder()
+    return new TextDecoder().decode(bytes)
   }
 }

@@ -29,14 +29,18 @@ const FIND = String.raw`({ Object, Reflect }) => {
 }`
 
 /** The text of what was thrown: `{ name, message, className, stack, fields }`. */
-const TOLD = String.raw`({ Array, Error, String, data, stringify }) => {
+const TOLD = String.raw`({ Array, Error, Object, String, data, stringify }) => {
   const textOf = (thrown) => typeof thrown === 'string' ? thrown : typeof thrown === 'symbol' ? String(thrown) : stringify(thrown, data) ?? String(thrown)
   // As text. What is long or can't be data is left out: the message matters more.
   function fieldsOf(thrown) {
-    try {
-      const text = stringify({ ...thrown }, data)
-      return text.length > 10000 ? undefined : text
-    } catch {}
+    let text = ''
+    for (const key of Object.keys(thrown)) {
+      try {
+        const field = stringify({ [key]: thrown[key] }, data).slice(1, -1)
+        if (field !== '' && text.length + field.length < 10000) text += (text === '' ? '' : ',') + field
+      } catch {}
+    }
+    return '{' + text + '}'
   }
   return (thrown) => {
     const isObject = typeof thrown === 'object' && thrown !== null, isError = isObject && thrown instanceof Error

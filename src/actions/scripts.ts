@@ -14,6 +14,8 @@ const MAX_TIME = 60_000
 const CHECK_TIME = 1000
 /** Milliseconds after which a thread that doesn't answer is ended. Some built-in functions of QuickJS can't be interrupted. */
 const GRACE = 500
+/** Milliseconds that a script may wait for a thread. */
+const LONGEST_WAIT = 60_000
 /** Characters of JSON text. */
 const MAX_NAMES = 16 * 1024 * 1024
 /** Two at least, so that one endless script doesn't hold up all others. */
@@ -22,6 +24,9 @@ const THREADS = Math.max(2, Math.min(4, availableParallelism() - 1))
 const LATE_THREADS = Math.floor(THREADS / 2)
 /** How many of them are known; the one known longest is forgotten first. */
 const MAX_LATE = 1000
+
+/** Nobody waits for it any more. */
+const ABORTED: Outcome = { name: 'AbortError', message: 'the script was broken off' }
 
 interface Job {
   readonly script: ToThread
@@ -69,13 +74,17 @@ export class Scripts {
   #do(script: ToThread, signal?: AbortSignal): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       const abort = () => {
-        const place = this.#waiting.indexOf(job)
-        if (place >= 0) this.#waiting.splice(place, 1)   // One that runs already is left to its end, which is near.
         reject(signal?.reason)
+        if (!this.#leave(job)) for (const thread of this.#threads) if (thread.job === job) this.#end(thread, ABORTED)
       }
+      const giveUp = () => {
+        if (this.#leave(job)) job.settle({ name: 'TimeoutError', message: `no thread was free for the script within ${LONGEST_WAIT / 1000} s` })
+      }
+      const timer = setTimeout(giveUp, LONGEST_WAIT).unref()
       const job: Job = {
         script,
         settle: (outcome) => {
+          clearTimeout(timer)
           signal?.removeEventListener('abort', abort)
           this.#remember(script.script, outcome)
           resolve(outcome)
@@ -99,6 +108,13 @@ export class Scripts {
       thread.worker.ref()
       if (thread.isReady) this.#send(thread, job)
     }
+  }
+
+  /** No longer waits; false if it didn't. */
+  #leave(job: Job): boolean {
+    const place = this.#waiting.indexOf(job)
+    if (place >= 0) this.#waiting.splice(place, 1)
+    return place >= 0
   }
 
   #take(): Job | undefined {

@@ -18,6 +18,7 @@ export function verify(args: JsonObject, { rawBody }: Pick<Flux, 'rawBody'>): Ve
   const secrets = secretsOf(getOwn(args, 'secrets') ?? null)
   const tolerance = toleranceOf(getOwn(args, 'tolerance') ?? TOLERANCE)
   const headers = getOwn(args, 'headers') ?? null
+  if (!Array.isArray(headers) && !isObject(headers)) throw new Error('"headers" of Webhooks.verify must be $request.headers')
   const [[id], [timestamp], signatures] = [headersOf(headers, 'webhook-id'), headersOf(headers, 'webhook-timestamp'), headersOf(headers, 'webhook-signature')]
   if (!id || !timestamp || signatures.every((line) => line === '')) return refuse('a header of the signature is missing')
   const seconds = /^\d{1,15}$/.test(timestamp) ? Number(timestamp) : Number.NaN

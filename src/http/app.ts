@@ -68,7 +68,10 @@ function sharing(origins: readonly string[]): MiddlewareHandler<Env> {
     if (c.req.method === 'OPTIONS' && !isPreflight) return next()
     if (isPreflight || !isWebhook) return (isWebhook ? webhooks : calls)(c, next)
     await next()
-    if (!c.res.headers.has('access-control-allow-origin')) await webhooks(c, async () => undefined)
+    if (c.res.headers.has('access-control-allow-origin')) return
+    const own = c.res.headers.get('access-control-expose-headers')
+    await webhooks(c, async () => undefined)
+    if (own !== null) c.res.headers.set('access-control-expose-headers', own)
   }
 }
 

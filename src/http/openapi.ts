@@ -134,7 +134,11 @@ export function addOpenApi(app: Hono<Env>, { requireAuth }: { readonly requireAu
   // Without requireAuth only what is secured needs a token.
   const security = requireAuth ? [{ bearer: [] }] : [{}, { bearer: [] }]
   let document: Promise<JsonObject> | undefined
-  app.get('/openapi.json', async (c) => c.json(await (document ??= generate(app, security)), 200, ASK_AGAIN))
+  const forget = (error: unknown) => {
+    document = undefined
+    throw error
+  }
+  app.get('/openapi.json', async (c) => c.json(await (document ??= generate(app, security).catch(forget)), 200, ASK_AGAIN))
 
   const pageHeaders = secureHeaders({
     contentSecurityPolicy: {

@@ -41,7 +41,7 @@ export function problemOf(failure: Failure, instance?: string): Problem {
     title,
     status,
     detail: short(failure.detail),
-    ...(instance === undefined ? {} : { instance }),
+    ...(instance === undefined ? {} : { instance: short(instance) }),
     ...('errors' in failure ? { errors: failure.errors?.map(({ pointer, detail }) => ({ pointer: short(pointer), detail: short(detail) })) } : {}),
     ...('contextId' in failure ? { contextId: failure.contextId } : {}),
   }
@@ -58,7 +58,7 @@ export function exampleOf(status: number): Problem {
 
 export function problemResponse(failure: Failure, { instance, format = JSON_FORMAT }: { instance?: string | undefined; format?: Codec | undefined } = {}): Response {
   const problem = problemOf(failure, instance)
-  const headers: Record<string, string> = { 'content-type': format.problemType }
+  const headers: Record<string, string> = { 'content-type': format.problemType, 'cache-control': 'no-store', vary: 'Accept' }
   // RFC 6750, section 3: without credentials no error is named.
   if (failure.kind === 'unauthorized') headers['www-authenticate'] = failure.token === 'none' ? 'Bearer' : 'Bearer error="invalid_token"'
   if (failure.kind === 'forbidden') headers['www-authenticate'] = 'Bearer error="insufficient_scope"'

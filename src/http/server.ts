@@ -65,7 +65,11 @@ export async function listen(app: Hono<Env>, { host, port, log, deadlines }: Lis
     if (!socket.writable || error.code === 'ECONNRESET') socket.destroy()
     else hangUp(socket, refusalOf(error.code))
   })
-  server.on('connect', (_, socket) => hangUp(socket, malformed('this server is no proxy').failure))
+  server.on('connect', (_, socket) => {
+    // Node itself listens no longer, and what nobody listens to ends the process.
+    socket.on('error', () => socket.destroy())
+    hangUp(socket, malformed('this server is no proxy').failure)
+  })
   server.on('checkExpectation', (request, response: ServerResponse) => turnAway(request, response, { kind: 'expectation', detail: 'Expect may only be 100-continue' }))
   const sockets = new Set<Socket>()
   server.on('connection', (socket) => {

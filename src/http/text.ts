@@ -1,14 +1,12 @@
 // http: text out of bytes. Charsets, percent escapes and the parameters of header values; what can't be read is refused, not mended.
 import { isUtf8 } from 'node:buffer'
+import { textIn } from '../model/charset.ts'
 import { malformed, unsupportedType } from '../model/failure.ts'
 
 /** ASCII is a part of it. */
 const UTF8 = /^(?:utf-?8|us-ascii|ascii)$/i
 
 export const isUtf8Name = (charset: string): boolean => UTF8.test(charset)
-
-/** Bytes 80 to 9F of windows-1252, which the charset iso-8859-1 means as well (WHATWG Encoding): Node 20 takes them for controls. */
-const WINDOWS_1252 = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008DŽ\u008F\u0090‘’“”•–—˜™š›œ\u009DžŸ'
 
 /**
  * A byte order mark stays in the text.
@@ -21,9 +19,7 @@ export function decodeText(bytes: Buffer, charset = 'utf-8'): string {
     return bytes.toString()
   }
   try {
-    const decoder = new TextDecoder(charset, { fatal: true, ignoreBOM: true })
-    const text = decoder.decode(bytes)
-    return decoder.encoding === 'windows-1252' ? text.replaceAll(/[\u0080-\u009F]/g, (control) => WINDOWS_1252[control.charCodeAt(0) - 0x80] ?? control) : text
+    return textIn(bytes, charset, { strict: true })
   } catch (error) {
     if (error instanceof RangeError) throw unsupportedType('the charset of the body is not known here')
     throw malformed('a text is not valid in the charset that it names')

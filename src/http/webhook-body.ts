@@ -1,4 +1,5 @@
 // http: the body of a webhook's request as data, by its Content-Type. Here any type is welcome: what isn't understood goes on as bytes.
+import { charsetOfXml } from '../model/charset.ts'
 import { FluxError, malformed } from '../model/failure.ts'
 import { toJson, type Json } from '../model/json.ts'
 import type { BodyLimits } from './body.ts'
@@ -40,12 +41,10 @@ interface Encoded { readonly format: Codec; readonly charset: string | undefined
 async function decodeFormat(bytes: Buffer, { format, charset, maxDepth }: Encoded): Promise<Json> {
   // JSON has no other encoding (RFC 8259, 8.1).
   if (format === JSON_FORMAT && charset !== undefined && !isUtf8Name(charset)) throw malformed('JSON must be in UTF-8')
-  const text = decodeText(bytes, format === JSON_FORMAT ? undefined : charset ?? encodingOf(bytes))
+  const text = decodeText(bytes, format === JSON_FORMAT ? undefined : charsetOfXml(bytes, charset))
   return toJson(await format.decode(withoutMark(text), { maxDepth, foreign: true }))
 }
 
-/** As an XML declaration names it; a charset of the Content-Type comes before it (RFC 7303, 3.2). */
-const encodingOf = (bytes: Buffer): string | undefined => /^(?:\xEF\xBB\xBF)?<\?xml\s[^>]*?\sencoding\s*=\s*["']([A-Za-z][-.\w]*)["']/.exec(bytes.toString('latin1', 0, 200))?.[1]
 
 function decodeForm(bytes: Buffer, charset: string | undefined, { maxParts }: WebhookLimits): Json {
   const pairs = pairsOf(bytes.toString('latin1'))

@@ -144,6 +144,22 @@ describe('an answer', () => {
     expect(await request({ url: origin, headers: { 'Accept-Encoding': 'gzip, br' } })).toMatchObject({ body: [1] })
   })
 
+  test('is unpacked of several codings, and stays bytes where one is not known', async () => {
+    const twice = await answering('application/json', gzipSync(deflateSync('[1]')), { 'Content-Encoding': 'deflate, GZIP' })
+    expect(await request({ url: twice.origin })).toMatchObject({ body: [1], encoded: false })
+    const unknown = await answering('text/plain', 'packed', { 'Content-Encoding': 'zstd' })
+    expect(await request({ url: unknown.origin })).toMatchObject({ body: Buffer.from('packed').toString('base64'), encoded: true })
+  })
+
+  test.each([
+    ['text/plain; charset=windows-1252', Buffer.of(0x80, 0x93, 0xE9), '€“é'],
+    ['application/xml', Buffer.from('<?xml version="1.0" encoding="iso-8859-1"?><a>é</a>', 'latin1'), '<?xml version="1.0" encoding="iso-8859-1"?><a>é</a>'],
+    ['text/plain', Buffer.from('\uFEFFé'), 'é'],
+  ])('is text in its charset: %s', async (type, bytes, text) => {
+    const { origin } = await answering(type, bytes)
+    expect(await request({ url: origin })).toMatchObject({ body: text, encoded: false })
+  })
+
   test.each(['gzip', 'deflate', 'br'])('without any bytes is not unpacked: %s', async (encoding) => {
     const { origin } = await serve(({ url }, response) => { response.writeHead(Number(url.slice(1)), { 'Content-Encoding': encoding }).end() })
     expect(await request({ url: `${origin}/200`, method: 'HEAD' })).toMatchObject({ status: 200, body: null, headers: { 'content-encoding': encoding } })
@@ -174,7 +190,7 @@ describe('an answer', () => {
     ['broken off in the middle of packing', (response: ServerResponse) => { response.writeHead(200, { 'Content-Encoding': 'gzip' }).write(gzipSync('x'.repeat(1000)).subarray(0, 15)); setTimeout(() => response.destroy(), 20) }],
   ])('fails when it is %s', async (_, handler) => {
     const { origin } = await serve((_seen, response) => handler(response))
-    expect(await failure(request({ url: origin }))).toMatch(/^HttpError: can't get an answer from "127\.0\.0\.1:\d+": \S/)
+    expect(await failure(request({ url: origin }))).toMatch(/^HttpError: (?:can't get an answer from "127\.0\.0\.1:\d+": \S|the answer is not what its Content-Encoding says$)/)
   })
 
   test('that is no HTTP is a failure', async () => {

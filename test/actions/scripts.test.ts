@@ -164,6 +164,22 @@ describe('the sandbox', () => {
     expect(await run('const start = Date.now(); while (Date.now() - start < 1300); return "done"', {}, { timeout: 20_000 })).toBe('done')
   })
 
+  test('ends when nobody waits for it any more, and makes room', async () => {
+    const controller = new AbortController()
+    const endless = Array.from({ length: 8 }, (_, nr) => run(`/* ${nr} */ for (;;);`, {}, { signal: controller.signal, timeout: 60_000 }).catch((error: unknown) => String(error)))
+    setTimeout(() => controller.abort(new Error('terminated')), 100)
+    expect(new Set(await Promise.all(endless))).toEqual(new Set(['Error: terminated']))
+    const start = performance.now()
+    expect(await run('return 1')).toBe(1)
+    expect(performance.now() - start).toBeLessThan(5000)
+  })
+
+  test('keeps the fields of an error that can be kept', async () => {
+    const script = 'const e = new Error("x"); e.big = "y".repeat(20000); e.self = e; e.code = 3; e.f = () => 1; throw e'
+    expect(await run(script).catch(errorOf)).toMatchObject({ message: 'x', realException: { code: 3 } })
+    expect(await run(script).catch(errorOf)).not.toMatchObject({ realException: { big: expect.anything() } })
+  })
+
   test('does not hold up the process', async () => {
     let ticks = 0
     const timer = setInterval(() => { ticks += 1 }, 10)

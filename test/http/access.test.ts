@@ -220,7 +220,7 @@ const answering = (headers: object, httpMethods: string[]) => ({
 describe('CORS at webhooks', () => {
   let live: Live
   beforeAll(async () => {
-    live = await openLive({ ACTORFLUX_CORS: '*' }, { 'p/Own.flux': answering({ 'Access-Control-Allow-Origin': 'https://mine.example' }, ['GET']), 'p/Options.flux': answering({}, ['OPTIONS', 'POST']) })
+    live = await openLive({ ACTORFLUX_CORS: '*' }, { 'p/Own.flux': answering({ 'Access-Control-Allow-Origin': 'https://mine.example' }, ['GET']), 'p/Options.flux': answering({}, ['OPTIONS', 'POST']), 'p/Expose.flux': answering({ 'Access-Control-Expose-Headers': 'X-Total' }, ['PUT']) })
   })
   afterAll(() => live.close())
 
@@ -233,6 +233,8 @@ describe('CORS at webhooks', () => {
   test('leaves the workflow the last word', async () => {
     expect((await ask(live, 'GET', '/api/GET', { origin })).headers.get('access-control-allow-origin')).toBe('https://mine.example')
     expect((await ask(live, 'OPTIONS', '/api/OPTIONSPOST', {})).status).toBe(200)
+    const exposing = await ask(live, 'PUT', '/api/PUT', { origin })
+    expect([exposing.headers.get('access-control-allow-origin'), exposing.headers.get('access-control-expose-headers')]).toEqual(['*', 'X-Total'])
   })
 })
 

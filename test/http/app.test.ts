@@ -16,6 +16,19 @@ describe('health', () => {
   })
 })
 
+describe('a problem', () => {
+  test.each([['/[a]', '/%5Ba%5D'], ['/a%', '/a%25'], ['/%zz', '/%25zz'], ['/a%20b', '/a%20b'], ['//a:b', undefined]])('names the path as a URI: %s', async (path, instance) => {
+    const problem = await (await testApp().app.request(`http://localhost${path}`)).json() as { instance?: string }
+    expect(problem.instance).toBe(instance)
+  })
+
+  test('is never larger than it need be, and kept by no cache', async () => {
+    const response = await testApp().app.request(`/${'x'.repeat(20_000)}`)
+    expect((await response.text()).length).toBeLessThan(2000)
+    expect([response.headers.get('cache-control'), response.headers.get('vary')]).toEqual(['no-store', 'Accept'])
+  })
+})
+
 describe('a path', () => {
   test.each(['/', '/flux-api', '/flux-api/', '/flux-api/event/', '/FLUX-API/event', '/flux-api//execute', '/flux-api/a/b/execute', '/api/x', '/flux-api/%2e%2e/x'])(
     'that nothing is served at is 404: %s', async (path) => {

@@ -60,6 +60,16 @@ describe('a request is turned away with a problem', () => {
     expect(await rest(socket)).toMatch(answer)
   })
 
+  test('a proxy\'s client that breaks off does no harm', async () => {
+    const { port, url } = await start()
+    for (let count = 0; count < 200; count += 1) {
+      const socket = await socketTo(port)
+      socket.write('CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n')
+      socket.resetAndDestroy()
+    }
+    expect((await fetch(`${url}/healthz`)).status).toBe(200)
+  })
+
   test.each([['/flux-api/contexts?fluxName=..'], ['/flux-api/contexts?fluxName=a/../b'], ['/healthz?...']])('but not %s', async (path) => {
     const socket = await socketTo((await start()).port)
     socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)

@@ -35,7 +35,7 @@ export function check({ signature, event, body }: Delivery, { rawBody, log }: Fl
 }
 
 function isSigned(rawBody: Uint8Array, signature: string | null): boolean {
-  const secret = process.env['GITHUB_WEBHOOK_SECRET'] ?? EXAMPLE_SECRET
+  const secret = process.env['GITHUB_WEBHOOK_SECRET'] || EXAMPLE_SECRET
   const expected = Buffer.from(`sha256=${createHmac('sha256', secret).update(rawBody).digest('hex')}`)
   const given = Buffer.from(signature ?? '')
   return given.length === expected.length && timingSafeEqual(given, expected)
