@@ -117,11 +117,21 @@ function onListenerError(error: unknown, log: Log): Response {
 const DOTS = /[/\\](?:\.|%2e){1,2}(?=[/\\]|$)/i
 
 /** What must not get as far as the application. */
-function doubtOf({ url = '', headers, httpVersion }: IncomingMessage): Failure | null {
+function doubtOf({ url = '', headers, rawHeaders, httpVersion }: IncomingMessage): Failure | null {
   if (headers.host === undefined && httpVersion !== '1.0') return malformed('a request needs a Host header').failure
+  // RFC 9112, 3.2 and 6.1: others on the way may have gone by what this server wouldn't see.
+  if (hostsOf(rawHeaders) > 1) return malformed('there are several Host headers').failure
+  const coding = headers['transfer-encoding']
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') return { kind: 'unsupportedType', detail: 'the only transfer coding that is known here is chunked' }
   // The query may have what it likes.
   const [path = ''] = url.split(/[?#]/, 1)
   return DOTS.test(path) ? malformed('the path has a segment . or ..').failure : null
+}
+
+function hostsOf(rawHeaders: readonly string[]): number {
+  let count = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') count += 1
+  return count
 }
 
 /** Answers without the application. What else was announced to come isn't waited for. */

@@ -53,6 +53,8 @@ describe('a request is turned away with a problem', () => {
     ['that leads out of where it seems to be', 'GET /api/../flux-api/contexts HTTP/1.1\r\nHost: x\r\n\r\n', /^HTTP\/1\.1 400 [^]*segment/],
     ['that does so in escapes', 'GET /api/%2e%2E/flux-api/contexts HTTP/1.1\r\nHost: x\r\n\r\n', /^HTTP\/1\.1 400 [^]*segment/],
     ['that does so at its end', 'GET http://x/api/r/. HTTP/1.1\r\nHost: x\r\n\r\n', /^HTTP\/1\.1 400 [^]*segment/],
+    ['with two hosts', 'GET /healthz HTTP/1.1\r\nHost: x\r\nhost: y\r\n\r\n', /^HTTP\/1\.1 400 [^]*several Host/],
+    ['in a coding of its own', 'POST /flux-api/event HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n', /^HTTP\/1\.1 415 [^]*chunked/],
     ['for a proxy', 'CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n', /^HTTP\/1\.1 400 [^]*proxy/],
   ])('%s', async (_, request, answer) => {
     const socket = await socketTo((await start()).port)
