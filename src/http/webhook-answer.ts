@@ -119,13 +119,15 @@ function cookieOf({ name, value = '', path, domain, maxAge, expires, httpOnly, s
   if (date && Number.isNaN(date.getTime())) fail('a cookie expires at no date')
   const site = (['Strict', 'Lax', 'None'] as const).find((each) => each.toLowerCase() === sameSite?.toLowerCase())
   if (sameSite !== undefined && site === undefined) fail('sameSite of a cookie must be Strict, Lax or None')
+  if (/\p{Cc}/u.test(String(value))) fail('a cookie has a value that HTTP forbids')
   let text
   try {
-    // Encoded by the library; it refuses names, paths and domains that would end the attribute.
-    text = serialize(name, String(value), {
+    // The library refuses names, paths and domains that would end the attribute.
+    text = serialize(name, '', {
       ...(path === undefined ? {} : { path }), ...(domain === undefined ? {} : { domain }),
       ...(httpOnly ? { httpOnly } : {}), ...(secure ? { secure } : {}), ...(site ? { sameSite: site } : {}),
     })
+    text = text.replace('=', () => `=${valueOf(String(value))}`)
     // Not by the library, which drops a negative age, the usual way to delete a cookie, and refuses more than 400 days: it is the browser's to judge.
     if (maxAge !== undefined) text += `; Max-Age=${Math.trunc(maxAge)}`
     if (date) text += `; Expires=${date.toUTCString()}`
@@ -135,6 +137,9 @@ function cookieOf({ name, value = '', path, domain, maxAge, expires, httpOnly, s
   }
   return /^[!#$%&'*+\-.^_`|~\w]+$/.test(name) ? text : fail('a cookie has a name that HTTP forbids')
 }
+
+/** As it is where a cookie can hold it (RFC 6265, 4.1.1): it may be signed. Else with escapes, which this server undoes, and so are escapes themselves escaped. */
+const valueOf = (value: string): string => (/^[\x21\x23-\x24\x26-\x2B\x2D-\x3A\x3C-\x5B\x5D-\x7E]*$/.test(value) ? value : encodeURIComponent(value))
 
 function take<T>(type: z.ZodType<T>, value: unknown, reason: string): T {
   const { success, data } = type.safeParse(value)

@@ -47,8 +47,8 @@ export type Parent = {
 export type Answer = {
   /** The service's outputs that lines have filled. */
   filled: string[]
-  /** Those of them that were filled from `$response`, the last one last: that is the answer. */
-  from: string[]
+  /** Paths of what was filled from `$response` in them, the last one last: that is the answer. */
+  from: string[][]
 }
 
 export interface ContextRecord {

@@ -242,11 +242,11 @@ export class TurnDraft implements Draft {
   /** Its origin makes an output the answer of a webhook, whatever it looks like. */
   #answered({ path: [name = '', ...below], answers }: Line): Answer {
     const { filled, from } = this.data.answer ?? { filled: [], from: [] }
-    const others = from.filter((other) => other !== name)
+    const others = from.filter(([other]) => other !== name)
     return {
       filled: filled.includes(name) ? filled : [...filled, name],
       // What changes a part of it leaves it where it came from.
-      from: answers ? [...others, name] : below.length === 0 ? others : from,
+      from: answers ? [...others, [name, ...below]] : below.length === 0 ? others : from,
     }
   }
 

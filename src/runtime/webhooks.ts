@@ -1,6 +1,7 @@
 // runtime: webhooks. The answer comes from the context's own commits, those of another server, which tells of them, too.
 import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
+import { readPath } from '../definitions/paths.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import { notFound } from '../model/failure.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
@@ -130,9 +131,9 @@ function reasonOf(record: ContextRecord): string {
   return hiderOf(record).text(`${type}: ${message}`)
 }
 
-/** A model may have been made of it, and a null. */
-function responseOf({ output }: ContextRecord, name: string): JsonObject {
-  const response = getOwn(output, name)
+/** A line may have made something else of it since. */
+function responseOf({ output }: ContextRecord, path: readonly string[]): JsonObject {
+  const response = readPath(output, path)
   return isObject(response) ? response : {}
 }
 

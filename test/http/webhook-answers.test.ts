@@ -1,5 +1,6 @@
 // What `$response` may hold and how, and what becomes of an answer that another server must be told of.
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { validateXML } from 'xmllint-wasm'
 import { openLive, type Live } from './live.ts'
 
 const set = (expression: string, ...to: string[]) => ({ type: 'set', expression, evaluate: true, to })
@@ -39,6 +40,14 @@ const SERVICES = {
   'w/Amended.flux': { ...answers(text('old', '$response', 'content')), ...hook('/amended'), states: [{ name: 'end', action: { type: 'map', lines: [
     text('old', '$response', 'content'), from(['$response'], 'out'), text('new', 'out', 'content'),
   ] } }] },
+  'w/Nested.flux': { ...answers(), ...hook('/nested'), states: [{ name: 'end', action: { type: 'map', lines: [
+    set('201', '$response', 'responseCode'), text('hello', '$response', 'content'), set('1', 'out', 'before'), from(['$response'], 'out', 'r'),
+  ] } }] },
+  'w/Cookie.flux': {
+    ...answers(set('["a/b+c==", "a b", "50%", "x=1&y"].map(value => ({ name: "c", value: value }))', '$response', 'cookies')), ...hook('/cookie'),
+  },
+  'w/BadCookie.flux': { ...answers(set('[{ name: "c", value: "x\\r\\nX-B: 1" }]', '$response', 'cookies'), text('x', '$response', 'content')), ...hook('/bad/cookie') },
+  'w/Waits.flux': { ...OUT, states: [{ name: 'wait', waiting: true, transitions: [{ event: 'go', to: 'end' }] }, { name: 'end' }], ...hook('/waits') },
   'w/BadBase64.flux': { ...answers(text('no base64!', '$response', 'content'), set('true', '$response', 'encoded')), ...hook('/bad/base64') },
   'w/BadProxy.flux': { ...answers(set('{ "Proxy-Authorization": "x" }', '$response', 'headers')), ...hook('/bad/proxy') },
   'w/BadTypes.flux': { ...answers(set('[{ name: "Content-Type", value: "a/b" }, { name: "content-type", value: "c/d" }]', '$response', 'headers'), text('x', '$response', 'content')), ...hook('/bad/types') },
@@ -95,7 +104,23 @@ describe('$response', () => {
     expect(await (await call('/amended')).text()).toBe('new')
   })
 
-  test.each([['/bad/base64'], ['/bad/proxy'], ['/bad/types']])('that can\'t be sent is 500: %s', async (path) => expect((await call(path)).status).toBe(500))
+  test('answers from a part of an output, too', async () => {
+    const response = await call('/nested')
+    expect([response.status, await response.text()]).toEqual([201, 'hello'])
+  })
+
+  test('has the values of cookies as they are, where a cookie can hold them', async () => {
+    expect((await call('/cookie')).headers.getSetCookie()).toEqual(['c=a/b+c==', 'c=a%20b', 'c=50%25', 'c=x=1&y'])
+  })
+
+  test('that is still to come is XML that the schema knows', async () => {
+    const schema = await (await fetch(`${live.url}/flux-api/schema.xsd`)).text()
+    const response = await call('/waits', 'application/xml')
+    const { valid, rawOutput } = await validateXML({ xml: { fileName: 'answer.xml', contents: await response.text() }, schema, extension: 'schema' })
+    expect([response.status, valid, rawOutput]).toEqual([202, true, expect.any(String)])
+  })
+
+  test.each([['/bad/base64'], ['/bad/proxy'], ['/bad/types'], ['/bad/cookie']])('that can\'t be sent is 500: %s', async (path) => expect((await call(path)).status).toBe(500))
 })
 
 test('a workflow that fails is told to the log', async () => {
