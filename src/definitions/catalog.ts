@@ -32,8 +32,7 @@ export class Catalog {
   readonly #options: LoadOptions
   readonly #log: Log | undefined
   readonly #pinned = new Map<string, Promise<CompiledFlux>>()
-  /** Raised by each reload that is taken over: what was compiled before may be told otherwise now. */
-  generation = 0
+  #generation = 0
   #index: Index
   #reloading: Promise<unknown> = Promise.resolve()
 
@@ -41,6 +40,11 @@ export class Catalog {
     this.#options = options
     this.#log = log
     this.#index = new Index(loaded, null)
+  }
+
+  /** Raised by each reload that is taken over: what was compiled before may be told otherwise now. */
+  get generation(): number {
+    return this.#generation
   }
 
   find(packageName: string, fluxName: string): CompiledFlux | undefined {
@@ -103,7 +107,7 @@ export class Catalog {
       }
       this.#index = new Index(loaded, this.#index)
       this.#pinned.clear()
-      this.generation += 1
+      this.#generation += 1
       this.#log?.info('services reloaded', { services: this.#index.all.length, broken: loaded.services.filter(({ flux }) => flux === null).length })
       return loaded.faults
     })

@@ -15,7 +15,10 @@ export interface Hider {
   text(value: string): string
 }
 
-/** For a context that a webhook started, or an ancestor of. A context that was told of one by other ways may have a request all the same, so what looks like its headers and cookies is hidden in any case. */
+/**
+ * For a context that a webhook started, or an ancestor of it. Any other may have been given a request all the same, so what looks like the headers and cookies
+ * of one is hidden in any case.
+ */
 export function hiderOf({ request, inherited }: Pick<ContextRecord, 'request' | 'inherited'>): Hider {
   const source = request ?? inherited
   const cookies = pairsOf(source?.['cookies'])
@@ -23,7 +26,7 @@ export function hiderOf({ request, inherited }: Pick<ContextRecord, 'request' | 
   const headers = pairsOf(source?.['headers']).flatMap(([name, value]) => (SECRET_HEADERS.has(name.toLowerCase()) ? [value, ...credentialsOf(value)] : []))
   const secrets = [...headers, ...cookies.map(([, value]) => value)].filter((secret) => secret !== '')
   const telling = secrets.filter((secret) => secret.length >= TELLING).flatMap(spellings).sort((a, b) => b.length - a.length)
-  const wholes = new Set([...headers, ...secrets.filter((secret) => secret.length >= WHOLE)].filter((secret) => secret !== ''))
+  const wholes = new Set(secrets.filter((secret) => secret.length >= WHOLE || headers.includes(secret)))
   const marked = secrets.map((secret) => `"value":${JSON.stringify(secret)}`)
 
   const text = (value: string): string => {

@@ -25,7 +25,7 @@ export function contextView(record: ContextRecord, flux: CompiledFlux, log: read
     tags: tags.map(hider.text),
     stateContexts: record.visited.flatMap((index) => {
       const state = flux.states[index]
-      return state ? [stateView(record, flux, state, log)] : []
+      return state ? [stateShown({ record, flux, state, log, hider })] : []
     }),
     executionHistory: log.map(({ to, at }) => ({ fluxName: record.fluxName, stateName: nameOf(flux, to), stateIndex: to, enteredAt: at })),
     package: record.package,
@@ -34,9 +34,13 @@ export function contextView(record: ContextRecord, flux: CompiledFlux, log: read
 }
 
 /** Of any state of the definition: its values are empty if it was not visited. */
-export function stateView(record: ContextRecord, flux: CompiledFlux, state: CompiledState, log: readonly Move[]): StateContextView {
+export const stateView = (record: ContextRecord, flux: CompiledFlux, state: CompiledState, log: readonly Move[]): StateContextView =>
+  stateShown({ record, flux, state, log, hider: hiderOf(record) })
+
+interface Seen { readonly record: ContextRecord; readonly flux: CompiledFlux; readonly state: CompiledState; readonly log: readonly Move[]; readonly hider: Hider }
+
+function stateShown({ record, flux, state, log, hider }: Seen): StateContextView {
   const { input, output } = getOwn(record.states, String(state.index)) ?? NO_DATA
-  const hider = hiderOf(record)
   return {
     name: state.name,
     input: shown(describe('input', state.input, input), hider),

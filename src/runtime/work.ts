@@ -10,10 +10,10 @@ import { LOG_LIMIT, type ContextRecord, type Move } from '../model/record.ts'
 import type { Store, StoredContext, Write } from '../ports/store.ts'
 import { seedOf, type Birth } from './birth.ts'
 import { decode, movesOf, writeOf } from './codec.ts'
-import { inheritedOf } from './redact.ts'
 import { begin, decide, machineContext, type Decision, type Input, type Step, type Surroundings } from './decide.ts'
 import type { Ids } from './ids.ts'
 import type { Recent } from './recent.ts'
+import { inheritedOf } from './redact.ts'
 
 /** Ancestors that a context can have. */
 const MAX_DEPTH = 32
@@ -48,7 +48,7 @@ export class Work {
   readonly entries = new Map<ContextId, Entry>()
   readonly #parts: WorkParts
   readonly #given: Surroundings
-  /** Of the store and of the services, by which a context may be secured that was not. Both only ever rise, so their sum tells whether either has. */
+  /** Changes when the store may have forgotten something, or a service may be secured that was not. Both numbers only ever rise, so their sum tells whether either has. */
   readonly era: number
 
   constructor(parts: WorkParts) {
