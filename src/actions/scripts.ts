@@ -1,35 +1,43 @@
-// actions: scripts of users, in threads of their own. The turn never waits for a script, and one that can't be interrupted ends with its thread.
+// actions: scripts of users, in processes of their own. The turn never waits for a script, and one that can't be interrupted ends with its process.
+// Threads would not do: ending one in the midst of WebAssembly, or one that runs out of memory, may take the server with it (nodejs/node#56312, #47224).
+import { spawn, type ChildProcess } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { availableParallelism } from 'node:os'
-import { Worker } from 'node:worker_threads'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { isObject, toJson, type Json } from '../model/json.ts'
 import type { ScriptCall } from '../ports/step-runner.ts'
-import type { FromThread, ToThread } from './sandbox-thread.ts'
+import type { FromProcess, ToProcess } from './sandbox-process.ts'
 import type { Outcome } from './sandbox.ts'
 import { lineOf, ScriptError } from './script-error.ts'
 
-/** Milliseconds that a script may compute at most, whatever its timeout: all others may have to wait for its thread. */
+/** Milliseconds that a script may compute at most, whatever its timeout: all others may have to wait for its process. */
 const MAX_TIME = 60_000
 /** Milliseconds for looking whether it can be understood. */
 const CHECK_TIME = 1000
-/** Milliseconds after which a thread that doesn't answer is ended. Some built-in functions of QuickJS can't be interrupted. */
+/** Milliseconds after which a process that doesn't answer is ended. Some built-in functions of QuickJS can't be interrupted. */
 const GRACE = 500
-/** Milliseconds that a script may wait for a thread. */
+/** Milliseconds that a script may wait for a process. */
 const LONGEST_WAIT = 60_000
 /** Characters of JSON text. */
 const MAX_NAMES = 16 * 1024 * 1024
+/** Milliseconds for which a process stays without work, save for the last one: a new one takes a tenth of a second. */
+const IDLE = 60_000
 /** Two at least, so that one endless script doesn't hold up all others. */
-const THREADS = Math.max(2, Math.min(4, availableParallelism() - 1))
-/** Threads that scripts may have which took too long the last time: the others are kept for scripts that come to an end. */
-const LATE_THREADS = Math.floor(THREADS / 2)
+const PROCESSES = Math.max(2, Math.min(4, availableParallelism() - 1))
+/** Processes that scripts may have which took too long the last time: the others are kept for scripts that come to an end. */
+const LATE_PROCESSES = Math.floor(PROCESSES / 2)
 /** How many of them are known; the one known longest is forgotten first. */
 const MAX_LATE = 1000
+
+/** Flags of Node: kilobytes for the stack, which QuickJS needs more of than Node gives, and megabytes for what it holds beside QuickJS. */
+const LIMITS = ['--stack-size=4000', '--max-old-space-size=128']
 
 /** Nobody waits for it any more. */
 const ABORTED: Outcome = { name: 'AbortError', message: 'the script was broken off' }
 
 interface Job {
-  readonly script: ToThread
+  readonly script: ToProcess
   settle(outcome: Outcome): void
 }
 
@@ -44,15 +52,15 @@ interface Answer {
   readonly fields?: string
 }
 
-interface Thread {
-  readonly worker: Worker
+interface Place {
+  readonly process: ChildProcess
   job: Job | null
   isReady: boolean
   timer?: NodeJS.Timeout
 }
 
 export class Scripts {
-  readonly #threads = new Set<Thread>()
+  readonly #places = new Set<Place>()
   readonly #waiting: Job[] = []
   /** Texts of scripts that took too long the last time. */
   readonly #late = new Set<string>()
@@ -71,14 +79,14 @@ export class Scripts {
     return 'json' in outcome ? null : outcome.message
   }
 
-  #do(script: ToThread, signal?: AbortSignal): Promise<Outcome> {
+  #do(script: ToProcess, signal?: AbortSignal): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       const abort = () => {
         reject(signal?.reason)
-        if (!this.#leave(job)) for (const thread of this.#threads) if (thread.job === job) this.#end(thread, ABORTED)
+        if (!this.#leave(job)) for (const place of this.#places) if (place.job === job) this.#end(place, ABORTED)
       }
       const giveUp = () => {
-        if (this.#leave(job)) job.settle({ name: 'TimeoutError', message: `no thread was free for the script within ${LONGEST_WAIT / 1000} s` })
+        if (this.#leave(job)) job.settle({ name: 'TimeoutError', message: `no process was free for the script within ${LONGEST_WAIT / 1000} s` })
       }
       const timer = setTimeout(giveUp, LONGEST_WAIT).unref()
       const job: Job = {
@@ -99,14 +107,15 @@ export class Scripts {
   /** Gives what waits to threads that are free, and starts those that are missing: first come, first served, save for scripts known to take too long. */
   #next(): void {
     for (;;) {
-      const free = [...this.#threads].find((thread) => thread.job === null && thread.isReady)
-      if (free === undefined && this.#threads.size >= THREADS) return
+      const free = [...this.#places].find((place) => place.job === null && place.isReady)
+      if (free === undefined && this.#places.size >= PROCESSES) return
       const job = this.#take()
       if (job === undefined) return
-      const thread = free ?? this.#start()
-      thread.job = job
-      thread.worker.ref()
-      if (thread.isReady) this.#send(thread, job)
+      const place = free ?? this.#start()
+      clearTimeout(place.timer)
+      place.job = job
+      place.process.ref()
+      if (place.isReady) this.#send(place, job)
     }
   }
 
@@ -118,20 +127,19 @@ export class Scripts {
   }
 
   #take(): Job | undefined {
-    const late = [...this.#threads].filter(({ job }) => job !== null && this.#isLate(job)).length
-    const place = late < LATE_THREADS ? 0 : this.#waiting.findIndex((job) => !this.#isLate(job))
-    return place < 0 ? undefined : this.#waiting.splice(place, 1)[0]
+    const late = [...this.#places].filter(({ job }) => job !== null && this.#isLate(job)).length
+    const next = late < LATE_PROCESSES ? 0 : this.#waiting.findIndex((job) => !this.#isLate(job))
+    return next < 0 ? undefined : this.#waiting.splice(next, 1)[0]
   }
 
   #isLate({ script: { script } }: Job): boolean {
     return this.#late.has(script)
   }
 
-  #send(thread: Thread, job: Job): void {
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-    thread.worker.postMessage(job.script)
+  #send(place: Place, job: Job): void {
+    place.process.send(job.script)
     // Twice, since the answer may already be there when this process was itself held up.
-    thread.timer = setTimeout(() => { thread.timer = setTimeout(() => this.#end(thread, lateOutcome(job)), GRACE / 2) }, job.script.timeout + GRACE / 2)
+    place.timer = setTimeout(() => { place.timer = setTimeout(() => this.#end(place, lateOutcome(job)), GRACE / 2) }, job.script.timeout + GRACE / 2)
   }
 
   #remember(script: string, outcome: Outcome): void {
@@ -143,46 +151,47 @@ export class Scripts {
     if (oldest !== undefined && this.#late.size > MAX_LATE) this.#late.delete(oldest)
   }
 
-  #start(): Thread {
-    const thread: Thread = { worker: startWorker(), job: null, isReady: false }
-    this.#threads.add(thread)
-    const broken = () => this.#end(thread, { name: 'InternalError', message: 'the thread of the script broke off' })
-    thread.worker.on('message', ({ outcome }: FromThread) => {
-      thread.isReady = true
-      const { job } = thread
+  #start(): Place {
+    const place: Place = { process: startProcess(), job: null, isReady: false }
+    this.#places.add(place)
+    const broken = () => this.#end(place, { name: 'InternalError', message: 'the process of the script broke off' })
+    place.process.on('message', ({ outcome }: FromProcess) => {
+      place.isReady = true
+      const { job } = place
       if (outcome === undefined) {
-        if (job) this.#send(thread, job)
+        if (job) this.#send(place, job)
         return
       }
-      clearTimeout(thread.timer)
-      thread.job = null
-      thread.worker.unref()
+      clearTimeout(place.timer)
+      place.timer = setTimeout(() => { if (this.#places.size > 1) this.#end(place, ABORTED) }, IDLE).unref()
+      place.job = null
+      place.process.unref()
       job?.settle(outcome)
       this.#next()
     }).on('error', broken).on('exit', broken)
-    return thread
+    // Only its work keeps this process alive, see `ref`.
+    place.process.channel?.unref()
+    return place
   }
 
-  #end(thread: Thread, outcome: Outcome): void {
-    if (!this.#threads.delete(thread)) return
-    clearTimeout(thread.timer)
-    void thread.worker.terminate()
-    thread.job?.settle(outcome)
+  #end(place: Place, outcome: Outcome): void {
+    if (!this.#places.delete(place)) return
+    clearTimeout(place.timer)
+    place.process.kill('SIGKILL')
+    place.process.unref()
+    place.job?.settle(outcome)
     this.#next()
   }
 }
 
-/** Without arguments, environment, or a way to the process's output. */
-function startWorker(): Worker {
-  const options = { execArgv: [], env: {}, stdout: true, stderr: true, resourceLimits: { stackSizeMb: 8, maxOldGenerationSizeMb: 128 } }
-  return import.meta.url.endsWith('.js') ? new Worker(new URL('./sandbox-thread.js', import.meta.url), options) : fromSource(options)
-}
-
-/** Unbuilt, Node can't read the thread's module by itself. */
-function fromSource(options: object): Worker {
-  const data = { jiti: createRequire(import.meta.url).resolve('jiti'), file: new URL('./sandbox-thread.ts', import.meta.url).href }
-  return new Worker('const { jiti, file } = require("worker_threads").workerData; require(jiti).createJiti(file, { fsCache: false }).import(file)', {
-    ...options, eval: true, workerData: data,
+/** Without the environment, or a way to the server's output. */
+function startProcess(): ChildProcess {
+  const isBuilt = import.meta.url.endsWith('.js')
+  const file = fileURLToPath(new URL(`./sandbox-process.${isBuilt ? 'js' : 'ts'}`, import.meta.url))
+  // Unbuilt, Node can't read it by itself.
+  const command = isBuilt ? [file] : [join(dirname(createRequire(import.meta.url).resolve('jiti')), 'jiti-cli.mjs'), file]
+  return spawn(process.execPath, [...LIMITS, ...command, String(process.pid)], {
+    cwd: dirname(file), env: { JITI_FS_CACHE: 'false' }, stdio: ['ignore', 'ignore', 'ignore', 'ipc'], serialization: 'advanced',
   })
 }
 

@@ -211,7 +211,7 @@ describe('the sandbox', () => {
     expect(results).toEqual(Array.from({ length: 100 }, (_, n) => n % 10 === 0 ? 'failed' : n))
   })
 
-  test('lets go of those that wait when one before them takes its thread with it', async () => {
+  test('lets go of those that wait when one before them takes its process with it', async () => {
     const first = Array.from({ length: 5 }, () => thrown('return Array.prototype.indexOf.call({ length: 2 ** 53 }, 1)', { timeout: 50 }))
     const others = Array.from({ length: 5 }, (_, n) => run('return n', { n }))
     expect(await Promise.all(others)).toEqual([0, 1, 2, 3, 4])

@@ -1,0 +1,31 @@
+// actions: the process that scripts run in, one at a time. It says when it is ready for the next one, and never outlives its server.
+import { Worker } from 'node:worker_threads'
+import { Sandbox, type Outcome, type Script } from './sandbox.ts'
+
+export type ToProcess = Script
+/** The first has no outcome. */
+export interface FromProcess { readonly outcome?: Outcome }
+
+/** Looks after a server that is gone; in a thread, for a script may never let go of this one. */
+const WATCH = `
+  const { workerData: server } = require('node:worker_threads')
+  setInterval(() => { if (process.ppid !== server) process.kill(process.pid, 'SIGKILL') }, 1000)
+`
+
+// A signal to the whole group, as from a terminal, is the server's business: it may still want an answer.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+process.on('disconnect', () => process.exit())
+new Worker(WATCH, { eval: true, workerData: Number(process.argv[2]) }).unref()
+
+const sandbox = new Sandbox()
+await sandbox.open()
+const say = (message: FromProcess) => process.send?.(message)
+
+async function run(script: ToProcess): Promise<void> {
+  await sandbox.open()
+  say({ outcome: sandbox.run(script) })
+  await sandbox.open()
+}
+
+process.on('message', (script: ToProcess) => void run(script))
+say({})
