@@ -11,30 +11,33 @@ import type { FromProcess, ToProcess } from './sandbox-process.ts'
 import type { Outcome } from './sandbox.ts'
 import { lineOf, ScriptError } from './script-error.ts'
 
-/** Milliseconds that a script may compute at most, whatever its timeout: all others may have to wait for its process. */
-const MAX_TIME = 60_000
+/** Milliseconds that a script may compute at most, whatever its timeout: about what a timer of Node can wait. */
+const MAX_TIME = 2 ** 30
+/** Milliseconds after which a script counts as slow, this time and the next. */
+const SLOW = 1000
 /** Milliseconds for looking whether it can be understood. */
 const CHECK_TIME = 1000
 /** Milliseconds after which a process that doesn't answer is ended. Some built-in functions of QuickJS can't be interrupted. */
 const GRACE = 500
-/** Milliseconds that a script may wait for a process. */
+/** Milliseconds that a script may wait for a process, and a process take to start. */
 const LONGEST_WAIT = 60_000
 /** Characters of JSON text. */
 const MAX_NAMES = 16 * 1024 * 1024
 /** Milliseconds for which a process stays without work, save for the last one: a new one takes a tenth of a second. */
 const IDLE = 60_000
-/** Two at least, so that one endless script doesn't hold up all others. */
+/** Processes for slow scripts, and as many for all others, which so don't wait behind endless ones. */
 const PROCESSES = Math.max(2, Math.min(4, availableParallelism() - 1))
-/** Processes that scripts may have which took too long the last time: the others are kept for scripts that come to an end. */
-const LATE_PROCESSES = Math.floor(PROCESSES / 2)
-/** How many of them are known; the one known longest is forgotten first. */
-const MAX_LATE = 1000
+/** How many slow scripts are known; the one known longest is forgotten first. */
+const MAX_SLOW = 1000
 
 /** Flags of Node: kilobytes for the stack, which QuickJS needs more of than Node gives, and megabytes for what it holds beside QuickJS. */
 const LIMITS = ['--stack-size=4000', '--max-old-space-size=128']
 
+type Failed = Exclude<Outcome, { json: string }>
+
+const BROKEN: Failed = { name: 'InternalError', message: 'the process of the script broke off' }
 /** Nobody waits for it any more. */
-const ABORTED: Outcome = { name: 'AbortError', message: 'the script was broken off' }
+const ABORTED: Failed = { name: 'AbortError', message: 'the script was broken off' }
 
 interface Job {
   readonly script: ToProcess
@@ -55,6 +58,8 @@ interface Answer {
 interface Place {
   readonly process: ChildProcess
   job: Job | null
+  /** When it got its job, on `performance`'s clock. */
+  since: number
   isReady: boolean
   timer?: NodeJS.Timeout
 }
@@ -62,8 +67,8 @@ interface Place {
 export class Scripts {
   readonly #places = new Set<Place>()
   readonly #waiting: Job[] = []
-  /** Texts of scripts that took too long the last time. */
-  readonly #late = new Set<string>()
+  /** Texts of scripts that took long the last time, or do so now. */
+  readonly #slow = new Set<string>()
 
   /** @throws Error with the name and the message that the script threw; TimeoutError; whatever the signal was aborted with */
   async run({ script, names, signal, timeout }: ScriptCall): Promise<Json> {
@@ -94,7 +99,6 @@ export class Scripts {
         settle: (outcome) => {
           clearTimeout(timer)
           signal?.removeEventListener('abort', abort)
-          this.#remember(script.script, outcome)
           resolve(outcome)
         },
       }
@@ -104,11 +108,11 @@ export class Scripts {
     })
   }
 
-  /** Gives what waits to threads that are free, and starts those that are missing: first come, first served, save for scripts known to take too long. */
+  /** Gives what waits to processes that are free, and starts those that are missing: first come, first served, among the slow and among the others. */
   #next(): void {
     for (;;) {
       const free = [...this.#places].find((place) => place.job === null && place.isReady)
-      if (free === undefined && this.#places.size >= PROCESSES) return
+      if (free === undefined && this.#places.size >= 2 * PROCESSES) return
       const job = this.#take()
       if (job === undefined) return
       const place = free ?? this.#start()
@@ -116,6 +120,7 @@ export class Scripts {
       place.job = job
       place.process.ref()
       if (place.isReady) this.#send(place, job)
+      else this.#after(place, LONGEST_WAIT, () => this.#end(place, BROKEN))
     }
   }
 
@@ -127,34 +132,49 @@ export class Scripts {
   }
 
   #take(): Job | undefined {
-    const late = [...this.#places].filter(({ job }) => job !== null && this.#isLate(job)).length
-    const next = late < LATE_PROCESSES ? 0 : this.#waiting.findIndex((job) => !this.#isLate(job))
+    const busy = [...this.#places].filter(({ job }) => job !== null)
+    const slow = busy.filter(({ job }) => job !== null && this.#isSlow(job)).length
+    const next = this.#waiting.findIndex((job) => (this.#isSlow(job) ? slow : busy.length - slow) < PROCESSES)
     return next < 0 ? undefined : this.#waiting.splice(next, 1)[0]
   }
 
-  #isLate({ script: { script } }: Job): boolean {
-    return this.#late.has(script)
+  #isSlow({ script: { script } }: Job): boolean {
+    return this.#slow.has(script)
   }
 
   #send(place: Place, job: Job): void {
     place.process.send(job.script)
-    // Twice, since the answer may already be there when this process was itself held up.
-    place.timer = setTimeout(() => { place.timer = setTimeout(() => this.#end(place, lateOutcome(job)), GRACE / 2) }, job.script.timeout + GRACE / 2)
+    place.since = performance.now()
+    // In two steps, since the answer may already be there when this process was itself held up.
+    const isEnd = () => this.#after(place, GRACE / 2, () => this.#end(place, lateOutcome(job)))
+    const { timeout } = job.script
+    if (timeout <= SLOW) this.#after(place, timeout + GRACE / 2, isEnd)
+    else {
+      this.#after(place, SLOW, () => {
+        this.#remember(job, true)
+        this.#after(place, timeout - SLOW + GRACE / 2, isEnd)
+        this.#next()
+      })
+    }
   }
 
-  #remember(script: string, outcome: Outcome): void {
-    this.#late.delete(script)
-    // What a script itself throws is in the JSON, whatever its name.
-    if ('json' in outcome || outcome.name !== 'TimeoutError') return
-    this.#late.add(script)
-    const [oldest] = this.#late
-    if (oldest !== undefined && this.#late.size > MAX_LATE) this.#late.delete(oldest)
+  #after(place: Place, milliseconds: number, then: () => void): void {
+    clearTimeout(place.timer)
+    place.timer = setTimeout(then, milliseconds)
+  }
+
+  #remember({ script: { script } }: Job, isSlow: boolean): void {
+    this.#slow.delete(script)
+    if (!isSlow) return
+    this.#slow.add(script)
+    const [oldest] = this.#slow
+    if (oldest !== undefined && this.#slow.size > MAX_SLOW) this.#slow.delete(oldest)
   }
 
   #start(): Place {
-    const place: Place = { process: startProcess(), job: null, isReady: false }
+    const place: Place = { process: startProcess(), job: null, since: 0, isReady: false }
     this.#places.add(place)
-    const broken = () => this.#end(place, { name: 'InternalError', message: 'the process of the script broke off' })
+    const broken = () => this.#end(place, BROKEN)
     place.process.on('message', ({ outcome }: FromProcess) => {
       place.isReady = true
       const { job } = place
@@ -162,10 +182,12 @@ export class Scripts {
         if (job) this.#send(place, job)
         return
       }
-      clearTimeout(place.timer)
-      place.timer = setTimeout(() => { if (this.#places.size > 1) this.#end(place, ABORTED) }, IDLE).unref()
+      // What a script itself throws is in the JSON, whatever its name.
+      if (job) this.#remember(job, performance.now() - place.since > SLOW || (!('json' in outcome) && outcome.name === 'TimeoutError'))
       place.job = null
       place.process.unref()
+      this.#after(place, IDLE, () => { if (this.#places.size > 1) this.#end(place, ABORTED) })
+      place.timer?.unref()
       job?.settle(outcome)
       this.#next()
     }).on('error', broken).on('exit', broken)
@@ -174,11 +196,12 @@ export class Scripts {
     return place
   }
 
-  #end(place: Place, outcome: Outcome): void {
+  #end(place: Place, outcome: Failed): void {
     if (!this.#places.delete(place)) return
     clearTimeout(place.timer)
     place.process.kill('SIGKILL')
     place.process.unref()
+    if (place.job !== null && outcome.name === 'TimeoutError') this.#remember(place.job, true)
     place.job?.settle(outcome)
     this.#next()
   }
@@ -195,7 +218,7 @@ function startProcess(): ChildProcess {
   })
 }
 
-const lateOutcome = ({ script }: Job): Outcome => ({ name: 'TimeoutError', message: `the script computed for longer than ${script.timeout / 1000} s` })
+const lateOutcome = ({ script }: Job): Failed => ({ name: 'TimeoutError', message: `the script computed for longer than ${script.timeout / 1000} s` })
 
 function valueOf(outcome: Outcome): Json {
   if (!('json' in outcome)) throw new ScriptError(outcome)

@@ -22,8 +22,6 @@ const NOTHING: CompiledAction = { kind: 'map', lines: [] }
 
 /** Milliseconds. */
 const DEFAULT_TIMEOUT = 60_000
-/** A script has nothing to wait for: who needs longer says so. */
-const SCRIPT_TIMEOUT = 1000
 const DEFAULT_MAX_DELAY = 3_600_000
 
 /** One that has a fault comes out as one that does nothing. */
@@ -69,7 +67,7 @@ function compileScript(source: JsonObject, options: ActionOptions): CompiledActi
   if (action === null) return NOTHING
   return {
     kind: 'script', script: action.script, outputs: resultLines(action.outputs, options),
-    retry: compileRetry(action.retry, options), timeout: milliseconds(action.timeout) ?? SCRIPT_TIMEOUT,
+    retry: compileRetry(action.retry, options), timeout: milliseconds(action.timeout) ?? DEFAULT_TIMEOUT,
   }
 }
 

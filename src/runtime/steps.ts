@@ -136,7 +136,7 @@ export class Steps {
     }
   }
 
-  /** The sandbox holds it to its time, which begins when it gets a thread: others may be before it. */
+  /** The sandbox holds it to its time, which begins when it gets a process: others may be before it. */
   #script({ script, timeout }: CompiledAction & { kind: 'script' }, { step, controller: { signal } }: Job): Promise<unknown> {
     return this.#parts.runner.runScript({ script, names: step.args, timeout, signal })
   }

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { describe, expect, test } from 'vitest'
 import { stepRunner } from '../../src/actions/runner.ts'
 import type { Json, JsonObject } from '../../src/model/json.ts'
@@ -222,10 +223,19 @@ describe('the sandbox', () => {
     const endless = 'for (;;); // known'
     await thrown(endless, { timeout: 50 })
     let ended = 0
-    const late = Array.from({ length: 6 }, () => thrown(endless, { timeout: 400 }).finally(() => { ended += 1 }))
+    const late = Array.from({ length: 12 }, () => thrown(endless, { timeout: 400 }).finally(() => { ended += 1 }))
     expect(await Promise.all(Array.from({ length: 10 }, (_, n) => run('return n', { n })))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
-    expect(ended).toBeLessThan(4)
+    expect(ended).toBeLessThan(12)
     expect(new Set(await Promise.all(late)).size).toBe(1)
+  })
+
+  test('does not wait for long behind scripts that turn out to be slow', async () => {
+    let ended = 0
+    const places = Math.max(2, Math.min(4, availableParallelism() - 1))
+    const slow = Array.from({ length: places }, (_, nr) => thrown(`for (;;); // ${nr}`, { timeout: 5000 }).finally(() => { ended += 1 }))
+    expect(await run('return 1')).toBe(1)
+    expect(ended).toBe(0)
+    expect(new Set(await Promise.all(slow))).toEqual(new Set(['TimeoutError: the script computed for longer than 5 s']))
   })
 
   test('is left at once by whoever is called off', async () => {

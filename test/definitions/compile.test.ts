@@ -80,7 +80,7 @@ describe('actions', () => {
   })
 
   test('a script has a second, if it doesn\'t say how long it takes', () => {
-    expect(actionOf({ type: 'script', script: 'return 1' })).toMatchObject({ timeout: 1000 })
+    expect(actionOf({ type: 'script', script: 'return 1' })).toMatchObject({ timeout: 60_000 })
     expect(actionOf({ type: 'script', script: 'return 1', timeout: 5 })).toMatchObject({ timeout: 5000 })
   })
 
