@@ -12,7 +12,7 @@ const WATCH = `
   setInterval(() => { if (process.ppid !== server) process.kill(process.pid, 'SIGKILL') }, 1000)
 `
 
-// A signal to the whole group, as from a terminal, is the server's business: it may still want an answer.
+// Who stops all processes of a service, as systemd does, means the server, which may still want an answer.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 process.on('disconnect', () => process.exit())
 new Worker(WATCH, { eval: true, workerData: Number(process.argv[2]) }).unref()

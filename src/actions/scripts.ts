@@ -215,6 +215,7 @@ function startProcess(): ChildProcess {
   const command = isBuilt ? [file] : [join(dirname(createRequire(import.meta.url).resolve('jiti')), 'jiti-cli.mjs'), file]
   return spawn(process.execPath, [...LIMITS, ...command, String(process.pid)], {
     cwd: dirname(file), env: { JITI_FS_CACHE: 'false' }, stdio: ['ignore', 'ignore', 'ignore', 'ipc'], serialization: 'advanced',
+    detached: true,   // What a terminal sends to its whole group is the server's business, which may still want an answer.
   })
 }
 
