@@ -165,14 +165,19 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
 
 /** Loads and checks the services and starts nothing. */
 export async function checkServices(settings: Settings, { log }: { log: Log }): Promise<Loaded> {
-  const { catalog, report } = await openCatalog({ folders: settings.actors, runner: stepRunner({ log, allowPrivate: settings.allowPrivate }), log })
+  const runner = stepRunner({ log, allowPrivate: settings.allowPrivate })
+  const { catalog, report } = await openCatalog({ folders: settings.actors, runner, log })
+  runner.close()
   return { services: catalog.all(), report }
 }
 
 async function loadServices(settings: Settings, log: Log): Promise<{ catalog: Catalog; runner: StepRunner; report: readonly Fault[] }> {
   const runner = stepRunner({ log, allowPrivate: settings.allowPrivate })
   const { catalog, report } = await openCatalog({ folders: settings.actors, runner, log })
-  if (report.some(({ severity }) => severity === 'fault')) throw new LoadError(report)
+  if (report.some(({ severity }) => severity === 'fault')) {
+    runner.close()
+    throw new LoadError(report)
+  }
   return { catalog, runner, report }
 }
 

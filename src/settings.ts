@@ -131,7 +131,7 @@ const schema = z.object({
   origins: origins.default([]).register(rows, {
     variable: 'ACTORFLUX_CORS', default: null, meaning: 'origins whose pages may call the server, separated by commas, or *; not set: none',
   }),
-  stepConcurrency: setting('ACTORFLUX_STEP_CONCURRENCY', '256', 'steps that run at once', integer(1, 1_000_000)),
+  stepConcurrency: setting('ACTORFLUX_STEP_CONCURRENCY', '256', 'functions that run at once', integer(1, 1_000_000)),
   allowPrivate: setting('ACTORFLUX_ALLOW_PRIVATE_ADDRESSES', 'false', 'true: Http.request may reach addresses that are not public', flag),
   logLevel: setting('ACTORFLUX_LOG_LEVEL', 'info', LEVELS.join(', '), z.enum(LEVELS, { error: `must be one of ${LEVELS.join(', ')}` })),
 })

@@ -34,6 +34,7 @@ export function stepRunner({ log, allowPrivate = false }: { log: Log; allowPriva
     },
     scriptFault: (script) => scripts.fault(script),
     runScript: (call) => scripts.run(call),
+    close: () => scripts.close(),
   }
 }
 

@@ -29,6 +29,9 @@ export interface HttpServer {
 /** Milliseconds. Longer than a balancer's, so that it is never the server that hangs up on a reused connection. */
 const KEEP_ALIVE = 65_000
 
+/** Connections that may wait while the process is held up: beyond Node's own 511 a burst of callers would be turned away. The system may allow fewer. */
+const BACKLOG = 4096
+
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
 
 /** @throws Error in one plain line when the address can't be had */
@@ -79,7 +82,7 @@ export async function listen(app: Hono<Env>, { host, port, log, deadlines }: Lis
 
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(new Error(reasonOf(error, host, port), { cause: error })))
-    server.listen(port, host, resolve)
+    server.listen({ port, host, backlog: BACKLOG }, resolve)
   })
   const address = server.address()
   const bound = typeof address === 'object' && address !== null ? address.port : port

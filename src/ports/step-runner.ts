@@ -40,7 +40,7 @@ export interface ScriptCall {
   /** What it sees: each as a variable, and all of them as the object `names`, unless one has that name, and as `this`. */
   readonly names: JsonObject
   readonly signal: AbortSignal
-  /** Milliseconds that it may compute. There is an upper bound, since others wait for its thread. */
+  /** Milliseconds that it may compute, once it has begun: others may be before it. */
   readonly timeout: number
 }
 
@@ -55,4 +55,6 @@ export interface StepRunner {
   scriptFault(script: string): Promise<string | null>
   /** Runs it in the sandbox; resolves with what it returns, which is data, rejects with an Error of the name and message that it throws. */
   runScript(call: ScriptCall): Promise<Json>
+  /** Lets go of what it has started. */
+  close(): void
 }

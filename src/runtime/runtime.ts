@@ -241,6 +241,7 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
       await contexts.idle()
       // Given back, they are nobody's loss: whoever takes them over doesn't count it.
       await Promise.allSettled(steps.abandon('the server stops').map((id) => contexts.deliver(id, { type: 'RELEASE' })))
+      runner.close()
       await store.close()
     },
   }

@@ -15,7 +15,7 @@ export interface StepsParts {
   readonly runner: StepRunner
   readonly clock: Clock
   readonly log: Log
-  /** Steps at once; the others wait their turn. */
+  /** Functions at once; the others wait their turn. Of scripts the runner itself says how many. */
   readonly concurrency: number
   /** The calls that a function of that package may make. */
   readonly apiOf: (packageName: string) => FluxApi
@@ -36,6 +36,8 @@ export class Steps {
   /** By context: it has one step at a time. */
   readonly #jobs = new Map<ContextId, Job>()
   #running = 0
+  /** Those of them that are functions. */
+  #functions = 0
   #stopped = false
   #onIdle: (() => void) | null = null
 
@@ -49,8 +51,11 @@ export class Steps {
     const job = { step, flux, record, controller: new AbortController() }
     this.#jobs.set(step.id, job)
     if (this.#stopped) return
-    this.#waiting.push(job)
-    this.#next()
+    if (isScript(job)) void this.#run(job)
+    else {
+      this.#waiting.push(job)
+      this.#next()
+    }
   }
 
   /** Aborts the step of a context that has ended. */
@@ -90,7 +95,7 @@ export class Steps {
   }
 
   #next(): void {
-    while (this.#running < this.#parts.concurrency) {
+    while (this.#functions < this.#parts.concurrency) {
       const job = this.#waiting.shift()
       if (!job) return
       if (!job.controller.signal.aborted) void this.#run(job)
@@ -99,9 +104,12 @@ export class Steps {
 
   async #run(job: Job): Promise<void> {
     const { step: { id, epoch, attempt, owner } } = job
+    const functions = isScript(job) ? 0 : 1
     this.#running += 1
+    this.#functions += functions
     const input = await this.#outcome(job)
     this.#running -= 1
+    this.#functions -= functions
     this.#next()
     // An aborted step has nobody to answer: its context has ended, or another server will run it again.
     if (this.#jobs.get(id) === job) await this.#parts.answer(id, { ...input, epoch, attempt, owner })
@@ -158,6 +166,8 @@ export class Steps {
     }
   }
 }
+
+const isScript = ({ flux, step }: Job): boolean => flux.states[step.state]?.action.kind === 'script'
 
 /** What a function logs may be anything, whatever the types say. */
 const wordsOf = (message: unknown): string => typeof message === 'string' ? message : message instanceof Error ? message.message : JSON.stringify(tryJson(message))

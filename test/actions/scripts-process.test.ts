@@ -9,6 +9,11 @@ import { expect, test, vi } from 'vitest'
 import { stepRunner } from '../../src/actions/runner.ts'
 import { quiet } from './flux.ts'
 
+vi.mock('node:child_process', async (original) => {
+  const real = await original<typeof import('node:child_process')>()
+  return { ...real, spawn: vi.fn(real.spawn) }
+})
+
 const JITI = join(createRequire(import.meta.url).resolve('jiti/package.json'), '../lib/jiti-cli.mjs')
 const BUSY = 'const start = Date.now(); while (Date.now() - start < 1000); return "done"'
 const runner = stepRunner({ log: quiet })
@@ -56,13 +61,48 @@ test('a signal to all processes leaves the script running that the server still 
   expect(await done).toBe('done')
 })
 
-test('a process that is killed takes its script with it, and no other', async () => {
+test('a script whose process is killed begins again, and no other hears of it', async () => {
   expect(await run('return 1')).toBe(1)
   const [sandbox = 0] = await sandboxesOf(process.pid)
-  const broken = run(BUSY)
+  const done = run(BUSY)
   const other = run('return 2')
   process.kill(sandbox, 'SIGKILL')
-  await expect(broken).rejects.toThrow('the process of the script broke off')
   expect(await other).toBe(2)
+  expect(await done).toBe('done')
+})
+
+test('a script whose processes are all killed fails, and the next one runs', async () => {
+  const killing = setInterval(async () => { for (const pid of await sandboxesOf(process.pid)) if (isThere(pid)) process.kill(pid, 'SIGKILL') }, 50)
+  await expect(run('for (;;);')).rejects.toMatchObject({ name: 'InternalError', message: 'the process of the script broke off' })
+  clearInterval(killing)
   expect(await run('return 3')).toBe(3)
+})
+
+test('a system that refuses a process is asked again', async () => {
+  runner.close()
+  vi.mocked(spawn).mockImplementationOnce(() => { throw new Error('spawn ENOMEM') })
+  expect(await run('return 1')).toBe(1)
+})
+
+test('of many that are called off together none gets a process', async () => {
+  const controller = new AbortController()
+  const endless = Array.from({ length: 200 }, () => runner.runScript({ script: 'for (;;);', names: {}, signal: controller.signal, timeout: 20_000 }).catch((error: unknown) => error))
+  expect(await run('return 1')).toBe(1)
+  const before = vi.mocked(spawn).mock.calls.length
+  controller.abort(new Error('called off'))
+  expect(new Set((await Promise.all(endless)).map(String))).toEqual(new Set(['Error: called off']))
+  expect(vi.mocked(spawn).mock.calls.length).toBe(before)
+})
+
+test('a runner that is closed leaves no process', async () => {
+  expect(await run('return 1')).toBe(1)
+  runner.close()
+  await vi.waitFor(async () => expect(await sandboxesOf(process.pid)).toEqual([]))
+})
+
+test('dates are in the time zone of the server', async () => {
+  vi.stubEnv('TZ', 'Asia/Tokyo')
+  expect(await run('return [new Date(0).getHours(), new Date(1970, 0, 1).toJSON()]')).toEqual([9, '1969-12-31T15:00:00.000Z'])
+  vi.unstubAllEnvs()
+  runner.close()
 })

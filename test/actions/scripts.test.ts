@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { stepRunner } from '../../src/actions/runner.ts'
 import type { Json, JsonObject } from '../../src/model/json.ts'
@@ -237,6 +238,17 @@ describe('the sandbox', () => {
     expect(ended).toBe(0)
     expect(new Set(await Promise.all(slow))).toEqual(new Set(['TimeoutError: the script computed for longer than 5 s']))
   })
+
+  test('does not wait behind slow scripts of several services, however many', async () => {
+    const controller = new AbortController()
+    const slow = Array.from({ length: 6 }, (_, nr) => run(`for (;;); // many ${nr}`, {}, { timeout: 60_000, signal: controller.signal }).catch(() => 'called off'))
+    await sleep(8000)
+    const began = performance.now()
+    expect(await run('return 1')).toBe(1)
+    expect(performance.now() - began).toBeLessThan(5000)
+    controller.abort()
+    expect(new Set(await Promise.all(slow))).toEqual(new Set(['called off']))
+  }, 60_000)
 
   test('is left at once by whoever is called off', async () => {
     const controller = new AbortController()

@@ -79,7 +79,7 @@ describe('actions', () => {
     expect(actionOf({ ...code, retry: { maxAttempts: 3, delay: 7200 } })).toMatchObject({ retry: { delay: 7_200_000, maxDelay: 7_200_000 } })
   })
 
-  test('a script has a second, if it doesn\'t say how long it takes', () => {
+  test('a script has a minute, if it doesn\'t say how long it takes', () => {
     expect(actionOf({ type: 'script', script: 'return 1' })).toMatchObject({ timeout: 60_000 })
     expect(actionOf({ type: 'script', script: 'return 1', timeout: 5 })).toMatchObject({ timeout: 5000 })
   })

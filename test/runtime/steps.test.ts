@@ -188,3 +188,16 @@ describe('a function that misbehaves', () => {
     }
   })
 })
+
+test('scripts that compute or wait keep no function waiting', async () => {
+  const busy = await openBench({
+    'p/Endless.flux': { states: [{ name: 's', action: { type: 'script', script: 'for (;;);' } }] },
+    'p/Fn.ts': FN,
+    'p/Text.flux': { states: [{ name: 's', action: code('text') }] },
+  }, { stepConcurrency: 1 })
+  const endless = await Promise.all(Array.from({ length: 12 }, () => busy.run('Endless')))
+  const id = await busy.run('Text')
+  expect(await busy.until(id, ({ status }) => status === 'COMPLETED')).toBeTruthy()
+  for (const contextId of endless) await busy.terminate({ contextId })
+  await busy.close()
+})

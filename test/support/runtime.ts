@@ -47,7 +47,7 @@ export async function writeFiles(folder: string, files: Files): Promise<void> {
   }
 }
 
-export async function openBench(files: Files, options: { folder?: string; clock?: SimulatedClock; retention?: number; wrap?: (store: Store) => Store } = {}): Promise<Bench> {
+export async function openBench(files: Files, options: { folder?: string; clock?: SimulatedClock; retention?: number; stepConcurrency?: number; wrap?: (store: Store) => Store } = {}): Promise<Bench> {
   const folder = options.folder ?? await mkdtemp(join(tmpdir(), 'actorflux-'))
   await writeFiles(join(folder, 'actors'), files)
   const clock = options.clock ?? new SimulatedClock(NOW)
@@ -61,7 +61,7 @@ export async function openBench(files: Files, options: { folder?: string; clock?
   const opened = await openLmdbStore({ folder: join(folder, 'data'), log, clock })
   const store = options.wrap?.(opened) ?? opened
   const runtime = createRuntime({
-    store, catalog, runner, clock, log, alarm: localAlarm({ clock, log }), retention: options.retention ?? 7 * 86_400_000, stepConcurrency: 256, others: null,
+    store, catalog, runner, clock, log, alarm: localAlarm({ clock, log }), retention: options.retention ?? 7 * 86_400_000, stepConcurrency: options.stepConcurrency ?? 256, others: null,
     tagLimits: { count: 64, bytes: 256 },
   })
   await runtime.start()
