@@ -185,7 +185,11 @@ interface Surroundings { readonly catalog: Catalog; readonly runner: StepRunner;
 
 async function openRuntime(settings: Settings, { catalog, runner, clock, log }: Surroundings): Promise<{ runtime: Runtime; storage: string }> {
   const { retention, stepConcurrency, maxTags, maxTagBytes } = settings
-  const { storage, ...parts } = await (settings.redisUrl === null ? openEmbedded(settings, clock, log) : openRedis(settings, settings.redisUrl, log))
+  const opening = settings.redisUrl === null ? openEmbedded(settings, clock, log) : openRedis(settings, settings.redisUrl, log)
+  const { storage, ...parts } = await opening.catch((error: unknown) => {
+    runner.close()
+    throw error
+  })
   return { storage, runtime: assemble({ ...parts, catalog, runner, log, retention, stepConcurrency, tagLimits: { count: maxTags, bytes: maxTagBytes } }) }
 }
 

@@ -13,6 +13,8 @@ import type { Outcome } from './sandbox.ts'
 const SLOW = 1000
 /** Milliseconds after which a process that doesn't answer is ended. Some built-in functions of QuickJS can't be interrupted. */
 const GRACE = 500
+/** Milliseconds, the last of each limit, for hearing an answer that is already there when this process was itself held up. */
+const HEARING = 100
 /** Milliseconds that a process may take to start. */
 const LONGEST_START = 60_000
 /** Milliseconds until the next start after one that failed. */
@@ -56,15 +58,13 @@ interface Place {
   job: Job | null
   isSlow: boolean
   isReady: boolean
-  /** When its job was sent, on `performance`'s clock. */
-  since: number
   timer?: NodeJS.Timeout
 }
 
 export class SandboxPool {
   readonly #places = new Set<Place>()
   readonly #waiting: Job[] = []
-  /** Of those that wait, slow ones that were passed over. */
+  /** Slow ones that wait. */
   readonly #aside: Job[] = []
   /** Texts of scripts that took long the last time. */
   readonly #slow = new Set<string>()
@@ -90,7 +90,8 @@ export class SandboxPool {
       }
       const job: Job = { ...call, isSlow: false, breaks: 0, settle }
       signal?.addEventListener('abort', abort, { once: true })
-      this.#waiting.push(job)
+      if (this.#isSlow(job)) this.#setAside(job)
+      else this.#waiting.push(job)
       this.#soon()
     })
   }
@@ -131,8 +132,13 @@ export class SandboxPool {
     for (;;) {
       const job = this.#waiting.shift()
       if (job === undefined || slow < PROCESSES || !this.#isSlow(job)) return job
-      this.#aside.push(job)
+      this.#setAside(job)
     }
+  }
+
+  #setAside(job: Job): void {
+    job.isSlow = true
+    this.#aside.push(job)
   }
 
   #isSlow({ isSlow, names, script }: Job): boolean {
@@ -153,37 +159,33 @@ export class SandboxPool {
   #send(place: Place, job: Job): void {
     const { script, timeout } = job
     const names = job.names && JSON.stringify(job.names)
-    if (names !== null && names.length > MAX_NAMES) {
-      this.#answer(place, job, TOO_LONG)
-      return
-    }
+    if (names !== null && names.length > MAX_NAMES) return this.#answer(place, job, TOO_LONG)
     const message: ToProcess = { script, names, timeout }
     place.process.send(message)
-    place.since = performance.now()
-    if (timeout > SLOW) this.#after(place, SLOW, () => this.#moveAside(place, job))
-    else this.#after(place, timeout, () => this.#awaitEnd(place, job))
+    if (timeout > SLOW) this.#limit(place, SLOW, () => this.#moveAside(place, job))
+    else this.#limit(place, timeout + GRACE, () => this.#endLate(place, job))
   }
 
   /** To the places for slow ones; if all of them are taken it begins again there, later: it has no effects. */
   #moveAside(place: Place, job: Job): void {
     this.#remember(job, true)
-    job.isSlow = true
     if (place.isSlow || this.#slowPlaces() < PROCESSES) {
       place.isSlow = true
-      this.#after(place, job.timeout - SLOW, () => this.#awaitEnd(place, job))
+      this.#limit(place, job.timeout - SLOW + GRACE, () => this.#endLate(place, job))
     } else {
       this.#drop(place)
-      this.#aside.push(job)
+      this.#setAside(job)
     }
     this.#soon()
   }
 
-  /** In two steps, since the answer may already be there when this process was itself held up. */
-  #awaitEnd(place: Place, job: Job): void {
-    this.#after(place, GRACE / 2, () => this.#after(place, GRACE / 2, () => {
-      this.#remember(job, true)
-      this.#end(place, lateOutcome(job))
-    }))
+  #endLate(place: Place, job: Job): void {
+    this.#remember(job, true)
+    this.#end(place, lateOutcome(job))
+  }
+
+  #limit(place: Place, milliseconds: number, then: () => void): void {
+    this.#after(place, milliseconds - HEARING, () => this.#after(place, HEARING, then))
   }
 
   #after(place: Place, milliseconds: number, then: () => void): void {
@@ -206,10 +208,10 @@ export class SandboxPool {
       started = startProcess()
     } catch {
       this.#pause()
-      this.#retry(job)
+      this.#retry(job, false)
       return
     }
-    const place: Place = { process: started, job, isSlow: this.#isSlow(job), isReady: false, since: 0 }
+    const place: Place = { process: started, job, isSlow: this.#isSlow(job), isReady: false }
     this.#places.add(place)
     const broken = () => this.#break(place)
     started.on('message', (message: FromProcess) => this.#hear(place, message)).on('error', broken).on('exit', broken)
@@ -218,7 +220,7 @@ export class SandboxPool {
     this.#after(place, LONGEST_START, broken)
   }
 
-  #hear(place: Place, { outcome }: FromProcess): void {
+  #hear(place: Place, { outcome, took = 0 }: FromProcess): void {
     const { job } = place
     if (job === null || !this.#places.has(place)) return
     if (outcome === undefined) {
@@ -227,7 +229,7 @@ export class SandboxPool {
       return
     }
     // What a script itself throws is in the JSON, whatever its name.
-    this.#remember(job, performance.now() - place.since > SLOW || (!('json' in outcome) && outcome.name === 'TimeoutError'))
+    this.#remember(job, took > SLOW || (!('json' in outcome) && outcome.name === 'TimeoutError'))
     this.#answer(place, job, outcome)
   }
 
@@ -252,13 +254,13 @@ export class SandboxPool {
     const { job, isReady } = place
     this.#drop(place)
     if (!isReady) this.#pause()
-    if (job !== null) this.#retry(job)
+    if (job !== null) this.#retry(job, isReady)
     this.#soon()
   }
 
-  /** A process that broke off says little about the script, which has no effects. */
-  #retry(job: Job): void {
-    job.breaks += 1
+  /** A process that broke off says little about the script, which has no effects; one that did not start says nothing while others live that it can wait for. */
+  #retry(job: Job, hadBegun: boolean): void {
+    if (hadBegun || ![...this.#places].some(({ isReady }) => isReady)) job.breaks += 1
     if (job.breaks < MAX_BREAKS) this.#waiting.unshift(job)
     else job.settle(BROKEN)
   }

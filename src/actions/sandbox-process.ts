@@ -3,8 +3,8 @@ import { Worker } from 'node:worker_threads'
 import { Sandbox, type Outcome, type Script } from './sandbox.ts'
 
 export type ToProcess = Script
-/** The first has no outcome. */
-export interface FromProcess { readonly outcome?: Outcome }
+/** The first has no outcome. `took`: milliseconds that the script took. */
+export interface FromProcess { readonly outcome?: Outcome; readonly took?: number }
 
 /** Looks after a server that is gone; in a thread, for a script may never let go of this one. */
 const WATCH = `
@@ -23,7 +23,9 @@ const say = (message: FromProcess) => process.send?.(message)
 
 async function run(script: ToProcess): Promise<void> {
   await sandbox.open()
-  say({ outcome: sandbox.run(script) })
+  const began = performance.now()
+  const outcome = sandbox.run(script)
+  say({ outcome, took: performance.now() - began })
   await sandbox.open()
 }
 

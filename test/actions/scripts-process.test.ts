@@ -2,11 +2,13 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
-import { readFile, readdir } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test, vi } from 'vitest'
 import { stepRunner } from '../../src/actions/runner.ts'
+import { createRuntime } from '../../src/main.ts'
 import { quiet } from './flux.ts'
 
 vi.mock('node:child_process', async (original) => {
@@ -98,6 +100,20 @@ test('a runner that is closed leaves no process', async () => {
   expect(await run('return 1')).toBe(1)
   runner.close()
   await vi.waitFor(async () => expect(await sandboxesOf(process.pid)).toEqual([]))
+})
+
+test('a runtime that can not open its store leaves no process', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'actorflux-scripts-'))
+  await mkdir(join(folder, 'actors', 'p'), { recursive: true })
+  await writeFile(join(folder, 'actors', 'p', 'S.flux'), JSON.stringify({ states: [{ name: 's', action: { type: 'script', script: 'return 1' } }] }))
+  const options = { actors: [join(folder, 'actors')], data: join(folder, 'data'), log: quiet }
+  const runtime = await createRuntime(options)
+  const before = await sandboxesOf(process.pid)
+  await expect(createRuntime(options)).rejects.toThrow('in use by another server')
+  await vi.waitFor(async () => expect(await sandboxesOf(process.pid)).toEqual(before))
+  await runtime.close()
+  await vi.waitFor(async () => expect(await sandboxesOf(process.pid)).toEqual([]))
+  await rm(folder, { recursive: true })
 })
 
 test('dates are in the time zone of the server', async () => {

@@ -250,6 +250,24 @@ describe('the sandbox', () => {
     expect(new Set(await Promise.all(slow))).toEqual(new Set(['called off']))
   }, 60_000)
 
+  test('is not taken for slow because this process was held up', async () => {
+    const controller = new AbortController()
+    const places = Math.max(2, Math.min(4, availableParallelism() - 1))
+    const slow = Array.from({ length: places }, (_, nr) => run(`for (;;); // held ${nr}`, {}, { timeout: 60_000, signal: controller.signal }).catch(() => 'called off'))
+    expect(await run('return "warm"')).toBe('warm')
+    await sleep(2000)
+    const quick = run('return "quick"')
+    await sleep(5)
+    const until = performance.now() + 1300
+    while (performance.now() < until);
+    expect(await quick).toBe('quick')
+    const began = performance.now()
+    expect(await run('return "quick"')).toBe('quick')
+    expect(performance.now() - began).toBeLessThan(5000)
+    controller.abort()
+    await Promise.all(slow)
+  }, 60_000)
+
   test('is left at once by whoever is called off', async () => {
     const controller = new AbortController()
     const running = run('for (;;);', {}, { signal: controller.signal, timeout: 300 })
