@@ -1,6 +1,6 @@
 // The store port: finding contexts by their words.
 import { describe, expect } from 'vitest'
-import { createAll as create, createOne, HOSTILE, idsOf, type ScenarioTest, update } from './contract-support.ts'
+import { contextOf, createAll as create, createOne, HOSTILE, idsOf, newId, type ScenarioTest, update, writeOf } from './contract-support.ts'
 
 export function queryPromises(test: ScenarioTest): void {
   describe('a list', () => {
@@ -28,6 +28,21 @@ export function queryPromises(test: ScenarioTest): void {
         expect(await idsOf(reader.list({ all: ['y'], without: 'nobody', limit: 10 }))).toEqual([b, c, d])
         expect(await idsOf(reader.list({ all: ['no'], without: 'no', limit: 10 }))).toEqual([])
         expect(await idsOf(reader.list({ all: ['x'], without: 'y', limit: 10 }))).toEqual([a])
+      }
+    })
+
+    test('knows what somebody has read, and so do those who look who waits for an event', async ({ store }) => {
+      for (let round = 0; round < 50; round++) {
+        const id = await newId(store)
+        const written = store.commit({ writes: [writeOf(contextOf(id, 1, { terms: [`only ${round}`] }))] })
+        // In one turn as often as that goes: what is written meanwhile can be on the disk before the store itself hears of it.
+        for (let read = null; read === null; await new Promise((resolve) => { setImmediate(resolve) })) {
+          for (const until = performance.now() + 5; read === null && performance.now() < until;) read = await store.load({ id })
+          if (read === null) continue
+          expect(await store.waitingFor({ any: [`only ${round}`], upTo: id, limit: 10 })).toEqual([id])
+        }
+        expect(await idsOf(store.list({ all: [`only ${round}`], limit: 10 }))).toEqual([id])
+        expect(await written).toMatchObject({ ok: true })
       }
     })
 

@@ -4,21 +4,22 @@ import { type Group, GroupCommit } from '../../src/store/lmdb/group-commit.ts'
 /** Counts to what it is told; a group adds to what is durable, when the test lets it. */
 class Counter {
   durable = 0
-  readonly groups: { readonly sum: number; finish(): void; fail(error: Error): void }[] = []
+  readonly groups: { readonly written: Group; readonly sum: number; finish(): void; fail(error: Error): void }[] = []
 
   begin(): Group & { add(number: number): number } {
     const { durable } = this
     let sum = durable
-    return {
+    const written = {
       get full() { return sum - durable >= 99 },
-      add: (number) => sum += number,
-      write: () => new Promise((finish, fail) => {
-        this.groups.push({ sum, finish, fail })
+      add: (number: number) => sum += number,
+      write: () => new Promise<void>((finish, fail) => {
+        this.groups.push({ written, sum, finish, fail })
       }),
       adopt: () => {
         this.durable = sum
       },
     }
+    return written
   }
 
   /** The group that is being written, the how-manieth ever. */
@@ -50,6 +51,25 @@ describe('a group commit', () => {
     ;(await counter.group(3)).finish()
     expect(await sums).toEqual([1, 100, 200, 203])
     expect(counter.groups.map(({ sum }) => sum)).toEqual([100, 200, 203])
+  })
+
+  it.each(['finishes', 'fails'] as const)('keeps who reads what it writes until it %s, and nobody else', async (how) => {
+    const counter = new Counter()
+    const commits = new GroupCommit(() => counter.begin())
+    expect(await commits.settled(() => true)).toBe(false)
+    const sum = commits.run((group) => group.add(5)).catch(() => 0)
+    const group = await counter.group(1)
+    expect(await commits.settled(() => false)).toBe(false)
+    let durable: number | null = null
+    const reading = commits.settled((written) => written === group.written).finally(() => { durable = counter.durable })
+    await new Promise((resolve) => { setImmediate(resolve) })
+    expect(durable).toBeNull()
+    if (how === 'finishes') group.finish()
+    else group.fail(new Error('disk full'))
+    expect(await reading).toBe(true)
+    expect(durable).toBe(how === 'finishes' ? 5 : 0)
+    expect(await sum).toBe(how === 'finishes' ? 5 : 0)
+    expect(await commits.settled(() => true)).toBe(false)
   })
 
   it('answers and shows nothing before it is durable', async () => {

@@ -44,6 +44,10 @@ export class Draft implements Group {
     return this.#size > FULL
   }
 
+  touches(id: ContextId): boolean {
+    return this.#contexts.has(id)
+  }
+
   async write(): Promise<void> {
     if (this.#operations.length > 0) await this.#disk.write(this.#operations)
   }

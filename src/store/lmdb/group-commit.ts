@@ -17,10 +17,16 @@ interface Request<G> {
   readonly reject: (error: unknown) => void
 }
 
+interface Decided {
+  readonly answer: () => void
+  readonly reject: (error: unknown) => void
+}
+
 export class GroupCommit<G extends Group> {
   readonly #begin: () => G
   #waiting: Request<G>[] = []
   #running: Promise<void> | null = null
+  #writing: { readonly group: G; readonly done: Promise<void> } | null = null
   #closed = false
 
   constructor(begin: () => G) {
@@ -45,6 +51,19 @@ export class GroupCommit<G extends Group> {
     })
   }
 
+  /**
+   * Resolves when no group is being written that concerns the caller, with whether there was one. What lies on the disk already is until then neither
+   * durable nor in memory: who read it would know more than the rest of the store.
+   */
+  async settled(concerns: (group: G) => boolean): Promise<boolean> {
+    let waited = false
+    while (this.#writing !== null && concerns(this.#writing.group)) {
+      waited = true
+      await this.#writing.done
+    }
+    return waited
+  }
+
   /** Takes no more requests; resolves when those taken are answered. */
   async close(): Promise<void> {
     this.#closed = true
@@ -63,7 +82,7 @@ export class GroupCommit<G extends Group> {
     const group = this.#begin()
     const requests = this.#waiting
     this.#waiting = []
-    const decided: { readonly answer: () => void; readonly reject: (error: unknown) => void }[] = []
+    const decided: Decided[] = []
     for (const [index, { decide, reject }] of requests.entries()) {
       if (group.full) {
         this.#waiting = requests.slice(index)
@@ -75,6 +94,14 @@ export class GroupCommit<G extends Group> {
         reject(error)
       }
     }
+    const done = this.#finish(group, decided)
+    this.#writing = { group, done }
+    await done
+    this.#writing = null
+  }
+
+  /** Never rejects. */
+  async #finish(group: G, decided: readonly Decided[]): Promise<void> {
     try {
       await group.write()
       group.adopt()

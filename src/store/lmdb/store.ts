@@ -66,6 +66,7 @@ class LmdbStore implements Store {
   }
 
   async load({ id }: { id: ContextId }): Promise<StoredContext | null> {
+    await this.#commits.settled((draft) => draft.touches(id))
     return this.#read(id)
   }
 
@@ -82,7 +83,9 @@ class LmdbStore implements Store {
   }
 
   async list(query: ListQuery): Promise<StoredContext[]> {
-    return this.#memory.list(query).map((id) => this.#read(id)).filter((context) => context !== null)
+    const ids = this.#memory.list(query)
+    const waited = await this.#commits.settled((draft) => ids.some((id) => draft.touches(id)))
+    return (waited ? this.#memory.list(query) : ids).map((id) => this.#read(id)).filter((context) => context !== null)
   }
 
   async waitingFor({ any, upTo, ...page }: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]> {
