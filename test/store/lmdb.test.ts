@@ -76,6 +76,19 @@ describe('the embedded store', () => {
     await store.close()
   })
 
+  it('keeps who reads a context waiting until what is being written of it is on the disk and in the indexes', async () => {
+    const store = await openIn(folder)
+    const id = await createOne(store, { terms: ['before'] })
+    const written = store.commit({ writes: [writeOf(contextOf(id, 2, { terms: ['after'] }))] })
+    // The group is being written from the next turn on.
+    await new Promise((resolve) => { setImmediate(resolve) })
+    const [read, listed, found] = await Promise.all([store.load({ id }), idsOf(store.list({ all: ['before'], limit: 10 })), idsOf(store.list({ all: ['after'], limit: 10 }))])
+    expect([read?.version, listed, found]).toEqual([2, [], []])
+    expect(await idsOf(store.list({ all: ['after'], limit: 10 }))).toEqual([id])
+    expect(await written).toMatchObject({ ok: true })
+    await store.close()
+  })
+
   it('refuses to be opened twice, naming the folder, and goes on where it is open', async () => {
     const store = await openIn(folder)
     await expect(openIn(folder)).rejects.toThrow(DataFolderError)
