@@ -25,6 +25,7 @@ const KINDS: { readonly [kind in Failure['kind']]: Kind } = {
   internal: { status: 500, type: 'internal-error', title: 'The server failed' },
   webhookFailed: { status: 500, type: 'webhook-failed', title: 'The workflow behind the webhook failed' },
   webhookTimeout: { status: 504, type: 'webhook-timeout', title: 'The workflow behind the webhook is still at work' },
+  overloaded: { status: 503, type: 'overloaded', title: 'The server has too much to do' },
   unavailable: { status: 503, type: 'unavailable', title: 'The server can not serve now' },
 }
 
@@ -62,7 +63,7 @@ export function problemResponse(failure: Failure, { instance, format = JSON_FORM
   // RFC 6750, section 3: without credentials no error is named.
   if (failure.kind === 'unauthorized') headers['www-authenticate'] = failure.token === 'none' ? 'Bearer' : 'Bearer error="invalid_token"'
   if (failure.kind === 'forbidden') headers['www-authenticate'] = 'Bearer error="insufficient_scope"'
-  if (failure.kind === 'busy' || failure.kind === 'unavailable') headers['retry-after'] = String(Math.max(1, Math.ceil(failure.retryAfter)))
+  if ('retryAfter' in failure) headers['retry-after'] = String(Math.max(1, Math.ceil(failure.retryAfter)))
   if (failure.kind === 'wrongMethod') headers['allow'] = failure.allow.join(', ')
   return new Response(format.encodeProblem(problem), { status: problem.status, headers })
 }

@@ -17,6 +17,8 @@ export type Failure =
   | { readonly kind: 'busy'; readonly detail: string; readonly retryAfter: number }                    // seconds
   /** `inDoubt`: what was asked for may have been done all the same, or may yet be. */
   | { readonly kind: 'unavailable'; readonly detail: string; readonly retryAfter: number; readonly inDoubt?: true }
+  /** The server has all that it can hold: nothing was done. */
+  | { readonly kind: 'overloaded'; readonly detail: string; readonly retryAfter: number }              // seconds
   // Of requests over HTTP alone.
   | { readonly kind: 'noRoute' | 'notAcceptable' | 'tooLarge' | 'unsupportedType' | 'internal' | 'timeout' | 'headersTooLarge' | 'expectation'; readonly detail: string }
   | { readonly kind: 'webhookFailed' | 'webhookTimeout'; readonly detail: string; readonly contextId: ContextId }
@@ -39,3 +41,4 @@ export const notFound = (detail: string) => new FluxError({ kind: 'notFound', de
 export const conflict = (detail: string) => new FluxError({ kind: 'conflict', detail })
 export const unavailable = (detail: string, options?: ErrorOptions) => new FluxError({ kind: 'unavailable', detail, retryAfter: 1 }, options)
 export const inDoubt = (detail: string, options?: ErrorOptions) => new FluxError({ kind: 'unavailable', detail, retryAfter: 1, inDoubt: true }, options)
+export const overloaded = (detail: string) => new FluxError({ kind: 'overloaded', detail, retryAfter: 1 })
