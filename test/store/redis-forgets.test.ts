@@ -119,6 +119,27 @@ describe('ids that a Redis acknowledged and lost', () => {
   })
 })
 
+test('a Redis that comes back empty gives higher ids than any that a server knows of', async () => {
+  const forgetful = await startRedis({ args: ['--appendonly', 'no'] })
+  closing.push(() => forgetful.close())
+  const namespace = randomUUID()
+  const [giver, writer] = [await openStore({ url: forgetful.url, namespace, partitions: 3 }), await openStore({ url: forgetful.url, namespace, partitions: 3 })]
+  // More than any gap that is left for what a Redis may have lost.
+  const { first } = await giver.reserveIds({ count: 1_000_000, partition: 2 })
+  const last = first + 3 * 999_999
+  await writer.commit({ writes: [writeOf(contextOf(last, 1))] })
+  await giver.close()
+  await forgetful.signal('SIGKILL')
+  await forgetful.start()
+  await ready(writer)
+  const fresh = await openStore({ url: forgetful.url, namespace, partitions: 3 })
+  // One that knows nothing begins anew; what it gives is passed over by the first that knows more.
+  expect(await newId(fresh, 2)).toBeLessThan(last)
+  const next = await newId(writer, 2)
+  expect(next).toBeGreaterThan(last + 1000)
+  expect(await newId(fresh, 2)).toBe(next + 3)
+})
+
 test('ids that a Redis gave and forgot are not given again', async () => {
   const forgetful = await startRedis({ args: ['--appendonly', 'no'] })
   closing.push(() => forgetful.close())

@@ -5,7 +5,7 @@ import { ReplyError, type Cluster, type Redis } from 'ioredis'
 import { PARTITION_KEYS } from './keys.ts'
 
 const NAMES = [
-  'claim-abandoned', 'claim-due', 'commit', 'heartbeat', 'highest', 'leased-to', 'load', 'page', 'purge', 'reserve', 'rows', 'version', 'waiting',
+  'claim-abandoned', 'claim-due', 'commit', 'heartbeat', 'highest', 'leased-to', 'load', 'page', 'purge', 'reserve', 'rows', 'time', 'version', 'waiting',
 ] as const
 
 export type ScriptName = typeof NAMES[number]

@@ -67,7 +67,9 @@ export class RedisStore implements Store {
   #commits = 0
   /** Run id of the Redis that gave out ids of each partition last. */
   readonly #givers = new Map<number, string>()
-  /** This server's last heartbeat in each partition that took it, and since when they followed one another without a gap there, by Redis's time. */
+  /** The last id of each partition that this server knows to have been given out, counted as the partition counts: a Redis that comes back empty is told. */
+  readonly #lastNumbers = new Map<number, number>()
+  /** This server's last heartbeat in each partition that took it, and since when they followed one another without a gap there, by the clock of the Redis that took them. */
   readonly #beats = new Map<number, { readonly last: number; readonly steadySince: number }>()
 
   constructor(connection: Connection, options: RedisStoreOptions) {
@@ -89,23 +91,41 @@ export class RedisStore implements Store {
     return this.#line.era
   }
 
+  /** Asks all partitions: the first of them counts, unless it is out of reach. */
   async learnTime(): Promise<void> {
-    const [seconds, microseconds] = await this.#line.ask((connection) => connection.time())
-    this.#time.told(Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000), this.era)
+    await this.#line.reachable(async (partition) => {
+      const asked = performance.now()
+      const [time] = texts(await this.#line.run('time', partition, []))
+      this.#told(Number(time), asked, partition)
+    })
+  }
+
+  #told(time: number, asked: number, partition: number): void {
+    this.#time.told({ time, asked, partition, era: this.era })
   }
 
   async reserveIds({ count, partition }: { count: number; partition: number }): Promise<{ first: ContextId; count: number }> {
     // A Redis that lost its last moments has forgotten the ids it gave then: whoever was told one must not find another context under it.
     const gap = GAP + randomInt(GAP)
-    const [number = '', giver = ''] = texts(await this.#line.run('reserve', partition, [count, gap, this.#givers.get(partition) ?? '']))
+    const values = [count, gap, this.#givers.get(partition) ?? '', this.#lastNumbers.get(partition) ?? 0]
+    const [number = '', giver = ''] = texts(await this.#line.run('reserve', partition, values))
     this.#givers.set(partition, giver)
     const last = Number(number)
+    this.#lastNumbers.set(partition, Math.max(last, this.#lastNumbers.get(partition) ?? 0))
     return { first: (last - count) * this.partitions + (partition === 0 ? this.partitions : partition), count }
   }
 
   async highestId(): Promise<ContextId> {
     const highest = await this.#line.everywhere((partition) => this.#line.run('highest', partition, []))
-    return Math.max(0, ...highest.flatMap(texts).map(Number))
+    const ids = highest.flatMap(texts).map(Number)
+    for (const id of ids) this.#known(id)
+    return Math.max(0, ...ids)
+  }
+
+  #known(id: ContextId): void {
+    const partition = id % this.partitions
+    const number = Math.ceil(id / this.partitions)
+    if (number > (this.#lastNumbers.get(partition) ?? 0)) this.#lastNumbers.set(partition, number)
   }
 
   trouble(): string | null {
@@ -130,7 +150,10 @@ export class RedisStore implements Store {
     const values = [this.#writer, String(++this.#commits), lost >= RESERVE.after ? RESERVE.for : '0', '0']
     for (const write of writes) pushWrite(values, write)
     const [code, id, fields = []] = await this.#line.commit(partition, values)
-    if (code === 0) return { ok: true }
+    if (code === 0) {
+      for (const { context } of writes) this.#known(context.id)
+      return { ok: true }
+    }
     return { ok: false, stale: Number(id), current: decodeContext(Number(id), fields) }
   }
 
@@ -178,7 +201,14 @@ export class RedisStore implements Store {
   }
 
   async claimDue({ now, limit, hideFor }: { now: number; limit: number; hideFor: number }): Promise<{ ids: ContextId[]; next: number | null }> {
-    const claims = await this.#line.reachable(async (partition) => texts(await this.#line.run('claim-due', partition, [now, limit, now + hideFor])))
+    const claims = await this.#line.reachable(async (partition) => {
+      const asked = performance.now()
+      // Nodes of a cluster may have clocks of their own.
+      const bounded = !this.#options.address.cluster || this.#time.isFrom(partition)
+      const [time = '', ...claim] = texts(await this.#line.run('claim-due', partition, [now, limit, now + hideFor, bounded ? 1 : 0]))
+      this.#told(Number(time), asked, partition)
+      return claim
+    })
     const claimed: { id: ContextId; time: number }[] = []
     let next = claims.length < this.partitions ? now + LOOK_AGAIN : Infinity
     for (const [soonest = '', ...pairs] of claims) {
@@ -190,10 +220,10 @@ export class RedisStore implements Store {
 
   async claimAbandoned({ limit, hideFor }: { owner: string; limit: number; hideFor: number }): Promise<Lease[]> {
     const { silence } = this.#options
-    const now = this.now()
     const claims = await this.#line.reachable(async (partition) => {
       // After a partition was away nobody's heartbeat is fresh there: the others get as long as anyone to send theirs.
-      const judges = now - (this.#beats.get(partition)?.steadySince ?? now) >= silence
+      const { last = 0, steadySince = last } = this.#beats.get(partition) ?? {}
+      const judges = last - steadySince >= silence
       return texts(await this.#line.run('claim-abandoned', partition, [limit, hideFor, judges ? silence : '']))
     })
     const leases: Lease[] = []
@@ -220,16 +250,16 @@ export class RedisStore implements Store {
     const answers = await this.#line.reachable(async (partition) => {
       const before = this.#beats.get(partition)
       this.#beats.delete(partition)
+      const asked = performance.now()
       const [lives, time] = texts(await this.#line.run('heartbeat', partition, [owner]))
       const now = Number(time)
+      // At once: others may take long to answer, or never do.
+      this.#told(now, asked, partition)
       const steady = before !== undefined && now - before.last <= this.#options.silence
       this.#beats.set(partition, { last: now, steadySince: steady ? before.steadySince : now })
-      return { lives: lives === '1', now }
+      return lives === '1'
     })
-    // Nodes of a cluster may have clocks of their own: the first is asked as long as it is there.
-    const [first] = answers
-    if (first) this.#time.told(first.now, this.era)
-    return answers.every(({ lives }) => lives)
+    return answers.every((lives) => lives)
   }
 
   async putDefinition({ hash, text }: { hash: string; text: string }): Promise<void> {

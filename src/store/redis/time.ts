@@ -1,18 +1,48 @@
-// store/redis: the time of Redis, which all servers share, guessed between two tellings. The guess is never ahead of it.
+// store/redis: the time of Redis, which all servers share, estimated between two answers that tell it. The estimate is never ahead of it.
 
-/** Tellings that are remembered: an answer that took long is a worse guess than the ones before it. */
+/** Answers that are remembered: one that took long bounds the time less tightly than the ones before it. */
 const REMEMBERED = 5
+/** Milliseconds for which other partitions are not asked once one has told the time: nodes of a cluster have clocks of their own. */
+const SOURCE_MS = 60_000
+/** Milliseconds that a time in whole milliseconds may be behind what it was rounded down from. */
+const ROUNDING_MS = 1
+
+/** An answer that tells the time of a partition's Redis. */
+export interface TimeAnswer {
+  /** Epoch milliseconds, rounded down. */
+  readonly time: number
+  /** When it was asked for, by `performance.now()`. */
+  readonly asked: number
+  readonly partition: number
+  /** Which Redis answered: in a new era another one may have, and what the last one told counts no more. */
+  readonly era: number
+}
 
 export class RedisTime {
-  /** Redis's time less this process's, at the moment when each answer had come. */
+  /** Lower bounds of Redis's time less this process's: each holds since the moment when its answer had come. */
   #offsets: number[] = []
   #era = 0
+  #source = Infinity
+  #heardAt = -Infinity
 
-  /** Redis told its time, epoch milliseconds, in an answer that has just come: it is at least so late now. In a new era another one told it, and the last counts no more. */
-  told(time: number, era: number): void {
-    const earlier = era === this.#era ? this.#offsets.slice(1 - REMEMBERED) : []
-    this.#offsets = [...earlier, time - performance.now()]
-    this.#era = era
+  /**
+   * Takes an answer that has just come. Redis read its clock between question and answer: so its time is at least what the answer says now, and was at most that
+   * when the question was sent. Whatever is remembered above that bound was told by a clock that has been set back since.
+   */
+  told({ time, asked, partition, era }: TimeAnswer): void {
+    const now = performance.now()
+    if (era !== this.#era) [this.#offsets, this.#era, this.#source] = [[], era, Infinity]
+    if (partition > this.#source && now - this.#heardAt < SOURCE_MS) return
+    const most = time + ROUNDING_MS - asked
+    const earlier = partition === this.#source ? this.#offsets.filter((offset) => offset <= most) : []
+    this.#offsets = [...earlier.slice(1 - REMEMBERED), time - now]
+    this.#source = partition
+    this.#heardAt = now
+  }
+
+  /** Whether the time is told by that partition at present. */
+  isFrom(partition: number): boolean {
+    return partition === this.#source
   }
 
   /** Epoch milliseconds. */

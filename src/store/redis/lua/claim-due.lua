@@ -2,12 +2,17 @@
 -- Claims contexts that are due or poked, earliest first.
 --
 -- Keys  due
--- ARGV[1]  now, milliseconds
+-- ARGV[1]  now, milliseconds, as the caller estimates it
 -- ARGV[2]  how many
 -- ARGV[3]  until when they are hidden from other claims
+-- ARGV[4]  1 when the caller goes by the clock of this Redis: the estimate is then bounded by it, since it may have been set back
 --
 -- Returns
---   {next, id, time, …}  when the next one can be claimed, empty if none; ids, each with the time at which it could be
-local claimed = redis.call('ZRANGE', due, '-inf', ARGV[1], 'BYSCORE', 'LIMIT', 0, ARGV[2], 'WITHSCORES')
+--   {now, next, id, time, …}  milliseconds, by this Redis's clock; when the next one can be claimed, empty if none; ids, each with the time at which it could be
+local time = redis.call('TIME')
+local here = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = tonumber(ARGV[1])
+if ARGV[4] == '1' and here < now then now = here end
+local claimed = redis.call('ZRANGE', due, '-inf', string.format('%.0f', now), 'BYSCORE', 'LIMIT', 0, ARGV[2], 'WITHSCORES')
 for place = 1, #claimed, 2 do redis.call('ZADD', due, ARGV[3], claimed[place]) end
-return { redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2] or '', unpack(claimed) }
+return { here, redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2] or '', unpack(claimed) }

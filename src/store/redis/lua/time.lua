@@ -1,0 +1,7 @@
+#!lua flags=no-writes
+-- Tells the time.
+--
+-- Returns
+--   {now}  milliseconds
+local time = redis.call('TIME')
+return { time[1] * 1000 + math.floor(time[2] / 1000) }
