@@ -54,6 +54,9 @@ export function texts(reply: Reply): string[] {
   })
 }
 
+/** The ids among members of a sorted set: what is none is passed over. */
+export const idsOf = (members: readonly string[]): number[] => members.map(Number).filter((id) => Number.isSafeInteger(id) && id > 0)
+
 /** A list of lists. */
 export function lists(reply: Reply): (readonly Reply[])[] {
   if (reply === null || typeof reply !== 'object') throw new TypeError('a script gave no list')

@@ -1,15 +1,17 @@
 // store/redis: contexts in Redis, for any number of servers. A partition is one slot of a cluster, and each commit is one script in one partition.
-import { randomBytes, randomInt } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
+import { unreadable } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
 import type { CommitOutcome, Lease, ListQuery, Page, Store, StoredContext, Write } from '../../ports/store.ts'
 import { connect, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
+import { IdNumbers } from './id-numbers.ts'
 import { definitionKey, partitionKey } from './keys.ts'
 import { Line, PATIENCE } from './line.ts'
 import { merged, type Source } from './merge.ts'
 import { checkNamespace, checkRedis } from './namespace.ts'
-import { lists, texts } from './scripts.ts'
-import { decodeContext, encodeText, pushWrite } from './stored-context.ts'
+import { idsOf, lists, texts, type Reply } from './scripts.ts'
+import { decodeContext, encodeText, pushWrite, versionOf } from './stored-context.ts'
 import { RedisTime } from './time.ts'
 
 export interface RedisStoreOptions {
@@ -24,11 +26,6 @@ export interface RedisStoreOptions {
 
 /** Losses in a row after which a context is reserved, and for how long, milliseconds. */
 const RESERVE = { after: 3, for: '20' }
-/**
- * Ids that are passed over by a Redis that may have lost its last moments: more than it can have given out in them. Not always as many, since a Redis that
- * soon goes away again may forget these, too.
- */
-const GAP = 100_000
 /** Milliseconds until the next look for due contexts when a partition was out of reach. */
 const LOOK_AGAIN = 1_000
 /** Ids read at once, and candidates looked at for them. */
@@ -36,6 +33,9 @@ const PIECE = 1_000
 const HOPS = 2_000
 /** Contexts read, or deleted, by one script: others want to be served too. */
 const BULK = 100
+/** Contexts that can't be read of which the log tells once each. */
+const DAMAGED = 10_000
+
 /**
  * Connects, and makes the namespace if it isn't there.
  * @throws RedisError in one line when Redis can't be reached, or isn't set up so that contexts are safe there
@@ -65,10 +65,9 @@ export class RedisStore implements Store {
   /** Names this store among all that write. */
   readonly #writer = randomBytes(8).toString('base64url')
   #commits = 0
-  /** Run id of the Redis that gave out ids of each partition last. */
-  readonly #givers = new Map<number, string>()
-  /** The last id of each partition that this server knows to have been given out, counted as the partition counts: a Redis that comes back empty is told. */
-  readonly #lastNumbers = new Map<number, number>()
+  readonly #ids: IdNumbers
+  /** Contexts of which the log has said that they can't be read. */
+  readonly #damaged = new Set<ContextId>()
   /** This server's last heartbeat in each partition that took it, and since when they followed one another without a gap there, by the clock of the Redis that took them. */
   readonly #beats = new Map<number, { readonly last: number; readonly steadySince: number }>()
 
@@ -78,6 +77,7 @@ export class RedisStore implements Store {
     this.#options = options
     this.#connection = connection
     this.#line = new Line(connection, { roots: Array.from({ length: partitions }, (_, partition) => partitionKey(namespace, partition)), log })
+    this.#ids = new IdNumbers(this.#line, partitions)
     // The one that came may have a time of its own. If it goes again at once, the next one is asked.
     connection.on('ready', () => void this.learnTime().catch(() => {}))
   }
@@ -104,28 +104,12 @@ export class RedisStore implements Store {
     this.#time.told({ time, asked, partition, era: this.era })
   }
 
-  async reserveIds({ count, partition }: { count: number; partition: number }): Promise<{ first: ContextId; count: number }> {
-    // A Redis that lost its last moments has forgotten the ids it gave then: whoever was told one must not find another context under it.
-    const gap = GAP + randomInt(GAP)
-    const values = [count, gap, this.#givers.get(partition) ?? '', this.#lastNumbers.get(partition) ?? 0]
-    const [number = '', giver = ''] = texts(await this.#line.run('reserve', partition, values))
-    this.#givers.set(partition, giver)
-    const last = Number(number)
-    this.#lastNumbers.set(partition, Math.max(last, this.#lastNumbers.get(partition) ?? 0))
-    return { first: (last - count) * this.partitions + (partition === 0 ? this.partitions : partition), count }
+  reserveIds(request: { count: number; partition: number }): Promise<{ first: ContextId; count: number }> {
+    return this.#ids.reserve(request)
   }
 
-  async highestId(): Promise<ContextId> {
-    const highest = await this.#line.everywhere((partition) => this.#line.run('highest', partition, []))
-    const ids = highest.flatMap(texts).map(Number)
-    for (const id of ids) this.#known(id)
-    return Math.max(0, ...ids)
-  }
-
-  #known(id: ContextId): void {
-    const partition = id % this.partitions
-    const number = Math.ceil(id / this.partitions)
-    if (number > (this.#lastNumbers.get(partition) ?? 0)) this.#lastNumbers.set(partition, number)
+  highestId(): Promise<ContextId> {
+    return this.#ids.highest()
   }
 
   trouble(): string | null {
@@ -139,7 +123,12 @@ export class RedisStore implements Store {
 
   async version({ id }: { id: ContextId }): Promise<number | null> {
     const version = await this.#line.run('version', id % this.partitions, [id])
-    return version === null ? null : Number(version)
+    if (version === null) return null
+    try {
+      return versionOf(String(version))
+    } catch (cause) {
+      throw unreadable(id, { cause })
+    }
   }
 
   async commit({ writes, lost = 0 }: { writes: readonly Write[]; lost?: number }): Promise<CommitOutcome> {
@@ -151,7 +140,7 @@ export class RedisStore implements Store {
     for (const write of writes) pushWrite(values, write)
     const [code, id, fields = []] = await this.#line.commit(partition, values)
     if (code === 0) {
-      for (const { context } of writes) this.#known(context.id)
+      for (const { context } of writes) this.#ids.seen(context.id)
       return { ok: true }
     }
     return { ok: false, stale: Number(id), current: decodeContext(Number(id), fields) }
@@ -166,9 +155,18 @@ export class RedisStore implements Store {
     const words = [without ?? '', ...all].map(encodeText)
     // Only a lone partition can pass over matches by itself.
     const alone = this.partitions === 1
-    const sources = this.#sources((partition) => this.#pages(partition, words, { after, skip: alone ? skip : 0, piece: Math.min(PIECE, alone ? limit : skip + limit) }))
-    const ids = await merged(sources, { skip: alone ? 0 : skip, limit })
-    return this.#loadAll(ids)
+    const contexts: StoredContext[] = []
+    // Some may have been purged meanwhile, or can't be read: others follow them.
+    for (let [from, left] = [after, skip]; contexts.length < limit; left = 0) {
+      const wanted = limit - contexts.length
+      const piece = Math.min(PIECE, alone ? wanted : left + wanted)
+      const sources = this.#sources((partition) => this.#pages(partition, words, { after: from, skip: alone ? left : 0, piece }))
+      const ids = await merged(sources, { skip: alone ? 0 : left, limit: wanted })
+      contexts.push(...await this.#loadAll(ids))
+      from = ids.at(-1) ?? from
+      if (ids.length < wanted) break
+    }
+    return contexts
   }
 
   #pages(partition: number, words: readonly string[], { after, skip, piece }: { after: ContextId; skip: number; piece: number }): Source {
@@ -178,7 +176,8 @@ export class RedisStore implements Store {
         const [next = '', skipped = '', ...ids] = texts(await this.#line.run('page', partition, [from, left, piece, HOPS, ...words]))
         from = next
         left = Number(skipped)
-        if (ids.length > 0) return ids.map(Number)
+        const numbers = idsOf(ids)
+        if (numbers.length > 0) return numbers
       }
       return []
     }
@@ -192,8 +191,9 @@ export class RedisStore implements Store {
       const piece = Math.min(PIECE, skip + limit)
       return async () => {
         if (last === undefined) return []
-        const ids = texts(await this.#line.run('waiting', partition, [last, upTo, piece, ...words])).map(Number)
-        last = ids.length === piece ? ids.at(-1) : undefined
+        const found = texts(await this.#line.run('waiting', partition, [last, upTo, piece, ...words]))
+        const ids = idsOf(found)
+        last = found.length === piece ? ids.at(-1) : undefined
         return ids
       }
     })
@@ -213,7 +213,7 @@ export class RedisStore implements Store {
     let next = claims.length < this.partitions ? now + LOOK_AGAIN : Infinity
     for (const [soonest = '', ...pairs] of claims) {
       if (soonest !== '') next = Math.min(next, Number(soonest))
-      for (let place = 0; place < pairs.length; place += 2) claimed.push({ id: Number(pairs[place]), time: Number(pairs[place + 1]) })
+      for (let place = 0; place < pairs.length; place += 2) for (const id of idsOf(pairs.slice(place, place + 1))) claimed.push({ id, time: Number(pairs[place + 1]) })
     }
     return { ids: claimed.sort((one, other) => one.time - other.time).map(({ id }) => id), next: next === Infinity ? null : next }
   }
@@ -228,7 +228,7 @@ export class RedisStore implements Store {
     })
     const leases: Lease[] = []
     for (const pairs of claims) {
-      for (let place = 0; place < pairs.length; place += 2) leases.push({ id: Number(pairs[place]), owner: pairs[place + 1] ?? '' })
+      for (let place = 0; place < pairs.length; place += 2) for (const id of idsOf(pairs.slice(place, place + 1))) leases.push({ id, owner: pairs[place + 1] ?? '' })
     }
     return leases
   }
@@ -236,9 +236,9 @@ export class RedisStore implements Store {
   async leasedTo({ owner }: { owner: string }): Promise<ContextId[]> {
     const ids = await this.#line.reachable(async (partition) => {
       const own: ContextId[] = []
-      for (let piece = PIECE; piece === PIECE;) {
-        const some = texts(await this.#line.run('leased-to', partition, [owner, own.length, PIECE]))
-        own.push(...some.map(Number))
+      for (let [piece, passed] = [PIECE, 0]; piece === PIECE; passed += piece) {
+        const some = texts(await this.#line.run('leased-to', partition, [owner, passed, PIECE]))
+        own.push(...idsOf(some))
         piece = some.length
       }
       return own
@@ -293,6 +293,19 @@ export class RedisStore implements Store {
     return this.#line.close()
   }
 
+  /** One that is damaged spoils no list: it is left out, and the log says so. */
+  #readable(id: ContextId, fields: Reply): StoredContext | null {
+    try {
+      return decodeContext(id, fields)
+    } catch (error) {
+      if (this.#damaged.has(id)) return null
+      if (this.#damaged.size >= DAMAGED) this.#damaged.clear()
+      this.#damaged.add(id)
+      this.#options.log.error('a context is left out of a list: what is kept of it can\'t be read', { contextId: id, error })
+      return null
+    }
+  }
+
   #sources(of: (partition: number) => Source): Source[] {
     return Array.from({ length: this.partitions }, (_, partition) => of(partition))
   }
@@ -305,7 +318,7 @@ export class RedisStore implements Store {
         const some = own.slice(place, place + BULK)
         const contexts = lists(await this.#line.run('load', partition, some))
         for (const [index, id] of some.entries()) {
-          const context = decodeContext(id, contexts[index] ?? [])
+          const context = this.#readable(id, contexts[index] ?? [])
           if (context) found.set(id, context)
         }
       }

@@ -1,5 +1,6 @@
 // store/redis: a context as a hash and as arguments of the commit. Texts of users' become bytes: one that is not well-formed Unicode is told in JSON's escapes.
 import type { ContextId } from '../../model/context.ts'
+import { unreadable } from '../../model/failure.ts'
 import { LOG_LIMIT } from '../../model/record.ts'
 import type { StoredContext, Write } from '../../ports/store.ts'
 import type { Reply } from './scripts.ts'
@@ -30,7 +31,6 @@ const PART = '.'
 const fieldOf = (name: string) => PART + encodeText(name)
 
 const textOf = (value: number | string | null) => value === null ? '' : String(value)
-const numberOf = (text: string | undefined) => text === undefined || text === '' ? null : Number(text)
 
 /** Arguments of the commit script for one write. */
 export function pushWrite(values: string[], { context, previous, changed, log, pokes, answersPoke }: Write): void {
@@ -50,10 +50,20 @@ export function pushWrite(values: string[], { context, previous, changed, log, p
   values.push(String(removed.length), ...removed, String(pokes.length), ...pokes.map(String))
 }
 
-/** The context that a hash holds; null when there is none. */
+/**
+ * The context that a hash holds; null when there is none.
+ * @throws FluxError `internal` when what it holds is no context
+ */
 export function decodeContext(id: ContextId, fields: Reply): StoredContext | null {
-  const list = texts(fields)
-  if (list.length === 0) return null
+  try {
+    const list = texts(fields)
+    return list.length === 0 ? null : contextOf(id, list)
+  } catch (cause) {
+    throw unreadable(id, { cause })
+  }
+}
+
+function contextOf(id: ContextId, list: readonly string[]): StoredContext {
   const facts = new Map<string, string>()
   const parts: [string, string][] = []
   for (let place = 0; place < list.length; place += 2) {
@@ -63,7 +73,7 @@ export function decodeContext(id: ContextId, fields: Reply): StoredContext | nul
   }
   return {
     id,
-    version: Number(facts.get('v')),
+    version: versionOf(facts.get('v') ?? ''),
     terms: decodeTerms(facts.get('t') ?? '[]'),
     due: numberOf(facts.get('d')),
     owner: facts.get('o') || null,
@@ -74,7 +84,25 @@ export function decodeContext(id: ContextId, fields: Reply): StoredContext | nul
   }
 }
 
+/** @throws Error when it is none: compared with a number, it would differ for ever */
+export function versionOf(text: string): number {
+  const version = Number(text)
+  if (!Number.isSafeInteger(version) || version < 1) throw new Error('its version is no number')
+  return version
+}
+
+function numberOf(text: string | undefined): number | null {
+  if (text === undefined || text === '') return null
+  const number = Number(text)
+  if (!Number.isFinite(number)) throw new Error('one of its times or ids is no number')
+  return number
+}
+
 function decodeTerms(text: string): string[] {
-  const words: string[] = JSON.parse(text)
-  return words.map(decodeText)
+  const terms: unknown = JSON.parse(text)
+  if (!Array.isArray(terms)) throw new Error('its index words are no list')
+  return terms.map((word) => {
+    if (typeof word !== 'string') throw new Error('one of its index words is no text')
+    return decodeText(word)
+  })
 }

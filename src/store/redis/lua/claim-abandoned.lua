@@ -27,6 +27,7 @@ end
 local claimed = {}
 for _, id in ipairs(redis.call('ZRANGE', running(nobody), '-inf', text(now), 'BYSCORE', 'LIMIT', 0, limit)) do
   redis.call('ZADD', running(nobody), text(now + hide_for), id)
-  claimed[#claimed + 1], claimed[#claimed + 2] = id, redis.call('HGET', context(id), 'o') or ''
+  local owner = redis.pcall('HGET', context(id), 'o')
+  claimed[#claimed + 1], claimed[#claimed + 2] = id, type(owner) == 'string' and owner or ''
 end
 return claimed

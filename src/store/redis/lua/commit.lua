@@ -12,7 +12,7 @@
 --
 -- Returns
 --   {0}                done
---   {1, id, fields}    another version is there: names and values of the context's hash, empty when there is none
+--   {1, id, fields}    another version is there, or what is there is damaged: names and values of the context's hash, empty when there is none
 --   {2, milliseconds}  reserved for another writer so long
 local writer, number, reserve, again = unpack(ARGV, 1, 4)
 
@@ -59,6 +59,12 @@ while ARGV[at] do
     return { 1, id, redis.call('HGETALL', key) }
   end
   if holder then return { 2, tonumber(till) - milliseconds() } end
+  -- Before anything is written: what can't be read stops all of it.
+  if old[4] and old[4] ~= ARGV[at + 2] then
+    local readable, words = pcall(cjson.decode, old[4])
+    if not readable or type(words) ~= 'table' then return { 1, id, redis.call('HGETALL', key) } end
+    old.words = words
+  end
   starts[#starts + 1], olds[#olds + 1] = at, old
   at = at + 8
   for _ = 1, 4 do at = at + 1 + ARGV[at] end
@@ -66,7 +72,7 @@ end
 
 local function index(id, before, after)
   local stays, goes = {}, {}
-  for _, word in ipairs(cjson.decode(before)) do goes[word] = true end
+  for _, word in ipairs(before) do goes[word] = true end
   for _, word in ipairs(cjson.decode(after)) do
     if not goes[word] and not stays[word] then redis.call('ZADD', term(word), id, id) end
     stays[word] = true
@@ -108,7 +114,7 @@ for place, at in ipairs(starts) do
   end
   if terms ~= old_terms then
     field('t', terms)
-    index(id, old_terms or '[]', terms)
+    index(id, old.words or {}, terms)
   end
   if owner ~= old_owner then field('o', owner) end
   if owner ~= '' or (old_owner or '') ~= '' then lease(id, old_owner or '', owner) end

@@ -9,17 +9,24 @@
 --
 -- Returns
 --   {deleted, stayed}
+-- One that is damaged goes, too, and keeps no other from it.
+local function field(id, name)
+  local value = redis.pcall('HGET', context(id), name)
+  return type(value) == 'string' and value ~= '' and value or nil
+end
+
 local goes, stayed = {}, 0
 for _, id in ipairs(redis.call('ZRANGE', ended, '-inf', '(' .. ARGV[1], 'BYSCORE', 'LIMIT', ARGV[3], ARGV[2])) do
-  local parent = redis.call('HGET', context(id), 'p')
-  if parent and parent ~= '' and redis.call('HGET', context(parent), 'k') == '1' then stayed = stayed + 1
+  local parent = field(id, 'p')
+  if parent and field(parent, 'k') == '1' then stayed = stayed + 1
   else goes[#goes + 1] = id end
 end
 
 for _, id in ipairs(goes) do
-  local terms, owner = unpack(redis.call('HMGET', context(id), 't', 'o'))
-  for _, word in ipairs(cjson.decode(terms or '[]')) do redis.call('ZREM', term(word), id) end
-  if owner and owner ~= '' then redis.call('ZREM', running(owner), id) redis.call('ZREM', running(nobody), id) end
+  local readable, words = pcall(cjson.decode, field(id, 't') or '[]')
+  for _, word in ipairs(readable and type(words) == 'table' and words or {}) do redis.call('ZREM', term(tostring(word)), id) end
+  local owner = field(id, 'o')
+  if owner then redis.call('ZREM', running(owner), id) redis.call('ZREM', running(nobody), id) end
   for _, key in ipairs({ due, ended, all }) do redis.call('ZREM', key, id) end
   redis.call('DEL', context(id), log(id))
 end

@@ -17,6 +17,7 @@ for place = 4, #ARGV do
     known[id] = true
   end
 end
-table.sort(found, function(one, other) return tonumber(one) < tonumber(other) end)
+-- What is no id is passed over by the caller.
+table.sort(found, function(one, other) return (tonumber(one) or 0) < (tonumber(other) or 0) end)
 for place = #found, limit + 1, -1 do found[place] = nil end
 return found

@@ -1,0 +1,114 @@
+// Rows in Redis that hold what nobody wrote: each spoils nothing but itself.
+import { randomUUID } from 'node:crypto'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
+import { Redis } from 'ioredis'
+import { createRuntime } from '../../src/main.ts'
+import type { ContextId } from '../../src/model/context.ts'
+import { PARTITION_KEYS, partitionKey } from '../../src/store/redis/keys.ts'
+import { explore } from '../../src/store/redis/connection.ts'
+import { openRedisStore, type RedisStore } from '../../src/store/redis/store.ts'
+import { contextOf, createAll, createOne, update, writeOf } from './contract-support.ts'
+
+const quiet = (): void => {}
+const errors: (object | undefined)[] = []
+const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: (_: string, fields?: object) => void errors.push(fields) }
+
+let namespace: string
+let admin: Redis
+const closing: (() => unknown)[] = []
+beforeEach(() => {
+  namespace = `test-${randomUUID()}`
+  errors.length = 0
+  admin = new Redis(inject('redisUrl'))
+  closing.push(() => admin.disconnect())
+})
+afterEach(async () => { for (const close of closing.splice(0).toReversed()) await close() })
+
+const root = () => partitionKey(namespace, 0)
+const row = (id: ContextId) => `${root()}c:${id}`
+
+async function openStore(): Promise<RedisStore> {
+  const store = await openRedisStore({ address: await explore(inject('redisUrl')), namespace, partitions: 1, silence: 1000, log })
+  closing.push(() => store.close())
+  return store
+}
+
+const DAMAGES: readonly (readonly [string, (id: ContextId) => Promise<unknown>])[] = [
+  ['a version that is no number', (id) => admin.hset(row(id), 'v', 'garbage')],
+  ['no version', (id) => admin.hdel(row(id), 'v')],
+  ['index words that are no JSON', (id) => admin.hset(row(id), 't', '["a')],
+  ['index words that are no list of texts', (id) => admin.hset(row(id), 't', '[1,{}]')],
+  ['a due time that is no number', (id) => admin.hset(row(id), 'd', 'soon')],
+  ['a part whose name is no JSON', (id) => admin.hset(row(id), '."x', '1')],
+  ['a key of another type', async (id) => {
+    await admin.del(row(id))
+    await admin.set(row(id), 'garbage')
+  }],
+]
+
+describe.each(DAMAGES)('%s', (_, damage) => {
+  test('is told as a failure at once to who asks for it, and left out of lists, which go on', async () => {
+    const store = await openStore()
+    const ids = await createAll(store, {}, {}, {}, {})
+    const [first = 0, bad = 0, third = 0, fourth = 0] = ids
+    await damage(bad)
+    await expect(store.load({ id: bad })).rejects.toMatchObject({ failure: { kind: 'internal' } })
+    expect((await store.list({ all: [], limit: 2 })).map(({ id }) => id)).toEqual([first, third])
+    expect((await store.list({ all: [], limit: 9 })).map(({ id }) => id)).toEqual([first, third, fourth])
+    expect((await store.list({ all: [], limit: 9, skip: 2 })).map(({ id }) => id)).toEqual([third, fourth])
+    expect(errors).toMatchObject([{ contextId: bad }])
+  })
+
+  test('keeps nothing else from being claimed, taken over or purged', async () => {
+    const store = await openStore()
+    const [bad = 0, good = 0] = await createAll(store, ...[0, 1].map(() => ({ due: 1, owner: 'dead', endedAt: 1, terms: ['word'] })))
+    await damage(bad)
+    await admin.zadd(`${root()}due`, 0, 'garbage')
+    await admin.zadd(`${root()}t:word`, 1, 'garbage')
+    expect((await store.claimDue({ now: 2, limit: 10, hideFor: 1e6 })).ids).toEqual([bad, good])
+    expect(await store.waitingFor({ any: ['word'], upTo: good, limit: 10 })).toEqual([bad, good])
+    await admin.zunionstore(`${root()}run:${nobody()}`, 1, `${root()}run:dead`)
+    expect((await store.claimAbandoned({ owner: 'me', limit: 10, hideFor: 1e6 })).map(({ id }) => id)).toContain(good)
+    expect(await store.purge({ endedBefore: 10, limit: 10 })).toBe(2)
+    expect(await store.load({ id: good })).toBeNull()
+  })
+})
+
+/** What scripts call the owner of steps that nobody runs. */
+function nobody(): string {
+  return /local nobody = '(.*)'/.exec(PARTITION_KEYS)?.[1] ?? ''
+}
+
+test('a commit in which one is damaged writes none of its contexts', async () => {
+  const store = await openStore()
+  const [good, bad] = [await createOne(store, { terms: ['a'] }), await createOne(store, { terms: ['a'] })]
+  await admin.hset(row(bad), 't', '[')
+  await expect(store.commit({ writes: [good, bad].map((id) => writeOf(contextOf(id, 2, { terms: ['b'] }))) })).rejects.toMatchObject({ failure: { kind: 'internal' } })
+  expect(await store.load({ id: good })).toMatchObject({ version: 1, terms: ['a'] })
+  await update(store, good, { terms: ['b'] })
+})
+
+test('an event to a context whose version is no number fails at once, and so does its end; the others go on', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'actorflux-damage-'))
+  closing.push(() => rm(folder, { recursive: true }))
+  await mkdir(join(folder, 'p'))
+  await writeFile(join(folder, 'p/Wait.flux'), JSON.stringify({ states: [{ name: 'W', waiting: true, transitions: [{ event: 'go', to: 'E' }] }, { name: 'E' }] }))
+  const open = async () => {
+    const runtime = await createRuntime({ actors: [folder], redisUrl: inject('redisUrl'), namespace, log })
+    closing.push(() => runtime.close({ grace: 0 }))
+    return runtime
+  }
+  const [runtime, other] = [await open(), await open()]
+  const [bad, good] = [await runtime.execute({ package: 'p', fluxName: 'Wait' }), await runtime.execute({ package: 'p', fluxName: 'Wait' })]
+  await admin.hset(row(bad.contextId), 'v', 'garbage')
+  for (const each of [runtime, other]) {
+    await expect(each.sendEvent({ contextId: bad.contextId, event: 'go' })).rejects.toMatchObject({ failure: { kind: 'internal' } })
+    await expect(each.terminate({ contextId: bad.contextId })).rejects.toMatchObject({ failure: { kind: 'internal' } })
+    await expect(each.getContext({ contextId: bad.contextId })).rejects.toMatchObject({ failure: { kind: 'internal' } })
+    expect((await each.listContexts({})).map(({ id }) => id)).toEqual([good.contextId])
+  }
+  expect((await runtime.sendEvent({ event: 'go' })).transitions).toEqual([{ contextId: good.contextId, state: 'E' }])
+})
