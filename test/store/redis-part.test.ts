@@ -83,3 +83,12 @@ test('what a dead server left there is claimed; elsewhere nobody is judged who c
   expect([...claimed].sort((a, b) => a - b)).toEqual(abandoned)
   expect(due.every((id) => dues.includes(id))).toBe(true)
 }, 60_000)
+
+test('a start while the cluster is down says so in the words of any start without Redis', async () => {
+  const [, one, other] = cluster.nodes
+  if (!one || !other) throw new Error('a cluster has several nodes')
+  await Promise.all([one, other].map((node) => node.signal('SIGKILL')))
+  const opening = async () => openRedisStore({ address: await explore(cluster.url), namespace: randomUUID(), partitions: PARTITIONS, silence: SILENCE, log })
+  // Whether the others have noticed by then or not.
+  for (let attempt = 0; attempt < 2; attempt += 1) await expect(opening()).rejects.toThrow(/^Redis can't be reached at 127\.0\.0\.1:\d+, [\d.:]+, [\d.:]+: [^\n]+$/)
+}, 30_000)

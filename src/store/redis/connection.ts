@@ -90,8 +90,10 @@ export async function explore(setting: string): Promise<RedisAddress> {
       probe.disconnect()
     }
   }
-  throw new RedisError(`Redis can't be reached at ${urls.map(placeOf).join(', ')}: ${reasons.find((reason) => reason !== '') ?? 'no answer'}`)
+  throw outOfReach({ place: urls.map(placeOf).join(', ') }, reasons.find((reason) => reason !== '') ?? 'no answer')
 }
+
+export const outOfReach = ({ place }: Pick<RedisAddress, 'place'>, reason: string) => new RedisError(`Redis can't be reached at ${place}: ${reason}`)
 
 /** The number after the slash; 0 without. @throws RedisError when something else stands there */
 function databaseOf(url: string): number {

@@ -4,7 +4,7 @@ import type { ContextId } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
 import type { CommitOutcome, Lease, ListQuery, Page, Store, StoredContext, Write } from '../../ports/store.ts'
-import { connect, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
+import { connect, outOfReach, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
 import { IdNumbers } from './id-numbers.ts'
 import { definitionKey, partitionKey } from './keys.ts'
 import { Line, PATIENCE } from './line.ts'
@@ -43,16 +43,18 @@ const DAMAGED = 10_000
 export async function openRedisStore(options: RedisStoreOptions): Promise<RedisStore> {
   const connection = connect(options.address, 'store')
   const store = new RedisStore(connection, options)
+  let reason = options.address.cluster ? 'the cluster is down' : 'it does not get ready'
+  connection.on('error', ({ message }) => { reason = message })
   try {
     await untilReady(connection, PATIENCE)
-    if (connection.status !== 'ready') throw new RedisError(`Redis at ${options.address.place} does not get ready`)
+    if (connection.status !== 'ready') throw outOfReach(options.address, reason)
     await checkRedis(connection, options.log)
     await checkNamespace(connection, options)
     await store.learnTime()
     return store
   } catch (error) {
     connection.disconnect()
-    throw error
+    throw error instanceof RedisError ? error : outOfReach(options.address, error instanceof Error ? error.message : String(error))
   }
 }
 
