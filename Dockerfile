@@ -1,5 +1,5 @@
 # A server with what it needs to run, as a user without rights. Alone it keeps contexts in /data; with ACTORFLUX_REDIS_URL in Redis.
-FROM node:20-slim AS build
+FROM node:24.19.0-bookworm-slim@sha256:a9f5f7c91a432850b2a8a7797adf5eadb6c733ceed61167806cee7ea7fbc29df AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # No package needs its scripts: binaries come in packages of their own.
@@ -8,7 +8,7 @@ COPY tsconfig.json ./
 COPY src src
 RUN npm run build && npm prune --omit=dev --ignore-scripts
 
-FROM node:20-slim
+FROM node:24.19.0-bookworm-slim@sha256:a9f5f7c91a432850b2a8a7797adf5eadb6c733ceed61167806cee7ea7fbc29df
 WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules

@@ -1,4 +1,5 @@
 // The settings: environment variables with their defaults and meanings in one table, read and checked together.
+import { delimiter } from 'node:path'
 import { z } from 'zod'
 import { getOwn } from './model/json.ts'
 import type { LogLevel } from './ports/log.ts'
@@ -71,7 +72,7 @@ const size = quantity({ '': 1, b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }, '
 const text = z.string()
 const flag = z.enum(['true', 'false'], { error: 'must be true or false' }).transform((value) => value === 'true')
 const name = z.string().regex(/^(?!\.+$)[\w.-]{1,64}$/, { error: 'must be letters, digits, -, _ and ., at most 64, and not only dots' })
-const folders = z.string().transform((list) => list.split(':').filter((folder) => folder !== '')).refine((list) => list.length > 0, { error: 'must name a folder' })
+const folders = z.string().transform((list) => list.split(delimiter).filter((folder) => folder !== '')).refine((list) => list.length > 0, { error: 'must name a folder' })
 /** As browsers send them: without a path. */
 const origins = z.string().transform((list) => list.split(',').map((origin) => origin.trim()))
   .refine((list) => list.every((origin) => origin === '*' || (URL.canParse(origin) && new URL(origin).origin === origin)), {
@@ -108,7 +109,7 @@ function setting<T>(variable: string, standard: string, meaning: string, type: z
 const schema = z.object({
   host: setting('ACTORFLUX_HOST', '127.0.0.1', 'address to listen on', text),
   port: setting('ACTORFLUX_PORT', '8080', 'port to listen on; 0: any free one', integer(0, 65_535)),
-  actors: setting('ACTORFLUX_ACTORS', 'actors', 'folder of packages; several are separated by :', folders),
+  actors: setting('ACTORFLUX_ACTORS', 'actors', `folder of packages; several are separated by ${delimiter}`, folders),
   redisUrl: nodes.nullable().default(null).register(rows, {
     variable: 'ACTORFLUX_REDIS_URL', default: null, meaning: 'Redis to keep contexts in, or nodes of a cluster separated by commas; not set: the embedded store',
   }),
