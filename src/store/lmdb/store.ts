@@ -4,7 +4,7 @@ import { unavailable } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { CommitOutcome, Lease, ListQuery, Page, Store, StoredContext, Write } from '../../ports/store.ts'
-import { Disk } from './disk.ts'
+import { type Disk, openDisk } from './disk.ts'
 import { Draft } from './draft.ts'
 import { GroupCommit } from './group-commit.ts'
 import { Memory } from './memory.ts'
@@ -15,15 +15,19 @@ export { DataFolderError } from './data-folder.ts'
 
 /**
  * Opens the store in a folder, which is created if missing, and reads the index into memory.
- * @throws DataFolderError when another process has the folder open, or its data is of another format
+ * @throws DataFolderError when another process has the folder open, or its data is of another format or damaged
  */
-export async function openLmdbStore({ folder, namespace = 'default', log, clock }: {
+export async function openLmdbStore({ folder, namespace = 'default', minFree = 0, freeBytes, log, clock }: {
   readonly folder: string
   readonly namespace?: string
+  /** Bytes to leave free on the disk of the folder; 0 if left out. */
+  readonly minFree?: number
+  /** How many bytes are free there; asked of the file system if left out. */
+  readonly freeBytes?: (folder: string) => number
   readonly log: Log
   readonly clock: Clock
 }): Promise<Store> {
-  const disk = new Disk(folder, namespace)
+  const disk = await openDisk({ folder, namespace, minFree, freeBytes, log, clock })
   try {
     const start = clock.now()
     const memory = await rebuild(disk, log)

@@ -1,6 +1,7 @@
 // store/lmdb: the record of one context as bytes: a line of JSON for the index, then the texts of the parts, one after the other.
 import { isObject, setOwn } from '../../model/json.ts'
 import type { ContextId } from '../../model/context.ts'
+import { FluxError } from '../../model/failure.ts'
 import type { StoredContext } from '../../ports/store.ts'
 
 /** What the index is built from. */
@@ -33,7 +34,7 @@ export function encode(header: Header, { parts }: StoredContext): Buffer {
   return Buffer.concat([Buffer.from(`${JSON.stringify({ ...header, wide: true })}\n`), Buffer.from(texts, 'utf16le')])
 }
 
-/** @throws Error that names the context, if these bytes are no record */
+/** @throws FluxError `internal` that names the context, if these bytes are no record */
 export function decodeHeader(id: ContextId, bytes: Buffer): Header {
   try {
     const header: unknown = JSON.parse(bytes.toString('utf8', 0, endOfHeader(bytes)))
@@ -44,7 +45,7 @@ export function decodeHeader(id: ContextId, bytes: Buffer): Header {
   throw unreadable(id)
 }
 
-/** @throws Error that names the context, if these bytes are no record */
+/** @throws FluxError `internal` that names the context, if these bytes are no record */
 export function decode(id: ContextId, bytes: Buffer): StoredContext {
   const { version, due, terms, owner, endedAt, parent, parts: lengths, wide } = decodeHeader(id, bytes)
   const texts = bytes.toString(wide === true ? 'utf16le' : 'utf8', endOfHeader(bytes) + 1, bytes.length)
@@ -63,8 +64,9 @@ function isHeader(value: unknown): value is Header {
     && [value['due'], value['endedAt'], value['parent']].every((fact) => fact === null || typeof fact === 'number')
 }
 
-function unreadable(id: ContextId, cause?: unknown): Error {
-  return new Error(`the stored record of context ${id} can't be read`, { cause })
+/** Our own fault, or the disk's. */
+export function unreadable(id: ContextId, cause?: unknown): FluxError {
+  return new FluxError({ kind: 'internal', detail: `the stored record of context ${id} can't be read` }, { cause })
 }
 
 /** A buffer that lmdb lends is longer than its `length`: beyond that is old data. */
