@@ -9,7 +9,7 @@ import { localAlarm } from './alarms/local.ts'
 import { openCatalog, type Catalog } from './definitions/catalog.ts'
 import type { CompiledFlux } from './definitions/flux.ts'
 import type { Fault } from './definitions/report.ts'
-import { createApp } from './http/app.ts'
+import { createApp, createWaitingApp } from './http/app.ts'
 import { listen, type HttpServer } from './http/server.ts'
 import type { FluxApi } from './model/calls.ts'
 import { SYSTEM } from './model/caller.ts'
@@ -122,21 +122,26 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
   const tokens = await openTokens({
     file: settings.tokens, now: systemClock.now, onError: ({ message }) => log.error('the tokens read last stay in force', { reason: message }),
   })
-  const { runtime, storage } = await openRuntime(settings, { catalog, runner, clock: systemClock, log })
   let unready: string | null = 'the server is starting'
-  const { maxBody, maxDepth, requireAuth, origins, webhookTimeout } = settings
-  const app = createApp({
-    api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxParts: MAX_PARTS, origins,
-    webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), log,
-  })
+  const front = { fetch: createWaitingApp(() => unready ?? 'the server is starting').fetch }
   let server: HttpServer | null = null
+  let opened: Runtime | null = null
   try {
-    const listening = await listen(app, {
+    // First of all, so that whoever asks is told that it lives while the store reads its index.
+    const listening = await listen(front, {
       host: settings.host, port: settings.port, log, deadlines: { headers: settings.headerTimeout, request: settings.requestTimeout },
     })
     server = listening
+    const { runtime, storage } = await openRuntime(settings, { catalog, runner, clock: systemClock, log })
+    opened = runtime
+    const { maxBody, maxDepth, requireAuth, origins, webhookTimeout } = settings
+    const app = createApp({
+      api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxParts: MAX_PARTS, origins,
+      webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), log,
+    })
     await runtime.start()
     unready = null
+    front.fetch = app.fetch
     return {
       url: listening.url,
       storage,
@@ -158,7 +163,8 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
   } catch (error) {
     tokens.close()
     await server?.close(0)
-    await runtime.close({ grace: 0 })
+    if (opened === null) runner.close()
+    await opened?.close({ grace: 0 })
     throw error
   }
 }
@@ -196,8 +202,8 @@ async function openRuntime(settings: Settings, { catalog, runner, clock, log }: 
 /** What depends on where contexts are kept. */
 type Storage = Pick<RuntimeParts, 'store' | 'alarm' | 'clock' | 'others'> & { readonly storage: string }
 
-async function openEmbedded({ data, namespace }: Settings, clock: Clock, log: Log): Promise<Storage> {
-  const store = await openLmdbStore({ folder: data, namespace, log, clock })
+async function openEmbedded({ data, namespace, minFree }: Settings, clock: Clock, log: Log): Promise<Storage> {
+  const store = await openLmdbStore({ folder: data, namespace, minFree, log, clock })
   return { store, alarm: localAlarm({ clock, log }), clock, others: null, storage: resolve(data) }
 }
 

@@ -122,14 +122,18 @@ export class Disk {
     return Array.from(this.rows.getKeys({ start: [id, 0], end: [id, upTo], inclusiveEnd: true }), ([, row]) => row)
   }
 
-  /** The newest rows of a context's log, oldest of them first. */
-  newestRows(id: ContextId, limit: number): string[] {
+  /** The newest rows of a context's log, oldest of them first. Those that can't be read are left out, and told of. */
+  newestRows(id: ContextId, limit: number, unreadable: (row: number, error: unknown) => void): string[] {
     const newestFirst: string[][] = []
     let count = 0
-    for (const { value } of this.rows.getRange({ start: [id, Number.MAX_SAFE_INTEGER], end: [id, -1], reverse: true })) {
-      const rows: string[] = JSON.parse(value.toString())
-      newestFirst.push(rows)
-      count += rows.length
+    for (const { key: [, row], value } of this.rows.getRange({ start: [id, Number.MAX_SAFE_INTEGER], end: [id, -1], reverse: true })) {
+      try {
+        const rows = rowsIn(value)
+        newestFirst.push(rows)
+        count += rows.length
+      } catch (error) {
+        unreadable(row, error)
+      }
       if (count >= limit) break
     }
     return newestFirst.toReversed().flat().slice(-limit)
@@ -168,6 +172,16 @@ export class Disk {
       throw new DataFolderError(`the data is damaged: '${key}' can't be read; ${ADVICE}`, { cause: error })
     }
   }
+}
+
+/** @throws Error when these bytes are no rows */
+export function rowsIn(value: Buffer): string[] {
+  const rows: unknown = JSON.parse(value.toString())
+  if (!Array.isArray(rows)) throw new TypeError('these are no rows')
+  return rows.map((row: unknown) => {
+    if (typeof row !== 'string') throw new TypeError('these are no rows')
+    return row
+  })
 }
 
 function numberIn(stats: object, name: string): number {
