@@ -19,6 +19,7 @@ import type { Log } from './ports/log.ts'
 import type { StepRunner } from './ports/step-runner.ts'
 import { createRuntime as assemble, type Runtime, type RuntimeParts } from './runtime/runtime.ts'
 import { readSettings, type Settings } from './settings.ts'
+import { diagnose, salvage, type Findings } from './store/lmdb/salvage.ts'
 import { openLmdbStore } from './store/lmdb/store.ts'
 import { connect, explore } from './store/redis/connection.ts'
 import { redisFeed } from './store/redis/feed.ts'
@@ -27,6 +28,7 @@ import { openRedisStore } from './store/redis/store.ts'
 export type { FluxApi } from './model/calls.ts'
 export { FluxError, type Failure } from './model/failure.ts'
 export type { Flux } from './ports/step-runner.ts'
+export type { Findings } from './store/lmdb/salvage.ts'
 
 export interface RuntimeOptions {
   /** Folders of packages; `actors` if left out. */
@@ -175,6 +177,15 @@ export async function checkServices(settings: Settings, { log }: { log: Log }): 
   const { catalog, report } = await openCatalog({ folders: settings.actors, runner, log })
   runner.close()
   return { services: catalog.all(), report }
+}
+
+/**
+ * Looks at the data of the embedded store; with `into`, writes what can be read into that new folder.
+ * @throws Error in one line when there is no data, or a server has it open, or the new folder has something in it
+ */
+export function examineData({ data, namespace }: Settings, { into, log }: { readonly into: string | null; readonly log: Log }): Promise<Findings> {
+  const place = { folder: data, namespace }
+  return into === null ? diagnose(place) : salvage(place, { into, log, clock: systemClock })
 }
 
 async function loadServices(settings: Settings, log: Log): Promise<{ catalog: Catalog; runner: StepRunner; report: readonly Fault[] }> {

@@ -149,7 +149,8 @@ export class PageFile {
   /** The kind of a page. @throws PageError when its header isn't that of this page */
   #check(bytes: Buffer, number: number): number {
     if (integerAt(bytes, 0) !== number) throw new PageError(`page ${number} has the header of another page, or none`)
-    if (this.meta !== null && integerAt(bytes, 8) > this.meta.transaction) throw new PageError(`page ${number} is of a transaction that did not end`)
+    // With a meta page lost, that may have been the newer one.
+    if (this.meta !== null && this.damage.length === 0 && integerAt(bytes, 8) > this.meta.transaction) throw new PageError(`page ${number} is of a transaction that did not end`)
     return bytes.readUInt16LE(18) & KINDS
   }
 
