@@ -64,7 +64,8 @@ const isWhole = ({ damage, unreadable }: Findings): boolean => damage.length ===
 
 const contexts = (count: number): string => `${count} ${count === 1 ? 'context' : 'contexts'}`
 
-const countOf = ({ contexts: count, counted }: Findings): string => counted === null ? contexts(count) : `${count} of ${contexts(counted)}`
+/** In doubt, what was counted is older than what is there. */
+const countOf = ({ contexts: count, counted, isDoubtful }: Findings): string => counted === null || isDoubtful ? contexts(count) : `${count} of ${contexts(counted)}`
 
 function readArguments(args: string[]): { readonly help?: boolean | undefined; readonly data?: string | undefined; readonly salvage?: string | undefined } {
   try {
