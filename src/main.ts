@@ -9,7 +9,7 @@ import { localAlarm } from './alarms/local.ts'
 import { openCatalog, type Catalog } from './definitions/catalog.ts'
 import type { CompiledFlux } from './definitions/flux.ts'
 import type { Fault } from './definitions/report.ts'
-import { createApp } from './http/app.ts'
+import { createApp, createWaitingApp } from './http/app.ts'
 import { listen, type HttpServer } from './http/server.ts'
 import type { FluxApi } from './model/calls.ts'
 import { SYSTEM } from './model/caller.ts'
@@ -19,6 +19,7 @@ import type { Log } from './ports/log.ts'
 import type { StepRunner } from './ports/step-runner.ts'
 import { createRuntime as assemble, type Runtime, type RuntimeParts } from './runtime/runtime.ts'
 import { readSettings, type Settings } from './settings.ts'
+import { diagnose, salvage, type Findings } from './store/lmdb/salvage.ts'
 import { openLmdbStore } from './store/lmdb/store.ts'
 import { connect, explore } from './store/redis/connection.ts'
 import { redisFeed } from './store/redis/feed.ts'
@@ -27,6 +28,7 @@ import { openRedisStore } from './store/redis/store.ts'
 export type { FluxApi } from './model/calls.ts'
 export { FluxError, type Failure } from './model/failure.ts'
 export type { Flux } from './ports/step-runner.ts'
+export type { Findings } from './store/lmdb/salvage.ts'
 
 export interface RuntimeOptions {
   /** Folders of packages; `actors` if left out. */
@@ -122,21 +124,26 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
   const tokens = await openTokens({
     file: settings.tokens, now: systemClock.now, onError: ({ message }) => log.error('the tokens read last stay in force', { reason: message }),
   })
-  const { runtime, storage } = await openRuntime(settings, { catalog, runner, clock: systemClock, log })
   let unready: string | null = 'the server is starting'
-  const { maxBody, maxDepth, requireAuth, origins, webhookTimeout } = settings
-  const app = createApp({
-    api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxParts: MAX_PARTS, origins,
-    webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), log,
-  })
+  const front = { fetch: createWaitingApp(() => unready ?? 'the server is starting').fetch }
   let server: HttpServer | null = null
+  let opened: Runtime | null = null
   try {
-    const listening = await listen(app, {
+    // First of all, so that whoever asks is told that it lives while the store reads its index.
+    const listening = await listen(front, {
       host: settings.host, port: settings.port, log, deadlines: { headers: settings.headerTimeout, request: settings.requestTimeout },
     })
     server = listening
+    const { runtime, storage } = await openRuntime(settings, { catalog, runner, clock: systemClock, log })
+    opened = runtime
+    const { maxBody, maxDepth, requireAuth, origins, webhookTimeout } = settings
+    const app = createApp({
+      api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxParts: MAX_PARTS, origins,
+      webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), log,
+    })
     await runtime.start()
     unready = null
+    front.fetch = app.fetch
     return {
       url: listening.url,
       storage,
@@ -158,7 +165,8 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
   } catch (error) {
     tokens.close()
     await server?.close(0)
-    await runtime.close({ grace: 0 })
+    if (opened === null) runner.close()
+    await opened?.close({ grace: 0 })
     throw error
   }
 }
@@ -169,6 +177,15 @@ export async function checkServices(settings: Settings, { log }: { log: Log }): 
   const { catalog, report } = await openCatalog({ folders: settings.actors, runner, log })
   runner.close()
   return { services: catalog.all(), report }
+}
+
+/**
+ * Looks at the data of the embedded store; with `into`, writes what can be read into that new folder.
+ * @throws Error in one line when there is no data, or a server has it open, or the new folder has something in it
+ */
+export function examineData({ data, namespace }: Settings, { into, log }: { readonly into: string | null; readonly log: Log }): Promise<Findings> {
+  const place = { folder: data, namespace }
+  return into === null ? diagnose(place) : salvage(place, { into, log, clock: systemClock })
 }
 
 async function loadServices(settings: Settings, log: Log): Promise<{ catalog: Catalog; runner: StepRunner; report: readonly Fault[] }> {
@@ -196,8 +213,8 @@ async function openRuntime(settings: Settings, { catalog, runner, clock, log }: 
 /** What depends on where contexts are kept. */
 type Storage = Pick<RuntimeParts, 'store' | 'alarm' | 'clock' | 'others'> & { readonly storage: string }
 
-async function openEmbedded({ data, namespace }: Settings, clock: Clock, log: Log): Promise<Storage> {
-  const store = await openLmdbStore({ folder: data, namespace, log, clock })
+async function openEmbedded({ data, namespace, minFree }: Settings, clock: Clock, log: Log): Promise<Storage> {
+  const store = await openLmdbStore({ folder: data, namespace, minFree, log, clock })
   return { store, alarm: localAlarm({ clock, log }), clock, others: null, storage: resolve(data) }
 }
 

@@ -12,6 +12,8 @@ export interface Settings {
   readonly actors: readonly string[]
   readonly redisUrl: string | null
   readonly data: string
+  /** Bytes that the embedded store leaves free on its disk. */
+  readonly minFree: number
   readonly namespace: string
   /** null: as many as are usual for what Redis is there. */
   readonly partitions: number | null
@@ -67,8 +69,8 @@ const quantity = (units: { readonly [unit: string]: number }, error: string) => 
 })
 
 const duration = quantity({ ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }, 'must be a duration such as 1500ms, 30s, 5m, 12h or 7d')
-const size = quantity({ '': 1, b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }, 'must be a size such as 65536, 512kb or 1mb')
-  .refine((bytes) => bytes <= 1024 ** 3 / 2, { error: 'must not be more than 512mb' })
+const room = quantity({ '': 1, b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }, 'must be a size such as 65536, 512kb or 1mb')
+const size = room.refine((bytes) => bytes <= 1024 ** 3 / 2, { error: 'must not be more than 512mb' })
 const text = z.string()
 const flag = z.enum(['true', 'false'], { error: 'must be true or false' }).transform((value) => value === 'true')
 const name = z.string().regex(/^(?!\.+$)[\w.-]{1,64}$/, { error: 'must be letters, digits, -, _ and ., at most 64, and not only dots' })
@@ -114,6 +116,7 @@ const schema = z.object({
     variable: 'ACTORFLUX_REDIS_URL', default: null, meaning: 'Redis to keep contexts in, or nodes of a cluster separated by commas; not set: the embedded store',
   }),
   data: setting('ACTORFLUX_DATA', '.actorflux', 'folder of the embedded store', text),
+  minFree: setting('ACTORFLUX_MIN_FREE', '64mb', 'room that the embedded store leaves on its disk: with less, it writes nothing', room),
   namespace: setting('ACTORFLUX_NAMESPACE', 'default', 'keeps apart what shares one store', name),
   partitions: integer(1, 1024).nullable().default(null).register(rows, {
     variable: 'ACTORFLUX_PARTITIONS', default: '1', meaning: 'partitions of a namespace in Redis, fixed when it is made; 16 in a cluster if not set',

@@ -1,4 +1,4 @@
-// cli: how a server's process ends: in order on the first signal, at once on the second, in failure when something unexpected is thrown.
+// cli: how a server's process ends: in order on the first signal, at once on a later one, in failure when something unexpected is thrown.
 import type { Log } from '../ports/log.ts'
 import { EXIT } from './command.ts'
 
@@ -14,7 +14,12 @@ export interface StopOptions {
   readonly close: () => Promise<void>
   readonly log: Log
   readonly signals?: Signals
+  /** Milliseconds that only rise. */
+  readonly now?: () => number
 }
+
+/** Milliseconds after the first signal in which another is the same one: npm hands it on, and whoever ends a service tells all of its processes. */
+const ECHO_MS = 2000
 
 let toldToStop = false
 
@@ -22,12 +27,16 @@ let toldToStop = false
 export const isStopping = (): boolean => toldToStop
 
 /** Resolves with the exit code when the server has been stopped. */
-export function untilStopped({ close, log, signals = process }: StopOptions): Promise<number> {
+export function untilStopped({ close, log, signals = process, now = () => performance.now() }: StopOptions): Promise<number> {
   return new Promise((resolve) => {
-    let stopping = false
+    let stoppedAt: number | null = null
     const stop = (signal: unknown) => {
-      if (stopping) return signals.exit(EXIT.failed)
-      stopping = toldToStop = true
+      if (stoppedAt !== null) {
+        if (now() - stoppedAt >= ECHO_MS) signals.exit(EXIT.failed)
+        return
+      }
+      stoppedAt = now()
+      toldToStop = true
       log.info('stopping', { signal })
       close().then(() => resolve(EXIT.fine), (error: unknown) => {
         log.error('could not stop in order', { error })

@@ -26,13 +26,7 @@ export function createApp({ ready, origins, ...options }: AppOptions): Hono<Env>
   const { log } = options
   const app = new Hono<Env>()
   if (origins.length > 0) app.use(sharing(origins))
-  app.get('/healthz', (c) => c.json({ status: 'ok' }))
-  app.get('/readyz', (c) => {
-    const reason = ready()
-    // JSON whatever Accept says: a balancer's odd header must not take a server out.
-    if (reason !== null) return problemResponse(unavailable(reason).failure, { instance: instanceOf(c) })
-    return c.json({ status: 'ready' })
-  })
+  addHealth(app, ready)
   addFluxApi(app, options)
   addWebhooks(app, options)
   addOpenApi(app, options)
@@ -50,6 +44,24 @@ export function createApp({ ready, origins, ...options }: AppOptions): Hono<Env>
     return refuse(c, { kind: 'internal', detail: 'the reason is in the log of the server' })
   })
   return app
+}
+
+/** What answers until there is an application: that the process lives, and that nothing else can be served yet. */
+export function createWaitingApp(reason: () => string): Hono<Env> {
+  const app = new Hono<Env>()
+  addHealth(app, reason)
+  app.all('*', (c) => refuse(c, unavailable(reason()).failure))
+  return app
+}
+
+function addHealth(app: Hono<Env>, ready: () => string | null): void {
+  app.get('/healthz', (c) => c.json({ status: 'ok' }))
+  app.get('/readyz', (c) => {
+    const reason = ready()
+    // JSON whatever Accept says: a balancer's odd header must not take a server out.
+    if (reason !== null) return problemResponse(unavailable(reason).failure, { instance: instanceOf(c) })
+    return c.json({ status: 'ready' })
+  })
 }
 
 /** CORS. A webhook takes any headers, since they may be its inputs, and has the last word on what its own answers say. */

@@ -23,6 +23,7 @@ const KINDS: { readonly [kind in Failure['kind']]: Kind } = {
   busy: { status: 429, type: 'context-busy', title: 'The context has too many events waiting' },
   headersTooLarge: { status: 431, type: 'headers-too-large', title: 'The headers are too large' },
   internal: { status: 500, type: 'internal-error', title: 'The server failed' },
+  unreadable: { status: 500, type: 'unreadable-record', title: 'The stored record can not be read' },
   webhookFailed: { status: 500, type: 'webhook-failed', title: 'The workflow behind the webhook failed' },
   webhookTimeout: { status: 504, type: 'webhook-timeout', title: 'The workflow behind the webhook is still at work' },
   overloaded: { status: 503, type: 'overloaded', title: 'The server has too much to do' },

@@ -34,8 +34,8 @@ const BACKLOG = 4096
 
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
 
-/** @throws Error in one plain line when the address can't be had */
-export async function listen(app: Hono<Env>, { host, port, log, deadlines }: ListenOptions): Promise<HttpServer> {
+/** @param app asked anew for each request: its `fetch` may change. @throws Error in one plain line when the address can't be had */
+export async function listen(app: Pick<Hono<Env>, 'fetch'>, { host, port, log, deadlines }: ListenOptions): Promise<HttpServer> {
   let closing = false
   /** Says goodbye to kept-alive connections once the server is closing. */
   class Answer extends ServerResponse {
@@ -44,7 +44,7 @@ export async function listen(app: Hono<Env>, { host, port, log, deadlines }: Lis
       return typeof second === 'string' ? super.writeHead(status, second, third) : super.writeHead(status, second)
     }
   }
-  const answer = getRequestListener(app.fetch, { errorHandler: (error) => onListenerError(error, log) })
+  const answer = getRequestListener((request, env) => app.fetch(request, env), { errorHandler: (error) => onListenerError(error, log) })
   const server = createServer({
     ServerResponse: Answer,
     // The whole holds the headers; Node refuses to wait longer for a part.

@@ -19,6 +19,8 @@ export type Failure =
   | { readonly kind: 'unavailable'; readonly detail: string; readonly retryAfter: number; readonly inDoubt?: true }
   /** The server has all that it can hold: nothing was done. */
   | { readonly kind: 'overloaded'; readonly detail: string; readonly retryAfter: number }              // seconds
+  /** What the store has of a context is no record: the disk, or someone, has changed it. */
+  | { readonly kind: 'unreadable'; readonly detail: string }
   // Of requests over HTTP alone.
   | { readonly kind: 'noRoute' | 'notAcceptable' | 'tooLarge' | 'unsupportedType' | 'internal' | 'timeout' | 'headersTooLarge' | 'expectation'; readonly detail: string }
   | { readonly kind: 'webhookFailed' | 'webhookTimeout'; readonly detail: string; readonly contextId: ContextId }
@@ -44,3 +46,4 @@ export const conflict = (detail: string) => new FluxError({ kind: 'conflict', de
 export const unavailable = (detail: string, options?: ErrorOptions) => new FluxError({ kind: 'unavailable', detail, retryAfter: 1 }, options)
 export const inDoubt = (detail: string, options?: ErrorOptions) => new FluxError({ kind: 'unavailable', detail, retryAfter: 1, inDoubt: true }, options)
 export const overloaded = (detail: string) => new FluxError({ kind: 'overloaded', detail, retryAfter: 1 })
+export const unreadable = (id: ContextId, cause?: unknown) => new FluxError({ kind: 'unreadable', detail: `the stored record of context ${id} can't be read` }, { cause })

@@ -10,6 +10,7 @@ import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
 import { standOf, type Contexts } from './contexts.ts'
 import { wordsOfEvent } from './terms.ts'
+import { isUnreadable } from './unreadable.ts'
 
 /** Contexts told at once. */
 const WAVE = 1000
@@ -76,6 +77,7 @@ async function move({ contexts, log }: Teller, id: ContextId, { event, input, un
   } catch (error) {
     // Purged in between: there is nobody left who could have ignored it.
     if (error instanceof FluxError && error.failure.kind === 'notFound') return null
+    if (isUnreadable(error, log)) return null
     return ignored(log, { contextId: id, fluxName: '', state: null }, error)
   }
 }

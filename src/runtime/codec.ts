@@ -1,6 +1,7 @@
 // runtime: records as the store keeps them: one text a part, so that only what changed is written.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ContextId } from '../model/context.ts'
+import { unreadable } from '../model/failure.ts'
 import { getOwn, setOwn, type Json, type JsonObject } from '../model/json.ts'
 import { LOG_LIMIT, type ContextRecord, type Move, type StateData } from '../model/record.ts'
 import type { Store, StoredContext, Write } from '../ports/store.ts'
@@ -106,9 +107,21 @@ function sizeOf(value: Json, limit: number): number {
   return size
 }
 
-/** The record that a write made. What we wrote ourselves is trusted. */
-export function decode({ id, version, parts }: StoredContext): ContextRecord {
-  const head: Head & Base = { ...JSON.parse(parts['base'] ?? '{}'), ...JSON.parse(parts['head'] ?? '{}') }
+/**
+ * The record that a write made. What we wrote ourselves is trusted, as far as it is JSON.
+ * @throws FluxError `unreadable`
+ */
+export function decode(stored: StoredContext): ContextRecord {
+  try {
+    return recordOf(stored)
+  } catch (error) {
+    throw unreadable(stored.id, error)
+  }
+}
+
+function recordOf({ id, version, parts }: StoredContext): ContextRecord {
+  if (parts['base'] === undefined || parts['head'] === undefined) throw new TypeError('parts of it are missing')
+  const head: Head & Base = { ...JSON.parse(parts['base']), ...JSON.parse(parts['head']) }
   const states: { [index: string]: StateData } = {}
   for (const name of Object.keys(parts)) {
     if (name.startsWith(STATE)) states[name.slice(STATE.length)] = JSON.parse(parts[name] ?? '{}')

@@ -8,6 +8,7 @@ import type { Store, StoredContext } from '../ports/store.ts'
 import { decode } from './codec.ts'
 import type { CheckedList } from './requests.ts'
 import { SECURED, wordsOfList } from './terms.ts'
+import { isUnreadable } from './unreadable.ts'
 
 /** Contexts read together: at first, when it isn't known yet how large they are, and at most. */
 const STRIDE = { first: 32, most: 256 }
@@ -40,7 +41,8 @@ export async function list(parts: ListParts, caller: Caller, request: CheckedLis
     for (const context of stored) {
       if (taken > 0 && size > PAGE) return { contexts: [...contexts, ...await viewsOf(parts, shown)], next: after ?? null }
       after = context.id
-      const record = decode(context)
+      const record = readable(context, parts)
+      if (record === null) continue
       // The store doesn't know what was secured since.
       if (!sees && (await parts.secured(record).catch(() => true) || skip-- > 0)) continue
       shown.push(record)
@@ -53,6 +55,15 @@ export async function list(parts: ListParts, caller: Caller, request: CheckedLis
     if (taken === limit) return { contexts, next: after ?? null }
     if (stored.length < asked) return { contexts, next: null }
     stride = Math.min(STRIDE.most, Math.max(1, Math.floor((PAGE - size) / (size / Math.max(1, taken) + 1))))
+  }
+}
+
+function readable(context: StoredContext, { log }: ListParts): ContextRecord | null {
+  try {
+    return decode(context)
+  } catch (error) {
+    if (isUnreadable(error, log)) return null
+    throw error
   }
 }
 

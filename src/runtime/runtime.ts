@@ -20,6 +20,7 @@ import { facade } from './facade.ts'
 import { Ids } from './ids.ts'
 import { Recent } from './recent.ts'
 import { Steps } from './steps.ts'
+import { isUnreadable } from './unreadable.ts'
 import { webhooks } from './webhooks.ts'
 
 export interface RuntimeParts {
@@ -199,7 +200,7 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
     try {
       await contexts.deliver(id, { type: 'WAKE' })
     } catch (error) {
-      log.error('a context could not be woken', { contextId: id, error })
+      if (!isUnreadable(error, log)) log.error('a context could not be woken', { contextId: id, error })
     }
   }
 

@@ -3,11 +3,11 @@ import { describe, expect, test } from 'vitest'
 import { untilStopped } from '../../src/cli/stop.ts'
 import { memoryLog } from '../http/support.ts'
 
-function run(close: () => Promise<void>) {
+function run(close: () => Promise<void>, now: () => number = () => 0) {
   const emitter = new EventEmitter()
   const exits: number[] = []
   const { log, lines } = memoryLog()
-  const stopped = untilStopped({ close, log, signals: { on: (event, listener) => emitter.on(event, listener), prependListener: (event, listener) => emitter.prependListener(event, listener), exit: (code) => { exits.push(code) } } })
+  const stopped = untilStopped({ close, log, signals: { on: (event, listener) => emitter.on(event, listener), prependListener: (event, listener) => emitter.prependListener(event, listener), exit: (code) => { exits.push(code) } }, now })
   return { emitter, exits, lines, stopped }
 }
 
@@ -21,10 +21,15 @@ describe('a server', () => {
     expect(exits).toEqual([])
   })
 
-  test('exits at once on a second signal', () => {
-    const { emitter, exits } = run(() => new Promise(() => {}))
+  test('takes what comes within 2 s of the first signal for the same one, and exits at once on a later one', () => {
+    let time = 5000
+    const { emitter, exits } = run(() => new Promise(() => {}), () => time)
     emitter.emit('SIGTERM', 'SIGTERM')
+    emitter.emit('SIGTERM', 'SIGTERM')
+    time += 1999
+    emitter.emit('SIGINT', 'SIGINT')
     expect(exits).toEqual([])
+    time += 1
     emitter.emit('SIGINT', 'SIGINT')
     expect(exits).toEqual([1])
   })

@@ -1,15 +1,12 @@
-// store/lmdb: who may open the data folder, and whether what lies there is ours.
-import { closeSync, mkdirSync, openSync, readSync } from 'node:fs'
+// store/lmdb: the data folder: who may open it, and whether there has been data in it.
+import { closeSync, fsyncSync, ftruncateSync, mkdirSync, openSync, readFileSync, statSync, writeSync } from 'node:fs'
 import { tryLock } from 'fs-native-extensions'
+import type { Log } from '../../ports/log.ts'
 
 /** The data folder can't be used; the message says why in one line. */
 export class DataFolderError extends Error {
   override readonly name = 'DataFolderError'
 }
-
-/** How every file of lmdb begins, after the header of its first page. */
-const MAGIC = 0xbeefc0de
-const MAGIC_AT = 24
 
 /**
  * Makes the folder if need be and takes its lock; gives the lock's descriptor, to be closed. The kernel holds it for the open file and frees it
@@ -29,15 +26,33 @@ export function lockFolder(folder: string, file: string): number {
   throw new DataFolderError(`the data folder ${folder} is in use by another server: one at a time can open it`)
 }
 
-/** Makes the data file, for its owner alone. @throws Error if there is one that isn't lmdb's: to open that would end the process */
-export function prepareFile(file: string): void {
-  const descriptor = openSync(file, 'a+', 0o600)
+/** Stands in the lock's file since there has been data: a file that is gone or empty afterwards was lost. */
+const MARK = 'The data file beside this one has been written. Without it, this folder is refused.\n'
+
+/** Whether there has been data. */
+export function isMarked(file: string): boolean {
+  return readFileSync(file, 'utf8') === MARK
+}
+
+/** Notes that there is data, as well as that can be done: a full disk must not keep what is there from being read. */
+export function mark(descriptor: number, log: Log): void {
   try {
-    const start = Buffer.alloc(MAGIC_AT + 4)
-    if (readSync(descriptor, start) > 0 && start.readUInt32LE(MAGIC_AT) !== MAGIC) throw new Error('it is no database')
-  } finally {
-    closeSync(descriptor)
+    ftruncateSync(descriptor)
+    writeSync(descriptor, MARK)
+    fsyncSync(descriptor)
+  } catch (error) {
+    log.warn('the data folder could not be marked as one with data', { error })
   }
+}
+
+/** Bytes of the data file; 0 if there is none. */
+export function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0
+}
+
+/** Makes the data file, for its owner alone, if there is none. */
+export function makeFile(file: string): void {
+  closeSync(openSync(file, 'a', 0o600))
 }
 
 export function messageOf(error: unknown): string {

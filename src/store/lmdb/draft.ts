@@ -16,6 +16,9 @@ const PURGE_KEYS = 20_000
 /** Bytes of records, a few milliseconds of work. */
 const FULL = 4 * 1024 * 1024
 
+/** lmdb never changes a page in place: what a key lies on is copied, with what leads to it, as far as the group has no copy yet; and the old pages are listed. */
+const COPIES = 2
+
 const NO_ROWS: Rows = { firstRow: 0, nextRow: 0 }
 
 /** Anything else might not do as a key, and a call to lmdb that throws would tear its group apart. */
@@ -33,6 +36,8 @@ export class Draft implements Group {
   readonly #poked = new Map<ContextId, boolean>()
   #lastId: ContextId
   #size = 0
+  /** Pages of the disk that it takes, at most. */
+  #pages = 0
 
   constructor(disk: Disk, memory: Memory) {
     this.#disk = disk
@@ -49,7 +54,7 @@ export class Draft implements Group {
   }
 
   async write(): Promise<void> {
-    if (this.#operations.length > 0) await this.#disk.write(this.#operations)
+    if (this.#operations.length > 0) await this.#disk.write(this.#operations, this.#pages * this.#disk.pageBytes)
   }
 
   adopt(): void {
@@ -67,6 +72,7 @@ export class Draft implements Group {
       const record = encode(header, context)
       operations.push(() => void this.#disk.contexts.put(id, record))
       this.#size += record.length
+      this.#pages += this.#pagesOf(record.length)
       contexts.set(id, header)
     }
     this.#operations.push(...operations)
@@ -81,6 +87,7 @@ export class Draft implements Group {
     const first = this.#lastId + 1
     const last = this.#lastId += count
     this.#operations.push(() => void this.#disk.meta.put('lastId', last))
+    this.#pages += COPIES
     this.#effects.push(() => {
       this.#memory.lastId = last
     })
@@ -90,6 +97,8 @@ export class Draft implements Group {
   putDefinition(hash: string, text: string): void {
     if (!HASH.test(hash)) throw new TypeError('a definition is kept under its hash, in letters and digits')
     this.#operations.push(() => void this.#disk.definitions.put(hash, text))
+    // One UTF-16 unit takes 3 bytes at most.
+    this.#pages += this.#pagesOf(3 * text.length)
   }
 
   purge(endedBefore: number, limit: number): number {
@@ -123,12 +132,14 @@ export class Draft implements Group {
   #poke(id: ContextId): void {
     this.#poked.set(id, true)
     this.#operations.push(() => void this.#disk.pokes.put(id, POKED))
+    this.#pages += COPIES
     this.#effects.push(() => this.#memory.poke(id))
   }
 
   #unpoke(id: ContextId): void {
     this.#poked.set(id, false)
     this.#operations.push(() => void this.#disk.pokes.remove(id))
+    this.#pages += COPIES
     this.#effects.push(() => this.#memory.unpoke(id))
   }
 
@@ -139,6 +150,7 @@ export class Draft implements Group {
       void this.#disk.pokes.remove(id)
       void this.#disk.contexts.remove(id)
     })
+    this.#pages += COPIES + rows.length
     this.#contexts.set(id, null)
     this.#poked.set(id, false)
     this.#effects.push(() => this.#memory.remove(id))
@@ -149,6 +161,7 @@ export class Draft implements Group {
     if (rows.length === 0) return { firstRow, nextRow }
     const value = Buffer.from(JSON.stringify(rows))
     operations.push(() => void this.#disk.rows.put([id, nextRow], value))
+    this.#pages += this.#pagesOf(value.length)
     const end = nextRow + rows.length
     if (end - firstRow <= LOG_ROOM) return { firstRow, nextRow: end }
     // Whole values only: the last that begins before the rows to keep may reach into them.
@@ -157,6 +170,11 @@ export class Draft implements Group {
     operations.push(() => {
       for (const row of old) void this.#disk.rows.remove([id, row])
     })
+    this.#pages += old.length
     return { firstRow: kept, nextRow: end }
+  }
+
+  #pagesOf(bytes: number): number {
+    return COPIES + Math.ceil(bytes / this.#disk.pageBytes)
   }
 }

@@ -1,11 +1,11 @@
 // store/lmdb: many requests, one flush. While a group is being written the next one gathers; it is decided only when the one
 // before is on disk and in memory, or has failed, so a decision never rests on something that may yet be lost.
-import { unavailable } from '../../model/failure.ts'
+import { FluxError, unavailable } from '../../model/failure.ts'
 
 export interface Group {
   /** It is large enough: what else waits is for the next one, and others are served in between. */
   readonly full: boolean
-  /** Writes what was decided, all of it or nothing. Resolves when it is durable. */
+  /** Writes what was decided, all of it or nothing. Resolves when it is durable. A FluxError that it throws is told as it is. */
   write(): Promise<void>
   /** Makes it visible. */
   adopt(): void
@@ -107,7 +107,7 @@ export class GroupCommit<G extends Group> {
       group.adopt()
       for (const { answer } of decided) answer()
     } catch (error) {
-      const failure = unavailable('the store can not write at present', { cause: error })
+      const failure = error instanceof FluxError ? error : unavailable('the store can not write at present', { cause: error })
       for (const { reject } of decided) reject(failure)
     }
   }

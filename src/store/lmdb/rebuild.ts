@@ -1,28 +1,47 @@
 // store/lmdb: the index, read from the headers of all records when the store is opened.
+import { unreadable } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
+import { DataFolderError, messageOf } from './data-folder.ts'
 import type { Disk } from './disk.ts'
+import { ADVICE } from './inspect.ts'
 import { Memory } from './memory.ts'
 import { decodeHeader } from './stored-context.ts'
 
-/** After so many records others get their turn: the server answers that it lives meanwhile. */
-const BREATH = 2000
+/** After so many records, or bytes of them, others get their turn: a few milliseconds of work. */
+const STRIDE = 250
+const STRIDE_BYTES = 1024 * 1024
 
+/** @throws DataFolderError when not all records can be found */
 export async function rebuild(disk: Disk, log: Log): Promise<Memory> {
   const memory = new Memory()
-  const lastId = disk.meta.get('lastId')
-  memory.lastId = typeof lastId === 'number' ? lastId : 0
-  let read = 0
+  memory.lastId = disk.lastId()
+  const count = disk.contextCount
+  let [found, records, bytes] = [0, 0, 0]
+  const breathe = async (length: number) => {
+    records += 1
+    bytes += length
+    if (records < STRIDE && bytes < STRIDE_BYTES) return
+    records = bytes = 0
+    await new Promise((resolve) => { setImmediate(resolve) })
+  }
   for (const id of disk.contexts.getKeys()) {
-    const bytes = disk.contexts.getBinaryFast(id)
-    if (bytes === undefined) continue
+    const record = disk.contexts.getBinaryFast(id)
+    found += 1
     try {
-      memory.put(id, decodeHeader(id, bytes))
+      if (record === undefined || !Number.isSafeInteger(id)) throw unreadable(id)
+      memory.put(id, decodeHeader(id, record))
     } catch (error) {
       // It harms itself alone: whoever asks for this context is told the same.
-      log.error(error instanceof Error ? error.message : String(error), { contextId: id, error })
+      log.error(messageOf(error), { contextId: id, error })
     }
-    if (++read % BREATH === 0) await new Promise((resolve) => { setImmediate(resolve) })
+    await breathe(record?.length ?? 0)
   }
-  for (const id of disk.pokes.getKeys()) if (memory.entry(id) !== null) memory.poke(id)
+  // lmdb ends a range without a word at a page that it can't read.
+  if (found !== count) throw new DataFolderError(`the data is damaged: ${found} contexts of ${count} can be found; ${ADVICE}`)
+  memory.lastId = Math.max(memory.lastId, memory.highestId)
+  for (const id of disk.pokes.getKeys()) {
+    if (memory.entry(id) !== null) memory.poke(id)
+    await breathe(0)
+  }
   return memory
 }

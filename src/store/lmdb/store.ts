@@ -1,10 +1,11 @@
 // store/lmdb: the embedded store, nothing to install. Records on disk, the index in memory, one process at a time.
 import type { ContextId } from '../../model/context.ts'
-import { unavailable } from '../../model/failure.ts'
+import { FluxError, unavailable } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { CommitOutcome, Lease, ListQuery, Page, Store, StoredContext, Write } from '../../ports/store.ts'
-import { Disk } from './disk.ts'
+import { messageOf } from './data-folder.ts'
+import { type Disk, openDisk } from './disk.ts'
 import { Draft } from './draft.ts'
 import { GroupCommit } from './group-commit.ts'
 import { Memory } from './memory.ts'
@@ -15,20 +16,24 @@ export { DataFolderError } from './data-folder.ts'
 
 /**
  * Opens the store in a folder, which is created if missing, and reads the index into memory.
- * @throws DataFolderError when another process has the folder open, or its data is of another format
+ * @throws DataFolderError when another process has the folder open, or its data is of another format or damaged
  */
-export async function openLmdbStore({ folder, namespace = 'default', log, clock }: {
+export async function openLmdbStore({ folder, namespace = 'default', minFree = 0, freeBytes, log, clock }: {
   readonly folder: string
   readonly namespace?: string
+  /** Bytes to leave free on the disk of the folder; 0 if left out. */
+  readonly minFree?: number
+  /** How many bytes are free there; asked of the file system if left out. */
+  readonly freeBytes?: (folder: string) => number
   readonly log: Log
   readonly clock: Clock
 }): Promise<Store> {
-  const disk = new Disk(folder, namespace)
+  const disk = await openDisk({ folder, namespace, minFree, freeBytes, log, clock })
   try {
     const start = clock.now()
     const memory = await rebuild(disk, log)
     log.info('store opened', { folder, contexts: memory.size, milliseconds: clock.now() - start })
-    return new LmdbStore(disk, memory)
+    return new LmdbStore(disk, memory, log)
   } catch (error) {
     await disk.close()
     throw error
@@ -38,17 +43,24 @@ export async function openLmdbStore({ folder, namespace = 'default', log, clock 
 /** Ids given out at once: each time costs a write to the disk. */
 const IDS = 1000
 
+/** Parts of logs that are told of as unreadable, each once. */
+const TOLD_OF = 10_000
+
 class LmdbStore implements Store {
   readonly partitions = 1
   readonly era = 0
   readonly #disk: Disk
   readonly #memory: Memory
+  readonly #log: Log
   readonly #commits: GroupCommit<Draft>
+  /** Parts of logs that can't be read. */
+  readonly #toldOf = new Set<string>()
   #closing: Promise<void> | null = null
 
-  constructor(disk: Disk, memory: Memory) {
+  constructor(disk: Disk, memory: Memory, log: Log) {
     this.#disk = disk
     this.#memory = memory
+    this.#log = log
     this.#commits = new GroupCommit(() => new Draft(disk, memory))
   }
 
@@ -79,13 +91,13 @@ class LmdbStore implements Store {
   }
 
   async log({ id, limit }: { id: ContextId; limit: number }): Promise<string[]> {
-    return limit > 0 ? this.#disk.newestRows(id, limit) : []
+    return limit > 0 ? this.#disk.newestRows(id, limit, (row, error) => this.#tellOfRow(id, row, error)) : []
   }
 
   async list(query: ListQuery): Promise<StoredContext[]> {
     const ids = this.#memory.list(query)
     const waited = await this.#commits.settled((draft) => ids.some((id) => draft.touches(id)))
-    return (waited ? this.#memory.list(query) : ids).map((id) => this.#read(id)).filter((context) => context !== null)
+    return this.#readAll(waited ? this.#memory.list(query) : ids, () => this.#memory.list(query))
   }
 
   async waitingFor({ any, upTo, ...page }: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]> {
@@ -126,9 +138,41 @@ class LmdbStore implements Store {
     return this.#closing
   }
 
+  /** Once: a log is read with each look at its context. */
+  #tellOfRow(id: ContextId, row: number, error: unknown): void {
+    const name = `${id}:${row}`
+    if (this.#toldOf.has(name) || this.#toldOf.size >= TOLD_OF) return
+    this.#toldOf.add(name)
+    this.#log.error(`a part of the log of context ${id} can't be read, and is left out`, { contextId: id, row, error })
+  }
+
+  /** A record that can't be read takes nobody else's place: once it is left out of the index, who is on the page is looked for again. */
+  #readAll(ids: readonly ContextId[], again: () => readonly ContextId[]): StoredContext[] {
+    for (let asked = ids; ; asked = again()) {
+      const contexts: StoredContext[] = []
+      const before = this.#memory.size
+      for (const id of asked) {
+        try {
+          const context = this.#read(id)
+          if (context !== null) contexts.push(context)
+        } catch (error) {
+          if (!(error instanceof FluxError && error.failure.kind === 'unreadable')) throw error
+        }
+      }
+      if (this.#memory.size === before) return contexts
+    }
+  }
+
+  /** @throws FluxError `unreadable`, and leaves the context out of the index: no list, broadcast or timer stumbles over it again */
   #read(id: ContextId): StoredContext | null {
     if (this.#closing) throw unavailable('the server is stopping')
     const bytes = this.#disk.contexts.getBinaryFast(id)
-    return bytes === undefined ? null : decode(id, bytes)
+    try {
+      return bytes === undefined ? null : decode(id, bytes)
+    } catch (error) {
+      if (this.#memory.entry(id) !== null) this.#log.error(messageOf(error), { contextId: id, error })
+      this.#memory.remove(id)
+      throw error
+    }
   }
 }

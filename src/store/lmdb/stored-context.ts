@@ -1,6 +1,7 @@
 // store/lmdb: the record of one context as bytes: a line of JSON for the index, then the texts of the parts, one after the other.
 import { isObject, setOwn } from '../../model/json.ts'
 import type { ContextId } from '../../model/context.ts'
+import { unreadable } from '../../model/failure.ts'
 import type { StoredContext } from '../../ports/store.ts'
 
 /** What the index is built from. */
@@ -33,7 +34,7 @@ export function encode(header: Header, { parts }: StoredContext): Buffer {
   return Buffer.concat([Buffer.from(`${JSON.stringify({ ...header, wide: true })}\n`), Buffer.from(texts, 'utf16le')])
 }
 
-/** @throws Error that names the context, if these bytes are no record */
+/** @throws FluxError `unreadable` that names the context, if these bytes are no record */
 export function decodeHeader(id: ContextId, bytes: Buffer): Header {
   try {
     const header: unknown = JSON.parse(bytes.toString('utf8', 0, endOfHeader(bytes)))
@@ -44,7 +45,7 @@ export function decodeHeader(id: ContextId, bytes: Buffer): Header {
   throw unreadable(id)
 }
 
-/** @throws Error that names the context, if these bytes are no record */
+/** @throws FluxError `unreadable` that names the context, if these bytes are no record */
 export function decode(id: ContextId, bytes: Buffer): StoredContext {
   const { version, due, terms, owner, endedAt, parent, parts: lengths, wide } = decodeHeader(id, bytes)
   const texts = bytes.toString(wide === true ? 'utf16le' : 'utf8', endOfHeader(bytes) + 1, bytes.length)
@@ -61,10 +62,6 @@ function isHeader(value: unknown): value is Header {
   const { version, terms, firstRow, nextRow, parts } = value
   return [version, firstRow, nextRow].every(Number.isSafeInteger) && Array.isArray(terms) && terms.every((word) => typeof word === 'string') && Array.isArray(parts)
     && [value['due'], value['endedAt'], value['parent']].every((fact) => fact === null || typeof fact === 'number')
-}
-
-function unreadable(id: ContextId, cause?: unknown): Error {
-  return new Error(`the stored record of context ${id} can't be read`, { cause })
 }
 
 /** A buffer that lmdb lends is longer than its `length`: beyond that is old data. */

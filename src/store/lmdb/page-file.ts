@@ -1,0 +1,210 @@
+// store/lmdb: reads the data file page by page, without lmdb and without mapping it, so that no damage in it can end the process.
+// The layout is that of lmdb's data version 2, on a little-endian machine with 64 bits (MDB_meta, MDB_page, MDB_node and MDB_ovpage in its mdb.c).
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+
+/** A tree of pages: one database of the file. */
+export interface Tree {
+  /** Levels of pages; 0: it is empty. */
+  readonly depth: number
+  /** Records, as counted by lmdb in the transaction that wrote them. */
+  readonly entries: number
+  readonly root: number
+}
+
+/** What one of the two meta pages says: the newer of them is the state of the file. */
+export interface Meta {
+  readonly pageBytes: number
+  readonly lastPage: number
+  readonly transaction: number
+  /** Which pages are free. */
+  readonly free: Tree
+  /** The names and trees of all databases. */
+  readonly main: Tree
+}
+
+export interface Node {
+  readonly key: Buffer
+  /** The value, or the part of it that lies in the leaf. */
+  readonly data: Buffer
+  /** It is a tree of its own. */
+  readonly isTree: boolean
+  /** Where the value lies, if not in the leaf. */
+  readonly overflow: Overflow | null
+}
+
+export interface Overflow { readonly page: number; readonly pages: number; readonly bytes: number }
+
+export type Page =
+  | { readonly kind: 'branch'; readonly children: readonly number[]; readonly transaction: number }
+  | { readonly kind: 'leaf'; readonly nodes: readonly Node[]; readonly transaction: number }
+
+/** A page isn't what lmdb wrote. The message says which page, and what is wrong with it. */
+export class PageError extends Error {
+  override readonly name = 'PageError'
+}
+
+const MAGIC = 0xbeefc0de
+const VERSION = 2
+const HEADER_BYTES = 24
+const META_BYTES = 168
+const NODE_BYTES = 8
+const NO_PAGE = 0xffffffff_ffffffffn
+const BRANCH = 1
+const LEAF = 2
+const OVERFLOW = 4
+const META = 8
+const KINDS = BRANCH | LEAF | OVERFLOW | META
+const IN_OVERFLOW = 1
+const SUB_TREE = 2
+/** What lmdb takes for pages, the usual first. */
+const PAGE_SIZES = [4096, 16_384, 8192, 32_768, 65_536, 2048, 1024, 512]
+
+export class PageFile {
+  /** Bytes. */
+  readonly size: number
+  /** What is wrong with the meta pages; none are missing in a whole file. */
+  readonly damage: readonly string[]
+  /** Null when neither meta page can be read. */
+  readonly meta: Meta | null
+  readonly pageBytes: number
+  readonly #descriptor: number
+
+  /** @throws Error when it can't be opened */
+  constructor(file: string) {
+    this.#descriptor = openSync(file, 'r')
+    this.size = fstatSync(this.#descriptor).size
+    const metas: Meta[] = []
+    const damage: string[] = []
+    const sizes = [this.#pageBytesOf(0, 0), ...PAGE_SIZES.map((bytes) => this.#pageBytesOf(1, bytes))]
+    this.pageBytes = sizes.find((bytes) => bytes !== null) ?? PAGE_SIZES[0] ?? 0
+    for (const number of [0, 1]) {
+      try {
+        metas.push(this.#metaAt(number))
+      } catch (error) {
+        damage.push(error instanceof Error ? error.message : String(error))
+      }
+    }
+    this.damage = damage
+    this.meta = metas.sort((a, b) => b.transaction - a.transaction)[0] ?? null
+  }
+
+  /** Pages that are there, a cut one included. */
+  get pages(): number {
+    return Math.ceil(this.size / this.pageBytes)
+  }
+
+  close(): void {
+    closeSync(this.#descriptor)
+  }
+
+  /** A page of a tree. @throws PageError */
+  page(number: number): Page {
+    const bytes = this.#read(number * this.pageBytes, this.pageBytes, `page ${number}`)
+    const kind = this.#check(bytes, number)
+    const transaction = integerAt(bytes, 8)
+    if (kind === BRANCH) return { kind: 'branch', transaction, children: offsetsOf(bytes, number).map((at) => childAt(bytes, at, number)) }
+    if (kind === LEAF) return { kind: 'leaf', transaction, nodes: offsetsOf(bytes, number).map((at) => nodeAt(bytes, at, number)) }
+    throw new PageError(`page ${number} is of no known kind`)
+  }
+
+  /** @throws PageError when what the node says of its value's pages isn't so */
+  checkOverflow({ page, pages, bytes }: Overflow): void {
+    const header = this.#read(page * this.pageBytes, HEADER_BYTES, `page ${page}`)
+    if (this.#check(header, page) !== OVERFLOW || header.readUInt32LE(20) !== pages) throw new PageError(`page ${page} does not begin a large value`)
+    if (HEADER_BYTES + bytes > pages * this.pageBytes) throw new PageError(`page ${page} begins a value that is longer than its pages`)
+    if (page * this.pageBytes + HEADER_BYTES + bytes > this.size) throw new PageError(`the large value at page ${page} goes beyond the end of the file`)
+  }
+
+  /** A node's whole value. @throws PageError */
+  valueOf({ data, overflow }: Node): Buffer {
+    if (overflow === null) return data
+    this.checkOverflow(overflow)
+    return this.#read(overflow.page * this.pageBytes + HEADER_BYTES, overflow.bytes, `the large value at page ${overflow.page}`)
+  }
+
+  /** Which page size the meta page tells, if it lies where it would with pages of this size. */
+  #pageBytesOf(number: number, pageBytes: number): number | null {
+    try {
+      const told = this.#read(number * pageBytes, META_BYTES, '').readUInt32LE(HEADER_BYTES + 24)
+      const magic = this.#read(number * pageBytes + HEADER_BYTES, 4, '').readUInt32LE(0)
+      return magic === MAGIC && PAGE_SIZES.includes(told) && (number === 0 || told === pageBytes) ? told : null
+    } catch {
+      return null
+    }
+  }
+
+  /** @throws PageError */
+  #metaAt(number: number): Meta {
+    const bytes = this.#read(number * this.pageBytes, META_BYTES, `meta page ${number}`)
+    const at = HEADER_BYTES
+    const flags = bytes.readUInt16LE(18)
+    if (flags !== META || bytes.readUInt32LE(at) !== MAGIC || bytes.readUInt32LE(at + 4) !== VERSION || bytes.readUInt32LE(at + 24) !== this.pageBytes) {
+      throw new PageError(`meta page ${number} is none`)
+    }
+    const meta = { pageBytes: this.pageBytes, lastPage: integerAt(bytes, at + 120), transaction: integerAt(bytes, at + 128), free: treeAt(bytes, at + 24), main: treeAt(bytes, at + 72) }
+    if (!Object.values(meta).every((value) => typeof value === 'object' || Number.isSafeInteger(value))) throw new PageError(`meta page ${number} is garbled`)
+    return meta
+  }
+
+  /** The kind of a page. @throws PageError when its header isn't that of this page */
+  #check(bytes: Buffer, number: number): number {
+    if (integerAt(bytes, 0) !== number) throw new PageError(`page ${number} has the header of another page, or none`)
+    // With a meta page lost, that may have been the newer one.
+    if (this.meta !== null && this.damage.length === 0 && integerAt(bytes, 8) > this.meta.transaction) throw new PageError(`page ${number} is of a transaction that did not end`)
+    return bytes.readUInt16LE(18) & KINDS
+  }
+
+  /** @throws PageError */
+  #read(position: number, length: number, what: string): Buffer {
+    const bytes = Buffer.allocUnsafe(length)
+    let read = 0
+    try {
+      read = position + length > this.size ? 0 : readSync(this.#descriptor, bytes, 0, length, position)
+    } catch (cause) {
+      throw new PageError(`${what} can't be read: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    }
+    if (read < length) throw new PageError(`${what} lies beyond the end of the file, ${this.size} bytes`)
+    return bytes
+  }
+}
+
+/** A tree as lmdb describes it (MDB_db, 48 bytes). */
+export function treeAt(bytes: Buffer, at = 0): Tree {
+  const root = bytes.readBigUInt64LE(at + 40)
+  const depth = bytes.readUInt16LE(at + 6)
+  return { depth: root === NO_PAGE ? 0 : depth, entries: integerAt(bytes, at + 32), root: root === NO_PAGE ? 0 : Number(root) }
+}
+
+export const TREE_BYTES = 48
+
+/** Beyond what is exact it is no page and no count anyway. */
+const integerAt = (bytes: Buffer, at: number): number => bytes.readUInt32LE(at) + bytes.readUInt32LE(at + 4) * 2 ** 32
+
+/** Where the nodes of a page begin. @throws PageError */
+function offsetsOf(bytes: Buffer, number: number): number[] {
+  const [lower, upper] = [bytes.readUInt16LE(20), bytes.readUInt16LE(22)]
+  if (lower % 2 !== 0 || lower > upper || upper > bytes.length - HEADER_BYTES) throw new PageError(`page ${number} is garbled`)
+  return Array.from({ length: lower / 2 }, (_, index) => {
+    const offset = bytes.readUInt16LE(HEADER_BYTES + 2 * index)
+    if (offset < upper || HEADER_BYTES + offset + NODE_BYTES > bytes.length) throw new PageError(`page ${number} is garbled`)
+    return HEADER_BYTES + offset
+  })
+}
+
+/** @throws PageError */
+function childAt(bytes: Buffer, at: number, number: number): number {
+  if (at + NODE_BYTES + bytes.readUInt16LE(at + 6) > bytes.length) throw new PageError(`page ${number} is garbled`)
+  return bytes.readUInt32LE(at) + bytes.readUInt16LE(at + 4) * 2 ** 32
+}
+
+/** @throws PageError */
+function nodeAt(bytes: Buffer, at: number, number: number): Node {
+  const length = bytes.readUInt32LE(at)
+  const flags = bytes.readUInt16LE(at + 4)
+  const start = at + NODE_BYTES + bytes.readUInt16LE(at + 6)
+  const isLarge = (flags & IN_OVERFLOW) !== 0
+  const end = start + (isLarge ? HEADER_BYTES : length)
+  if (end > bytes.length) throw new PageError(`page ${number} is garbled`)
+  const overflow = isLarge ? { page: integerAt(bytes, start), pages: integerAt(bytes, start + 16), bytes: length } : null
+  return { key: bytes.subarray(at + NODE_BYTES, start), data: bytes.subarray(start, end), isTree: (flags & SUB_TREE) !== 0, overflow }
+}
