@@ -1,6 +1,7 @@
 // cli: how a server's process ends: in order on the first signal, at once on a later one, in failure when something unexpected is thrown.
 import type { Log } from '../ports/log.ts'
 import { EXIT } from './command.ts'
+import { whenLauncherEnds } from './launcher.ts'
 
 /** The part of `process` that is used. */
 interface Signals {
@@ -16,6 +17,8 @@ export interface StopOptions {
   readonly signals?: Signals
   /** Milliseconds that only rise. */
   readonly now?: () => number
+  /** Calls back when whoever started the process has gone, if that is to end it. */
+  readonly launcher?: (ended: () => void) => void
 }
 
 /** Milliseconds after the first signal in which another is the same one: npm hands it on, and whoever ends a service tells all of its processes. */
@@ -27,7 +30,7 @@ let toldToStop = false
 export const isStopping = (): boolean => toldToStop
 
 /** Resolves with the exit code when the server has been stopped. */
-export function untilStopped({ close, log, signals = process, now = () => performance.now() }: StopOptions): Promise<number> {
+export function untilStopped({ close, log, signals = process, now = () => performance.now(), launcher = whenLauncherEnds }: StopOptions): Promise<number> {
   return new Promise((resolve) => {
     let stoppedAt: number | null = null
     const stop = (signal: unknown) => {
@@ -46,6 +49,7 @@ export function untilStopped({ close, log, signals = process, now = () => perfor
     // Before what modules of services may do at a signal.
     signals.prependListener('SIGTERM', stop)
     signals.prependListener('SIGINT', stop)
+    launcher(() => { if (stoppedAt === null) stop('the end of npm') })
     // What was acknowledged is committed; what was under way is taken up by the next start.
     signals.on('uncaughtException', (error) => {
       log.error('an error that nobody handled', { error })

@@ -39,8 +39,6 @@ export class FluxError extends Error {
 export const malformed = (detail: string) => new FluxError({ kind: 'malformed', detail })
 export const invalid = (detail: string, errors: readonly FieldError[]) => new FluxError({ kind: 'invalid', detail, errors })
 export const unsupportedType = (detail: string) => new FluxError({ kind: 'unsupportedType', detail })
-/** What is kept of it is damaged: the reason is for the log. */
-export const unreadable = (id: ContextId, options: ErrorOptions) => new FluxError({ kind: 'internal', detail: `what is kept of context ${id} can't be read` }, options)
 export const notFound = (detail: string) => new FluxError({ kind: 'notFound', detail })
 export const conflict = (detail: string) => new FluxError({ kind: 'conflict', detail })
 export const unavailable = (detail: string, options?: ErrorOptions) => new FluxError({ kind: 'unavailable', detail, retryAfter: 1 }, options)

@@ -7,7 +7,12 @@ function run(close: () => Promise<void>, now: () => number = () => 0) {
   const emitter = new EventEmitter()
   const exits: number[] = []
   const { log, lines } = memoryLog()
-  const stopped = untilStopped({ close, log, signals: { on: (event, listener) => emitter.on(event, listener), prependListener: (event, listener) => emitter.prependListener(event, listener), exit: (code) => { exits.push(code) } }, now })
+  const signals = {
+    on: (event: string, listener: (cause: unknown) => void) => emitter.on(event, listener),
+    prependListener: (event: string, listener: (cause: unknown) => void) => emitter.prependListener(event, listener),
+    exit: (code: number) => { exits.push(code) },
+  }
+  const stopped = untilStopped({ close, log, signals, now, launcher: (ended) => { emitter.on('launcher ended', ended) } })
   return { emitter, exits, lines, stopped }
 }
 
@@ -32,6 +37,18 @@ describe('a server', () => {
     time += 1
     emitter.emit('SIGINT', 'SIGINT')
     expect(exits).toEqual([1])
+  })
+
+  test('closes when the shell has gone by which npm started it, and takes that for no second signal', async () => {
+    let time = 5000
+    const first = run(() => Promise.resolve())
+    first.emitter.emit('launcher ended')
+    expect(await first.stopped).toBe(0)
+    const second = run(() => new Promise(() => {}), () => time)
+    second.emitter.emit('SIGTERM', 'SIGTERM')
+    time += 9000
+    second.emitter.emit('launcher ended')
+    expect(second.exits).toEqual([])
   })
 
   test('tells when it could not close', async () => {

@@ -55,7 +55,7 @@ describe.each(DAMAGES)('%s', (_, damage) => {
     const ids = await createAll(store, {}, {}, {}, {})
     const [first = 0, bad = 0, third = 0, fourth = 0] = ids
     await damage(bad)
-    await expect(store.load({ id: bad })).rejects.toMatchObject({ failure: { kind: 'internal' } })
+    await expect(store.load({ id: bad })).rejects.toMatchObject({ failure: { kind: 'unreadable' } })
     expect((await store.list({ all: [], limit: 2 })).map(({ id }) => id)).toEqual([first, third])
     expect((await store.list({ all: [], limit: 9 })).map(({ id }) => id)).toEqual([first, third, fourth])
     expect((await store.list({ all: [], limit: 9, skip: 2 })).map(({ id }) => id)).toEqual([third, fourth])
@@ -86,7 +86,7 @@ test('a commit in which one is damaged writes none of its contexts', async () =>
   const store = await openStore()
   const [good, bad] = [await createOne(store, { terms: ['a'] }), await createOne(store, { terms: ['a'] })]
   await admin.hset(row(bad), 't', '[')
-  await expect(store.commit({ writes: [good, bad].map((id) => writeOf(contextOf(id, 2, { terms: ['b'] }))) })).rejects.toMatchObject({ failure: { kind: 'internal' } })
+  await expect(store.commit({ writes: [good, bad].map((id) => writeOf(contextOf(id, 2, { terms: ['b'] }))) })).rejects.toMatchObject({ failure: { kind: 'unreadable' } })
   expect(await store.load({ id: good })).toMatchObject({ version: 1, terms: ['a'] })
   await update(store, good, { terms: ['b'] })
 })
@@ -105,9 +105,9 @@ test('an event to a context whose version is no number fails at once, and so doe
   const [bad, good] = [await runtime.execute({ package: 'p', fluxName: 'Wait' }), await runtime.execute({ package: 'p', fluxName: 'Wait' })]
   await admin.hset(row(bad.contextId), 'v', 'garbage')
   for (const each of [runtime, other]) {
-    await expect(each.sendEvent({ contextId: bad.contextId, event: 'go' })).rejects.toMatchObject({ failure: { kind: 'internal' } })
-    await expect(each.terminate({ contextId: bad.contextId })).rejects.toMatchObject({ failure: { kind: 'internal' } })
-    await expect(each.getContext({ contextId: bad.contextId })).rejects.toMatchObject({ failure: { kind: 'internal' } })
+    await expect(each.sendEvent({ contextId: bad.contextId, event: 'go' })).rejects.toMatchObject({ failure: { kind: 'unreadable' } })
+    await expect(each.terminate({ contextId: bad.contextId })).rejects.toMatchObject({ failure: { kind: 'unreadable' } })
+    await expect(each.getContext({ contextId: bad.contextId })).rejects.toMatchObject({ failure: { kind: 'unreadable' } })
     expect((await each.listContexts({})).map(({ id }) => id)).toEqual([good.contextId])
   }
   expect((await runtime.sendEvent({ event: 'go' })).transitions).toEqual([{ contextId: good.contextId, state: 'E' }])

@@ -129,7 +129,7 @@ export class RedisStore implements Store {
     try {
       return versionOf(String(version))
     } catch (cause) {
-      throw unreadable(id, { cause })
+      throw unreadable(id, cause)
     }
   }
 

@@ -52,14 +52,14 @@ export function pushWrite(values: string[], { context, previous, changed, log, p
 
 /**
  * The context that a hash holds; null when there is none.
- * @throws FluxError `internal` when what it holds is no context
+ * @throws FluxError `unreadable` when what it holds is no context
  */
 export function decodeContext(id: ContextId, fields: Reply): StoredContext | null {
   try {
     const list = texts(fields)
     return list.length === 0 ? null : contextOf(id, list)
   } catch (cause) {
-    throw unreadable(id, { cause })
+    throw unreadable(id, cause)
   }
 }
 
