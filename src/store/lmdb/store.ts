@@ -1,6 +1,7 @@
 // store/lmdb: the embedded store, nothing to install. Records on disk, the index in memory, one process at a time.
 import type { ContextId } from '../../model/context.ts'
 import { unavailable } from '../../model/failure.ts'
+import { charactersOf } from '../../model/texts.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { CommitOutcome, Lease, ListQuery, Page, Store, StoredContext, Write } from '../../ports/store.ts'
@@ -37,6 +38,8 @@ export async function openLmdbStore({ folder, namespace = 'default', log, clock 
 
 /** Ids given out at once: each time costs a write to the disk. */
 const IDS = 1000
+/** Candidates for a list looked at in one turn of the event loop: about a millisecond. */
+const HOPS = 10_000
 
 class LmdbStore implements Store {
   readonly partitions = 1
@@ -83,9 +86,19 @@ class LmdbStore implements Store {
   }
 
   async list(query: ListQuery): Promise<StoredContext[]> {
-    const ids = this.#memory.list(query)
+    const ids = await this.#find(query)
     const waited = await this.#commits.settled((draft) => ids.some((id) => draft.touches(id)))
-    return (waited ? this.#memory.list(query) : ids).map((id) => this.#read(id)).filter((context) => context !== null)
+    const contexts: StoredContext[] = []
+    let size = 0
+    for (const id of waited ? await this.#find(query) : ids) {
+      const context = this.#read(id)
+      if (context === null) continue
+      contexts.push(context)
+      if (query.characters === undefined) continue
+      size += charactersOf(context.parts)
+      if (size >= query.characters) break
+    }
+    return contexts
   }
 
   async waitingFor({ any, upTo, ...page }: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]> {
@@ -124,6 +137,19 @@ class LmdbStore implements Store {
   close(): Promise<void> {
     this.#closing ??= this.#commits.close().then(() => this.#disk.close())
     return this.#closing
+  }
+
+  /** In strides: to pass over a million contexts takes a while. */
+  async #find(query: ListQuery): Promise<ContextId[]> {
+    const { ids, rest } = this.#memory.list(query, HOPS)
+    const found = [...ids]
+    for (let more = rest; more !== null;) {
+      await new Promise((resolve) => { setImmediate(resolve) })
+      const next = this.#memory.list({ ...query, ...more }, HOPS)
+      found.push(...next.ids)
+      more = next.rest
+    }
+    return found
   }
 
   #read(id: ContextId): StoredContext | null {
