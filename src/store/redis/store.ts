@@ -32,9 +32,9 @@ const RESERVE = { after: 3, for: '20' }
 const GAP = 100_000
 /** Milliseconds until the next look for due contexts when a partition was out of reach. */
 const LOOK_AGAIN = 1_000
-/** Ids read at once, and candidates looked at for them by one script: a millisecond or two. */
+/** Ids read at once, and candidates looked at for them: a millisecond or two. What all partitions are asked for together may come to one Redis. */
 const PIECE = 1_000
-const HOPS = 10_000
+const HOPS = 2_000
 /** Matches for each partition, of which it isn't worth the while to find out how many may be passed over. */
 const FEW = 50
 /** Contexts read, or deleted, by one script, and bytes read: others want to be served too. */
@@ -71,6 +71,7 @@ export class RedisStore implements Store {
   /** Names this store among all that write. */
   readonly #writer = randomBytes(8).toString('base64url')
   #commits = 0
+  readonly #hops: number
   /** Run id of the Redis that gave out ids of each partition last. */
   readonly #givers = new Map<number, string>()
   /** This server's last heartbeat in each partition that took it, and since when they followed one another without a gap there, by Redis's time. */
@@ -79,6 +80,7 @@ export class RedisStore implements Store {
   constructor(connection: Connection, options: RedisStoreOptions) {
     const { namespace, partitions, log } = options
     this.partitions = partitions
+    this.#hops = Math.ceil(HOPS / partitions)
     this.#options = options
     this.#connection = connection
     this.#line = new Line(connection, { roots: Array.from({ length: partitions }, (_, partition) => partitionKey(namespace, partition)), log })
@@ -160,7 +162,7 @@ export class RedisStore implements Store {
     let [from, left] = [`(${after}`, skip]
     return async () => {
       while (from !== '') {
-        const [next = '', skipped = '', ...ids] = texts(await this.#line.run('page', partition, [from, '+inf', left, piece, HOPS, ...words]))
+        const [next = '', skipped = '', ...ids] = texts(await this.#line.run('page', partition, [from, '+inf', left, piece, this.#hops, ...words]))
         from = next
         left = Number(skipped)
         if (ids.length > 0) return ids.map(Number)
@@ -190,7 +192,7 @@ export class RedisStore implements Store {
   async #count(partition: number, words: readonly (string | number)[], after: ContextId, before: ContextId): Promise<number> {
     let [from, left] = [`(${after}`, Number.MAX_SAFE_INTEGER]
     while (from !== '') {
-      const [next = '', skipped = ''] = texts(await this.#line.run('page', partition, [from, `(${before}`, left, 0, HOPS, ...words]))
+      const [next = '', skipped = ''] = texts(await this.#line.run('page', partition, [from, `(${before}`, left, 0, this.#hops, ...words]))
       from = next
       left = Number(skipped)
     }

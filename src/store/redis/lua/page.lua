@@ -46,21 +46,34 @@ local function excluded_from(bound)
   return first
 end
 
+-- Which of the candidates a set has. To ask for scores costs more than to read a few members too many.
+local function members(key, candidates)
+  local first, last, has = candidates[1], candidates[#candidates], {}
+  if redis.call('ZCOUNT', key, first, last) > 3 * #candidates then
+    for index, score in ipairs(redis.call('ZMSCORE', key, unpack(candidates))) do has[candidates[index]] = score end
+  else
+    for _, id in ipairs(redis.call('ZRANGE', key, first, last, 'BYSCORE')) do has[id] = true end
+  end
+  return has
+end
+
 -- Takes those that are left of a number of candidates; true when that is all that was wanted.
 local function take(candidates)
-  local out = {}
-  for place = 2, #sets do
-    for index, score in ipairs(redis.call('ZMSCORE', sets[place], unpack(candidates))) do out[index] = out[index] or not score end
+  local needed, unwanted = {}, {}
+  for place = 2, #sets do needed[place - 1] = members(sets[place], candidates) end
+  for place, key in ipairs(without) do unwanted[place] = members(key, candidates) end
+  for _, candidate in ipairs(candidates) do
+    local agreed = true
+    for _, has in ipairs(needed) do agreed = agreed and has[candidate] end
+    for _, has in ipairs(unwanted) do agreed = agreed and not has[candidate] end
+    if agreed and skip > 0 then skip = skip - 1
+    elseif agreed then page[#page + 1] = candidate end
+    if limit > 0 and #page == limit then
+      from = '(' .. candidate
+      return true
+    end
   end
-  for _, key in ipairs(without) do
-    for index, score in ipairs(redis.call('ZMSCORE', key, unpack(candidates))) do out[index] = out[index] or score end
-  end
-  for index, candidate in ipairs(candidates) do
-    from = '(' .. candidate
-    if not out[index] and skip > 0 then skip = skip - 1
-    elseif not out[index] then page[#page + 1] = candidate end
-    if limit > 0 and #page == limit then return true end
-  end
+  from = '(' .. candidates[#candidates]
 end
 
 while hops > 0 do
