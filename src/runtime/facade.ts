@@ -1,7 +1,7 @@
 // runtime: the nine calls. HTTP and the `flux` argument of functions both come through here.
 import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
-import type { ExecuteRequest, FluxApi, ListRequest, TagRequest } from '../model/calls.ts'
+import type { ExecuteRequest, Fits, FluxApi, ListRequest, TagRequest } from '../model/calls.ts'
 import { denial, type Caller, type Role } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
 import { conflict, FluxError, notFound } from '../model/failure.ts'
@@ -54,12 +54,12 @@ export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts
     return { message: change === 'add' ? `added ${names} to context ${contextId}` : `removed ${names} from context ${contextId}` }
   }
 
-  const page = (request: ListRequest) => list({
+  const page = (request: ListRequest, fits?: Fits) => list({
     store, log,
-    anySecured: () => catalog.all().some(({ secured }) => secured),
+    securedServices: () => catalog.all().filter(({ secured }) => secured),
     secured: async (record) => (await compiled(record)).secured,
     view: async (record) => contextView(record, await compiled(record), await movesOf(record, store)),
-  }, caller, listRequest(request, tagLimits))
+  }, caller, listRequest(request, tagLimits), fits)
 
   return {
     async execute(request) {
