@@ -126,13 +126,14 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
   let unready: string | null = 'the server is starting'
   const { maxBody, maxDepth, requireAuth, origins, webhookTimeout } = settings
   const app = createApp({
-    api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxParts: MAX_PARTS, origins,
+    api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxParts: MAX_PARTS, origins, maxAnswers: settings.maxAnswers,
     webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), log,
   })
   let server: HttpServer | null = null
   try {
     const listening = await listen(app, {
-      host: settings.host, port: settings.port, log, deadlines: { headers: settings.headerTimeout, request: settings.requestTimeout },
+      host: settings.host, port: settings.port, log, deadlines: { headers: settings.headerTimeout, request: settings.requestTimeout, answer: settings.answerTimeout },
+      maxConnections: settings.maxConnections,
     })
     server = listening
     await runtime.start()
