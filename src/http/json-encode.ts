@@ -5,53 +5,84 @@ import { PIECE, slices } from './pieces.ts'
 /** Levels of nesting beyond which a value is taken apart whatever its size: what looks at it as a whole uses the stack. */
 const DEEPEST = 100
 
-/** A list or an object that is being written. */
-interface Open { readonly value: object; readonly keys: readonly string[] | null; next: number; first: boolean }
+/** A list or an object that is being written; `next`: the place of its next item. */
+interface Open { readonly value: object; readonly keys: readonly string[] | null; next: number; empty: boolean }
 
 /** JSON text of a value, as `JSON.stringify` has it. Small data comes in one piece, other in pieces that are made when they are asked for. */
 export function* jsonPieces(value: unknown): Generator<string, void> {
-  const open: Open[] = []
-  let text = ''
-  /** Writes what is small at once. What isn't is left to the loop, strings aside. */
-  function* write(item: unknown): Generator<string, void> {
-    if (weight(item, PIECE) <= PIECE) text += JSON.stringify(item) ?? 'null'
-    else if (typeof item === 'string') {
-      text += '"'
-      for (const slice of slices(item)) {
-        yield text + JSON.stringify(slice).slice(1, -1)
-        text = ''
+  const writer = new Writer()
+  writer.write(value)
+  for (;;) {
+    if (writer.long !== null) yield* longText(writer)
+    const more = writer.go()
+    if (writer.text !== '') yield writer.text
+    writer.text = ''
+    if (!more) return
+  }
+}
+
+function* longText(writer: Writer): Generator<string, void> {
+  const text = writer.long ?? ''
+  writer.long = null
+  writer.text += '"'
+  for (const slice of slices(text)) {
+    yield writer.text + JSON.stringify(slice).slice(1, -1)
+    writer.text = ''
+  }
+  writer.text = '"'
+}
+
+class Writer {
+  text = ''
+  /** A text that is too long to be written at once: it comes next. */
+  long: string | null = null
+  readonly #open: Open[] = []
+
+  /** Writes what is small, and begins what is large. */
+  write(value: unknown): void {
+    if (weight(value, PIECE) <= PIECE) this.text += JSON.stringify(value) ?? 'null'
+    else if (typeof value === 'string') this.long = value
+    else if (typeof value === 'object' && value !== null) {
+      const keys = Array.isArray(value) ? null : Object.keys(value)
+      this.text += keys === null ? '[' : '{'
+      this.#open.push({ value, keys, next: 0, empty: true })
+    }
+  }
+
+  /** Goes on until there is a piece, or a long text. False at the end. */
+  go(): boolean {
+    for (let open = this.#open.at(-1); open !== undefined; open = this.#open.at(-1)) {
+      if (this.long !== null || this.text.length >= PIECE) return true
+      const { value, keys } = open
+      if (keys === null && Array.isArray(value) && open.next < value.length) this.#items(open, value)
+      else if (keys !== null && isObject(value) && open.next < keys.length) this.#field(open, keys[open.next++] ?? '', value)
+      else {
+        this.text += keys === null ? ']' : '}'
+        this.#open.pop()
       }
-      text += '"'
-    } else if (typeof item === 'object' && item !== null) {
-      const keys = Array.isArray(item) ? null : Object.keys(item)
-      text += keys === null ? '[' : '{'
-      open.push({ value: item, keys, next: 0, first: true })
     }
+    return this.long !== null
   }
-  yield* write(value)
-  for (let top = open.at(-1); top !== undefined; top = open.at(-1)) {
-    const { value: whole, keys, next } = top
-    top.next += 1
-    if (keys === null && Array.isArray(whole) && next < whole.length) {
-      if (next > 0) text += ','
-      yield* write(whole[next])
-    } else if (keys !== null && isObject(whole) && next < keys.length) {
-      const key = keys[next] ?? ''
-      const item: unknown = whole[key]
-      if (item === undefined) continue
-      text += `${top.first ? '' : ','}${JSON.stringify(key)}:`
-      top.first = false
-      yield* write(item)
-    } else {
-      text += keys === null ? ']' : '}'
-      open.pop()
+
+  /** As many items as are small together, or one that isn't. */
+  #items(open: Open, list: readonly unknown[]): void {
+    const start = open.next
+    this.text += start === 0 ? '' : ','
+    for (let size = 0; open.next < list.length; open.next++) {
+      size += 1 + weight(list[open.next], PIECE)
+      if (size > PIECE) break
     }
-    if (text.length > PIECE) {
-      yield text
-      text = ''
-    }
+    if (open.next > start) this.text += JSON.stringify(list.slice(start, open.next)).slice(1, -1)
+    else this.write(list[open.next++])
   }
-  if (text !== '') yield text
+
+  #field(open: Open, key: string, value: { readonly [key: string]: unknown }): void {
+    const item = value[key]
+    if (item === undefined) return
+    this.text += `${open.empty ? '' : ','}${JSON.stringify(key)}:`
+    open.empty = false
+    this.write(item)
+  }
 }
 
 /** About the length of its JSON text; stops counting beyond the limit. */
@@ -70,4 +101,24 @@ export function weight(value: unknown, limit: number, depth = 0): number {
     size += key.length + 4 + weight(value[key], limit - size, depth + 1)
   }
   return size
+}
+
+/** Values weighed in one turn of the event loop: about a millisecond. */
+const STRIDE = 20_000
+
+/** Bytes that data takes in memory, about: what has been counted so far, time and again, and then all. */
+export function* weighing(value: unknown): Generator<number, void> {
+  const left: { readonly items: readonly unknown[]; next: number }[] = [{ items: [value], next: 0 }]
+  let [bytes, count] = [0, 0]
+  for (let top = left.at(-1); top !== undefined; top = left.at(-1)) {
+    if (top.next >= top.items.length) {
+      left.pop()
+      continue
+    }
+    const item = top.items[top.next++]
+    bytes += typeof item === 'string' ? 16 + item.length : 8
+    if (typeof item === 'object' && item !== null) left.push({ items: Array.isArray(item) ? item : Object.values(item), next: 0 })
+    if (++count % STRIDE === 0) yield bytes
+  }
+  yield bytes
 }

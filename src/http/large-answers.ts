@@ -3,12 +3,11 @@ import type { Context } from 'hono'
 import { ByteBudget } from '../model/byte-budget.ts'
 import type { Log } from '../ports/log.ts'
 import { ownTurn, type Env } from './incoming.ts'
+import { weighing } from './json-encode.ts'
 import type { Pieces } from './pieces.ts'
 
 /** Bytes, or characters, up to which an answer is sent as one. */
 export const SMALL_BYTES = 65_536
-/** Values weighed in one turn of the event loop: about a millisecond. */
-const STRIDE = 20_000
 
 export type AnswerHeaders = [string, string][] | { [name: string]: string }
 export interface AnswerInit { readonly status?: number; readonly headers: AnswerHeaders }
@@ -134,19 +133,4 @@ export class Hold {
 export function withLength({ headers, ...init }: AnswerInit, bytes: number): AnswerInit {
   const length = String(bytes)
   return { ...init, headers: Array.isArray(headers) ? [...headers, ['content-length', length]] : { ...headers, 'content-length': length } }
-}
-
-/** Bytes that data takes in memory, about: what has been counted so far, time and again, and then all. */
-function* weighing(value: unknown): Generator<number, void> {
-  const left: unknown[] = [value]
-  let [bytes, count] = [0, 0]
-  while (left.length > 0) {
-    const item = left.pop()
-    count += 1
-    bytes += typeof item === 'string' ? 16 + item.length : 8
-    if (Array.isArray(item)) for (const each of item) left.push(each)
-    else if (typeof item === 'object' && item !== null) for (const each of Object.values(item)) left.push(each)
-    if (count % STRIDE === 0) yield bytes
-  }
-  yield bytes
 }

@@ -6,6 +6,7 @@ import { denial, type Caller, type Role } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
 import { conflict, FluxError, notFound } from '../model/failure.ts'
 import type { TagLimits } from '../model/tags.ts'
+import { breathe, charactersOf } from '../model/texts.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
@@ -38,6 +39,7 @@ export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts
     const stored = await store.load({ id: id })
     if (!stored) throw notFound(`there is no context ${id}`)
     const record = decode(stored)
+    await breathe(charactersOf(stored.parts))
     const flux = await compiled(record)
     guard(flux, 'read')
     return { record, flux }

@@ -3,7 +3,7 @@ import { denial, type Caller } from '../model/caller.ts'
 import type { ContextPage, Fits } from '../model/calls.ts'
 import type { ContextView } from '../model/context.ts'
 import type { ContextRecord } from '../model/record.ts'
-import { charactersOf } from '../model/texts.ts'
+import { breathe, charactersOf } from '../model/texts.ts'
 import type { Log } from '../ports/log.ts'
 import type { Store, StoredContext } from '../ports/store.ts'
 import { decode } from './codec.ts'
@@ -58,8 +58,7 @@ export async function list(parts: ListParts, caller: Caller, request: CheckedLis
     }
     if (stored.length < asked && read < STRIDE.characters) return { contexts, next: null }
     skip = 0
-    // Others are served in between.
-    await new Promise((resolve) => { setImmediate(resolve) })
+    await breathe(read)
   }
 }
 
@@ -72,6 +71,7 @@ function hiddenFrom({ securedServices }: ListParts, caller: Caller): string[] {
 async function viewOf({ secured, view, log }: ListParts, stored: StoredContext, checked: boolean): Promise<ContextView | null> {
   try {
     const record = decode(stored)
+    await breathe(charactersOf(stored.parts))
     return checked && await secured(record) ? null : await view(record)
   } catch (error) {
     log.error('a context can\'t be shown', { contextId: stored.id, error })
