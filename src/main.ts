@@ -131,14 +131,15 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
   try {
     // First of all, so that whoever asks is told that it lives while the store reads its index.
     const listening = await listen(front, {
-      host: settings.host, port: settings.port, log, deadlines: { headers: settings.headerTimeout, request: settings.requestTimeout },
+      host: settings.host, port: settings.port, log, maxConnections: settings.maxConnections,
+      deadlines: { headers: settings.headerTimeout, request: settings.requestTimeout, answer: settings.answerTimeout },
     })
     server = listening
     const { runtime, storage } = await openRuntime(settings, { catalog, runner, clock: systemClock, log })
     opened = runtime
     const { maxBody, maxDepth, requireAuth, origins, webhookTimeout } = settings
     const app = createApp({
-      api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxParts: MAX_PARTS, origins,
+      api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxParts: MAX_PARTS, origins, maxAnswers: settings.maxAnswers,
       webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), log,
     })
     await runtime.start()

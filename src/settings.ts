@@ -32,6 +32,12 @@ export interface Settings {
   /** Milliseconds in which a client must have sent its headers, and the whole request. */
   readonly headerTimeout: number
   readonly requestTimeout: number
+  /** Milliseconds after which a client that takes nothing of its answer is cut off. */
+  readonly answerTimeout: number
+  /** Bytes that large answers under way may hold together. */
+  readonly maxAnswers: number
+  /** Connections of clients at once. */
+  readonly maxConnections: number
   /** Tags of one context. */
   readonly maxTags: number
   /** Bytes of one tag. */
@@ -130,6 +136,9 @@ const schema = z.object({
   maxDepth: setting('ACTORFLUX_MAX_DEPTH', '64', 'levels of nesting of a body', integer(1, 150)),
   headerTimeout: setting('ACTORFLUX_HEADER_TIMEOUT', '10s', 'how long a client may take to send the headers of a request', duration),
   requestTimeout: setting('ACTORFLUX_REQUEST_TIMEOUT', '30s', 'how long it may take to send all of it', duration),
+  answerTimeout: setting('ACTORFLUX_ANSWER_TIMEOUT', '30s', 'after which time a client that takes nothing of its answer is cut off', duration),
+  maxAnswers: setting('ACTORFLUX_MAX_ANSWERS', '128mb', 'what large answers may hold in memory together', size),
+  maxConnections: setting('ACTORFLUX_MAX_CONNECTIONS', '20000', 'connections of clients at once', integer(1, 1_000_000)),
   maxTags: setting('ACTORFLUX_MAX_TAGS', '64', 'tags of one context', integer(1, 10_000)),
   maxTagBytes: setting('ACTORFLUX_MAX_TAG_BYTES', '256', 'bytes of one tag', integer(1, 10_000)),
   origins: origins.default([]).register(rows, {

@@ -7,23 +7,27 @@ import { FluxError, unavailable, type Failure } from '../model/failure.ts'
 import { addFluxApi, type FluxApiOptions } from './flux-api.ts'
 import { FORMATS } from './formats.ts'
 import { headerOf, type Env } from './incoming.ts'
+import { Answers } from './large-answers.ts'
 import { negotiate } from './negotiate.ts'
 import { addOpenApi } from './openapi.ts'
 import { problemResponse } from './problem.ts'
 import { addWebhooks, type WebhookOptions } from './webhooks.ts'
 
-export interface AppOptions extends FluxApiOptions, WebhookOptions {
+export interface AppOptions extends Omit<FluxApiOptions, 'answers'>, Omit<WebhookOptions, 'answers'> {
   /** null when requests can be served, else why not. */
   readonly ready: () => string | null
   /** Origins whose pages may call; `*` means any. */
   readonly origins: readonly string[]
+  /** Bytes that large answers under way may hold together. */
+  readonly maxAnswers: number
 }
 
 /** Seconds for which a browser may remember what a page may do. */
 const CORS_AGE = 600
 
-export function createApp({ ready, origins, ...options }: AppOptions): Hono<Env> {
-  const { log } = options
+export function createApp({ ready, origins, maxAnswers, ...given }: AppOptions): Hono<Env> {
+  const { log } = given
+  const options = { ...given, answers: new Answers({ bytes: maxAnswers, log }) }
   const app = new Hono<Env>()
   if (origins.length > 0) app.use(sharing(origins))
   addHealth(app, ready)

@@ -8,11 +8,13 @@ import { FluxError, malformed } from '../model/failure.ts'
 import { readBody, type BodyLimits } from './body.ts'
 import { FORMATS, type Codec } from './formats.ts'
 import { authorizationOf, headerOf, type Env } from './incoming.ts'
+import type { Answers } from './large-answers.ts'
 import { negotiate } from './negotiate.ts'
 import { described, describedFile } from './openapi.ts'
 import {
   ADD_TAGS, EXECUTE, GET_CONTEXT, GET_DEFINITION, GET_STATE, LIST_CONTEXTS, REMOVE_TAGS, SEND_EVENT, TERMINATE, type Operation,
 } from './operations.ts'
+import { Page } from './page.ts'
 import { readQuery } from './query.ts'
 import {
   check, contextQuery, definitionQuery, eventBody, eventQuery, executeBody, listQuery, stateQuery, tagQuery, viewQuery, type Shape,
@@ -26,16 +28,17 @@ export interface FluxApiOptions extends BodyLimits {
   readonly requireAuth: boolean
   /** The XML Schema of the answers. */
   readonly schema: string
+  readonly answers: Answers
 }
 
 /** Contexts change, and hold what is nobody else's business. */
 const NOT_KEPT = { 'cache-control': 'no-store', vary: 'Accept' }
 
-/** What a call comes to; with headers, if there is more to say. */
-interface Answer { readonly value: unknown; readonly headers?: { readonly link: string } | undefined }
+/** What a call comes to. */
+interface Answer { readonly value: unknown }
 type Call = (api: FluxApi, c: Context<Env>) => Promise<Answer>
 
-export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, schema, ...limits }: FluxApiOptions): void {
+export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, schema, answers, ...limits }: FluxApiOptions): void {
   const callerOf = (c: Context<Env>, role: Role): Caller => {
     const caller = authenticate(authorizationOf(c))
     const failure = requireAuth ? denial(caller, role) : null
@@ -45,9 +48,8 @@ export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, sch
   const call = (operation: Operation, run: Call): Handler<Env> => described(operation, async (c) => {
     const calls = api(callerOf(c, operation.role))
     const format = accepted(c)
-    const { value, headers } = await run(calls, c)
-    const text = format.encode(value, operation.root)
-    return new Response(typeof text === 'string' ? text : await text, { headers: { 'content-type': format.answerType, ...NOT_KEPT, ...headers } })
+    const { value } = await run(calls, c)
+    return answers.send(c, value, format.pieces(value, operation.root), { headers: { 'content-type': format.answerType, ...NOT_KEPT } })
   })
   // What isn't there, too, is nobody else's business.
   const guard: MiddlewareHandler<Env> = (c, next) => {
@@ -75,10 +77,19 @@ export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, sch
 
   app.delete('/flux-api/terminate', call(TERMINATE, async (api, c) => ({ value: await api.terminate(queryOf(c, contextQuery)) })))
 
-  app.get('/flux-api/contexts', call(LIST_CONTEXTS, async (api, c) => {
+  app.get('/flux-api/contexts', described(LIST_CONTEXTS, async (c) => {
+    const calls = api(callerOf(c, LIST_CONTEXTS.role))
+    const format = accepted(c)
     const request = queryOf(c, listQuery)
-    const { contexts, next } = await api.listPage(request)
-    return { value: contexts, headers: next === null ? undefined : { link: `<${nextPage(request, next)}>; rel="next"` } }
+    const page = new Page(answers, format, LIST_CONTEXTS.root)
+    try {
+      const next = await fill(page, calls, request)
+      const link = next === null ? {} : { link: `<${nextPage(request, next)}>; rel="next"` }
+      return page.respond(c, { 'content-type': format.answerType, ...NOT_KEPT, ...link })
+    } catch (error) {
+      page.drop()
+      throw error
+    }
   }))
 
   app.get('/flux-api/context', call(GET_CONTEXT, async (api, c) => {
@@ -103,6 +114,13 @@ export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, sch
     callerOf(c, 'read')
     return c.body(schema, 200, { 'content-type': 'application/xml', 'cache-control': 'no-cache' })
   }))
+}
+
+/** Gives where the list goes on. */
+async function fill(page: Page, api: FluxApi, request: ListRequest): Promise<ContextId | null> {
+  const { contexts, next } = await api.listPage(request, (context) => page.add(context))
+  for (const context of contexts.slice(page.count)) if (!await page.add(context)) return contexts[page.count - 1]?.id ?? null
+  return next
 }
 
 const addTags: Call = async (api, c) => ({ value: await api.addTags(queryOf(c, tagQuery)) })

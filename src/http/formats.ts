@@ -1,8 +1,10 @@
 // http: the formats in which bodies are read and answers written. The first is the default.
+import { jsonPieces } from './json-encode.ts'
 import { decodeJson } from './json-format.ts'
 import type { Format } from './negotiate.ts'
+import type { Pieces } from './pieces.ts'
 import type { XmlOptions } from './xml-decode.ts'
-import { encodeProblemXml, encodeXml, type Root } from './xml-encode.ts'
+import { encodeProblemXml, encodeXml, xmlItemPieces, xmlListMarkup, xmlPieces, type Root } from './xml-encode.ts'
 import { decodeLargeXml } from './xml-threads.ts'
 
 export interface Codec extends Format {
@@ -13,10 +15,18 @@ export interface Codec extends Format {
   readonly problemType: string
   /** `root`: what XML calls the whole. */
   encode(value: unknown, root: Root): string | Promise<string>
+  /** The same, each piece made when it is asked for. */
+  pieces(value: unknown, root: Root): Pieces
+  /** What stands around and between the elements of a list, and such an element. */
+  list(root: Root): ListMarkup
+  itemPieces(value: unknown): Pieces
   encodeProblem(problem: object): string
   /** @throws FluxError `malformed`, `unsupportedType` for another encoding than UTF-8, `unavailable` when it can't be read now */
   decode(text: string, options: XmlOptions): unknown
 }
+
+/** `empty`: the whole of a list without elements. */
+export interface ListMarkup { readonly start: string; readonly between: string; readonly end: string; readonly empty: string }
 
 export const JSON_FORMAT: Codec = {
   type: 'application/json',
@@ -25,6 +35,9 @@ export const JSON_FORMAT: Codec = {
   answerType: 'application/json',
   problemType: 'application/problem+json',
   encode: (value) => JSON.stringify(value),
+  pieces: jsonPieces,
+  list: () => ({ start: '[', between: ',', end: ']', empty: '[]' }),
+  itemPieces: jsonPieces,
   encodeProblem: (problem) => JSON.stringify(problem),
   decode: decodeJson,
 }
@@ -36,6 +49,9 @@ const XML_FORMAT: Codec = {
   answerType: 'application/xml',
   problemType: 'application/problem+xml',
   encode: encodeXml,
+  pieces: xmlPieces,
+  list: (root) => ({ ...xmlListMarkup(root), between: '' }),
+  itemPieces: xmlItemPieces,
   encodeProblem: encodeProblemXml,
   decode: decodeLargeXml,
 }

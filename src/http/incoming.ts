@@ -41,7 +41,7 @@ const LARGE = 64 * 1024
 let turn: Promise<unknown> = Promise.resolve()
 
 /** Large bodies that have come together take a turn of the event loop each, so that other requests are served in between. */
-function ownTurn(): Promise<unknown> {
+export function ownTurn(): Promise<unknown> {
   turn = turn.then(() => new Promise((resolve) => { setImmediate(resolve) }))
   return turn
 }

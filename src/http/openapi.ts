@@ -10,6 +10,7 @@ import { isObject, type JsonObject } from '../model/json.ts'
 import { problemAnswer } from './answers.ts'
 import { FORMATS } from './formats.ts'
 import type { Env } from './incoming.ts'
+import type { Answers } from './large-answers.ts'
 import type { Operation } from './operations.ts'
 import { exampleOf } from './problem.ts'
 import type { Shape } from './schemas.ts'
@@ -130,15 +131,20 @@ async function generate(app: Hono<Env>, security: Record<string, string[]>[]): P
 }
 
 /** To be called when all other routes are there. */
-export function addOpenApi(app: Hono<Env>, { requireAuth }: { readonly requireAuth: boolean }): void {
+export function addOpenApi(app: Hono<Env>, { requireAuth, answers }: { readonly requireAuth: boolean; readonly answers: Answers }): void {
   // Without requireAuth only what is secured needs a token.
   const security = requireAuth ? [{ bearer: [] }] : [{}, { bearer: [] }]
-  let document: Promise<JsonObject> | undefined
+  /** In memory once, however many read them. */
+  let document: Promise<Buffer<ArrayBuffer>> | undefined
+  const files = new Map<string, Promise<Buffer<ArrayBuffer>>>()
   const forget = (error: unknown) => {
     document = undefined
     throw error
   }
-  app.get('/openapi.json', async (c) => c.json(await (document ??= generate(app, security).catch(forget)), 200, ASK_AGAIN))
+  app.get('/openapi.json', async (c) => {
+    document ??= generate(app, security).then((made) => Buffer.from(JSON.stringify(made))).catch(forget)
+    return answers.bytes(c, await document, { headers: { 'content-type': 'application/json', ...ASK_AGAIN } }, { shared: true })
+  })
 
   const pageHeaders = secureHeaders({
     contentSecurityPolicy: {
@@ -155,7 +161,10 @@ export function addOpenApi(app: Hono<Env>, { requireAuth }: { readonly requireAu
   app.get('/docs/start.js', pageHeaders, (c) => c.body(START, 200, { 'content-type': 'text/javascript; charset=utf-8', ...ASK_AGAIN }))
   for (const { name, type, file } of FILES) {
     app.get(`/docs/${name}`, pageHeaders, async (c) => {
-      return c.body(new Uint8Array(await readFile(file)), 200, { 'content-type': `${type}; charset=utf-8`, 'cache-control': 'max-age=3600' })
+      const content = files.get(name) ?? readFile(file).then((bytes) => Buffer.from(bytes))
+      files.set(name, content)
+      content.catch(() => files.delete(name))
+      return answers.bytes(c, await content, { headers: { 'content-type': `${type}; charset=utf-8`, 'cache-control': 'max-age=3600' } }, { shared: true })
     })
   }
 }

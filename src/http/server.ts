@@ -9,15 +9,16 @@ import { FORMATS, JSON_FORMAT } from './formats.ts'
 import type { Env } from './incoming.ts'
 import { negotiate } from './negotiate.ts'
 import { problemOf, problemResponse } from './problem.ts'
-import { malformed, type Failure } from '../model/failure.ts'
+import { malformed, overloaded, type Failure } from '../model/failure.ts'
 
 export interface ListenOptions {
   readonly host: string
   /** 0: any free one. */
   readonly port: number
   readonly log: Log
-  /** Milliseconds that a client has to send its headers, and the whole request. */
-  readonly deadlines: { readonly headers: number; readonly request: number }
+  /** Milliseconds that a client has to send its headers, and the whole request; and for which it may take nothing of its answer. */
+  readonly deadlines: { readonly headers: number; readonly request: number; readonly answer: number }
+  readonly maxConnections: number
 }
 
 export interface HttpServer {
@@ -32,10 +33,14 @@ const KEEP_ALIVE = 65_000
 /** Connections that may wait while the process is held up: beyond Node's own 511 a burst of callers would be turned away. The system may allow fewer. */
 const BACKLOG = 4096
 
+/** Connections beyond the bound that may be told so at a time, and milliseconds for which each of them is there. More are closed without a word. */
+const REFUSALS = 1000
+const GOODBYE_MS = 1000
+
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
 
 /** @param app asked anew for each request: its `fetch` may change. @throws Error in one plain line when the address can't be had */
-export async function listen(app: Pick<Hono<Env>, 'fetch'>, { host, port, log, deadlines }: ListenOptions): Promise<HttpServer> {
+export async function listen(app: Pick<Hono<Env>, 'fetch'>, { host, port, log, deadlines, maxConnections }: ListenOptions): Promise<HttpServer> {
   let closing = false
   /** Says goodbye to kept-alive connections once the server is closing. */
   class Answer extends ServerResponse {
@@ -55,6 +60,7 @@ export async function listen(app: Pick<Hono<Env>, 'fetch'>, { host, port, log, d
     // Node's own refusal says nothing.
     requireHostHeader: false,
   }, (request, response) => {
+    if (refused.has(request.socket)) return
     const failure = doubtOf(request)
     if (failure) {
       turnAway(request, response, failure)
@@ -75,10 +81,18 @@ export async function listen(app: Pick<Hono<Env>, 'fetch'>, { host, port, log, d
   })
   server.on('checkExpectation', (request, response: ServerResponse) => turnAway(request, response, { kind: 'expectation', detail: 'Expect may only be 100-continue' }))
   const sockets = new Set<Socket>()
+  const refused = new WeakSet<Socket>()
+  server.maxConnections = maxConnections + REFUSALS
   server.on('connection', (socket) => {
+    if (sockets.size >= maxConnections) {
+      refused.add(socket)
+      refuse(socket)
+      return
+    }
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   })
+  const watch = watchReaders(sockets, deadlines.answer)
 
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(new Error(reasonOf(error, host, port), { cause: error })))
@@ -96,8 +110,39 @@ export async function listen(app: Pick<Hono<Env>, 'fetch'>, { host, port, log, d
       const timer = setTimeout(() => server.closeAllConnections(), grace)
       await closed
       clearTimeout(timer)
+      clearInterval(watch)
     },
   }
+}
+
+/**
+ * Ends connections whose clients take nothing of what is sent to them for so many milliseconds. All is written in small pieces, so who takes something is seen
+ * to. Looks are counted, not time: while the process was held up nobody could take anything.
+ */
+function watchReaders(sockets: ReadonlySet<Socket>, patience: number): NodeJS.Timeout {
+  const every = Math.min(1000, patience / 4)
+  const stuck = new WeakMap<Socket, { readonly taken: number; readonly looks: number }>()
+  return setInterval(() => {
+    for (const socket of sockets) {
+      if (socket.writableLength === 0) {
+        stuck.delete(socket)
+        continue
+      }
+      const taken = socket.bytesWritten - socket.writableLength
+      const before = stuck.get(socket)
+      const looks = before?.taken === taken ? before.looks + 1 : 0
+      if (looks * every >= patience) socket.destroy()
+      else stuck.set(socket, { taken, looks })
+    }
+  }, every).unref()
+}
+
+/** Says at once why there is no place, whatever the request will be. It is read for a while: what lies unread when a connection is closed takes the answer with it. */
+function refuse(socket: Socket): void {
+  hangUp(socket, overloaded('there are too many connections').failure, () => {
+    const timer = setTimeout(() => socket.destroy(), GOODBYE_MS)
+    socket.once('close', () => clearTimeout(timer))
+  })
 }
 
 function reasonOf({ code, message }: NodeJS.ErrnoException, host: string, port: number): string {
@@ -146,13 +191,13 @@ function turnAway({ headers }: IncomingMessage, response: ServerResponse, failur
 }
 
 /** Answers what is no request. */
-function hangUp(socket: Duplex, failure: Failure): void {
+function hangUp(socket: Duplex, failure: Failure, ended = () => { socket.destroy() }): void {
   const problem = problemOf(failure)
   const body = JSON_FORMAT.encodeProblem(problem)
   socket.end([
     `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? ''}`, 'Connection: close', `Content-Type: ${JSON_FORMAT.problemType}`,
-    `Content-Length: ${Buffer.byteLength(body)}`, '', body,
-  ].join('\r\n'), () => socket.destroy())
+    `Content-Length: ${Buffer.byteLength(body)}`, ...'retryAfter' in failure ? [`Retry-After: ${failure.retryAfter}`] : [], '', body,
+  ].join('\r\n'), ended)
 }
 
 function refusalOf(code: string | undefined): Failure {

@@ -4,7 +4,9 @@ import { serialize } from 'hono/utils/cookie'
 import { z } from 'zod'
 import { isObject, type Json, type JsonObject } from '../model/json.ts'
 import { FORMATS, JSON_FORMAT, type Codec } from './formats.ts'
+import type { AnswerInit } from './large-answers.ts'
 import { formatOf } from './negotiate.ts'
+import { slices, type Pieces } from './pieces.ts'
 
 /** Tells why the `$response` of a service can't be sent. */
 export class UnsafeResponse extends Error {
@@ -41,11 +43,17 @@ const cookie = z.looseObject({
   sameSite: optional(z.string()),
 })
 
+/** What is sent. */
+export interface Body {
+  readonly content: { readonly bytes: Uint8Array<ArrayBuffer> } | { readonly value: Json; readonly pieces: Pieces } | null
+  readonly init: AnswerInit
+}
+
 /**
  * The response that `$response` describes; 200 if it names no code.
  * @throws UnsafeResponse
  */
-export function responseOf(given: JsonObject, format: Codec): Promise<Response> {
+export function responseOf(given: JsonObject, format: Codec): Body {
   const status = take(code.nullish(), given['responseCode'], 'responseCode must be an integer from 200 to 599') ?? 200
   const headers = [...headersOf(given['headers'] ?? []), ...cookiesOf(given['cookies'] ?? [])]
   const encoded = take(flag.nullish(), given['encoded'], 'encoded must be true or false') ?? false
@@ -53,7 +61,7 @@ export function responseOf(given: JsonObject, format: Codec): Promise<Response> 
 }
 
 /** Text is plain text, data is in the format that its Content-Type names, else in the one asked for; null is no content where `$response` says nothing else. */
-export async function bodyOf(content: Json, { status, headers, format, encoded = false, always = false }: {
+export function bodyOf(content: Json, { status, headers, format, encoded = false, always = false }: {
   readonly status: number
   readonly headers: [string, string][]
   readonly format: Codec
@@ -61,17 +69,17 @@ export async function bodyOf(content: Json, { status, headers, format, encoded =
   readonly encoded?: boolean
   /** null is data, too. */
   readonly always?: boolean
-}): Promise<Response> {
-  if (BODILESS.has(status) || (content === null && !always)) return new Response(null, { status, headers: namesKept(headers) })
+}): Body {
+  if (BODILESS.has(status) || (content === null && !always)) return { content: null, init: { status, headers: namesKept(headers) } }
   const [type, ...more] = headers.filter(([name]) => name.toLowerCase() === 'content-type').map(([, value]) => value)
   if (more.length > 0) fail('there are several Content-Types')
   const withType = (usual: string) => namesKept(type === undefined ? [...headers, ['Content-Type', usual]] : headers)
   if (typeof content !== 'string') {
     const own = type === undefined ? format : formatOf(type, FORMATS) ?? JSON_FORMAT
-    return new Response(await own.encode(content, 'response'), { status, headers: withType(own.answerType) })
+    return { content: { value: content, pieces: own.pieces(content, 'response') }, init: { status, headers: withType(own.answerType) } }
   }
-  if (encoded) return new Response(bytesOf(content), { status, headers: withType('application/octet-stream') })
-  return new Response(content, { status, headers: withType('text/plain; charset=UTF-8') })
+  if (encoded) return { content: { bytes: bytesOf(content) }, init: { status, headers: withType('application/octet-stream') } }
+  return { content: { value: content, pieces: slices(content) }, init: { status, headers: withType('text/plain; charset=UTF-8') } }
 }
 
 function bytesOf(base64: string): Uint8Array<ArrayBuffer> {

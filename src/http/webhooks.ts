@@ -5,8 +5,9 @@ import type { WebhookAnswer, WebhookApi } from '../model/webhook.ts'
 import type { Log } from '../ports/log.ts'
 import { FORMATS, JSON_FORMAT, type Codec } from './formats.ts'
 import { headerOf, type Env } from './incoming.ts'
+import type { Answers } from './large-answers.ts'
 import { negotiate } from './negotiate.ts'
-import { bodyOf, responseOf, UnsafeResponse } from './webhook-answer.ts'
+import { bodyOf, responseOf, UnsafeResponse, type Body } from './webhook-answer.ts'
 import { readWebhookRequest, type WebhookLimits } from './webhook-request.ts'
 
 export interface WebhookOptions extends WebhookLimits {
@@ -14,11 +15,12 @@ export interface WebhookOptions extends WebhookLimits {
   /** Milliseconds until a webhook is answered that doesn't say so itself. */
   readonly webhookTimeout: number
   readonly log: Log
+  readonly answers: Answers
 }
 
 const PREFIX = '/api'
 
-export function addWebhooks(app: Hono<Env>, { webhooks, webhookTimeout, log, ...limits }: WebhookOptions): void {
+export function addWebhooks(app: Hono<Env>, { webhooks, webhookTimeout, log, answers, ...limits }: WebhookOptions): void {
   app.all(`${PREFIX}/*`, async (c) => {
     const found = webhooks.find(c.req.method, segmentsOf(c.req.url))
     if (found === null) throw new FluxError({ kind: 'noRoute', detail: 'no webhook is at this path' })
@@ -28,7 +30,7 @@ export function addWebhooks(app: Hono<Env>, { webhooks, webhookTimeout, log, ...
     const { request, rawBody, textsOf } = await readWebhookRequest(c, { path: parameters, timeout, limits })
     const answer = await webhooks.receive({ endpoint, request, rawBody, textsOf, timeout }).catch(asBadRequest)
     const format = negotiate(headerOf(c, 'accept'), FORMATS) ?? JSON_FORMAT
-    return respond(c, answer, { format, log })
+    return respond(c, answer, { format, log, answers })
   })
 }
 
@@ -44,6 +46,11 @@ function segmentsOf(url: string): string[] {
   }
 }
 
+function contentSent(c: Context<Env>, content: Body['content'], { init, answers }: { init: Body['init']; answers: Answers }): Response | Promise<Response> {
+  if (content === null) return new Response(null, init)
+  return 'bytes' in content ? answers.bytes(c, content.bytes, init) : answers.send(c, content.value, content.pieces, init)
+}
+
 /** What a provider sent doesn't fit: to it that is one and the same as a malformed request. */
 function asBadRequest(error: unknown): never {
   if (!(error instanceof FluxError) || error.failure.kind !== 'invalid') throw error
@@ -51,20 +58,21 @@ function asBadRequest(error: unknown): never {
   throw new FluxError({ kind: 'malformed', detail, errors })
 }
 
-async function respond(c: Context<Env>, answer: WebhookAnswer, { format, log }: { format: Codec; log: Log }): Promise<Response> {
+async function respond(c: Context<Env>, answer: WebhookAnswer, { format, log, answers }: { format: Codec; log: Log; answers: Answers }): Promise<Response> {
   const { contextId } = answer
+  const send = ({ content, init }: Body) => contentSent(c, content, { init, answers })
   switch (answer.kind) {
     case 'response':
       try {
-        return await responseOf(answer.response, format)
+        return await send(responseOf(answer.response, format))
       } catch (error) {
         if (!(error instanceof UnsafeResponse)) throw error
         log.error('what a webhook was to answer can\'t be sent', { contextId, path: c.req.path, reason: error.message })
         throw new FluxError({ kind: 'webhookFailed', detail: 'the workflow gave an answer that can\'t be sent', contextId })
       }
-    case 'outputs': return bodyOf(answer.value, { status: 200, headers: [], format, always: true })
+    case 'outputs': return send(bodyOf(answer.value, { status: 200, headers: [], format, always: true }))
     case 'nothing': return new Response(null, { status: 204 })
-    case 'paused': return bodyOf({ contextId, status: answer.status }, { status: 202, headers: [['Location', `/flux-api/context?contextId=${contextId}`]], format })
+    case 'paused': return send(bodyOf({ contextId, status: answer.status }, { status: 202, headers: [['Location', `/flux-api/context?contextId=${contextId}`]], format }))
     case 'failed':
       log.warn('the workflow behind a webhook failed', { contextId, path: c.req.path, reason: answer.reason })
       throw new FluxError({ kind: 'webhookFailed', detail: 'the workflow failed', contextId })

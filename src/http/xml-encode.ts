@@ -1,6 +1,7 @@
 // http: JSON as XML, so that nothing is lost on the way back. A field is an element, a list holds <item>s; `type` says what the text alone can't.
 // Written as text at once: through fast-xml-parser's builder it took six times as long, and others waited meanwhile.
 import { isObject, type JsonObject } from '../model/json.ts'
+import { PIECE, slices, type Pieces } from './pieces.ts'
 import { attributeMarkup, escapeText, isXmlName, needsEscape, textMarkup, withoutForbidden } from './xml-names.ts'
 
 export type Root = 'contexts' | 'context' | 'stateContext' | 'definition' | 'response' | 'request'
@@ -14,20 +15,34 @@ export const PROBLEM_NAMESPACE = 'urn:ietf:rfc:7807'
 
 const ITEM: Head = { name: 'item', attributes: '', escaped: false }
 
-/** Characters after which others are served: some milliseconds. */
-const PIECE = 65_536
-
 /** A promise for what is large. */
 export function encodeXml(value: unknown, root: Root): string | Promise<string> {
-  const writer = new Writer({ name: root, attributes: '', escaped: false }, value)
-  return writer.write() ? writer.text : finish(writer)
+  const pieces = xmlPieces(value, root)
+  const [first, second] = [pieces.next(), pieces.next()]
+  return second.done ? first.value ?? '' : finish(`${first.value ?? ''}${second.value}`, pieces)
 }
 
-async function finish(writer: Writer): Promise<string> {
-  do await new Promise((resolve) => { setImmediate(resolve) })
-  while (!writer.write())
-  return writer.text
+async function finish(text: string, pieces: Pieces): Promise<string> {
+  for (let next = pieces.next(); !next.done; next = pieces.next()) {
+    text += next.value
+    await new Promise((resolve) => { setImmediate(resolve) })
+  }
+  return text
 }
+
+/** The same in pieces, each made when it is asked for. */
+export function* xmlPieces(value: unknown, root: Root): Generator<string, void> {
+  yield* new Writer(DECLARATION).pieces({ name: root, attributes: '', escaped: false }, value)
+}
+
+/** An element of a list, in pieces. */
+export function* xmlItemPieces(value: unknown): Generator<string, void> {
+  yield* new Writer('').pieces(ITEM, value)
+}
+
+/** What stands around the elements of a list. */
+export const xmlListMarkup = (root: Root): { readonly start: string; readonly end: string; readonly empty: string } =>
+  ({ start: `${DECLARATION}<${root} type="array">`, end: `</${root}>`, empty: `${DECLARATION}<${root} type="array"/>` })
 
 /** RFC 9457, appendix B: no types, lists hold <i>s. It is for people, so what XML can't hold is shown as U+FFFD. */
 export const encodeProblemXml = (problem: object): string => `${DECLARATION}<problem xmlns="${PROBLEM_NAMESPACE}">${plain(problem)}</problem>`
@@ -37,18 +52,33 @@ interface Open { readonly name: string; readonly value: JsonObject | readonly un
 
 /** Goes through the data step by step, so that it can rest anywhere. */
 class Writer {
-  text = DECLARATION
+  #text: string
   readonly #open: Open[] = []
+  /** A text that is too long for one step, and how its element begins. */
+  #long: { readonly head: Head; readonly value: string } | null = null
 
-  constructor(head: Head, value: unknown) {
-    this.#element(head, value)
+  constructor(start: string) {
+    this.#text = start
   }
 
-  /** Writes another piece. True when that was the last. */
-  write(): boolean {
-    const enough = this.text.length + PIECE
-    for (let open = this.#open.at(-1); open !== undefined; open = this.#open.at(-1)) {
-      if (this.text.length > enough) return false
+  *pieces(head: Head, value: unknown): Generator<string, void> {
+    this.#element(head, value)
+    do {
+      if (this.#long !== null) yield* this.#longText(this.#long)
+      this.#write()
+      yield this.#take()
+    } while (this.#long !== null || this.#open.length > 0)
+  }
+
+  #take(): string {
+    const text = this.#text
+    this.#text = ''
+    return text
+  }
+
+  /** Goes on until there is a piece, or a long text. */
+  #write(): void {
+    for (let open = this.#open.at(-1); open !== undefined && this.#long === null && this.#text.length < PIECE; open = this.#open.at(-1)) {
       const { value, keys, next } = open
       open.next += 1
       if (keys === null && Array.isArray(value) && next < value.length) this.#element(ITEM, value[next])
@@ -56,11 +86,25 @@ class Writer {
         const key = keys[next] ?? ''
         this.#element(headOf(key), value[key])
       } else {
-        this.text += `</${open.name}>`
+        this.#text += `</${open.name}>`
         this.#open.pop()
       }
     }
-    return true
+  }
+
+  *#longText({ head, value }: { readonly head: Head; readonly value: string }): Generator<string, void> {
+    this.#long = null
+    let escaped = false
+    for (const slice of slices(value)) {
+      escaped ||= needsEscape(slice)
+      yield ''
+    }
+    this.#text += `${startOf(escaped ? withEscapedText(head) : head, null)}>`
+    for (const slice of slices(value)) {
+      this.#text += textMarkup(escaped ? escapeText(slice) : slice)
+      yield this.#take()
+    }
+    this.#text += `</${head.name}>`
   }
 
   #element(head: Head, value: unknown): void {
@@ -76,19 +120,22 @@ class Writer {
   }
 
   #string(head: Head, value: string): void {
-    if (!needsEscape(value)) this.#whole(head, null, textMarkup(value))
-    else this.#whole({ ...head, attributes: `${head.attributes} escaped="${head.escaped ? 'name text' : 'text'}"`, escaped: false }, null, textMarkup(escapeText(value)))
+    if (value.length > PIECE) this.#long = { head, value }
+    else if (!needsEscape(value)) this.#whole(head, null, textMarkup(value))
+    else this.#whole(withEscapedText(head), null, textMarkup(escapeText(value)))
   }
 
   #whole(head: Head, type: string | null, content: string): void {
-    this.text += content === '' ? `${startOf(head, type)}/>` : `${startOf(head, type)}>${content}</${head.name}>`
+    this.#text += content === '' ? `${startOf(head, type)}/>` : `${startOf(head, type)}>${content}</${head.name}>`
   }
 
   #begin(head: Head, type: string | null, open: Open): void {
-    this.text += `${startOf(head, type)}>`
+    this.#text += `${startOf(head, type)}>`
     this.#open.push(open)
   }
 }
+
+const withEscapedText = (head: Head): Head => ({ ...head, attributes: `${head.attributes} escaped="${head.escaped ? 'name text' : 'text'}"`, escaped: false })
 
 /** A type of null can be told from the element itself. */
 const startOf = ({ name, attributes, escaped }: Head, type: string | null): string =>

@@ -59,6 +59,9 @@ export interface ContextPage {
   readonly next: ContextId | null
 }
 
+/** Whether a page has room for that context, too. Asked for one after the other. The page ends before the first that doesn't fit, unless it is the only one. */
+export type Fits = (context: ContextView) => boolean | Promise<boolean>
+
 /** The nine calls. Each throws a FluxError when it refuses. */
 export interface FluxApi {
   execute(request: ExecuteRequest): Promise<ExecuteAnswer>
@@ -66,8 +69,8 @@ export interface FluxApi {
   sendEvent(request: EventRequest): Promise<EventAnswer>
   /** May end before `limit`, when the contexts are large: see `listPage`. */
   listContexts(request: ListRequest): Promise<ContextView[]>
-  /** The same, and where to go on. */
-  listPage(request: ListRequest): Promise<ContextPage>
+  /** The same, and where to go on. `fits` says when the page is full; about 2 million characters, if it is left out. */
+  listPage(request: ListRequest, fits?: Fits): Promise<ContextPage>
   getContext(request: GetContextRequest): Promise<ContextView>
   getStateContext(request: GetStateRequest): Promise<StateContextView>
   addTags(request: TagRequest): Promise<MessageAnswer>

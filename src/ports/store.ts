@@ -51,8 +51,10 @@ export interface Page {
 export interface ListQuery extends Page {
   /** Words that they all have. */
   readonly all: readonly string[]
-  /** A word that none of them has. */
-  readonly without?: string | undefined
+  /** Words of which they have none. */
+  readonly without?: readonly string[] | undefined
+  /** The list ends early, after one context at least, once the texts of its contexts have so many characters together. */
+  readonly characters?: number | undefined
 }
 
 /** Who runs a step of a context. */
@@ -87,7 +89,7 @@ export interface Store {
   commit(request: { writes: readonly Write[]; lost?: number }): Promise<CommitOutcome>
   /** The newest rows of a context's log, oldest of them first, at most `limit`. */
   log(request: { id: ContextId; limit: number }): Promise<string[]>
-  /** Whole contexts, by ascending id. */
+  /** Whole contexts, by ascending id. What is passed over isn't read, and however much that is, others are served meanwhile. */
   list(request: ListQuery): Promise<StoredContext[]>
   /** Ids of contexts that have any of the words, ascending, each once, up to and including `upTo`. */
   waitingFor(request: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]>

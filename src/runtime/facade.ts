@@ -1,11 +1,12 @@
 // runtime: the nine calls. HTTP and the `flux` argument of functions both come through here.
 import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
-import type { ExecuteRequest, FluxApi, ListRequest, TagRequest } from '../model/calls.ts'
+import type { ExecuteRequest, Fits, FluxApi, ListRequest, TagRequest } from '../model/calls.ts'
 import { denial, type Caller, type Role } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
 import { conflict, FluxError, notFound } from '../model/failure.ts'
 import type { TagLimits } from '../model/tags.ts'
+import { breathe, charactersOf } from '../model/texts.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
@@ -38,6 +39,7 @@ export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts
     const stored = await store.load({ id: id })
     if (!stored) throw notFound(`there is no context ${id}`)
     const record = decode(stored)
+    await breathe(charactersOf(stored.parts))
     const flux = await compiled(record)
     guard(flux, 'read')
     return { record, flux }
@@ -54,12 +56,12 @@ export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts
     return { message: change === 'add' ? `added ${names} to context ${contextId}` : `removed ${names} from context ${contextId}` }
   }
 
-  const page = (request: ListRequest) => list({
+  const page = (request: ListRequest, fits?: Fits) => list({
     store, log,
-    anySecured: () => catalog.all().some(({ secured }) => secured),
+    securedServices: () => catalog.all().filter(({ secured }) => secured),
     secured: async (record) => (await compiled(record)).secured,
     view: async (record) => contextView(record, await compiled(record), await movesOf(record, store)),
-  }, caller, listRequest(request, tagLimits))
+  }, caller, listRequest(request, tagLimits), fits)
 
   return {
     async execute(request) {

@@ -1,87 +1,81 @@
 // runtime: lists of contexts, without those that the caller may not see, and never more of them at once than fits.
 import { denial, type Caller } from '../model/caller.ts'
-import type { ContextPage } from '../model/calls.ts'
+import type { ContextPage, Fits } from '../model/calls.ts'
 import type { ContextView } from '../model/context.ts'
 import type { ContextRecord } from '../model/record.ts'
+import { breathe, charactersOf } from '../model/texts.ts'
 import type { Log } from '../ports/log.ts'
 import type { Store, StoredContext } from '../ports/store.ts'
 import { decode } from './codec.ts'
 import type { CheckedList } from './requests.ts'
-import { SECURED, wordsOfList } from './terms.ts'
+import { SECURED, wordOfOpen, wordsOfList } from './terms.ts'
 import { isUnreadable } from './unreadable.ts'
 
-/** Contexts read together: at first, when it isn't known yet how large they are, and at most. */
-const STRIDE = { first: 32, most: 256 }
-/** Characters of stored contexts, after which a page ends early. One may be larger: it is a page of its own. */
-const PAGE = 8 * 1024 * 1024
+/** What is read together, in one turn of the event loop: contexts, and about so many characters of them. */
+const STRIDE = { contexts: 256, characters: 256 * 1024 }
+/** Contexts made ready to be shown together: each may bring a thousand moves along. */
+const VIEWS = 8
+/** Characters of stored contexts after which a page ends early, unless its reader says what fits. */
+const PAGE_CHARACTERS = 2 * 1024 * 1024
 
 export interface ListParts {
   readonly store: Store
   readonly log: Log
-  /** Whether there may be contexts that need a token to be seen, besides those that the store tells of. */
-  readonly anySecured: () => boolean
+  /** Services that need a token now. */
+  readonly securedServices: () => readonly { readonly package: string; readonly fluxName: string }[]
   /** Whether the context is of a secured service. */
   readonly secured: (record: ContextRecord) => Promise<boolean>
   readonly view: (record: ContextRecord) => Promise<ContextView>
 }
 
-/** The page that is asked for, by ascending id. A context whose definition no longer compiles can't be shown: it is logged and left out. */
-export async function list(parts: ListParts, caller: Caller, request: CheckedList): Promise<ContextPage> {
-  const { store } = parts
+/**
+ * The page that is asked for, by ascending id. It ends before the first context that doesn't fit, but has one at least. A context that can't be shown, since its
+ * definition no longer compiles or its record is damaged, is logged and left out.
+ */
+export async function list(parts: ListParts, caller: Caller, request: CheckedList, fits?: Fits): Promise<ContextPage> {
   const { limit } = request
-  const all = wordsOfList(request)
-  const sees = await seesAll(parts, caller)
+  const [all, without] = [wordsOfList(request), hiddenFrom(parts, caller)]
   const contexts: ContextView[] = []
-  let { after, skip } = request
-  let [taken, size, stride] = [0, 0, STRIDE.first]
+  let [{ after, skip }, size] = [request, 0]
   for (;;) {
-    const asked = Math.min(stride, sees ? limit - taken : stride)
-    const stored = await store.list({ all, limit: asked, after, ...(sees ? { skip } : { without: SECURED }) })
-    const shown: ContextRecord[] = []
-    for (const context of stored) {
-      if (taken > 0 && size > PAGE) return { contexts: [...contexts, ...await viewsOf(parts, shown)], next: after ?? null }
-      after = context.id
-      const record = readable(context, parts)
-      if (record === null) continue
-      // The store doesn't know what was secured since.
-      if (!sees && (await parts.secured(record).catch(() => true) || skip-- > 0)) continue
-      shown.push(record)
-      taken += 1
-      size += sizeOf(context)
-      if (taken === limit) break
+    const asked = Math.min(STRIDE.contexts, limit - contexts.length)
+    const stored = await parts.store.list({ all, without, limit: asked, after, skip, characters: STRIDE.characters })
+    let read = 0
+    for (let place = 0; place < stored.length; place += VIEWS) {
+      const some = stored.slice(place, place + VIEWS)
+      const views = await Promise.all(some.map((context) => viewOf(parts, context, without.length > 0)))
+      for (const [index, context] of some.entries()) {
+        const [length, view] = [charactersOf(context.parts), views[index]]
+        read += length
+        if (view) {
+          size += length
+          const fit = fits ? await fits(view) : size <= PAGE_CHARACTERS
+          if (!fit && contexts.length > 0) return { contexts, next: after ?? null }
+          contexts.push(view)
+        }
+        after = context.id
+        if (contexts.length === limit) return { contexts, next: after }
+      }
     }
-    if (sees) skip = 0
-    contexts.push(...await viewsOf(parts, shown))
-    if (taken === limit) return { contexts, next: after ?? null }
-    if (stored.length < asked) return { contexts, next: null }
-    stride = Math.min(STRIDE.most, Math.max(1, Math.floor((PAGE - size) / (size / Math.max(1, taken) + 1))))
+    if (stored.length < asked && read < STRIDE.characters) return { contexts, next: null }
+    skip = 0
+    await breathe(read)
   }
 }
 
-function readable(context: StoredContext, { log }: ListParts): ContextRecord | null {
+/** Words of contexts that the caller may not see: those whose service was secured when they were started, or is so now. */
+function hiddenFrom({ securedServices }: ListParts, caller: Caller): string[] {
+  return denial(caller, 'read') === null ? [] : [SECURED, ...securedServices().map(wordOfOpen)]
+}
+
+/** `checked`: the caller sees only what isn't secured. The index goes by what was secured when the list began, and knows less of contexts that older versions wrote. */
+async function viewOf({ secured, view, log }: ListParts, stored: StoredContext, checked: boolean): Promise<ContextView | null> {
   try {
-    return decode(context)
+    const record = decode(stored)
+    await breathe(charactersOf(stored.parts))
+    return checked && await secured(record) ? null : await view(record)
   } catch (error) {
-    if (isUnreadable(error, log)) return null
-    throw error
-  }
-}
-
-async function viewsOf({ view, log }: ListParts, records: readonly ContextRecord[]): Promise<ContextView[]> {
-  const views = await Promise.all(records.map((record) => view(record).catch((error: unknown) => {
-    log.error('a context can\'t be shown', { contextId: record.id, error })
+    if (!isUnreadable(error, log)) log.error('a context can\'t be shown', { contextId: stored.id, error })
     return null
-  })))
-  return views.filter((shown) => shown !== null)
-}
-
-function sizeOf({ parts }: StoredContext): number {
-  let size = 0
-  for (const part of Object.values(parts)) size += part.length
-  return size
-}
-
-/** Most servers have no secured service, and most callers of one that has are privileged: only the others pay for the difference. */
-async function seesAll({ store, anySecured }: ListParts, caller: Caller): Promise<boolean> {
-  return denial(caller, 'read') === null || (!anySecured() && (await store.list({ all: [SECURED], limit: 1 })).length === 0)
+  }
 }

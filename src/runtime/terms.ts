@@ -12,8 +12,10 @@ const any = (tag: string | null) => tag === null ? 'any' : word('any', tag)
 /** Finished and unfinished contexts are counted apart: the latter are what most queries ask for, and few. */
 const half = (status: Status) => isFinished(status) ? 'f' : 'u'
 
-/** What contexts have that were started by a secured service. What was secured since may be opened again, and is asked for. */
+/** What contexts have that were started by a secured service. */
 export const SECURED = 'secured'
+/** What all others have: it may be secured since. */
+export const wordOfOpen = ({ package: owner, fluxName }: { readonly package: string; readonly fluxName: string }): string => word(word('open', owner), fluxName)
 
 /** Words of contexts without tags: a service has few different lists of them, and most commits leave a context with the one it had. */
 const untagged = new WeakMap<CompiledFlux, Map<string, readonly string[]>>()
@@ -39,7 +41,7 @@ function wordsOf(record: ContextRecord, flux: CompiledFlux): string[] {
     word(`${at}:start`, flux.states[record.startState]?.name ?? ''),
     word(`${at}:state`, flux.states[record.state]?.name ?? ''),
     ...tags.map((tag) => word(`${at}:tag`, tag)),
-    ...getOwn(flux.source, 'secured') === true ? [SECURED] : [],
+    getOwn(flux.source, 'secured') === true ? SECURED : wordOfOpen(record),
   ]
   const choice = machineState(record) === 'waiting' ? flux.states[record.state]?.choice : undefined
   if (choice) {

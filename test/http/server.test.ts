@@ -8,7 +8,7 @@ import type { EventAnswer, FluxApi } from '../../src/model/calls.ts'
 import { memoryLog, testApp } from './support.ts'
 
 /** Longer than the tests. */
-const DEADLINES = { headers: 60_000, request: 60_000 }
+const DEADLINES = { headers: 60_000, request: 60_000, answer: 60_000 }
 
 const open: { server: HttpServer; sockets: Socket[] } = { server: { url: '', close: () => Promise.resolve() }, sockets: [] }
 
@@ -19,7 +19,7 @@ afterEach(async () => {
 
 async function start(overrides: Partial<FluxApi> = {}, options: Partial<ListenOptions> = {}) {
   const { app, calls, lines } = testApp(overrides, { maxBody: 10_000 })
-  open.server = await listen(app, { host: '127.0.0.1', port: 0, log: memoryLog().log, deadlines: DEADLINES, ...options })
+  open.server = await listen(app, { host: '127.0.0.1', port: 0, log: memoryLog().log, deadlines: DEADLINES, maxConnections: 1000, ...options })
   return { server: open.server, url: open.server.url, port: Number(new URL(open.server.url).port), calls, lines }
 }
 
@@ -157,14 +157,14 @@ describe('a body', () => {
 
 describe('deadlines', () => {
   test('headers that do not come in time are 408', async () => {
-    const { port } = await start({}, { deadlines: { headers: 100, request: 300 } })
+    const { port } = await start({}, { deadlines: { ...DEADLINES, headers: 100, request: 300 } })
     const socket = await socketTo(port)
     socket.write('POST /flux-api/event HTTP/1.1\r\nHost:')
     expect(await rest(socket)).toMatch(/^HTTP\/1.1 408 [^]*urn:actorflux:problem:request-timeout/)
   })
 
   test('a body that does not come in time is 408', async () => {
-    const { port, calls } = await start({}, { deadlines: { headers: 100, request: 300 } })
+    const { port, calls } = await start({}, { deadlines: { ...DEADLINES, headers: 100, request: 300 } })
     const socket = await socketTo(port)
     socket.write(`${EVENT}Content-Length: 100\r\n\r\n{`)
     const drip = setInterval(() => socket.write(' '), 50)
@@ -173,14 +173,14 @@ describe('deadlines', () => {
   })
 
   test('an answer may take longer than the request', async () => {
-    const { url } = await start({ sendEvent: () => sleep(600).then(() => sent) }, { deadlines: { headers: 100, request: 300 } })
+    const { url } = await start({ sendEvent: () => sleep(600).then(() => sent) }, { deadlines: { ...DEADLINES, headers: 100, request: 300 } })
     expect((await fetch(`${url}/flux-api/event`, { method: 'POST', body: '{"event":"e"}', headers: { 'content-type': 'application/json' } })).status).toBe(200)
   })
 })
 
 describe('deadlines that do not fit together', () => {
   test('the whole request\'s holds for its headers too', async () => {
-    const { port } = await start({}, { deadlines: { headers: 60_000, request: 200 } })
+    const { port } = await start({}, { deadlines: { ...DEADLINES, request: 200 } })
     const socket = await socketTo(port)
     socket.write('POST /flux-api/event HTTP/1.1\r\nHost:')
     expect(await rest(socket)).toMatch(/^HTTP\/1.1 408 /)
@@ -207,8 +207,8 @@ describe('an address that can not be had', () => {
   test('is told in one line', async () => {
     const { port } = await start()
     const { app } = testApp()
-    await expect(listen(app, { host: '127.0.0.1', port, log: memoryLog().log, deadlines: DEADLINES })).rejects.toThrow(`port ${port} of 127.0.0.1 is already in use`)
-    await expect(listen(app, { host: '192.0.2.1', port: 0, log: memoryLog().log, deadlines: DEADLINES })).rejects.toThrow('192.0.2.1 is not an address of this machine')
+    await expect(listen(app, { host: '127.0.0.1', port, log: memoryLog().log, deadlines: DEADLINES, maxConnections: 1000 })).rejects.toThrow(`port ${port} of 127.0.0.1 is already in use`)
+    await expect(listen(app, { host: '192.0.2.1', port: 0, log: memoryLog().log, deadlines: DEADLINES, maxConnections: 1000 })).rejects.toThrow('192.0.2.1 is not an address of this machine')
   })
 })
 

@@ -20,15 +20,48 @@ export function queryPromises(test: ScenarioTest): void {
     test('leaves out those with a word', async ({ store, again }) => {
       const [a = 0, b = 0, c = 0, d = 0] = await create(store, { terms: ['x', 'no'] }, { terms: ['x', 'y'] }, { terms: ['y'] }, { terms: ['no', 'y', 'x'] })
       for await (const reader of again()) {
-        expect(await idsOf(reader.list({ all: ['x'], without: 'no', limit: 10 }))).toEqual([b])
-        expect(await idsOf(reader.list({ all: [], without: 'no', limit: 10 }))).toEqual([b, c])
-        expect(await idsOf(reader.list({ all: ['x', 'y'], without: 'no', limit: 10 }))).toEqual([b])
-        expect(await idsOf(reader.list({ all: ['y'], without: 'no', skip: 1, limit: 10 }))).toEqual([c])
-        expect(await idsOf(reader.list({ all: ['y'], without: 'no', after: b, limit: 10 }))).toEqual([c])
-        expect(await idsOf(reader.list({ all: ['y'], without: 'nobody', limit: 10 }))).toEqual([b, c, d])
-        expect(await idsOf(reader.list({ all: ['no'], without: 'no', limit: 10 }))).toEqual([])
-        expect(await idsOf(reader.list({ all: ['x'], without: 'y', limit: 10 }))).toEqual([a])
+        expect(await idsOf(reader.list({ all: ['x'], without: ['no'], limit: 10 }))).toEqual([b])
+        expect(await idsOf(reader.list({ all: [], without: ['no'], limit: 10 }))).toEqual([b, c])
+        expect(await idsOf(reader.list({ all: ['x', 'y'], without: ['no'], limit: 10 }))).toEqual([b])
+        expect(await idsOf(reader.list({ all: ['y'], without: ['no'], skip: 1, limit: 10 }))).toEqual([c])
+        expect(await idsOf(reader.list({ all: ['y'], without: ['no'], after: b, limit: 10 }))).toEqual([c])
+        expect(await idsOf(reader.list({ all: ['y'], without: ['nobody'], limit: 10 }))).toEqual([b, c, d])
+        expect(await idsOf(reader.list({ all: ['no'], without: ['no'], limit: 10 }))).toEqual([])
+        expect(await idsOf(reader.list({ all: ['x'], without: ['y'], limit: 10 }))).toEqual([a])
       }
+    })
+
+    test('leaves out those with any of several words', async ({ store }) => {
+      const [a = 0, b = 0, c = 0, d = 0, e = 0] = await create(store, { terms: ['x'] }, { terms: ['x', 'no'] }, { terms: ['x', 'nor'] }, { terms: ['x', 'no', 'nor'] }, { terms: ['x'] })
+      expect(await idsOf(store.list({ all: ['x'], without: ['no', 'nor'], limit: 10 }))).toEqual([a, e])
+      expect(await idsOf(store.list({ all: [], without: ['nor', 'no', 'nobody'], skip: 1, limit: 10 }))).toEqual([e])
+      expect(await idsOf(store.list({ all: ['x'], without: ['nobody', 'nor'], limit: 10 }))).toEqual([a, b, e])
+      expect(await idsOf(store.list({ all: ['x'], without: [], limit: 10 }))).toEqual([a, b, c, d, e])
+    })
+
+    test('passes over any number that are left out, or not', async ({ store }) => {
+      const kinds = (index: number) => ['all', ...index % 2 === 0 ? ['even'] : [], ...index >= 150 && index < 400 ? ['middle'] : [], ...index === 70 ? ['one'] : []]
+      const terms = Array.from({ length: 600 }, (_, index) => kinds(index))
+      const ids = await create(store, ...terms.map((own) => ({ terms: own })))
+      for (const [all, without] of [[['all'], ['one']], [['all'], ['middle']], [['all'], ['even', 'one']], [['all', 'even'], ['middle']], [['even', 'middle', 'all'], []], [[], ['middle', 'even']]] as const) {
+        const matches = ids.filter((_, index) => all.every((word) => terms[index]?.includes(word)) && !without.some((word) => terms[index]?.includes(word)))
+        for (const skip of [0, 1, 69, 70, 71, 149, 150, 151, 299, 300, 301, 345, 599, 600, 1e12]) {
+          expect(await idsOf(store.list({ all, without, skip, limit: 5 })), `${all} ${without} ${skip}`).toEqual(matches.slice(skip, skip + 5))
+        }
+        const after = ids[200] ?? 0
+        expect(await idsOf(store.list({ all, without, skip: 20, after, limit: 400 }))).toEqual(matches.filter((id) => id > after).slice(20, 420))
+      }
+    })
+
+    test('ends early with so many characters, and has one context at least', async ({ store }) => {
+      const ids = await create(store, ...Array.from({ length: 40 }, (_, index) => ({ terms: ['x'], parts: { record: 'é'.repeat(index === 5 ? 5000 : 500) } })))
+      const list = (characters: number, after = 0) => idsOf(store.list({ all: ['x'], limit: 100, characters, after }))
+      expect(await list(1)).toEqual(ids.slice(0, 1))
+      expect(await list(1000)).toEqual(ids.slice(0, 2))
+      expect(await list(1001)).toEqual(ids.slice(0, 3))
+      expect(await list(5000, ids[4])).toEqual(ids.slice(5, 6))
+      expect(await list(1_000_000)).toEqual(ids)
+      expect(await idsOf(store.list({ all: ['x'], limit: 3, characters: 5000 }))).toEqual(ids.slice(0, 3))
     })
 
     test('knows what somebody has read, and so do those who look who waits for an event', async ({ store }) => {

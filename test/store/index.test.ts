@@ -1,6 +1,7 @@
 // The parts of the index in memory, against the simplest that could be right.
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { ListQuery } from '../../src/ports/store.ts'
 import { IdSet } from '../../src/store/lmdb/id-set.ts'
 import { type Posting, Terms } from '../../src/store/lmdb/terms.ts'
 import { TimeQueue } from '../../src/store/lmdb/time-queue.ts'
@@ -30,6 +31,7 @@ describe('an id set', () => {
       cursor.skip(skip)
       const rest = ids.filter((id) => id > after).slice(skip)
       expect(cursor.id).toBe(rest[0])
+      expect(cursor.below(seek, 100)).toBe(Math.min(100, rest.filter((id) => id < seek).length))
       cursor.seek(seek)
       expect(cursor.id).toBe(rest.find((id) => id >= seek))
     }), { numRuns: 50 })
@@ -48,6 +50,17 @@ describe('an id set', () => {
   })
 })
 
+/** The whole of a list, as many candidates at a time. */
+function found(terms: Terms, query: ListQuery, hops: number): number[] {
+  const ids: number[] = []
+  for (let rest: Partial<ListQuery> | null = {}; rest !== null;) {
+    const part = terms.all({ ...query, ...rest }, hops)
+    ids.push(...part.ids)
+    rest = part.rest
+  }
+  return ids
+}
+
 describe('the inverted index', () => {
   it('forgets a word that nobody has any more', () => {
     const terms = new Terms()
@@ -57,13 +70,13 @@ describe('the inverted index', () => {
     expect(terms.size).toBe(1)
     terms.remove(1, after)
     expect(terms.size).toBe(0)
-    expect(terms.all({ all: [], limit: 10 })).toEqual([])
+    expect(terms.all({ all: [], limit: 10 }, 10)).toEqual({ ids: [], rest: null })
   })
 
   it('finds and pages as a filter over all contexts does', () => {
     const word = fc.constantFrom('a', 'b', 'c', 'd', 'nobody')
-    const page = fc.record({ limit: fc.nat(20), skip: fc.nat(30), after: fc.nat(120) })
-    fc.assert(fc.property(fc.array(fc.subarray<string>(['a', 'b', 'c', 'd']), { maxLength: 120 }), fc.array(word, { maxLength: 3 }), page, fc.nat(130), (contexts, words, { limit, skip, after }, upTo) => {
+    const page = fc.record({ limit: fc.nat(20), skip: fc.nat(30), after: fc.nat(120), hops: fc.integer({ min: 1, max: 40 }) })
+    fc.assert(fc.property(fc.array(fc.subarray<string>(['a', 'b', 'c', 'd']), { maxLength: 120 }), fc.array(word, { maxLength: 3 }), fc.array(word, { maxLength: 2 }), page, fc.nat(130), (contexts, words, without, { limit, skip, after, hops }, upTo) => {
       const terms = new Terms()
       const postings = new Map<number, readonly Posting[]>()
       for (const [index, own] of contexts.entries()) {
@@ -71,10 +84,43 @@ describe('the inverted index', () => {
         postings.set(index + 1, terms.replace(index + 1, terms.replace(index + 1, [], ['a', 'x']), own))
       }
       const matching = (test: (own: readonly string[]) => boolean): number[] => contexts.flatMap((own, index) => test(own) && index + 1 > after ? [index + 1] : [])
-      expect(terms.all({ all: words, limit, skip, after })).toEqual(matching((own) => words.every((each) => own.includes(each))).slice(skip, skip + limit))
+      expect(found(terms, { all: words, limit, skip, after }, hops)).toEqual(matching((own) => words.every((each) => own.includes(each))).slice(skip, skip + limit))
+      expect(found(terms, { all: words, without, limit, skip, after }, hops))
+        .toEqual(matching((own) => words.every((each) => own.includes(each)) && !without.some((each) => own.includes(each))).slice(skip, skip + limit))
       expect(terms.any(words, upTo, { limit, skip, after }))
         .toEqual(matching((own) => words.some((each) => own.includes(each))).filter((id) => id <= upTo).slice(skip, skip + limit))
     }), { numRuns: 300 })
+  })
+})
+
+describe('a list', () => {
+  const terms = new Terms()
+  const COUNT = 200_000
+  for (let id = 1; id <= COUNT; id++) {
+    terms.add(id)
+    terms.replace(id, [], ['all', ...id % 2 === 0 ? ['even'] : [], ...id === 1000 ? ['one'] : []])
+  }
+  /** Turns of the event loop that it takes. */
+  const turns = (query: ListQuery) => {
+    let count = 1
+    for (let { rest } = terms.all(query, 10_000); rest !== null; count++) rest = terms.all({ ...query, ...rest }, 10_000).rest
+    return count
+  }
+
+  it('passes over as many as are asked for in one leap between those that are left out', () => {
+    expect(found(terms, { all: ['all'], without: ['one'], skip: 150_000, limit: 3 }, 10)).toEqual([150_002, 150_003, 150_004])
+    expect(turns({ all: ['all'], without: ['one'], skip: 150_000, limit: 5 })).toBe(1)
+  })
+
+  it('looks at a bounded number of candidates at a time', () => {
+    const query = { all: ['all'], without: ['even'], skip: 90_000, limit: 5 }
+    expect(found(terms, query, 10_000)).toEqual([180_001, 180_003, 180_005, 180_007, 180_009])
+    expect(turns(query)).toBeGreaterThan(9)
+    expect(turns({ all: ['all', 'even'], skip: 90_000, limit: 5 })).toBeGreaterThan(8)
+  })
+
+  it('has no page beyond all that there are, and finds that out at once', () => {
+    for (const all of [['all'], ['even', 'all'], []]) expect(terms.all({ all, without: ['one'], skip: 1e12, limit: 1000 }, 1)).toEqual({ ids: [], rest: null })
   })
 })
 

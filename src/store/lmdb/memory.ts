@@ -2,7 +2,7 @@
 import type { ContextId } from '../../model/context.ts'
 import type { Lease, ListQuery, Page } from '../../ports/store.ts'
 import type { Header, Rows } from './stored-context.ts'
-import { type Posting, Terms } from './terms.ts'
+import { type Found, type Posting, Terms } from './terms.ts'
 import { TimeQueue } from './time-queue.ts'
 
 export interface Entry extends Rows {
@@ -75,8 +75,8 @@ export class Memory {
     this.#retime(id, () => this.#poked.delete(id))
   }
 
-  list(query: ListQuery): ContextId[] {
-    return this.#terms.all(query)
+  list(query: ListQuery, hops: number): Found {
+    return this.#terms.all(query, hops)
   }
 
   waitingFor(words: readonly string[], upTo: ContextId, page: Page): ContextId[] {

@@ -1,6 +1,7 @@
 // store/lmdb: the embedded store, nothing to install. Records on disk, the index in memory, one process at a time.
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, unavailable } from '../../model/failure.ts'
+import { charactersOf } from '../../model/texts.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { CommitOutcome, Lease, ListQuery, Page, Store, StoredContext, Write } from '../../ports/store.ts'
@@ -42,6 +43,8 @@ export async function openLmdbStore({ folder, namespace = 'default', minFree = 0
 
 /** Ids given out at once: each time costs a write to the disk. */
 const IDS = 1000
+/** Candidates for a list looked at in one turn of the event loop: about a millisecond. */
+const HOPS = 10_000
 
 /** Parts of logs that are told of as unreadable, each once. */
 const TOLD_OF = 10_000
@@ -95,9 +98,15 @@ class LmdbStore implements Store {
   }
 
   async list(query: ListQuery): Promise<StoredContext[]> {
-    const ids = this.#memory.list(query)
-    const waited = await this.#commits.settled((draft) => ids.some((id) => draft.touches(id)))
-    return this.#readAll(waited ? this.#memory.list(query) : ids, () => this.#memory.list(query))
+    for (;;) {
+      const ids = await this.#find(query)
+      const waited = await this.#commits.settled((draft) => ids.some((id) => draft.touches(id)))
+      const onPage = waited ? await this.#find(query) : ids
+      const before = this.#memory.size
+      const contexts = this.#readAll(onPage, query.characters ?? Infinity)
+      // A record that can't be read takes nobody else's place: now that it is left out of the index, who is on the page is looked for again.
+      if (this.#memory.size === before) return contexts
+    }
   }
 
   async waitingFor({ any, upTo, ...page }: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]> {
@@ -146,21 +155,35 @@ class LmdbStore implements Store {
     this.#log.error(`a part of the log of context ${id} can't be read, and is left out`, { contextId: id, row, error })
   }
 
-  /** A record that can't be read takes nobody else's place: once it is left out of the index, who is on the page is looked for again. */
-  #readAll(ids: readonly ContextId[], again: () => readonly ContextId[]): StoredContext[] {
-    for (let asked = ids; ; asked = again()) {
-      const contexts: StoredContext[] = []
-      const before = this.#memory.size
-      for (const id of asked) {
-        try {
-          const context = this.#read(id)
-          if (context !== null) contexts.push(context)
-        } catch (error) {
-          if (!(error instanceof FluxError && error.failure.kind === 'unreadable')) throw error
-        }
+  /** Those that can be read, and no more once they have so many characters. */
+  #readAll(ids: readonly ContextId[], characters: number): StoredContext[] {
+    const contexts: StoredContext[] = []
+    let size = 0
+    for (const id of ids) {
+      try {
+        const context = this.#read(id)
+        if (context === null) continue
+        contexts.push(context)
+        if (characters !== Infinity) size += charactersOf(context.parts)
+        if (size >= characters) break
+      } catch (error) {
+        if (!(error instanceof FluxError && error.failure.kind === 'unreadable')) throw error
       }
-      if (this.#memory.size === before) return contexts
     }
+    return contexts
+  }
+
+  /** In strides: to pass over a million contexts takes a while. */
+  async #find(query: ListQuery): Promise<ContextId[]> {
+    const { ids, rest } = this.#memory.list(query, HOPS)
+    const found = [...ids]
+    for (let more = rest; more !== null;) {
+      await new Promise((resolve) => { setImmediate(resolve) })
+      const next = this.#memory.list({ ...query, ...more }, HOPS)
+      found.push(...next.ids)
+      more = next.rest
+    }
+    return found
   }
 
   /** @throws FluxError `unreadable`, and leaves the context out of the index: no list, broadcast or timer stumbles over it again */

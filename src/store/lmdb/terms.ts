@@ -42,13 +42,13 @@ export class Terms {
     return after
   }
 
-  all({ all, without, limit, after = 0, skip = 0 }: ListQuery): ContextId[] {
-    const sets = this.#sets(all)
-    if (sets.length < new Set(all).size) return []
-    const [lead, ...others] = sets.sort((a, b) => a.size - b.size).map((ids) => ids.above(after))
-    const found = lead === undefined ? this.#everyone.above(after) : new Intersection(lead, others)
-    const [excluded] = without === undefined ? [] : this.#sets([without])
-    return page(excluded === undefined ? found : new Difference(found, excluded.above(after)), limit, skip)
+  /** A part of the list: the matches among the next `hops` candidates. `rest`: where to go on; null: there are no more. */
+  all({ all, without = [], limit, after = 0, skip = 0 }: ListQuery, hops: number): Found {
+    const sets = this.#sets(all).sort((a, b) => a.size - b.size)
+    const [smallest = this.#everyone, ...larger] = sets
+    if (sets.length < new Set(all).size || smallest.size <= skip) return { ids: [], rest: null }
+    const matches = new Matches(smallest.above(after), larger.map((ids) => ids.above(after)), this.#sets(without).map((ids) => ids.above(after)))
+    return matches.take({ limit, skip, hops })
   }
 
   /** Who has any of the words, ascending, up to and including `upTo`. */
@@ -71,6 +71,12 @@ export class Terms {
   }
 }
 
+/** Ids of a list, and where the list goes on. */
+export interface Found {
+  readonly ids: readonly ContextId[]
+  readonly rest: { readonly after: ContextId; readonly skip: number; readonly limit: number } | null
+}
+
 interface Walk {
   readonly id: ContextId | undefined
   next(): void
@@ -87,75 +93,60 @@ function page(walk: Walk, limit: number, skip: number, upTo = Infinity): Context
   return ids
 }
 
-/** The ids that all cursors share: whoever is ahead tells the others how far to leap. */
-class Intersection implements Walk {
+/** The ids that all cursors share and none of the excluded has. */
+class Matches {
   readonly #lead: Cursor
   readonly #others: readonly Cursor[]
+  readonly #excluded: readonly Cursor[]
 
-  constructor(lead: Cursor, others: readonly Cursor[]) {
+  constructor(lead: Cursor, others: readonly Cursor[], excluded: readonly Cursor[]) {
     this.#lead = lead
     this.#others = others
-    this.#agree()
+    this.#excluded = excluded
   }
 
-  get id(): ContextId | undefined {
-    return this.#lead.id
-  }
-
-  next(): void {
-    this.#lead.next()
-    this.#agree()
-  }
-
-  skip(count: number): void {
-    if (this.#others.length === 0) this.#lead.skip(count)
-    else for (let left = count; left > 0 && this.id !== undefined; left--) this.next()
-  }
-
-  #agree(): void {
-    for (let id = this.#lead.id, agreed = 0; id !== undefined && agreed < this.#others.length;) {
-      const other = this.#others[agreed]
-      other?.seek(id)
-      if (other?.id === id) agreed++
-      else {
-        this.#lead.seek(other?.id ?? Infinity)
-        id = this.#lead.id
-        agreed = 0
+  take({ limit, skip, hops }: { readonly limit: number; readonly skip: number; readonly hops: number }): Found {
+    const ids: ContextId[] = []
+    let [left, looked] = [skip, 0]
+    for (let { id } = this.#lead; id !== undefined && ids.length < limit; id = this.#lead.id) {
+      if (looked++ >= hops) return { ids, rest: { after: id - 1, skip: left, limit: limit - ids.length } }
+      // Whoever lacks it tells how far to leap.
+      const ahead = this.#nextOfOthers(id)
+      if (ahead !== id) {
+        this.#lead.seek(ahead)
+        continue
+      }
+      const excluded = this.#nextExcluded(id)
+      if (excluded === id) this.#lead.next()
+      else if (left > 0) {
+        const passed = this.#others.length > 0 ? 1 : this.#lead.below(excluded, left)
+        this.#lead.skip(passed)
+        left -= passed
+      } else {
+        ids.push(id)
+        this.#lead.next()
       }
     }
-  }
-}
-
-/** The ids that the walk has and the cursor has not. */
-class Difference implements Walk {
-  readonly #walk: Walk
-  readonly #excluded: Cursor
-
-  constructor(walk: Walk, excluded: Cursor) {
-    this.#walk = walk
-    this.#excluded = excluded
-    this.#pass()
+    return { ids, rest: null }
   }
 
-  get id(): ContextId | undefined {
-    return this.#walk.id
-  }
-
-  next(): void {
-    this.#walk.next()
-    this.#pass()
-  }
-
-  skip(count: number): void {
-    for (let left = count; left > 0 && this.id !== undefined; left--) this.next()
-  }
-
-  #pass(): void {
-    for (let { id } = this.#walk; id !== undefined; id = this.#walk.id) {
-      this.#excluded.seek(id)
-      if (this.#excluded.id !== id) return
-      this.#walk.next()
+  /** The id itself when all others have it, else a higher one: none below that is shared. */
+  #nextOfOthers(id: ContextId): ContextId {
+    for (const other of this.#others) {
+      other.seek(id)
+      if (other.id !== id) return other.id ?? Infinity
     }
+    return id
+  }
+
+  /** The first id, from this one on, that is excluded. */
+  #nextExcluded(id: ContextId): ContextId {
+    let next = Infinity
+    for (const excluded of this.#excluded) {
+      excluded.seek(id)
+      next = Math.min(next, excluded.id ?? Infinity)
+    }
+    return next
   }
 }
 

@@ -8,10 +8,10 @@ import { connect, outOfReach, RedisError, untilReady, type Connection, type Redi
 import { IdNumbers } from './id-numbers.ts'
 import { definitionKey, partitionKey } from './keys.ts'
 import { Line, PATIENCE } from './line.ts'
-import { merged, type Source } from './merge.ts'
 import { checkNamespace, checkRedis } from './namespace.ts'
-import { idsOf, lists, texts, type Reply } from './scripts.ts'
-import { decodeContext, encodeText, pushWrite, versionOf } from './stored-context.ts'
+import { Queries } from './queries.ts'
+import { idsOf, lists, texts } from './scripts.ts'
+import { decodeContext, pushWrite, versionOf } from './stored-context.ts'
 import { RedisTime } from './time.ts'
 
 export interface RedisStoreOptions {
@@ -28,13 +28,10 @@ export interface RedisStoreOptions {
 const RESERVE = { after: 3, for: '20' }
 /** Milliseconds until the next look for due contexts when a partition was out of reach. */
 const LOOK_AGAIN = 1_000
-/** Ids read at once, and candidates looked at for them. */
+/** Ids read at once. */
 const PIECE = 1_000
-const HOPS = 2_000
-/** Contexts read, or deleted, by one script: others want to be served too. */
+/** Contexts deleted by one script: others want to be served too. */
 const BULK = 100
-/** Contexts that can't be read of which the log tells once each. */
-const DAMAGED = 10_000
 
 /**
  * Connects, and makes the namespace if it isn't there.
@@ -68,8 +65,7 @@ export class RedisStore implements Store {
   readonly #writer = randomBytes(8).toString('base64url')
   #commits = 0
   readonly #ids: IdNumbers
-  /** Contexts of which the log has said that they can't be read. */
-  readonly #damaged = new Set<ContextId>()
+  readonly #queries: Queries
   /** This server's last heartbeat in each partition that took it, and since when they followed one another without a gap there, by the clock of the Redis that took them. */
   readonly #beats = new Map<number, { readonly last: number; readonly steadySince: number }>()
 
@@ -80,6 +76,7 @@ export class RedisStore implements Store {
     this.#connection = connection
     this.#line = new Line(connection, { roots: Array.from({ length: partitions }, (_, partition) => partitionKey(namespace, partition)), log })
     this.#ids = new IdNumbers(this.#line, partitions)
+    this.#queries = new Queries(this.#line, { partitions, log })
     // The one that came may have a time of its own. If it goes again at once, the next one is asked.
     connection.on('ready', () => void this.learnTime().catch(() => {}))
   }
@@ -119,7 +116,7 @@ export class RedisStore implements Store {
   }
 
   async load({ id }: { id: ContextId }): Promise<StoredContext | null> {
-    const [fields = []] = lists(await this.#line.run('load', id % this.partitions, [id]))
+    const [fields = []] = lists(await this.#line.run('load', id % this.partitions, [0, id]))
     return decodeContext(id, fields)
   }
 
@@ -152,54 +149,12 @@ export class RedisStore implements Store {
     return limit > 0 ? texts(await this.#line.run('rows', id % this.partitions, [id, limit])) : []
   }
 
-  async list({ all, without, after = 0, skip = 0, limit }: ListQuery): Promise<StoredContext[]> {
-    if (limit <= 0) return []
-    const words = [without ?? '', ...all].map(encodeText)
-    // Only a lone partition can pass over matches by itself.
-    const alone = this.partitions === 1
-    const contexts: StoredContext[] = []
-    // Some may have been purged meanwhile, or can't be read: others follow them.
-    for (let [from, left] = [after, skip]; contexts.length < limit; left = 0) {
-      const wanted = limit - contexts.length
-      const piece = Math.min(PIECE, alone ? wanted : left + wanted)
-      const sources = this.#sources((partition) => this.#pages(partition, words, { after: from, skip: alone ? left : 0, piece }))
-      const ids = await merged(sources, { skip: alone ? 0 : left, limit: wanted })
-      contexts.push(...await this.#loadAll(ids))
-      from = ids.at(-1) ?? from
-      if (ids.length < wanted) break
-    }
-    return contexts
+  list(query: ListQuery): Promise<StoredContext[]> {
+    return this.#queries.list(query)
   }
 
-  #pages(partition: number, words: readonly string[], { after, skip, piece }: { after: ContextId; skip: number; piece: number }): Source {
-    let [from, left] = [`(${after}`, skip]
-    return async () => {
-      while (from !== '') {
-        const [next = '', skipped = '', ...ids] = texts(await this.#line.run('page', partition, [from, left, piece, HOPS, ...words]))
-        from = next
-        left = Number(skipped)
-        const numbers = idsOf(ids)
-        if (numbers.length > 0) return numbers
-      }
-      return []
-    }
-  }
-
-  async waitingFor({ any, upTo, after = 0, skip = 0, limit }: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]> {
-    if (limit <= 0 || any.length === 0) return []
-    const words = any.map(encodeText)
-    const sources = this.#sources((partition) => {
-      let last: ContextId | undefined = after
-      const piece = Math.min(PIECE, skip + limit)
-      return async () => {
-        if (last === undefined) return []
-        const found = texts(await this.#line.run('waiting', partition, [last, upTo, piece, ...words]))
-        const ids = idsOf(found)
-        last = found.length === piece ? ids.at(-1) : undefined
-        return ids
-      }
-    })
-    return merged(sources, { skip, limit })
+  waitingFor(query: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]> {
+    return this.#queries.waitingFor(query)
   }
 
   async claimDue({ now, limit, hideFor }: { now: number; limit: number; hideFor: number }): Promise<{ ids: ContextId[]; next: number | null }> {
@@ -293,38 +248,5 @@ export class RedisStore implements Store {
 
   close(): Promise<void> {
     return this.#line.close()
-  }
-
-  /** One that is damaged spoils no list: it is left out, and the log says so. */
-  #readable(id: ContextId, fields: Reply): StoredContext | null {
-    try {
-      return decodeContext(id, fields)
-    } catch (error) {
-      if (this.#damaged.has(id)) return null
-      if (this.#damaged.size >= DAMAGED) this.#damaged.clear()
-      this.#damaged.add(id)
-      this.#options.log.error('a context is left out of a list: what is kept of it can\'t be read', { contextId: id, error })
-      return null
-    }
-  }
-
-  #sources(of: (partition: number) => Source): Source[] {
-    return Array.from({ length: this.partitions }, (_, partition) => of(partition))
-  }
-
-  async #loadAll(ids: readonly ContextId[]): Promise<StoredContext[]> {
-    const found = new Map<ContextId, StoredContext>()
-    await this.#line.everywhere(async (partition) => {
-      const own = ids.filter((id) => id % this.partitions === partition)
-      for (let place = 0; place < own.length; place += BULK) {
-        const some = own.slice(place, place + BULK)
-        const contexts = lists(await this.#line.run('load', partition, some))
-        for (const [index, id] of some.entries()) {
-          const context = this.#readable(id, contexts[index] ?? [])
-          if (context) found.set(id, context)
-        }
-      }
-    })
-    return ids.flatMap((id) => found.get(id) ?? [])
   }
 }

@@ -1,0 +1,16 @@
+// model: named texts, as the parts of a stored context are.
+
+/** Characters of all of them together. */
+export function charactersOf(texts: { readonly [name: string]: string }): number {
+  let count = 0
+  for (const text of Object.values(texts)) count += text.length
+  return count
+}
+
+/** Characters of a stored context from which on it takes milliseconds to be read, and as many again to be shown. */
+const LARGE = 128 * 1024
+
+/** Lets others be served before more is done with what is that large. */
+export async function breathe(characters: number): Promise<void> {
+  if (characters >= LARGE) await new Promise((resolve) => { setImmediate(resolve) })
+}

@@ -1,0 +1,100 @@
+// Pages far into long lists, on Redis: what they cost it, in what it counts itself.
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { ListQuery } from '../../src/ports/store.ts'
+import { explore } from '../../src/store/redis/connection.ts'
+import { partitionKey } from '../../src/store/redis/keys.ts'
+import { openRedisStore, type RedisStore } from '../../src/store/redis/store.ts'
+import { startRedis, type RedisServer } from '../support/redis.ts'
+
+const quiet = (): void => {}
+const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
+const COUNT = 20_000
+
+let server: RedisServer
+let redis: Redis
+beforeAll(async () => {
+  server = await startRedis({ appendfsync: 'no' })
+  redis = new Redis(server.url)
+})
+afterAll(async () => {
+  redis.disconnect()
+  await server.close()
+})
+
+/** Of contexts that have nothing but their version. */
+async function indexed(partitions: number): Promise<RedisStore> {
+  const namespace = randomUUID()
+  const store = await openRedisStore({ address: await explore(server.url), namespace, partitions, silence: 1000, log })
+  for (let partition = 0; partition < partitions; partition++) {
+    const [root, all, even]: [string, string[], string[]] = [partitionKey(namespace, partition), [], []]
+    for (let id = partition === 0 ? partitions : partition; id <= COUNT; id += partitions) {
+      all.push(String(id), String(id))
+      if (id % 2 === 0) even.push(String(id), String(id))
+    }
+    const rows = redis.pipeline()
+    for (const id of new Set(all)) rows.hset(`${root}c:${id}`, 'v', 1)
+    await rows.exec()
+    await redis.zadd(`${root}all`, ...all)
+    await redis.zadd(`${root}t:open`, ...all)
+    if (even.length > 0) await redis.zadd(`${root}t:even`, ...even)
+  }
+  await redis.zadd(`${partitionKey(namespace, 777 % partitions)}t:one`, 777, '777')
+  return store
+}
+
+/** How often Redis was asked for what, and how many ids it named, while a page is read. */
+async function costOf(store: RedisStore, query: ListQuery): Promise<{ scripts: number; commands: number; read: number }> {
+  await redis.config('RESETSTAT')
+  await store.list(query)
+  const calls = new Map((await redis.info('commandstats')).split('\r\n').flatMap((line) => {
+    const [, name = '', count = '0'] = /^cmdstat_(\w+):calls=(\d+)/.exec(line) ?? []
+    return name === '' ? [] : [[name, Number(count)] as const]
+  }))
+  const of = (...names: string[]) => names.reduce((sum, name) => sum + (calls.get(name) ?? 0), 0)
+  return { scripts: of('evalsha'), commands: of('zrange', 'zcount', 'zcard', 'zmscore', 'zscore'), read: of('hgetall') }
+}
+
+describe.each([1, 5])('in %i partitions', (partitions) => {
+  let store: RedisStore
+  beforeAll(async () => { store = await indexed(partitions) })
+  afterAll(() => store.close())
+
+  test('what is passed over is not read, and with a single one that is left out the rest is passed by rank', async () => {
+    const { scripts, commands, read } = await costOf(store, { all: ['open'], without: ['one'], skip: 15_000, limit: 30 })
+    expect(read).toBe(30)
+    expect(scripts).toBeLessThan(30 * partitions)
+    expect(commands).toBeLessThan(200 * partitions)
+  })
+
+  test('with many that are left out it takes many short scripts, each with a few commands', async () => {
+    const { scripts, commands, read } = await costOf(store, { all: ['open'], without: ['even'], skip: 8_000, limit: 30 })
+    expect(read).toBe(30)
+    expect(scripts).toBeGreaterThan(5)
+    expect(commands / scripts).toBeLessThan(80)
+    // One for each that is passed over would be 16,000.
+    expect(commands).toBeLessThan(4_000)
+  })
+
+  test('a page beyond all others costs a look at how many there are', async () => {
+    for (const all of [['open'], ['open', 'even'], []]) {
+      const { scripts, commands, read } = await costOf(store, { all, without: ['one'], skip: 999_999_999_000, limit: 1000 })
+      expect({ scripts, read }).toEqual({ scripts: partitions, read: 0 })
+      expect(commands).toBeLessThanOrEqual(4 * partitions)
+    }
+  })
+})
+
+test('large contexts are read a few by one script, all of them in the end', async ({ onTestFinished }) => {
+  const namespace = randomUUID()
+  const store = await openRedisStore({ address: await explore(server.url), namespace, partitions: 1, silence: 1000, log })
+  onTestFinished(() => store.close())
+  for (let id = 1; id <= 40; id++) {
+    const context = { id, version: 1, terms: ['x'], due: null, owner: null, endedAt: null, parent: null, parts: { record: 'x'.repeat(100_000) } }
+    await store.commit({ writes: [{ context, previous: 0, changed: ['record'], log: [], pokes: [], answersPoke: false }] })
+  }
+  await redis.config('RESETSTAT')
+  expect(await store.list({ all: ['x'], limit: 100 })).toHaveLength(40)
+  expect((await redis.info('commandstats')).match(/cmdstat_evalsha:calls=(\d+)/)?.[1]).toBe(String(1 + Math.ceil(40 / 6)))
+})
