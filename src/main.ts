@@ -124,9 +124,9 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
   })
   const { runtime, storage } = await openRuntime(settings, { catalog, runner, clock: systemClock, log })
   let unready: string | null = 'the server is starting'
-  const { maxBody, maxDepth, requireAuth, origins, webhookTimeout } = settings
+  const { maxBody, maxDepth, maxValues, requireAuth, origins, webhookTimeout } = settings
   const app = createApp({
-    api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxParts: MAX_PARTS, origins,
+    api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, origins,
     webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), log,
   })
   let server: HttpServer | null = null

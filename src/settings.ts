@@ -26,6 +26,8 @@ export interface Settings {
   readonly maxBody: number
   /** Levels of nesting of a body. */
   readonly maxDepth: number
+  /** Values and names in a body. */
+  readonly maxValues: number
   /** Milliseconds in which a client must have sent its headers, and the whole request. */
   readonly headerTimeout: number
   readonly requestTimeout: number
@@ -124,6 +126,7 @@ const schema = z.object({
   webhookTimeout: setting('ACTORFLUX_WEBHOOK_TIMEOUT', '30s', 'how long a webhook waits for its answer', duration),
   maxBody: setting('ACTORFLUX_MAX_BODY', '1mb', 'largest body of a request', size),
   maxDepth: setting('ACTORFLUX_MAX_DEPTH', '64', 'levels of nesting of a body', integer(1, 150)),
+  maxValues: setting('ACTORFLUX_MAX_VALUES', '100000', 'values and names in a body', integer(1, 10_000_000)),
   headerTimeout: setting('ACTORFLUX_HEADER_TIMEOUT', '10s', 'how long a client may take to send the headers of a request', duration),
   requestTimeout: setting('ACTORFLUX_REQUEST_TIMEOUT', '30s', 'how long it may take to send all of it', duration),
   maxTags: setting('ACTORFLUX_MAX_TAGS', '64', 'tags of one context', integer(1, 10_000)),

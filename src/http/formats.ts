@@ -1,4 +1,5 @@
 // http: the formats in which bodies are read and answers written. The first is the default.
+import type { Json } from '../model/json.ts'
 import { decodeJson } from './json-format.ts'
 import type { Format } from './negotiate.ts'
 import type { XmlOptions } from './xml-decode.ts'
@@ -14,8 +15,8 @@ export interface Codec extends Format {
   /** `root`: what XML calls the whole. */
   encode(value: unknown, root: Root): string | Promise<string>
   encodeProblem(problem: object): string
-  /** @throws FluxError `malformed`, `unsupportedType` for another encoding than UTF-8, `unavailable` when it can't be read now */
-  decode(text: string, options: XmlOptions): unknown
+  /** @throws FluxError `malformed`, `tooLarge` for more than `maxValues` values and names, `unsupportedType` for another encoding than UTF-8, `unavailable` when it can't be read now */
+  decode(text: string, options: XmlOptions): Json | Promise<Json>
 }
 
 export const JSON_FORMAT: Codec = {
