@@ -9,6 +9,7 @@ import { FORMATS } from './formats.ts'
 import { headerOf, type Env } from './incoming.ts'
 import { negotiate } from './negotiate.ts'
 import { addOpenApi } from './openapi.ts'
+import { routePath } from './paths.ts'
 import { problemResponse } from './problem.ts'
 import { addWebhooks, type WebhookOptions } from './webhooks.ts'
 
@@ -24,7 +25,7 @@ const CORS_AGE = 600
 
 export function createApp({ ready, origins, ...options }: AppOptions): Hono<Env> {
   const { log } = options
-  const app = new Hono<Env>()
+  const app = new Hono<Env>({ getPath: routePath })
   if (origins.length > 0) app.use(sharing(origins))
   app.get('/healthz', (c) => c.json({ status: 'ok' }))
   app.get('/readyz', (c) => {

@@ -13,6 +13,7 @@ import { described, describedFile } from './openapi.ts'
 import {
   ADD_TAGS, EXECUTE, GET_CONTEXT, GET_DEFINITION, GET_STATE, LIST_CONTEXTS, REMOVE_TAGS, SEND_EVENT, TERMINATE, type Operation,
 } from './operations.ts'
+import { NOSNIFF } from './problem.ts'
 import { readQuery } from './query.ts'
 import {
   check, contextQuery, definitionQuery, eventBody, eventQuery, executeBody, listQuery, stateQuery, tagQuery, viewQuery, type Shape,
@@ -29,7 +30,7 @@ export interface FluxApiOptions extends BodyLimits {
 }
 
 /** Contexts change, and hold what is nobody else's business. */
-const NOT_KEPT = { 'cache-control': 'no-store', vary: 'Accept' }
+const NOT_KEPT = { 'cache-control': 'no-store', vary: 'Accept', ...NOSNIFF }
 
 /** What a call comes to; with headers, if there is more to say. */
 interface Answer { readonly value: unknown; readonly headers?: { readonly link: string } | undefined }
