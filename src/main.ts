@@ -137,9 +137,9 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
     server = listening
     const { runtime, storage } = await openRuntime(settings, { catalog, runner, clock: systemClock, log })
     opened = runtime
-    const { maxBody, maxDepth, requireAuth, origins, webhookTimeout } = settings
+    const { maxBody, maxDepth, maxValues, requireAuth, origins, webhookTimeout } = settings
     const app = createApp({
-      api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxParts: MAX_PARTS, origins, maxAnswers: settings.maxAnswers,
+      api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, origins, maxAnswers: settings.maxAnswers,
       webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), log,
     })
     await runtime.start()

@@ -29,6 +29,8 @@ export interface Settings {
   readonly maxBody: number
   /** Levels of nesting of a body. */
   readonly maxDepth: number
+  /** Values and names in a body. */
+  readonly maxValues: number
   /** Milliseconds in which a client must have sent its headers, and the whole request. */
   readonly headerTimeout: number
   readonly requestTimeout: number
@@ -134,6 +136,7 @@ const schema = z.object({
   webhookTimeout: setting('ACTORFLUX_WEBHOOK_TIMEOUT', '30s', 'how long a webhook waits for its answer', duration),
   maxBody: setting('ACTORFLUX_MAX_BODY', '1mb', 'largest body of a request', size),
   maxDepth: setting('ACTORFLUX_MAX_DEPTH', '64', 'levels of nesting of a body', integer(1, 150)),
+  maxValues: setting('ACTORFLUX_MAX_VALUES', '100000', 'values and names in a body', integer(1, 10_000_000)),
   headerTimeout: setting('ACTORFLUX_HEADER_TIMEOUT', '10s', 'how long a client may take to send the headers of a request', duration),
   requestTimeout: setting('ACTORFLUX_REQUEST_TIMEOUT', '30s', 'how long it may take to send all of it', duration),
   answerTimeout: setting('ACTORFLUX_ANSWER_TIMEOUT', '30s', 'after which time a client that takes nothing of its answer is cut off', duration),

@@ -8,7 +8,7 @@ test('have defaults', () => {
     host: '127.0.0.1', port: 8080, actors: ['actors'], redisUrl: null, data: '.actorflux', namespace: 'default', partitions: null, tokens: 'tokens.json', requireAuth: false,
     recovery: 20_000, retention: 604_800_000, webhookTimeout: 30_000, maxBody: 1_048_576, stepConcurrency: 256, logLevel: 'info',
     answerTimeout: 30_000, maxAnswers: 134_217_728, maxConnections: 20_000,
-    maxDepth: 64, headerTimeout: 10_000, requestTimeout: 30_000, maxTags: 64, maxTagBytes: 256, origins: [], allowPrivate: false,
+    maxDepth: 64, maxValues: 100_000, headerTimeout: 10_000, requestTimeout: 30_000, maxTags: 64, maxTagBytes: 256, origins: [], allowPrivate: false,
   })
 })
 
@@ -36,6 +36,7 @@ test.each([
   ['MAX_BODY', '2MB', { maxBody: 2_097_152 }],
   ['MAX_BODY', '1000', { maxBody: 1000 }],
   ['MAX_DEPTH', '150', { maxDepth: 150 }],
+  ['MAX_VALUES', '1000', { maxValues: 1000 }],
   ['CORS', 'https://a.example, http://localhost:3000', { origins: ['https://a.example', 'http://localhost:3000'] }],
   ['CORS', '*', { origins: ['*'] }],
   ['STEP_CONCURRENCY', '1', { stepConcurrency: 1 }],

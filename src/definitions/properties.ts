@@ -37,9 +37,9 @@ export interface Accepted {
 }
 
 /** Holds values from outside to a shape. Parts without declared fields are shared with what was given, never copied or changed. */
-export function accept(shape: Shape, given: JsonObject, { now, text, pointer, unknown, fill }: AcceptOptions): Accepted {
+export function accept(shape: Shape, given: JsonObject, { now, text, pointer, ...rules }: AcceptOptions): Accepted {
   const reader = new PropertyReader(now, pointer)
-  const value = reader.shape(shape, given, text ? 'text' : 'json', { unknown, fill })
+  const value = reader.shape(shape, given, text ? 'text' : 'json', rules)
   return { value, errors: reader.errors }
 }
 

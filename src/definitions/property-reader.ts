@@ -1,6 +1,7 @@
 // definitions: reads given values against declared properties. Every error is collected; what is given is never changed.
 import type { FieldError } from '../model/failure.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
+import { excessOf } from '../model/json-text.ts'
 import { fits, refuse, type Origin, type Reading } from './property-reading.ts'
 import { brokenRule } from './property-rules.ts'
 import { readScalar } from './property-types.ts'
@@ -10,11 +11,15 @@ import type { Property, Shape } from './property.ts'
 const MAX_ERRORS = 100
 const MAX_ERROR_TEXT = 65_536
 
-/** Depth of data that comes as JSON text; the same as a request's. */
+/** Depth of data that comes as JSON text, and its values and names; the same as a request's. */
 const MAX_TEXT_DEPTH = 64
+const MAX_TEXT_VALUES = 100_000
 
 export interface ShapeRules {
+  /** What becomes of names that are not declared. */
   readonly unknown: 'refuse' | 'ignore' | 'keep'
+  /** And of those among them that begin with `$`, where such names have a meaning of their own to whoever sees the values. */
+  readonly reserved?: 'refuse' | 'ignore'
   /** Absent properties take their defaults. Those inside a given model always do. */
   readonly fill: boolean
 }
@@ -43,10 +48,15 @@ export class PropertyReader {
     }
     if (rules.unknown === 'ignore' && !shape.extra) return result
     for (const name of Object.keys(given)) {
-      const value = getOwn(given, name)
+      const value = given[name]
       if (value === undefined || shape.properties.has(name)) continue
-      if (shape.extra || rules.unknown === 'keep') setOwn(result, name, value)
-      else this.#within(name, () => this.#refuse('is not declared'))
+      const open = shape.extra || rules.unknown === 'keep'
+      const rule = open && name.startsWith('$') ? rules.reserved ?? 'keep' : open ? 'keep' : rules.unknown
+      if (rule === 'keep') setOwn(result, name, value)
+      if (rule !== 'refuse') continue
+      // There may be a great many.
+      if (this.#isFull()) break
+      this.#within(name, () => this.#refuse(open ? 'is not declared, and begins with $' : 'is not declared'))
     }
     return result
   }
@@ -112,11 +122,15 @@ export class PropertyReader {
   }
 
   #refuse(detail: string): undefined {
-    if (this.errors.length >= MAX_ERRORS || this.#errorText > MAX_ERROR_TEXT) return undefined
+    if (this.#isFull()) return undefined
     const pointer = this.#pointer + this.#path.map((segment) => `/${escapeSegment(segment)}`).join('')
     this.#errorText += pointer.length + detail.length
     this.errors.push({ pointer, detail })
     return undefined
+  }
+
+  #isFull(): boolean {
+    return this.errors.length >= MAX_ERRORS || this.#errorText > MAX_ERROR_TEXT
   }
 }
 
@@ -139,17 +153,14 @@ function objectOfItems(given: Json, origin: Origin): Reading {
 const escapeSegment = (segment: string | number): string => String(segment).replaceAll('~', '~0').replaceAll('/', '~1')
 
 function parseObject(text: string): Reading {
+  const excess = excessOf(text, { maxDepth: MAX_TEXT_DEPTH, maxValues: MAX_TEXT_VALUES })
+  if (excess === 'depth') return refuse(`is nested deeper than ${MAX_TEXT_DEPTH}`)
+  if (excess === 'values') return refuse(`holds more than ${MAX_TEXT_VALUES} values and names`)
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
     return refuse('must be an object, or one as JSON text')
   }
-  if (!isObject(value)) return refuse('must be an object, or one as JSON text')
-  return deeperThan(value, MAX_TEXT_DEPTH) ? refuse(`is nested deeper than ${MAX_TEXT_DEPTH}`) : fits(value)
-}
-
-function deeperThan(value: Json, limit: number): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return limit === 0 || Object.values(value).some((item) => deeperThan(item, limit - 1))
+  return isObject(value) ? fits(value) : refuse('must be an object, or one as JSON text')
 }

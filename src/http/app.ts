@@ -10,6 +10,7 @@ import { headerOf, type Env } from './incoming.ts'
 import { Answers } from './large-answers.ts'
 import { negotiate } from './negotiate.ts'
 import { addOpenApi } from './openapi.ts'
+import { routePath } from './paths.ts'
 import { problemResponse } from './problem.ts'
 import { addWebhooks, type WebhookOptions } from './webhooks.ts'
 
@@ -28,7 +29,7 @@ const CORS_AGE = 600
 export function createApp({ ready, origins, maxAnswers, ...given }: AppOptions): Hono<Env> {
   const { log } = given
   const options = { ...given, answers: new Answers({ bytes: maxAnswers, log }) }
-  const app = new Hono<Env>()
+  const app = new Hono<Env>({ getPath: routePath })
   if (origins.length > 0) app.use(sharing(origins))
   addHealth(app, ready)
   addFluxApi(app, options)

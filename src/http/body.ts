@@ -3,17 +3,17 @@ import { isUtf8 } from 'node:buffer'
 import type { Context } from 'hono'
 import { malformed, unsupportedType } from '../model/failure.ts'
 import { isObject } from '../model/json.ts'
+import type { JsonLimits } from '../model/json-text.ts'
 import { FORMATS } from './formats.ts'
 import { headerOf, readBytes, type Env } from './incoming.ts'
 import { formatOf } from './negotiate.ts'
 import { isUtf8Name, readHeaderValue } from './text.ts'
+import { pauseFor } from './turns.ts'
 import { isBlank, trimSpace } from './xml-names.ts'
 
-export interface BodyLimits {
+export interface BodyLimits extends JsonLimits {
   /** Bytes. */
   readonly maxBody: number
-  /** Levels of nesting, the body itself counted. */
-  readonly maxDepth: number
 }
 
 export interface Body {
@@ -26,7 +26,7 @@ export interface Body {
  * The decoded body.
  * @throws FluxError for a body of a foreign type, too large, or not to be read
  */
-export async function readBody(c: Context<Env>, { maxBody, maxDepth }: BodyLimits): Promise<Body> {
+export async function readBody(c: Context<Env>, { maxBody, maxDepth, maxValues }: BodyLimits): Promise<Body> {
   const contentType = headerOf(c, 'content-type')
   const format = formatOf(contentType, FORMATS)
   if (format === null) throw unsupportedType(`the body must be ${FORMATS.map(({ type }) => type).join(' or ')}`)
@@ -38,7 +38,8 @@ export async function readBody(c: Context<Env>, { maxBody, maxDepth }: BodyLimit
   if (!isUtf8(bytes)) throw malformed('the body is not valid UTF-8')
   const text = bytes.toString()
   // RFC 8259, 8.1: a byte order mark may be ignored.
-  const value = await format.decode(text.startsWith('\uFEFF') ? text.slice(1) : text, { maxDepth })
+  const value = await format.decode(text.startsWith('\uFEFF') ? text.slice(1) : text, { maxDepth, maxValues })
+  await pauseFor(bytes.length)
   return { value: format.untyped ? laidOut(value) : value, untyped: format.untyped }
 }
 

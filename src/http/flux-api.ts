@@ -15,6 +15,7 @@ import {
   ADD_TAGS, EXECUTE, GET_CONTEXT, GET_DEFINITION, GET_STATE, LIST_CONTEXTS, REMOVE_TAGS, SEND_EVENT, TERMINATE, type Operation,
 } from './operations.ts'
 import { Page } from './page.ts'
+import { NOSNIFF } from './problem.ts'
 import { readQuery } from './query.ts'
 import {
   check, contextQuery, definitionQuery, eventBody, eventQuery, executeBody, listQuery, stateQuery, tagQuery, viewQuery, type Shape,
@@ -32,7 +33,7 @@ export interface FluxApiOptions extends BodyLimits {
 }
 
 /** Contexts change, and hold what is nobody else's business. */
-const NOT_KEPT = { 'cache-control': 'no-store', vary: 'Accept' }
+const NOT_KEPT = { 'cache-control': 'no-store', vary: 'Accept', ...NOSNIFF }
 
 /** What a call comes to. */
 interface Answer { readonly value: unknown }

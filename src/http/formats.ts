@@ -1,5 +1,6 @@
 // http: the formats in which bodies are read and answers written. The first is the default.
 import { jsonPieces } from './json-encode.ts'
+import type { Json } from '../model/json.ts'
 import { decodeJson } from './json-format.ts'
 import type { Format } from './negotiate.ts'
 import type { Pieces } from './pieces.ts'
@@ -21,8 +22,8 @@ export interface Codec extends Format {
   list(root: Root): ListMarkup
   itemPieces(value: unknown): Pieces
   encodeProblem(problem: object): string
-  /** @throws FluxError `malformed`, `unsupportedType` for another encoding than UTF-8, `unavailable` when it can't be read now */
-  decode(text: string, options: XmlOptions): unknown
+  /** @throws FluxError `malformed`, `tooLarge` for more than `maxValues` values and names, `unsupportedType` for another encoding than UTF-8, `unavailable` when it can't be read now */
+  decode(text: string, options: XmlOptions): Json | Promise<Json>
 }
 
 /** `empty`: the whole of a list without elements. */

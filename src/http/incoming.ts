@@ -3,15 +3,24 @@ import type { IncomingMessage } from 'node:http'
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
 import { FluxError, malformed } from '../model/failure.ts'
+import { pauseFor } from './turns.ts'
 
 /** Without a socket, in tests, there is no `incoming`. */
 export type Env = { Bindings: HttpBindings }
 
 const socketed = (c: Context<Env>): boolean => c.env !== undefined
 
-/** Names in lower case. */
+/** Characters of a header that is read here. All headers of a request together are bounded by Node: 16 KiB, 431 beyond. */
+const LONGEST_HEADER = 8192
+
+/**
+ * Names in lower case.
+ * @throws FluxError `headersTooLarge` for one of more than 8192 characters
+ */
 export function headerOf(c: Context<Env>, name: 'accept' | 'authorization' | 'content-encoding' | 'content-length' | 'content-type'): string | undefined {
-  return socketed(c) ? c.env.incoming.headers[name] : c.req.raw.headers.get(name) ?? undefined
+  const value = socketed(c) ? c.env.incoming.headers[name] : c.req.raw.headers.get(name) ?? undefined
+  if (value !== undefined && value.length > LONGEST_HEADER) throw new FluxError({ kind: 'headersTooLarge', detail: `the header ${name} is longer than ${LONGEST_HEADER} characters` })
+  return value
 }
 
 /** @throws FluxError `malformed` for several: Node shows one of them only, and the others may be bad */
@@ -31,19 +40,8 @@ export function authorizationOf(c: Context<Env>): string | undefined {
 export async function readBytes(c: Context<Env>, limit: number): Promise<Buffer> {
   if (Number(headerOf(c, 'content-length') ?? 0) > limit) throw tooLarge(limit)
   const bytes = await (socketed(c) ? readIncoming(c.env.incoming, limit) : readStream(c.req.raw.body, limit))
-  if (bytes.length > LARGE) await ownTurn()
+  await pauseFor(bytes.length)
   return bytes
-}
-
-/** Bytes of a body that takes milliseconds to be understood and kept. */
-const LARGE = 64 * 1024
-
-let turn: Promise<unknown> = Promise.resolve()
-
-/** Large bodies that have come together take a turn of the event loop each, so that other requests are served in between. */
-export function ownTurn(): Promise<unknown> {
-  turn = turn.then(() => new Promise((resolve) => { setImmediate(resolve) }))
-  return turn
 }
 
 const EMPTY = Buffer.alloc(0)

@@ -1,10 +1,14 @@
 // http: JSON as bodies have it (RFC 8259).
-import { malformed } from '../model/failure.ts'
+import { FluxError, malformed } from '../model/failure.ts'
+import type { Json } from '../model/json.ts'
+import { excessOf, type JsonLimits } from '../model/json-text.ts'
 
-/** @throws FluxError `malformed`, also for what nests deeper than `maxDepth`, the body itself counted */
-export function decodeJson(text: string, { maxDepth }: { readonly maxDepth: number }): unknown {
+/** @throws FluxError `malformed`, also for what nests deeper than `maxDepth`; `tooLarge` for more than `maxValues` values and names */
+export function decodeJson(text: string, { maxDepth, maxValues }: JsonLimits): Json {
   // Looked at before it is parsed: to parse a megabyte of brackets takes hundreds of milliseconds.
-  if (nestsDeeper(text, maxDepth)) throw malformed(`the body is nested deeper than ${maxDepth}`)
+  const excess = excessOf(text, { maxDepth, maxValues })
+  if (excess === 'depth') throw malformed(`the body is nested deeper than ${maxDepth}`)
+  if (excess === 'values') throw tooMany(maxValues)
   try {
     return JSON.parse(text)
   } catch {
@@ -13,26 +17,5 @@ export function decodeJson(text: string, { maxDepth }: { readonly maxDepth: numb
   }
 }
 
-const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [34, 92, 91, 93, 123, 125]
-
-/** True when lists and objects open deeper than that. Of text that isn't JSON it may say either. */
-function nestsDeeper(text: string, limit: number): boolean {
-  let depth = 0
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === QUOTE) at = endOfString(text, at)
-    else if (code === OPEN_OBJECT || code === OPEN_LIST) {
-      if (++depth > limit) return true
-    } else if (code === CLOSE_OBJECT || code === CLOSE_LIST) depth--
-  }
-  return false
-}
-
-function endOfString(text: string, start: number): number {
-  for (let at = start + 1; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === BACKSLASH) at++
-    else if (code === QUOTE) return at
-  }
-  return text.length
-}
+/** For every format. */
+export const tooMany = (maxValues: number) => new FluxError({ kind: 'tooLarge', detail: `the body holds more than ${maxValues} values and names` })

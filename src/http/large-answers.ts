@@ -2,7 +2,8 @@
 import type { Context } from 'hono'
 import { ByteBudget } from '../model/byte-budget.ts'
 import type { Log } from '../ports/log.ts'
-import { ownTurn, type Env } from './incoming.ts'
+import type { Env } from './incoming.ts'
+import { ownTurn } from './turns.ts'
 import { weighing } from './json-encode.ts'
 import type { Pieces } from './pieces.ts'
 

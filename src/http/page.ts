@@ -1,7 +1,8 @@
 // http: a page of a list, which ends where it has become large as it is written.
 import type { Context } from 'hono'
 import type { Codec, ListMarkup } from './formats.ts'
-import { ownTurn, type Env } from './incoming.ts'
+import type { Env } from './incoming.ts'
+import { ownTurn } from './turns.ts'
 import { SMALL_BYTES, withLength, type AnswerHeaders, type Answers, type Hold } from './large-answers.ts'
 import type { Pieces } from './pieces.ts'
 import type { Root } from './xml-encode.ts'

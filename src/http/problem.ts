@@ -58,9 +58,12 @@ export function exampleOf(status: number): Problem {
   return { type: `urn:actorflux:problem:${kind.type}`, title: kind.title, status, detail: 'what is wrong in this very case', instance: '/flux-api/context' }
 }
 
+/** A browser takes no answer for anything but what it says it is. */
+export const NOSNIFF = { 'x-content-type-options': 'nosniff' }
+
 export function problemResponse(failure: Failure, { instance, format = JSON_FORMAT }: { instance?: string | undefined; format?: Codec | undefined } = {}): Response {
   const problem = problemOf(failure, instance)
-  const headers: Record<string, string> = { 'content-type': format.problemType, 'cache-control': 'no-store', vary: 'Accept' }
+  const headers: Record<string, string> = { 'content-type': format.problemType, 'cache-control': 'no-store', vary: 'Accept', ...NOSNIFF }
   // RFC 6750, section 3: without credentials no error is named.
   if (failure.kind === 'unauthorized') headers['www-authenticate'] = failure.token === 'none' ? 'Bearer' : 'Bearer error="invalid_token"'
   if (failure.kind === 'forbidden') headers['www-authenticate'] = 'Bearer error="insufficient_scope"'

@@ -1,6 +1,7 @@
 // http: reads the query part of a URL. Stricter than URLSearchParams: what is malformed is refused, not mended.
 import { malformed } from '../model/failure.ts'
 import { setOwn } from '../model/json.ts'
+import { addField, type Fields } from './fields.ts'
 
 export type Query = { [name: string]: string | string[] }
 
@@ -16,17 +17,16 @@ export function readQuery(url: string, names: object): Query {
   const start = url.indexOf('?')
   if (start === -1) return query
   const end = url.indexOf('#', start)
+  const fields: Fields<string> = new Map()
   for (const pair of url.slice(start + 1, end === -1 ? undefined : end).split('&')) {
     const equals = pair.indexOf('=')
     const name = decode(equals === -1 ? pair : pair.slice(0, equals))
-    if (!Object.hasOwn(names, name)) continue
-    const value = equals === -1 ? '' : decode(pair.slice(equals + 1))
-    const earlier = query[name]
-    setOwn(query, name, earlier === undefined && !LISTS.has(name) ? value : [earlier ?? [], value].flat())
+    if (Object.hasOwn(names, name)) addField(fields, name, equals === -1 ? '' : decode(pair.slice(equals + 1)))
   }
-  for (const [name, value] of Object.entries(query)) {
-    const values = LISTS.has(name) ? [value].flat().flatMap((text) => text.split(',')) : value
-    if (values.length === 0 || (Array.isArray(values) && values.every((text) => text === ''))) throw malformed(`${name} has no value`)
+  for (const [name, given] of fields) {
+    const [first = '', ...more] = given
+    const values = LISTS.has(name) ? given.flatMap((text) => text.split(',')) : more.length > 0 ? given : first
+    if (Array.isArray(values) && values.every((text) => text === '')) throw malformed(`${name} has no value`)
     setOwn(query, name, values)
   }
   return query

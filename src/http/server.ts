@@ -1,14 +1,14 @@
 // http: the socket under the application: deadlines, refusals of what isn't HTTP, and an orderly end.
-import { createServer, ServerResponse, STATUS_CODES, type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders } from 'node:http'
-import type { Duplex } from 'node:stream'
+import { createServer, ServerResponse, type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import { getRequestListener, RequestError } from '@hono/node-server'
 import type { Hono } from 'hono'
 import type { Log } from '../ports/log.ts'
+import { connectionFaults, hangUp } from './connection-faults.ts'
 import { FORMATS, JSON_FORMAT } from './formats.ts'
 import type { Env } from './incoming.ts'
 import { negotiate } from './negotiate.ts'
-import { problemOf, problemResponse } from './problem.ts'
+import { NOSNIFF, problemOf, problemResponse } from './problem.ts'
 import { malformed, overloaded, type Failure } from '../model/failure.ts'
 
 export interface ListenOptions {
@@ -42,11 +42,12 @@ type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
 /** @param app asked anew for each request: its `fetch` may change. @throws Error in one plain line when the address can't be had */
 export async function listen(app: Pick<Hono<Env>, 'fetch'>, { host, port, log, deadlines, maxConnections }: ListenOptions): Promise<HttpServer> {
   let closing = false
-  /** Says goodbye to kept-alive connections once the server is closing. */
+  const faults = connectionFaults()
+  /** Says goodbye to kept-alive connections once the server is closing, and to browsers that each answer is what it says it is. */
   class Answer extends ServerResponse {
     override writeHead(status: number, second?: string | Headers, third?: Headers): this {
       if (closing) this.shouldKeepAlive = false
-      return typeof second === 'string' ? super.writeHead(status, second, third) : super.writeHead(status, second)
+      return typeof second === 'string' ? super.writeHead(status, second, unsniffed(third)) : super.writeHead(status, unsniffed(second))
     }
   }
   const answer = getRequestListener((request, env) => app.fetch(request, env), { errorHandler: (error) => onListenerError(error, log) })
@@ -61,6 +62,7 @@ export async function listen(app: Pick<Hono<Env>, 'fetch'>, { host, port, log, d
     requireHostHeader: false,
   }, (request, response) => {
     if (refused.has(request.socket)) return
+    faults.note(response)
     const failure = doubtOf(request)
     if (failure) {
       turnAway(request, response, failure)
@@ -70,16 +72,16 @@ export async function listen(app: Pick<Hono<Env>, 'fetch'>, { host, port, log, d
     request.headers.host ??= 'localhost'
     void answer(request, response)
   })
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (!socket.writable || error.code === 'ECONNRESET') socket.destroy()
-    else hangUp(socket, refusalOf(error.code))
-  })
+  server.on('clientError', faults.onFault)
   server.on('connect', (_, socket) => {
     // Node itself listens no longer, and what nobody listens to ends the process.
     socket.on('error', () => socket.destroy())
     hangUp(socket, malformed('this server is no proxy').failure)
   })
-  server.on('checkExpectation', (request, response: ServerResponse) => turnAway(request, response, { kind: 'expectation', detail: 'Expect may only be 100-continue' }))
+  server.on('checkExpectation', (request, response: ServerResponse) => {
+    faults.note(response)
+    turnAway(request, response, { kind: 'expectation', detail: 'Expect may only be 100-continue' })
+  })
   const sockets = new Set<Socket>()
   const refused = new WeakSet<Socket>()
   server.maxConnections = maxConnections + REFUSALS
@@ -154,6 +156,14 @@ function reasonOf({ code, message }: NodeJS.ErrnoException, host: string, port: 
   }
 }
 
+/** With what keeps browsers from guessing, unless something is said of that already. */
+function unsniffed(headers: Headers = {}): Headers {
+  if ('x-content-type-options' in headers) return headers
+  const names = Array.isArray(headers) ? headers.filter((_, at) => at % 2 === 0) : Object.keys(headers)
+  if (names.some((name) => String(name).toLowerCase() in NOSNIFF)) return headers
+  return Array.isArray(headers) ? [...headers, ...Object.entries(NOSNIFF).flat()] : { ...headers, ...NOSNIFF }
+}
+
 /** What didn't get as far as the application, or fell out of it. */
 function onListenerError(error: unknown, log: Log): Response {
   if (error instanceof RequestError) return problemResponse(malformed('the request line or the Host header is malformed').failure)
@@ -188,22 +198,4 @@ function turnAway({ headers }: IncomingMessage, response: ServerResponse, failur
   const problem = problemOf(failure)
   const body = format.encodeProblem(problem)
   response.writeHead(problem.status, { 'content-type': format.problemType, 'content-length': Buffer.byteLength(body), connection: 'close' }).end(body)
-}
-
-/** Answers what is no request. */
-function hangUp(socket: Duplex, failure: Failure, ended = () => { socket.destroy() }): void {
-  const problem = problemOf(failure)
-  const body = JSON_FORMAT.encodeProblem(problem)
-  socket.end([
-    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? ''}`, 'Connection: close', `Content-Type: ${JSON_FORMAT.problemType}`,
-    `Content-Length: ${Buffer.byteLength(body)}`, ...'retryAfter' in failure ? [`Retry-After: ${failure.retryAfter}`] : [], '', body,
-  ].join('\r\n'), ended)
-}
-
-function refusalOf(code: string | undefined): Failure {
-  switch (code) {
-    case 'ERR_HTTP_REQUEST_TIMEOUT': return { kind: 'timeout', detail: 'the request did not come whole in time' }
-    case 'HPE_HEADER_OVERFLOW': return { kind: 'headersTooLarge', detail: 'the headers are too large' }
-    default: return malformed('this is not HTTP/1.1').failure
-  }
 }

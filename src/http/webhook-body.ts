@@ -1,13 +1,14 @@
 // http: the body of a webhook's request as data, by its Content-Type. Here any type is welcome: what isn't understood goes on as bytes.
 import { charsetOfXml } from '../model/charset.ts'
 import { FluxError, malformed } from '../model/failure.ts'
-import { toJson, type Json } from '../model/json.ts'
+import { isObject, setOwn, type Json } from '../model/json.ts'
 import type { BodyLimits } from './body.ts'
 import { fieldsToJson, pairsOf, readPairs } from './fields.ts'
 import { FORMATS, JSON_FORMAT, type Codec } from './formats.ts'
 import { readMultipart } from './multipart.ts'
 import { formatOf } from './negotiate.ts'
 import { decodeText, isUtf8Name, readHeaderValue } from './text.ts'
+import { pauseFor } from './turns.ts'
 
 export interface WebhookLimits extends BodyLimits {
   /** Of a form, or a query. */
@@ -29,22 +30,45 @@ export async function decodeWebhookBody(bytes: Buffer, contentType: string | und
   const { value: type, parameters } = readHeaderValue(contentType ?? '')
   const charset = parameters.get('charset')
   const format = type === '' ? null : formatOf(type, FORMATS)
-  if (format) return { body: bytes.length === 0 ? null : await decodeFormat(bytes, { format, charset, maxDepth: limits.maxDepth }), encoded: false }
+  if (format) return { body: bytes.length === 0 ? null : await decodeFormat(bytes, { format, charset, limits }), encoded: false }
   if (type === 'application/x-www-form-urlencoded') return { body: decodeForm(bytes, charset, limits), encoded: false }
   if (type === 'multipart/form-data') return { body: await readMultipart(bytes, parameters.get('boundary'), limits), encoded: false }
   if (type.startsWith('text/')) return { body: withoutMark(decodeText(bytes, charset)), encoded: false }
   return bytes.length === 0 ? { body: null, encoded: false } : { body: bytes.toString('base64'), encoded: true }
 }
 
-interface Encoded { readonly format: Codec; readonly charset: string | undefined; readonly maxDepth: number }
+interface Encoded { readonly format: Codec; readonly charset: string | undefined; readonly limits: WebhookLimits }
 
-async function decodeFormat(bytes: Buffer, { format, charset, maxDepth }: Encoded): Promise<Json> {
+async function decodeFormat(bytes: Buffer, { format, charset, limits: { maxDepth, maxValues } }: Encoded): Promise<Json> {
   // JSON has no other encoding (RFC 8259, 8.1).
   if (format === JSON_FORMAT && charset !== undefined && !isUtf8Name(charset)) throw malformed('JSON must be in UTF-8')
   const text = decodeText(bytes, format === JSON_FORMAT ? undefined : charsetOfXml(bytes, charset))
-  return toJson(await format.decode(withoutMark(text), { maxDepth, foreign: true }))
+  const body = await format.decode(withoutMark(text), { maxDepth, maxValues, foreign: true })
+  await pauseFor(bytes.length)
+  if (isInfinite(body)) return null
+  dropInfinities(body)
+  await pauseFor(bytes.length)
+  return body
 }
 
+/** JSON text can tell numbers that no double holds. */
+const isInfinite = (value: Json): boolean => value === Infinity || value === -Infinity
+
+/** They become null, in the data itself: a copy of what is large takes long. */
+function dropInfinities(data: Json): void {
+  if (Array.isArray(data)) {
+    for (const [index, item] of data.entries()) {
+      if (isInfinite(item)) data[index] = null
+      else dropInfinities(item)
+    }
+  } else if (isObject(data)) {
+    for (const key of Object.keys(data)) {
+      const item = data[key] ?? null
+      if (isInfinite(item)) setOwn(data, key, null)
+      else dropInfinities(item)
+    }
+  }
+}
 
 function decodeForm(bytes: Buffer, charset: string | undefined, { maxParts }: WebhookLimits): Json {
   const pairs = pairsOf(bytes.toString('latin1'))

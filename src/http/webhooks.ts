@@ -1,12 +1,13 @@
 // http: the webhooks under /api: found by method and path, called with what the request holds, answered as the workflow says.
 import type { Context, Hono } from 'hono'
 import { FluxError, malformed } from '../model/failure.ts'
-import type { WebhookAnswer, WebhookApi } from '../model/webhook.ts'
+import type { Found, WebhookAnswer, WebhookApi } from '../model/webhook.ts'
 import type { Log } from '../ports/log.ts'
 import { FORMATS, JSON_FORMAT, type Codec } from './formats.ts'
 import { headerOf, type Env } from './incoming.ts'
 import type { Answers } from './large-answers.ts'
 import { negotiate } from './negotiate.ts'
+import { isDisguised, rawPathOf, WEBHOOKS } from './paths.ts'
 import { bodyOf, responseOf, UnsafeResponse, type Body } from './webhook-answer.ts'
 import { readWebhookRequest, type WebhookLimits } from './webhook-request.ts'
 
@@ -18,11 +19,9 @@ export interface WebhookOptions extends WebhookLimits {
   readonly answers: Answers
 }
 
-const PREFIX = '/api'
-
 export function addWebhooks(app: Hono<Env>, { webhooks, webhookTimeout, log, answers, ...limits }: WebhookOptions): void {
-  app.all(`${PREFIX}/*`, async (c) => {
-    const found = webhooks.find(c.req.method, segmentsOf(c.req.url))
+  app.all(`${WEBHOOKS}/*`, async (c) => {
+    const found = findEndpoint(webhooks, c)
     if (found === null) throw new FluxError({ kind: 'noRoute', detail: 'no webhook is at this path' })
     if ('allow' in found) throw new FluxError({ kind: 'wrongMethod', detail: `this webhook takes ${found.allow.join(', ')}`, allow: found.allow })
     const { endpoint, parameters } = found
@@ -34,13 +33,24 @@ export function addWebhooks(app: Hono<Env>, { webhooks, webhookTimeout, log, ans
   })
 }
 
-/** Decoded once. */
-function segmentsOf(url: string): string[] {
-  const start = url.indexOf('/', url.indexOf('//') + 2)
-  const end = url.slice(start).search(/[?#]/)
-  const path = url.slice(start, end === -1 ? undefined : start + end)
+/** null: there is none, or one whose own path, other than its parameters, was sent in a disguise. */
+function findEndpoint(webhooks: WebhookApi, c: Context<Env>): Found | null {
+  const raw = rawPathOf(c.req.url).slice(WEBHOOKS.length + 1).split('/')
+  const segments = decoded(raw)
+  const found = webhooks.find(c.req.method, segments)
+  if (found === null || !raw.some(isDisguised)) return found
+  const shown = 'allow' in found ? webhooks.find(found.allow[0] ?? '', segments) : found
+  if (shown === null || 'allow' in shown) return null
+  const { endpoint: { urlPath }, parameters } = shown
+  const own = urlPath.slice(1).split('/')
+  const isParameter = (segment = '') => segment.startsWith('{') && parameters.has(segment.slice(1, -1))
+  return raw.every((segment, index) => !isDisguised(segment) || isParameter(own[index])) ? found : null
+}
+
+/** Once. */
+function decoded(segments: readonly string[]): string[] {
   try {
-    return path.slice(PREFIX.length + 1).split('/').map(decodeURIComponent)
+    return segments.map(decodeURIComponent)
   } catch {
     throw malformed('the path has a malformed escape')
   }

@@ -2,12 +2,12 @@
 import { XMLParser } from 'fast-xml-parser'
 import { malformed } from '../model/failure.ts'
 import { isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
+import type { JsonLimits } from '../model/json-text.ts'
+import { tooMany } from './json-format.ts'
 import { isBlank, resolveReferences, trimSpace, unescapeText } from './xml-names.ts'
 import { notXml, scanXml, tooDeep } from './xml-scan.ts'
 
-export interface XmlOptions {
-  /** Levels of nesting, the whole counted. */
-  readonly maxDepth: number
+export interface XmlOptions extends JsonLimits {
   /** The document knows nothing of our attributes: where they don't fit they are attributes like any other. Nor is its encoding ours to judge. */
   readonly foreign?: boolean
 }
@@ -22,14 +22,14 @@ const CDATA = '#cdata'
 
 /**
  * What an XML document says. The name of the root plays no part.
- * @throws FluxError `malformed`, `unsupportedType` for another encoding than UTF-8
+ * @throws FluxError `malformed`, `tooLarge`, `unsupportedType` for another encoding than UTF-8
  */
-export function decodeXml(text: string, { maxDepth, foreign = false }: XmlOptions): Json {
+export function decodeXml(text: string, { maxDepth, maxValues, foreign = false }: XmlOptions): Json {
   if (isBlank(text)) throw malformed('the body is empty')
   // A value of the deepest list or object is an element, too.
-  const [root] = contentOf(parse(scanXml(text, { maxNested: maxDepth + 1, anyEncoding: foreign }))).elements
+  const [root] = contentOf(parse(scanXml(text, { maxNested: maxDepth + 1, maxValues, anyEncoding: foreign }))).elements
   if (root === undefined) throw notXml()
-  return new Reader(foreign).value(root, maxDepth)
+  return new Reader({ maxValues, foreign }).value(root, maxDepth)
 }
 
 function parse(text: string): readonly unknown[] {
@@ -80,12 +80,16 @@ const isNumber = (text: string): boolean => /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][
 
 class Reader {
   readonly #foreign: boolean
+  readonly #maxValues: number
+  #values = 0
 
-  constructor(foreign: boolean) {
+  constructor({ maxValues, foreign }: { readonly maxValues: number; readonly foreign: boolean }) {
     this.#foreign = foreign
+    this.#maxValues = maxValues
   }
 
   value(element: Element, depth: number): Json {
+    this.#count(1)
     const content = contentOf(element.children)
     const { text, elements } = content
     switch (this.#typeOf(element, content)) {
@@ -120,12 +124,19 @@ class Reader {
       if (earlier) earlier.push(element)
       else fields.set(key, [element])
     }
+    this.#count(fields.size)
     const result: JsonObject = {}
     for (const [key, [first, ...others]] of fields) {
       if (first === undefined) continue
       setOwn(result, key, others.length === 0 ? this.value(first, depth) : [first, ...others].map((element) => this.value(element, below(depth))))
     }
     return result
+  }
+
+  /** Values and names, as in JSON. */
+  #count(more: number): void {
+    this.#values += more
+    if (this.#values > this.#maxValues) throw tooMany(this.#maxValues)
   }
 
   #keyOf(element: Element): string {

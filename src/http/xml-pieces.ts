@@ -1,5 +1,6 @@
 // http: large data on its way from a thread, in pieces of JSON text, so that others are served while it is put together again.
 import { isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
+import { nextTurn } from './turns.ts'
 
 /** JSON text of small data; else the parts of a list, or of an object: JSON text of several of its values, or a large one with its key. */
 export type Pieces = string | { readonly list: readonly Part[] } | { readonly object: readonly Part[] }
@@ -66,7 +67,7 @@ export async function join(pieces: Pieces): Promise<Json> {
 }
 
 async function parse(text: string): Promise<Json> {
-  await new Promise((resolve) => { setImmediate(resolve) })
+  await nextTurn()
   return JSON.parse(text)
 }
 

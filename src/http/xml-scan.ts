@@ -1,5 +1,6 @@
 // http: whether a text is well-formed XML, to the letter. fast-xml-parser takes much that isn't, and what is said in one place must not be read as markup in another.
 import { malformed, unsupportedType } from '../model/failure.ts'
+import { tooMany } from './json-format.ts'
 import { isBlank, NAME, needsEscape, resolveReferences } from './xml-names.ts'
 
 const S = '[ \\t\\r\\n]'
@@ -16,20 +17,23 @@ export const tooDeep = () => malformed('the body is nested too deep')
 /**
  * The document without what says nothing: declaration and instructions.
  * @param maxNested elements within each other
+ * @param maxValues elements and attributes
  * @param anyEncoding whether it doesn't matter which encoding the document names: whoever made text of it has seen to that
- * @throws FluxError `malformed`, `unsupportedType` for another encoding than UTF-8
+ * @throws FluxError `malformed`, `tooLarge`, `unsupportedType` for another encoding than UTF-8
  */
-export function scanXml(text: string, { maxNested, anyEncoding }: ScanOptions): string {
+export function scanXml(text: string, options: ScanOptions): string {
   if (needsEscape(text)) throw malformed('the body has a character that XML does not allow')
-  return new Scan(text, { maxNested, anyEncoding }).run()
+  return new Scan(text, options).run()
 }
 
-interface ScanOptions { readonly maxNested: number; readonly anyEncoding: boolean }
+interface ScanOptions { readonly maxNested: number; readonly maxValues: number; readonly anyEncoding: boolean }
 
 class Scan {
   readonly #text: string
   readonly #anyEncoding: boolean
   readonly #maxNested: number
+  readonly #maxValues: number
+  #values = 0
   /** Names of the elements that are open. */
   readonly #open: string[] = []
   #roots = 0
@@ -38,8 +42,9 @@ class Scan {
   #result = ''
   #kept = 0
 
-  constructor(text: string, { maxNested, anyEncoding }: ScanOptions) {
+  constructor(text: string, { maxNested, maxValues, anyEncoding }: ScanOptions) {
     this.#text = text
+    this.#maxValues = maxValues
     this.#anyEncoding = anyEncoding
     this.#maxNested = maxNested
   }
@@ -110,10 +115,15 @@ class Scan {
       if (end === undefined || match[4] !== '' || this.#open.pop() !== name) throw notXml()
       return
     }
+    this.#count()
     const empty = end === undefined ? this.#attributes() : match[4] === '/'
     if (this.#open.length === 0) this.#roots += 1
     if (empty) return
     if (this.#open.push(name) > this.#maxNested) throw tooDeep()
+  }
+
+  #count(): void {
+    if (++this.#values > this.#maxValues) throw tooMany(this.#maxValues)
   }
 
   /** The rest of a tag. True if it closes the element, too. */
@@ -123,6 +133,7 @@ class Scan {
     for (let match = ATTRIBUTE.exec(this.#text); match !== null; match = ATTRIBUTE.exec(this.#text)) {
       const [, name = '', double = '', single = ''] = match
       if (names.has(name)) throw notXml()
+      this.#count()
       names.add(name)
       resolveReferences(double + single)
       this.#at = ATTRIBUTE.lastIndex

@@ -7,8 +7,8 @@ import { decodeXml, type XmlOptions } from './xml-decode.ts'
 import { join } from './xml-pieces.ts'
 import type { FromThread, Outcome, ToThread } from './xml-thread.ts'
 
-/** Characters up to which a document is decoded at once: some milliseconds. */
-const SMALL = 32_768
+/** Characters, and tags, up to which a document is decoded at once: some milliseconds. */
+const SMALL = { length: 32_768, tags: 2000 }
 /** Milliseconds for which a thread stays without work. */
 const IDLE = 30_000
 /** Milliseconds that a document may take; a megabyte of it takes some tenths of a second. */
@@ -27,7 +27,14 @@ interface Job {
  * What an XML document says; at once if it is small.
  * @throws FluxError as `decodeXml`, also `unavailable` when too many wait, when it takes too long, and when the thread breaks off
  */
-export const decodeLargeXml = (text: string, options: XmlOptions): Json | Promise<Json> => (text.length <= SMALL ? decodeXml(text, options) : decoder.decode({ text, options }))
+export const decodeLargeXml = (text: string, options: XmlOptions): Json | Promise<Json> => (isSmall(text) ? decodeXml(text, options) : decoder.decode({ text, options }))
+
+function isSmall(text: string): boolean {
+  if (text.length > SMALL.length) return false
+  let tags = 0
+  for (let at = text.indexOf('<'); at !== -1 && tags <= SMALL.tags; at = text.indexOf('<', at + 1)) tags++
+  return tags <= SMALL.tags
+}
 
 class XmlThread {
   readonly #waiting: Job[] = []

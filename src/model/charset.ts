@@ -10,8 +10,20 @@ const WINDOWS_1252 = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008DŽ\u008F\u0090
  */
 export function textIn(bytes: Uint8Array, charset: string, { strict }: { readonly strict: boolean }): string {
   const decoder = new TextDecoder(charset, { fatal: strict, ignoreBOM: true })
-  const text = decoder.decode(bytes)
-  return decoder.encoding === 'windows-1252' ? text.replaceAll(/[\u0080-\u009F]/g, (control) => WINDOWS_1252[control.charCodeAt(0) - 0x80] ?? control) : text
+  return decoder.encoding === 'windows-1252' ? windows1252(bytes) : decoder.decode(bytes)
+}
+
+function windows1252(bytes: Uint8Array): string {
+  if (!bytes.some((byte) => byte >= 0x80 && byte < 0xA0)) return Buffer.from(bytes).toString('latin1')
+  // As bytes: to replace characters one by one takes long where there are many.
+  const units = Buffer.allocUnsafe(bytes.length * 2)
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] ?? 0
+    const code = byte >= 0x80 && byte < 0xA0 ? WINDOWS_1252.charCodeAt(byte - 0x80) : byte
+    units[2 * at] = code & 0xFF
+    units[2 * at + 1] = code >> 8
+  }
+  return units.toString('utf16le')
 }
 
 const MARKS = [[/^\xEF\xBB\xBF/, 'utf-8'], [/^\xFE\xFF|^\0</, 'utf-16be'], [/^\xFF\xFE|^<\0/, 'utf-16le']] as const

@@ -15,7 +15,7 @@ export interface Birth {
   readonly input: JsonObject
   /** Texts in it may stand for the type declared. */
   readonly untyped: boolean
-  /** What becomes of inputs that the service doesn't declare. */
+  /** What becomes of inputs that the service doesn't declare; if it takes any, of those whose names begin with `$`. */
   readonly unknown: 'refuse' | 'ignore'
   readonly tags: readonly string[]
   /** The event that started it. */
@@ -32,7 +32,7 @@ export function seedOf(birth: Birth, turn: Turn & { readonly tagLimits: TagLimit
   const { flux, trigger, parent } = birth
   const startState = birth.startState === undefined ? flux.startState : flux.stateIndex.get(birth.startState)
   if (startState === undefined) return refuse([{ pointer: '/startState', detail: `'${flux.fluxName}' has no state '${birth.startState}'` }])
-  const options = { now: turn.now, unknown: flux.allowExtraProperties ? 'keep' as const : birth.unknown, fill: true, text: birth.untyped, pointer: '/input' }
+  const options = { now: turn.now, unknown: flux.allowExtraProperties ? 'keep' as const : birth.unknown, reserved: birth.unknown, fill: true, text: birth.untyped, pointer: '/input' }
   const { value: input, errors } = accept(flux.input, birth.input, options)
   if (errors.length > 0) return refuse(errors)
   const own = getOwn(input, '$trackerId')

@@ -1,10 +1,12 @@
 // runtime: the nine calls. HTTP and the `flux` argument of functions both come through here.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ExecuteRequest, Fits, FluxApi, ListRequest, TagRequest } from '../model/calls.ts'
 import { denial, type Caller, type Role } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
 import { conflict, FluxError, notFound } from '../model/failure.ts'
+import { holdsMore } from '../model/json.ts'
 import type { TagLimits } from '../model/tags.ts'
 import { breathe, charactersOf } from '../model/texts.ts'
 import type { ContextRecord } from '../model/record.ts'
@@ -27,6 +29,9 @@ export interface FacadeParts {
   readonly contexts: Contexts
   readonly log: Log
 }
+
+/** Values of an input that take milliseconds to be copied, and as many again to be held to a service and written: others are served in between. */
+const MANY_VALUES = 5000
 
 /** The calls, as that caller may make them. `home`: the package in which services named without one are sought first. */
 export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts, caller: Caller, home: string | null): FluxApi {
@@ -66,6 +71,7 @@ export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts
   return {
     async execute(request) {
       const { package: given, fluxName, ...birth } = executeRequest(request, tagLimits)
+      if (holdsMore(birth.input, MANY_VALUES)) await nextTurn()
       const flux = serviceOf(catalog, { package: given, fluxName }, home)
       guard(flux, 'invoke')
       const { record } = await contexts.start({ ...birth, flux, unknown: 'refuse', trigger: null, parent: null })
@@ -80,6 +86,7 @@ export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts
 
     async sendEvent(request) {
       const { contextId, event, ...sent } = eventRequest(request, tagLimits)
+      if (holdsMore(sent.input, MANY_VALUES)) await nextTurn()
       if (contextId === undefined) return broadcast({ store, catalog, contexts, log }, { event, ...sent, caller })
       const outcome = await send(contextId, { type: 'EVENT', name: event, ...sent, tags: null, caller })
       return { message: `'${event}' moved context ${contextId}`, transitions: [standOf(outcome)], executions: [], ignored: [] }

@@ -3,6 +3,7 @@ import { SPECIAL_NAMES } from '../definitions/compile-names.ts'
 import type { Scope, Turn } from '../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { Line } from '../definitions/lines.ts'
+import type { Shape } from '../definitions/properties.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
 import type { ContextRecord, StateData } from '../model/record.ts'
 
@@ -51,6 +52,7 @@ export class Sight implements Scope {
       if (special !== undefined) return special
     }
     if (Object.hasOwn(this.#overlay, name)) return this.#overlay[name]
+    if (name.startsWith('$')) return this.#layers().find(({ values, shape }) => Object.hasOwn(values, name) && isShown(name, shape))?.values[name]
     const here = stateData(data, data.state)
     for (const layer of [here.output, here.input, data.output, data.input]) {
       if (Object.hasOwn(layer, name)) return layer[name]
@@ -60,15 +62,25 @@ export class Sight implements Scope {
 
   /** All that can be seen, for a script. */
   names(): JsonObject {
-    const data = this.#data
-    const here = stateData(data, data.state)
     const names: JsonObject = {}
-    const state = this.#flux.states[data.state]
+    for (const name of SPECIAL_NAMES) names[name] = null
+    const layers = this.#layers().toReversed()
     // What has no value is null: the script couldn't even ask for a name that isn't there.
-    for (const shape of [this.#flux.input, this.#flux.output, state?.input, state?.output]) for (const name of shape?.properties.keys() ?? []) setOwn(names, name, null)
-    for (const layer of [data.input, data.output, here.input, here.output]) for (const name of Object.keys(layer)) setOwn(names, name, layer[name] ?? null)
-    for (const name of SPECIAL_NAMES) names[name] = this.#special(name) ?? null
+    for (const { shape } of layers) for (const name of shape?.properties.keys() ?? []) setOwn(names, name, null)
+    for (const { values, shape } of layers) for (const name of Object.keys(values)) if (isShown(name, shape)) setOwn(names, name, values[name] ?? null)
+    for (const name of SPECIAL_NAMES) names[name] = this.#special(name) ?? names[name] ?? null
     return names
+  }
+
+  /** Where names are looked for, nearest first. */
+  #layers(): { readonly values: JsonObject; readonly shape: Shape | undefined }[] {
+    const [data, flux] = [this.#data, this.#flux]
+    const state = flux.states[data.state]
+    const here = stateData(data, data.state)
+    return [
+      { values: here.output, shape: state?.output }, { values: here.input, shape: state?.input },
+      { values: data.output, shape: flux.output }, { values: data.input, shape: flux.input },
+    ]
   }
 
   /** `$result`, and its keys, nearer than all other names. */
@@ -123,6 +135,9 @@ export class Sight implements Scope {
     }
   }
 }
+
+/** Names that begin with `$` mean what the server says, unless the service declares them: no input that it doesn't declare stands in for one. */
+const isShown = (name: string, shape: Shape | undefined): boolean => !name.startsWith('$') || shape?.properties.has(name) === true
 
 /** The value laid into what was visible under its name; undefined where that has another shape than the target. */
 function merged(line: Line, value: Json, before: Json): Json | undefined {

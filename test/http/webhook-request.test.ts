@@ -13,7 +13,7 @@ import { readWebhookRequest, type WebhookLimits, type WebhookRequest } from '../
 import { FluxError } from '../../src/model/failure.ts'
 import { isObject, type Json } from '../../src/model/json.ts'
 
-const LIMITS: WebhookLimits = { maxBody: 100_000, maxDepth: 5, maxParts: 50 }
+const LIMITS: WebhookLimits = { maxBody: 100_000, maxDepth: 5, maxValues: 1000, maxParts: 50 }
 
 let path: ReadonlyMap<string, string> = new Map()
 const reads: WebhookRequest[] = []

@@ -8,9 +8,10 @@ import { decodeLargeXml } from '../../src/http/xml-threads.ts'
 import { FluxError } from '../../src/model/failure.ts'
 
 const DEPTH = 64
+const LIMITS = { maxDepth: DEPTH, maxValues: 1_000_000 }
 const encode = async (value: unknown) => encodeXml(value, 'response')
-const decode = (text: string) => decodeXml(text, { maxDepth: DEPTH })
-const decodeForeign = (text: string) => decodeXml(text, { maxDepth: DEPTH, foreign: true })
+const decode = (text: string) => decodeXml(text, LIMITS)
+const decodeForeign = (text: string) => decodeXml(text, { ...LIMITS, foreign: true })
 /** Data as JSON knows it: no -0, and keys in the order in which an object keeps them. */
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 const line = (text: string) => text.replace('<?xml version="1.0" encoding="UTF-8"?>\n', '')
@@ -61,7 +62,7 @@ describe('XML', () => {
   test('is written however deep it nests', async () => {
     let deep: unknown = 1
     for (let level = 0; level < 190; level++) deep = [deep]
-    expect(decodeXml(await encode({ deep }), { maxDepth: 200 })).toEqual({ deep })
+    expect(decodeXml(await encode({ deep }), { maxDepth: 200, maxValues: 100_000 })).toEqual({ deep })
   })
 
   test('gives back what nests deepest', async () => {
@@ -150,14 +151,14 @@ describe('XML', () => {
   })
 
   test('of others comes with webhooks', async () => {
-    const { body } = await decodeWebhookBody(Buffer.from('<o><address type="home">x</address></o>'), 'application/xml', { maxBody: 1000, maxDepth: 64, maxParts: 10 })
+    const { body } = await decodeWebhookBody(Buffer.from('<o><address type="home">x</address></o>'), 'application/xml', { maxBody: 1000, maxDepth: 64, maxValues: 100_000, maxParts: 10 })
     expect(body).toEqual({ address: 'x' })
   })
 
   test('counts lists that are not written as such among what nests', () => {
-    expect(decodeXml('<a><b/><b/></a>', { maxDepth: 2 })).toEqual({ b: ['', ''] })
-    expect(() => decodeXml('<a><b/><b/></a>', { maxDepth: 1 })).toThrow('nested too deep')
-    expect(() => decodeXml('<a><b><c/></b><b/></a>', { maxDepth: 2 })).toThrow('nested too deep')
+    expect(decodeXml('<a><b/><b/></a>', { maxDepth: 2, maxValues: 100_000 })).toEqual({ b: ['', ''] })
+    expect(() => decodeXml('<a><b/><b/></a>', { maxDepth: 1, maxValues: 100_000 })).toThrow('nested too deep')
+    expect(() => decodeXml('<a><b><c/></b><b/></a>', { maxDepth: 2, maxValues: 100_000 })).toThrow('nested too deep')
   })
 
   test('refuses other encodings as such', () => {
@@ -199,17 +200,17 @@ describe('large XML', () => {
   })
 
   test('is read in a thread, while others are served, as small XML is read at once', async () => {
-    expect(decodeLargeXml('<a/>', { maxDepth: 64 })).toBe('')
+    expect(decodeLargeXml('<a/>', LIMITS)).toBe('')
     const text = wide(1_000_000)
     const expected = decode(text)
-    await decodeLargeXml(text, { maxDepth: 64 })
+    await decodeLargeXml(text, LIMITS)
     let [longest, last] = [0, performance.now()]
     const look = setInterval(() => {
       longest = Math.max(longest, performance.now() - last)
       last = performance.now()
     }, 1)
     const began = performance.now()
-    const values = await Promise.all([decodeLargeXml(text, { maxDepth: 64 }), decodeLargeXml(text, { maxDepth: 64 })])
+    const values = await Promise.all([decodeLargeXml(text, LIMITS), decodeLargeXml(text, LIMITS)])
     clearInterval(look)
     for (const value of values) expect(JSON.stringify(value)).toBe(JSON.stringify(expected))
     expect(longest).toBeLessThan((performance.now() - began) / 4)
@@ -217,16 +218,16 @@ describe('large XML', () => {
 
   test('is refused as small XML is', async () => {
     const text = `<r>${' '.repeat(40_000)}`
-    await expect(decodeLargeXml(`${text}<a></r>`, { maxDepth: 64 })).rejects.toMatchObject({ failure: { kind: 'malformed', detail: 'the body is not well-formed XML' } })
-    await expect(decodeLargeXml(`<?xml version="1.0" encoding="utf-16"?>${text}</r>`, { maxDepth: 64 })).rejects.toMatchObject({ failure: { kind: 'unsupportedType' } })
-    await expect(decodeLargeXml(`${text}<a type="home">1</a></r>`, { maxDepth: 64, foreign: true })).resolves.toEqual({ a: '1' })
+    await expect(decodeLargeXml(`${text}<a></r>`, LIMITS)).rejects.toMatchObject({ failure: { kind: 'malformed', detail: 'the body is not well-formed XML' } })
+    await expect(decodeLargeXml(`<?xml version="1.0" encoding="utf-16"?>${text}</r>`, LIMITS)).rejects.toMatchObject({ failure: { kind: 'unsupportedType' } })
+    await expect(decodeLargeXml(`${text}<a type="home">1</a></r>`, { ...LIMITS, foreign: true })).resolves.toEqual({ a: '1' })
   })
 
   test('is given up when it takes too long, and the next is read all the same', async () => {
     const text = wide(200_000)
-    await decodeLargeXml(text, { maxDepth: 64 })
+    await decodeLargeXml(text, LIMITS)
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    const [late, next] = [decodeLargeXml(text, { maxDepth: 64 }), decodeLargeXml(text, { maxDepth: 64 })]
+    const [late, next] = [decodeLargeXml(text, LIMITS), decodeLargeXml(text, LIMITS)]
     vi.advanceTimersByTime(10_000)
     vi.useRealTimers()
     await expect(late).rejects.toMatchObject({ failure: { kind: 'unavailable', detail: 'the body took too long to read' } })
@@ -235,12 +236,12 @@ describe('large XML', () => {
 
   test('is refused for now when too much of it waits', async () => {
     const large = `<a>${'x'.repeat(1_000_000)}</a>`
-    const outcomes = await Promise.allSettled(Array.from({ length: 25 }, () => decodeLargeXml(large, { maxDepth: 64 })))
+    const outcomes = await Promise.allSettled(Array.from({ length: 25 }, () => decodeLargeXml(large, LIMITS)))
     const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
     expect(refused.length).toBeGreaterThan(0)
     expect(refused.length).toBeLessThan(15)
     // What was let in is read, and then there is room again.
-    expect(await decodeLargeXml(large, { maxDepth: 64 })).toHaveLength(1_000_000)
+    expect(await decodeLargeXml(large, LIMITS)).toHaveLength(1_000_000)
     for (const { reason } of refused) expect(reason).toMatchObject({ failure: { kind: 'unavailable' } })
   })
 })
