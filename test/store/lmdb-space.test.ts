@@ -14,6 +14,8 @@ import { contextOf, createOne, idsOf, newId, writeOf } from './contract-support.
 import { canMount, mountSmall } from '../support/small-disk.ts'
 
 const MIB = 1024 * 1024
+const quiet = (): void => {}
+const SILENT = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
 const FULL = { failure: { kind: 'unavailable', retryAfter: 1, detail: 'the disk of the data folder is full: nothing can be written until there is room' } }
 
 let folder = ''
@@ -31,8 +33,9 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
+const tell = (level: string) => (message: string) => { logged.push(`${level} ${message}`) }
+
 function open(more: { freeBytes?: (folder: string) => number } = {}): Promise<Store> {
-  const tell = (level: string) => (message: string) => { logged.push(`${level} ${message}`) }
   const log = { trace: tell('trace'), debug: tell('debug'), info: tell('info'), warn: tell('warn'), error: tell('error') }
   return openLmdbStore({ folder, minFree: 64 * MIB, freeBytes: () => { asked += 1; return free }, clock, log, ...more })
 }
@@ -133,10 +136,8 @@ describe('with too little room', () => {
 })
 
 it('a group never makes the file grow by more than was asked for', async () => {
-  const quiet = (): void => {}
-  const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
-  const disk = await openDisk({ folder, namespace: 'default', minFree: 0, clock, log })
-  const memory = await rebuild(disk, log)
+  const disk = await openDisk({ folder, namespace: 'default', minFree: 0, clock, log: SILENT })
+  const memory = await rebuild(disk, SILENT)
   const taken: number[] = []
   const write = disk.write.bind(disk)
   Object.defineProperty(disk, 'write', { value: (operations: readonly (() => void)[], bytes: number) => {
@@ -173,8 +174,7 @@ describe.skipIf(!canMount())('on a small disk (skipped where the user may not mo
     const disk = await mountSmall(24 * MIB)
     onTestFinished(disk.remove)
     const minFree = 4 * MIB
-    const quiet = (): void => {}
-    const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
+    const log = SILENT
     const real = { now: Date.now, after: () => quiet }
     const data = join(disk.folder, 'data')
     await mkdir(data)
@@ -182,7 +182,8 @@ describe.skipIf(!canMount())('on a small disk (skipped where the user may not mo
     const acknowledged = new Map<number, number>()
     const fill = async (): Promise<number> => {
       let refused = 0
-      for (let round = 0; round < 400 && refused < 20; round++) {
+      for (let round = 0; round < 400; round++) {
+        if (refused >= 20) break
         await Promise.all(Array.from({ length: 16 }, async (_, index) => {
           const id = index + 1
           const version = (acknowledged.get(id) ?? 0) + 1
@@ -202,12 +203,12 @@ describe.skipIf(!canMount())('on a small disk (skipped where the user may not mo
     }
     await store.reserveIds({ count: 16, partition: 0 })
     expect(await fill()).toBeGreaterThan(0)
-    expect(store.trouble()).toBe(FULL.failure.detail)
     await check()
     // Others take the rest: what is asked for is refused, and what is there is opened again.
     const ballast = join(disk.folder, 'ballast')
     await writeFile(ballast, Buffer.alloc(64 * MIB)).catch(quiet)
     expect(await fill()).toBeGreaterThan(0)
+    expect(store.trouble()).toBe(FULL.failure.detail)
     await store.close()
     store = await openLmdbStore({ folder: data, minFree, clock: real, log })
     await check()

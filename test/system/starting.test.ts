@@ -7,6 +7,8 @@ import { contextOf, writeOf } from '../store/contract-support.ts'
 import { cleanUp, launch, placeFor, sleep } from '../support/server.ts'
 import { SERVICES } from './services.ts'
 
+const quiet = (): void => {}
+
 const COUNT = 60_000
 const GROUP = 2000
 
@@ -23,7 +25,6 @@ async function freePort(): Promise<number> {
 test('a server answers that it lives while it reads its index, and 503 to all else until it is ready', async () => {
   const { actors, data } = await placeFor(SERVICES)
   await mkdir(data)
-  const quiet = (): void => {}
   const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
   const store = await openLmdbStore({ folder: data, log, clock: { now: Date.now, after: () => quiet } })
   const { first } = await store.reserveIds({ count: COUNT, partition: 0 })

@@ -47,12 +47,13 @@ async function walkTree(file: PageFile, walk: Walk & { readonly trees: string[] 
   const name = walk.trees[number] ?? ''
   const what = number > 2 ? `the database '${name}'` : name
   const before = walk.damage.length
+  const room = Buffer.allocUnsafe(file.pageBytes)
   let [entries, steps] = [0, 0]
   const open = tree.depth > 0 ? [{ at: tree.root, level: 1 }] : []
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const { at, level } = next
     try {
-      const page = file.page(at)
+      const page = file.page(at, room)
       use(walk, number, at, 1)
       if ((page.kind === 'leaf') !== (level === tree.depth)) throw new PageError(`page ${at} is at the wrong level of its tree`)
       if (page.kind === 'branch') for (const child of page.children.toReversed()) open.push({ at: child, level: level + 1 })
