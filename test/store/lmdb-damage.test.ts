@@ -203,7 +203,7 @@ describe('a record that can\'t be read', () => {
 const save = async () => {
   const into = join(base, 'saved')
   await rm(into, { recursive: true, force: true })
-  const findings = await salvage({ folder, namespace: 'default' }, { into, log, clock })
+  const findings = await salvage({ folder, namespace: 'default' }, { into, log })
   return { into, findings }
 }
 
@@ -275,8 +275,8 @@ describe('what is salvaged', () => {
   })
 
   it('goes into no folder that has something in it, and not while a server has the data open', async () => {
-    await expect(salvage({ folder, namespace: 'default' }, { into: healthy, log, clock })).rejects.toThrow(/must be empty/)
-    await expect(salvage({ folder: join(base, 'nowhere'), namespace: 'default' }, { into: join(base, 'saved'), log, clock })).rejects.toThrow(/there is no data in/)
+    await expect(salvage({ folder, namespace: 'default' }, { into: healthy, log })).rejects.toThrow(/must be empty/)
+    await expect(salvage({ folder: join(base, 'nowhere'), namespace: 'default' }, { into: join(base, 'saved'), log })).rejects.toThrow(/there is no data in/)
     const store = await openIn(folder)
     await expect(diagnose({ folder, namespace: 'default' })).rejects.toThrow(/in use by another server/)
     await store.close()

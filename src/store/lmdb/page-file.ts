@@ -138,7 +138,7 @@ export class PageFile {
     const bytes = this.#read(number * this.pageBytes, META_BYTES, `meta page ${number}`)
     const at = HEADER_BYTES
     const flags = bytes.readUInt16LE(18)
-    if (flags !== META || bytes.readUInt32LE(at) !== MAGIC || bytes.readUInt32LE(at + 4) !== VERSION || bytes.readUInt32LE(at + 24) !== this.pageBytes) {
+    if (flags !== META || bytes.readUInt32LE(at) !== MAGIC || bytes.readUInt16LE(at + 4) !== VERSION || bytes.readUInt32LE(at + 24) !== this.pageBytes) {
       throw new PageError(`meta page ${number} is none`)
     }
     const meta = { pageBytes: this.pageBytes, lastPage: integerAt(bytes, at + 120), transaction: integerAt(bytes, at + 128), free: treeAt(bytes, at + 24), main: treeAt(bytes, at + 72) }
