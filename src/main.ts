@@ -186,7 +186,7 @@ export async function checkServices(settings: Settings, { log }: { log: Log }): 
  */
 export function examineData({ data, namespace }: Settings, { into, log }: { readonly into: string | null; readonly log: Log }): Promise<Findings> {
   const place = { folder: data, namespace }
-  return into === null ? diagnose(place) : salvage(place, { into, log, clock: systemClock })
+  return into === null ? diagnose(place) : salvage(place, { into, log })
 }
 
 async function loadServices(settings: Settings, log: Log): Promise<{ catalog: Catalog; runner: StepRunner; report: readonly Fault[] }> {

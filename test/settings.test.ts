@@ -7,7 +7,7 @@ test('have defaults', () => {
   expect(readSettings({})).toEqual({
     host: '127.0.0.1', port: 8080, actors: ['actors'], redisUrl: null, data: '.actorflux', namespace: 'default', partitions: null, tokens: 'tokens.json', requireAuth: false,
     recovery: 20_000, retention: 604_800_000, webhookTimeout: 30_000, maxBody: 1_048_576, stepConcurrency: 256, logLevel: 'info',
-    answerTimeout: 30_000, maxAnswers: 134_217_728, maxConnections: 20_000,
+    answerTimeout: 30_000, maxAnswers: 134_217_728, maxConnections: 20_000, minFree: 67_108_864,
     maxDepth: 64, maxValues: 100_000, headerTimeout: 10_000, requestTimeout: 30_000, maxTags: 64, maxTagBytes: 256, origins: [], allowPrivate: false,
   })
 })
@@ -27,6 +27,7 @@ test.each([
   ['NAMESPACE', '.a.', { namespace: '.a.' }],
   ['REQUIRE_AUTH', 'true', { requireAuth: true }],
   ['PARTITIONS', '16', { partitions: 16 }],
+  ['MIN_FREE', '10gb', { minFree: 10_737_418_240 }],
   ['RETENTION', '1500ms', { retention: 1500 }],
   ['RETENTION', '12h', { retention: 43_200_000 }],
   ['RETENTION', '5m', { retention: 300_000 }],

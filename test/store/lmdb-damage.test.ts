@@ -157,16 +157,21 @@ describe('a data file', () => {
   })
 })
 
-describe('a record that can\'t be read', () => {
-  /** Noise within the record of a context, where its parts are. */
-  async function garble(id: number): Promise<void> {
-    const root = openLmdb({ path: file, noSubdir: true, overlappingSync: false })
-    const contexts = root.openDB<Buffer, number>('contexts', { encoding: 'binary' })
-    const record = contexts.get(id) ?? Buffer.alloc(0)
-    await contexts.put(id, Buffer.concat([record.subarray(0, -50), Buffer.alloc(20)]))
-    await root.close()
-  }
+/** Noise within the record of a context, where its parts are. */
+async function garble(id: number): Promise<void> {
+  const root = openLmdb({ path: file, noSubdir: true, overlappingSync: false })
+  const contexts = root.openDB<Buffer, number>('contexts', { encoding: 'binary' })
+  const record = contexts.get(id) ?? Buffer.alloc(0)
+  await contexts.put(id, Buffer.concat([record.subarray(0, -50), Buffer.alloc(20)]))
+  await root.close()
+}
 
+async function diagnoseClosed(store: Store) {
+  await store.close()
+  return diagnose({ folder, namespace: 'default' })
+}
+
+describe('a record that can\'t be read', () => {
   it('is told of once, left out of what concerns many, and takes nobody\'s place there', async () => {
     const [bad, worse] = [first + 3, first + 4]
     await garble(bad)
@@ -193,29 +198,25 @@ describe('a record that can\'t be read', () => {
     expect(errors).toMatchObject([{ fields: { contextId: first, row: 0 } }])
     await store.close()
   })
-
-  async function diagnoseClosed(store: Store) {
-    await store.close()
-    return diagnose({ folder, namespace: 'default' })
-  }
 })
 
-describe('what is salvaged', () => {
-  const save = async () => {
-    const into = join(base, 'saved')
-    await rm(into, { recursive: true, force: true })
-    const findings = await salvage({ folder, namespace: 'default' }, { into, log, clock })
-    return { into, findings }
-  }
-  const versions = async (store: Store) => {
-    const found = new Map<number, number>()
-    for (let id = first; id < first + COUNT; id++) {
-      const context = await store.load({ id })
-      if (context) found.set(id, context.version)
-    }
-    return found
-  }
+const save = async () => {
+  const into = join(base, 'saved')
+  await rm(into, { recursive: true, force: true })
+  const findings = await salvage({ folder, namespace: 'default' }, { into, log })
+  return { into, findings }
+}
 
+const versions = async (store: Store) => {
+  const found = new Map<number, number>()
+  for (let id = first; id < first + COUNT; id++) {
+    const context = await store.load({ id })
+    if (context) found.set(id, context.version)
+  }
+  return found
+}
+
+describe('what is salvaged', () => {
   it('of a whole file is all of it, with logs, definitions, what is outstanding, and no id given out again', async () => {
     const { into, findings } = await save()
     expect(findings).toMatchObject({ damage: [], unreadable: [], contexts: COUNT, counted: COUNT, isDoubtful: false })
@@ -274,8 +275,8 @@ describe('what is salvaged', () => {
   })
 
   it('goes into no folder that has something in it, and not while a server has the data open', async () => {
-    await expect(salvage({ folder, namespace: 'default' }, { into: healthy, log, clock })).rejects.toThrow(/must be empty/)
-    await expect(salvage({ folder: join(base, 'nowhere'), namespace: 'default' }, { into: join(base, 'saved'), log, clock })).rejects.toThrow(/there is no data in/)
+    await expect(salvage({ folder, namespace: 'default' }, { into: healthy, log })).rejects.toThrow(/must be empty/)
+    await expect(salvage({ folder: join(base, 'nowhere'), namespace: 'default' }, { into: join(base, 'saved'), log })).rejects.toThrow(/there is no data in/)
     const store = await openIn(folder)
     await expect(diagnose({ folder, namespace: 'default' })).rejects.toThrow(/in use by another server/)
     await store.close()

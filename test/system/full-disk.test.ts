@@ -29,7 +29,7 @@ describe.skipIf(!canMount())('a full disk (skipped where the user may not mount 
     const post = async () => {
       const data = 'x'.repeat(1000 + (acknowledged.length * 7919) % 90_000)
       const response = await fetch(`${server.url}/flux-api/full/execute`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ fluxName: 'Keeper', input: { data } }) })
-      const answer: { contextId?: number; detail?: string } = await response.json()
+      const answer = await response.json() as { contextId?: number; detail?: string }
       if (response.status === 200) acknowledged.push(answer.contextId ?? 0)
       return { status: response.status, retryAfter: response.headers.get('retry-after'), detail: answer.detail }
     }

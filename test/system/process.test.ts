@@ -94,6 +94,38 @@ describe('SIGTERM', () => {
     expect(await next.context(id)).toMatchObject({ status: 'COMPLETED' })
     expect(await stepsIn(file)).toHaveLength(1)
   })
+
+  test('that comes twice, as npm and systemd send it, is one: what is under way is finished', async () => {
+    const server = await startServer(options)
+    const [file, gate] = [join(place.folder, 'steps'), join(place.folder, 'gate')]
+    const id = await new Client(server).start('Holder', { file, gate })
+    await vi.waitFor(async () => expect(await stepsIn(file)).toHaveLength(1), 5000)
+    const ended = server.kill('SIGTERM')
+    void server.kill('SIGTERM')
+    await sleep(100)
+    void server.kill('SIGINT')
+    await sleep(200)
+    expect(server.isRunning()).toBe(true)
+    await writeFile(gate, '')
+    expect(await ended).toMatchObject({ code: 0, signal: null })
+
+    const next = new Client(await startServer(options))
+    expect(await next.context(id)).toMatchObject({ status: 'COMPLETED' })
+    expect(await stepsIn(file)).toHaveLength(1)
+  })
+
+  test('that comes again after 2 s ends the server at once', async () => {
+    const server = await startServer(options)
+    const [file, gate] = [join(place.folder, 'steps'), join(place.folder, 'gate')]
+    await new Client(server).start('Holder', { file, gate })
+    await vi.waitFor(async () => expect(await stepsIn(file)).toHaveLength(1), 5000)
+    const ended = server.kill('SIGTERM')
+    await sleep(2500)
+    expect(server.isRunning()).toBe(true)
+    void server.kill('SIGTERM')
+    // Well before the 9 s that functions may take.
+    expect(await Promise.race([ended, sleep(4000)])).toMatchObject({ code: 1, signal: null })
+  }, 20_000)
 })
 
 describe('a step that kills its process', () => {

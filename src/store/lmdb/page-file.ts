@@ -97,9 +97,9 @@ export class PageFile {
     closeSync(this.#descriptor)
   }
 
-  /** A page of a tree. @throws PageError */
-  page(number: number): Page {
-    const bytes = this.#read(number * this.pageBytes, this.pageBytes, `page ${number}`)
+  /** A page of a tree; with `room`, the bytes of its nodes are there until the next is read. @throws PageError */
+  page(number: number, room?: Buffer): Page {
+    const bytes = this.#read(number * this.pageBytes, this.pageBytes, `page ${number}`, room)
     const kind = this.#check(bytes, number)
     const transaction = integerAt(bytes, 8)
     if (kind === BRANCH) return { kind: 'branch', transaction, children: offsetsOf(bytes, number).map((at) => childAt(bytes, at, number)) }
@@ -138,7 +138,7 @@ export class PageFile {
     const bytes = this.#read(number * this.pageBytes, META_BYTES, `meta page ${number}`)
     const at = HEADER_BYTES
     const flags = bytes.readUInt16LE(18)
-    if (flags !== META || bytes.readUInt32LE(at) !== MAGIC || bytes.readUInt32LE(at + 4) !== VERSION || bytes.readUInt32LE(at + 24) !== this.pageBytes) {
+    if (flags !== META || bytes.readUInt32LE(at) !== MAGIC || bytes.readUInt16LE(at + 4) !== VERSION || bytes.readUInt32LE(at + 24) !== this.pageBytes) {
       throw new PageError(`meta page ${number} is none`)
     }
     const meta = { pageBytes: this.pageBytes, lastPage: integerAt(bytes, at + 120), transaction: integerAt(bytes, at + 128), free: treeAt(bytes, at + 24), main: treeAt(bytes, at + 72) }
@@ -155,8 +155,7 @@ export class PageFile {
   }
 
   /** @throws PageError */
-  #read(position: number, length: number, what: string): Buffer {
-    const bytes = Buffer.allocUnsafe(length)
+  #read(position: number, length: number, what: string, bytes: Buffer = Buffer.allocUnsafe(length)): Buffer {
     let read = 0
     try {
       read = position + length > this.size ? 0 : readSync(this.#descriptor, bytes, 0, length, position)

@@ -7,9 +7,12 @@ const STRIDE = 500
 /** Trees that a walk can tell apart; ours are seven. */
 const MOST_TREES = 200
 
+/** Lines of damage that are kept. */
+const MOST_DAMAGE = 1000
+
 /** What a walk came upon. */
 export interface Walk {
-  /** One for each page, or value, that can't be read. */
+  /** A line for each page, or value, that can't be read, as far as there aren't too many. */
   readonly damage: string[]
   /** By number of a page the number of its tree, in `trees`; 0: none leads to it. */
   readonly used: Uint8Array
@@ -46,13 +49,13 @@ const nameOf = (key: Buffer): string => key.toString('latin1').replace(/\0$/, ''
 async function walkTree(file: PageFile, walk: Walk & { readonly trees: string[] }, number: number, tree: Tree, found: (node: Node) => void): Promise<void> {
   const name = walk.trees[number] ?? ''
   const what = number > 2 ? `the database '${name}'` : name
-  const before = walk.damage.length
-  let [entries, steps] = [0, 0]
+  const room = Buffer.allocUnsafe(file.pageBytes)
+  let [entries, steps, faults] = [0, 0, 0]
   const open = tree.depth > 0 ? [{ at: tree.root, level: 1 }] : []
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const { at, level } = next
     try {
-      const page = file.page(at)
+      const page = file.page(at, room)
       use(walk, number, at, 1)
       if ((page.kind === 'leaf') !== (level === tree.depth)) throw new PageError(`page ${at} is at the wrong level of its tree`)
       if (page.kind === 'branch') for (const child of page.children.toReversed()) open.push({ at: child, level: level + 1 })
@@ -65,11 +68,12 @@ async function walkTree(file: PageFile, walk: Walk & { readonly trees: string[] 
       }
     } catch (error) {
       if (!(error instanceof PageError)) throw error
-      walk.damage.push(`${what}: ${error.message}`)
+      faults += 1
+      if (walk.damage.length < MOST_DAMAGE) walk.damage.push(`${what}: ${error.message}`)
     }
     if (++steps % STRIDE === 0) await new Promise((resolve) => { setImmediate(resolve) })
   }
-  if (walk.damage.length === before && entries !== tree.entries) walk.damage.push(`${what} has ${entries} records, and ${tree.entries} were counted`)
+  if (faults === 0 && entries !== tree.entries) walk.damage.push(`${what} has ${entries} records, and ${tree.entries} were counted`)
 }
 
 /** @throws PageError when the trees lead to one of the pages twice */

@@ -2,7 +2,6 @@
 import { closeSync, existsSync } from 'node:fs'
 import { mkdir, rename, rmdir } from 'node:fs/promises'
 import type { ContextId } from '../../model/context.ts'
-import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import { DataFolderError, lockFolder, messageOf, sizeOf } from './data-folder.ts'
 import { type Disk, filesIn, openDisk } from './disk.ts'
@@ -46,9 +45,9 @@ export function diagnose(place: DataPlace): Promise<Findings> {
  * Writes what can be read into a new folder, which is there when all of it is.
  * @throws DataFolderError when there is nothing to be read, or a server has it open, or the new folder has something in it
  */
-export function salvage(place: DataPlace, { into, log, clock }: { readonly into: string; readonly log: Log; readonly clock: Clock }): Promise<Findings> {
+export function salvage(place: DataPlace, { into, log }: { readonly into: string; readonly log: Log }): Promise<Findings> {
   return withRecords(place, async ({ file, records, readable, findings }) => {
-    if (!findings.isDoubtful || findings.contexts > 0) await writeAll({ file, records, readable }, { folder: into, namespace: place.namespace, log, clock })
+    if (!findings.isDoubtful || findings.contexts > 0) await writeAll({ file, records, readable }, { folder: into, namespace: place.namespace, log })
     return findings
   })
 }
@@ -111,7 +110,7 @@ function valueAt(file: PageFile, { page: number, index }: Place): Buffer {
   return file.valueOf(node)
 }
 
-async function writeAll(found: Found, { folder, namespace, log, clock }: DataPlace & { readonly log: Log; readonly clock: Clock }): Promise<void> {
+async function writeAll(found: Found, { folder, namespace, log }: DataPlace & { readonly log: Log }): Promise<void> {
   const partial = `${folder}.partial`
   if (existsSync(partial)) throw new DataFolderError(`there is ${partial}, of a salvage that was broken off: remove it`)
   try {
@@ -120,7 +119,7 @@ async function writeAll(found: Found, { folder, namespace, log, clock }: DataPla
   } catch (error) {
     throw new DataFolderError(`the new folder ${folder} must be empty: ${messageOf(error)}`, { cause: error })
   }
-  const disk = await openDisk({ folder: partial, namespace, minFree: 0, log, clock })
+  const disk = await openDisk({ folder: partial, namespace, minFree: 0, log })
   try {
     await copy(found, disk)
   } finally {

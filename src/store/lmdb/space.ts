@@ -1,7 +1,6 @@
 // store/lmdb: nothing is written unless the disk has room for it. lmdb overwrites memory that isn't its own when a write of a page meets a full disk.
 import { statfsSync } from 'node:fs'
 import { type FluxError, unavailable } from '../../model/failure.ts'
-import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 
 /** Milliseconds for which an answer of the file system counts. */
@@ -11,10 +10,24 @@ export interface SpaceOptions {
   readonly folder: string
   /** Bytes to leave free. */
   readonly minFree: number
-  /** Bytes that can still be written to the file system of a folder; for tests. */
-  readonly freeBytes?: ((folder: string) => number) | undefined
-  readonly clock: Clock
+  /** What is asked for the free space; the file system if left out. */
+  readonly gauge?: Gauge | undefined
   readonly log: Log
+}
+
+export interface Gauge {
+  /** Bytes that can still be written to the file system of a folder. */
+  freeBytes(folder: string): number
+  /** Milliseconds that only rise. */
+  now(): number
+}
+
+const SYSTEM_GAUGE: Gauge = {
+  freeBytes(folder) {
+    const { bavail, bsize } = statfsSync(folder)
+    return bavail * bsize
+  },
+  now: () => performance.now(),
 }
 
 export class Space {
@@ -70,13 +83,12 @@ export class Space {
   }
 
   #ask(): void {
-    const { clock, folder, freeBytes = freeBytesOf, log } = this.#options
-    const now = clock.now()
-    // A clock that was set back makes no answer last longer.
-    if (now >= this.#askedAt && now - this.#askedAt < ASK_EVERY_MS) return
+    const { folder, gauge = SYSTEM_GAUGE, log } = this.#options
+    const now = gauge.now()
+    if (now - this.#askedAt < ASK_EVERY_MS) return
     this.#askedAt = now
     try {
-      this.#free = freeBytes(folder)
+      this.#free = gauge.freeBytes(folder)
       this.#isUnknown = false
     } catch (error) {
       // What can't be known must not stop the server.
@@ -85,9 +97,4 @@ export class Space {
       this.#isUnknown = true
     }
   }
-}
-
-function freeBytesOf(folder: string): number {
-  const { bavail, bsize } = statfsSync(folder)
-  return bavail * bsize
 }

@@ -11,6 +11,7 @@ import { Draft } from './draft.ts'
 import { GroupCommit } from './group-commit.ts'
 import { Memory } from './memory.ts'
 import { rebuild } from './rebuild.ts'
+import type { Gauge } from './space.ts'
 import { decode } from './stored-context.ts'
 
 export { DataFolderError } from './data-folder.ts'
@@ -19,17 +20,17 @@ export { DataFolderError } from './data-folder.ts'
  * Opens the store in a folder, which is created if missing, and reads the index into memory.
  * @throws DataFolderError when another process has the folder open, or its data is of another format or damaged
  */
-export async function openLmdbStore({ folder, namespace = 'default', minFree = 0, freeBytes, log, clock }: {
+export async function openLmdbStore({ folder, namespace = 'default', minFree = 0, gauge, log, clock }: {
   readonly folder: string
   readonly namespace?: string
   /** Bytes to leave free on the disk of the folder; 0 if left out. */
   readonly minFree?: number
-  /** How many bytes are free there; asked of the file system if left out. */
-  readonly freeBytes?: (folder: string) => number
+  /** What tells how much is free there; the file system if left out. */
+  readonly gauge?: Gauge
   readonly log: Log
   readonly clock: Clock
 }): Promise<Store> {
-  const disk = await openDisk({ folder, namespace, minFree, freeBytes, log, clock })
+  const disk = await openDisk({ folder, namespace, minFree, gauge, log })
   try {
     const start = clock.now()
     const memory = await rebuild(disk, log)
