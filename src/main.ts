@@ -10,6 +10,7 @@ import { openCatalog, type Catalog } from './definitions/catalog.ts'
 import type { CompiledFlux } from './definitions/flux.ts'
 import type { Fault } from './definitions/report.ts'
 import { createApp } from './http/app.ts'
+import { isLoopbackAddress } from './http/origin-guard.ts'
 import { listen, type HttpServer } from './http/server.ts'
 import type { FluxApi } from './model/calls.ts'
 import { SYSTEM } from './model/caller.ts'
@@ -124,12 +125,13 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
   })
   const { runtime, storage } = await openRuntime(settings, { catalog, runner, clock: systemClock, log })
   let unready: string | null = 'the server is starting'
-  const { maxBody, maxDepth, requireAuth, origins, webhookTimeout } = settings
+  const { maxBody, maxDepth, requireAuth, origins, allowedHosts, webhookTimeout } = settings
+  let server: HttpServer | null = null
   const app = createApp({
-    api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxParts: MAX_PARTS, origins,
+    api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxParts: MAX_PARTS, origins, allowedHosts,
+    isLoopback: () => server === null || isLoopbackAddress(server.address),
     webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), log,
   })
-  let server: HttpServer | null = null
   try {
     const listening = await listen(app, {
       host: settings.host, port: settings.port, log, deadlines: { headers: settings.headerTimeout, request: settings.requestTimeout },

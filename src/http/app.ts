@@ -9,23 +9,24 @@ import { FORMATS } from './formats.ts'
 import { headerOf, type Env } from './incoming.ts'
 import { negotiate } from './negotiate.ts'
 import { addOpenApi } from './openapi.ts'
+import { originGuard, type OriginGuard, type OriginGuardOptions } from './origin-guard.ts'
 import { problemResponse } from './problem.ts'
 import { addWebhooks, type WebhookOptions } from './webhooks.ts'
 
-export interface AppOptions extends FluxApiOptions, WebhookOptions {
+export interface AppOptions extends FluxApiOptions, WebhookOptions, OriginGuardOptions {
   /** null when requests can be served, else why not. */
   readonly ready: () => string | null
-  /** Origins whose pages may call; `*` means any. */
-  readonly origins: readonly string[]
 }
 
 /** Seconds for which a browser may remember what a page may do. */
 const CORS_AGE = 600
 
-export function createApp({ ready, origins, ...options }: AppOptions): Hono<Env> {
+export function createApp({ ready, origins, isLoopback, allowedHosts, ...options }: AppOptions): Hono<Env> {
   const { log } = options
   const app = new Hono<Env>()
-  if (origins.length > 0) app.use(sharing(origins))
+  const guard = originGuard({ origins, isLoopback, allowedHosts })
+  if (origins.length > 0) app.use(sharing(origins, guard))
+  // Under any name, and so are webhooks: balancers and providers choose it.
   app.get('/healthz', (c) => c.json({ status: 'ok' }))
   app.get('/readyz', (c) => {
     const reason = ready()
@@ -33,11 +34,12 @@ export function createApp({ ready, origins, ...options }: AppOptions): Hono<Env>
     if (reason !== null) return problemResponse(unavailable(reason).failure, { instance: instanceOf(c) })
     return c.json({ status: 'ready' })
   })
-  addFluxApi(app, options)
+  addFluxApi(app, { ...options, origins: guard })
   addWebhooks(app, options)
-  addOpenApi(app, options)
+  addOpenApi(app, { ...options, origins: guard })
 
   app.notFound((c) => {
+    if (!c.req.path.startsWith('/api/')) guard.checkHost(c)
     const allow = methodsOf(app, c.req.path)
     if (allow.length === 0) return refuse(c, { kind: 'noRoute', detail: 'nothing is served at this path' })
     return refuse(c, { kind: 'wrongMethod', detail: `this path takes ${allow.join(', ')}`, allow })
@@ -53,7 +55,7 @@ export function createApp({ ready, origins, ...options }: AppOptions): Hono<Env>
 }
 
 /** CORS. A webhook takes any headers, since they may be its inputs, and has the last word on what its own answers say. */
-function sharing(origins: readonly string[]): MiddlewareHandler<Env> {
+function sharing(origins: readonly string[], guard: OriginGuard): MiddlewareHandler<Env> {
   const options = {
     origin: origins.includes('*') ? '*' : [...origins],
     allowMethods: ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'],
@@ -66,6 +68,8 @@ function sharing(origins: readonly string[]): MiddlewareHandler<Env> {
     const isWebhook = c.req.path.startsWith('/api/')
     const isPreflight = c.req.method === 'OPTIONS' && c.req.header('access-control-request-method') !== undefined
     if (c.req.method === 'OPTIONS' && !isPreflight) return next()
+    // What would be refused isn't promised.
+    if (isPreflight && !isWebhook) guard.checkHost(c)
     if (isPreflight || !isWebhook) return (isWebhook ? webhooks : calls)(c, next)
     await next()
     if (c.res.headers.has('access-control-allow-origin')) return

@@ -5,7 +5,8 @@ import { malformed, unsupportedType } from '../model/failure.ts'
 import { isObject } from '../model/json.ts'
 import { FORMATS } from './formats.ts'
 import { headerOf, readBytes, type Env } from './incoming.ts'
-import { formatOf } from './negotiate.ts'
+import { isFromPage } from './origin-guard.ts'
+import { formatOf, namesType } from './negotiate.ts'
 import { isUtf8Name, readHeaderValue } from './text.ts'
 import { isBlank, trimSpace } from './xml-names.ts'
 
@@ -28,6 +29,8 @@ export interface Body {
  */
 export async function readBody(c: Context<Env>, { maxBody, maxDepth }: BodyLimits): Promise<Body> {
   const contentType = headerOf(c, 'content-type')
+  // Without a type a page may send a body wherever it likes: its browser asks nobody first.
+  if (!namesType(contentType) && isFromPage(c)) throw unsupportedType('a body that a page sends needs a Content-Type')
   const format = formatOf(contentType, FORMATS)
   if (format === null) throw unsupportedType(`the body must be ${FORMATS.map(({ type }) => type).join(' or ')}`)
   const charset = contentType?.includes(';') ? readHeaderValue(contentType).parameters.get('charset') : undefined

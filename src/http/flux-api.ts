@@ -10,6 +10,7 @@ import { FORMATS, type Codec } from './formats.ts'
 import { authorizationOf, headerOf, type Env } from './incoming.ts'
 import { negotiate } from './negotiate.ts'
 import { described, describedFile } from './openapi.ts'
+import type { OriginGuard } from './origin-guard.ts'
 import {
   ADD_TAGS, EXECUTE, GET_CONTEXT, GET_DEFINITION, GET_STATE, LIST_CONTEXTS, REMOVE_TAGS, SEND_EVENT, TERMINATE, type Operation,
 } from './operations.ts'
@@ -28,6 +29,8 @@ export interface FluxApiOptions extends BodyLimits {
   readonly schema: string
 }
 
+export interface FluxApiParts extends FluxApiOptions { readonly origins: OriginGuard }
+
 /** Contexts change, and hold what is nobody else's business. */
 const NOT_KEPT = { 'cache-control': 'no-store', vary: 'Accept' }
 
@@ -35,8 +38,9 @@ const NOT_KEPT = { 'cache-control': 'no-store', vary: 'Accept' }
 interface Answer { readonly value: unknown; readonly headers?: { readonly link: string } | undefined }
 type Call = (api: FluxApi, c: Context<Env>) => Promise<Answer>
 
-export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, schema, ...limits }: FluxApiOptions): void {
+export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, schema, origins, ...limits }: FluxApiParts): void {
   const callerOf = (c: Context<Env>, role: Role): Caller => {
+    origins.checkCall(c)
     const caller = authenticate(authorizationOf(c))
     const failure = requireAuth ? denial(caller, role) : null
     if (failure) throw new FluxError(failure)

@@ -10,8 +10,17 @@ export type Env = { Bindings: HttpBindings }
 const socketed = (c: Context<Env>): boolean => c.env !== undefined
 
 /** Names in lower case. */
-export function headerOf(c: Context<Env>, name: 'accept' | 'authorization' | 'content-encoding' | 'content-length' | 'content-type'): string | undefined {
+export function headerOf(c: Context<Env>, name: HeaderName): string | undefined {
   return socketed(c) ? c.env.incoming.headers[name] : c.req.raw.headers.get(name) ?? undefined
+}
+
+type HeaderName = 'accept' | 'authorization' | 'content-encoding' | 'content-length' | 'content-type' | 'origin' | 'sec-fetch-site'
+
+/** The hosts, with their ports, that the request is meant for: that of its Host header, and that of a target that is a whole URL (RFC 9112, 3.2.2). */
+export function requestHosts(c: Context<Env>): readonly string[] {
+  if (!socketed(c)) return [c.req.raw.headers.get('host') ?? new URL(c.req.url).host]
+  const { headers: { host = '' }, url = '' } = c.env.incoming
+  return url.startsWith('/') ? [host] : [host, new URL(c.req.url).host]
 }
 
 /** @throws FluxError `malformed` for several: Node shows one of them only, and the others may be bad */

@@ -34,6 +34,9 @@ export function formatOf<F extends Format>(contentType: string | undefined, offe
   return offered.find((format) => type === format.type || isBuiltOn(type, format)) ?? null
 }
 
+/** Whether a Content-Type header names a type at all. */
+export const namesType = (contentType: string | undefined): boolean => contentType !== undefined && bare(contentType) !== ''
+
 const isBuiltOn = (type: string, { suffix }: Format): boolean => suffix !== null && type.endsWith(suffix)
 
 /** The type without its parameters. */

@@ -1,7 +1,7 @@
 // http: the description of the API (OpenAPI 3.1), made from the schemas that validate, and a page that shows it without any other server.
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import type { Handler, Hono } from 'hono'
+import type { Handler, Hono, MiddlewareHandler } from 'hono'
 import { describeRoute, generateSpecs, resolver, type DescribeRouteOptions } from 'hono-openapi'
 import { html } from 'hono/html'
 import { secureHeaders } from 'hono/secure-headers'
@@ -11,13 +11,14 @@ import { problemAnswer } from './answers.ts'
 import { FORMATS } from './formats.ts'
 import type { Env } from './incoming.ts'
 import type { Operation } from './operations.ts'
+import type { OriginGuard } from './origin-guard.ts'
 import { exampleOf } from './problem.ts'
 import type { Shape } from './schemas.ts'
 import type { Root } from './xml-encode.ts'
 import { withListHints } from './xml-hints.ts'
 
 /** Any call under /flux-api may meet these. */
-const USUAL_PROBLEMS = [400, 401, 403, 406, 408, 417, 431, 500, 503]
+const USUAL_PROBLEMS = [400, 401, 403, 406, 408, 417, 421, 431, 500, 503]
 
 type Parameter = NonNullable<DescribeRouteOptions['parameters']>[number]
 type Responses = NonNullable<DescribeRouteOptions['responses']>
@@ -130,7 +131,7 @@ async function generate(app: Hono<Env>, security: Record<string, string[]>[]): P
 }
 
 /** To be called when all other routes are there. */
-export function addOpenApi(app: Hono<Env>, { requireAuth }: { readonly requireAuth: boolean }): void {
+export function addOpenApi(app: Hono<Env>, { requireAuth, origins }: { readonly requireAuth: boolean; readonly origins: OriginGuard }): void {
   // Without requireAuth only what is secured needs a token.
   const security = requireAuth ? [{ bearer: [] }] : [{}, { bearer: [] }]
   let document: Promise<JsonObject> | undefined
@@ -138,6 +139,11 @@ export function addOpenApi(app: Hono<Env>, { requireAuth }: { readonly requireAu
     document = undefined
     throw error
   }
+  const ownHost: MiddlewareHandler<Env> = (c, next) => {
+    origins.checkHost(c)
+    return next()
+  }
+  for (const path of ['/openapi.json', '/docs', '/docs/*']) app.use(path, ownHost)
   app.get('/openapi.json', async (c) => c.json(await (document ??= generate(app, security).catch(forget)), 200, ASK_AGAIN))
 
   const pageHeaders = secureHeaders({

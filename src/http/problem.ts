@@ -9,6 +9,7 @@ const KINDS: { readonly [kind in Failure['kind']]: Kind } = {
   malformed: { status: 400, type: 'malformed-request', title: 'The request is malformed' },
   unauthorized: { status: 401, type: 'unauthorized', title: 'A valid token is needed' },
   forbidden: { status: 403, type: 'forbidden', title: 'The token does not allow this' },
+  crossOrigin: { status: 403, type: 'cross-origin', title: 'Pages of other origins may not do this' },
   notFound: { status: 404, type: 'not-found', title: 'There is no such thing' },
   noRoute: { status: 404, type: 'no-such-path', title: 'There is nothing at this path' },
   wrongMethod: { status: 405, type: 'method-not-allowed', title: 'This path has other methods' },
@@ -18,6 +19,7 @@ const KINDS: { readonly [kind in Failure['kind']]: Kind } = {
   tooLarge: { status: 413, type: 'body-too-large', title: 'The body is too large' },
   unsupportedType: { status: 415, type: 'unsupported-media-type', title: 'The body has a type that is not understood' },
   expectation: { status: 417, type: 'expectation-failed', title: 'The Expect header can not be met' },
+  misdirected: { status: 421, type: 'misdirected-request', title: 'The server does not answer to this host' },
   invalid: { status: 422, type: 'invalid-content', title: 'The content is not valid' },
   // 429 and not 503: one context has too much to do, the server is well.
   busy: { status: 429, type: 'context-busy', title: 'The context has too many events waiting' },

@@ -22,6 +22,8 @@ export interface ListenOptions {
 
 export interface HttpServer {
   readonly url: string
+  /** The IP address that it listens on. */
+  readonly address: string
   /** Takes no more requests, answers those under way, breaks off what isn't done after `grace` milliseconds. */
   close(grace: number): Promise<void>
 }
@@ -84,10 +86,11 @@ export async function listen(app: Hono<Env>, { host, port, log, deadlines }: Lis
     server.once('error', (error: NodeJS.ErrnoException) => reject(new Error(reasonOf(error, host, port), { cause: error })))
     server.listen({ port, host, backlog: BACKLOG }, resolve)
   })
-  const address = server.address()
-  const bound = typeof address === 'object' && address !== null ? address.port : port
+  const bound = server.address()
+  const { address, port: boundPort } = typeof bound === 'object' && bound !== null ? bound : { address: host, port }
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+    address,
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${boundPort}`,
     async close(grace) {
       closing = true
       const closed = new Promise<void>((resolve) => { server.close(() => resolve()) })

@@ -20,7 +20,7 @@ export type Failure =
   /** The server has all that it can hold: nothing was done. */
   | { readonly kind: 'overloaded'; readonly detail: string; readonly retryAfter: number }              // seconds
   // Of requests over HTTP alone.
-  | { readonly kind: 'noRoute' | 'notAcceptable' | 'tooLarge' | 'unsupportedType' | 'internal' | 'timeout' | 'headersTooLarge' | 'expectation'; readonly detail: string }
+  | { readonly kind: 'noRoute' | 'notAcceptable' | 'tooLarge' | 'unsupportedType' | 'internal' | 'timeout' | 'headersTooLarge' | 'expectation' | 'misdirected' | 'crossOrigin'; readonly detail: string }
   | { readonly kind: 'webhookFailed' | 'webhookTimeout'; readonly detail: string; readonly contextId: ContextId }
   | { readonly kind: 'wrongMethod'; readonly detail: string; readonly allow: readonly string[] }
 
