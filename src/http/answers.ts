@@ -25,6 +25,7 @@ export const eventAnswer = z.strictObject({
   executions: z.array(stand).meta({ description: 'Whom the event started' }),
   ignored: z.array(z.strictObject({ contextId: contextId.nullable(), fluxName: text, state: text.nullable(), reason: text }))
     .meta({ description: 'Whom it was for and could not move or start; contextId and state are null for a start' }),
+  hint: text.exactOptional().meta({ description: 'That no service knows the event, and which one was meant, most likely' }),
 }).meta({ ref: 'EventResult', xml: RESPONSE }) satisfies z.ZodType<EventAnswer>
 
 const model = z.strictObject({
@@ -84,4 +85,6 @@ export const problemAnswer = z.strictObject({
   detail: text,
   instance: text.optional(),
   errors: z.array(z.strictObject({ pointer: text, detail: text })).optional(),
+  contextId: contextId.optional().meta({ description: 'Of a webhook: the context that it started' }),
+  hint: text.optional().meta({ description: 'That no service knows the event that was sent' }),
 }).meta({ ref: 'Problem', xml: { name: 'problem', namespace: PROBLEM_NAMESPACE }, description: 'RFC 9457' })

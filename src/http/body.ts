@@ -45,10 +45,13 @@ export async function readBody(c: Context<Env>, { maxBody, maxDepth }: BodyLimit
   return { value: format.untyped ? laidOut(value) : value, untyped: format.untyped }
 }
 
-/** The fields as XML means them that tells no types and may be laid out over lines: empty ones were left out, and there is white space around the others. */
+/** Empty elements of these count as left out. */
+const OPTIONAL: ReadonlySet<string> = new Set(['startState', 'input', 'tags'])
+
+/** The fields as XML means them that tells no types and may be laid out over lines: optional ones that are empty were left out, and there is white space around the others. */
 function laidOut(value: unknown): unknown {
   if (!isObject(value)) return value
-  const fields = Object.entries(value).filter(([, field]) => typeof field !== 'string' || !isBlank(field))
+  const fields = Object.entries(value).filter(([name, field]) => typeof field !== 'string' || !OPTIONAL.has(name) || !isBlank(field))
   return Object.fromEntries(fields.map(([name, field]) => [name, name === 'input' ? inputOf(field) : name === 'tags' ? tagsOf(field) : trimmed(field)]))
 }
 

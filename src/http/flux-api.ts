@@ -16,7 +16,7 @@ import {
 } from './operations.ts'
 import { readQuery } from './query.ts'
 import {
-  check, contextQuery, definitionQuery, eventBody, eventQuery, executeBody, listQuery, stateQuery, tagQuery, viewQuery, type Shape,
+  check, contextQuery, definitionQuery, eventBody, eventQuery, executeBody, listQuery, noQuery, stateQuery, tagQuery, viewQuery, type Shape,
 } from './schemas.ts'
 
 export interface FluxApiOptions extends BodyLimits {
@@ -61,6 +61,7 @@ export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, sch
   if (requireAuth) app.use('/flux-api/*', guard)
 
   app.post('/flux-api/:package/execute', call(EXECUTE, async (api, c) => {
+    queryOf(c, noQuery)
     const { value, untyped } = await readBody(c, limits)
     const { fluxName, startState, input, tags } = check(executeBody, value)
     return {
@@ -73,8 +74,9 @@ export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, sch
   app.post('/flux-api/event', call(SEND_EVENT, async (api, c) => {
     const { contextId } = queryOf(c, eventQuery)
     const { value, untyped } = await readBody(c, limits)
-    const { event, input, tags } = check(eventBody, value)
-    return { value: await api.sendEvent({ contextId, event, input: input ?? undefined, untyped, tags: tags ?? undefined }) }
+    const { contextId: inBody = contextId, event, input, tags } = check(eventBody, value)
+    if (contextId !== undefined && inBody !== contextId) throw twoContexts()
+    return { value: await api.sendEvent({ contextId: inBody, event, input: input ?? undefined, untyped, tags: tags ?? undefined }) }
   }))
 
   app.delete('/flux-api/terminate', call(TERMINATE, async (api, c) => ({ value: await api.terminate(queryOf(c, contextQuery)) })))
@@ -105,13 +107,18 @@ export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, sch
 
   app.get('/flux-api/schema.xsd', describedFile('getSchema', 'The XML Schema of the answers', (c) => {
     callerOf(c, 'read')
+    queryOf(c, noQuery)
     return c.body(schema, 200, { 'content-type': 'application/xml', 'cache-control': 'no-cache' })
   }))
 }
 
+const twoContexts = () => new FluxError({
+  kind: 'malformed', detail: 'contextId differs in the body and in the query', errors: [{ pointer: '/contextId', detail: 'must be the one in the query, or be left out' }],
+})
+
 const addTags: Call = async (api, c) => ({ value: await api.addTags(queryOf(c, tagQuery)) })
 
-const queryOf = <T>(c: Context<Env>, shape: Shape<T>): T => check(shape, readQuery(c.req.url, shape.schema.shape))
+const queryOf = <T>(c: Context<Env>, shape: Shape<T>): T => check(shape, readQuery(c.req.url, shape.known))
 
 function accepted(c: Context<Env>): Codec {
   const format = negotiate(headerOf(c, 'accept'), FORMATS)

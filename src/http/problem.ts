@@ -34,7 +34,7 @@ const KINDS: { readonly [kind in Failure['kind']]: Kind } = {
 /** Characters of a text in a problem. */
 const LONGEST = 1000
 
-type Problem = { type: string; title: string; status: number; detail: string; instance?: string; errors?: readonly FieldError[]; contextId?: ContextId }
+type Problem = { type: string; title: string; status: number; detail: string; instance?: string; errors?: readonly FieldError[]; contextId?: ContextId; hint?: string }
 
 /** `instance` is the path that was asked for; left out where it isn't known. */
 export function problemOf(failure: Failure, instance?: string): Problem {
@@ -46,6 +46,7 @@ export function problemOf(failure: Failure, instance?: string): Problem {
     detail: short(failure.detail),
     ...(instance === undefined ? {} : { instance: short(instance) }),
     ...('errors' in failure ? { errors: failure.errors?.map(({ pointer, detail }) => ({ pointer: short(pointer), detail: short(detail) })) } : {}),
+    ...('hint' in failure && failure.hint !== undefined ? { hint: short(failure.hint) } : {}),
     ...('contextId' in failure ? { contextId: failure.contextId } : {}),
   }
 }

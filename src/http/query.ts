@@ -1,6 +1,7 @@
 // http: reads the query part of a URL. Stricter than URLSearchParams: what is malformed is refused, not mended.
 import { malformed } from '../model/failure.ts'
 import { setOwn } from '../model/json.ts'
+import { unknownFields } from '../model/unknown-fields.ts'
 
 export type Query = { [name: string]: string | string[] }
 
@@ -8,22 +9,29 @@ export type Query = { [name: string]: string | string[] }
 const LISTS: ReadonlySet<string> = new Set(['tag'])
 
 /**
- * The parameters of those names that the URL has; others are ignored. One that is repeated is a list.
- * @throws FluxError `malformed` for an escape that is broken or not UTF-8, and for a parameter without a value
+ * The parameters that the URL has. One that is repeated is a list.
+ * @throws FluxError `malformed` for an escape that is broken or not UTF-8, for a parameter without a value, and for one that isn't among the names
  */
-export function readQuery(url: string, names: object): Query {
+export function readQuery(url: string, names: ReadonlySet<string>): Query {
   const query: Query = {}
+  let unknown: Set<string> | undefined
   const start = url.indexOf('?')
   if (start === -1) return query
   const end = url.indexOf('#', start)
   for (const pair of url.slice(start + 1, end === -1 ? undefined : end).split('&')) {
+    if (pair === '') continue
     const equals = pair.indexOf('=')
     const name = decode(equals === -1 ? pair : pair.slice(0, equals))
-    if (!Object.hasOwn(names, name)) continue
+    if (!names.has(name)) {
+      unknown = (unknown ?? new Set()).add(name)
+      continue
+    }
     const value = equals === -1 ? '' : decode(pair.slice(equals + 1))
     const earlier = query[name]
     setOwn(query, name, earlier === undefined && !LISTS.has(name) ? value : [earlier ?? [], value].flat())
   }
+  const refusal = unknown && unknownFields([...unknown], names, 'parameter')
+  if (refusal) throw refusal
   for (const [name, value] of Object.entries(query)) {
     const values = LISTS.has(name) ? [value].flat().flatMap((text) => text.split(',')) : value
     if (values.length === 0 || (Array.isArray(values) && values.every((text) => text === ''))) throw malformed(`${name} has no value`)
