@@ -9,7 +9,9 @@ import { localAlarm } from './alarms/local.ts'
 import { openCatalog, type Catalog } from './definitions/catalog.ts'
 import type { CompiledFlux } from './definitions/flux.ts'
 import type { Fault } from './definitions/report.ts'
+import { asksForToken, easiest, startCommand } from './definitions/start-command.ts'
 import { createApp } from './http/app.ts'
+import type { About } from './http/home.ts'
 import { isLoopbackAddress } from './http/origin-guard.ts'
 import { listen, type HttpServer } from './http/server.ts'
 import type { FluxApi } from './model/calls.ts'
@@ -120,6 +122,7 @@ export class LoadError extends Error {
 export async function startServer(settings: Settings, { log }: { log: Log }): Promise<Server> {
   const { catalog, runner, report } = await loadServices(settings, log)
   const schema = await readFile(new URL('./http/schema.xsd', import.meta.url), 'utf8')
+  const about = await aboutOf(catalog, settings.requireAuth)
   const tokens = await openTokens({
     file: settings.tokens, now: systemClock.now, onError: ({ message }) => log.error('the tokens read last stay in force', { reason: message }),
   })
@@ -130,7 +133,7 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
   const app = createApp({
     api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxParts: MAX_PARTS, origins, allowedHosts,
     isLoopback: () => server === null || isLoopbackAddress(server.address),
-    webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), log,
+    webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), log, about,
   })
   try {
     const listening = await listen(app, {
@@ -162,6 +165,19 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
     await server?.close(0)
     await runtime.close({ grace: 0 })
     throw error
+  }
+}
+
+/** What the server tells of itself at `/`. Where every call needs a token, no service is named to who may have none. */
+async function aboutOf(catalog: Catalog, requireAuth: boolean): Promise<About> {
+  const { name, version }: { name: string; version: string } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
+  return {
+    name, version,
+    services: () => catalog.all().length,
+    command(url) {
+      const service = requireAuth ? undefined : easiest(catalog.all().filter((each) => !asksForToken(each)))
+      return service ? startCommand(service, { url, withToken: false }) : null
+    },
   }
 }
 

@@ -5,9 +5,9 @@ import { HTTPException } from 'hono/http-exception'
 import { METHOD_NAME_ALL, METHODS } from 'hono/router'
 import { FluxError, unavailable, type Failure } from '../model/failure.ts'
 import { addFluxApi, type FluxApiOptions } from './flux-api.ts'
-import { FORMATS } from './formats.ts'
+import { problemFormat } from './formats.ts'
+import { addHome, type About } from './home.ts'
 import { headerOf, type Env } from './incoming.ts'
-import { negotiate } from './negotiate.ts'
 import { addOpenApi } from './openapi.ts'
 import { originGuard, type OriginGuard, type OriginGuardOptions } from './origin-guard.ts'
 import { problemResponse } from './problem.ts'
@@ -16,12 +16,13 @@ import { addWebhooks, type WebhookOptions } from './webhooks.ts'
 export interface AppOptions extends FluxApiOptions, WebhookOptions, OriginGuardOptions {
   /** null when requests can be served, else why not. */
   readonly ready: () => string | null
+  readonly about: About
 }
 
 /** Seconds for which a browser may remember what a page may do. */
 const CORS_AGE = 600
 
-export function createApp({ ready, origins, isLoopback, allowedHosts, ...options }: AppOptions): Hono<Env> {
+export function createApp({ ready, origins, isLoopback, allowedHosts, about, ...options }: AppOptions): Hono<Env> {
   const { log } = options
   const app = new Hono<Env>()
   const guard = originGuard({ origins, isLoopback, allowedHosts })
@@ -34,6 +35,7 @@ export function createApp({ ready, origins, isLoopback, allowedHosts, ...options
     if (reason !== null) return problemResponse(unavailable(reason).failure, { instance: instanceOf(c) })
     return c.json({ status: 'ready' })
   })
+  addHome(app, { about, requireAuth: options.requireAuth, origins: guard })
   addFluxApi(app, { ...options, origins: guard })
   addWebhooks(app, options)
   addOpenApi(app, { ...options, origins: guard })
@@ -87,7 +89,7 @@ function methodsOf(app: Hono<Env>, path: string): string[] {
 
 /** In the format that the client would have had the answer in, or in the usual one. */
 const refuse = (c: Context<Env>, failure: Failure): Response =>
-  problemResponse(failure, { instance: instanceOf(c), format: negotiate(headerOf(c, 'accept'), FORMATS) ?? undefined })
+  problemResponse(failure, { instance: instanceOf(c), format: problemFormat(headerOf(c, 'accept')) })
 
 /**
  * The path as it was sent, escapes and all, as a URI reference (RFC 3986, 4.2), without the query: there may be something private in that.

@@ -6,9 +6,8 @@ import { denial, type Caller, type Role } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
 import { FluxError, malformed } from '../model/failure.ts'
 import { readBody, type BodyLimits } from './body.ts'
-import { FORMATS, type Codec } from './formats.ts'
+import { answerFormat, FORMATS, type Codec } from './formats.ts'
 import { authorizationOf, headerOf, type Env } from './incoming.ts'
-import { negotiate } from './negotiate.ts'
 import { described, describedFile } from './openapi.ts'
 import type { OriginGuard } from './origin-guard.ts'
 import {
@@ -121,7 +120,7 @@ const addTags: Call = async (api, c) => ({ value: await api.addTags(queryOf(c, t
 const queryOf = <T>(c: Context<Env>, shape: Shape<T>): T => check(shape, readQuery(c.req.url, shape.known))
 
 function accepted(c: Context<Env>): Codec {
-  const format = negotiate(headerOf(c, 'accept'), FORMATS)
+  const format = answerFormat(headerOf(c, 'accept'))
   if (format === null) throw new FluxError({ kind: 'notAcceptable', detail: `answers are ${FORMATS.map(({ type }) => type).join(' or ')}` })
   return format
 }

@@ -1,7 +1,7 @@
 // http: the one place where a refusal becomes a status and a problem document (RFC 9457).
 import type { ContextId } from '../model/context.ts'
 import type { Failure, FieldError } from '../model/failure.ts'
-import { JSON_FORMAT, type Codec } from './formats.ts'
+import { JSON_FORMAT, type ProblemFormat } from './formats.ts'
 
 interface Kind { readonly status: number; readonly type: string; readonly title: string }
 
@@ -37,7 +37,7 @@ const LONGEST = 1000
 type Problem = { type: string; title: string; status: number; detail: string; instance?: string; errors?: readonly FieldError[]; contextId?: ContextId; hint?: string }
 
 /** `instance` is the path that was asked for; left out where it isn't known. */
-export function problemOf(failure: Failure, instance?: string): Problem {
+function problemOf(failure: Failure, instance?: string): Problem {
   const { status, type, title } = KINDS[failure.kind]
   return {
     type: `urn:actorflux:problem:${type}`,
@@ -60,13 +60,22 @@ export function exampleOf(status: number): Problem {
   return { type: `urn:actorflux:problem:${kind.type}`, title: kind.title, status, detail: 'what is wrong in this very case', instance: '/flux-api/context' }
 }
 
-export function problemResponse(failure: Failure, { instance, format = JSON_FORMAT }: { instance?: string | undefined; format?: Codec | undefined } = {}): Response {
+/** How a problem is told: where, and in which format. */
+interface Telling { readonly instance?: string | undefined; readonly format?: ProblemFormat }
+
+export function problemResponse(failure: Failure, telling: Telling = {}): Response {
+  const { status, headers, body } = problemAnswer(failure, telling)
+  return new Response(body, { status, headers })
+}
+
+/** What a problem is answered with, where there is no application to do it. */
+export function problemAnswer(failure: Failure, { instance, format = JSON_FORMAT }: Telling = {}): { status: number; headers: Record<string, string>; body: string } {
   const problem = problemOf(failure, instance)
-  const headers: Record<string, string> = { 'content-type': format.problemType, 'cache-control': 'no-store', vary: 'Accept' }
+  const headers: Record<string, string> = { ...format.headers, 'content-type': format.problemType, 'cache-control': 'no-store', vary: 'Accept' }
   // RFC 6750, section 3: without credentials no error is named.
   if (failure.kind === 'unauthorized') headers['www-authenticate'] = failure.token === 'none' ? 'Bearer' : 'Bearer error="invalid_token"'
   if (failure.kind === 'forbidden') headers['www-authenticate'] = 'Bearer error="insufficient_scope"'
   if ('retryAfter' in failure) headers['retry-after'] = String(Math.max(1, Math.ceil(failure.retryAfter)))
   if (failure.kind === 'wrongMethod') headers['allow'] = failure.allow.join(', ')
-  return new Response(format.encodeProblem(problem), { status: problem.status, headers })
+  return { status: problem.status, headers, body: format.encodeProblem(problem) }
 }

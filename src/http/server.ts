@@ -5,10 +5,9 @@ import type { Socket } from 'node:net'
 import { getRequestListener, RequestError } from '@hono/node-server'
 import type { Hono } from 'hono'
 import type { Log } from '../ports/log.ts'
-import { FORMATS, JSON_FORMAT } from './formats.ts'
+import { JSON_FORMAT, problemFormat } from './formats.ts'
 import type { Env } from './incoming.ts'
-import { negotiate } from './negotiate.ts'
-import { problemOf, problemResponse } from './problem.ts'
+import { problemAnswer, problemResponse } from './problem.ts'
 import { malformed, type Failure } from '../model/failure.ts'
 
 export interface ListenOptions {
@@ -142,18 +141,15 @@ function hostsOf(rawHeaders: readonly string[]): number {
 
 /** Answers without the application. What else was announced to come isn't waited for. */
 function turnAway({ headers }: IncomingMessage, response: ServerResponse, failure: Failure): void {
-  const format = negotiate(headers.accept, FORMATS) ?? JSON_FORMAT
-  const problem = problemOf(failure)
-  const body = format.encodeProblem(problem)
-  response.writeHead(problem.status, { 'content-type': format.problemType, 'content-length': Buffer.byteLength(body), connection: 'close' }).end(body)
+  const { status, headers: told, body } = problemAnswer(failure, { format: problemFormat(headers.accept) })
+  response.writeHead(status, { ...told, 'content-length': Buffer.byteLength(body), connection: 'close' }).end(body)
 }
 
 /** Answers what is no request. */
 function hangUp(socket: Duplex, failure: Failure): void {
-  const problem = problemOf(failure)
-  const body = JSON_FORMAT.encodeProblem(problem)
+  const { status, body } = problemAnswer(failure)
   socket.end([
-    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? ''}`, 'Connection: close', `Content-Type: ${JSON_FORMAT.problemType}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, 'Connection: close', `Content-Type: ${JSON_FORMAT.problemType}`,
     `Content-Length: ${Buffer.byteLength(body)}`, '', body,
   ].join('\r\n'), () => socket.destroy())
 }

@@ -251,7 +251,7 @@ describe('problems', () => {
   })
 
   test('that fit no format asked for are JSON', async () => {
-    const { status, headers, json } = await live.call('GET', '/flux-api/contexts', { accept: 'text/html' })
+    const { status, headers, json } = await live.call('GET', '/flux-api/contexts', { accept: 'text/plain' })
     expect([status, headers.get('content-type')]).toEqual([406, 'application/problem+json'])
     expect(json).toMatchObject({ status: 406 })
   })
