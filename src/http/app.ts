@@ -5,10 +5,11 @@ import { HTTPException } from 'hono/http-exception'
 import { METHOD_NAME_ALL, METHODS } from 'hono/router'
 import { FluxError, unavailable, type Failure } from '../model/failure.ts'
 import { addFluxApi, type FluxApiOptions } from './flux-api.ts'
+import { addDocs } from './docs.ts'
 import { problemFormat } from './formats.ts'
 import { addHome, type About } from './home.ts'
 import { headerOf, type Env } from './incoming.ts'
-import { addOpenApi } from './openapi.ts'
+import { addOpenApi } from './openapi-document.ts'
 import { originGuard, type OriginGuard, type OriginGuardOptions } from './origin-guard.ts'
 import { problemResponse } from './problem.ts'
 import { addWebhooks, type WebhookOptions } from './webhooks.ts'
@@ -38,7 +39,13 @@ export function createApp({ ready, origins, isLoopback, allowedHosts, about, ...
   addHome(app, { about, requireAuth: options.requireAuth, origins: guard })
   addFluxApi(app, { ...options, origins: guard })
   addWebhooks(app, options)
-  addOpenApi(app, { ...options, origins: guard })
+  const ownHost: MiddlewareHandler<Env> = (c, next) => {
+    guard.checkHost(c)
+    return next()
+  }
+  for (const path of ['/openapi.json', '/docs', '/docs/*']) app.use(path, ownHost)
+  addOpenApi(app, options)
+  addDocs(app)
 
   app.notFound((c) => {
     if (!c.req.path.startsWith('/api/')) guard.checkHost(c)

@@ -54,6 +54,13 @@ function problemOf(failure: Failure, instance?: string): Problem {
 /** What was sent may stand in it, several times and escaped: an answer must not be many times as large as what it refuses. */
 const short = (text: string): string => (text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`)
 
+/** All statuses of problems, ascending. */
+export const STATUSES: readonly number[] = [...new Set(Object.values(KINDS).map(({ status }) => status))].sort((one, other) => one - other)
+
+/** What a problem with that status may mean. */
+export const meaningsOf = (status: number): string =>
+  Object.values(KINDS).filter((each) => each.status === status).map(({ title }) => title).join('; ')
+
 /** The first kind of problem with that status, for descriptions. */
 export function exampleOf(status: number): Problem {
   const kind = Object.values(KINDS).find((each) => each.status === status) ?? KINDS.internal
