@@ -9,7 +9,10 @@ import { localAlarm } from './alarms/local.ts'
 import { openCatalog, type Catalog } from './definitions/catalog.ts'
 import type { CompiledFlux } from './definitions/flux.ts'
 import type { Fault } from './definitions/report.ts'
+import { asksForToken, easiest, startCommand } from './definitions/start-command.ts'
 import { createApp, createWaitingApp } from './http/app.ts'
+import type { About } from './http/home.ts'
+import { isLoopbackAddress } from './http/origin-guard.ts'
 import { listen, type HttpServer } from './http/server.ts'
 import type { FluxApi } from './model/calls.ts'
 import { SYSTEM } from './model/caller.ts'
@@ -121,6 +124,7 @@ export class LoadError extends Error {
 export async function startServer(settings: Settings, { log }: { log: Log }): Promise<Server> {
   const { catalog, runner, report } = await loadServices(settings, log)
   const schema = await readFile(new URL('./http/schema.xsd', import.meta.url), 'utf8')
+  const about = await aboutOf(catalog, settings.requireAuth)
   const tokens = await openTokens({
     file: settings.tokens, now: systemClock.now, onError: ({ message }) => log.error('the tokens read last stay in force', { reason: message }),
   })
@@ -137,9 +141,10 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
     server = listening
     const { runtime, storage } = await openRuntime(settings, { catalog, runner, clock: systemClock, log })
     opened = runtime
-    const { maxBody, maxDepth, maxValues, requireAuth, origins, webhookTimeout } = settings
+    const { maxBody, maxDepth, maxValues, requireAuth, origins, allowedHosts, webhookTimeout } = settings
     const app = createApp({
-      api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, origins, maxAnswers: settings.maxAnswers,
+      api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, origins, allowedHosts,
+      maxAnswers: settings.maxAnswers, isLoopback: () => isLoopbackAddress(listening.address), about,
       webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), log,
     })
     await runtime.start()
@@ -169,6 +174,19 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
     if (opened === null) runner.close()
     await opened?.close({ grace: 0 })
     throw error
+  }
+}
+
+/** What the server tells of itself at `/`. Where every call needs a token, no service is named to who may have none. */
+async function aboutOf(catalog: Catalog, requireAuth: boolean): Promise<About> {
+  const { name, version }: { name: string; version: string } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
+  return {
+    name, version,
+    services: () => catalog.all().length,
+    command(url) {
+      const service = requireAuth ? undefined : easiest(catalog.all().filter((each) => !asksForToken(each)))
+      return service ? startCommand(service, { url, withToken: false }) : null
+    },
   }
 }
 

@@ -44,6 +44,8 @@ export interface Settings {
   readonly maxTags: number
   /** Bytes of one tag. */
   readonly maxTagBytes: number
+  /** Names and addresses, as URLs have them, by which clients may call besides loopback ones. */
+  readonly allowedHosts: readonly string[]
   /** Origins of pages that may call; none: CORS is off. */
   readonly origins: readonly string[]
   readonly stepConcurrency: number
@@ -88,6 +90,14 @@ const origins = z.string().transform((list) => list.split(',').map((origin) => o
   .refine((list) => list.every((origin) => origin === '*' || (URL.canParse(origin) && new URL(origin).origin === origin)), {
     error: 'must be origins such as https://shop.example, separated by commas, or *',
   })
+/** As URLs have them, in lower case and ASCII. */
+const hosts = z.string().transform((list, context) => list.split(',').map((entry) => {
+  const host = entry.trim()
+  if (host === '*') return host
+  if (!/[@/\\?#\s]|^$|[^\]]:\d*$|\]:/.test(host) && URL.canParse(`http://${host}`)) return new URL(`http://${host}`).hostname
+  context.addIssue({ code: 'custom', message: 'must be host names or addresses such as flux.example or [2001:db8::1], without ports, separated by commas, or *' })
+  return z.NEVER
+}))
 const nodes = z.string().refine((urls) => urls.split(',').every((url) => isNode(url.trim())), {
   error: 'must be redis://… or rediss://…, several nodes separated by commas, each with a valid port, and with user and password as a URL has them',
 })
@@ -146,6 +156,10 @@ const schema = z.object({
   maxTagBytes: setting('ACTORFLUX_MAX_TAG_BYTES', '256', 'bytes of one tag', integer(1, 10_000)),
   origins: origins.default([]).register(rows, {
     variable: 'ACTORFLUX_CORS', default: null, meaning: 'origins whose pages may call the server, separated by commas, or *; not set: none',
+  }),
+  allowedHosts: hosts.default([]).register(rows, {
+    variable: 'ACTORFLUX_ALLOWED_HOSTS', default: null,
+    meaning: 'names by which the server may be called besides loopback ones, separated by commas, or *; not set: on a loopback address none, else any',
   }),
   stepConcurrency: setting('ACTORFLUX_STEP_CONCURRENCY', '256', 'functions that run at once', integer(1, 1_000_000)),
   allowPrivate: setting('ACTORFLUX_ALLOW_PRIVATE_ADDRESSES', 'false', 'true: Http.request may reach addresses that are not public', flag),

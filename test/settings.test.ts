@@ -7,7 +7,7 @@ test('have defaults', () => {
   expect(readSettings({})).toEqual({
     host: '127.0.0.1', port: 8080, actors: ['actors'], redisUrl: null, data: '.actorflux', namespace: 'default', partitions: null, tokens: 'tokens.json', requireAuth: false,
     recovery: 20_000, retention: 604_800_000, webhookTimeout: 30_000, maxBody: 1_048_576, stepConcurrency: 256, logLevel: 'info',
-    answerTimeout: 30_000, maxAnswers: 134_217_728, maxConnections: 20_000, minFree: 67_108_864,
+    answerTimeout: 30_000, maxAnswers: 134_217_728, maxConnections: 20_000, minFree: 67_108_864, allowedHosts: [],
     maxDepth: 64, maxValues: 100_000, headerTimeout: 10_000, requestTimeout: 30_000, maxTags: 64, maxTagBytes: 256, origins: [], allowPrivate: false,
   })
 })
@@ -40,6 +40,8 @@ test.each([
   ['MAX_VALUES', '1000', { maxValues: 1000 }],
   ['CORS', 'https://a.example, http://localhost:3000', { origins: ['https://a.example', 'http://localhost:3000'] }],
   ['CORS', '*', { origins: ['*'] }],
+  ['ALLOWED_HOSTS', 'Flux.Example, [2001:db8::0:1],10.0.0.1', { allowedHosts: ['flux.example', '[2001:db8::1]', '10.0.0.1'] }],
+  ['ALLOWED_HOSTS', '*', { allowedHosts: ['*'] }],
   ['STEP_CONCURRENCY', '1', { stepConcurrency: 1 }],
   ['LOG_LEVEL', 'trace', { logLevel: 'trace' }],
 ])('%s=%s', (name, value, settings) => expect(read(name, value)).toMatchObject(settings))
@@ -48,7 +50,7 @@ test.each([
   ['PORT', '65536'], ['PORT', '-1'], ['PORT', '80a'], ['PORT', '8e1'], ['ACTORS', ':'], ['REDIS_URL', 'http://a'], ['REDIS_URL', 'redis://a,b'], ['REDIS_URL', 'redis://a,redis://h:notaport'], ['REDIS_URL', 'redis://h:65536'],
   ['REDIS_URL', 'redis://%zz:a@h'], ['REDIS_URL', 'redis://a:%@h'], ['REQUIRE_AUTH', 'yes'],
   ['PARTITIONS', '0'], ['NAMESPACE', 'a b'], ['NAMESPACE', '.'], ['NAMESPACE', '...'], ['NAMESPACE', '{a}'], ['RETENTION', '7'], ['RETENTION', '7w'], ['RETENTION', '0s'], ['RETENTION', '-1s'], ['RETENTION', 'd'],
-  ['WEBHOOK_TIMEOUT', '1 s'], ['MAX_BODY', '1tb'], ['MAX_BODY', '0'], ['MAX_BODY', '1constructor'], ['MAX_BODY', '513mb'], ['STEP_CONCURRENCY', '0'], ['LOG_LEVEL', 'INFO'], ['MAX_DEPTH', '151'], ['CORS', 'a.example'], ['CORS', 'https://a.example/'], ['MAX_TAGS', '0'], ['HEADER_TIMEOUT', '5'], ['RECOVERY', '500ms'],
+  ['WEBHOOK_TIMEOUT', '1 s'], ['MAX_BODY', '1tb'], ['MAX_BODY', '0'], ['MAX_BODY', '1constructor'], ['MAX_BODY', '513mb'], ['STEP_CONCURRENCY', '0'], ['LOG_LEVEL', 'INFO'], ['MAX_DEPTH', '151'], ['CORS', 'a.example'], ['ALLOWED_HOSTS', 'a.example:80'], ['ALLOWED_HOSTS', 'https://a.example'], ['ALLOWED_HOSTS', '::1'], ['ALLOWED_HOSTS', '[::1]:80'], ['ALLOWED_HOSTS', 'a,,b'], ['ALLOWED_HOSTS', 'a b'], ['CORS', 'https://a.example/'], ['MAX_TAGS', '0'], ['HEADER_TIMEOUT', '5'], ['RECOVERY', '500ms'],
 ])('%s=%s is refused by name', (name, value) => expect(() => read(name, value)).toThrow(new RegExp(`^ACTORFLUX_${name} must `)))
 
 test('that are bad are told all at once, a line each, without their values', () => {

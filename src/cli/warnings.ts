@@ -1,13 +1,12 @@
 // cli: what is told when a server starts that can start, but hardly as it was meant.
 import { readTokens } from '../access/tokens.ts'
+import { asksForToken } from '../definitions/start-command.ts'
 import type { Loaded } from '../main.ts'
 import { unknownSettings, type Settings } from '../settings.ts'
 import type { World } from './command.ts'
 import { count } from './report.ts'
 
 type Service = Loaded['services'][number]
-
-export const asksForToken = ({ source }: Pick<Service, 'source'>): boolean => source['secured'] === true
 
 /** A misspelt setting may be the one that was to close the server. */
 export function warnOfSettings({ env, err }: World): void {

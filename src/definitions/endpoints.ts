@@ -1,5 +1,6 @@
 // definitions: the paths of all webhooks, found segment by segment. A literal beats a parameter; what leads nowhere is gone back on.
-import type { Endpoint, Found } from '../model/webhook.ts'
+import { getOwn, isObject, type Json } from '../model/json.ts'
+import type { Endpoint, EndpointDescription, Found, InputDescription } from '../model/webhook.ts'
 import { parameterOf } from './compile-webhooks.ts'
 import type { CompiledFlux } from './flux.ts'
 
@@ -13,8 +14,11 @@ const place = (): Place => ({ literals: new Map(), parameter: null, methods: new
 
 export class Endpoints {
   readonly #root = place()
+  readonly #services: readonly CompiledFlux[]
+  #all: readonly EndpointDescription[] | null = null
 
   constructor(services: readonly CompiledFlux[]) {
+    this.#services = services
     for (const { package: owner, fluxName, webhooks } of services) {
       for (const { urlPath, httpMethods, timeout } of webhooks) this.#add({ package: owner, fluxName, urlPath, timeout }, httpMethods)
     }
@@ -37,6 +41,10 @@ export class Endpoints {
     }
     // When the server starts there are no two; while files change there may be, and then the first stays.
     for (const method of methods) if (!at.methods.has(method)) at.methods.set(method, { endpoint, names })
+  }
+
+  get all(): readonly EndpointDescription[] {
+    return this.#all ??= this.#services.flatMap(descriptionsOf)
   }
 
   /** HEAD is GET without the body, unless a webhook has it. */
@@ -70,3 +78,21 @@ function decode(segment: string): string {
     return segment
   }
 }
+
+function descriptionsOf({ package: owner, fluxName, source, webhooks }: CompiledFlux): EndpointDescription[] {
+  const inputs = objectsOf(source['input']).flatMap(({ name, type, array, comments }): InputDescription[] =>
+    (typeof name === 'string' ? [{ name, type: textOf(type) ?? 'string', array: array === true, comment: textOf(comments) }] : []))
+  const sources = Array.isArray(source['webhooks']) ? source['webhooks'] : []
+  return webhooks.map(({ pointer, urlPath, httpMethods }) => {
+    const file = sources[Number(pointer.slice(pointer.lastIndexOf('/') + 1))]
+    const segments = urlPath.slice(1).split('/').map((segment) => {
+      const parameter = parameterOf(segment)
+      return parameter === null ? { literal: decode(segment), parameter } : { literal: null, parameter }
+    })
+    return { package: owner, fluxName, urlPath, httpMethods, name: isObject(file) ? textOf(getOwn(file, 'name')) : null, comment: textOf(source['comment']), segments, inputs }
+  })
+}
+
+const objectsOf = (list: Json | undefined) => (Array.isArray(list) ? list.filter(isObject) : [])
+
+const textOf = (value: Json | undefined): string | null => (typeof value === 'string' && value !== '' ? value : null)

@@ -1,4 +1,4 @@
-// http: what the calls answer, as schemas; `xml` tells the root. They describe the API and are held against real answers in the tests; the runtime's own answers aren't checked again.
+// http: what the calls answer, as schemas; `xml` tells the root. Later versions may answer more fields, and clients are to expect that. They describe the API and are held against real answers in the tests; the runtime's own answers aren't checked again.
 import { z } from 'zod'
 import type { EventAnswer, ExecuteAnswer, MessageAnswer } from '../model/calls.ts'
 import { STATUSES, type ContextView, type FluxException, type ModelDescriptor, type StateContextView } from '../model/context.ts'
@@ -13,43 +13,44 @@ const object = z.custom<JsonObject>().meta({ type: 'object', additionalPropertie
 
 const RESPONSE = { name: 'response' }
 
-const stand = z.strictObject({ contextId, state: text })
+const stand = z.looseObject({ contextId, state: text })
 
-export const messageAnswer = z.strictObject({ message: text }).meta({ ref: 'Message', xml: RESPONSE }) satisfies z.ZodType<MessageAnswer>
+export const messageAnswer = z.looseObject({ message: text }).meta({ ref: 'Message', xml: RESPONSE }) satisfies z.ZodType<MessageAnswer>
 
-export const executeAnswer = z.strictObject({ message: text, contextId }).meta({ ref: 'Execution', xml: RESPONSE }) satisfies z.ZodType<ExecuteAnswer>
+export const executeAnswer = z.looseObject({ message: text, contextId }).meta({ ref: 'Execution', xml: RESPONSE }) satisfies z.ZodType<ExecuteAnswer>
 
-export const eventAnswer = z.strictObject({
+export const eventAnswer = z.looseObject({
   message: text,
   transitions: z.array(stand).meta({ description: 'Whom the event moved' }),
   executions: z.array(stand).meta({ description: 'Whom the event started' }),
-  ignored: z.array(z.strictObject({ contextId: contextId.nullable(), fluxName: text, state: text.nullable(), reason: text }))
+  ignored: z.array(z.looseObject({ contextId: contextId.nullable(), fluxName: text, state: text.nullable(), reason: text }))
     .meta({ description: 'Whom it was for and could not move or start; contextId and state are null for a start' }),
+  hint: text.exactOptional().meta({ description: 'That no service knows the event, and which one was meant, most likely' }),
 }).meta({ ref: 'EventResult', xml: RESPONSE }) satisfies z.ZodType<EventAnswer>
 
-const model = z.strictObject({
+const model = z.looseObject({
   name: text,
   type: z.literal('model'),
   allowExtraProperties: z.boolean(),
   gloopProperties: z.array(object).meta({ description: 'The properties as declared, each with its value' }),
 }).meta({ ref: 'Model' }) satisfies z.ZodType<ModelDescriptor>
 
-export const stateAnswer = z.strictObject({
+export const stateAnswer = z.looseObject({
   name: text,
   input: model,
   output: model,
-  transitionContexts: z.array(z.strictObject({ event: text.nullable(), to: text, takenAt: time, values: object })),
+  transitionContexts: z.array(z.looseObject({ event: text.nullable(), to: text, takenAt: time, values: object })),
 }).meta({ ref: 'StateContext', xml: { name: 'stateContext' } }) satisfies z.ZodType<StateContextView>
 
-const error = z.strictObject({
+const error = z.looseObject({
   message: text,
   type: text,
   className: text,
   realException: data,
-  fluxStackTrace: z.array(z.strictObject({ fluxName: text, stateName: text, transition: text.nullable(), stateIndex: z.number().int() })),
+  fluxStackTrace: z.array(z.looseObject({ fluxName: text, stateName: text, transition: text.nullable(), stateIndex: z.number().int() })),
 }).meta({ ref: 'FluxException' }) satisfies z.ZodType<FluxException>
 
-export const contextAnswer = z.strictObject({
+export const contextAnswer = z.looseObject({
   fluxName: text,
   id: contextId,
   currentState: text,
@@ -62,7 +63,7 @@ export const contextAnswer = z.strictObject({
   output: model,
   tags: z.array(text),
   stateContexts: z.array(stateAnswer),
-  executionHistory: z.array(z.strictObject({ fluxName: text, stateName: text, stateIndex: z.number().int(), enteredAt: time })),
+  executionHistory: z.array(z.looseObject({ fluxName: text, stateName: text, stateIndex: z.number().int(), enteredAt: time })),
   package: text,
   version: z.number().int(),
   startedAt: time,
@@ -77,11 +78,13 @@ export const contextsAnswer = z.array(contextAnswer).meta({ ref: 'Contexts', xml
 
 export const definitionAnswer = object.meta({ ref: 'Definition', xml: { name: 'definition' }, description: 'The file of the service' })
 
-export const problemAnswer = z.strictObject({
+export const problemAnswer = z.looseObject({
   type: text,
   title: text,
   status: z.number().int(),
   detail: text,
   instance: text.optional(),
-  errors: z.array(z.strictObject({ pointer: text, detail: text })).optional(),
+  errors: z.array(z.looseObject({ pointer: text, detail: text })).optional(),
+  contextId: contextId.optional().meta({ description: 'Of a webhook: the context that it started' }),
+  hint: text.optional().meta({ description: 'That no service knows the event that was sent' }),
 }).meta({ ref: 'Problem', xml: { name: 'problem', namespace: PROBLEM_NAMESPACE }, description: 'RFC 9457' })

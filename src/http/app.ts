@@ -5,20 +5,21 @@ import { HTTPException } from 'hono/http-exception'
 import { METHOD_NAME_ALL, METHODS } from 'hono/router'
 import { FluxError, unavailable, type Failure } from '../model/failure.ts'
 import { addFluxApi, type FluxApiOptions } from './flux-api.ts'
-import { FORMATS } from './formats.ts'
+import { addDocs } from './docs.ts'
+import { problemFormat } from './formats.ts'
+import { addHome, type About } from './home.ts'
 import { headerOf, type Env } from './incoming.ts'
 import { Answers } from './large-answers.ts'
-import { negotiate } from './negotiate.ts'
-import { addOpenApi } from './openapi.ts'
+import { addOpenApi } from './openapi-document.ts'
+import { originGuard, type OriginGuard, type OriginGuardOptions } from './origin-guard.ts'
 import { routePath } from './paths.ts'
 import { problemResponse } from './problem.ts'
 import { addWebhooks, type WebhookOptions } from './webhooks.ts'
 
-export interface AppOptions extends Omit<FluxApiOptions, 'answers'>, Omit<WebhookOptions, 'answers'> {
+export interface AppOptions extends Omit<FluxApiOptions, 'answers'>, Omit<WebhookOptions, 'answers'>, OriginGuardOptions {
   /** null when requests can be served, else why not. */
   readonly ready: () => string | null
-  /** Origins whose pages may call; `*` means any. */
-  readonly origins: readonly string[]
+  readonly about: About
   /** Bytes that large answers under way may hold together. */
   readonly maxAnswers: number
 }
@@ -26,17 +27,27 @@ export interface AppOptions extends Omit<FluxApiOptions, 'answers'>, Omit<Webhoo
 /** Seconds for which a browser may remember what a page may do. */
 const CORS_AGE = 600
 
-export function createApp({ ready, origins, maxAnswers, ...given }: AppOptions): Hono<Env> {
+export function createApp({ ready, origins, isLoopback, allowedHosts, about, maxAnswers, ...given }: AppOptions): Hono<Env> {
   const { log } = given
   const options = { ...given, answers: new Answers({ bytes: maxAnswers, log }) }
   const app = new Hono<Env>({ getPath: routePath })
-  if (origins.length > 0) app.use(sharing(origins))
+  const guard = originGuard({ origins, isLoopback, allowedHosts })
+  if (origins.length > 0) app.use(sharing(origins, guard))
+  // Under any name, and so are webhooks: balancers and providers choose it.
   addHealth(app, ready)
-  addFluxApi(app, options)
+  addHome(app, { about, requireAuth: options.requireAuth, origins: guard })
+  addFluxApi(app, { ...options, origins: guard })
   addWebhooks(app, options)
+  const ownHost: MiddlewareHandler<Env> = (c, next) => {
+    guard.checkHost(c)
+    return next()
+  }
+  for (const path of ['/openapi.json', '/docs', '/docs/*']) app.use(path, ownHost)
   addOpenApi(app, options)
+  addDocs(app, options)
 
   app.notFound((c) => {
+    if (!c.req.path.startsWith('/api/')) guard.checkHost(c)
     const allow = methodsOf(app, c.req.path)
     if (allow.length === 0) return refuse(c, { kind: 'noRoute', detail: 'nothing is served at this path' })
     return refuse(c, { kind: 'wrongMethod', detail: `this path takes ${allow.join(', ')}`, allow })
@@ -70,7 +81,7 @@ function addHealth(app: Hono<Env>, ready: () => string | null): void {
 }
 
 /** CORS. A webhook takes any headers, since they may be its inputs, and has the last word on what its own answers say. */
-function sharing(origins: readonly string[]): MiddlewareHandler<Env> {
+function sharing(origins: readonly string[], guard: OriginGuard): MiddlewareHandler<Env> {
   const options = {
     origin: origins.includes('*') ? '*' : [...origins],
     allowMethods: ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'],
@@ -83,6 +94,8 @@ function sharing(origins: readonly string[]): MiddlewareHandler<Env> {
     const isWebhook = c.req.path.startsWith('/api/')
     const isPreflight = c.req.method === 'OPTIONS' && c.req.header('access-control-request-method') !== undefined
     if (c.req.method === 'OPTIONS' && !isPreflight) return next()
+    // What would be refused isn't promised.
+    if (isPreflight && !isWebhook) guard.checkHost(c)
     if (isPreflight || !isWebhook) return (isWebhook ? webhooks : calls)(c, next)
     await next()
     if (c.res.headers.has('access-control-allow-origin')) return
@@ -100,7 +113,7 @@ function methodsOf(app: Hono<Env>, path: string): string[] {
 
 /** In the format that the client would have had the answer in, or in the usual one. */
 const refuse = (c: Context<Env>, failure: Failure): Response =>
-  problemResponse(failure, { instance: instanceOf(c), format: negotiate(headerOf(c, 'accept'), FORMATS) ?? undefined })
+  problemResponse(failure, { instance: instanceOf(c), format: problemFormat(headerOf(c, 'accept')) })
 
 /**
  * The path as it was sent, escapes and all, as a URI reference (RFC 3986, 4.2), without the query: there may be something private in that.

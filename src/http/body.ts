@@ -6,7 +6,8 @@ import { isObject } from '../model/json.ts'
 import type { JsonLimits } from '../model/json-text.ts'
 import { FORMATS } from './formats.ts'
 import { headerOf, readBytes, type Env } from './incoming.ts'
-import { formatOf } from './negotiate.ts'
+import { isFromPage } from './origin-guard.ts'
+import { formatOf, namesType } from './negotiate.ts'
 import { isUtf8Name, readHeaderValue } from './text.ts'
 import { pauseFor } from './turns.ts'
 import { isBlank, trimSpace } from './xml-names.ts'
@@ -28,6 +29,8 @@ export interface Body {
  */
 export async function readBody(c: Context<Env>, { maxBody, maxDepth, maxValues }: BodyLimits): Promise<Body> {
   const contentType = headerOf(c, 'content-type')
+  // Without a type a page may send a body wherever it likes: its browser asks nobody first.
+  if (!namesType(contentType) && isFromPage(c)) throw unsupportedType('a body that a page sends needs a Content-Type')
   const format = formatOf(contentType, FORMATS)
   if (format === null) throw unsupportedType(`the body must be ${FORMATS.map(({ type }) => type).join(' or ')}`)
   const charset = contentType?.includes(';') ? readHeaderValue(contentType).parameters.get('charset') : undefined
@@ -43,10 +46,13 @@ export async function readBody(c: Context<Env>, { maxBody, maxDepth, maxValues }
   return { value: format.untyped ? laidOut(value) : value, untyped: format.untyped }
 }
 
-/** The fields as XML means them that tells no types and may be laid out over lines: empty ones were left out, and there is white space around the others. */
+/** Empty elements of these count as left out. */
+const OPTIONAL: ReadonlySet<string> = new Set(['startState', 'input', 'tags'])
+
+/** The fields as XML means them that tells no types and may be laid out over lines: optional ones that are empty were left out, and there is white space around the others. */
 function laidOut(value: unknown): unknown {
   if (!isObject(value)) return value
-  const fields = Object.entries(value).filter(([, field]) => typeof field !== 'string' || !isBlank(field))
+  const fields = Object.entries(value).filter(([name, field]) => typeof field !== 'string' || !OPTIONAL.has(name) || !isBlank(field))
   return Object.fromEntries(fields.map(([name, field]) => [name, name === 'input' ? inputOf(field) : name === 'tags' ? tagsOf(field) : trimmed(field)]))
 }
 

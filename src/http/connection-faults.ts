@@ -2,8 +2,7 @@
 import { STATUS_CODES, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { malformed, type Failure } from '../model/failure.ts'
-import { JSON_FORMAT } from './formats.ts'
-import { NOSNIFF, problemOf } from './problem.ts'
+import { problemAnswer } from './problem.ts'
 
 export interface ConnectionFaults {
   /** To be told of each request before it is answered. */
@@ -45,13 +44,9 @@ export function connectionFaults(): ConnectionFaults {
 
 /** Answers what is no request. */
 export function hangUp(socket: Duplex, failure: Failure, ended = () => { socket.destroy() }): void {
-  const problem = problemOf(failure)
-  const body = JSON_FORMAT.encodeProblem(problem)
-  socket.end([
-    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? ''}`, 'Connection: close', `Content-Type: ${JSON_FORMAT.problemType}`,
-    ...Object.entries(NOSNIFF).map(([name, value]) => `${name}: ${value}`), `Content-Length: ${Buffer.byteLength(body)}`,
-    ...'retryAfter' in failure ? [`Retry-After: ${failure.retryAfter}`] : [], '', body,
-  ].join('\r\n'), ended)
+  const { status, headers, body } = problemAnswer(failure)
+  const lines = Object.entries({ ...headers, connection: 'close', 'content-length': String(Buffer.byteLength(body)) }).map(([name, value]) => `${name}: ${value}`)
+  socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, ...lines, '', body].join('\r\n'), ended)
 }
 
 function refusalOf(code: string | undefined): Failure {

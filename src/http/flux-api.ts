@@ -6,11 +6,11 @@ import { denial, type Caller, type Role } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
 import { FluxError, malformed } from '../model/failure.ts'
 import { readBody, type BodyLimits } from './body.ts'
-import { FORMATS, type Codec } from './formats.ts'
+import { answerFormat, FORMATS, type Codec } from './formats.ts'
 import { authorizationOf, headerOf, type Env } from './incoming.ts'
 import type { Answers } from './large-answers.ts'
-import { negotiate } from './negotiate.ts'
 import { described, describedFile } from './openapi.ts'
+import type { OriginGuard } from './origin-guard.ts'
 import {
   ADD_TAGS, EXECUTE, GET_CONTEXT, GET_DEFINITION, GET_STATE, LIST_CONTEXTS, REMOVE_TAGS, SEND_EVENT, TERMINATE, type Operation,
 } from './operations.ts'
@@ -18,7 +18,7 @@ import { Page } from './page.ts'
 import { NOSNIFF } from './problem.ts'
 import { readQuery } from './query.ts'
 import {
-  check, contextQuery, definitionQuery, eventBody, eventQuery, executeBody, listQuery, stateQuery, tagQuery, viewQuery, type Shape,
+  check, contextQuery, definitionQuery, eventBody, eventQuery, executeBody, listQuery, noQuery, stateQuery, tagQuery, viewQuery, type Shape,
 } from './schemas.ts'
 
 export interface FluxApiOptions extends BodyLimits {
@@ -32,6 +32,8 @@ export interface FluxApiOptions extends BodyLimits {
   readonly answers: Answers
 }
 
+export interface FluxApiParts extends FluxApiOptions { readonly origins: OriginGuard }
+
 /** Contexts change, and hold what is nobody else's business. */
 const NOT_KEPT = { 'cache-control': 'no-store', vary: 'Accept', ...NOSNIFF }
 
@@ -39,8 +41,9 @@ const NOT_KEPT = { 'cache-control': 'no-store', vary: 'Accept', ...NOSNIFF }
 interface Answer { readonly value: unknown }
 type Call = (api: FluxApi, c: Context<Env>) => Promise<Answer>
 
-export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, schema, answers, ...limits }: FluxApiOptions): void {
+export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, schema, answers, origins, ...limits }: FluxApiParts): void {
   const callerOf = (c: Context<Env>, role: Role): Caller => {
+    origins.checkCall(c)
     const caller = authenticate(authorizationOf(c))
     const failure = requireAuth ? denial(caller, role) : null
     if (failure) throw new FluxError(failure)
@@ -60,6 +63,7 @@ export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, sch
   if (requireAuth) app.use('/flux-api/*', guard)
 
   app.post('/flux-api/:package/execute', call(EXECUTE, async (api, c) => {
+    queryOf(c, noQuery)
     const { value, untyped } = await readBody(c, limits)
     const { fluxName, startState, input, tags } = check(executeBody, value)
     return {
@@ -72,8 +76,9 @@ export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, sch
   app.post('/flux-api/event', call(SEND_EVENT, async (api, c) => {
     const { contextId } = queryOf(c, eventQuery)
     const { value, untyped } = await readBody(c, limits)
-    const { event, input, tags } = check(eventBody, value)
-    return { value: await api.sendEvent({ contextId, event, input: input ?? undefined, untyped, tags: tags ?? undefined }) }
+    const { contextId: inBody = contextId, event, input, tags } = check(eventBody, value)
+    if (contextId !== undefined && inBody !== contextId) throw twoContexts()
+    return { value: await api.sendEvent({ contextId: inBody, event, input: input ?? undefined, untyped, tags: tags ?? undefined }) }
   }))
 
   app.delete('/flux-api/terminate', call(TERMINATE, async (api, c) => ({ value: await api.terminate(queryOf(c, contextQuery)) })))
@@ -113,6 +118,7 @@ export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, sch
 
   app.get('/flux-api/schema.xsd', describedFile('getSchema', 'The XML Schema of the answers', (c) => {
     callerOf(c, 'read')
+    queryOf(c, noQuery)
     return c.body(schema, 200, { 'content-type': 'application/xml', 'cache-control': 'no-cache' })
   }))
 }
@@ -123,13 +129,16 @@ async function fill(page: Page, api: FluxApi, request: ListRequest): Promise<Con
   for (const context of contexts.slice(page.count)) if (!await page.add(context)) return contexts[page.count - 1]?.id ?? null
   return next
 }
+const twoContexts = () => new FluxError({
+  kind: 'malformed', detail: 'contextId differs in the body and in the query', errors: [{ pointer: '/contextId', detail: 'must be the one in the query, or be left out' }],
+})
 
 const addTags: Call = async (api, c) => ({ value: await api.addTags(queryOf(c, tagQuery)) })
 
-const queryOf = <T>(c: Context<Env>, shape: Shape<T>): T => check(shape, readQuery(c.req.url, shape.schema.shape))
+const queryOf = <T>(c: Context<Env>, shape: Shape<T>): T => check(shape, readQuery(c.req.url, shape.known))
 
 function accepted(c: Context<Env>): Codec {
-  const format = negotiate(headerOf(c, 'accept'), FORMATS)
+  const format = answerFormat(headerOf(c, 'accept'))
   if (format === null) throw new FluxError({ kind: 'notAcceptable', detail: `answers are ${FORMATS.map(({ type }) => type).join(' or ')}` })
   return format
 }

@@ -17,10 +17,19 @@ const LONGEST_HEADER = 8192
  * Names in lower case.
  * @throws FluxError `headersTooLarge` for one of more than 8192 characters
  */
-export function headerOf(c: Context<Env>, name: 'accept' | 'authorization' | 'content-encoding' | 'content-length' | 'content-type'): string | undefined {
+export function headerOf(c: Context<Env>, name: HeaderName): string | undefined {
   const value = socketed(c) ? c.env.incoming.headers[name] : c.req.raw.headers.get(name) ?? undefined
   if (value !== undefined && value.length > LONGEST_HEADER) throw new FluxError({ kind: 'headersTooLarge', detail: `the header ${name} is longer than ${LONGEST_HEADER} characters` })
   return value
+}
+
+type HeaderName = 'accept' | 'authorization' | 'content-encoding' | 'content-length' | 'content-type' | 'origin' | 'sec-fetch-site'
+
+/** The hosts, with their ports, that the request is meant for: that of its Host header, and that of a target that is a whole URL (RFC 9112, 3.2.2). */
+export function requestHosts(c: Context<Env>): readonly string[] {
+  if (!socketed(c)) return [c.req.raw.headers.get('host') ?? new URL(c.req.url).host]
+  const { headers: { host = '' }, url = '' } = c.env.incoming
+  return url.startsWith('/') ? [host] : [host, new URL(c.req.url).host]
 }
 
 /** @throws FluxError `malformed` for several: Node shows one of them only, and the others may be bad */

@@ -5,6 +5,8 @@ export interface Format {
   readonly type: string
   /** Of media types built on it, RFC 6839: `+json`. null: another format speaks for them. */
   readonly suffix: string | null
+  /** Whether it must be asked for by its name: no wildcard means it. */
+  readonly onlyNamed?: true
 }
 
 interface Range { readonly type: string; readonly weight: number }
@@ -33,6 +35,9 @@ export function formatOf<F extends Format>(contentType: string | undefined, offe
   if (type === '') return offered[0] ?? null
   return offered.find((format) => type === format.type || isBuiltOn(type, format)) ?? null
 }
+
+/** Whether a Content-Type header names a type at all. */
+export const namesType = (contentType: string | undefined): boolean => contentType !== undefined && bare(contentType) !== ''
 
 const isBuiltOn = (type: string, { suffix }: Format): boolean => suffix !== null && type.endsWith(suffix)
 
@@ -72,6 +77,7 @@ function nearness(format: Format, range: Range): number {
   if (range.type === type) return 4
   // To refuse one type built on a format isn't to refuse the format.
   if (isBuiltOn(range.type, format)) return range.weight > 0 ? 3 : 0
+  if (format.onlyNamed) return 0
   if (range.type === `${type.slice(0, type.indexOf('/'))}/*`) return 2
   return range.type === '*/*' || range.type === '*' ? 1 : 0
 }

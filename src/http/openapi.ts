@@ -1,24 +1,17 @@
-// http: the description of the API (OpenAPI 3.1), made from the schemas that validate, and a page that shows it without any other server.
-import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import type { Handler, Hono } from 'hono'
-import { describeRoute, generateSpecs, resolver, type DescribeRouteOptions } from 'hono-openapi'
-import { html } from 'hono/html'
-import { secureHeaders } from 'hono/secure-headers'
+// http: what each call says of itself to the OpenAPI document (openapi-document.ts), made from the schemas that validate.
+import type { Handler } from 'hono'
+import { describeRoute, resolver, type DescribeRouteOptions } from 'hono-openapi'
 import { z } from 'zod'
-import { isObject, type JsonObject } from '../model/json.ts'
-import { problemAnswer } from './answers.ts'
+import type { JsonObject } from '../model/json.ts'
 import { FORMATS } from './formats.ts'
 import type { Env } from './incoming.ts'
-import type { Answers } from './large-answers.ts'
 import type { Operation } from './operations.ts'
-import { exampleOf } from './problem.ts'
 import type { Shape } from './schemas.ts'
 import type { Root } from './xml-encode.ts'
 import { withListHints } from './xml-hints.ts'
 
 /** Any call under /flux-api may meet these. */
-const USUAL_PROBLEMS = [400, 401, 403, 406, 408, 417, 431, 500, 503]
+const USUAL_PROBLEMS = [400, 401, 403, 406, 408, 417, 421, 431, 500, 503]
 
 type Parameter = NonNullable<DescribeRouteOptions['parameters']>[number]
 type Responses = NonNullable<DescribeRouteOptions['responses']>
@@ -39,7 +32,7 @@ export function described(operation: Operation, handler: Handler<Env>): Handler<
 /** The same for what answers with a file of XML. */
 export const describedFile = (id: string, summary: string, handler: Handler<Env>): Handler<Env> => Object.assign(handler, describeRoute({
   operationId: id, tags: ['flux-api'], summary,
-  responses: { 200: { description: 'Done', content: { 'application/xml': { schema: { type: 'string' } } } }, ...problemsOf([401, 403, 408, 431]) },
+  responses: { 200: { description: 'Done', content: { 'application/xml': { schema: { type: 'string' } } } }, ...problemsOf([400, 401, 403, 408, 421, 431]) },
 }))
 
 const parametersOf = (place: 'path' | 'query', shape: Shape<object> | undefined): Parameter[] =>
@@ -65,106 +58,9 @@ function responsesOf({ answer, answerExample, answerHeaders = {}, root, problems
   return { 200: { description: 'Done', headers: headersOf(answerHeaders), content: contentOf(resolver(answer), answerExample, root) }, ...problemsOf([...USUAL_PROBLEMS, ...problems]) }
 }
 
-function problemsOf(statuses: readonly number[]): Responses {
-  const responses: Responses = {}
-  for (const status of statuses.toSorted()) {
-    const example = exampleOf(status)
-    const content = Object.fromEntries(FORMATS.map((format) => [format.problemType, { schema: resolver(problemAnswer), example: format.untyped ? format.encodeProblem(example) : example }]))
-    responses[status] = { description: example.title, headers: headersOf(PROBLEM_HEADERS[status] ?? {}), content }
-  }
-  return responses
-}
+/** References: each is told once for all calls. */
+export const problemsOf = (statuses: readonly number[]): { [status: string]: { $ref: string } } =>
+  Object.fromEntries(statuses.toSorted().map((status) => [status, { $ref: `#/components/responses/Problem${status}` }]))
 
-const WWW_AUTHENTICATE = { 'WWW-Authenticate': 'Bearer, and what is wrong with the token (RFC 6750)' }
-const RETRY_AFTER = { 'Retry-After': 'Seconds after which to try again' }
-const PROBLEM_HEADERS: { readonly [status: number]: { readonly [name: string]: string } } = { 401: WWW_AUTHENTICATE, 403: WWW_AUTHENTICATE, 429: RETRY_AFTER, 503: RETRY_AFTER }
-
-const headersOf = (headers: { readonly [name: string]: string }) =>
+export const headersOf = (headers: { readonly [name: string]: string }) =>
   Object.fromEntries(Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: name === 'Retry-After' ? 'integer' as const : 'string' as const } }]))
-
-const DOCUMENTATION = {
-  info: {
-    title: 'actorflux',
-    version: '1',
-    description: 'Starts workflow services, routes events to their contexts, and shows them. Every call takes and gives JSON or XML; '
-      + 'XML is the same data with a field as an element and lists of `<item>`, as `/flux-api/schema.xsd` has it. Requests may leave the attribute `type` out.',
-  },
-  components: { securitySchemes: { bearer: { type: 'http' as const, scheme: 'bearer' } } },
-}
-
-const require = createRequire(import.meta.url)
-const FILES = [
-  { name: 'swagger-ui.css', type: 'text/css', file: require.resolve('swagger-ui-dist/swagger-ui.css') },
-  { name: 'swagger-ui-bundle.js', type: 'text/javascript', file: require.resolve('swagger-ui-dist/swagger-ui-bundle.js') },
-]
-
-/** No badge: it would ask a server elsewhere whether the document is valid. */
-const START = 'SwaggerUIBundle({ url: "openapi.json", dom_id: "#docs", deepLinking: true, validatorUrl: null })\n'
-
-const PAGE = html`<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8">
-    <meta name="viewport" content="width=device-width, initial-scale=1">
-    <title>actorflux API</title>
-    <link rel="icon" href="data:,">
-    <link rel="stylesheet" href="docs/swagger-ui.css">
-  </head>
-  <body>
-    <div id="docs"></div>
-    <script src="docs/swagger-ui-bundle.js"></script>
-    <script src="docs/start.js"></script>
-  </body>
-</html>
-`
-
-/** It changes with the server. */
-const ASK_AGAIN = { 'cache-control': 'no-cache' }
-
-async function generate(app: Hono<Env>, security: Record<string, string[]>[]): Promise<JsonObject> {
-  const document: JsonObject = JSON.parse(JSON.stringify(await generateSpecs(app, { documentation: { ...DOCUMENTATION, security }, excludeStaticFile: false })))
-  const { components, ...rest } = document
-  if (!isObject(components) || !isObject(components['schemas'])) return document
-  // RFC 9457 calls the elements of a list <i>.
-  const schemas = Object.entries(components['schemas']).map(([name, schema]) => [name, isObject(schema) ? withListHints(schema, name === 'Problem' ? 'i' : 'item') : schema])
-  return { ...rest, components: { ...components, schemas: Object.fromEntries(schemas) } }
-}
-
-/** To be called when all other routes are there. */
-export function addOpenApi(app: Hono<Env>, { requireAuth, answers }: { readonly requireAuth: boolean; readonly answers: Answers }): void {
-  // Without requireAuth only what is secured needs a token.
-  const security = requireAuth ? [{ bearer: [] }] : [{}, { bearer: [] }]
-  /** In memory once, however many read them. */
-  let document: Promise<Buffer<ArrayBuffer>> | undefined
-  const files = new Map<string, Promise<Buffer<ArrayBuffer>>>()
-  const forget = (error: unknown) => {
-    document = undefined
-    throw error
-  }
-  app.get('/openapi.json', async (c) => {
-    document ??= generate(app, security).then((made) => Buffer.from(JSON.stringify(made))).catch(forget)
-    return answers.bytes(c, await document, { headers: { 'content-type': 'application/json', ...ASK_AGAIN } }, { shared: true })
-  })
-
-  const pageHeaders = secureHeaders({
-    contentSecurityPolicy: {
-      defaultSrc: ['\'none\''], scriptSrc: ['\'self\''], styleSrc: ['\'self\'', '\'unsafe-inline\''], imgSrc: ['\'self\'', 'data:'], connectSrc: ['\'self\''],
-      baseUri: ['\'none\''], formAction: ['\'none\''], frameAncestors: ['\'none\''],
-    },
-    xFrameOptions: 'DENY',
-    // For whoever puts TLS before this server to say.
-    strictTransportSecurity: false,
-  })
-  app.get('/docs', pageHeaders, (c) => c.html(PAGE, 200, ASK_AGAIN))
-  // Its links are relative, so that it can stand behind a proxy under any path.
-  app.get('/docs/', (c) => c.redirect('../docs', 301))
-  app.get('/docs/start.js', pageHeaders, (c) => c.body(START, 200, { 'content-type': 'text/javascript; charset=utf-8', ...ASK_AGAIN }))
-  for (const { name, type, file } of FILES) {
-    app.get(`/docs/${name}`, pageHeaders, async (c) => {
-      const content = files.get(name) ?? readFile(file).then((bytes) => Buffer.from(bytes))
-      files.set(name, content)
-      content.catch(() => files.delete(name))
-      return answers.bytes(c, await content, { headers: { 'content-type': `${type}; charset=utf-8`, 'cache-control': 'max-age=3600' } }, { shared: true })
-    })
-  }
-}

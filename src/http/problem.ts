@@ -1,7 +1,7 @@
 // http: the one place where a refusal becomes a status and a problem document (RFC 9457).
 import type { ContextId } from '../model/context.ts'
 import type { Failure, FieldError } from '../model/failure.ts'
-import { JSON_FORMAT, type Codec } from './formats.ts'
+import { JSON_FORMAT, type ProblemFormat } from './formats.ts'
 
 interface Kind { readonly status: number; readonly type: string; readonly title: string }
 
@@ -9,6 +9,7 @@ const KINDS: { readonly [kind in Failure['kind']]: Kind } = {
   malformed: { status: 400, type: 'malformed-request', title: 'The request is malformed' },
   unauthorized: { status: 401, type: 'unauthorized', title: 'A valid token is needed' },
   forbidden: { status: 403, type: 'forbidden', title: 'The token does not allow this' },
+  crossOrigin: { status: 403, type: 'cross-origin', title: 'Pages of other origins may not do this' },
   notFound: { status: 404, type: 'not-found', title: 'There is no such thing' },
   noRoute: { status: 404, type: 'no-such-path', title: 'There is nothing at this path' },
   wrongMethod: { status: 405, type: 'method-not-allowed', title: 'This path has other methods' },
@@ -18,6 +19,7 @@ const KINDS: { readonly [kind in Failure['kind']]: Kind } = {
   tooLarge: { status: 413, type: 'body-too-large', title: 'The body is too large' },
   unsupportedType: { status: 415, type: 'unsupported-media-type', title: 'The body has a type that is not understood' },
   expectation: { status: 417, type: 'expectation-failed', title: 'The Expect header can not be met' },
+  misdirected: { status: 421, type: 'misdirected-request', title: 'The server does not answer to this host' },
   invalid: { status: 422, type: 'invalid-content', title: 'The content is not valid' },
   // 429 and not 503: one context has too much to do, the server is well.
   busy: { status: 429, type: 'context-busy', title: 'The context has too many events waiting' },
@@ -33,10 +35,10 @@ const KINDS: { readonly [kind in Failure['kind']]: Kind } = {
 /** Characters of a text in a problem. */
 const LONGEST = 1000
 
-type Problem = { type: string; title: string; status: number; detail: string; instance?: string; errors?: readonly FieldError[]; contextId?: ContextId }
+type Problem = { type: string; title: string; status: number; detail: string; instance?: string; errors?: readonly FieldError[]; contextId?: ContextId; hint?: string }
 
 /** `instance` is the path that was asked for; left out where it isn't known. */
-export function problemOf(failure: Failure, instance?: string): Problem {
+function problemOf(failure: Failure, instance?: string): Problem {
   const { status, type, title } = KINDS[failure.kind]
   return {
     type: `urn:actorflux:problem:${type}`,
@@ -45,12 +47,20 @@ export function problemOf(failure: Failure, instance?: string): Problem {
     detail: short(failure.detail),
     ...(instance === undefined ? {} : { instance: short(instance) }),
     ...('errors' in failure ? { errors: failure.errors?.map(({ pointer, detail }) => ({ pointer: short(pointer), detail: short(detail) })) } : {}),
+    ...('hint' in failure && failure.hint !== undefined ? { hint: short(failure.hint) } : {}),
     ...('contextId' in failure ? { contextId: failure.contextId } : {}),
   }
 }
 
 /** What was sent may stand in it, several times and escaped: an answer must not be many times as large as what it refuses. */
 const short = (text: string): string => (text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`)
+
+/** All statuses of problems, ascending. */
+export const STATUSES: readonly number[] = [...new Set(Object.values(KINDS).map(({ status }) => status))].sort((one, other) => one - other)
+
+/** What a problem with that status may mean. */
+export const meaningsOf = (status: number): string =>
+  Object.values(KINDS).filter((each) => each.status === status).map(({ title }) => title).join('; ')
 
 /** The first kind of problem with that status, for descriptions. */
 export function exampleOf(status: number): Problem {
@@ -61,13 +71,22 @@ export function exampleOf(status: number): Problem {
 /** A browser takes no answer for anything but what it says it is. */
 export const NOSNIFF = { 'x-content-type-options': 'nosniff' }
 
-export function problemResponse(failure: Failure, { instance, format = JSON_FORMAT }: { instance?: string | undefined; format?: Codec | undefined } = {}): Response {
+/** How a problem is told: where, and in which format. */
+interface Telling { readonly instance?: string | undefined; readonly format?: ProblemFormat }
+
+export function problemResponse(failure: Failure, telling: Telling = {}): Response {
+  const { status, headers, body } = problemAnswer(failure, telling)
+  return new Response(body, { status, headers })
+}
+
+/** What a problem is answered with, where there is no application to do it. */
+export function problemAnswer(failure: Failure, { instance, format = JSON_FORMAT }: Telling = {}): { status: number; headers: Record<string, string>; body: string } {
   const problem = problemOf(failure, instance)
-  const headers: Record<string, string> = { 'content-type': format.problemType, 'cache-control': 'no-store', vary: 'Accept', ...NOSNIFF }
+  const headers: Record<string, string> = { ...format.headers, 'content-type': format.problemType, 'cache-control': 'no-store', vary: 'Accept', ...NOSNIFF }
   // RFC 6750, section 3: without credentials no error is named.
   if (failure.kind === 'unauthorized') headers['www-authenticate'] = failure.token === 'none' ? 'Bearer' : 'Bearer error="invalid_token"'
   if (failure.kind === 'forbidden') headers['www-authenticate'] = 'Bearer error="insufficient_scope"'
   if ('retryAfter' in failure) headers['retry-after'] = String(Math.max(1, Math.ceil(failure.retryAfter)))
   if (failure.kind === 'wrongMethod') headers['allow'] = failure.allow.join(', ')
-  return new Response(format.encodeProblem(problem), { status: problem.status, headers })
+  return { status: problem.status, headers, body: format.encodeProblem(problem) }
 }

@@ -1,6 +1,7 @@
 // http: reads the query part of a URL. Stricter than URLSearchParams: what is malformed is refused, not mended.
 import { malformed } from '../model/failure.ts'
 import { setOwn } from '../model/json.ts'
+import { unknownFields } from '../model/unknown-fields.ts'
 import { addField, type Fields } from './fields.ts'
 
 export type Query = { [name: string]: string | string[] }
@@ -9,20 +10,25 @@ export type Query = { [name: string]: string | string[] }
 const LISTS: ReadonlySet<string> = new Set(['tag'])
 
 /**
- * The parameters of those names that the URL has; others are ignored. One that is repeated is a list.
- * @throws FluxError `malformed` for an escape that is broken or not UTF-8, and for a parameter without a value
+ * The parameters that the URL has. One that is repeated is a list.
+ * @throws FluxError `malformed` for an escape that is broken or not UTF-8, for a parameter without a value, and for one that isn't among the names
  */
-export function readQuery(url: string, names: object): Query {
+export function readQuery(url: string, names: ReadonlySet<string>): Query {
   const query: Query = {}
+  let unknown: Set<string> | undefined
   const start = url.indexOf('?')
   if (start === -1) return query
   const end = url.indexOf('#', start)
   const fields: Fields<string> = new Map()
   for (const pair of url.slice(start + 1, end === -1 ? undefined : end).split('&')) {
+    if (pair === '') continue
     const equals = pair.indexOf('=')
     const name = decode(equals === -1 ? pair : pair.slice(0, equals))
-    if (Object.hasOwn(names, name)) addField(fields, name, equals === -1 ? '' : decode(pair.slice(equals + 1)))
+    if (names.has(name)) addField(fields, name, equals === -1 ? '' : decode(pair.slice(equals + 1)))
+    else unknown = (unknown ?? new Set()).add(name)
   }
+  const refusal = unknown && unknownFields([...unknown], names, 'parameter')
+  if (refusal) throw refusal
   for (const [name, given] of fields) {
     const [first = '', ...more] = given
     const values = LISTS.has(name) ? given.flatMap((text) => text.split(',')) : more.length > 0 ? given : first

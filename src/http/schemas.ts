@@ -1,8 +1,9 @@
 // http: what each call takes, and the one check that turns what isn't into a failure.
 import { z } from 'zod'
 import { STATUSES } from '../model/context.ts'
-import { invalid, malformed, type FieldError } from '../model/failure.ts'
+import { FluxError, invalid, type FieldError } from '../model/failure.ts'
 import { isObject, type JsonObject } from '../model/json.ts'
+import { unknownFields } from '../model/unknown-fields.ts'
 
 /** A list of contexts is never longer. */
 const MAX_LIMIT = 1000
@@ -27,10 +28,12 @@ const input = z.custom<JsonObject>(isObject, { error: 'must be an object' }).met
 export interface Shape<T> {
   readonly schema: z.ZodType<T> & { readonly shape: object }
   readonly content: ReadonlySet<PropertyKey>
+  /** Names of all fields. */
+  readonly known: ReadonlySet<string>
 }
 
 const shape = <T extends z.ZodRawShape>(fields: T, ...content: (keyof T)[]) =>
-  ({ schema: z.object(fields, { error: 'must be an object' }), content: new Set<PropertyKey>(content) })
+  ({ schema: z.strictObject(fields, { error: 'must be an object' }), content: new Set<PropertyKey>(content), known: new Set(Object.keys(fields)) })
 
 export const executeBody = shape({
   fluxName: text('must be a text that is not empty').meta({ description: 'Name of the service in its package' }),
@@ -39,7 +42,15 @@ export const executeBody = shape({
   tags: tags.nullish(),
 }, 'startState', 'input', 'tags')
 
+/** A number, or its digits: untyped XML has nothing else. */
+const NO_ID = { error: 'must be a positive integer below 2^53' }
+const idInBody = z.union([
+  z.number(NO_ID).refine((value) => Number.isSafeInteger(value) && value > 0, NO_ID).meta({ type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+  z.string(NO_ID).regex(/^[1-9]\d{0,15}$/, NO_ID).transform(Number).refine(Number.isSafeInteger, NO_ID),
+], NO_ID)
+
 export const eventBody = shape({
+  contextId: idInBody.optional().meta({ description: 'Id of the context that the event is for, here or in the query' }),
   event: text('must be a text that is not empty').refine((name) => !name.startsWith('$'), { error: 'must not begin with $' }).meta({ description: 'Name of the event' }),
   input: input.nullish(),
   tags: tags.nullish(),
@@ -47,6 +58,7 @@ export const eventBody = shape({
 
 export const packagePath = shape({ package: z.string().meta({ description: 'Name of a package: its folder', examples: ['examples'] }) })
 export const eventQuery = shape({ contextId: id.optional().meta({ description: 'Id of the context that the event is for; all that wait for it, if left out' }) })
+export const noQuery = shape({})
 export const contextQuery = shape({ contextId: id })
 export const viewQuery = shape({ contextId: id, snapshot: z.enum(['true', 'false'], { error: 'must be true or false' }).optional().meta({ description: 'true: with the persisted XState snapshot' }) })
 export const stateQuery = shape({ contextId: id, stateName: one('Name of a state of the service') })
@@ -72,12 +84,19 @@ export const listQuery = shape({
  * The value as the shape has it.
  * @throws FluxError `malformed` when its form is wrong, `invalid` when only its content is
  */
-export function check<T>({ schema, content }: Shape<T>, value: unknown): T {
+export function check<T>({ schema, content, known }: Shape<T>, value: unknown): T {
+  const unknown = isObject(value) ? unknownFields(Object.keys(value), known) : null
+  if (unknown) throw unknown
   const result = schema.safeParse(value)
   if (result.success) return result.data
   const { issues } = result.error
   const form = issues.filter(({ path: [field] }) => field === undefined || !content.has(field) || !isObject(value) || value[String(field)] === undefined)
-  if (form.length > 0) throw malformed(form.map(({ path, message }) => (path.length > 0 ? `${path.join('/')} ${message}` : `the body ${message}`)).join('; '))
-  const errors: FieldError[] = issues.map(({ path, message }) => ({ pointer: `/${path.join('/')}`, detail: message }))
-  throw invalid('some of what was sent is not valid', errors)
+  if (form.length > 0) {
+    const detail = form.map(({ path, message }) => (path.length > 0 ? `${path.join('/')} ${message}` : `the body ${message}`)).join('; ')
+    throw new FluxError({ kind: 'malformed', detail, errors: errorsOf(form) })
+  }
+  throw invalid('some of what was sent is not valid', errorsOf(issues))
 }
+
+const errorsOf = (issues: readonly z.core.$ZodIssue[]): FieldError[] =>
+  issues.map(({ path, message }) => ({ pointer: path.map((name) => `/${String(name)}`).join(''), detail: message }))

@@ -5,10 +5,9 @@ import { getRequestListener, RequestError } from '@hono/node-server'
 import type { Hono } from 'hono'
 import type { Log } from '../ports/log.ts'
 import { connectionFaults, hangUp } from './connection-faults.ts'
-import { FORMATS, JSON_FORMAT } from './formats.ts'
+import { problemFormat } from './formats.ts'
 import type { Env } from './incoming.ts'
-import { negotiate } from './negotiate.ts'
-import { NOSNIFF, problemOf, problemResponse } from './problem.ts'
+import { NOSNIFF, problemAnswer, problemResponse } from './problem.ts'
 import { malformed, overloaded, type Failure } from '../model/failure.ts'
 
 export interface ListenOptions {
@@ -23,6 +22,8 @@ export interface ListenOptions {
 
 export interface HttpServer {
   readonly url: string
+  /** The IP address that it listens on. */
+  readonly address: string
   /** Takes no more requests, answers those under way, breaks off what isn't done after `grace` milliseconds. */
   close(grace: number): Promise<void>
 }
@@ -100,10 +101,11 @@ export async function listen(app: Pick<Hono<Env>, 'fetch'>, { host, port, log, d
     server.once('error', (error: NodeJS.ErrnoException) => reject(new Error(reasonOf(error, host, port), { cause: error })))
     server.listen({ port, host, backlog: BACKLOG }, resolve)
   })
-  const address = server.address()
-  const bound = typeof address === 'object' && address !== null ? address.port : port
+  const bound = server.address()
+  const { address, port: boundPort } = typeof bound === 'object' && bound !== null ? bound : { address: host, port }
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+    address,
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${boundPort}`,
     async close(grace) {
       closing = true
       const closed = new Promise<void>((resolve) => { server.close(() => resolve()) })
@@ -194,8 +196,6 @@ function hostsOf(rawHeaders: readonly string[]): number {
 
 /** Answers without the application. What else was announced to come isn't waited for. */
 function turnAway({ headers }: IncomingMessage, response: ServerResponse, failure: Failure): void {
-  const format = negotiate(headers.accept, FORMATS) ?? JSON_FORMAT
-  const problem = problemOf(failure)
-  const body = format.encodeProblem(problem)
-  response.writeHead(problem.status, { 'content-type': format.problemType, 'content-length': Buffer.byteLength(body), connection: 'close' }).end(body)
+  const { status, headers: told, body } = problemAnswer(failure, { format: problemFormat(headers.accept) })
+  response.writeHead(status, { ...told, 'content-length': Buffer.byteLength(body), connection: 'close' }).end(body)
 }

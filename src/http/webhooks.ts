@@ -3,10 +3,9 @@ import type { Context, Hono } from 'hono'
 import { FluxError, malformed } from '../model/failure.ts'
 import type { Found, WebhookAnswer, WebhookApi } from '../model/webhook.ts'
 import type { Log } from '../ports/log.ts'
-import { FORMATS, JSON_FORMAT, type Codec } from './formats.ts'
+import { answerFormat, JSON_FORMAT, type Codec } from './formats.ts'
 import { headerOf, type Env } from './incoming.ts'
 import type { Answers } from './large-answers.ts'
-import { negotiate } from './negotiate.ts'
 import { isDisguised, rawPathOf, WEBHOOKS } from './paths.ts'
 import { bodyOf, responseOf, UnsafeResponse, type Body } from './webhook-answer.ts'
 import { readWebhookRequest, type WebhookLimits } from './webhook-request.ts'
@@ -28,7 +27,7 @@ export function addWebhooks(app: Hono<Env>, { webhooks, webhookTimeout, log, ans
     const timeout = endpoint.timeout ?? webhookTimeout
     const { request, rawBody, textsOf } = await readWebhookRequest(c, { path: parameters, timeout, limits })
     const answer = await webhooks.receive({ endpoint, request, rawBody, textsOf, timeout }).catch(asBadRequest)
-    const format = negotiate(headerOf(c, 'accept'), FORMATS) ?? JSON_FORMAT
+    const format = answerFormat(headerOf(c, 'accept')) ?? JSON_FORMAT
     return respond(c, answer, { format, log, answers })
   })
 }

@@ -31,6 +31,8 @@ export type EventAnswer = {
   transitions: { contextId: ContextId; state: string }[]
   executions: { contextId: ContextId; state: string }[]
   ignored: { contextId: ContextId | null; fluxName: string; state: string | null; reason: string }[]
+  /** That no service knows the event, and which one was meant, most likely. */
+  hint?: string
 }
 
 export interface ListRequest {

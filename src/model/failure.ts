@@ -11,7 +11,8 @@ export type Failure =
   | { readonly kind: 'malformed'; readonly detail: string; readonly errors?: readonly FieldError[] }                                           // not what the call takes at all
   | { readonly kind: 'invalid'; readonly detail: string; readonly errors: readonly FieldError[] }      // well-formed, but against the rules
   | { readonly kind: 'notFound'; readonly detail: string }
-  | { readonly kind: 'conflict'; readonly detail: string }
+  /** `hint`: that no service knows the event that was sent. */
+  | { readonly kind: 'conflict'; readonly detail: string; readonly hint?: string }
   | { readonly kind: 'unauthorized'; readonly detail: string; readonly token: 'none' | 'invalid' }
   | { readonly kind: 'forbidden'; readonly detail: string }
   | { readonly kind: 'busy'; readonly detail: string; readonly retryAfter: number }                    // seconds
@@ -22,7 +23,7 @@ export type Failure =
   /** What the store has of a context is no record: the disk, or someone, has changed it. */
   | { readonly kind: 'unreadable'; readonly detail: string }
   // Of requests over HTTP alone.
-  | { readonly kind: 'noRoute' | 'notAcceptable' | 'tooLarge' | 'unsupportedType' | 'internal' | 'timeout' | 'headersTooLarge' | 'expectation'; readonly detail: string }
+  | { readonly kind: 'noRoute' | 'notAcceptable' | 'tooLarge' | 'unsupportedType' | 'internal' | 'timeout' | 'headersTooLarge' | 'expectation' | 'misdirected' | 'crossOrigin'; readonly detail: string }
   | { readonly kind: 'webhookFailed' | 'webhookTimeout'; readonly detail: string; readonly contextId: ContextId }
   | { readonly kind: 'wrongMethod'; readonly detail: string; readonly allow: readonly string[] }
 

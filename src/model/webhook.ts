@@ -12,6 +12,21 @@ export interface Endpoint {
   readonly timeout: number | null
 }
 
+/** An endpoint as its callers see it. */
+export interface EndpointDescription extends Pick<Endpoint, 'package' | 'fluxName' | 'urlPath'> {
+  readonly httpMethods: readonly string[]
+  /** As the file names it. */
+  readonly name: string | null
+  /** What the file says of the service. */
+  readonly comment: string | null
+  /** Of its path, decoded. */
+  readonly segments: readonly ({ readonly literal: string; readonly parameter: null } | { readonly literal: null; readonly parameter: string })[]
+  /** Inputs of the service. */
+  readonly inputs: readonly InputDescription[]
+}
+
+export interface InputDescription { readonly name: string; readonly type: string; readonly array: boolean; readonly comment: string | null }
+
 export type Found =
   | { readonly endpoint: Endpoint; /** By name, decoded. */ readonly parameters: ReadonlyMap<string, string> }
   /** The path is served, and by these methods only. */
@@ -47,6 +62,8 @@ export type WebhookAnswer = { readonly contextId: ContextId } & (
 export interface WebhookApi {
   /** null: nothing is served at that path. Segments are decoded. */
   find(method: string, segments: readonly string[]): Found | null
+  /** All that are served now. The same list until the services change. */
+  all(): readonly EndpointDescription[]
   /**
    * Starts the service; resolves when the context ends or pauses, or the time is up.
    * @throws FluxError when the inputs are invalid, or the store is out of reach

@@ -107,6 +107,8 @@ export interface Store {
   /** Keeps a definition under its content hash. Durable before it resolves. */
   putDefinition(request: { hash: string; text: string }): Promise<void>
   getDefinition(request: { hash: string }): Promise<string | null>
+  /** The hashes of all definitions that are kept, in any order. */
+  definitions(): Promise<string[]>
   /** Deletes contexts that finished before that time, with their logs, at most `limit`; gives the number. */
   purge(request: { endedBefore: number; limit: number }): Promise<number>
   close(): Promise<void>

@@ -135,6 +135,12 @@ function recordOf({ id, version, parts }: StoredContext): ContextRecord {
   }
 }
 
+/** The definition that it was started with, without reading the rest. */
+export function definitionOf({ parts }: StoredContext): string {
+  const { definition }: Base = JSON.parse(parts['base'] ?? '{}')
+  return definition
+}
+
 function dataOf(parts: StoredContext['parts'], name: typeof DATA_PARTS[number]): JsonObject | null {
   const text = parts[name]
   return text === undefined ? null : JSON.parse(text)

@@ -2,10 +2,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
-import type { ExecuteRequest, Fits, FluxApi, ListRequest, TagRequest } from '../model/calls.ts'
+import type { EventAnswer, ExecuteRequest, Fits, FluxApi, ListRequest, TagRequest } from '../model/calls.ts'
 import { denial, type Caller, type Role } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
-import { conflict, FluxError, notFound } from '../model/failure.ts'
+import { conflict, FluxError, notFound, type Failure } from '../model/failure.ts'
 import { holdsMore } from '../model/json.ts'
 import type { TagLimits } from '../model/tags.ts'
 import { breathe, charactersOf } from '../model/texts.ts'
@@ -16,6 +16,7 @@ import { broadcast } from './broadcast.ts'
 import { decode, movesOf } from './codec.ts'
 import { standOf, type Contexts } from './contexts.ts'
 import type { Input } from './decide.ts'
+import type { EventHints } from './event-hint.ts'
 import { list } from './list.ts'
 import {
   contextRequest, definitionRequest, eventRequest, executeRequest, listRequest, stateRequest, tagRequest, viewRequest,
@@ -27,6 +28,7 @@ export interface FacadeParts {
   readonly store: Store
   readonly catalog: Catalog
   readonly contexts: Contexts
+  readonly hints: EventHints
   readonly log: Log
 }
 
@@ -34,7 +36,7 @@ export interface FacadeParts {
 const MANY_VALUES = 5000
 
 /** The calls, as that caller may make them. `home`: the package in which services named without one are sought first. */
-export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts, caller: Caller, home: string | null): FluxApi {
+export function facade({ store, catalog, contexts, hints, log, tagLimits }: FacadeParts, caller: Caller, home: string | null): FluxApi {
   const guard = (flux: CompiledFlux, role: Role) => {
     const failure = flux.secured ? denial(caller, role) : null
     if (failure) throw new FluxError(failure)
@@ -59,6 +61,15 @@ export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts
     await send(contextId, { type: 'TAG', add: [], remove: [], [change]: tags, caller })
     const names = tags.map((name) => `'${name}'`).join(', ')
     return { message: change === 'add' ? `added ${names} to context ${contextId}` : `removed ${names} from context ${contextId}` }
+  }
+
+  /** The answer stands without it. */
+  const hintOn = async (event: string): Promise<{ hint?: string }> => {
+    const hint = await hints.hintFor(event, caller).catch((error: unknown) => {
+      log.debug('an event came to nothing, and whether any service knows it could not be found out', { event, error })
+      return null
+    })
+    return hint === null ? {} : { hint }
   }
 
   const page = (request: ListRequest, fits?: Fits) => list({
@@ -87,8 +98,14 @@ export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts
     async sendEvent(request) {
       const { contextId, event, ...sent } = eventRequest(request, tagLimits)
       if (holdsMore(sent.input, MANY_VALUES)) await nextTurn()
-      if (contextId === undefined) return broadcast({ store, catalog, contexts, log }, { event, ...sent, caller })
-      const outcome = await send(contextId, { type: 'EVENT', name: event, ...sent, tags: null, caller })
+      if (contextId === undefined) {
+        const answer = await broadcast({ store, catalog, contexts, log }, { event, ...sent, caller })
+        return isNobody(answer) ? { ...answer, ...await hintOn(event) } : answer
+      }
+      const outcome = await contexts.deliver(contextId, { type: 'EVENT', name: event, ...sent, tags: null, caller })
+      const failure: Failure | null = outcome.failure
+      if (failure?.kind === 'conflict') throw new FluxError({ ...failure, ...await hintOn(event) })
+      if (failure) throw new FluxError(failure)
       return { message: `'${event}' moved context ${contextId}`, transitions: [standOf(outcome)], executions: [], ignored: [] }
     },
 
@@ -122,6 +139,8 @@ export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts
     },
   }
 }
+
+const isNobody = ({ transitions, executions, ignored }: EventAnswer): boolean => transitions.length + executions.length + ignored.length === 0
 
 function serviceOf(catalog: Catalog, { package: given, fluxName }: Pick<ExecuteRequest, 'package' | 'fluxName'>, home: string | null): CompiledFlux {
   if (given !== undefined) {

@@ -5,15 +5,20 @@ import type {
 import { STATUSES, type ContextId, type Status } from '../model/context.ts'
 import { invalid, malformed } from '../model/failure.ts'
 import { isObject, toJson, type JsonObject } from '../model/json.ts'
+import { unknownFields } from '../model/unknown-fields.ts'
 import { tagErrors, type TagLimits } from '../model/tags.ts'
 import { describe } from './decide.ts'
+
+const EXECUTE_FIELDS = fieldsOf<ExecuteRequest>('package', 'fluxName', 'startState', 'input', 'untyped', 'tags')
+const EVENT_FIELDS = fieldsOf<EventRequest>('contextId', 'event', 'input', 'untyped', 'tags')
+const LIST_FIELDS = fieldsOf<ListRequest>('fluxName', 'tag', 'status', 'currentState', 'startState', 'limit', 'page', 'after')
 
 const LIST_LIMIT = 30
 const MAX_LIST_LIMIT = 1000
 
 /** @throws FluxError `malformed` for what isn't of the call's form, `invalid` for invalid input, tags or start state; so do all that follow */
 export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
-  const { package: given, fluxName, startState, input, untyped = false, tags } = formOf(request)
+  const { package: given, fluxName, startState, input, untyped = false, tags } = formOf(request, EXECUTE_FIELDS)
   if (startState !== undefined && startState !== null && typeof startState !== 'string') refuse('/startState', 'must be a text')
   return {
     package: optional(given, 'package'), fluxName: text(fluxName, 'fluxName'), startState: startState ?? undefined,
@@ -25,7 +30,7 @@ export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
 const LONGEST_EVENT = 1000
 
 export function eventRequest(request: EventRequest, limits: TagLimits) {
-  const { contextId, event, input, untyped = false, tags } = formOf(request)
+  const { contextId, event, input, untyped = false, tags } = formOf(request, EVENT_FIELDS)
   const name = text(event, 'event')
   if (name.length > LONGEST_EVENT) throw malformed(`the name of an event must not have more than ${LONGEST_EVENT} characters`)
   if (name.startsWith('$')) throw malformed('names that begin with $ can\'t be sent as events')
@@ -60,7 +65,7 @@ export function definitionRequest(request: DefinitionRequest) {
 }
 
 export function listRequest(request: ListRequest = {}, limits: TagLimits) {
-  const { fluxName, tag, status, currentState, startState, limit = LIST_LIMIT, page = 0, after } = formOf(request)
+  const { fluxName, tag, status, currentState, startState, limit = LIST_LIMIT, page = 0, after } = formOf(request, LIST_FIELDS)
   if (!Number.isSafeInteger(limit) || limit < 1) throw malformed('limit must be a positive integer')
   if (!Number.isSafeInteger(page) || page < 0) throw malformed('page must be an integer, 0 or more')
   if (status !== undefined && !isStatus(status)) throw malformed(`status must be one of ${STATUSES.join(', ')}`)
@@ -74,8 +79,15 @@ export function listRequest(request: ListRequest = {}, limits: TagLimits) {
 
 export type CheckedList = ReturnType<typeof listRequest>
 
-function formOf<T extends object>(request: T): T {
+function fieldsOf<T extends object>(...names: (keyof T & string)[]): ReadonlySet<string> {
+  return new Set(names)
+}
+
+/** `known`: of a call that does more, or shows more, when a field of it is passed over. Others may be given an answer as it is: `getContext(await execute(…))`. */
+function formOf<T extends object>(request: T, known?: ReadonlySet<string>): T {
   if (typeof request !== 'object' || request === null) throw malformed('a call takes one object')
+  const unknown = known ? unknownFields(Object.keys(request), known) : null
+  if (unknown) throw unknown
   return request
 }
 

@@ -16,6 +16,7 @@ import type { StepRunner } from '../ports/step-runner.ts'
 import type { Lease, Store } from '../ports/store.ts'
 import { Contexts, type Outcome } from './contexts.ts'
 import { stepOf, type Input } from './decide.ts'
+import { EventHints } from './event-hint.ts'
 import { facade } from './facade.ts'
 import { Ids } from './ids.ts'
 import { Recent } from './recent.ts'
@@ -97,8 +98,9 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
     onAnswer: (id) => feed?.tell(id),
     onDoubt: (id) => void settle(id),
   })
+  const hints = new EventHints({ catalog, store, clock })
   const steps: Steps = new Steps({
-    runner, clock, log, answer: bring, concurrency: stepConcurrency, apiOf: (packageName) => facade({ store, catalog, contexts, log, tagLimits }, SYSTEM, packageName),
+    runner, clock, log, answer: bring, concurrency: stepConcurrency, apiOf: (packageName) => facade({ store, catalog, contexts, hints, log, tagLimits }, SYSTEM, packageName),
   })
 
   /** Brings a letter home, however long the store is out of reach. Gives null when it can't be brought. */
@@ -220,7 +222,7 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
     api(caller) {
       const known = facades.get(caller)
       if (known) return known
-      const made = facade({ store, catalog, contexts, log, tagLimits }, caller, null)
+      const made = facade({ store, catalog, contexts, hints, log, tagLimits }, caller, null)
       facades.set(caller, made)
       return made
     },

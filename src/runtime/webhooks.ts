@@ -41,6 +41,7 @@ export function webhooks({ catalog, contexts, store, clock, feed }: WebhooksPart
     },
 
     find: (method, segments) => catalog.endpoints().find(method, segments),
+    all: () => catalog.endpoints().all,
 
     async receive({ endpoint, request, rawBody, textsOf, timeout }) {
       const flux = catalog.find(endpoint.package, endpoint.fluxName)

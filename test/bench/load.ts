@@ -50,7 +50,7 @@ export function percentiles(times: readonly number[]): { p50: number; p99: numbe
 }
 
 function encode({ method, path, body }: Call): string {
-  const head = `${method} ${path} HTTP/1.1\r\nHost: bench\r\n`
+  const head = `${method} ${path} HTTP/1.1\r\nHost: localhost\r\n`
   if (!body) return `${head}\r\n`
   const text = JSON.stringify(body)
   return `${head}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`

@@ -16,6 +16,7 @@ describe('the greeting', () => {
     expect(text).toMatch(/^webhooks\s+GET\/PUT \/api\/orders\/\{id\}$/m)
     expect(text).toMatch(/^data\s+\/data$/m)
     expect(text).toMatch(/^listening\s+http:\/\/127.0.0.1:8080$/m)
+    expect(text).toMatch(/^browser\s+http:\/\/127.0.0.1:8080\/ .*http:\/\/127.0.0.1:8080\/docs /m)
   })
 
   test('offers the service that needs the least', () => {
@@ -41,6 +42,7 @@ describe('the greeting', () => {
 
   test('offers an address that can be reached', () => {
     expect(greeting({ url: 'http://0.0.0.0:80', storage: 'd', services: [service('A')], requireAuth: false }).join('\n')).toContain('curl -X POST http://127.0.0.1:80/')
+    expect(greeting({ url: 'http://[::]:80', storage: 'd', services: [], requireAuth: false }).join('\n')).toContain('http://127.0.0.1:80/docs')
   })
 
   test('says what there is when there is nothing', () => {

@@ -145,7 +145,7 @@ describe('a server with ACTORFLUX_REQUIRE_AUTH', () => {
   })
 
   test('takes one Authorization header only', async () => {
-    const answer = await raw(live.url, ['GET /flux-api/contexts HTTP/1.1', 'Host: x', 'Connection: close', `Authorization: Bearer ${tokens.admin}`, `Authorization: Bearer ${tokens.nobody}`, '', ''].join('\r\n'))
+    const answer = await raw(live.url, ['GET /flux-api/contexts HTTP/1.1', 'Host: localhost', 'Connection: close', `Authorization: Bearer ${tokens.admin}`, `Authorization: Bearer ${tokens.nobody}`, '', ''].join('\r\n'))
     expect(answer).toMatch(/^HTTP\/1\.1 400 /)
   })
 

@@ -10,7 +10,7 @@ import { memoryLog, testApp } from './support.ts'
 /** Longer than the tests. */
 const DEADLINES = { headers: 60_000, request: 60_000, answer: 60_000 }
 
-const open: { server: HttpServer; sockets: Socket[] } = { server: { url: '', close: () => Promise.resolve() }, sockets: [] }
+const open: { server: HttpServer; sockets: Socket[] } = { server: { url: '', address: '', close: () => Promise.resolve() }, sockets: [] }
 
 afterEach(async () => {
   for (const socket of open.sockets.splice(0)) socket.destroy()

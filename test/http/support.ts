@@ -49,11 +49,15 @@ export function memoryLog(): { log: Log; lines: Logged[] } {
 /** Of a server that knows no tokens. */
 const { authenticate } = await openTokens({ file: join(tmpdir(), 'no-such-tokens.json'), now: Date.now, onError() {} })
 
+export const ABOUT = { name: 'actorflux', version: '9.8.7', services: () => 3, command: (url: string) => `curl ${url}/flux-api/p/execute -d '{"fluxName":"<F>"}'` }
+
 export function testApp(overrides: Partial<FluxApi> = {}, options: Partial<AppOptions> = {}) {
   const { api, calls } = fakeApi(overrides)
   const { log, lines } = memoryLog()
   const app = createApp({
-    api: () => api, authenticate, webhooks: { find: () => null, receive: () => Promise.reject(new Error('no webhook')), giveUp() {} }, webhookTimeout: 1000, maxParts: 100, requireAuth: false, schema: '<xsd/>', maxBody: 1024 * 1024, maxDepth: 64, maxValues: 100_000, maxAnswers: 128 * 1024 * 1024, origins: [], ready: () => null, log, ...options,
+    api: () => api, authenticate, webhooks: { find: () => null, all: () => [], receive: () => Promise.reject(new Error('no webhook')), giveUp() {} }, webhookTimeout: 1000,
+    maxParts: 100, requireAuth: false, schema: '<xsd/>', maxBody: 1024 * 1024, maxDepth: 64, maxValues: 100_000, maxAnswers: 128 * 1024 * 1024,
+    origins: [], allowedHosts: [], isLoopback: () => false, about: ABOUT, ready: () => null, log, ...options,
   })
   return { app, calls, lines }
 }

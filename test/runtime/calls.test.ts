@@ -141,3 +141,14 @@ test('finished contexts stay readable for the retention, then are purged', async
     await short.close()
   }
 })
+
+test('a call refuses what it does not know, in process as well', async () => {
+  const misspelt: object = { event: 'ping', contextid: 1 }
+  await expect(bench.sendEvent({ event: 'ping', ...misspelt })).rejects.toMatchObject({ failure: { kind: 'malformed', errors: [{ pointer: '/contextid', detail: 'is not known; did you mean \'contextId\'?' }] } })
+  const more: object = { tags: ['x'] }
+  const startState: object = { startstate: 'a' }
+  await expect(bench.listContexts({ ...more })).rejects.toMatchObject({ failure: { kind: 'malformed', errors: [{ pointer: '/tags' }] } })
+  await expect(bench.execute({ package: 'p', fluxName: 'Greet', input: { who: 'x' }, ...startState })).rejects.toMatchObject({ failure: { kind: 'malformed', errors: [{ pointer: '/startstate' }] } })
+  const started = await bench.execute({ package: 'p', fluxName: 'Greet', input: { who: 'x' } })
+  expect(await bench.getContext(started)).toMatchObject({ id: started.contextId })
+})

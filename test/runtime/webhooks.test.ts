@@ -18,7 +18,7 @@ const store: Store = {
   era: 0, partitions: 1, trouble: () => null,
   reserveIds: ({ count }) => Promise.resolve({ first: (given += count) - count, count }), commit: () => Promise.resolve({ ok: true }), putDefinition: () => Promise.resolve(),
   highestId: silent, load: silent, version: silent, log: silent, list: silent, waitingFor: silent, claimDue: silent, claimAbandoned: silent, leasedTo: silent, heartbeat: silent,
-  getDefinition: silent, purge: silent, close: () => Promise.resolve(),
+  getDefinition: silent, definitions: silent, purge: silent, close: () => Promise.resolve(),
 }
 
 test('the last look at a silent store takes no longer than a moment', async () => {

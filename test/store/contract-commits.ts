@@ -212,6 +212,7 @@ export function commitPromises(test: ScenarioTest): void {
       for await (const reader of again()) {
         expect(await reader.getDefinition({ hash: 'abc123' })).toBe(text)
         expect(await reader.getDefinition({ hash: 'abc124' })).toBe('{}')
+        expect((await reader.definitions()).sort()).toEqual(['abc123', 'abc124'])
       }
     })
   })

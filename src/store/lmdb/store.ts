@@ -135,6 +135,10 @@ class LmdbStore implements Store {
     await this.#commits.run((draft) => draft.putDefinition(hash, text))
   }
 
+  async definitions(): Promise<string[]> {
+    return [...this.#disk.definitions.getKeys()]
+  }
+
   async getDefinition({ hash }: { hash: string }): Promise<string | null> {
     return this.#disk.definitions.get(hash) ?? null
   }

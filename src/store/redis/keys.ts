@@ -1,4 +1,4 @@
-// store/redis: every key, in one place. A namespace has two of its own; all others belong to a partition, and to its slot in a cluster.
+// store/redis: every key, in one place. A namespace has three of its own; all others belong to a partition, and to its slot in a cluster.
 import { LOG_LIMIT, NOBODY } from '../../model/record.ts'
 
 /** Hash: what was fixed when the namespace was made. */
@@ -6,6 +6,9 @@ export const settingsKey = (namespace: string) => `af:${namespace}`
 
 /** String: a definition under its content hash. Spread over a cluster: it is written before a commit needs it. */
 export const definitionKey = (namespace: string, hash: string) => `af:${namespace}:def:${hash}`
+
+/** Set: the hashes of all definitions. */
+export const definitionsKey = (namespace: string) => `af:${namespace}:defs`
 
 /** Channel: ids of contexts that have paused or ended. */
 export const feedChannel = (namespace: string) => `af:${namespace}:feed`

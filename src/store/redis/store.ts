@@ -6,7 +6,7 @@ import type { Log } from '../../ports/log.ts'
 import type { CommitOutcome, Lease, ListQuery, Page, Store, StoredContext, Write } from '../../ports/store.ts'
 import { connect, outOfReach, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
 import { IdNumbers } from './id-numbers.ts'
-import { definitionKey, partitionKey } from './keys.ts'
+import { definitionKey, definitionsKey, partitionKey } from './keys.ts'
 import { Line, PATIENCE } from './line.ts'
 import { checkNamespace, checkRedis } from './namespace.ts'
 import { Queries } from './queries.ts'
@@ -220,7 +220,13 @@ export class RedisStore implements Store {
   }
 
   async putDefinition({ hash, text }: { hash: string; text: string }): Promise<void> {
-    await this.#line.ask((connection) => connection.set(definitionKey(this.#options.namespace, hash), text))
+    const { namespace } = this.#options
+    await this.#line.ask((connection) => connection.set(definitionKey(namespace, hash), text))
+    await this.#line.ask((connection) => connection.sadd(definitionsKey(namespace), hash))
+  }
+
+  async definitions(): Promise<string[]> {
+    return this.#line.ask((connection) => connection.smembers(definitionsKey(this.#options.namespace)))
   }
 
   async getDefinition({ hash }: { hash: string }): Promise<string | null> {

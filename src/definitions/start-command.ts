@@ -1,0 +1,44 @@
+// definitions: a command that starts a service, for who has none at hand: the one that asks for the least.
+import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
+import type { CompiledFlux } from './flux.ts'
+
+type Service = Pick<CompiledFlux, 'package' | 'fluxName' | 'source'>
+
+export const asksForToken = ({ source }: Pick<Service, 'source'>): boolean => getOwn(source, 'secured') === true
+
+/** Rather one that asks for much input than one that asks for a token. */
+export function easiest<S extends Service>(services: readonly S[]): S | undefined {
+  return [...services].sort((one, other) => Number(asksForToken(one)) - Number(asksForToken(other)) || Object.keys(inputOf(one)).length - Object.keys(inputOf(other)).length)[0]
+}
+
+/** For a POSIX shell. */
+export function startCommand(service: Service, { url, withToken }: { readonly url: string; readonly withToken: boolean }): string {
+  const input = inputOf(service)
+  const body = JSON.stringify({ fluxName: service.fluxName, ...(Object.keys(input).length > 0 ? { input } : {}) })
+  const token = withToken ? '-H \'Authorization: Bearer <token>\' ' : ''
+  return `curl -X POST ${url}/flux-api/${service.package}/execute ${token}-H 'content-type: application/json' -d '${body.replaceAll('\'', String.raw`'\''`)}'`
+}
+
+/** A value for each input that must be given. */
+function inputOf({ source }: Service): JsonObject {
+  const example: JsonObject = {}
+  const properties = getOwn(source, 'input')
+  for (const property of Array.isArray(properties) ? properties : []) {
+    if (!isObject(property) || property['required'] !== true || property['defaultValue'] !== undefined) continue
+    const { name, type = 'string', array, choices } = property
+    const value = Array.isArray(choices) && choices[0] !== undefined ? choices[0] : exampleOf(type)
+    if (typeof name === 'string') setOwn(example, name, array === true ? [value] : value)
+  }
+  return example
+}
+
+function exampleOf(type: Json): Json {
+  switch (type) {
+    case 'boolean': return true
+    case 'byte': case 'short': case 'integer': case 'long': case 'float': case 'double': case 'bigInteger': case 'bigDecimal': return 1
+    case 'date': return '2030-01-01T00:00:00Z'
+    case 'object': case 'model': return {}
+    case 'character': return 'a'
+    default: return 'text'
+  }
+}

@@ -1,0 +1,46 @@
+// http: what all HTML pages of the server are made of. They run no script, load nothing, and show data as text.
+import { createHash } from 'node:crypto'
+import { html, raw } from 'hono/html'
+
+/** What a template with `html` gives. */
+export type Markup = ReturnType<typeof html>
+
+const STYLE = `
+:root { color-scheme: light dark }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 3rem auto; padding: 0 1rem }
+h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem } small, dt { color: GrayText; font-weight: normal }
+code, pre { font: 0.9em/1.5 ui-monospace, monospace } pre { border: 1px solid GrayText; border-radius: 6px; padding: 0.8rem; white-space: pre-wrap }
+p, dd, pre { overflow-wrap: anywhere } dd { margin: 0 0 0.5rem }
+`
+
+const CONTENT_SECURITY_POLICY = [
+  'default-src \'none\'', `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`, 'img-src data:', 'base-uri \'none\'', 'form-action \'none\'', 'frame-ancestors \'none\'',
+].join('; ')
+
+export const PAGE_TYPE = 'text/html; charset=utf-8'
+
+/** Headers of every page, besides its type. */
+export const PAGE_HEADERS = {
+  'content-security-policy': CONTENT_SECURITY_POLICY, 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer', 'cross-origin-opener-policy': 'same-origin',
+} as const
+
+/** The whole document. The content is made with `html`, which escapes what is put into it. */
+export function page(title: string, content: Markup): string {
+  const text = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<link rel="icon" href="data:,">
+<style>${raw(STYLE)}</style>
+</head>
+<body>
+${content}
+</body>
+</html>
+`
+  // Only content that is still to come makes a promise of it.
+  if (text instanceof Promise) throw new TypeError('the content of a page must be there')
+  return text.toString()
+}

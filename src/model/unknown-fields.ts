@@ -1,0 +1,34 @@
+// model: fields that a call doesn't know. They are refused, since one that is passed over changes what the call means.
+import { FluxError, type FieldError } from './failure.ts'
+import { suggestion } from './nearest.ts'
+
+/** Errors listed; of more only the number is told. */
+const MOST_ERRORS = 20
+
+/** Characters of a name beyond which it isn't compared with the known ones. */
+const LONGEST_COMPARED = 100
+
+/**
+ * The refusal of what is given besides the known fields; null if there is nothing.
+ * @param what what the names are, in the singular
+ */
+export function unknownFields(given: readonly string[], known: ReadonlySet<string>, what: 'field' | 'parameter' = 'field'): FluxError | null {
+  if (given.every((name) => known.has(name))) return null
+  const errors: FieldError[] = []
+  const details: string[] = []
+  let count = 0
+  for (const name of given) {
+    if (known.has(name)) continue
+    count += 1
+    if (count > MOST_ERRORS) continue
+    const meant = name.length > LONGEST_COMPARED ? '' : suggestion(name, known)
+    errors.push({ pointer: pointerTo(name), detail: `is not known${meant}` })
+    details.push(`the ${what} '${name}' is not known${meant}`)
+  }
+  const [first = ''] = details
+  const detail = count === 1 ? first : `${count} ${what}s are not known${count > MOST_ERRORS ? `; errors names the first ${MOST_ERRORS}` : ''}`
+  return new FluxError({ kind: 'malformed', detail, errors })
+}
+
+/** RFC 6901, 3. */
+const pointerTo = (name: string): string => `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
