@@ -6,7 +6,7 @@ import { METHOD_NAME_ALL, METHODS } from 'hono/router'
 import { FluxError, unavailable, type Failure } from '../model/failure.ts'
 import { addFluxApi, type FluxApiOptions } from './flux-api.ts'
 import { FORMATS } from './formats.ts'
-import { headerOf, type Env } from './incoming.ts'
+import { acceptOf, type Env } from './incoming.ts'
 import { negotiate } from './negotiate.ts'
 import { addOpenApi } from './openapi.ts'
 import { routePath } from './paths.ts'
@@ -84,7 +84,7 @@ function methodsOf(app: Hono<Env>, path: string): string[] {
 
 /** In the format that the client would have had the answer in, or in the usual one. */
 const refuse = (c: Context<Env>, failure: Failure): Response =>
-  problemResponse(failure, { instance: instanceOf(c), format: negotiate(headerOf(c, 'accept'), FORMATS) ?? undefined })
+  problemResponse(failure, { instance: instanceOf(c), format: negotiate(acceptOf(c), FORMATS) ?? undefined })
 
 /**
  * The path as it was sent, escapes and all, as a URI reference (RFC 3986, 4.2), without the query: there may be something private in that.

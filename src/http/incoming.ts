@@ -13,14 +13,22 @@ const socketed = (c: Context<Env>): boolean => c.env !== undefined
 /** Characters of a header that is read here. All headers of a request together are bounded by Node: 16 KiB, 431 beyond. */
 const LONGEST_HEADER = 8192
 
-/**
- * Names in lower case.
- * @throws FluxError `headersTooLarge` for one of more than 8192 characters
- */
-export function headerOf(c: Context<Env>, name: 'accept' | 'authorization' | 'content-encoding' | 'content-length' | 'content-type'): string | undefined {
-  const value = socketed(c) ? c.env.incoming.headers[name] : c.req.raw.headers.get(name) ?? undefined
+/** In lower case. */
+type Name = 'accept' | 'authorization' | 'content-encoding' | 'content-length' | 'content-type'
+
+const givenHeaderOf = (c: Context<Env>, name: Name): string | undefined => socketed(c) ? c.env.incoming.headers[name] : c.req.raw.headers.get(name) ?? undefined
+
+/** @throws FluxError `headersTooLarge` for one of more than 8192 characters */
+export function headerOf(c: Context<Env>, name: Name): string | undefined {
+  const value = givenHeaderOf(c, name)
   if (value !== undefined && value.length > LONGEST_HEADER) throw new FluxError({ kind: 'headersTooLarge', detail: `the header ${name} is longer than ${LONGEST_HEADER} characters` })
   return value
+}
+
+/** For answers that are given in any case: none where it is too long. */
+export function acceptOf(c: Context<Env>): string | undefined {
+  const value = givenHeaderOf(c, 'accept')
+  return value === undefined || value.length <= LONGEST_HEADER ? value : undefined
 }
 
 /** @throws FluxError `malformed` for several: Node shows one of them only, and the others may be bad */

@@ -6,7 +6,7 @@ import { STATUSES, type ContextId, type Status } from '../model/context.ts'
 import { invalid, malformed } from '../model/failure.ts'
 import { isObject, toJson, type JsonObject } from '../model/json.ts'
 import { tagErrors, type TagLimits } from '../model/tags.ts'
-import { describe } from './decide.ts'
+import { describe } from './describe.ts'
 
 const LIST_LIMIT = 30
 const MAX_LIST_LIMIT = 1000
