@@ -60,9 +60,9 @@ describe('parameters of a header', () => {
   })
 })
 
-describe('a header that is read here', () => {
-  const long = (length: number) => `application/json;a=${'b'.repeat(length - 19)}`
+const long = (length: number) => `application/json;a=${'b'.repeat(length - 19)}`
 
+describe('a header that is read here', () => {
   test.each([
     ['/flux-api/event', 'content-type'], ['/flux-api/event', 'accept'], ['/flux-api/event', 'content-encoding'], ['/flux-api/event', 'authorization'],
     ['/api/hook', 'content-type'], ['/api/hook', 'accept'], ['/api/hook', 'content-encoding'],
@@ -78,10 +78,11 @@ describe('a header that is read here', () => {
   })
 })
 
+const keys = (count: number, nameOf: (index: number) => string) => `{${Array.from({ length: count }, (_, index) => `"${nameOf(index)}":1`).join()}}`
+
 describe('a body', () => {
   const JSON_TYPE = { 'content-type': 'application/json' }
   const XML_TYPE = { 'content-type': 'application/xml' }
-  const keys = (count: number, nameOf: (index: number) => string) => `{${Array.from({ length: count }, (_, index) => `"${nameOf(index)}":1`).join()}}`
 
   test.each([
     ['340,000 objects', `[${Array(340_000).fill('{}').join()}]`, JSON_TYPE],
@@ -142,10 +143,10 @@ async function turnsDuring(work: () => unknown): Promise<number> {
   return turns
 }
 
-describe('a form', () => {
-  const part = (headers: string) => Buffer.from(`--b\r\n${headers}\r\n\r\nv\r\n--b--\r\n`)
-  const read = (bytes: Buffer) => readMultipart(bytes, 'b', { maxParts: 1000 })
+const part = (headers: string) => Buffer.from(`--b\r\n${headers}\r\n\r\nv\r\n--b--\r\n`)
+const read = (bytes: Buffer) => readMultipart(bytes, 'b', { maxParts: 1000 })
 
+describe('a form', () => {
   test('of 1,000 parts is read in many turns', async () => {
     const parts = Array.from({ length: 1000 }, (_, index) => `--b\r\nContent-Disposition: form-data; name="f${index}"\r\n\r\n${index}\r\n`)
     const bytes = Buffer.from(`${parts.join('')}--b--\r\n`)

@@ -278,15 +278,15 @@ describe('each request has one answer', () => {
   })
 
   test('before anything is said of what follows it, however long that takes', async () => {
-    let answer = (_: EventAnswer) => {}
-    const { port } = await start({ sendEvent: () => new Promise((resolve) => { answer = resolve }) })
+    const asked = new EventEmitter()
+    const { port } = await start({ sendEvent: () => once(asked, 'answer').then(() => sent) })
     const socket = await socketTo(port)
     socket.write(`${WHOLE}GARBAGE\r\n\r\n`)
     await sleep(50)
     socket.write('MORE\r\n\r\n')
     await sleep(50)
     expect(socket.bytesRead).toBe(0)
-    answer(sent)
+    asked.emit('answer')
     expect(await rest(socket)).toMatch(/^HTTP\/1\.1 200 [^]*"sent"[^]*HTTP\/1\.1 400 /)
   })
 })

@@ -27,7 +27,7 @@ beforeAll(async () => {
     'p/Waits.flux': { allowExtraProperties: true, ...OUT, states: [{ name: 'w', waiting: true, action: SEES, input: [{ name: 'n' }], transitions: [{ event: 'go', to: 'end' }] }, { name: 'end' }] },
     'p/Parent.flux': { states: [{ name: 's', action: { type: 'invokeFlux', name: 'Open', inputs: [set('$request', '1')] } }] },
     'p/Script.flux': { allowExtraProperties: true, ...scripted(SCRIPT) },
-    'p/Hides.flux': { input: HIDING.map((name) => ({ name })), ...scripted('return [Object, Array, JSON, names.eval]') },
+    'p/Hides.flux': { input: HIDING.map((name) => ({ name })), ...scripted('return [Object, Array, JSON, this.eval]') },
     'p/Survives.flux': { input: HIDING.map((name) => ({ name })), ...scripted('return 1') },
     'p/Language.flux': scripted('return Object.getOwnPropertyNames(globalThis)'),
   })
