@@ -124,7 +124,8 @@ export class PropertyReader {
   #refuse(detail: string): undefined {
     if (this.#isFull()) return undefined
     const pointer = this.#pointer + this.#path.map((segment) => `/${escapeSegment(segment)}`).join('')
-    this.#errorText += pointer.length + detail.length
+    // By what was sent, not by what is told of it.
+    this.#errorText += this.#path.reduce<number>((sum, segment) => sum + String(segment).length, pointer.length + detail.length)
     this.errors.push({ pointer, detail })
     return undefined
   }
