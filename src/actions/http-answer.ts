@@ -4,6 +4,7 @@ import { pipeline, type Duplex } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
 import { charsetOfXml, textIn } from '../model/charset.ts'
 import { setOwn, type Json, type JsonObject } from '../model/json.ts'
+import { excessOf } from '../model/json-text.ts'
 import { HttpError } from './http-call.ts'
 
 /** A type, not an interface, so that it is JSON. */
@@ -20,7 +21,7 @@ export type HttpAnswer = {
   url: string
 }
 
-/** @throws HttpError when the body is longer than `maxSize` bytes, or broken */
+/** @throws HttpError when the body is longer than `maxSize` bytes, packed too often, nested too deep, or broken */
 export async function answerOf(response: IncomingMessage, url: URL, maxSize: number): Promise<HttpAnswer> {
   const contentType = response.headers['content-type'] ?? null
   const unpackers = unpackersOf(response.headers['content-encoding'] ?? '')
@@ -60,9 +61,13 @@ async function* joined(first: Buffer, others: AsyncIterator<Buffer>): AsyncGener
 
 type Unpacker = (first: Buffer) => Duplex
 
-/** In the order in which they are to be undone; null: one isn't known. */
+/** Codings of one answer: each takes memory and time of its own. */
+const MAX_CODINGS = 4
+
+/** In the order in which they are to be undone; null: one isn't known. @throws HttpError for more than are undone */
 function unpackersOf(encodings: string): readonly Unpacker[] | null {
   const names = encodings.split(',').map((name) => name.trim().toLowerCase()).filter((name) => name !== '' && name !== 'identity').toReversed()
+  if (names.length > MAX_CODINGS) throw new HttpError(`the Content-Encoding of the answer lists more than ${MAX_CODINGS} codings`)
   const unpackers = names.map((name, place) => unpackerOf(name, place === 0)).filter((unpacker) => unpacker !== null)
   return unpackers.length < names.length ? null : unpackers
 }
@@ -103,8 +108,13 @@ function bodyOf(bytes: Buffer, contentType: string): { body: Json; encoded: bool
   return { body: bytes.toString('base64'), encoded: true }
 }
 
+/** More than a context can hold. */
+const MAX_DEPTH = 1000
+
 /** What calls itself JSON and isn't stays text: the status may matter all the same. */
 function parsed(text: string): Json {
+  // To parse a megabyte of brackets takes hundreds of milliseconds.
+  if (excessOf(text, { maxDepth: MAX_DEPTH, maxValues: Infinity })) throw new HttpError('the answer is nested too deep')
   try {
     return JSON.parse(text)
   } catch {

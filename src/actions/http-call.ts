@@ -86,7 +86,9 @@ function headersOf(value: Json): Map<string, string[]> {
     } catch {
       throw new HttpError(`HTTP forbids the header ${JSON.stringify(given)}, or its value`)
     }
-    headers.set(name, [...headers.get(name) ?? [], text])
+    const earlier = headers.get(name)
+    if (earlier) earlier.push(text)
+    else headers.set(name, [text])
   }
   return headers
 }

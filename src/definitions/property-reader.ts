@@ -124,7 +124,8 @@ export class PropertyReader {
   #refuse(detail: string): undefined {
     if (this.#isFull()) return undefined
     const pointer = this.#pointer + this.#path.map((segment) => `/${escapeSegment(segment)}`).join('')
-    this.#errorText += pointer.length + detail.length
+    // By what was sent, not by what is told of it.
+    this.#errorText += this.#path.reduce<number>((sum, segment) => sum + String(segment).length, pointer.length + detail.length)
     this.errors.push({ pointer, detail })
     return undefined
   }
@@ -149,8 +150,14 @@ function objectOfItems(given: Json, origin: Origin): Reading {
   return fits({ item: given.length === 1 ? given[0] : given })
 }
 
+/** Characters of a name in a pointer. */
+const LONGEST_SEGMENT = 1000
+
 /** RFC 6901 section 3. */
-const escapeSegment = (segment: string | number): string => String(segment).replaceAll('~', '~0').replaceAll('/', '~1')
+function escapeSegment(segment: string | number): string {
+  const text = String(segment)
+  return (text.length <= LONGEST_SEGMENT ? text : `${text.slice(0, LONGEST_SEGMENT)}…`).replaceAll('~', '~0').replaceAll('/', '~1')
+}
 
 function parseObject(text: string): Reading {
   const excess = excessOf(text, { maxDepth: MAX_TEXT_DEPTH, maxValues: MAX_TEXT_VALUES })

@@ -8,7 +8,7 @@ import { addFluxApi, type FluxApiOptions } from './flux-api.ts'
 import { addDocs } from './docs.ts'
 import { problemFormat } from './formats.ts'
 import { addHome, type About } from './home.ts'
-import { headerOf, type Env } from './incoming.ts'
+import { acceptOf, type Env } from './incoming.ts'
 import { Answers } from './large-answers.ts'
 import { addOpenApi } from './openapi-document.ts'
 import { originGuard, type OriginGuard, type OriginGuardOptions } from './origin-guard.ts'
@@ -113,7 +113,7 @@ function methodsOf(app: Hono<Env>, path: string): string[] {
 
 /** In the format that the client would have had the answer in, or in the usual one. */
 const refuse = (c: Context<Env>, failure: Failure): Response =>
-  problemResponse(failure, { instance: instanceOf(c), format: problemFormat(headerOf(c, 'accept')) })
+  problemResponse(failure, { instance: instanceOf(c), format: problemFormat(acceptOf(c)) })
 
 /**
  * The path as it was sent, escapes and all, as a URI reference (RFC 3986, 4.2), without the query: there may be something private in that.

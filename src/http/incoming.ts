@@ -13,23 +13,29 @@ const socketed = (c: Context<Env>): boolean => c.env !== undefined
 /** Characters of a header that is read here. All headers of a request together are bounded by Node: 16 KiB, 431 beyond. */
 const LONGEST_HEADER = 8192
 
-/**
- * Names in lower case.
- * @throws FluxError `headersTooLarge` for one of more than 8192 characters
- */
+/** In lower case. */
+type HeaderName = 'accept' | 'authorization' | 'content-encoding' | 'content-length' | 'content-type' | 'origin' | 'sec-fetch-site'
+
+const givenHeaderOf = (c: Context<Env>, name: HeaderName): string | undefined => socketed(c) ? c.env.incoming.headers[name] : c.req.raw.headers.get(name) ?? undefined
+
+/** @throws FluxError `headersTooLarge` for one of more than 8192 characters */
 export function headerOf(c: Context<Env>, name: HeaderName): string | undefined {
-  const value = socketed(c) ? c.env.incoming.headers[name] : c.req.raw.headers.get(name) ?? undefined
+  const value = givenHeaderOf(c, name)
   if (value !== undefined && value.length > LONGEST_HEADER) throw new FluxError({ kind: 'headersTooLarge', detail: `the header ${name} is longer than ${LONGEST_HEADER} characters` })
   return value
 }
-
-type HeaderName = 'accept' | 'authorization' | 'content-encoding' | 'content-length' | 'content-type' | 'origin' | 'sec-fetch-site'
 
 /** The hosts, with their ports, that the request is meant for: that of its Host header, and that of a target that is a whole URL (RFC 9112, 3.2.2). */
 export function requestHosts(c: Context<Env>): readonly string[] {
   if (!socketed(c)) return [c.req.raw.headers.get('host') ?? new URL(c.req.url).host]
   const { headers: { host = '' }, url = '' } = c.env.incoming
   return url.startsWith('/') ? [host] : [host, new URL(c.req.url).host]
+}
+
+/** For answers that are given in any case: none where it is too long. */
+export function acceptOf(c: Context<Env>): string | undefined {
+  const value = givenHeaderOf(c, 'accept')
+  return value === undefined || value.length <= LONGEST_HEADER ? value : undefined
 }
 
 /** @throws FluxError `malformed` for several: Node shows one of them only, and the others may be bad */

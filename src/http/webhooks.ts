@@ -25,9 +25,9 @@ export function addWebhooks(app: Hono<Env>, { webhooks, webhookTimeout, log, ans
     if ('allow' in found) throw new FluxError({ kind: 'wrongMethod', detail: `this webhook takes ${found.allow.join(', ')}`, allow: found.allow })
     const { endpoint, parameters } = found
     const timeout = endpoint.timeout ?? webhookTimeout
+    const format = answerFormat(headerOf(c, 'accept')) ?? JSON_FORMAT
     const { request, rawBody, textsOf } = await readWebhookRequest(c, { path: parameters, timeout, limits })
     const answer = await webhooks.receive({ endpoint, request, rawBody, textsOf, timeout }).catch(asBadRequest)
-    const format = answerFormat(headerOf(c, 'accept')) ?? JSON_FORMAT
     return respond(c, answer, { format, log, answers })
   })
 }

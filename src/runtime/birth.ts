@@ -5,7 +5,7 @@ import { accept, defaults } from '../definitions/properties.ts'
 import type { FieldError, Failure } from '../model/failure.ts'
 import { getOwn, type Json, type JsonObject } from '../model/json.ts'
 import type { ContextRecord, Parent } from '../model/record.ts'
-import { describe } from './decide.ts'
+import { describe } from './describe.ts'
 import { textOf } from './draft.ts'
 import { tagErrors, type TagLimits } from '../model/tags.ts'
 

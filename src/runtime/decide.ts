@@ -6,9 +6,10 @@ import { BLANK, type ActionError, type MachineContext, type MachineEvent } from 
 import { accept } from '../definitions/properties.ts'
 import { denial, type Caller } from '../model/caller.ts'
 import { isFinished, type ContextId, type Status } from '../model/context.ts'
-import type { FieldError, Failure } from '../model/failure.ts'
+import type { Failure } from '../model/failure.ts'
 import { isObject, type Json, type JsonObject } from '../model/json.ts'
 import { NOBODY, type ContextRecord, type Lease, type Move } from '../model/record.ts'
+import { describe } from './describe.ts'
 import { NeedsLog, TurnDraft } from './draft.ts'
 import type { TagLimits } from '../model/tags.ts'
 
@@ -109,8 +110,6 @@ function event(flux: CompiledFlux, record: ContextRecord, input: Input & { type:
   if (errors.length > 0) return { kind: 'refused', failure: { kind: 'invalid', detail: describe(errors), errors } }
   return transit(flux, record, { type: 'EVENT', name: input.name, input: value }, given)
 }
-
-export const describe = (errors: readonly FieldError[]) => `invalid input: ${errors.map(({ pointer, detail }) => `${pointer} ${detail}`).join('; ')}`
 
 /** A context that has tags hears only events that carry any of them, one without tags only events without. */
 function matches(own: readonly string[], sent: readonly string[]): boolean {

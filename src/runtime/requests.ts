@@ -7,7 +7,7 @@ import { invalid, malformed } from '../model/failure.ts'
 import { isObject, toJson, type JsonObject } from '../model/json.ts'
 import { unknownFields } from '../model/unknown-fields.ts'
 import { tagErrors, type TagLimits } from '../model/tags.ts'
-import { describe } from './decide.ts'
+import { describe } from './describe.ts'
 
 const EXECUTE_FIELDS = fieldsOf<ExecuteRequest>('package', 'fluxName', 'startState', 'input', 'untyped', 'tags')
 const EVENT_FIELDS = fieldsOf<EventRequest>('contextId', 'event', 'input', 'untyped', 'tags')

@@ -6,6 +6,7 @@ import type { Line } from '../definitions/lines.ts'
 import type { Shape } from '../definitions/properties.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
 import type { ContextRecord, StateData } from '../model/record.ts'
+import { LANGUAGE_NAMES } from './language-names.ts'
 
 /** What a record says of a user's data; the rest of it is the decision's to fill in. */
 export type Data = Mutable<ContextRecord, 'input' | 'output' | 'states' | 'fluxEvent' | 'request' | 'answer' | 'response' | 'args' | 'state' | 'visited' | 'exception' | 'moves'>
@@ -67,7 +68,7 @@ export class Sight implements Scope {
     const layers = this.#layers().toReversed()
     // What has no value is null: the script couldn't even ask for a name that isn't there.
     for (const { shape } of layers) for (const name of shape?.properties.keys() ?? []) setOwn(names, name, null)
-    for (const { values, shape } of layers) for (const name of Object.keys(values)) if (isShown(name, shape)) setOwn(names, name, values[name] ?? null)
+    for (const { values, shape } of layers) for (const name of Object.keys(values)) if (isSafe(name, shape)) setOwn(names, name, values[name] ?? null)
     for (const name of SPECIAL_NAMES) names[name] = this.#special(name) ?? names[name] ?? null
     return names
   }
@@ -138,6 +139,9 @@ export class Sight implements Scope {
 
 /** Names that begin with `$` mean what the server says, unless the service declares them: no input that it doesn't declare stands in for one. */
 const isShown = (name: string, shape: Shape | undefined): boolean => !name.startsWith('$') || shape?.properties.has(name) === true
+
+/** The same for a script, where each is a variable. */
+const isSafe = (name: string, shape: Shape | undefined): boolean => isShown(name, shape) && (!LANGUAGE_NAMES.has(name) || shape?.properties.has(name) === true)
 
 /** The value laid into what was visible under its name; undefined where that has another shape than the target. */
 function merged(line: Line, value: Json, before: Json): Json | undefined {

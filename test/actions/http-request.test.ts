@@ -151,6 +151,13 @@ describe('an answer', () => {
     expect(await request({ url: unknown.origin })).toMatchObject({ body: Buffer.from('packed').toString('base64'), encoded: true })
   })
 
+  test('is unpacked of four codings at most', async () => {
+    const four = await answering('application/json', gzipSync(gzipSync(gzipSync(gzipSync('[1]')))), { 'Content-Encoding': 'gzip, identity, gzip, gzip, identity, gzip' })
+    expect(await request({ url: four.origin })).toMatchObject({ body: [1] })
+    const many = await answering('application/json', '[1]', { 'Content-Encoding': Array(1500).fill('gzip').join() })
+    expect(await failure(request({ url: many.origin }))).toBe('HttpError: the Content-Encoding of the answer lists more than 4 codings')
+  })
+
   test.each([
     ['text/plain; charset=windows-1252', Buffer.of(0x80, 0x93, 0xE9), '€“é'],
     ['application/xml', Buffer.from('<?xml version="1.0" encoding="iso-8859-1"?><a>é</a>', 'latin1'), '<?xml version="1.0" encoding="iso-8859-1"?><a>é</a>'],

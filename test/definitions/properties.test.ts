@@ -67,8 +67,39 @@ suite('names that are not declared', () => {
     expect(taken.value).toEqual(value)
     expect(taken.errors).toHaveLength(errors)
   })
+  it('are kept, or not, by a rule of their own where they begin with $', () => {
+    const given = { a: 'x', $b: 1, $a: 2, c: 3 }
+    const { shape } = compile([...list, { name: '$a' }], { extra: true })
+    expect(take(shape, { ...given, $a: 'y' }, { reserved: 'ignore' })).toEqual({ value: { a: 'x', $a: 'y', c: 3 }, errors: [] })
+    expect(take(shape, { ...given, $a: 'y' }, { reserved: 'refuse' }).errors).toEqual([{ pointer: '/input/$b', detail: 'is not declared, and begins with $' }])
+    expect(take(shape, { ...given, $a: 'y' }).value).toEqual({ a: 'x', $a: 'y', $b: 1, c: 3 })
+  })
+  it('are looked at no longer once enough of them are told', () => {
+    let looked = 0
+    const given = new Proxy<JsonObject>(Object.fromEntries(Array.from({ length: 90_000 }, (_, index) => [`k${index}`, 1])), { get: (target, key) => {
+      looked += 1
+      return Reflect.get(target, key)
+    } })
+    expect(take(shapeOf(...list), given).errors).toHaveLength(100)
+    expect(looked).toBeLessThan(200)
+  })
+  it('are told in part where they are long', () => {
+    const [error] = take(shapeOf(...list), { ['~/'.repeat(400_000)]: 1 }).errors
+    expect(error?.pointer.length).toBeLessThan(3000)
+  })
   it('are told by a pointer that escapes its segments', () => {
     expect(take(shapeOf(...list), { 'x/y~z': 1 }).errors).toEqual([{ pointer: '/input/x~1y~0z', detail: 'is not declared' }])
+  })
+})
+
+suite('an object as JSON text', () => {
+  const thing = shapeOf({ name: 'thing', type: 'object' })
+  const errorOf = (text: string) => take(thing, { thing: text }, { text: true }).errors[0]?.detail
+  it('nests and holds as much as a body', () => {
+    expect(errorOf(`{"a":[${Array(99_990).fill('1').join()}]}`)).toBeUndefined()
+    expect(errorOf(`{"a":[${Array(100_000).fill('1').join()}]}`)).toBe('holds more than 100000 values and names')
+    expect(errorOf(`{"a":${'['.repeat(63)}${']'.repeat(63)}}`)).toBeUndefined()
+    expect(errorOf(`{"a":${'['.repeat(64)}${']'.repeat(64)}}`)).toBe('is nested deeper than 64')
   })
 })
 

@@ -1,6 +1,6 @@
 import { HTTPException } from 'hono/http-exception'
 import { describe, expect, test } from 'vitest'
-import { testApp } from './support.ts'
+import { post, testApp } from './support.ts'
 
 describe('health', () => {
   test('is told while the process lives', async () => {
@@ -37,6 +37,24 @@ describe('a path', () => {
       expect(response.headers.get('content-type')).toBe('application/problem+json')
       expect(await response.json()).toMatchObject({ type: 'urn:actorflux:problem:no-such-path', status: 404 })
     })
+
+  test.each([
+    ['GET', '/%66lux-api/contexts'], ['GET', '/flux-api/c%6Fntexts'], ['GET', '/flux%2Dapi/contexts'], ['GET', '/flux-api/context%73?limit=1'], ['GET', '/flux-api/schema%2exsd'],
+    ['POST', '/flux-api/%70/execute'], ['POST', '/flux-api/a%7Eb/execute'], ['GET', '/%68ealthz'], ['GET', '/%72eadyz'], ['GET', '/%64ocs'], ['GET', '/docs/start%2Ejs'], ['GET', '/openapi%5Fx'],
+    ['GET', '/openapi.%6Ason'], ['GET', '/%61pi/x'], ['PATCH', '/%66lux-api/event'],
+  ])('in which a character is escaped that needs none is 404: %s %s', async (method, path) => {
+    const { app, calls } = testApp()
+    const response = await app.request(path, method === 'GET' ? {} : { ...post({ fluxName: 'F' }), method })
+    expect([response.status, calls]).toEqual([404, []])
+    expect(await response.json()).toMatchObject({ type: 'urn:actorflux:problem:no-such-path', instance: path.split('?')[0] })
+  })
+
+  test('may have escapes that are needed, and a query any', async () => {
+    const { app, calls } = testApp()
+    expect((await app.request('/flux-api/caf%C3%A9%20%25/execute?%61=%62', post({ fluxName: 'F' }))).status).toBe(200)
+    expect((await app.request('/flux-api/contexts?%6Cimit=%33')).status).toBe(200)
+    expect(calls).toMatchObject([{ request: { package: 'café %' } }, { request: { limit: 3 } }])
+  })
 
   test.each([
     ['GET', '/flux-api/event', 'POST'],

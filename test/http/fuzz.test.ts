@@ -30,7 +30,7 @@ const SERVICES = {
 
 let server: Server
 beforeAll(async () => {
-  server = await startServer({ program: inject('program'), ...await placeFor(SERVICES), env: { ACTORFLUX_RETENTION: '1s' } })
+  server = await startServer({ program: inject('program'), ...await placeFor(SERVICES), env: { ACTORFLUX_RETENTION: '1s', ACTORFLUX_MAX_VALUES: '1000000' } })
   // Something to find.
   for (const input of ['{"n":1}', '{"tag":"t"}']) expect((await ask(requestOf('POST', '/flux-api/p/execute', {}, Buffer.from(`{"fluxName":"F","input":${input}}`)))).status).toBe(200)
 })

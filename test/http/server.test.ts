@@ -252,3 +252,51 @@ describe('closing', () => {
     expect(performance.now() - began).toBeLessThan(2000)
   })
 })
+
+describe('each request has one answer', () => {
+  const POST = 'POST /flux-api/event HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n'
+  const WHOLE = `${POST}Content-Length: 13\r\n\r\n{"event":"e"}`
+
+  test.each([
+    ['in a coding that isn\'t known', `${POST}Transfer-Encoding: gzip\r\n\r\n0\r\n\r\n`, [415]],
+    ['in none', `${POST}Transfer-Encoding: identity\r\n\r\n{}`, [415]],
+    ['in two of them, and with a body that is none', `${POST}Transfer-Encoding: gzip, chunked\r\n\r\nzz\r\n\r\n`, [415]],
+    ['with a length besides', `${POST}Transfer-Encoding: gzip\r\nContent-Length: 5\r\n\r\nhello`, [400]],
+    ['that is to have no body', 'GET /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n', [415]],
+    ['with a broken chunk', `${POST}Transfer-Encoding: chunked\r\n\r\nzz\r\n`, [400]],
+    ['turned away, with a broken chunk', 'POST /api/../x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n', [400]],
+    ['that expects what there isn\'t, with a broken chunk', `${POST}Expect: more\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`, [417]],
+    ['whole, and then something else', `${WHOLE}GARBAGE\r\n\r\n`, [200, 400]],
+    ['whole, and then one in a coding that isn\'t known', `${WHOLE}${POST}Transfer-Encoding: gzip\r\n\r\n0\r\n\r\n`, [200, 415]],
+    ['whole, twice, and then something else', `${WHOLE}${WHOLE}GARBAGE\r\n\r\n`, [200, 200, 400]],
+  ])('%s', async (_, request, statuses) => {
+    const socket = await socketTo((await start()).port)
+    socket.write(request)
+    const text = await rest(socket)
+    expect([...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))).toEqual(statuses)
+    expect(text.match(/^x-content-type-options: nosniff\r$/gim)).toHaveLength(statuses.length)
+  })
+
+  test('before anything is said of what follows it, however long that takes', async () => {
+    const asked = new EventEmitter()
+    const { port } = await start({ sendEvent: () => once(asked, 'answer').then(() => sent) })
+    const socket = await socketTo(port)
+    socket.write(`${WHOLE}GARBAGE\r\n\r\n`)
+    await sleep(50)
+    socket.write('MORE\r\n\r\n')
+    await sleep(50)
+    expect(socket.bytesRead).toBe(0)
+    asked.emit('answer')
+    expect(await rest(socket)).toMatch(/^HTTP\/1\.1 200 [^]*"sent"[^]*HTTP\/1\.1 400 /)
+  })
+})
+
+test.each([
+  ['an answer', 'GET /flux-api/contexts HTTP/1.1\r\nHost: x\r\n'], ['a problem', 'GET /flux-api/nothing HTTP/1.1\r\nHost: x\r\n'], ['a probe', 'GET /healthz HTTP/1.1\r\nHost: x\r\n'],
+  ['a page', 'GET /docs HTTP/1.1\r\nHost: x\r\n'], ['the description', 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n'], ['the schema', 'GET /flux-api/schema.xsd HTTP/1.1\r\nHost: x\r\n'],
+  ['what is turned away', 'GET /api/../x HTTP/1.1\r\nHost: x\r\n'], ['a redirection', 'GET /docs/ HTTP/1.1\r\nHost: x\r\n'], ['what isn\'t HTTP', 'NONSENSE\r\n'], ['a call for a proxy', 'CONNECT x:80 HTTP/1.1\r\nHost: x\r\n'],
+])('%s says that it is what it says it is', async (_, request) => {
+  const socket = await socketTo((await start()).port)
+  socket.write(`${request}Connection: close\r\n\r\n`)
+  expect((await rest(socket)).split('\r\n\r\n')[0]?.match(/^x-content-type-options: nosniff$/gim)).toHaveLength(1)
+})
