@@ -36,7 +36,7 @@ export async function openDisk(options: DiskOptions): Promise<Disk> {
     const hasData = await inspect(files.data, isMarkedYet)
     const space = new Space(options)
     // Files that are there already are opened without writing.
-    if (!isMarkedYet || sizeOf(`${files.data}-lock`) === 0) space.take(FIRST_BYTES)
+    if (!hasData || sizeOf(`${files.data}-lock`) === 0) space.take(FIRST_BYTES)
     const disk = new Disk(files.data, lock, space)
     disk.checkFormat(files.data, hasData)
     if (!isMarkedYet) mark(lock, log)
@@ -69,12 +69,17 @@ export class Disk {
     // Without overlapping sync: a put's promise then means that it is on disk, and a failed flush is told (with it, `flushed` never settles).
     // Without batches of its own, whose promise nobody sees: its rejection would end the process.
     this.#root = open({ path: file, noSubdir: true, overlappingSync: false, eventTurnBatching: false, encoding: 'binary', maxDbs: 5 })
-    this.pageBytes = numberIn(this.#root.getStats(), 'pageSize')
-    this.meta = this.#root.openDB(META, { encoding: 'json' })
-    this.contexts = this.#root.openDB('contexts', { encoding: 'binary' })
-    this.rows = this.#root.openDB('rows', { encoding: 'binary' })
-    this.pokes = this.#root.openDB('pokes', { encoding: 'binary' })
-    this.definitions = this.#root.openDB('definitions', { encoding: 'string' })
+    try {
+      this.pageBytes = numberIn(this.#root.getStats(), 'pageSize')
+      this.meta = this.#root.openDB(META, { encoding: 'json' })
+      this.contexts = this.#root.openDB('contexts', { encoding: 'binary' })
+      this.rows = this.#root.openDB('rows', { encoding: 'binary' })
+      this.pokes = this.#root.openDB('pokes', { encoding: 'binary' })
+      this.definitions = this.#root.openDB('definitions', { encoding: 'string' })
+    } catch (error) {
+      void this.#root.close()
+      throw error
+    }
   }
 
   /** Why nothing can be written, at present or any more. */
