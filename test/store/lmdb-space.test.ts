@@ -192,7 +192,8 @@ describe.skipIf(!canMount())('on a small disk (skipped where the user may not mo
         await Promise.all(Array.from({ length: 16 }, async (_, index) => {
           const id = index + 1
           const version = (acknowledged.get(id) ?? 0) + 1
-          const write = writeOf(contextOf(id, version, { terms: [`v${version}`], parts: { data: 'x'.repeat((round * 3571 + index * 977) % 90_000) } }), { log: ['x'.repeat(2000)] })
+          const parts = { data: 'x'.repeat((round * 3571 + index * 977) % 90_000) }
+          const write = writeOf(contextOf(id, version, { terms: [`v${version}`], parts }), { log: ['x'.repeat(2000)] })
           try {
             if ((await store.commit({ writes: [write] })).ok) acknowledged.set(id, version)
           } catch (error) {

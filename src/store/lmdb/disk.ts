@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { ABORT, type Database, open, type RootDatabase } from 'lmdb'
 import type { ContextId } from '../../model/context.ts'
 import { DataFolderError, isMarked, lockFolder, makeFile, mark, messageOf, sizeOf } from './data-folder.ts'
-import { ADVICE, inspect, META } from './inspect.ts'
+import { ADVICE, inspect, META, noFormat } from './inspect.ts'
 import { Space, type SpaceOptions } from './space.ts'
 
 /** What the format of the data is called. A change that older code can't read takes the next number. */
@@ -158,7 +158,7 @@ export class Disk {
     const format = this.#readMeta('format')
     if (format === FORMAT) return
     void this.#root.close()
-    if (format === undefined) throw new DataFolderError(`the data in ${file} has no format: it is not ours, or a part of it is lost; ${ADVICE}`)
+    if (format === undefined) throw new DataFolderError(noFormat(file))
     throw new DataFolderError(`the data in ${file} has format ${String(format)}, and this version of actorflux knows format ${FORMAT} only`)
   }
 
