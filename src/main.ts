@@ -202,7 +202,9 @@ export async function checkServices(settings: Settings, { log }: { log: Log }): 
  * Looks at the data of the embedded store; with `into`, writes what can be read into that new folder.
  * @throws Error in one line when there is no data, or a server has it open, or the new folder has something in it
  */
-export function examineData({ data, namespace }: Settings, { into, log }: { readonly into: string | null; readonly log: Log }): Promise<Findings> {
+export function examineData(
+  { data, namespace }: Settings, { into, log }: { readonly into: string | null; readonly log: Log },
+): Promise<Findings> {
   const place = { folder: data, namespace }
   return into === null ? diagnose(place) : salvage(place, { into, log })
 }

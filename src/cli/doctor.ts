@@ -23,7 +23,9 @@ export const doctor: Command = async (args, world) => {
     world.out(HELP)
     return EXIT.fine
   }
-  const settings = readSettings({ ACTORFLUX_DATA: data ?? world.env['ACTORFLUX_DATA'], ACTORFLUX_NAMESPACE: world.env['ACTORFLUX_NAMESPACE'] })
+  const settings = readSettings({
+    ACTORFLUX_DATA: data ?? world.env['ACTORFLUX_DATA'], ACTORFLUX_NAMESPACE: world.env['ACTORFLUX_NAMESPACE'],
+  })
   const into = salvage === undefined ? null : resolve(salvage)
   const findings = await examineData(settings, { into, log: createLog({ level: 'error' }) })
   return into === null ? tellState(findings, world) : tellSalvage(findings, into, world)
@@ -65,11 +67,21 @@ const isWhole = ({ damage, unreadable }: Findings): boolean => damage.length ===
 const contexts = (count: number): string => `${count} ${count === 1 ? 'context' : 'contexts'}`
 
 /** In doubt, what was counted is older than what is there. */
-const countOf = ({ contexts: count, counted, isDoubtful }: Findings): string => counted === null || isDoubtful ? contexts(count) : `${count} of ${contexts(counted)}`
+const countOf = ({ contexts: count, counted, isDoubtful }: Findings): string =>
+  counted === null || isDoubtful ? contexts(count) : `${count} of ${contexts(counted)}`
 
-function readArguments(args: string[]): { readonly help?: boolean | undefined; readonly data?: string | undefined; readonly salvage?: string | undefined } {
+interface Arguments {
+  readonly help?: boolean | undefined
+  readonly data?: string | undefined
+  readonly salvage?: string | undefined
+}
+
+/** @throws UsageError */
+function readArguments(args: string[]): Arguments {
   try {
-    const { values } = parseArgs({ args, options: { help: { type: 'boolean', short: 'h' }, data: { type: 'string' }, salvage: { type: 'string' } } })
+    const { values } = parseArgs({
+      args, options: { help: { type: 'boolean', short: 'h' }, data: { type: 'string' }, salvage: { type: 'string' } },
+    })
     if (values.salvage === '') throw new Error('--salvage needs a folder')
     return values
   } catch (error) {

@@ -7,7 +7,7 @@ const COMMANDS: { readonly [name: string]: { readonly summary: string; readonly 
   dev: { summary: 'serve, and follow changes of the files', load: async () => (await import('./dev.ts')).dev },
   validate: { summary: 'check the services without serving them', load: async () => (await import('./validate.ts')).validate },
   token: { summary: 'make, list and revoke the tokens of service users', load: async () => (await import('./token.ts')).token },
-  doctor: { summary: 'check the data of the embedded store, and save what can be read', load: async () => (await import('./doctor.ts')).doctor },
+  doctor: { summary: 'check the data of the embedded store', load: async () => (await import('./doctor.ts')).doctor },
 }
 
 /** Runs the command that the arguments name; gives the exit code. */

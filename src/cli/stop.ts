@@ -21,7 +21,7 @@ export interface StopOptions {
   readonly launcher?: (ended: () => void) => void
 }
 
-/** Milliseconds after the first signal in which another is the same one: npm hands it on, and whoever ends a service tells all of its processes. */
+/** Milliseconds after the first signal in which another is the same one: npm hands it on, and systemd sends it to the whole group. */
 const ECHO_MS = 2000
 
 let toldToStop = false

@@ -45,4 +45,5 @@ export const conflict = (detail: string) => new FluxError({ kind: 'conflict', de
 export const unavailable = (detail: string, options?: ErrorOptions) => new FluxError({ kind: 'unavailable', detail, retryAfter: 1 }, options)
 export const inDoubt = (detail: string, options?: ErrorOptions) => new FluxError({ kind: 'unavailable', detail, retryAfter: 1, inDoubt: true }, options)
 export const overloaded = (detail: string) => new FluxError({ kind: 'overloaded', detail, retryAfter: 1 })
-export const unreadable = (id: ContextId, cause?: unknown) => new FluxError({ kind: 'unreadable', detail: `the stored record of context ${id} can't be read` }, { cause })
+export const unreadable = (id: ContextId, cause?: unknown) =>
+  new FluxError({ kind: 'unreadable', detail: `the stored record of context ${id} can't be read` }, { cause })

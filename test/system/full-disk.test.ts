@@ -22,13 +22,16 @@ describe.skipIf(!canMount())('a full disk (skipped where the user may not mount 
     const disk = await mountSmall(24 * MIB)
     onTestFinished(disk.remove)
     const { actors } = await placeFor(SERVICES)
-    const options = { program: inject('program'), actors, data: join(disk.folder, 'data'), env: { ACTORFLUX_MIN_FREE: '4mb', ACTORFLUX_TOKENS: join(disk.folder, 'tokens.json') } }
+    const env = { ACTORFLUX_MIN_FREE: '4mb', ACTORFLUX_TOKENS: join(disk.folder, 'tokens.json') }
+    const options = { program: inject('program'), actors, data: join(disk.folder, 'data'), env }
     const server = await startServer(options)
     onTestFinished(async () => { await server.kill('SIGKILL') })
     const acknowledged: number[] = []
     const post = async () => {
       const data = 'x'.repeat(1000 + (acknowledged.length * 7919) % 90_000)
-      const response = await fetch(`${server.url}/flux-api/full/execute`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ fluxName: 'Keeper', input: { data } }) })
+      const response = await fetch(`${server.url}/flux-api/full/execute`, {
+        method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ fluxName: 'Keeper', input: { data } }),
+      })
       const answer = await response.json() as { contextId?: number; detail?: string }
       if (response.status === 200) acknowledged.push(answer.contextId ?? 0)
       return { status: response.status, retryAfter: response.headers.get('retry-after'), detail: answer.detail }

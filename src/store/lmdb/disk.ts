@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { ABORT, type Database, open, type RootDatabase } from 'lmdb'
 import type { ContextId } from '../../model/context.ts'
 import { DataFolderError, isMarked, lockFolder, makeFile, mark, messageOf, sizeOf } from './data-folder.ts'
-import { ADVICE, inspect, META } from './inspect.ts'
+import { ADVICE, inspect, META, noFormat } from './inspect.ts'
 import { Space, type SpaceOptions } from './space.ts'
 
 /** What the format of the data is called. A change that older code can't read takes the next number. */
@@ -36,7 +36,7 @@ export async function openDisk(options: DiskOptions): Promise<Disk> {
     const hasData = await inspect(files.data, isMarkedYet)
     const space = new Space(options)
     // Files that are there already are opened without writing.
-    if (!isMarkedYet || sizeOf(`${files.data}-lock`) === 0) space.take(FIRST_BYTES)
+    if (!hasData || sizeOf(`${files.data}-lock`) === 0) space.take(FIRST_BYTES)
     const disk = new Disk(files.data, lock, space)
     disk.checkFormat(files.data, hasData)
     if (!isMarkedYet) mark(lock, log)
@@ -69,12 +69,17 @@ export class Disk {
     // Without overlapping sync: a put's promise then means that it is on disk, and a failed flush is told (with it, `flushed` never settles).
     // Without batches of its own, whose promise nobody sees: its rejection would end the process.
     this.#root = open({ path: file, noSubdir: true, overlappingSync: false, eventTurnBatching: false, encoding: 'binary', maxDbs: 5 })
-    this.pageBytes = numberIn(this.#root.getStats(), 'pageSize')
-    this.meta = this.#root.openDB(META, { encoding: 'json' })
-    this.contexts = this.#root.openDB('contexts', { encoding: 'binary' })
-    this.rows = this.#root.openDB('rows', { encoding: 'binary' })
-    this.pokes = this.#root.openDB('pokes', { encoding: 'binary' })
-    this.definitions = this.#root.openDB('definitions', { encoding: 'string' })
+    try {
+      this.pageBytes = numberIn(this.#root.getStats(), 'pageSize')
+      this.meta = this.#root.openDB(META, { encoding: 'json' })
+      this.contexts = this.#root.openDB('contexts', { encoding: 'binary' })
+      this.rows = this.#root.openDB('rows', { encoding: 'binary' })
+      this.pokes = this.#root.openDB('pokes', { encoding: 'binary' })
+      this.definitions = this.#root.openDB('definitions', { encoding: 'string' })
+    } catch (error) {
+      void this.#root.close()
+      throw error
+    }
   }
 
   /** Why nothing can be written, at present or any more. */
@@ -153,7 +158,7 @@ export class Disk {
     const format = this.#readMeta('format')
     if (format === FORMAT) return
     void this.#root.close()
-    if (format === undefined) throw new DataFolderError(`the data in ${file} has no format: it is not ours, or a part of it is lost; ${ADVICE}`)
+    if (format === undefined) throw new DataFolderError(noFormat(file))
     throw new DataFolderError(`the data in ${file} has format ${String(format)}, and this version of actorflux knows format ${FORMAT} only`)
   }
 

@@ -16,7 +16,10 @@ const PURGE_KEYS = 20_000
 /** Bytes of records, a few milliseconds of work. */
 const FULL = 4 * 1024 * 1024
 
-/** lmdb never changes a page in place: what a key lies on is copied, with what leads to it, as far as the group has no copy yet; and the old pages are listed. */
+/**
+ * Pages for each key. lmdb never changes one in place: what a key lies on is copied, with what leads to it, as far as the group has
+ * no copy yet; and the old pages are listed as free.
+ */
 const COPIES = 2
 
 const NO_ROWS: Rows = { firstRow: 0, nextRow: 0 }

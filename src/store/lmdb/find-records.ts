@@ -1,4 +1,4 @@
-// store/lmdb: every record that a data file still has, whatever else of it is damaged. What no tree leads to any more is known by its content.
+// store/lmdb: every record that a data file still has, whatever else is damaged. What no tree leads to is known by its content.
 import { createHash } from 'node:crypto'
 import { bufferToKeyValue } from 'lmdb'
 import type { ContextId } from '../../model/context.ts'
@@ -68,8 +68,9 @@ function sortIn(records: Records, file: PageFile, node: Node, place: Place, data
       keep(records.rows, key.join(':'), place)
     } else if (isId(key) && isIn(database, 'pokes') && value.length === 1) keep(records.pokes, key, place)
     else if (isId(key) && isIn(database, 'contexts')) keep(records.contexts, key, { ...place, rank: decodeHeader(key, value).version })
-    else if (typeof key === 'string' && isIn(database, 'definitions') && createHash('sha256').update(value).digest('hex') === key) keep(records.definitions, key, place)
-    else if (typeof key === 'string' && isIn(database, 'meta') && /^\d{1,15}$/.test(value.toString('latin1', 0, 16))) keep(records.meta, key, place)
+    else if (typeof key !== 'string') return
+    else if (isIn(database, 'definitions') && isHashOf(key, value)) keep(records.definitions, key, place)
+    else if (isIn(database, 'meta') && /^\d{1,15}$/.test(value.toString('latin1', 0, 16))) keep(records.meta, key, place)
   } catch {
     // What no tree leads to may be anything.
     if (database === 'contexts' && isId(key)) records.unreadable.add(key)
@@ -77,6 +78,9 @@ function sortIn(records: Records, file: PageFile, node: Node, place: Place, data
 }
 
 const isIn = (database: string, name: string): boolean => database === '' || database === name
+
+/** Definitions are kept under their content hash. */
+const isHashOf = (key: string, value: Buffer): boolean => createHash('sha256').update(value).digest('hex') === key
 
 function keep<K>(records: Map<K, Place>, key: K, place: Place): void {
   const known = records.get(key)
@@ -94,9 +98,10 @@ function keyOf({ key }: Node): unknown {
 
 const isId = (key: unknown): key is number => Number.isSafeInteger(key) && Number(key) > 0
 
-const isRowKey = (key: unknown): key is [number, number] => Array.isArray(key) && key.length === 2 && isId(key[0]) && Number.isSafeInteger(key[1])
+const isRowKey = (key: unknown): key is [number, number] =>
+  Array.isArray(key) && key.length === 2 && isId(key[0]) && Number.isSafeInteger(key[1])
 
-/** Of a file whose list of free pages is whole. A list has its length first; a negative number is how many pages follow, from the next number on. */
+/** Of a file whose list of free pages is whole. */
 function freePagesOf(file: PageFile): Set<number> {
   const free = new Set<number>()
   const open = file.meta === null || file.meta.free.depth === 0 ? [] : [file.meta.free.root]
@@ -108,6 +113,7 @@ function freePagesOf(file: PageFile): Set<number> {
   return free
 }
 
+/** A list has its length first; a negative number is how many pages are free from the next number on. */
 function addPages(free: Set<number>, list: Buffer): void {
   const numbers = Array.from({ length: Math.floor(list.length / 8) }, (_, index) => Number(list.readBigInt64LE(8 * index)))
   const end = Math.min(numbers.length, (numbers[0] ?? 0) + 1)

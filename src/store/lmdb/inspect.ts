@@ -1,10 +1,13 @@
-// store/lmdb: whether a data file may be opened. lmdb has no checksums: from a damaged file it serves a part, or nothing, without a word, or ends the process.
+// store/lmdb: whether a data file may be opened. lmdb has no checksums: it serves a damaged file in part, or as empty, or crashes.
 import { DataFolderError, messageOf, sizeOf } from './data-folder.ts'
 import { PageFile } from './page-file.ts'
 import { type Walk, walkAll } from './page-walk.ts'
 
 /** What to do about damage. */
-export const ADVICE = 'restore a backup of the data folder, or write what can be read into a new one: actorflux doctor --salvage <new folder>'
+export const ADVICE =
+  'restore a backup of the data folder, or write what can be read into a new one: actorflux doctor --salvage <new folder>'
+
+export const noFormat = (file: string): string => `the data in ${file} has no format: it is not ours, or a part of it is lost; ${ADVICE}`
 
 /** The database that has the number of our format. */
 export const META = 'meta'
@@ -18,7 +21,8 @@ export const META = 'meta'
 export async function inspect(file: string, marked: boolean): Promise<boolean> {
   if (sizeOf(file) === 0) {
     if (!marked) return false
-    throw new DataFolderError(`the data file ${file} is gone or empty, and it was not: restore a backup of the data folder, or remove the folder to begin anew`)
+    const advice = 'restore a backup of the data folder, or remove the folder to begin anew'
+    throw new DataFolderError(`the data file ${file} is gone or empty, and it was not: ${advice}`)
   }
   const { isDatabase, walk: { damage, counted } } = await examine(file)
   if (!isDatabase) throw new DataFolderError(`the data in ${file} can't be opened: it is no database; ${ADVICE}`)
@@ -30,7 +34,7 @@ export async function inspect(file: string, marked: boolean): Promise<boolean> {
   // A process that is killed while it makes the file leaves one without anything in it.
   const records = [...counted.values()].reduce((sum, count) => sum + count, 0)
   if ((counted.get(META) ?? 0) > 0) return true
-  if (marked || records > 0) throw new DataFolderError(`the data in ${file} has no format: it is not ours, or a part of it is lost; ${ADVICE}`)
+  if (marked || records > 0) throw new DataFolderError(noFormat(file))
   return false
 }
 

@@ -1,5 +1,5 @@
 // store/lmdb: reads the data file page by page, without lmdb and without mapping it, so that no damage in it can end the process.
-// The layout is that of lmdb's data version 2, on a little-endian machine with 64 bits (MDB_meta, MDB_page, MDB_node and MDB_ovpage in its mdb.c).
+// The layout is that of lmdb's data version 2 on a little-endian machine with 64 bits: MDB_meta, MDB_page, MDB_node, MDB_ovpage in mdb.c.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 
 /** A tree of pages: one database of the file. */
@@ -110,9 +110,12 @@ export class PageFile {
   /** @throws PageError when what the node says of its value's pages isn't so */
   checkOverflow({ page, pages, bytes }: Overflow): void {
     const header = this.#read(page * this.pageBytes, HEADER_BYTES, `page ${page}`)
-    if (this.#check(header, page) !== OVERFLOW || header.readUInt32LE(20) !== pages) throw new PageError(`page ${page} does not begin a large value`)
-    if (HEADER_BYTES + bytes > pages * this.pageBytes) throw new PageError(`page ${page} begins a value that is longer than its pages`)
-    if (page * this.pageBytes + HEADER_BYTES + bytes > this.size) throw new PageError(`the large value at page ${page} goes beyond the end of the file`)
+    const end = page * this.pageBytes + HEADER_BYTES + bytes
+    if (this.#check(header, page) !== OVERFLOW || header.readUInt32LE(20) !== pages) {
+      throw new PageError(`page ${page} does not begin a large value`)
+    }
+    if (end > (page + pages) * this.pageBytes) throw new PageError(`page ${page} begins a value that is longer than its pages`)
+    if (end > this.size) throw new PageError(`the large value at page ${page} goes beyond the end of the file`)
   }
 
   /** A node's whole value. @throws PageError */
@@ -137,20 +140,19 @@ export class PageFile {
   #metaAt(number: number): Meta {
     const bytes = this.#read(number * this.pageBytes, META_BYTES, `meta page ${number}`)
     const at = HEADER_BYTES
-    const flags = bytes.readUInt16LE(18)
-    if (flags !== META || bytes.readUInt32LE(at) !== MAGIC || bytes.readUInt16LE(at + 4) !== VERSION || bytes.readUInt32LE(at + 24) !== this.pageBytes) {
-      throw new PageError(`meta page ${number} is none`)
-    }
-    const meta = { pageBytes: this.pageBytes, lastPage: integerAt(bytes, at + 120), transaction: integerAt(bytes, at + 128), free: treeAt(bytes, at + 24), main: treeAt(bytes, at + 72) }
-    if (!Object.values(meta).every((value) => typeof value === 'object' || Number.isSafeInteger(value))) throw new PageError(`meta page ${number} is garbled`)
-    return meta
+    const isMeta = bytes.readUInt16LE(18) === META && bytes.readUInt32LE(at) === MAGIC && bytes.readUInt16LE(at + 4) === VERSION
+    if (!isMeta || bytes.readUInt32LE(at + 24) !== this.pageBytes) throw new PageError(`meta page ${number} is none`)
+    const [lastPage, transaction] = [integerAt(bytes, at + 120), integerAt(bytes, at + 128)]
+    if (!Number.isSafeInteger(lastPage) || !Number.isSafeInteger(transaction)) throw new PageError(`meta page ${number} is garbled`)
+    return { pageBytes: this.pageBytes, lastPage, transaction, free: treeAt(bytes, at + 24), main: treeAt(bytes, at + 72) }
   }
 
   /** The kind of a page. @throws PageError when its header isn't that of this page */
   #check(bytes: Buffer, number: number): number {
     if (integerAt(bytes, 0) !== number) throw new PageError(`page ${number} has the header of another page, or none`)
     // With a meta page lost, that may have been the newer one.
-    if (this.meta !== null && this.damage.length === 0 && integerAt(bytes, 8) > this.meta.transaction) throw new PageError(`page ${number} is of a transaction that did not end`)
+    const last = this.damage.length === 0 ? this.meta?.transaction ?? Infinity : Infinity
+    if (integerAt(bytes, 8) > last) throw new PageError(`page ${number} is of a transaction that did not end`)
     return bytes.readUInt16LE(18) & KINDS
   }
 

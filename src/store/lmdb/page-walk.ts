@@ -28,7 +28,10 @@ const DATABASES = 'the list of databases'
 
 /** Walks through all databases of the file; others get their turn meanwhile. */
 export async function walkAll(file: PageFile): Promise<Walk> {
-  const walk = { damage: [...file.damage], used: new Uint8Array(Math.max(file.pages, 2)), trees: ['', FREE_PAGES, DATABASES], counted: new Map<string, number>() }
+  const walk = {
+    damage: [...file.damage], used: new Uint8Array(Math.max(file.pages, 2)), trees: ['', FREE_PAGES, DATABASES],
+    counted: new Map<string, number>(),
+  }
   if (file.meta === null) return walk
   walk.used.fill(1, 0, 2)
   await walkTree(file, walk, 1, file.meta.free, () => {})
@@ -46,7 +49,7 @@ export async function walkAll(file: PageFile): Promise<Walk> {
 /** lmdb-js ends its names with a zero. */
 const nameOf = (key: Buffer): string => key.toString('latin1').replace(/\0$/, '')
 
-async function walkTree(file: PageFile, walk: Walk & { readonly trees: string[] }, number: number, tree: Tree, found: (node: Node) => void): Promise<void> {
+async function walkTree(file: PageFile, walk: Walk, number: number, tree: Tree, found: (node: Node) => void): Promise<void> {
   const name = walk.trees[number] ?? ''
   const what = number > 2 ? `the database '${name}'` : name
   const room = Buffer.allocUnsafe(file.pageBytes)

@@ -46,8 +46,9 @@ export function diagnose(place: DataPlace): Promise<Findings> {
  * @throws DataFolderError when there is nothing to be read, or a server has it open, or the new folder has something in it
  */
 export function salvage(place: DataPlace, { into, log }: { readonly into: string; readonly log: Log }): Promise<Findings> {
-  return withRecords(place, async ({ file, records, readable, findings }) => {
-    if (!findings.isDoubtful || findings.contexts > 0) await writeAll({ file, records, readable }, { folder: into, namespace: place.namespace, log })
+  return withRecords(place, async (found) => {
+    const { findings } = found
+    if (!findings.isDoubtful || findings.contexts > 0) await writeAll(found, { folder: into, namespace: place.namespace, log })
     return findings
   })
 }
@@ -59,7 +60,9 @@ interface Found {
   readonly readable: readonly ContextId[]
 }
 
-async function withRecords<T>({ folder, namespace }: DataPlace, use: (found: Found & { readonly findings: Findings }) => Promise<T>): Promise<T> {
+async function withRecords<T>(
+  { folder, namespace }: DataPlace, use: (found: Found & { readonly findings: Findings }) => Promise<T>,
+): Promise<T> {
   const files = filesIn(folder, namespace)
   if (sizeOf(files.data) === 0) throw new DataFolderError(`there is no data in ${files.data}`)
   const lock = lockFolder(folder, files.lock)
@@ -69,7 +72,7 @@ async function withRecords<T>({ folder, namespace }: DataPlace, use: (found: Fou
       const walk = await walkAll(file)
       const records = await findRecords(file, walk)
       const { readable, broken } = await readAll(file, records)
-      return await use({ file, records, readable, findings: findingsOf(files.data, walk, records, readable, broken) })
+      return await use({ file, records, readable, findings: findingsOf({ file: files.data, walk, records, readable, broken }) })
     } finally {
       file.close()
     }
@@ -78,12 +81,21 @@ async function withRecords<T>({ folder, namespace }: DataPlace, use: (found: Fou
   }
 }
 
-function findingsOf(file: string, { damage, counted }: Walk, records: Records, readable: readonly ContextId[], broken: readonly ContextId[]): Findings {
-  const lost = [...records.unreadable, ...broken].sort((a, b) => a - b)
-  const noDatabase = records.contexts.size === 0 && counted.size === 0 && damage.length > 0 ? ['it is no database, or nothing is left of it'] : []
+interface Looked {
+  readonly file: string
+  readonly walk: Walk
+  readonly records: Records
+  readonly readable: readonly ContextId[]
+  readonly broken: readonly ContextId[]
+}
+
+function findingsOf({ file, walk, records: { contexts, unreadable, isDoubtful }, readable, broken }: Looked): Findings {
+  const { damage, counted } = walk
+  const isNothing = contexts.size === 0 && counted.size === 0 && damage.length > 0
   return {
-    file, contexts: readable.length, counted: counted.get('contexts') ?? null, unreadable: lost, isDoubtful: records.isDoubtful,
-    damage: [...damage, ...noDatabase],
+    file, isDoubtful, contexts: readable.length, counted: counted.get('contexts') ?? null,
+    unreadable: [...unreadable, ...broken].sort((a, b) => a - b),
+    damage: isNothing ? [...damage, 'it is no database, or nothing is left of it'] : damage,
   }
 }
 

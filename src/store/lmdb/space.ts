@@ -1,4 +1,4 @@
-// store/lmdb: nothing is written unless the disk has room for it. lmdb overwrites memory that isn't its own when a write of a page meets a full disk.
+// store/lmdb: nothing is written unless the disk has room for it. lmdb overwrites memory when a write of a page meets a full disk.
 import { statfsSync } from 'node:fs'
 import { type FluxError, unavailable } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
@@ -67,7 +67,8 @@ export class Space {
 
   #refuse(bytes: number): FluxError {
     const { log, folder, minFree } = this.#options
-    if (this.#refused === 0) log.error('the disk of the data folder is full: writes are refused until there is room', { folder, free: this.#free, needed: minFree + bytes })
+    const facts = { folder, free: this.#free, needed: minFree + bytes }
+    if (this.#refused === 0) log.error('the disk of the data folder is full: writes are refused until there is room', facts)
     this.#refused = bytes
     return unavailable(this.#reason())
   }
