@@ -42,10 +42,11 @@ describe('a list of large contexts', () => {
   })
 })
 
-describe('a page', () => {
-  const views = (count: number, text: string) => Array.from({ length: count }, (_, index) => ({ ...contextView(index + 1), tags: [text] }))
-  const appOf = (count: number, text: string, maxAnswers = 100 * MB) => testApp({ listPage: async () => ({ contexts: views(count, text), next: count }) }, { maxAnswers }).app
+const views = (count: number, text: string) => Array.from({ length: count }, (_, index) => ({ ...contextView(index + 1), tags: [text] }))
 
+const appOf = (count: number, text: string) => testApp({ listPage: async () => ({ contexts: views(count, text), next: count }) }).app
+
+describe('a page', () => {
   test('that is too large for what the runtime gave ends early, and leads on from its last context', async () => {
     for (const accept of ['application/json', 'application/xml', 'text/xml']) {
       const response = await appOf(10, 'é'.repeat(250_000)).request('/flux-api/contexts', { headers: { accept } })
