@@ -19,10 +19,10 @@ afterEach(async () => {
 
 interface Started { readonly url: string; readonly port: number; readonly lines: readonly Logged[] }
 
-type Options = Partial<ListenOptions> & Partial<Pick<AppOptions, 'maxAnswers' | 'origins'>>
+type Options = Partial<ListenOptions> & Partial<Pick<AppOptions, 'maxAnswers' | 'origins' | 'webhooks'>>
 
-async function start(overrides: Partial<FluxApi>, { maxAnswers = 1024 * MB, origins = [], ...options }: Options = {}): Promise<Started> {
-  const { app, lines } = testApp(overrides, { maxAnswers, origins })
+async function start(overrides: Partial<FluxApi>, { maxAnswers = 1024 * MB, origins = [], webhooks, ...options }: Options = {}): Promise<Started> {
+  const { app, lines } = testApp(overrides, { maxAnswers, origins, ...webhooks && { webhooks } })
   const server = await listen(app, { host: '127.0.0.1', port: 0, log: memoryLog().log, deadlines: DEADLINES, maxConnections: 1000, ...options })
   open.servers.push(server)
   return { url: server.url, port: Number(new URL(server.url).port), lines }
@@ -128,6 +128,22 @@ describe('a large answer', () => {
       expect([response.statusCode, response.headers['content-type'], await textOf(response)]).toEqual([200, 'application/json', ''])
     }
     expect((await textOf(await get(url + PATH))).length).toBeGreaterThan(40_000_000)
+  })
+})
+
+describe('a large answer of a webhook', () => {
+  const text = 'é'.repeat(10_000_000)
+  test.each([
+    ['data', { kind: 'outputs', contextId: 1, value: { text } }, JSON.stringify({ text })],
+    ['text', { kind: 'response', contextId: 1, response: { content: text } }, text],
+    ['bytes', { kind: 'response', contextId: 1, response: { content: Buffer.from(text).toString('base64'), encoded: true } }, text],
+  ] as const)('of %s comes whole, and counts as any other', async (_, answer, expected) => {
+    const endpoint = { package: 'p', fluxName: 'F', urlPath: '/x', timeout: null }
+    const webhooks = { find: () => ({ endpoint, parameters: new Map<string, string>() }), receive: async () => answer, giveUp() {} }
+    const { url, port } = await start({}, { webhooks, maxAnswers: 30 * MB })
+    expect(await textOf(await get(`${url}/api/x`)) === expected).toBe(true)
+    for (let count = 0; count < 4; count++) await asks(port, '/api/x')
+    expect((await get(`${url}/api/x`)).statusCode).toBe(503)
   })
 })
 
