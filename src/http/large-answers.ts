@@ -81,17 +81,22 @@ export class Answers {
     return new Response(new ReadableStream<Uint8Array>({ pull, cancel: () => hold.release() }, { highWaterMark: 0 }), init)
   }
 
-  /** Holds about as much as a value takes in memory. @throws FluxError `overloaded` */
-  async charge(hold: Hold, value: unknown): Promise<void> {
-    for (const bytes of weighing(value)) {
-      hold.set(SMALL_BYTES + bytes)
-      await ownTurn()
+  /** Holds about as much as a value takes in memory, and what is written of it. @throws FluxError `overloaded`: then it holds nothing */
+  async charge(hold: Hold, value: unknown, written: number): Promise<void> {
+    try {
+      for (const bytes of weighing(value)) {
+        hold.set(written + bytes)
+        await ownTurn()
+      }
+    } catch (error) {
+      hold.release()
+      throw error
     }
   }
 
   async #sendLarge(c: Context<Env>, { value, text, pieces }: { value: unknown; text: string; pieces: Pieces }, init: AnswerInit): Promise<Response> {
     const hold = this.hold()
-    await this.charge(hold, value)
+    await this.charge(hold, value, SMALL_BYTES)
     let begun: string | null = text === '' ? null : text
     return this.stream(c, async () => {
       const start = begun

@@ -56,7 +56,7 @@ export class Page {
       if (this.#count > 0) return false
       // The rest is written when its reader has taken the beginning.
       this.#rest = pieces
-      await this.#answers.charge(this.#hold, item)
+      await this.#answers.charge(this.#hold, item, bytes)
       break
     }
     for (const part of parts) this.#parts.push(part)

@@ -1,129 +1,99 @@
-// What browsers see: the page at `/`, problems as pages, and data as JSON.
-import { createHash } from 'node:crypto'
+// Pages of a list end where they have become large as they are written.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { conflict } from '../../src/model/failure.ts'
-import { openLive, raw, type Live } from './live.ts'
-import { ABOUT, testApp } from './support.ts'
+import { contextView, testApp } from './support.ts'
+import { openLive, type Live } from './live.ts'
 
-const CHROME = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7'
-const FIREFOX = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
-const by = (accept: string) => ({ headers: { accept } })
-const HTML = 'text/html; charset=utf-8'
+const MB = 1024 * 1024
+const SERVICES = { 'p/Large.flux': { input: [{ name: 'list', type: 'object' }], states: [{ name: 'wait', waiting: true, transitions: [{ event: 'go', to: 'wait' }] }] } }
 
-/** Runs no script, loads nothing, can't be framed, and is nothing else than a page. */
-function expectSafe({ headers }: Response, text: string): void {
-  expect(headers.get('x-content-type-options')).toBe('nosniff')
-  const policy = headers.get('content-security-policy') ?? ''
-  for (const part of ['default-src \'none\'', 'base-uri \'none\'', 'form-action \'none\'', 'frame-ancestors \'none\'']) expect(policy).toContain(part)
-  expect(policy).not.toMatch(/script-src|unsafe/)
-  const [, style = ''] = /<style>([^]*?)<\/style>/.exec(text) ?? []
-  expect(policy).toContain(`'sha256-${createHash('sha256').update(style).digest('base64')}'`)
-  expect(style).toContain('color-scheme: light dark')
-  expect(text).not.toMatch(/<script|\son\w+=/i)
-  expect(text).toMatch(/^<!doctype html>/)
-}
-
-describe('/', () => {
-  test.each([CHROME, FIREFOX, 'text/html', 'text/html, application/json;q=0.9'])('is a page for %s', async (accept) => {
-    const response = await testApp().app.request('http://localhost:8080/', by(accept))
-    const text = await response.text()
-    expect([response.status, response.headers.get('content-type')]).toEqual([200, HTML])
-    expectSafe(response, text)
-    expect(text).toContain('<h1>actorflux <small>9.8.7</small></h1>')
-    expect(text).toContain('3 workflow services')
-    expect([...text.matchAll(/<a href="([^"]+)"/g)].map(([, link]) => link)).toEqual(['docs', 'openapi.json', 'flux-api/contexts'])
-    expect(text).toContain('<pre>curl http://localhost:8080/flux-api/p/execute -d &#39;{&quot;fluxName&quot;:&quot;&lt;F&gt;&quot;}&#39;</pre>')
-  })
-
-  test.each(['*/*', 'application/json', 'application/xml', 'text/html;q=0.5, */*', 'text/html;q=0, */*', 'text/*'])('is JSON for %s', async (accept) => {
-    const response = await testApp().app.request('/', by(accept))
-    expect([response.status, response.headers.get('content-type'), response.headers.get('vary')]).toEqual([200, 'application/json', 'Accept'])
-    expect(await response.json()).toMatchObject({ name: 'actorflux', version: '9.8.7', links: { docs: '/docs', openapi: '/openapi.json' } })
-  })
-
-  test('is JSON without Accept, has no other method, and no service to start where there is none', async () => {
-    const { app } = testApp({}, { about: { ...ABOUT, services: () => 1, command: () => null } })
-    expect(await (await app.request('/')).json()).toMatchObject({ name: 'actorflux' })
-    expect((await app.request('/', { method: 'POST' })).status).toBe(405)
-    const text = await (await app.request('/', by(CHROME))).text()
-    expect(text).toContain('1 workflow service.')
-    expect(text).not.toContain('<pre>')
-  })
-})
-
-describe('a problem', () => {
-  test.each([CHROME, FIREFOX])('is a page for %s, and what was sent is text in it', async (accept) => {
-    const { app } = testApp({ terminate: () => Promise.reject(conflict('<script>alert(1)</script> & "more" \'of it\'')) })
-    const response = await app.request('/flux-api/terminate?contextId=1', { method: 'DELETE', ...by(accept) })
-    const text = await response.text()
-    expect([response.status, response.headers.get('content-type')]).toEqual([409, HTML])
-    expectSafe(response, text)
-    expect(text).toContain('<p>&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;more&quot; &#39;of it&#39;</p>')
-    expect(text).toContain('urn:actorflux:problem:conflict')
-  })
-
-  test('is one for who takes nothing else, too', async () => {
-    const response = await testApp().app.request('/flux-api/contexts', by('text/html'))
-    expect([response.status, response.headers.get('content-type')]).toEqual([406, HTML])
-  })
-
-  test('names each error, and leads back to the root', async () => {
-    const text = await (await testApp().app.request('/flux-api/contexts?%3Cb%3E=1', by(CHROME))).text()
-    expect(text).toContain('<dt><code>/&lt;b&gt;</code></dt><dd>is not known</dd>')
-    expect([...text.matchAll(/<a href="([^"]+)"/g)].map(([, link]) => link)).toEqual(['../', '../docs'])
-    expect(await (await testApp().app.request('/nowhere', by(CHROME))).text()).toContain('<a href="./docs">')
-  })
-
-  test('is data for all others', async () => {
-    for (const [accept, type] of [['*/*', 'json'], ['application/xml', 'xml'], ['text/plain', 'json'], ['application/xhtml+xml', 'xml']] as const) {
-      expect((await testApp().app.request('/nowhere', by(accept))).headers.get('content-type')).toBe(`application/problem+${type}`)
-    }
-  })
-})
-
-describe('data', () => {
-  test.each([[CHROME, 'application/json'], [FIREFOX, 'application/json'], ['text/html,application/xml;q=0.9', 'application/xml'], ['application/xml', 'application/xml'], ['application/xhtml+xml', 'application/xml']])(
-    'for %s is %s', async (accept, type) => {
-      expect((await testApp().app.request('/flux-api/contexts', by(accept))).headers.get('content-type')).toBe(type)
-    })
-})
-
-describe('over a socket', () => {
+describe('a list of large contexts', () => {
   let live: Live
+  const ids: number[] = []
   beforeAll(async () => {
-    live = await openLive({}, {
-      'p/Hello.flux': {
-        webhooks: [{ urlPath: '/hello', httpMethods: ['GET'] }], output: [{ name: 'out', type: 'object' }],
-        states: [{ name: 'end', action: { lines: [{ type: 'set', expression: '({ a: 1 })', evaluate: true, to: ['out'] }] } }],
-      },
-      'p/Closed.flux': { secured: true, states: [{ name: 'end' }] },
-    })
+    live = await openLive({}, SERVICES)
+    // As XML each of the ones takes 29 bytes, and the largest context more than a page.
+    for (const [ones, text] of [[20_000, 0], [20_000, 0], [20_000, 0], [20_000, 0], [20_000, 0], [90_000, 0], [60_000, 700_000], [1, 700_000], [1, 700_000], [20_000, 0], [1, 0], [90_000, 700_000], [20_000, 0]] as const) {
+      const list = { ones: Array.from({ length: ones }, () => 1), text: 'x'.repeat(text) }
+      const { json } = await live.call('POST', '/flux-api/p/execute', { body: { fluxName: 'Large', input: { list } } })
+      ids.push(Number(Object(json).contextId))
+    }
   })
   afterAll(() => live.close())
 
-  test('the page names a service that anyone may start, and the command works', async () => {
-    const page = await live.call('GET', '/', { accept: CHROME })
-    expect(page.text).toContain('2 workflow services')
-    expect(page.text).toContain(`curl -X POST ${live.url}/flux-api/p/execute -H &#39;content-type: application/json&#39; -d &#39;{&quot;fluxName&quot;:&quot;Hello&quot;}&#39;`)
-    expect((await live.call('GET', '/')).json).toMatchObject({ name: 'actorflux', version: expect.stringMatching(/^\d/) })
+  async function pages(accept: string): Promise<{ ids: number[]; bytes: number }[]> {
+    const found = []
+    for (let path = '/flux-api/contexts?limit=1000'; path !== '';) {
+      const { status, text, headers } = await live.call('GET', path, { accept })
+      expect(status).toBe(200)
+      const own = accept === 'application/json' ? JSON.parse(text).map(({ id }: { id: number }) => id) : [...text.matchAll(/<id type="number">(\d+)</g)].map(([, id]) => Number(id))
+      found.push({ ids: own, bytes: Buffer.byteLength(text) })
+      path = /<([^>]*)>; rel="next"/.exec(headers.get('link') ?? '')?.[1] ?? ''
+    }
+    return found
+  }
+
+  test.each([['application/json', 2], ['application/xml', 4]])('of %s has each on one of its pages, which are small or have one', async (accept, least) => {
+    const found = await pages(accept)
+    expect(found.flatMap((page) => page.ids)).toEqual(ids)
+    expect(found.length).toBeGreaterThanOrEqual(least)
+    for (const page of found) expect(page.ids.length === 1 || page.bytes <= 2 * MB, JSON.stringify(page)).toBe(true)
+    // None ends much too early: each is more than half full with the one that follows.
+    for (const [index, page] of found.slice(0, -1).entries()) expect(page.bytes + (found[index + 1]?.bytes ?? 0)).toBeGreaterThan(MB)
+  })
+})
+
+const views = (count: number, text: string) => Array.from({ length: count }, (_, index) => ({ ...contextView(index + 1), tags: [text] }))
+
+const appOf = (count: number, text: string) => testApp({ listPage: async () => ({ contexts: views(count, text), next: count }) }).app
+
+describe('a page', () => {
+  test('that is too large for what the runtime gave ends early, and leads on from its last context', async () => {
+    for (const accept of ['application/json', 'application/xml', 'text/xml']) {
+      const response = await appOf(10, 'é'.repeat(250_000)).request('/flux-api/contexts', { headers: { accept } })
+      expect(response.headers.get('link')).toBe('</flux-api/contexts?limit=30&after=4>; rel="next"')
+      expect(Buffer.byteLength(await response.clone().text())).toBe(Number(response.headers.get('content-length')))
+      expect((await response.text()).match(/é{250000}/g)).toHaveLength(4)
+    }
   })
 
-  test('a webhook\'s data is JSON for a browser', async () => {
-    const { headers, json } = await live.call('GET', '/api/hello', { accept: CHROME })
-    expect([headers.get('content-type'), json]).toEqual(['application/json', { a: 1 }])
+  test('of one context that is larger than a page has it whole', async () => {
+    for (const accept of ['application/json', 'application/xml']) {
+      const response = await appOf(3, '<'.repeat(3_000_000)).request('/flux-api/contexts', { headers: { accept } })
+      expect(response.headers.get('link')).toContain('after=1>')
+      const text = await response.text()
+      if (accept === 'application/json') expect(JSON.parse(text)).toEqual(views(1, '<'.repeat(3_000_000)))
+      else expect(text.endsWith('</item></contexts>') && text.match(/&lt;/g)?.length === 3_000_000).toBe(true)
+    }
   })
 
-  test('what does not get as far as the application is told in a page as well', async () => {
-    const answer = await raw(live.url, `GET /api/../x HTTP/1.1\r\nHost: localhost\r\nAccept: ${CHROME}\r\nConnection: close\r\n\r\n`)
-    expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*content-type: text\/html; charset=utf-8[^]*<!doctype html>/i)
-    expect(answer).toMatch(/content-security-policy: default-src 'none'/i)
+  test('is as it was when it is small, or empty', async () => {
+    const response = await appOf(2, 'x').request('/flux-api/contexts')
+    expect(await response.json()).toEqual(views(2, 'x'))
+    const empty = testApp({ listPage: async () => ({ contexts: [], next: null }) }).app
+    expect(await (await empty.request('/flux-api/contexts')).text()).toBe('[]')
+    expect(await (await empty.request('/flux-api/contexts', { headers: { accept: 'application/xml' } })).text()).toBe('<?xml version="1.0" encoding="UTF-8"?>\n<contexts type="array"/>')
   })
 
-  test('where every call needs a token no service is named', async () => {
-    const closed = await openLive({ ACTORFLUX_REQUIRE_AUTH: 'true' })
-    const { text } = await closed.call('GET', '/', { accept: CHROME })
-    await closed.close()
-    expect(text).toContain('Its calls need a token.')
-    expect(text).not.toMatch(/execute|flux-api/)
+  test('that doesn\'t come about gives back what it held', async () => {
+    const contexts = views(8, 'x'.repeat(400_000))
+    let fails = true
+    const { app } = testApp({
+      async listPage(_, fits) {
+        for (const context of contexts) await fits?.(context)
+        if (fails) throw new Error('the store is gone')
+        return { contexts, next: null }
+      },
+    }, { maxAnswers: 3 * MB })
+    for (let count = 0; count < 3; count++) expect((await app.request('/flux-api/contexts')).status).toBe(500)
+    fails = false
+    const held = await app.request('/flux-api/contexts')
+    expect(held.status).toBe(200)
+    const refused = await app.request('/flux-api/contexts')
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1'])
+    await held.body?.cancel()
+    const again = await app.request('/flux-api/contexts')
+    expect(again.status).toBe(200)
+    await again.text()
+    expect((await app.request('/flux-api/contexts')).status).toBe(200)
   })
 })
