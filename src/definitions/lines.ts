@@ -5,6 +5,7 @@ import { ExpressionError, type Scope } from './expressions/expression.ts'
 import { isIndex, LineError, readPath, showPath, writePath } from './paths.ts'
 import { descend, hold, type Property } from './properties.ts'
 import type { Report } from './report.ts'
+import { WorkBudget } from './work-budget.ts'
 
 export { LineError } from './paths.ts'
 
@@ -25,14 +26,14 @@ export interface Line {
   readonly answers: boolean
   /**
    * The value to write, held to the target's type.
-   * @throws LineError when it doesn't fit, or its expression fails
+   * @throws TooMuchWork; LineError when it doesn't fit, or its expression fails
    */
   read(scope: Scope): Json
   /**
    * A copy of the place's data with a value at `path`. Better than writePath alone: it knows where a declared list is to begin.
-   * @throws LineError when the path leads into a value that has no parts
+   * @throws TooMuchWork; LineError when the path leads into a value that has no parts
    */
-  write(root: JsonObject, value: Json): JsonObject
+  write(root: JsonObject, value: Json, budget?: WorkBudget): JsonObject
 }
 
 /** In order: the caller writes between reads, so that each line sees what those before it wrote. */
@@ -65,6 +66,9 @@ export function compileLines(list: readonly JsonObject[], { pointer, visible, ..
   })
 }
 
+/** Steps that a line takes besides what it reads, computes and writes. */
+const STEPS_A_LINE = 16
+
 /** Types that can hold `$response`. */
 const ANSWERING: ReadonlySet<string> = new Set(['object', 'model', 'any'])
 
@@ -92,17 +96,18 @@ function compileLine({ place, path, property: declared, lists, shown }: LineTarg
     report.warn(`${pointer}/to`, `${shown} can't hold $response, so the line will always fail: it should be of type object, and no list`)
   }
   if (origin.literal !== undefined && property !== null) {
-    const held = hold(property, origin.literal, 0)
+    const held = hold(property, origin.literal, 0, new WorkBudget(Infinity))
     if (!held.ok) report.warn(`${pointer}/expression`, `${shown}: the value ${held.reason}, so the line will always fail`)
   }
   const read = (scope: Scope): Json => {
+    scope.budget.spend(STEPS_A_LINE)
     const value = carried(origin, scope, shown) ?? null
     if (property === null) return value
-    const held = hold(property, value, scope.turn.now)
+    const held = hold(property, value, scope.turn.now, scope.budget)
     if (held.ok) return held.value
     throw new LineError(`${shown}: the value ${held.reason}`)
   }
-  return { place, path, answers: origin.answers ?? false, read, write: (root, value) => writePath(root, path, value, lists) }
+  return { place, path, answers: origin.answers ?? false, read, write: (root, value, budget) => writePath(root, path, value, lists, budget) }
 }
 
 function carried(origin: Origin, scope: Scope, shown: string): Json | undefined {
@@ -146,7 +151,7 @@ function compileMap(source: JsonObject, pointer: string, { visible, report }: Op
   if (from === null) return null
   const [name = '', ...path] = from
   if (visible !== null && !visible(name)) report.warn(`${pointer}/from`, `"${name}" is visible nowhere: the line will carry null`)
-  return { read: (scope) => readPath(scope.get(name), path, name), answers: name === '$response' && path.length === 0 }
+  return { read: (scope) => readPath(scope.get(name), path, name, scope.budget), answers: name === '$response' && path.length === 0 }
 }
 
 function compileSet(source: JsonObject, pointer: string, { visible, report }: Options): Origin | null {

@@ -18,7 +18,7 @@ export const isPropertyType = (type: string): type is PropertyType => PROPERTY_T
 export const NOW = 'now'
 
 /** Types whose values have no fields and are held by `readScalar`. */
-type ScalarType = Exclude<PropertyType, 'object' | 'model' | 'any'>
+export type ScalarType = Exclude<PropertyType, 'object' | 'model' | 'any'>
 
 /** `now`: epoch milliseconds. */
 export function readScalar(type: ScalarType, given: Json, origin: Origin, now: number): Reading {

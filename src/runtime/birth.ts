@@ -2,6 +2,7 @@
 import type { Scope, Turn } from '../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { accept, defaults } from '../definitions/properties.ts'
+import { spendOn, WorkBudget } from '../definitions/work-budget.ts'
 import type { FieldError, Failure } from '../model/failure.ts'
 import { getOwn, type Json, type JsonObject } from '../model/json.ts'
 import type { ContextRecord, Parent } from '../model/record.ts'
@@ -38,7 +39,7 @@ export function seedOf(birth: Birth, turn: Turn & { readonly tagLimits: TagLimit
   const own = getOwn(input, '$trackerId')
   const trackerId = textOf(own ?? null) ?? turn.uuid()
   const names: { [name: string]: Json | undefined } = { $request: birth.request?.shown, $fluxName: flux.fluxName, $trackerId: trackerId, $triggerFluxEvent: trigger ?? undefined }
-  const tags = tagsOf(birth, { turn, get: (name) => getOwn(input, name) ?? getOwn(names, name) }, turn.tagLimits)
+  const tags = tagsOf(birth, { turn, budget: new WorkBudget(), get: (name) => getOwn(input, name) ?? getOwn(names, name) }, turn.tagLimits)
   if ('failure' in tags) return tags
   return {
     seed: {
@@ -55,7 +56,9 @@ function tagsOf({ flux, tags: given }: Birth, scope: Scope, limits: TagLimits): 
   const tags = new Set(given)
   try {
     for (const template of flux.tags) {
-      const tag = textOf(template.evaluate(scope)) ?? ''
+      const value = template.evaluate(scope)
+      spendOn(value, scope.budget)
+      const tag = textOf(value) ?? ''
       if (tag !== '') tags.add(tag)
     }
   } catch (error) {

@@ -3,6 +3,7 @@ import { SPECIAL_NAMES } from '../definitions/compile-names.ts'
 import type { Scope, Turn } from '../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { Line } from '../definitions/lines.ts'
+import { TooMuchWork, type WorkBudget } from '../definitions/work-budget.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
 import type { ContextRecord, StateData } from '../model/record.ts'
 
@@ -19,12 +20,14 @@ interface SightParts {
   /** As it was before the turn: what is fixed at the birth of a context is read from it. */
   readonly record: ContextRecord
   readonly turn: Turn
+  readonly budget: WorkBudget
   /** As the turn has it so far. */
   readonly data: Readonly<Data>
 }
 
 export class Sight implements Scope {
   readonly turn: Turn
+  readonly budget: WorkBudget
   /** Whether `$fluxException` is shown: to the lines of its transition only. */
   seesException = false
   readonly #flux: CompiledFlux
@@ -34,8 +37,9 @@ export class Sight implements Scope {
   /** What the lines under way have written, laid over what was visible before: a model written field by field hides none of its other fields. */
   #overlay: JsonObject = {}
 
-  constructor({ flux, record, turn, data }: SightParts) {
+  constructor({ flux, record, turn, budget, data }: SightParts) {
     this.turn = turn
+    this.budget = budget
     this.#flux = flux
     this.#record = record
     this.#data = data
@@ -90,12 +94,23 @@ export class Sight implements Scope {
     const [name] = line.path
     if (name === undefined || line.place === 'response') return
     const present = getOwn(this.#rootOf(line.place) ?? written, name) ?? null
-    this.#overlay = { ...this.#overlay, [name]: before === undefined ? present : merged(line, value, before) ?? present }
+    setOwn(this.#overlay, name, before === undefined ? present : this.#merged(line, value, before) ?? present)
   }
 
   /** The lines are through. */
   forget(): void {
     this.#overlay = {}
+  }
+
+  /** The value laid into what was visible under its name; undefined where that has another shape than the target. */
+  #merged(line: Line, value: Json, before: Json): Json | undefined {
+    const [name = ''] = line.path
+    try {
+      return getOwn(line.write({ [name]: before }, value, this.budget), name)
+    } catch (error) {
+      if (error instanceof TooMuchWork) throw error
+      return undefined
+    }
   }
 
   #rootOf(place: Line['place']): JsonObject | null {
@@ -121,15 +136,5 @@ export class Sight implements Scope {
       case '$response': return data.response ?? undefined
       default: return undefined
     }
-  }
-}
-
-/** The value laid into what was visible under its name; undefined where that has another shape than the target. */
-function merged(line: Line, value: Json, before: Json): Json | undefined {
-  const [name = ''] = line.path
-  try {
-    return getOwn(line.write({ [name]: before }, value), name)
-  } catch {
-    return undefined
   }
 }

@@ -59,7 +59,6 @@ export function itemsCode(items: readonly { readonly code: Code; readonly spread
 /** The elements of a list, or the characters of a text. */
 function spreadOf(run: Evaluation, value: Value): List {
   if (typeof value !== 'string' && !isList(value)) throw new ExpressionError(`${kindOf(value)} can't be spread into a list`)
-  run.make(value.length)
-  run.spend(value.length / 8)
+  run.makeElements(value.length)
   return typeof value === 'string' ? Array.from(value) : value
 }

@@ -4,7 +4,7 @@ import type { ObjectExpression } from '@jsep-plugin/object'
 import type { TemplateLiteral } from '@jsep-plugin/template'
 import type jsep from 'jsep'
 import { getOwn, setOwn } from '../../model/json.ts'
-import { read, readHeader } from './access.ts'
+import { keyOf, read, readHeader } from './access.ts'
 import type { CallbackCode, Invocation, Items } from './calls.ts'
 import { isLoop, isMethod, itemsCode, loopCall, methodCall, needsFunction } from './calls.ts'
 import type { Code, Evaluation, Fields, Value } from './evaluation.ts'
@@ -18,6 +18,8 @@ import { join, kindOf, textOf } from './values.ts'
 
 const MAX_DEPTH = 200
 const MAX_PARAMETERS = 4
+/** A call makes lists of its arguments, an operator hardly anything. */
+const STEPS_A_NODE = 1
 
 /** What the links of a chain pass on after a `?.` that met null: the rest of the chain is skipped. */
 const SKIPPED: Fields = Object.freeze({})
@@ -28,12 +30,13 @@ type Member = (run: Evaluation, into: { [key: string]: Value }) => void
 export class Compiler {
   /** Free names. */
   readonly names = new Set<string>()
+  /** Steps to evaluate what was compiled so far, once. */
+  cost = 0
   private readonly places: ReadonlyMap<string, number>
   /** The parameters that the present node sees, with their places in an evaluation. */
   private visible: ReadonlyMap<string, number> = new Map()
   /** How many parameters its arrow functions have together, so far. */
   private parameters = 0
-  private nodes = 0
   private depth = 0
 
   constructor(places: ReadonlyMap<string, number>) {
@@ -54,7 +57,7 @@ export class Compiler {
   private link(node: jsep.Expression): Code {
     if (this.depth === MAX_DEPTH) throw this.fault(`an expression nested deeper than ${MAX_DEPTH}`)
     this.depth += 1
-    this.nodes += 1
+    this.cost += STEPS_A_NODE
     const code = this.node(node)
     this.depth -= 1
     return code
@@ -167,12 +170,12 @@ export class Compiler {
     if (names.includes('undefined') || new Set(names).size < names.length || names.length > MAX_PARAMETERS) {
       throw this.fault(`a function has up to ${MAX_PARAMETERS} parameters, different plain names,`, '=>')
     }
-    const { visible, nodes, parameters: first } = this
+    const { visible, cost: before, parameters: first } = this
     this.parameters += names.length
     this.visible = new Map([...visible, ...names.map((name, index) => [name, first + index] as const)])
     const code = this.compile(body)
     this.visible = visible
-    const cost = this.nodes - nodes + 1
+    const cost = this.cost - before + STEPS_A_NODE
     return (run) => (...values) => {
       run.spend(cost)
       for (let index = 0; index < names.length; index += 1) run.parameters[first + index] = values[index]
@@ -191,7 +194,7 @@ export class Compiler {
   private list({ elements }: jsep.ArrayExpression): Code {
     const items = this.items(elements)
     return (run) => {
-      run.make(elements.length)
+      run.makeElements(elements.length)
       return run.own(items(run))
     }
   }
@@ -200,7 +203,7 @@ export class Compiler {
     const members = properties.map((property) => this.member(property))
     return (run) => {
       const object: { [key: string]: Value } = {}
-      run.make(members.length)
+      run.makeElements(members.length)
       for (const member of members) member(run, object)
       return run.own(object)
     }
@@ -215,7 +218,7 @@ export class Compiler {
       return (run, into) => setOwn(into, name, value(run))
     }
     const key = this.compile(node.key)
-    return (run, into) => setOwn(into, textOf(run, key(run)), value(run))
+    return (run, into) => setOwn(into, keyOf(run, key(run)), value(run))
   }
 
   private keyName(key: jsep.Expression): string {
@@ -267,8 +270,7 @@ function spreadMember(code: Code): Member {
     if (value === null || value === undefined) return
     if (typeof value !== 'object') throw new ExpressionError(`${kindOf(value)} can't be spread into an object`)
     const keys = Object.keys(value)
-    run.make(keys.length)
-    run.spend(2 * keys.length)
+    run.makeElements(2 * keys.length)
     for (const key of keys) setOwn(into, key, isList(value) ? value[Number(key)] : getOwn(value, key))
   }
 }

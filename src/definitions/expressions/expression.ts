@@ -1,5 +1,6 @@
 // definitions/expressions: what a compiled expression is to the rest of the house.
 import type { Json } from '../../model/json.ts'
+import type { WorkBudget } from '../work-budget.ts'
 
 /** What isn't deterministic comes from the turn. */
 export interface Turn {
@@ -13,6 +14,8 @@ export interface Turn {
 /** What an expression sees. */
 export interface Scope {
   readonly turn: Turn
+  /** What is left of the work that the decision may do. */
+  readonly budget: WorkBudget
   /** The value of a visible name; undefined where nothing has it. */
   get(name: string): Json | undefined
 }
