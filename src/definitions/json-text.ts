@@ -5,9 +5,9 @@ import { CHARACTERS_A_STEP } from './work-budget.ts'
 /** Steps for each list or object, for each further element, and for each key. */
 const STEPS_TO_OPEN = 12
 const STEPS_OF_A_COMMA = 2
-const STEPS_OF_A_KEY = 6
+const STEPS_OF_A_KEY = 16
 /** Characters that are looked at for their structure in one step. */
-const LOOKED_AT_ONCE = 8
+const LOOKED_AT_ONCE = 4
 
 const [QUOTE, BACKSLASH, COMMA, COLON, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [34, 92, 44, 58, 91, 93, 123, 125]
 

@@ -1,6 +1,6 @@
 // definitions: paths into data: reading one, and writing one into a copy.
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
-import { STEPS_AN_ELEMENT, WorkBudget } from './work-budget.ts'
+import { STEPS_AN_ELEMENT, stepsOfMembers, WorkBudget } from './work-budget.ts'
 
 /** A line that can't be carried out: the action fails with its message. */
 export class LineError extends Error {
@@ -77,7 +77,7 @@ function write(at: Json | undefined, position: number, writing: Writing): Json {
     return copy
   }
   if (!isObject(place)) throw lineError(path, position, `is ${typeof place === 'string' ? 'text' : `a ${typeof place}`}, which has no "${segment}"`)
-  budget.spend(Object.keys(place).length * STEPS_AN_ELEMENT)
+  budget.spend(stepsOfMembers(Object.keys(place).length))
   const copy = { ...place }
   setOwn(copy, segment, write(getOwn(place, segment), position + 1, writing))
   return copy

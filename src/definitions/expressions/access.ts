@@ -3,7 +3,7 @@
 import { getOwn } from '../../model/json.ts'
 import type { Evaluation, Fields, List, Value } from './evaluation.ts'
 import { isFields, isList } from './evaluation.ts'
-import { STEPS_AN_ELEMENT } from '../work-budget.ts'
+import { STEPS_AN_ELEMENT, stepsOfMembers } from '../work-budget.ts'
 import { same, textOf } from './values.ts'
 
 const INDEX = /^(?:0|[1-9]\d{0,15})$/
@@ -36,7 +36,7 @@ export function readHeader(run: Evaluation, target: Value, key: Value): Value {
   if (found !== undefined || !isFields(target)) return found
   const wanted = textOf(run, key)
   const names = Object.keys(target)
-  run.spend(names.length * STEPS_AN_ELEMENT)
+  run.spend(stepsOfMembers(names.length))
   const name = names.find((name) => sameButCase(run, name, wanted))
   return name === undefined ? undefined : getOwn(target, name)
 }

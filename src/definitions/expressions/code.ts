@@ -9,6 +9,7 @@ import type { CallbackCode, Invocation, Items } from './calls.ts'
 import { isLoop, isMethod, itemsCode, loopCall, methodCall, needsFunction } from './calls.ts'
 import type { Code, Evaluation, Fields, Value } from './evaluation.ts'
 import { isFields, isList } from './evaluation.ts'
+import { stepsOfMembers } from '../work-budget.ts'
 import { ExpressionError, ExpressionFault } from './expression.ts'
 import { functions } from './functions.ts'
 import { unescape } from './literals.ts'
@@ -18,8 +19,10 @@ import { join, kindOf, textOf } from './values.ts'
 
 const MAX_DEPTH = 200
 const MAX_PARAMETERS = 4
-/** A call makes lists of its arguments, an operator hardly anything. */
+/** Of the evaluation of a node. A call makes a list of its arguments, and has work of its own. */
 const STEPS_A_NODE = 1
+const STEPS_A_PROPERTY = 2
+const STEPS_A_CALL = 5
 
 /** What the links of a chain pass on after a `?.` that met null: the rest of the chain is skipped. */
 const SKIPPED: Fields = Object.freeze({})
@@ -57,7 +60,7 @@ export class Compiler {
   private link(node: jsep.Expression): Code {
     if (this.depth === MAX_DEPTH) throw this.fault(`an expression nested deeper than ${MAX_DEPTH}`)
     this.depth += 1
-    this.cost += STEPS_A_NODE
+    this.cost += node.type === 'CallExpression' ? STEPS_A_CALL : node.type === 'MemberExpression' ? STEPS_A_PROPERTY : STEPS_A_NODE
     const code = this.node(node)
     this.depth -= 1
     return code
@@ -203,7 +206,7 @@ export class Compiler {
     const members = properties.map((property) => this.member(property))
     return (run) => {
       const object: { [key: string]: Value } = {}
-      run.makeElements(members.length)
+      run.makeMembers(members.length)
       for (const member of members) member(run, object)
       return run.own(object)
     }
@@ -270,7 +273,8 @@ function spreadMember(code: Code): Member {
     if (value === null || value === undefined) return
     if (typeof value !== 'object') throw new ExpressionError(`${kindOf(value)} can't be spread into an object`)
     const keys = Object.keys(value)
-    run.makeElements(2 * keys.length)
+    run.makeMembers(keys.length)
+    run.spend(stepsOfMembers(keys.length))
     for (const key of keys) setOwn(into, key, isList(value) ? value[Number(key)] : getOwn(value, key))
   }
 }

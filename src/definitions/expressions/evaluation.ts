@@ -1,7 +1,7 @@
 // definitions/expressions: one evaluation: what it sees, and the bounds that end one that takes too long or makes too much.
 import type { Json, JsonObject } from '../../model/json.ts'
 import { setOwn } from '../../model/json.ts'
-import { CHARACTERS_A_STEP, MAX_TURN_STEPS, STEPS_AN_ELEMENT } from '../work-budget.ts'
+import { CHARACTERS_A_STEP, STEPS_AN_ELEMENT, stepsOfMembers } from '../work-budget.ts'
 import type { Scope } from './expression.ts'
 import { ExpressionError } from './expression.ts'
 
@@ -18,10 +18,13 @@ export type Code = (run: Evaluation) => Value
 
 /** Characters, list elements and object members that one evaluation may make; also how large a result may be that it put together. */
 export const MAX_MADE = 4_000_000
-/** Steps that one evaluation may take: half of what a decision may, so that an `$exception` transition has something left. */
-const MAX_STEPS = MAX_TURN_STEPS / 2
+/** Steps that one evaluation may take: less than a decision may, so that an `$exception` transition has something left. */
+const MAX_STEPS = 2_000_000
+/** Characters that are made in one step: they take room, too. */
+const MADE_A_STEP = 16
 /** A list or an object that is made is entered into a table, and copied when the result is settled. */
-const STEPS_TO_OWN = 8
+const STEPS_TO_OWN = 12
+const STEPS_TO_MEASURE = 6
 /** Nesting of a value that is measured or written as text. */
 const MAX_DEPTH = 200
 
@@ -42,7 +45,7 @@ export class Evaluation {
   make(count: number): void {
     this.size += count
     if (!(this.size <= MAX_MADE)) throw new ExpressionError(`the expression makes more than ${MAX_MADE} characters and elements`)
-    this.spend(count / CHARACTERS_A_STEP)
+    this.spend(count / MADE_A_STEP)
   }
 
   /** To be called before so many nodes are evaluated, or as much is done. */
@@ -63,6 +66,12 @@ export class Evaluation {
     this.spend(count * STEPS_AN_ELEMENT)
   }
 
+  /** To be called before the members of an object are listed, or so many are made. */
+  makeMembers(count: number): void {
+    this.make(count)
+    this.spend(stepsOfMembers(count))
+  }
+
   /** Says that a list or an object is of the expression's own making. */
   own<T extends List | Fields>(container: T): T {
     this.spend(STEPS_TO_OWN)
@@ -77,7 +86,7 @@ export class Evaluation {
     if (typeof value !== 'object' || value === null) return
     if (depth === MAX_DEPTH) throw new ExpressionError(`a value is nested deeper than ${MAX_DEPTH}`)
     const items = isList(value) ? value : Object.values(value)
-    this.spend((items.length + 1) * STEPS_AN_ELEMENT)
+    this.spend(STEPS_TO_MEASURE + (isList(value) ? items.length * STEPS_AN_ELEMENT : stepsOfMembers(items.length)))
     this.make(items.length)
     if (!isList(value)) for (const key of Object.keys(value)) this.make(key.length)
     for (const item of items) this.measure(item, depth + 1)

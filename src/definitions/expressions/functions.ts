@@ -33,7 +33,7 @@ function toDate(run: Evaluation, args: List): number {
 }
 
 const STEPS_OF_A_DATE = 32
-const STEPS_OF_A_UUID = 32
+const STEPS_OF_A_UUID = 64
 
 /** A whole number from 0 to below the argument; without one, a fraction from 0 to below 1. */
 function random(run: Evaluation, args: List): number {
@@ -51,12 +51,14 @@ function uuid(run: Evaluation): string {
 /** Data takes more room, and more time to make, than its text. */
 const PARSED_SIZE = 3
 const MAX_JSON_DEPTH = 200
+const STEPS_TO_PARSE = 16
 
 function parseJson(run: Evaluation, [text]: List): Value {
   if (typeof text !== 'string') throw new ExpressionError(`parseJson() needs a text, not ${kindOf(text)}`)
   run.make(text.length * PARSED_SIZE)
   let value: Value
   try {
+    run.spend(STEPS_TO_PARSE)
     value = parseJsonText(text, { maxDepth: MAX_JSON_DEPTH, spend: (steps) => run.spend(steps) })
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof RangeError) throw new ExpressionError(`parseJson(): ${error.message}`)
@@ -71,7 +73,7 @@ function keysOf(run: Evaluation, name: string, value: Value): string[] {
   if (value === null || value === undefined) return []
   if (typeof value !== 'object') throw new ExpressionError(`${name}() needs an object, not ${kindOf(value)}`)
   const keys = Object.keys(value)
-  run.makeElements(keys.length)
+  run.makeMembers(keys.length)
   return keys
 }
 
@@ -102,12 +104,13 @@ function extreme(run: Evaluation, args: List, better: (a: number, b: number) => 
 
 /** Characters that are escaped, or undone, in one step. */
 const RECODED_AT_ONCE = 2
+const STEPS_TO_RECODE = 24
 
 /** Runs what fails on malformed text; `size` is the most that it makes. */
 function recode(run: Evaluation, name: string, value: Value, growth: number, change: (text: string) => string): string {
   const text = plainText(run, value)
   run.make(text.length * growth)
-  run.spend(text.length / RECODED_AT_ONCE)
+  run.spend(STEPS_TO_RECODE + text.length / RECODED_AT_ONCE)
   try {
     return change(text)
   } catch {

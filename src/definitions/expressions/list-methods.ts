@@ -12,6 +12,8 @@ export type LoopMethod = (run: Evaluation, list: List, callback: Callback, args:
 
 /** Elements that the engine itself copies, or compares with a number, in one step. */
 const READ_AT_ONCE = 8
+/** Sorting compares texts in our own code. */
+const STEPS_TO_COMPARE = 6
 const MAX_FLAT_DEPTH = 100
 
 function made(run: Evaluation, list: List): List {
@@ -28,6 +30,13 @@ function sought(run: Evaluation, list: List, wanted: Value): List {
   const alike = list.reduce<number>((count, item) => typeof item === 'string' && item.length === wanted.length ? count + 1 : count, 0)
   run.scan(alike * wanted.length)
   return list
+}
+
+/** The engine's own takes 40 times as long where a list is frozen. */
+function lastIndex(list: List, wanted: Value, from: number): number {
+  const start = from < 0 ? list.length + Math.ceil(from) : Math.min(Math.floor(from) || 0, list.length - 1)
+  for (let at = start; at >= 0; at -= 1) if (list[at] === wanted) return at
+  return -1
 }
 
 function joined(run: Evaluation, list: List, [separator]: List): string {
@@ -48,7 +57,7 @@ function sorted(run: Evaluation, list: List): List {
   run.spend(list.length * STEPS_AN_ELEMENT)
   const keyed = list.map((item) => ({ item, text: item === undefined ? undefined : textOf(run, item) }))
   keyed.sort((a, b) => {
-    run.spend(STEPS_AN_ELEMENT)
+    run.spend(STEPS_TO_COMPARE)
     spendOnComparing(run, a.text, b.text)
     return a.text === b.text ? 0 : a.text === undefined ? 1 : b.text === undefined || a.text < b.text ? -1 : 1
   })
@@ -70,7 +79,7 @@ export const listMethods: ReadonlyMap<string, Method<List>> = new Map<string, Me
   ['concat', (run, list, args) => run.own(flatten(run, args, 1, flatten(run, list, 0, [])))],
   ['includes', (run, list, [wanted, from]) => sought(run, list, wanted).includes(wanted, positionOf(run, from))],
   ['indexOf', (run, list, [wanted, from]) => sought(run, list, wanted).indexOf(wanted, positionOf(run, from))],
-  ['lastIndexOf', (run, list, [wanted, from]) => sought(run, list, wanted).lastIndexOf(wanted, positionOf(run, from) ?? Infinity)],
+  ['lastIndexOf', (run, list, [wanted, from]) => lastIndex(sought(run, list, wanted), wanted, positionOf(run, from) ?? Infinity)],
   ['join', joined],
   ['reverse', reversed],
   ['toReversed', reversed],

@@ -2,9 +2,12 @@
 import type { Evaluation } from './evaluation.ts'
 
 /** Characters that are changed one by one in one step. */
-const CHANGED_AT_ONCE = 8
+const CHANGED_AT_ONCE = 2
 /** Characters that are brought into a normal form, or compared as a language has it, in one step. */
 const FORMED_AT_ONCE = 1
+/** Steps for each call, and for each run of marks. */
+const STEPS_TO_CHANGE = 10
+const STEPS_OF_A_RUN = 3
 /** Pairs of marks on one letter that are put in order in one step: the engine's way with a run of them is quadratic. */
 const PAIRS_AT_ONCE = 128
 
@@ -13,7 +16,7 @@ const MARKS = /\p{M}+/gu
 /** A text of about the same length. */
 export function changed(run: Evaluation, text: string, change: (text: string) => string): string {
   run.make(text.length)
-  run.spend(text.length / CHANGED_AT_ONCE)
+  run.spend(STEPS_TO_CHANGE + text.length / CHANGED_AT_ONCE)
   return paid(run, text, change(text))
 }
 
@@ -37,6 +40,6 @@ function paid(run: Evaluation, before: string, after: string): string {
 }
 
 function spendOnMarks(run: Evaluation, text: string): void {
-  run.spend(text.length / FORMED_AT_ONCE)
-  for (const [marks] of text.matchAll(MARKS)) run.spend(marks.length ** 2 / PAIRS_AT_ONCE)
+  run.spend(STEPS_TO_CHANGE + text.length / FORMED_AT_ONCE)
+  for (const [marks] of text.matchAll(MARKS)) run.spend(STEPS_OF_A_RUN + marks.length ** 2 / PAIRS_AT_ONCE)
 }

@@ -17,6 +17,15 @@ function compared(run: Evaluation, value: Value): string {
   return wanted
 }
 
+/** Characters that are looked at for white space in one step. */
+const TRIMMED_AT_ONCE = 16
+
+function trimmable(run: Evaluation, text: string): string {
+  run.make(text.length / TRIMMED_AT_ONCE)
+  run.spend(text.length / TRIMMED_AT_ONCE)
+  return text
+}
+
 function padded(run: Evaluation, length: Value, filler: Value): [number, string] {
   const target = Math.trunc(positionOf(run, length) ?? 0) || 0
   run.make(Math.max(0, target))
@@ -85,9 +94,9 @@ export const textMethods: ReadonlyMap<string, Method<string>> = new Map<string, 
   ['toUpperCase', (run, text) => changed(run, text, (text) => text.toUpperCase())],
   ['toLowerCase', (run, text) => changed(run, text, (text) => text.toLowerCase())],
   ['normalize', (run, text, [form]) => normalized(run, text, form === undefined ? 'NFC' : textOf(run, form))],
-  ['trim', (run, text) => changed(run, text, (text) => text.trim())],
-  ['trimStart', (run, text) => changed(run, text, (text) => text.trimStart())],
-  ['trimEnd', (run, text) => changed(run, text, (text) => text.trimEnd())],
+  ['trim', (run, text) => trimmable(run, text).trim()],
+  ['trimStart', (run, text) => trimmable(run, text).trimStart()],
+  ['trimEnd', (run, text) => trimmable(run, text).trimEnd()],
   ['padStart', (run, text, [length, filler]) => text.padStart(...padded(run, length, filler))],
   ['padEnd', (run, text, [length, filler]) => text.padEnd(...padded(run, length, filler))],
   ['repeat', repeat],

@@ -7,6 +7,9 @@ import type { Evaluation } from './evaluation.ts'
 const COMPARED_AT_ONCE = 32
 /** Characters that the linear search looks at in one step. */
 const SEARCHED_AT_ONCE = 4
+const STEPS_TO_SEARCH = 6
+/** A place that is found, and the part of the text that is cut out for it. */
+const STEPS_TO_FIND = 3
 
 /** Where `wanted` stands at or after `from`; -1 where it doesn't. Pays for it before it looks. */
 export function find(run: Evaluation, text: string, wanted: string, from = 0): number {
@@ -33,7 +36,8 @@ export function findAll(run: Evaluation, text: string, wanted: string): number[]
   const places: number[] = []
   const direct = isDirect(run, text, wanted)
   for (const at of direct ? engineMatches(text, wanted) : matches(text, wanted, 0)) {
-    run.makeElements(1)
+    run.make(1)
+    run.spend(STEPS_TO_FIND)
     if (at >= (places.at(-1) ?? -Infinity) + wanted.length) places.push(at)
   }
   return places
@@ -41,8 +45,9 @@ export function findAll(run: Evaluation, text: string, wanted: string): number[]
 
 /** Pays for the cheaper way, and says whether it is the engine's. */
 function isDirect(run: Evaluation, text: string, wanted: string): boolean {
+  run.spend(STEPS_TO_SEARCH)
   run.scan(text.length)
-  const direct = wanted.length < 2 ? 0 : Math.max(0, text.length - wanted.length) * wanted.length / COMPARED_AT_ONCE
+  const direct = wanted.length < 2 ? 0 : Math.max(0, text.length - wanted.length) * (wanted.length + 2) / COMPARED_AT_ONCE
   const linear = (text.length + wanted.length) / SEARCHED_AT_ONCE
   run.spend(Math.min(direct, linear))
   return direct <= linear

@@ -20,12 +20,16 @@ export function plainText(run: Evaluation, value: Value): string {
   return value === null || value === undefined || (typeof value === 'number' && !Number.isFinite(value)) ? '' : textOf(run, value)
 }
 
+/** Characters that are written as JSON in one step. */
+const WRITTEN_AT_ONCE = 16
+
 export function jsonOf(run: Evaluation, value: Value): string {
   run.measure(value)
   run.make(64)
   const text = JSON.stringify(value) ?? 'null'
   // Escapes make it longer than what was measured.
   run.make(text.length / 4)
+  run.spend(text.length / WRITTEN_AT_ONCE)
   return text
 }
 
