@@ -4,19 +4,18 @@ import type { Template } from './expressions/expression.ts'
 import type { Wait } from './flux.ts'
 import { parseDate } from './dates.ts'
 import type { Report } from './report.ts'
-
-/** Whether a name can be seen; null: any may be there. */
-export type Visible = ((name: string) => boolean) | null
+import { notParsed, PLAIN_TEXT, unseenNames, type Visible } from './visible.ts'
 
 /** null after a fault. */
 export function compileText(source: string, visible: Visible, pointer: string, report: Report): Template | null {
   try {
     const template = compileTemplate(source)
-    const unseen = [...template.names].filter((name) => visible !== null && !visible(name))
-    if (unseen.length === 0) return template
-    report.fault(pointer, `not visible anywhere: ${unseen.join(', ')}`)
+    if (template.quotesPlaceholder) report.warn(pointer, PLAIN_TEXT)
+    const unseen = unseenNames(template.names, visible, source)
+    if (unseen === null) return template
+    report.fault(pointer, unseen)
   } catch (error) {
-    report.fault(pointer, `can't be parsed: ${error instanceof Error ? error.message : String(error)}`)
+    report.fault(pointer, notParsed(error, source))
   }
   return null
 }

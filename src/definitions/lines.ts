@@ -1,10 +1,12 @@
 // definitions: lines carry values from what is visible to a target, whose type they are held to.
 import { getOwn, isObject, type Json, type JsonObject } from '../model/json.ts'
+import { suggestion } from '../model/nearest.ts'
 import { compileExpression } from './expressions/compile.ts'
 import { ExpressionError, type Scope } from './expressions/expression.ts'
 import { isIndex, LineError, readPath, showPath, writePath } from './paths.ts'
 import { descend, hold, type Property } from './properties.ts'
 import type { Report } from './report.ts'
+import { notParsed, PLAIN_TEXT, unseenNames, type Visible } from './visible.ts'
 import { WorkBudget } from './work-budget.ts'
 
 export { LineError } from './paths.ts'
@@ -43,7 +45,7 @@ export interface LineOptions {
   /** The target of a name; null: there is none. */
   readonly resolve: (name: string) => Target | null
   /** Whether a name can be seen. null: any name may be there. */
-  readonly visible: ((name: string) => boolean) | null
+  readonly visible: Visible
   /** JSON pointer of the list in its file. */
   readonly pointer: string
   readonly report: Report
@@ -52,7 +54,7 @@ export interface LineOptions {
 /** Compiles lines. A line with a fault is reported and left out. What a line writes is visible to those after it. */
 export function compileLines(list: readonly JsonObject[], { pointer, visible, ...others }: LineOptions): Lines {
   const written = new Set<string>()
-  const options = { ...others, visible: visible && ((name: string) => visible(name) || written.has(name)) }
+  const options = { ...others, visible: visible && Object.assign((name: string) => visible(name) || written.has(name), { names: () => [...written, ...visible.names?.() ?? []] }) }
   return list.flatMap((source, index) => {
     const at = `${pointer}/${index}`
     if (!isObject(source)) {
@@ -150,7 +152,7 @@ function compileMap(source: JsonObject, pointer: string, { visible, report }: Op
   const from = readSegments(source, 'from', pointer, report)
   if (from === null) return null
   const [name = '', ...path] = from
-  if (visible !== null && !visible(name)) report.warn(`${pointer}/from`, `"${name}" is visible nowhere: the line will carry null`)
+  if (visible !== null && !visible(name)) report.warn(`${pointer}/from`, `"${name}" is visible nowhere: the line will carry null${suggestion(name, visible.names?.() ?? [])}`)
   return { read: (scope) => readPath(scope.get(name), path, name, scope.budget), answers: name === '$response' && path.length === 0 }
 }
 
@@ -165,11 +167,12 @@ function compileSet(source: JsonObject, pointer: string, { visible, report }: Op
   if (!evaluate || typeof literal !== 'string') return { read: () => literal, literal }
   try {
     const compiled = compileExpression(literal)
-    const unseen = visible === null ? [] : [...compiled.names].filter((name) => !visible(name))
-    if (unseen.length > 0) return broken(report, at, `not visible anywhere: ${unseen.join(', ')}`)
+    if (compiled.quotesPlaceholder) report.warn(at, PLAIN_TEXT)
+    const unseen = unseenNames(compiled.names, visible, literal)
+    if (unseen !== null) return broken(report, at, unseen)
     return { read: (scope) => compiled.evaluate(scope), answers: literal.trim() === '$response' }
   } catch (error) {
-    return broken(report, at, `can't be parsed: ${error instanceof Error ? error.message : String(error)}`)
+    return broken(report, at, notParsed(error, literal))
   }
 }
 

@@ -4,8 +4,7 @@ import { parseDate } from './dates.ts'
 import { isNumberType, readNumber } from './property-numbers.ts'
 import { fits, refuse, type Origin, type Reading } from './property-reading.ts'
 
-
-const PROPERTY_TYPES = [
+export const PROPERTY_TYPES = [
   'string', 'character', 'boolean', 'byte', 'short', 'integer', 'long', 'float', 'double', 'bigInteger', 'bigDecimal', 'date', 'byte[]',
   'object', 'model', 'any',
 ] as const

@@ -1,5 +1,6 @@
 // http: JSON as bodies have it (RFC 8259).
 import { malformed } from '../model/failure.ts'
+import { characterAt, positionOf, scanJson } from '../model/json-scan.ts'
 
 /** @throws FluxError `malformed`, also for what nests deeper than `maxDepth`, the body itself counted */
 export function decodeJson(text: string, { maxDepth }: { readonly maxDepth: number }): unknown {
@@ -8,9 +9,16 @@ export function decodeJson(text: string, { maxDepth }: { readonly maxDepth: numb
   try {
     return JSON.parse(text)
   } catch {
-    // The parser's own words quote the body.
-    throw malformed(text.trim() === '' ? 'the body is empty' : 'the body is not valid JSON')
+    throw malformed(text.trim() === '' ? 'the body is empty' : `the body is not valid JSON${placeOfFault(text)}`)
   }
+}
+
+/** The parser's own words quote the body, or tell no place: of ours, one character is the body's. */
+function placeOfFault(text: string): string {
+  const at = scanJson(text)
+  if (at < 0) return ''
+  const { line, column } = positionOf(text, at)
+  return `: unexpected ${characterAt(text, at) ?? 'end'} at line ${line}, column ${column}`
 }
 
 const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [34, 92, 91, 93, 123, 125]

@@ -8,6 +8,7 @@ import { getOwn, type Json, type JsonObject } from '../model/json.ts'
 import type { ContextRecord, Parent } from '../model/record.ts'
 import { describe } from './decide.ts'
 import { textOf } from './draft.ts'
+import { suggestion } from '../model/nearest.ts'
 import { tagErrors, type TagLimits } from '../model/tags.ts'
 
 export interface Birth {
@@ -32,7 +33,7 @@ export interface Birth {
 export function seedOf(birth: Birth, turn: Turn & { readonly tagLimits: TagLimits }): { seed: Omit<ContextRecord, 'id'> } | { failure: Failure } {
   const { flux, trigger, parent } = birth
   const startState = birth.startState === undefined ? flux.startState : flux.stateIndex.get(birth.startState)
-  if (startState === undefined) return refuse([{ pointer: '/startState', detail: `'${flux.fluxName}' has no state '${birth.startState}'` }])
+  if (startState === undefined) return refuse([{ pointer: '/startState', detail: `'${flux.fluxName}' has no state '${birth.startState}'${suggestion(birth.startState ?? '', flux.stateIndex.keys())}` }])
   const options = { now: turn.now, unknown: flux.allowExtraProperties ? 'keep' as const : birth.unknown, fill: true, text: birth.untyped, pointer: '/input' }
   const { value: input, errors } = accept(flux.input, birth.input, options)
   if (errors.length > 0) return refuse(errors)

