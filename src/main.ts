@@ -127,7 +127,7 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
   const { maxBody, maxDepth, requireAuth, origins, webhookTimeout } = settings
   const app = createApp({
     api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxParts: MAX_PARTS, origins,
-    webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), log,
+    webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), skipped: () => catalog.skipped(), log,
   })
   let server: HttpServer | null = null
   try {
@@ -173,11 +173,14 @@ export async function checkServices(settings: Settings, { log }: { log: Log }): 
 
 async function loadServices(settings: Settings, log: Log): Promise<{ catalog: Catalog; runner: StepRunner; report: readonly Fault[] }> {
   const runner = stepRunner({ log, allowPrivate: settings.allowPrivate })
-  const { catalog, report } = await openCatalog({ folders: settings.actors, runner, log })
-  if (report.some(({ severity }) => severity === 'fault')) {
+  const { catalog, report, complete } = await openCatalog({ folders: settings.actors, runner, log })
+  const isBroken = report.some(({ severity }) => severity === 'fault')
+  if (isBroken && !(settings.skipFaulty && complete)) {
     runner.close()
     throw new LoadError(report)
   }
+  const skipped = catalog.skipped()
+  if (skipped.length > 0) log.warn('services with faults are skipped', { skipped })
   return { catalog, runner, report }
 }
 

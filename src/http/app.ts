@@ -15,6 +15,8 @@ import { addWebhooks, type WebhookOptions } from './webhooks.ts'
 export interface AppOptions extends FluxApiOptions, WebhookOptions {
   /** null when requests can be served, else why not. */
   readonly ready: () => string | null
+  /** Names of the services that don't run because of faults; left out: none. */
+  readonly skipped?: () => readonly string[]
   /** Origins whose pages may call; `*` means any. */
   readonly origins: readonly string[]
 }
@@ -22,7 +24,7 @@ export interface AppOptions extends FluxApiOptions, WebhookOptions {
 /** Seconds for which a browser may remember what a page may do. */
 const CORS_AGE = 600
 
-export function createApp({ ready, origins, ...options }: AppOptions): Hono<Env> {
+export function createApp({ ready, skipped = () => [], origins, ...options }: AppOptions): Hono<Env> {
   const { log } = options
   const app = new Hono<Env>()
   if (origins.length > 0) app.use(sharing(origins))
@@ -31,7 +33,8 @@ export function createApp({ ready, origins, ...options }: AppOptions): Hono<Env>
     const reason = ready()
     // JSON whatever Accept says: a balancer's odd header must not take a server out.
     if (reason !== null) return problemResponse(unavailable(reason).failure, { instance: instanceOf(c) })
-    return c.json({ status: 'ready' })
+    const without = skipped()
+    return c.json({ status: 'ready', ...without.length > 0 && { skipped: without } })
   })
   addFluxApi(app, options)
   addWebhooks(app, options)

@@ -1,5 +1,7 @@
 // definitions/expressions: calls: of the language's functions, and of methods by the kind of value they are called on.
+import { getOwn, setOwn } from '../../model/json.ts'
 import { alternatives } from '../../model/nearest.ts'
+import { stepsOfMembers } from '../work-budget.ts'
 import type { Code, Evaluation, List, Value } from './evaluation.ts'
 import { isList } from './evaluation.ts'
 import { ExpressionError } from './expression.ts'
@@ -13,6 +15,8 @@ import { kindOf } from './values.ts'
 export type Items = (run: Evaluation) => Value[]
 /** Makes the function that a loop calls, for one evaluation. */
 export type CallbackCode = (run: Evaluation) => Callback
+/** Adds to an object that is being made. */
+export type Member = (run: Evaluation, into: { [key: string]: Value }) => void
 /** A method, bound to its arguments, that is told its target. */
 export type Invocation = (run: Evaluation, target: Value) => Value
 
@@ -70,4 +74,17 @@ function spreadOf(run: Evaluation, value: Value): List {
   if (typeof value !== 'string' && !isList(value)) throw new ExpressionError(`${kindOf(value)} can't be spread into a list`)
   run.makeElements(value.length)
   return typeof value === 'string' ? Array.from(value) : value
+}
+
+/** The members of an object, or the elements of a list, become members of another object. */
+export function spreadMember(code: Code): Member {
+  return (run, into) => {
+    const value = code(run)
+    if (value === null || value === undefined) return
+    if (typeof value !== 'object') throw new ExpressionError(`${kindOf(value)} can't be spread into an object`)
+    const keys = Object.keys(value)
+    run.makeMembers(keys.length)
+    run.spend(stepsOfMembers(keys.length))
+    for (const key of keys) setOwn(into, key, isList(value) ? value[Number(key)] : getOwn(value, key))
+  }
 }

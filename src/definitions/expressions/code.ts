@@ -5,19 +5,19 @@ import type { TemplateLiteral } from '@jsep-plugin/template'
 import type jsep from 'jsep'
 import { getOwn, setOwn } from '../../model/json.ts'
 import { keyOf, read, readHeader } from './access.ts'
-import type { CallbackCode, Invocation, Items } from './calls.ts'
-import { isLoop, isMethod, itemsCode, loopCall, methodCall, methodNames, needsFunction } from './calls.ts'
-import type { Code, Evaluation, Fields, Value } from './evaluation.ts'
-import { isFields, isList } from './evaluation.ts'
+import type { CallbackCode, Invocation, Items, Member } from './calls.ts'
+import { isLoop, isMethod, itemsCode, loopCall, methodCall, methodNames, needsFunction, spreadMember } from './calls.ts'
+import { arrowOf, linked, SKIPPED, skips } from './chains.ts'
+import type { Code, Value } from './evaluation.ts'
+import { isFields } from './evaluation.ts'
 import { looksLikeTemplate } from '../foreign.ts'
 import { suggestion } from '../../model/nearest.ts'
-import { stepsOfMembers } from '../work-budget.ts'
-import { ExpressionError, ExpressionFault } from './expression.ts'
+import { ExpressionFault } from './expression.ts'
 import { functions } from './functions.ts'
 import { unescape } from './literals.ts'
 import { binaryOperators, unaryOperators } from './operators.ts'
 import { isNode, isProperty } from './parse.ts'
-import { join, kindOf, textOf } from './values.ts'
+import { join, textOf } from './values.ts'
 
 const MAX_DEPTH = 200
 const MAX_PARAMETERS = 4
@@ -25,11 +25,6 @@ const MAX_PARAMETERS = 4
 const STEPS_A_NODE = 1
 const STEPS_A_PROPERTY = 2
 const STEPS_A_CALL = 5
-
-/** What the links of a chain pass on after a `?.` that met null: the rest of the chain is skipped. */
-const SKIPPED: Fields = Object.freeze({})
-
-type Member = (run: Evaluation, into: { [key: string]: Value }) => void
 
 /** Compiles one expression, and gathers what it needs to run. */
 export class Compiler {
@@ -245,41 +240,5 @@ export class Compiler {
 
   private fault(reason: string, token = ''): ExpressionFault {
     return new ExpressionFault(reason, this.places.get(token) ?? 0)
-  }
-}
-
-/** Whether a `?.` in a chain may cut it short. */
-function skips(node: jsep.Expression): boolean {
-  if (!isNode(node)) return false
-  if (node.type === 'CallExpression') return isNode(node.callee) && node.callee.type === 'MemberExpression' && skips(node.callee)
-  return node.type === 'MemberExpression' && (node.optional === true || skips(node.object))
-}
-
-function linked(target: Code, node: jsep.MemberExpression, invoke: Invocation): Code {
-  if (!skips(node)) return (run) => invoke(run, target(run))
-  const { optional = false } = node
-  return (run) => {
-    const value = target(run)
-    return value === SKIPPED || (optional && (value === null || value === undefined)) ? SKIPPED : invoke(run, value)
-  }
-}
-
-/** The parser takes `() => a ? b : c` for `(() => a) ? b : c`, which has no meaning here. */
-function arrowOf(node: jsep.Expression): ArrowExpression | undefined {
-  if (!isNode(node)) return undefined
-  if (node.type === 'ArrowFunctionExpression') return node
-  const test = node.type === 'ConditionalExpression' ? arrowOf(node.test) : undefined
-  return test && { ...test, body: { ...node, test: test.body } }
-}
-
-function spreadMember(code: Code): Member {
-  return (run, into) => {
-    const value = code(run)
-    if (value === null || value === undefined) return
-    if (typeof value !== 'object') throw new ExpressionError(`${kindOf(value)} can't be spread into an object`)
-    const keys = Object.keys(value)
-    run.makeMembers(keys.length)
-    run.spend(stepsOfMembers(keys.length))
-    for (const key of keys) setOwn(into, key, isList(value) ? value[Number(key)] : getOwn(value, key))
   }
 }
