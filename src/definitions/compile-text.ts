@@ -20,20 +20,21 @@ export function compileText(source: string, visible: Visible, pointer: string, r
   return null
 }
 
-const WAIT = /^\s*(duration|date)\s*:\s*(.*?)\s*$/s
+const WAIT = /^(duration|date)\s*:(.*)$/s
 
 /** `duration:<seconds>` or `date:<when>`, the value a literal or a template. null: there is none, or a fault. */
 export function compileWait(source: string, visible: Visible, pointer: string, report: Report): Wait | null {
   if (source === '') return null
-  const [, kind, text = ''] = WAIT.exec(source) ?? []
+  const [, kind, value = ''] = WAIT.exec(source.trim()) ?? []
+  const text = value.trim()
   if (kind === undefined || text === '') {
     report.fault(pointer, `"${source}" is no wait: write duration:<seconds> or date:<when>`)
     return null
   }
-  const value = compileText(text, visible, pointer, report)
-  if (value === null) return null
+  const template = compileText(text, visible, pointer, report)
+  if (template === null) return null
   if (!text.includes('${')) checkLiteral(kind, text, pointer, report)
-  return { kind: kind === 'date' ? 'date' : 'duration', value }
+  return { kind: kind === 'date' ? 'date' : 'duration', value: template }
 }
 
 function checkLiteral(kind: string, text: string, pointer: string, report: Report): void {
