@@ -145,7 +145,7 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
     const app = createApp({
       api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, origins, allowedHosts,
       maxAnswers: settings.maxAnswers, isLoopback: () => isLoopbackAddress(listening.address), about,
-      webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), log,
+      webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), skipped: () => catalog.skipped(), log,
     })
     await runtime.start()
     unready = null
@@ -211,11 +211,14 @@ export function examineData(
 
 async function loadServices(settings: Settings, log: Log): Promise<{ catalog: Catalog; runner: StepRunner; report: readonly Fault[] }> {
   const runner = stepRunner({ log, allowPrivate: settings.allowPrivate })
-  const { catalog, report } = await openCatalog({ folders: settings.actors, runner, log })
-  if (report.some(({ severity }) => severity === 'fault')) {
+  const { catalog, report, complete } = await openCatalog({ folders: settings.actors, runner, log })
+  const isBroken = report.some(({ severity }) => severity === 'fault')
+  if (isBroken && !(settings.skipFaulty && complete)) {
     runner.close()
     throw new LoadError(report)
   }
+  const skipped = catalog.skipped()
+  if (skipped.length > 0) log.warn('services with faults are skipped', { skipped })
   return { catalog, runner, report }
 }
 

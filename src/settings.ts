@@ -51,6 +51,8 @@ export interface Settings {
   readonly stepConcurrency: number
   /** Whether `Http.request` may reach addresses that aren't public. */
   readonly allowPrivate: boolean
+  /** Whether the server starts without the services that have faults. */
+  readonly skipFaulty: boolean
   readonly logLevel: LogLevel
 }
 
@@ -163,6 +165,7 @@ const schema = z.object({
   }),
   stepConcurrency: setting('ACTORFLUX_STEP_CONCURRENCY', '256', 'functions that run at once', integer(1, 1_000_000)),
   allowPrivate: setting('ACTORFLUX_ALLOW_PRIVATE_ADDRESSES', 'false', 'true: Http.request may reach addresses that are not public', flag),
+  skipFaulty: setting('ACTORFLUX_SKIP_FAULTY', 'false', 'true: start without the services that have faults', flag),
   logLevel: setting('ACTORFLUX_LOG_LEVEL', 'info', LEVELS.join(', '), z.enum(LEVELS, { error: `must be one of ${LEVELS.join(', ')}` })),
 })
 

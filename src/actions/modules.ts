@@ -1,8 +1,9 @@
 // actions: the user's modules, TypeScript and JavaScript alike, loaded without a build step and only from below their package's root.
-import { stat } from 'node:fs/promises'
-import { join, sep } from 'node:path'
+import { readdir, stat } from 'node:fs/promises'
+import { join, relative, sep } from 'node:path'
 import { createJiti, type Jiti } from 'jiti'
 import { getOwn } from '../model/json.ts'
+import { alternatives } from '../model/nearest.ts'
 import type { FunctionName, PackageFolder } from '../ports/step-runner.ts'
 import type { Method } from './builtin.ts'
 import { importFreshly } from './fresh-imports.ts'
@@ -13,6 +14,12 @@ const EXTENSIONS = ['.ts', '.mts', '.js', '.mjs']
 
 // Nothing is written to disk: what is transpiled stays in memory. A module's exports are what it exports, its default isn't mixed in.
 const createLoader = () => createJiti(import.meta.url, { fsCache: false, interopDefault: false })
+
+/** There is no module of that name: what there is may be asked for by `names`. */
+export class NoModule extends Error {}
+
+/** Modules of a package that are looked through for a name that was meant. */
+const MAX_NAMES = 1000
 
 export class Modules {
   #packages: readonly PackageFolder[] = []
@@ -57,7 +64,21 @@ export class Modules {
       this.#good.set(keyOf(name), method)
       return method
     }
-    throw new Error(method === undefined ? `module "${className}" doesn't export "${methodName}"` : `"${methodName}" of module "${className}" is not a function`)
+    throw new Error(method === undefined ? `module "${className}" doesn't export "${methodName}"${alternatives(methodName, functionsIn(exports))}` : `"${methodName}" of module "${className}" is not a function`)
+  }
+
+  /** The dotted paths of the modules in a package. */
+  async names(owner: string): Promise<string[]> {
+    const found = await Promise.all(this.#packages.filter(({ name }) => name === owner).map(async ({ root }) => {
+      const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => [])
+      const files = entries.filter((entry) => entry.isFile()).map((entry) => relative(root, join(entry.parentPath, entry.name)))
+      return files.flatMap((file) => {
+        const extension = EXTENSIONS.find((known) => file.endsWith(known))
+        const segments = extension === undefined ? [] : file.slice(0, -extension.length).split(sep)
+        return segments.length === 0 || segments.some((segment) => segment.startsWith('.') || segment === 'node_modules') ? [] : [segments.join('.')]
+      })
+    }))
+    return found.flat().slice(0, MAX_NAMES)
   }
 
   async #find(owner: string, className: string): Promise<string> {
@@ -70,7 +91,7 @@ export class Modules {
         if (await stat(file).then((found) => found.isFile(), () => false)) return file
       }
     }
-    throw new Error(`there is no module "${className}" in package "${owner}": looked for ${segments.join('/')} with ${EXTENSIONS.join(', ')}`)
+    throw new NoModule(`there is no module "${className}" in package "${owner}": looked for ${segments.join('/')} with ${EXTENSIONS.join(', ')}`)
   }
 
   async #load(file: string, className: string): Promise<unknown> {
@@ -104,5 +125,8 @@ async function inTime<T>(loading: Promise<T>): Promise<T> {
 const keyOf = ({ package: owner, className, methodName }: FunctionName) => JSON.stringify([owner, className, methodName])
 
 const isNamespace = (value: unknown): value is { readonly [name: string]: unknown } => (typeof value === 'object' && value !== null) || typeof value === 'function'
+
+/** Names of the functions that a module exports. */
+const functionsIn = (exports: unknown): string[] => isNamespace(exports) ? Object.keys(exports).filter((name) => isMethod(getOwn(exports, name))) : []
 
 const isMethod = (value: unknown): value is Method => typeof value === 'function'

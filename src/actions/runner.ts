@@ -1,9 +1,10 @@
 // actions: calls functions, the built-in ones and those of the user's modules.
 import { getOwn } from '../model/json.ts'
+import { suggestion } from '../model/nearest.ts'
 import type { Log } from '../ports/log.ts'
 import type { FunctionName, StepRunner } from '../ports/step-runner.ts'
 import { builtInClasses, type Classes, type Method } from './builtin.ts'
-import { Modules } from './modules.ts'
+import { Modules, NoModule } from './modules.ts'
 import { Scripts } from './scripts.ts'
 
 /**
@@ -25,7 +26,8 @@ export function stepRunner({ log, allowPrivate = false }: { log: Log; allowPriva
         if (!builtInMethod(classes, name)) await modules.method(name)
         return null
       } catch (error) {
-        return error instanceof Error ? error.message : String(error)
+        const reason = error instanceof Error ? error.message : String(error)
+        return error instanceof NoModule ? reason + suggestion(name.className, [...Object.keys(classes), ...await modules.names(name.package)]) : reason
       }
     },
     async run({ args, flux, ...name }) {
@@ -43,6 +45,6 @@ function builtInMethod(classes: Classes, { className, methodName }: FunctionName
   const builtIn = getOwn(classes, className)
   if (builtIn === undefined) return null
   const method = getOwn(builtIn, methodName)
-  if (method === undefined) throw new Error(`the built-in class "${className}" has no method "${methodName}": it has ${Object.keys(builtIn).join(', ')}`)
+  if (method === undefined) throw new Error(`the built-in class "${className}" has no method "${methodName}"${suggestion(methodName, Object.keys(builtIn))}: it has ${Object.keys(builtIn).join(', ')}`)
   return method
 }

@@ -1,7 +1,7 @@
 // cli: the report of loading, as people read it.
 import type { Fault } from '../definitions/report.ts'
 
-/** A line each: faults first, each kind by file, pointer and reason. */
+/** A line each: faults first, each kind by file, place, pointer and reason. */
 export function reportLines(report: readonly Fault[]): string[] {
   return sorted(report, 'fault').concat(sorted(report, 'warning'))
 }
@@ -16,11 +16,19 @@ export const isBroken = (report: readonly Fault[]): boolean => report.some(({ se
 
 export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`
 
+/** `Greeting.flux:12:5 #/states/0/action`, which editors and terminals lead to; without a place in the file, `Greeting.flux#/states/0/action`. */
+const shownPlace = ({ file, pointer, line, column }: Fault): string => line === undefined ? `${file}#${pointer}` : `${file}:${line}:${column ?? 1} #${pointer}`
+
+const oneLine = (text: string): string => text.split(/[\r\n]/).map((line) => line.trim()).filter((line) => line !== '').join(' ')
+
 /** Compared part by part as code units: the same order in every locale. */
 function sorted(report: readonly Fault[], severity: Fault['severity']): string[] {
   return report.filter((fault) => fault.severity === severity)
-    .sort((one, other) => compare(one.file, other.file) || compare(one.pointer, other.pointer) || compare(one.reason, other.reason))
-    .map(({ file, pointer, reason }) => `${file}#${pointer}: ${severity === 'warning' ? 'warning: ' : ''}${reason.replaceAll(/\s*[\r\n]\s*/g, ' ')}`)
+    .sort((one, other) => compare(one.file, other.file) || placeOf(one) - placeOf(other) || compare(one.pointer, other.pointer) || compare(one.reason, other.reason))
+    .map((fault) => `${shownPlace(fault)}: ${severity === 'warning' ? 'warning: ' : ''}${oneLine(fault.reason)}`)
 }
+
+/** Those of the file as a whole come first. */
+const placeOf = ({ line = 0, column = 0 }: Fault): number => line * 1e6 + column
 
 const compare = (one: string, other: string): number => Number(one > other) - Number(one < other)

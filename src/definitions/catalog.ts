@@ -17,12 +17,14 @@ export interface OpenedCatalog {
   readonly catalog: Catalog
   /** Faults and warnings of all files. A service with a fault is not in the catalog. */
   readonly report: readonly Fault[]
+  /** False when a folder can't be read. */
+  readonly complete: boolean
 }
 
 /** Loads all packages. Never fails for what is in the files: that stands in the report. */
 export async function openCatalog({ folders, runner, log }: CatalogOptions): Promise<OpenedCatalog> {
   const loaded = await loadFolders({ folders, runner }, { whole: false })
-  return { catalog: new Catalog({ folders, runner }, loaded, log), report: loaded.faults }
+  return { catalog: new Catalog({ folders, runner }, loaded, log), report: loaded.faults, complete: loaded.complete }
 }
 
 /** Old definitions kept compiled; more are compiled again when asked for. */
@@ -75,6 +77,11 @@ export class Catalog {
   /** Ordered by package and name. */
   all(): readonly CompiledFlux[] {
     return this.#index.all
+  }
+
+  /** Services that don't run, since their files have faults and no earlier version of them is known: `package/fluxName`, sorted. */
+  skipped(): readonly string[] {
+    return this.#index.skipped
   }
 
   /** Names of the packages, sorted. */
@@ -134,6 +141,7 @@ export class Catalog {
 class Index {
   readonly all: readonly CompiledFlux[]
   readonly packages: readonly string[]
+  readonly skipped: readonly string[]
   readonly byName: ReadonlyMap<string, readonly CompiledFlux[]>
   readonly byTrigger: ReadonlyMap<string, readonly CompiledFlux[]>
   readonly byHash: ReadonlyMap<string, CompiledFlux>
@@ -143,6 +151,8 @@ class Index {
     const lastGood = (owner: string, fluxName: string) => before?.byName.get(fluxName)?.find((flux) => flux.package === owner)
     this.all = services.flatMap(({ package: owner, fluxName, flux }) => flux ?? lastGood(owner, fluxName) ?? [])
       .sort((a, b) => compare(a.package, b.package) || compare(a.fluxName, b.fluxName))
+    this.skipped = services.filter(({ package: owner, fluxName, flux }) => flux === null && lastGood(owner, fluxName) === undefined)
+      .map(({ package: owner, fluxName }) => `${owner}/${fluxName}`).sort()
     this.packages = [...new Set(packages.map(({ name }) => name))].sort()
     this.byName = group(this.all, ({ fluxName }) => [fluxName])
     this.byTrigger = group(this.all, ({ triggers }) => new Set(triggers))

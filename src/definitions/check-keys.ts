@@ -1,7 +1,7 @@
 // definitions: looks for keys that mean nothing, in lists of properties and of lines.
 import { getOwn, isObject, type Json, type JsonObject } from '../model/json.ts'
 import type { Report } from './report.ts'
-import { Line, Property, warnUnknown } from './schema.ts'
+import { Line, Property, checkUnknown } from './schema.ts'
 
 /** The keys of a service's properties and lines; those of the objects around them are seen to when these are taken. */
 export function checkKeys(source: JsonObject, report: Report): void {
@@ -25,13 +25,13 @@ function checkData(source: JsonObject, pointer: string, report: Report): void {
 
 function checkProperties(list: Json | undefined, pointer: string, report: Report): void {
   each(list, pointer, (property, at) => {
-    warnUnknown(Property, property, at, report)
+    checkUnknown(Property, property, at, report)
     checkProperties(getOwn(property, 'gloopProperties'), `${at}/gloopProperties`, report)
   })
 }
 
 function checkLines(source: JsonObject, keys: readonly string[], pointer: string, report: Report): void {
-  for (const key of keys) each(getOwn(source, key), `${pointer}/${key}`, (line, at) => warnUnknown(Line, line, at, report))
+  for (const key of keys) each(getOwn(source, key), `${pointer}/${key}`, (line, at) => checkUnknown(Line, line, at, report))
 }
 
 function each(list: Json | undefined, pointer: string, visit: (entry: JsonObject, pointer: string) => void): void {

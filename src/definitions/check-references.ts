@@ -1,7 +1,9 @@
 // definitions: what a service names outside its own file: functions, other services, endpoints. Works on broken services too, so that one report tells all.
 import { getOwn, isObject, type Json, type JsonObject } from '../model/json.ts'
+import { suggestion } from '../model/nearest.ts'
 import type { StepRunner } from '../ports/step-runner.ts'
 import { compileWebhooks, endpointsOf } from './compile-webhooks.ts'
+import { foreignHint } from './foreign.ts'
 import { Report } from './report.ts'
 
 export interface Unit {
@@ -27,7 +29,7 @@ export async function checkScripts({ source, report }: Unit, runner: StepRunner)
   for (const { action, pointer } of actionsOf(source, 'script')) {
     const script = textOf(action, 'script')
     const reason = script === '' ? null : await runner.scriptFault(script)
-    if (reason !== null) report.fault(`${pointer}/script`, `can't be parsed: ${reason}`)
+    if (reason !== null) report.fault(`${pointer}/script`, `can't be parsed: ${reason}${foreignHint(script)}`)
   }
 }
 
@@ -37,7 +39,7 @@ export function checkChildren({ package: owner, source, report }: Unit, units: r
     const name = textOf(action, 'name')
     const found = units.filter(({ fluxName }) => fluxName === name)
     if (name === '' || found.some((unit) => unit.package === owner)) continue
-    if (found.length === 0) report.warn(`${pointer}/name`, `there is no service "${name}" now`)
+    if (found.length === 0) report.warn(`${pointer}/name`, `there is no service "${name}" now${suggestion(name, units.map(({ fluxName }) => fluxName))}`)
     if (found.length > 1) report.warn(`${pointer}/name`, `"${name}" could be that of ${found.map((unit) => `"${unit.package}"`).join(' or ')}`)
   }
 }

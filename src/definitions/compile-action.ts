@@ -1,10 +1,12 @@
 // definitions: what a state does.
-import { getOwn, type JsonObject } from '../model/json.ts'
+import { getOwn, type Json, type JsonObject } from '../model/json.ts'
+import { alternatives } from '../model/nearest.ts'
+import { actionHint } from './foreign.ts'
 import { ARGUMENTS } from './compile-names.ts'
-import type { Visible } from './compile-text.ts'
 import type { CompiledAction, Retry } from './flux.ts'
 import { compileLines, type LineOptions, type Lines } from './lines.ts'
 import type { Report } from './report.ts'
+import type { Visible } from './visible.ts'
 import { CodeAction, FluxAction, MapAction, Retry as RetrySchema, ScriptAction, take } from './schema.ts'
 
 interface ActionOptions {
@@ -33,9 +35,17 @@ export function compileAction(source: JsonObject, options: ActionOptions): Compi
     case 'invokeFlux': return compileChild(source, options)
     case 'script': return compileScript(source, options)
     default:
-      options.report.fault(`${options.pointer}/type`, `unknown action type ${JSON.stringify(type)}`)
+      options.report.fault(`${options.pointer}/type`, `unknown action type ${JSON.stringify(type)}${instead(type)}`)
       return NOTHING
   }
+}
+
+const TYPES = ['map', 'invokeCode', 'invokeFlux', 'script']
+
+function instead(type: Json): string {
+  if (typeof type !== 'string') return alternatives('', TYPES)
+  const hint = actionHint(type)
+  return hint === null ? alternatives(type, TYPES) : `: ${hint}`
 }
 
 function compileMap(source: JsonObject, { visible, resolve, pointer, report }: ActionOptions): CompiledAction {

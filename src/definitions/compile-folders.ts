@@ -1,11 +1,13 @@
 // definitions: all services below some folders, compiled and checked against one another.
 import type { JsonObject } from '../model/json.ts'
 import type { PackageFolder, StepRunner } from '../ports/step-runner.ts'
+import { BUILT_IN_MODELS } from './builtin-models.ts'
 import { checkModelKeys } from './check-keys.ts'
 import { checkChildren, checkEndpoints, checkFunctions, checkScripts, type Unit } from './check-references.ts'
 import { compileFlux } from './compile.ts'
 import type { CompiledFlux } from './flux.ts'
 import { compileShape } from './properties.ts'
+import { withPositions } from './positions.ts'
 import { readFolders, type DefinitionFile } from './read.ts'
 import { Report, type Fault } from './report.ts'
 import { ModelFile, take } from './schema.ts'
@@ -44,23 +46,25 @@ export async function loadFolders({ folders, runner }: LoadOptions, { whole }: {
     await checkFunctions(unit, runner)
     await checkScripts(unit, runner)
   }
+  const all = [...faults, ...checkModels(models, modelsOf), ...units.flatMap(({ report }) => report.faults)]
+  const texts = new Map([...fluxes, ...models].map(({ file, text }) => [file, text]))
   return {
     packages,
     services: units.map(({ report, flux, ...unit }) => ({ ...unit, flux: report.broken ? null : flux })),
-    faults: [...faults, ...checkModels(models, modelsOf), ...units.flatMap(({ report }) => report.faults)],
+    faults: withPositions(all, (file) => texts.get(file)),
     complete,
   }
 }
 
 type Models = ReadonlyMap<string, JsonObject>
 
-/** The models that a package's services may refer to: its own, and those whose name no other package has. */
+/** The models that a package's services may refer to: its own, those whose name no other package has, and the built-in ones. */
 function visibleModels(files: readonly DefinitionFile[]): (owner: string) => Models {
   const readable = files.flatMap(({ source, ...file }) => source === null ? [] : [{ ...file, source }])
   const count = new Map<string, number>()
   for (const { name } of readable) count.set(name, (count.get(name) ?? 0) + 1)
   const unique = readable.filter(({ name }) => count.get(name) === 1)
-  return (owner) => new Map([...unique, ...readable.filter((file) => file.package === owner)].map(({ name, source }) => [name, source]))
+  return (owner) => new Map([...BUILT_IN_MODELS, ...[...unique, ...readable.filter((file) => file.package === owner)].map(({ name, source }) => [name, source] as const)])
 }
 
 function checkModels(files: readonly DefinitionFile[], modelsOf: (owner: string) => Models): Fault[] {

@@ -1,6 +1,7 @@
 // definitions: which names a place of a service sees, and which it can write to.
 import type { Place, Target } from './lines.ts'
 import type { Shape } from './properties.ts'
+import type { Visible } from './visible.ts'
 
 /** Seen everywhere; what has no value at some place is undefined there. */
 export const SPECIAL_NAMES: ReadonlySet<string> = new Set([
@@ -13,10 +14,15 @@ interface Data {
 }
 
 /** What is seen by the actions, waits and, besides their target's inputs, the lines of a state. null: anything may be there. */
-export function visibleIn(state: Data, service: Data & { readonly extra: boolean }): ((name: string) => boolean) | null {
-  if (service.extra) return null
-  const shapes = [state.output, state.input, service.output, service.input]
-  return (name) => SPECIAL_NAMES.has(name) || shapes.some(({ properties }) => properties.has(name))
+export function visibleIn(state: Data, service: Data & { readonly extra: boolean }): Visible {
+  return service.extra ? null : seenIn([state.output, state.input, service.output, service.input])
+}
+
+/** What is seen of those shapes. */
+export function seenIn(shapes: readonly Shape[]): NonNullable<Visible> {
+  const sees = (name: string) => SPECIAL_NAMES.has(name) || shapes.some(({ properties }) => properties.has(name))
+  const names = () => [...shapes.flatMap(({ properties }) => [...properties.keys()]), ...SPECIAL_NAMES]
+  return Object.assign(sees, { names })
 }
 
 /** Where a map, or the outputs of an action, write: the nearest output of that name. */

@@ -1,5 +1,6 @@
 // definitions: states and their transitions. Outlines first, since a transition's lines are held to the inputs of its target.
 import type { JsonObject } from '../model/json.ts'
+import { alternatives } from '../model/nearest.ts'
 import { compileAction } from './compile-action.ts'
 import { inputsOf, outputsOf, visibleIn } from './compile-names.ts'
 import { compileWait } from './compile-text.ts'
@@ -60,7 +61,7 @@ function compileTransition(source: JsonObject, pointer: string, left: Outline, s
   const transition = take(Transition, source, pointer, report)
   if (transition === null) return null
   const target = service.states.get(transition.to)
-  if (target === undefined) report.fault(`${pointer}/to`, `there is no state "${transition.to}"`)
+  if (target === undefined) report.fault(`${pointer}/to`, `there is no state "${transition.to}"${alternatives(transition.to, service.states.keys())}`)
   return {
     event: transition.event || null,
     to: target?.index ?? 0,

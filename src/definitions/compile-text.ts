@@ -4,37 +4,37 @@ import type { Template } from './expressions/expression.ts'
 import type { Wait } from './flux.ts'
 import { parseDate } from './dates.ts'
 import type { Report } from './report.ts'
-
-/** Whether a name can be seen; null: any may be there. */
-export type Visible = ((name: string) => boolean) | null
+import { notParsed, PLAIN_TEXT, unseenNames, type Visible } from './visible.ts'
 
 /** null after a fault. */
 export function compileText(source: string, visible: Visible, pointer: string, report: Report): Template | null {
   try {
     const template = compileTemplate(source)
-    const unseen = [...template.names].filter((name) => visible !== null && !visible(name))
-    if (unseen.length === 0) return template
-    report.fault(pointer, `not visible anywhere: ${unseen.join(', ')}`)
+    if (template.quotesPlaceholder) report.warn(pointer, PLAIN_TEXT)
+    const unseen = unseenNames(template.names, visible, source)
+    if (unseen === null) return template
+    report.fault(pointer, unseen)
   } catch (error) {
-    report.fault(pointer, `can't be parsed: ${error instanceof Error ? error.message : String(error)}`)
+    report.fault(pointer, notParsed(error, source))
   }
   return null
 }
 
-const WAIT = /^\s*(duration|date)\s*:\s*(.*?)\s*$/s
+const WAIT = /^(duration|date)\s*:(.*)$/s
 
 /** `duration:<seconds>` or `date:<when>`, the value a literal or a template. null: there is none, or a fault. */
 export function compileWait(source: string, visible: Visible, pointer: string, report: Report): Wait | null {
   if (source === '') return null
-  const [, kind, text = ''] = WAIT.exec(source) ?? []
+  const [, kind, value = ''] = WAIT.exec(source.trim()) ?? []
+  const text = value.trim()
   if (kind === undefined || text === '') {
     report.fault(pointer, `"${source}" is no wait: write duration:<seconds> or date:<when>`)
     return null
   }
-  const value = compileText(text, visible, pointer, report)
-  if (value === null) return null
+  const template = compileText(text, visible, pointer, report)
+  if (template === null) return null
   if (!text.includes('${')) checkLiteral(kind, text, pointer, report)
-  return { kind: kind === 'date' ? 'date' : 'duration', value }
+  return { kind: kind === 'date' ? 'date' : 'duration', value: template }
 }
 
 function checkLiteral(kind: string, text: string, pointer: string, report: Report): void {

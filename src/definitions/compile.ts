@@ -2,12 +2,13 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { freeze, getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
+import { alternatives } from '../model/nearest.ts'
 import { checkKeys } from './check-keys.ts'
 import { checkReachable } from './check-reachable.ts'
 import { compileState, outlineStates, type Service } from './compile-state.ts'
 import { compileText } from './compile-text.ts'
 import { compileWebhooks } from './compile-webhooks.ts'
-import { SPECIAL_NAMES } from './compile-names.ts'
+import { seenIn } from './compile-names.ts'
 import type { CompiledFlux } from './flux.ts'
 import { compileMachine } from './machine.ts'
 import { compileShape, type Shape } from './properties.ts'
@@ -39,7 +40,7 @@ const Stored = z.object({
 export function recompile(text: string): CompiledFlux {
   const { models, ...unit } = Stored.parse(JSON.parse(text))
   const contents = Object.entries(models).flatMap(([name, model]) => isObject(model) ? [[name, model] as const] : [])
-  const report = new Report(`${unit.package}/${unit.fluxName}`)
+  const report = new Report(`${unit.package}/${unit.fluxName}`, { pinned: true })
   const flux = compile({ ...unit, models: new Map(contents) }, text, report)
   if (flux !== null) return flux
   const faults = report.faults.filter(({ severity }) => severity === 'fault').map(({ pointer, reason }) => `${pointer}: ${reason}`)
@@ -63,7 +64,7 @@ function compile({ package: owner, fluxName, source, models }: FluxUnit, text: s
   const states = outlines.map((outline) => compileState(outline, service))
   const startState = findStart(root.startState ?? '', service)
   checkReachable(states, startState, report)
-  const seen = (name: string) => extra || input.properties.has(name) || SPECIAL_NAMES.has(name)
+  const seen = extra ? null : seenIn([input])
   const tags = (root.tags ?? []).flatMap((tag, index) => compileText(tag, seen, `/tags/${index}`, report) ?? [])
   checkTriggers(root.triggers ?? [], report)
   const webhooks = compileWebhooks(source, report)
@@ -81,7 +82,7 @@ const isEmpty = (list: Json | undefined) => (Array.isArray(list) ? list.length =
 function findStart(name: string, { states, report }: Service): number {
   if (name === '') return 0
   const start = states.get(name)
-  if (start === undefined) report.fault('/startState', `there is no state "${name}"`)
+  if (start === undefined) report.fault('/startState', `there is no state "${name}"${alternatives(name, states.keys())}`)
   return start?.index ?? 0
 }
 

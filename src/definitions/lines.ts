@@ -1,10 +1,13 @@
 // definitions: lines carry values from what is visible to a target, whose type they are held to.
 import { getOwn, isObject, type Json, type JsonObject } from '../model/json.ts'
+import { suggestion } from '../model/nearest.ts'
 import { compileExpression } from './expressions/compile.ts'
 import { ExpressionError, type Scope } from './expressions/expression.ts'
 import { isIndex, LineError, readPath, showPath, writePath } from './paths.ts'
 import { descend, hold, type Property } from './properties.ts'
 import type { Report } from './report.ts'
+import { notParsed, PLAIN_TEXT, unseenNames, type Visible } from './visible.ts'
+import { WorkBudget } from './work-budget.ts'
 
 export { LineError } from './paths.ts'
 
@@ -25,14 +28,14 @@ export interface Line {
   readonly answers: boolean
   /**
    * The value to write, held to the target's type.
-   * @throws LineError when it doesn't fit, or its expression fails
+   * @throws TooMuchWork; LineError when it doesn't fit, or its expression fails
    */
   read(scope: Scope): Json
   /**
    * A copy of the place's data with a value at `path`. Better than writePath alone: it knows where a declared list is to begin.
-   * @throws LineError when the path leads into a value that has no parts
+   * @throws TooMuchWork; LineError when the path leads into a value that has no parts
    */
-  write(root: JsonObject, value: Json): JsonObject
+  write(root: JsonObject, value: Json, budget?: WorkBudget): JsonObject
 }
 
 /** In order: the caller writes between reads, so that each line sees what those before it wrote. */
@@ -42,7 +45,7 @@ export interface LineOptions {
   /** The target of a name; null: there is none. */
   readonly resolve: (name: string) => Target | null
   /** Whether a name can be seen. null: any name may be there. */
-  readonly visible: ((name: string) => boolean) | null
+  readonly visible: Visible
   /** JSON pointer of the list in its file. */
   readonly pointer: string
   readonly report: Report
@@ -51,7 +54,7 @@ export interface LineOptions {
 /** Compiles lines. A line with a fault is reported and left out. What a line writes is visible to those after it. */
 export function compileLines(list: readonly JsonObject[], { pointer, visible, ...others }: LineOptions): Lines {
   const written = new Set<string>()
-  const options = { ...others, visible: visible && ((name: string) => visible(name) || written.has(name)) }
+  const options = { ...others, visible: visible && Object.assign((name: string) => visible(name) || written.has(name), { names: () => [...written, ...visible.names?.() ?? []] }) }
   return list.flatMap((source, index) => {
     const at = `${pointer}/${index}`
     if (!isObject(source)) {
@@ -64,6 +67,9 @@ export function compileLines(list: readonly JsonObject[], { pointer, visible, ..
     return target === null || origin === null ? [] : [compileLine(target, origin, at, options.report)]
   })
 }
+
+/** Steps that a line takes besides what it reads, computes and writes. */
+const STEPS_A_LINE = 16
 
 /** Types that can hold `$response`. */
 const ANSWERING: ReadonlySet<string> = new Set(['object', 'model', 'any'])
@@ -92,17 +98,18 @@ function compileLine({ place, path, property: declared, lists, shown }: LineTarg
     report.warn(`${pointer}/to`, `${shown} can't hold $response, so the line will always fail: it should be of type object, and no list`)
   }
   if (origin.literal !== undefined && property !== null) {
-    const held = hold(property, origin.literal, 0)
+    const held = hold(property, origin.literal, 0, new WorkBudget(Infinity))
     if (!held.ok) report.warn(`${pointer}/expression`, `${shown}: the value ${held.reason}, so the line will always fail`)
   }
   const read = (scope: Scope): Json => {
+    scope.budget.spend(STEPS_A_LINE)
     const value = carried(origin, scope, shown) ?? null
     if (property === null) return value
-    const held = hold(property, value, scope.turn.now)
+    const held = hold(property, value, scope.turn.now, scope.budget)
     if (held.ok) return held.value
     throw new LineError(`${shown}: the value ${held.reason}`)
   }
-  return { place, path, answers: origin.answers ?? false, read, write: (root, value) => writePath(root, path, value, lists) }
+  return { place, path, answers: origin.answers ?? false, read, write: (root, value, budget) => writePath(root, path, value, lists, budget) }
 }
 
 function carried(origin: Origin, scope: Scope, shown: string): Json | undefined {
@@ -145,8 +152,8 @@ function compileMap(source: JsonObject, pointer: string, { visible, report }: Op
   const from = readSegments(source, 'from', pointer, report)
   if (from === null) return null
   const [name = '', ...path] = from
-  if (visible !== null && !visible(name)) report.warn(`${pointer}/from`, `"${name}" is visible nowhere: the line will carry null`)
-  return { read: (scope) => readPath(scope.get(name), path, name), answers: name === '$response' && path.length === 0 }
+  if (visible !== null && !visible(name)) report.warn(`${pointer}/from`, `"${name}" is visible nowhere: the line will carry null${suggestion(name, visible.names?.() ?? [])}`)
+  return { read: (scope) => readPath(scope.get(name), path, name, scope.budget), answers: name === '$response' && path.length === 0 }
 }
 
 function compileSet(source: JsonObject, pointer: string, { visible, report }: Options): Origin | null {
@@ -160,11 +167,12 @@ function compileSet(source: JsonObject, pointer: string, { visible, report }: Op
   if (!evaluate || typeof literal !== 'string') return { read: () => literal, literal }
   try {
     const compiled = compileExpression(literal)
-    const unseen = visible === null ? [] : [...compiled.names].filter((name) => !visible(name))
-    if (unseen.length > 0) return broken(report, at, `not visible anywhere: ${unseen.join(', ')}`)
+    if (compiled.quotesPlaceholder) report.warn(at, PLAIN_TEXT)
+    const unseen = unseenNames(compiled.names, visible, literal)
+    if (unseen !== null) return broken(report, at, unseen)
     return { read: (scope) => compiled.evaluate(scope), answers: literal.trim() === '$response' }
   } catch (error) {
-    return broken(report, at, `can't be parsed: ${error instanceof Error ? error.message : String(error)}`)
+    return broken(report, at, notParsed(error, literal))
   }
 }
 

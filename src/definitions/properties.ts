@@ -6,18 +6,21 @@ import { PropertyReader, type ShapeRules } from './property-reader.ts'
 import { fits, refuse, type Reading, type Refusal } from './property-reading.ts'
 import { elementOf, type Property, type Shape } from './property.ts'
 import { isIndex } from './paths.ts'
+import { TooMuchWork, WorkBudget } from './work-budget.ts'
 export type { Reading } from './property-reading.ts'
 
 export type { Property, Shape } from './property.ts'
 export { compileShape } from './property-shapes.ts'
 
-/** The values of the properties that have a default; `now` in epoch milliseconds. */
-export function defaults(shape: Shape, now: number): JsonObject {
+/** The values of the properties that have a default; `now` in epoch milliseconds. The work is counted, and done in any case: it is as much as the definition asks for. */
+export function defaults(shape: Shape, now: number, budget = new WorkBudget()): JsonObject {
   const result: JsonObject = {}
+  const own = new WorkBudget(Infinity)
   for (const [name, property] of shape.properties) {
-    const value = new PropertyReader(now, '').defaultOf(property)
+    const value = new PropertyReader(now, '', own).defaultOf(property)
     if (value !== undefined) setOwn(result, name, value)
   }
+  budget.add(own.spent)
   return result
 }
 
@@ -38,14 +41,22 @@ export interface Accepted {
 
 /** Holds values from outside to a shape. Parts without declared fields are shared with what was given, never copied or changed. */
 export function accept(shape: Shape, given: JsonObject, { now, text, pointer, ...rules }: AcceptOptions): Accepted {
-  const reader = new PropertyReader(now, pointer)
-  const value = reader.shape(shape, given, text ? 'text' : 'json', rules)
-  return { value, errors: reader.errors }
+  const reader = new PropertyReader(now, pointer, new WorkBudget())
+  try {
+    const value = reader.shape(shape, given, text ? 'text' : 'json', rules)
+    return { value, errors: reader.errors }
+  } catch (error) {
+    if (!(error instanceof TooMuchWork)) throw error
+    return { value: {}, errors: [{ pointer, detail: 'makes too much work: it has too many values for the properties declared' }] }
+  }
 }
 
-/** How a line's value is held to its target: text is coerced, a number or boolean becomes text for a string, anything else must fit. */
-export function hold(property: Property, value: Json, now: number): Reading {
-  const reader = new PropertyReader(now, '')
+/**
+ * How a line's value is held to its target: text is coerced, a number or boolean becomes text for a string, anything else must fit.
+ * @throws TooMuchWork
+ */
+export function hold(property: Property, value: Json, now: number, budget = new WorkBudget()): Reading {
+  const reader = new PropertyReader(now, '', budget)
   const held = reader.value(property, value, 'line')
   const [error, ...more] = reader.errors
   if (error === undefined) return fits(held ?? null)
@@ -53,10 +64,10 @@ export function hold(property: Property, value: Json, now: number): Reading {
 }
 
 /** The same for a target inside a property; `path` leads from the property to it. */
-export function holdAt(property: Property, path: readonly string[], value: Json, now: number): Reading {
+export function holdAt(property: Property, path: readonly string[], value: Json, now: number, budget = new WorkBudget()): Reading {
   const target = descend(property, path)
   if (!target.ok) return refuse(target.reason)
-  return target.property === null ? fits(value) : hold(target.property, value, now)
+  return target.property === null ? fits(value) : hold(target.property, value, now, budget)
 }
 
 type Descent =

@@ -1,10 +1,11 @@
 // definitions: reads the fields of one declared property out of its file, and reports those that are wrong.
 import { getOwn, type Json, type JsonObject } from '../model/json.ts'
+import { alternatives } from '../model/nearest.ts'
 import { parseDate } from './dates.ts'
 import { parseDecimal } from './property-decimals.ts'
 import { compareNumbers, isNumberType } from './property-numbers.ts'
 import { PropertyReader } from './property-reader.ts'
-import { isPropertyType, type PropertyType } from './property-types.ts'
+import { isPropertyType, PROPERTY_TYPES, type PropertyType } from './property-types.ts'
 import type { Property } from './property.ts'
 import type { Report } from './report.ts'
 
@@ -33,7 +34,7 @@ export class Declaration {
   type(): PropertyType {
     const type = this.text('type') ?? 'string'
     if (isPropertyType(type)) return type
-    this.#notes.fault(`${this.#pointer}/type`, `"${type}" is no type`)
+    this.#notes.fault(`${this.#pointer}/type`, `"${type}" is no type${alternatives(type, PROPERTY_TYPES)}`)
     return 'any'
   }
 

@@ -1,19 +1,24 @@
 // definitions: reads given values against declared properties. Every error is collected; what is given is never changed.
 import type { FieldError } from '../model/failure.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
-import { excessOf } from '../model/json-text.ts'
 import { fits, refuse, type Origin, type Reading } from './property-reading.ts'
 import { brokenRule } from './property-rules.ts'
-import { readScalar } from './property-types.ts'
+import { parseJsonText } from './json-text.ts'
+import { readScalar, type ScalarType } from './property-types.ts'
 import type { Property, Shape } from './property.ts'
+import { spendOn, WorkBudget } from './work-budget.ts'
 
 /** Errors beyond these are counted out: a hostile request must not make an answer larger than itself. */
 const MAX_ERRORS = 100
 const MAX_ERROR_TEXT = 65_536
 
-/** Depth of data that comes as JSON text, and its values and names; the same as a request's. */
+/** Depth of data that comes as JSON text; the same as a request's. */
 const MAX_TEXT_DEPTH = 64
-const MAX_TEXT_VALUES = 100_000
+
+/** Steps that a value takes to be held to its property, besides what it is made of. */
+const STEPS_A_VALUE = 8
+/** Characters that are read in one step: each is looked at a few times. */
+const READ_AT_ONCE = 4
 
 export interface ShapeRules {
   /** What becomes of names that are not declared. */
@@ -28,20 +33,23 @@ export class PropertyReader {
   readonly errors: FieldError[] = []
   readonly #now: number
   readonly #pointer: string
+  readonly #budget: WorkBudget
   readonly #path: (string | number)[] = []
   /** The properties whose defaults are being filled in: one met again would have no end. */
   readonly #filling = new Set<Property>()
   #errorText = 0
 
-  /** `now`: epoch milliseconds. `pointer`: where the given value lies in the request. */
-  constructor(now: number, pointer: string) {
+  /** `now`: epoch milliseconds. `pointer`: where the given value lies in the request. Every method throws TooMuchWork beyond the budget. */
+  constructor(now: number, pointer: string, budget = new WorkBudget()) {
     this.#now = now
+    this.#budget = budget
     this.#pointer = pointer
   }
 
   /** The values of a shape's properties. What is invalid is left out, with an error. */
   shape(shape: Shape, given: JsonObject, origin: Origin, rules: ShapeRules): JsonObject {
     const result: JsonObject = {}
+    this.#budget.spend(shape.properties.size * STEPS_A_VALUE)
     for (const [name, property] of shape.properties) {
       const value = this.#within(name, () => this.#field(property, getOwn(given, name), origin, rules.fill))
       if (value !== undefined) setOwn(result, name, value)
@@ -66,6 +74,7 @@ export class PropertyReader {
     if (given === null || !property.array) return this.#single(property, given, origin)
     const list = Array.isArray(given) ? given : origin === 'json' ? null : listOf(property, given, origin)
     if (list === null) return this.#refuse('must be a list')
+    this.#budget.spend(list.length * STEPS_A_VALUE)
     const result: Json[] = []
     for (const [index, item] of list.entries()) {
       const value = this.#within(index, () => this.#single(property, item, origin))
@@ -95,19 +104,45 @@ export class PropertyReader {
     const { type } = property
     const value = type === 'any' ? given
       : type === 'object' || type === 'model' ? this.#object(property, given, origin)
-      : this.#taken(readScalar(type, given, origin, this.#now))
+      : this.#scalar(type, given, origin)
     if (value === undefined || origin === 'default') return value
+    if (property.choices !== undefined) this.#spendOnChoices(value, property.choices)
     const broken = brokenRule(property, value)
     return broken === null ? value : this.#refuse(broken)
   }
 
   #object(property: Property, given: Json, origin: Origin): JsonObject | undefined {
     const isText = typeof given === 'string' && origin !== 'json'
-    const read = isText && isBlank(given, origin) ? fits({}) : isText ? parseObject(given) : isObject(given) ? fits(given) : objectOfItems(given, origin)
+    const read = isText && isBlank(given, origin) ? fits({}) : isText ? this.#parsed(given) : isObject(given) ? fits(given) : objectOfItems(given, origin)
     const object = this.#taken(read)
     if (!isObject(object)) return undefined
     const fields = property.fields()
     return fields === null ? object : this.shape(fields, object, isText && origin === 'text' ? 'json' : origin, { unknown: 'refuse', fill: true })
+  }
+
+  #scalar(type: ScalarType, given: Json, origin: Origin): Json | undefined {
+    if (typeof given === 'string') this.#budget.spend(given.length / READ_AT_ONCE)
+    const value = this.#taken(readScalar(type, given, origin, this.#now))
+    // A short text may name a number of thousands of digits.
+    if (typeof value === 'string' && value !== given) this.#budget.spend(value.length / READ_AT_ONCE)
+    return value
+  }
+
+  #spendOnChoices(value: Json, choices: readonly Json[]): void {
+    spendOn(value, this.#budget)
+    this.#budget.spend(choices.length * STEPS_A_VALUE)
+  }
+
+  /** JSON text for an object. */
+  #parsed(text: string): Reading {
+    try {
+      const value = parseJsonText(text, { maxDepth: MAX_TEXT_DEPTH, spend: (steps) => this.#budget.spend(steps) })
+      return isObject(value) ? fits(value) : refuse('must be an object, or one as JSON text')
+    } catch (error) {
+      if (error instanceof RangeError) return refuse(error.message)
+      if (error instanceof SyntaxError) return refuse('must be an object, or one as JSON text')
+      throw error
+    }
   }
 
   #taken(reading: Reading): Json | undefined {
@@ -157,17 +192,4 @@ const LONGEST_SEGMENT = 1000
 function escapeSegment(segment: string | number): string {
   const text = String(segment)
   return (text.length <= LONGEST_SEGMENT ? text : `${text.slice(0, LONGEST_SEGMENT)}…`).replaceAll('~', '~0').replaceAll('/', '~1')
-}
-
-function parseObject(text: string): Reading {
-  const excess = excessOf(text, { maxDepth: MAX_TEXT_DEPTH, maxValues: MAX_TEXT_VALUES })
-  if (excess === 'depth') return refuse(`is nested deeper than ${MAX_TEXT_DEPTH}`)
-  if (excess === 'values') return refuse(`holds more than ${MAX_TEXT_VALUES} values and names`)
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return refuse('must be an object, or one as JSON text')
-  }
-  return isObject(value) ? fits(value) : refuse('must be an object, or one as JSON text')
 }

@@ -5,6 +5,7 @@ import { PropertyReader } from './property-reader.ts'
 import { NOW, type PropertyType } from './property-types.ts'
 import type { Property, Shape } from './property.ts'
 import type { Report } from './report.ts'
+import { TooMuchWork } from './work-budget.ts'
 
 export interface ShapeOptions {
   /** Whether names that are not declared are kept. */
@@ -143,6 +144,15 @@ function once(fields: Fields): Fields {
 
 /** A default may be coerced; one that can't be has no value to give. */
 function checkDefault(property: Property, pointer: string, notes: Notes): void {
+  try {
+    checkReadable(property, pointer, notes)
+  } catch (error) {
+    if (!(error instanceof TooMuchWork)) throw error
+    notes.fault(pointer, 'the default makes too much work: it has too many values')
+  }
+}
+
+function checkReadable(property: Property, pointer: string, notes: Notes): void {
   const { defaultValue } = property
   if (defaultValue === undefined) return
   const reader = new PropertyReader(0, '')

@@ -4,8 +4,7 @@ import { parseDate } from './dates.ts'
 import { isNumberType, readNumber } from './property-numbers.ts'
 import { fits, refuse, type Origin, type Reading } from './property-reading.ts'
 
-
-const PROPERTY_TYPES = [
+export const PROPERTY_TYPES = [
   'string', 'character', 'boolean', 'byte', 'short', 'integer', 'long', 'float', 'double', 'bigInteger', 'bigDecimal', 'date', 'byte[]',
   'object', 'model', 'any',
 ] as const
@@ -18,7 +17,7 @@ export const isPropertyType = (type: string): type is PropertyType => PROPERTY_T
 export const NOW = 'now'
 
 /** Types whose values have no fields and are held by `readScalar`. */
-type ScalarType = Exclude<PropertyType, 'object' | 'model' | 'any'>
+export type ScalarType = Exclude<PropertyType, 'object' | 'model' | 'any'>
 
 /** `now`: epoch milliseconds. */
 export function readScalar(type: ScalarType, given: Json, origin: Origin, now: number): Reading {

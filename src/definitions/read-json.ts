@@ -1,5 +1,6 @@
 // definitions: JSON text as people write it into files; what is wrong with it is told by line and column.
 import type { Json } from '../model/json.ts'
+import { characterAt, positionOf, scanJson, type TextPosition } from '../model/json-scan.ts'
 
 /** Nesting beyond which a file is refused: whoever walks it would overflow the stack. */
 const MAX_DEPTH = 100
@@ -14,100 +15,111 @@ export interface JsonText {
   readonly repeated: readonly string[]
 }
 
-/**
- * Reads JSON in UTF-8, with or without a byte order mark.
- * @throws Error that says where the text goes wrong
- */
-export function readJson(bytes: Uint8Array): JsonText {
-  const text = decode(bytes)
-  const { at, depth, repeated } = scan(text)
-  if (depth > MAX_DEPTH) throw new Error(`nested deeper than ${MAX_DEPTH}`)
-  try {
-    const value: Json = JSON.parse(text)
-    return { value, repeated: [...repeated] }
-  } catch (error) {
-    throw new Error(`not valid JSON: ${unexpected(text, at)}`, { cause: error })
+/** A file that isn't JSON. */
+export class JsonFault extends Error {
+  override readonly name = 'JsonFault'
+  /** null: not at one place. */
+  readonly position: TextPosition | null
+  constructor(message: string, position: TextPosition | null = null) {
+    super(message)
+    this.position = position
   }
 }
 
-function decode(bytes: Uint8Array): string {
+/**
+ * Decodes UTF-8, with or without a byte order mark.
+ * @throws JsonFault
+ */
+export function decodeText(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch (error) {
-    throw new Error('not text in UTF-8', { cause: error })
+  } catch {
+    throw new JsonFault('not text in UTF-8')
   }
+}
+
+/** @throws JsonFault that says where the text goes wrong */
+export function readJson(text: string): JsonText {
+  const repeated = new Set<string>()
+  const outline = new Outline({
+    key(pointer, isRepeated) {
+      if (isRepeated && repeated.size < MAX_REPEATED) repeated.add(pointer())
+    },
+  })
+  const at = scanJson(text, outline)
+  if (outline.depth > MAX_DEPTH) throw new JsonFault(`nested deeper than ${MAX_DEPTH}`)
+  if (at >= 0) throw new JsonFault(`not valid JSON: ${unexpected(text, at)}`, positionOf(text, at))
+  const value: Json = JSON.parse(text)
+  return { value, repeated: [...repeated] }
 }
 
 function unexpected(text: string, at: number): string {
-  const lines = text.slice(0, at).split(/\r\n|\r|\n/)
-  const found = text.codePointAt(at)
-  const what = found === undefined ? 'the end of the file' : JSON.stringify(String.fromCodePoint(found))
-  return `unexpected ${what} at line ${lines.length}, column ${(lines.at(-1) ?? '').length + 1}`
+  const { line, column } = positionOf(text, at)
+  return `unexpected ${characterAt(text, at) ?? 'the end of the file'} at line ${line}, column ${column}`
 }
 
-const SPACE = /[ \t\r\n]*/y
-const TEXT = /"(?:[ !#-[\]-\u{10ffff}]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/uy
-const SCALAR = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y
+/** Where in a text something stands that a pointer names. */
+export interface Located {
+  readonly value: number
+  /** The same as `value` for what is no member. */
+  readonly key: number
+}
+
+/** Where the pointers lead in a JSON text; those that lead nowhere are left out. */
+export function locate(text: string, pointers: ReadonlySet<string>): ReadonlyMap<string, Located> {
+  const found = new Map<string, Located>()
+  scanJson(text, new Outline({
+    value(pointer, value, key) {
+      const at = pointer()
+      if (pointers.has(at)) found.set(at, { value, key })
+    },
+  }))
+  return found
+}
+
+interface Listener {
+  key?(pointer: () => string, isRepeated: boolean): void
+  value?(pointer: () => string, value: number, key: number): void
+}
 
 /** An object or a list that is still open, and which of its parts is being read. */
-interface Level { readonly closer: '}' | ']'; readonly keys: Set<string>; part: string | number }
+interface Level { readonly isList: boolean; readonly keys: Set<string>; part: string | number; keyAt: number }
 
-const pointerOf = (levels: readonly Level[]) => levels.map(({ part }) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+/** Follows where in the tree a scan is. */
+class Outline {
+  /** The deepest nesting met. */
+  depth = 0
+  readonly #levels: Level[] = []
+  readonly #listener: Listener
 
-function keyOf(token: string): string {
-  const key: string = JSON.parse(token)
-  return key
-}
-
-/** Follows the grammar of RFC 8259 as far as the text keeps to it; `depth` is the deepest nesting met. */
-function scan(text: string): { at: number; depth: number; repeated: ReadonlySet<string> } {
-  const levels: Level[] = []
-  const repeated = new Set<string>()
-  let at = 0
-  let depth = 0
-  let expects: 'value' | 'key' | 'comma' = 'value'
-  let opened = false
-  const eat = (token: RegExp | string): boolean => {
-    if (typeof token === 'string') {
-      const found = text.startsWith(token, at)
-      if (found) at += token.length
-      return found
-    }
-    token.lastIndex = at
-    const found = token.test(text)
-    if (found) at = token.lastIndex
-    return found
+  constructor(listener: Listener) {
+    this.#listener = listener
   }
-  for (;;) {
-    eat(SPACE)
-    const level = levels.at(-1)
-    if (level !== undefined && (expects === 'comma' || opened) && eat(level.closer)) {
-      levels.pop()
-      expects = 'comma'
-      opened = false
-    } else if (expects === 'comma') {
-      if (level === undefined || !eat(',')) return { at, depth, repeated }
-      expects = level.closer === '}' ? 'key' : 'value'
-      if (typeof level.part === 'number') level.part += 1
-    } else if (expects === 'key') {
-      opened = false
-      const start = at
-      if (level === undefined || !eat(TEXT)) return { at, depth, repeated }
-      level.part = keyOf(text.slice(start, at))
-      if (level.keys.size === level.keys.add(level.part).size && repeated.size < MAX_REPEATED) repeated.add(pointerOf(levels))
-      eat(SPACE)
-      if (!eat(':')) return { at, depth, repeated }
-      expects = 'value'
-    } else if (eat('{') || eat('[')) {
-      const isList = text[at - 1] === '['
-      levels.push({ closer: isList ? ']' : '}', keys: new Set(), part: isList ? 0 : '' })
-      depth = Math.max(depth, levels.length)
-      expects = isList ? 'value' : 'key'
-      opened = true
-    } else {
-      opened = false
-      if (!eat(TEXT) && !eat(SCALAR)) return { at, depth, repeated }
-      expects = 'comma'
-    }
+
+  open(_: number, isList: boolean): void {
+    this.#levels.push({ isList, keys: new Set(), part: isList ? -1 : '', keyAt: 0 })
+    this.depth = Math.max(this.depth, this.#levels.length)
   }
+
+  key(at: number, token: string): void {
+    const level = this.#levels.at(-1)
+    if (level === undefined) return
+    const key: string = JSON.parse(token)
+    level.part = key
+    level.keyAt = at
+    const { size } = level.keys
+    this.#listener.key?.(this.#pointer, level.keys.add(key).size === size)
+  }
+
+  value(at: number): void {
+    const level = this.#levels.at(-1)
+    if (level && typeof level.part === 'number') level.part += 1
+    this.#listener.value?.(this.#pointer, at, level && !level.isList ? level.keyAt : at)
+  }
+
+  close(): void {
+    this.#levels.pop()
+  }
+
+  readonly #pointer = () => this.#levels.map(({ part }) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }

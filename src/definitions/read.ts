@@ -3,8 +3,9 @@ import type { Dirent } from 'node:fs'
 import { readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { isObject, type JsonObject } from '../model/json.ts'
+import type { TextPosition } from '../model/json-scan.ts'
 import type { PackageFolder } from '../ports/step-runner.ts'
-import { readJson } from './read-json.ts'
+import { decodeText, JsonFault, readJson } from './read-json.ts'
 import type { Fault } from './report.ts'
 
 /** A `.flux` or `.model` file. */
@@ -16,6 +17,8 @@ export interface DefinitionFile {
   readonly file: string
   /** null: it can't be read; the faults say why. */
   readonly source: JsonObject | null
+  /** What stands in the file; empty where it is no text. */
+  readonly text: string
 }
 
 export interface Reading {
@@ -83,7 +86,14 @@ class Reader implements Reading {
       if (await isFolder(entry, path)) await this.#walk(owner, path, [...above, entry.name], new Set([...trail, real]))
       else if (entry.name.endsWith('.flux')) await this.#file(this.fluxes, owner, path, [...above, entry.name.slice(0, -'.flux'.length)])
       else if (entry.name.endsWith('.model')) await this.#file(this.models, owner, path, [...above, entry.name.slice(0, -'.model'.length)])
+      else this.#warnOfForeign(entry.name, path)
     }
+  }
+
+  /** Kinds of services that the product has and this server hasn't. */
+  #warnOfForeign(name: string, path: string): void {
+    if (name.endsWith('.gloop')) this.#warn(path, 'skipped: a .gloop service does not run here; write it as a function of a module, for invokeCode, or as a .flux service, for invokeFlux')
+    if (name.endsWith('.workflow')) this.#warn(path, 'skipped: a .workflow does not run here; write it as a .flux service')
   }
 
   async #file(list: DefinitionFile[], owner: string, file: string, segments: readonly string[]): Promise<void> {
@@ -92,19 +102,21 @@ class Reader implements Reading {
     const name = segments.join('.')
     const other = list.find((known) => known.package === owner && known.name === name)
     if (other !== undefined) return this.#fault(file, `${other.file} has the same name, "${name}" in package "${owner}"`)
-    list.push({ package: owner, name, file, source: await this.#source(file) })
+    list.push({ package: owner, name, file, ...await this.#content(file) })
   }
 
-  async #source(file: string): Promise<JsonObject | null> {
+  async #content(file: string): Promise<Pick<DefinitionFile, 'source' | 'text'>> {
+    let text = ''
     try {
-      const { value, repeated } = readJson(await readFile(file))
-      for (const pointer of repeated) this.faults.push({ severity: 'warning', file, pointer, reason: 'this key is there more than once: the last one counts' })
-      if (isObject(value)) return value
+      text = decodeText(await readFile(file))
+      const { value, repeated } = readJson(text)
+      for (const pointer of repeated) this.faults.push({ severity: 'warning', file, pointer, reason: 'this key is there more than once: the last one counts', part: 'key' })
+      if (isObject(value)) return { source: value, text }
       this.#fault(file, 'the file must hold a JSON object')
     } catch (error) {
-      this.#fault(file, error instanceof Error ? error.message : String(error))
+      this.#fault(file, error instanceof Error ? error.message : String(error), error instanceof JsonFault ? error.position : null)
     }
-    return null
+    return { source: null, text }
   }
 
   async #entries(folder: string): Promise<Dirent[] | null> {
@@ -120,8 +132,8 @@ class Reader implements Reading {
     }
   }
 
-  #fault(file: string, reason: string): void {
-    this.faults.push({ severity: 'fault', file, pointer: '', reason })
+  #fault(file: string, reason: string, position: TextPosition | null = null): void {
+    this.faults.push({ severity: 'fault', file, pointer: '', reason, ...position })
   }
 
   #warn(file: string, reason: string): void {

@@ -7,15 +7,24 @@ export interface Fault {
   /** JSON pointer (RFC 6901) into the file; empty for the file as a whole. */
   readonly pointer: string
   readonly reason: string
+  /** What of the place that the pointer leads to is meant; left out: the value. */
+  readonly part?: 'key'
+  /** Where that is in the file, from 1; left out where it isn't known, or isn't one place. */
+  readonly line?: number
+  /** From 1, in UTF-16 units. */
+  readonly column?: number
 }
 
 /** Collects the faults of one file. */
 export class Report {
   readonly file: string
   readonly faults: Fault[] = []
+  readonly #pinned: boolean
 
-  constructor(file: string) {
+  /** `pinned`: the file was accepted before, so that only what can't be run is a fault. */
+  constructor(file: string, { pinned = false }: { readonly pinned?: boolean } = {}) {
     this.file = file
+    this.#pinned = pinned
   }
 
   fault(pointer: string, reason: string): void {
@@ -24,6 +33,11 @@ export class Report {
 
   warn(pointer: string, reason: string): void {
     this.faults.push({ severity: 'warning', file: this.file, pointer, reason })
+  }
+
+  /** A key that means nothing. One that is `misspelt` is a fault: what it was to say would silently not hold. */
+  unknownKey(pointer: string, reason: string, { misspelt }: { readonly misspelt: boolean }): void {
+    this.faults.push({ severity: misspelt && !this.#pinned ? 'fault' : 'warning', file: this.file, pointer, reason, part: 'key' })
   }
 
   get broken(): boolean {

@@ -1,6 +1,7 @@
 // definitions: the shape of a .flux file, key by key. What is wrong is reported with its pointer, and the rest is taken all the same.
 import { z } from 'zod'
 import { isObject, type Json, type JsonObject } from '../model/json.ts'
+import { alternatives, nearestName, suggestion } from '../model/nearest.ts'
 import type { Report } from './report.ts'
 
 /** Data of a user's is handed on as it is, never copied key by key. */
@@ -15,7 +16,7 @@ const anything = z.unknown().optional()
 const seconds = z.number({ error: 'must be a number of seconds' }).min(0, { error: 'must not be negative' }).max(1e10, { error: 'is too long' })
 
 export const Root = z.object({
-  comment: anything, triggers: texts, tags: texts, startState: text, input: list, output: list, webhooks: list,
+  $schema: anything, comment: anything, triggers: texts, tags: texts, startState: text, input: list, output: list, webhooks: list,
   secured: flag, allowExtraProperties: flag, states: list,
 })
 
@@ -35,7 +36,7 @@ export const Property = z.object({
 })
 
 /** A property of type model. */
-export const ModelFile = Property.extend({ gloopProperties: list, reference: text })
+export const ModelFile = Property.extend({ $schema: anything, gloopProperties: list, reference: text })
 
 export const Webhook = z.object({
   urlPath: name,
@@ -60,7 +61,7 @@ export const FluxAction = z.object({ type, name, inputs: list, outputs: list, ti
 export const ScriptAction = z.object({ type, script: name, outputs: list, retry: record.nullish(), timeout })
 
 /**
- * Takes an object out of a file. Fields of the wrong type are faults and count as absent; unknown keys are warnings.
+ * Takes an object out of a file. Fields of the wrong type are faults and count as absent; unknown keys are faults if they are misspelt, else warnings.
  * null: what it can't do without is missing.
  */
 export function take<T extends z.ZodObject>(schema: T, source: Json, pointer: string, report: Report): z.output<T> | null {
@@ -68,7 +69,7 @@ export function take<T extends z.ZodObject>(schema: T, source: Json, pointer: st
     report.fault(pointer, 'must be an object')
     return null
   }
-  warnUnknown(schema, source, pointer, report)
+  checkUnknown(schema, source, pointer, report)
   const first = schema.safeParse(source)
   if (first.success) return first.data
   for (const { path, message } of first.error.issues) {
@@ -80,10 +81,13 @@ export function take<T extends z.ZodObject>(schema: T, source: Json, pointer: st
   return rest.success ? rest.data : null
 }
 
-/** Unknown keys are kept: someone else may know them. But they may be misspelt, too. */
-export function warnUnknown(schema: z.ZodObject, source: JsonObject, pointer: string, report: Report): void {
+/** Unknown keys are kept: someone else may know them. One that is near to a known one is misspelt. */
+export function checkUnknown(schema: z.ZodObject, source: JsonObject, pointer: string, report: Report): void {
+  const known = Object.keys(schema.shape)
   for (const key of Object.keys(source)) {
-    if (!Object.hasOwn(schema.shape, key)) report.warn(`${pointer}/${escape(key)}`, `unknown key "${key}"`)
+    if (Object.hasOwn(schema.shape, key)) continue
+    const misspelt = nearestName(key, known, { matchCase: true }) !== null
+    report.unknownKey(`${pointer}/${escape(key)}`, `unknown key "${key}"${misspelt ? alternatives(key, known) : suggestion(key, known)}`, { misspelt })
   }
 }
 

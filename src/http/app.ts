@@ -20,6 +20,8 @@ export interface AppOptions extends Omit<FluxApiOptions, 'answers'>, Omit<Webhoo
   /** null when requests can be served, else why not. */
   readonly ready: () => string | null
   readonly about: About
+  /** Names of the services that don't run because of faults; left out: none. */
+  readonly skipped?: () => readonly string[]
   /** Bytes that large answers under way may hold together. */
   readonly maxAnswers: number
 }
@@ -27,14 +29,14 @@ export interface AppOptions extends Omit<FluxApiOptions, 'answers'>, Omit<Webhoo
 /** Seconds for which a browser may remember what a page may do. */
 const CORS_AGE = 600
 
-export function createApp({ ready, origins, isLoopback, allowedHosts, about, maxAnswers, ...given }: AppOptions): Hono<Env> {
+export function createApp({ ready, skipped, origins, isLoopback, allowedHosts, about, maxAnswers, ...given }: AppOptions): Hono<Env> {
   const { log } = given
   const options = { ...given, answers: new Answers({ bytes: maxAnswers, log }) }
   const app = new Hono<Env>({ getPath: routePath })
   const guard = originGuard({ origins, isLoopback, allowedHosts })
   if (origins.length > 0) app.use(sharing(origins, guard))
   // Under any name, and so are webhooks: balancers and providers choose it.
-  addHealth(app, ready)
+  addHealth(app, ready, skipped)
   addHome(app, { about, requireAuth: options.requireAuth, origins: guard })
   addFluxApi(app, { ...options, origins: guard })
   addWebhooks(app, options)
@@ -70,13 +72,14 @@ export function createWaitingApp(reason: () => string): Hono<Env> {
   return app
 }
 
-function addHealth(app: Hono<Env>, ready: () => string | null): void {
+function addHealth(app: Hono<Env>, ready: () => string | null, skipped: () => readonly string[] = () => []): void {
   app.get('/healthz', (c) => c.json({ status: 'ok' }))
   app.get('/readyz', (c) => {
     const reason = ready()
     // JSON whatever Accept says: a balancer's odd header must not take a server out.
     if (reason !== null) return problemResponse(unavailable(reason).failure, { instance: instanceOf(c) })
-    return c.json({ status: 'ready' })
+    const without = skipped()
+    return c.json({ status: 'ready', ...without.length > 0 && { skipped: without } })
   })
 }
 

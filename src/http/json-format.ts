@@ -1,6 +1,7 @@
 // http: JSON as bodies have it (RFC 8259).
 import { FluxError, malformed } from '../model/failure.ts'
 import type { Json } from '../model/json.ts'
+import { characterAt, positionOf, scanJson } from '../model/json-scan.ts'
 import { excessOf, type JsonLimits } from '../model/json-text.ts'
 
 /** @throws FluxError `malformed`, also for what nests deeper than `maxDepth`; `tooLarge` for more than `maxValues` values and names */
@@ -12,10 +13,17 @@ export function decodeJson(text: string, { maxDepth, maxValues }: JsonLimits): J
   try {
     return JSON.parse(text)
   } catch {
-    // The parser's own words quote the body.
-    throw malformed(text.trim() === '' ? 'the body is empty' : 'the body is not valid JSON')
+    throw malformed(text.trim() === '' ? 'the body is empty' : `the body is not valid JSON${placeOfFault(text)}`)
   }
 }
 
 /** For every format. */
 export const tooMany = (maxValues: number) => new FluxError({ kind: 'tooLarge', detail: `the body holds more than ${maxValues} values and names` })
+
+/** The parser's own words quote the body, or tell no place: of ours, one character is the body's. */
+function placeOfFault(text: string): string {
+  const at = scanJson(text)
+  if (at < 0) return ''
+  const { line, column } = positionOf(text, at)
+  return `: unexpected ${characterAt(text, at) ?? 'end'} at line ${line}, column ${column}`
+}

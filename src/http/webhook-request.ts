@@ -53,7 +53,7 @@ export async function readWebhookRequest(c: Context<Env>, { path, timeout, limit
 /** Path and query as they were sent. A client may send more: the origin before them, when it takes this server for a proxy, or a fragment. */
 function uriOf(c: Context<Env>): string {
   const target = c.env === undefined ? c.req.url : c.env.incoming.url ?? ''
-  return target.replace(/^[A-Za-z][\w+.-]*:\/\/[^/?#]*/, '').replace(/#.*$/, '')
+  return target.replace(/^[A-Za-z][\w+.-]*:\/\/[^/?#]*/, '').split('#', 1)[0] ?? ''
 }
 
 function readQueryOf(uri: string, maxParts: number): Fields<string> {

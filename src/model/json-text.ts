@@ -26,7 +26,8 @@ export function excessOf(text: string, { maxDepth, maxValues }: JsonLimits): 'de
   return null
 }
 
-function endOfString(text: string, start: number): number {
+/** Where the string that begins there ends: its last quote, or the end of the text. */
+export function endOfString(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     const code = text.charCodeAt(at)
     if (code === BACKSLASH) at++

@@ -2,11 +2,13 @@
 import type { Scope, Turn } from '../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { accept, defaults } from '../definitions/properties.ts'
+import { spendOn, WorkBudget } from '../definitions/work-budget.ts'
 import type { FieldError, Failure } from '../model/failure.ts'
 import { getOwn, type Json, type JsonObject } from '../model/json.ts'
 import type { ContextRecord, Parent } from '../model/record.ts'
 import { describe } from './describe.ts'
 import { textOf } from './draft.ts'
+import { suggestion } from '../model/nearest.ts'
 import { tagErrors, type TagLimits } from '../model/tags.ts'
 
 export interface Birth {
@@ -31,14 +33,14 @@ export interface Birth {
 export function seedOf(birth: Birth, turn: Turn & { readonly tagLimits: TagLimits }): { seed: Omit<ContextRecord, 'id'> } | { failure: Failure } {
   const { flux, trigger, parent } = birth
   const startState = birth.startState === undefined ? flux.startState : flux.stateIndex.get(birth.startState)
-  if (startState === undefined) return refuse([{ pointer: '/startState', detail: `'${flux.fluxName}' has no state '${birth.startState}'` }])
+  if (startState === undefined) return refuse([{ pointer: '/startState', detail: `'${flux.fluxName}' has no state '${birth.startState}'${suggestion(birth.startState ?? '', flux.stateIndex.keys())}` }])
   const options = { now: turn.now, unknown: flux.allowExtraProperties ? 'keep' as const : birth.unknown, reserved: birth.unknown, fill: true, text: birth.untyped, pointer: '/input' }
   const { value: input, errors } = accept(flux.input, birth.input, options)
   if (errors.length > 0) return refuse(errors)
   const own = getOwn(input, '$trackerId')
   const trackerId = textOf(own ?? null) ?? turn.uuid()
   const names: { [name: string]: Json | undefined } = { $request: birth.request?.shown, $fluxName: flux.fluxName, $trackerId: trackerId, $triggerFluxEvent: trigger ?? undefined }
-  const tags = tagsOf(birth, { turn, get: (name) => getOwn(input, name) ?? getOwn(names, name) }, turn.tagLimits)
+  const tags = tagsOf(birth, { turn, budget: new WorkBudget(), get: (name) => getOwn(input, name) ?? getOwn(names, name) }, turn.tagLimits)
   if ('failure' in tags) return tags
   return {
     seed: {
@@ -55,7 +57,9 @@ function tagsOf({ flux, tags: given }: Birth, scope: Scope, limits: TagLimits): 
   const tags = new Set(given)
   try {
     for (const template of flux.tags) {
-      const tag = textOf(template.evaluate(scope)) ?? ''
+      const value = template.evaluate(scope)
+      spendOn(value, scope.budget)
+      const tag = textOf(value) ?? ''
       if (tag !== '') tags.add(tag)
     }
   } catch (error) {

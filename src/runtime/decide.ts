@@ -4,6 +4,7 @@ import type { Turn } from '../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { BLANK, type ActionError, type MachineContext, type MachineEvent } from '../definitions/machine.ts'
 import { accept } from '../definitions/properties.ts'
+import { WorkBudget } from '../definitions/work-budget.ts'
 import { denial, type Caller } from '../model/caller.ts'
 import { isFinished, type ContextId, type Status } from '../model/context.ts'
 import type { Failure } from '../model/failure.ts'
@@ -33,6 +34,8 @@ export interface Surroundings extends Turn {
   readonly owner: string
   /** The newest moves before this turn; null: not at hand. */
   readonly trail: readonly Move[] | null
+  /** What the decision may do; left out: as much as one may by itself. */
+  readonly budget?: WorkBudget
   readonly tagLimits: TagLimits
 }
 
@@ -92,7 +95,7 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
 
 /** The first record of a context: `seed` holds what is fixed at its birth. */
 export function begin(flux: CompiledFlux, seed: ContextRecord, given: Surroundings): Decision {
-  const draft = new TurnDraft(flux, seed, given, [])
+  const draft = new TurnDraft(flux, seed, { turn: given, budget: given.budget ?? new WorkBudget(), trail: [] })
   const before = restore(flux.machine, 'begin', { draft, ...BLANK })
   const { effects, snapshot } = capture((scope) => flux.machine.transition(before, { type: 'START', state: seed.startState }, scope))
   return conclude(flux, seed, draft, snapshot, effects, given)
@@ -147,7 +150,7 @@ function tag(record: ContextRecord, { add, remove }: Input & { type: 'TAG' }, gi
 
 /** Sends one event through the machine. */
 function transit(flux: CompiledFlux, record: ContextRecord, event: MachineEvent, given: Surroundings): Decision {
-  const draft = new TurnDraft(flux, record, given, given.trail)
+  const draft = new TurnDraft(flux, record, { turn: given, budget: given.budget ?? new WorkBudget(), trail: given.trail })
   const { machine } = flux
   const before = restore(machine, record.snapshot['value'], { draft, ...machineContext(record) })
   try {

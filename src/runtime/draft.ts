@@ -4,6 +4,7 @@ import type { CompiledFlux, CompiledState, CompiledTransition, Wait } from '../d
 import type { Line, Lines } from '../definitions/lines.ts'
 import type { ActionError, Draft, Pick } from '../definitions/machine.ts'
 import { defaults } from '../definitions/properties.ts'
+import { spendOn, TooMuchWork, type WorkBudget } from '../definitions/work-budget.ts'
 import type { FluxException } from '../model/context.ts'
 import { getOwn, type Json, type JsonObject } from '../model/json.ts'
 import type { Answer, ContextRecord, Move } from '../model/record.ts'
@@ -13,11 +14,21 @@ import { dueOf } from './wait.ts'
 
 /** Moves without a pause or a step, after which a context fails. */
 const MAX_MOVES = 1000
-/** Milliseconds that the moves of one turn may take, after which a context fails: all others wait meanwhile. */
-const MAX_TIME = 2000
+/** Steps of work that a move takes besides its lines, and for each state that was visited. */
+const STEPS_A_MOVE = 500
+
+/** Characters of an event's name in a message. */
+const MAX_SHOWN = 1000
 
 /** The trace of an exception needs the log of the context, which a turn isn't given at first. */
 export class NeedsLog extends Error {}
+
+export interface DraftParts {
+  readonly turn: Turn
+  readonly budget: WorkBudget
+  /** The newest moves before this turn; null: not at hand. */
+  readonly trail: readonly Move[] | null
+}
 
 export class TurnDraft implements Draft {
   readonly data: Data
@@ -31,7 +42,7 @@ export class TurnDraft implements Draft {
   readonly #flux: CompiledFlux
   readonly #turn: Turn
   readonly #trail: readonly Move[] | null
-  readonly #began = performance.now()
+  readonly #budget: WorkBudget
   /** The transition under way: what the entry of the next state writes down. */
   #carried: { from: number; event: string | null; values: JsonObject; input: JsonObject } | null = null
   /** What lines wrote: a transition's to the inputs of its target, an action's to its arguments. */
@@ -39,13 +50,14 @@ export class TurnDraft implements Draft {
   #taken = false
   readonly #sight: Sight
 
-  constructor(flux: CompiledFlux, record: ContextRecord, turn: Turn, trail: readonly Move[] | null) {
+  constructor(flux: CompiledFlux, record: ContextRecord, { turn, budget, trail }: DraftParts) {
     this.#flux = flux
     this.#turn = turn
+    this.#budget = budget
     this.#trail = trail ?? (record.moves === record.tail.length ? record.tail : null)
     const { input, output, states, fluxEvent, request, answer, response, args, state, visited, exception, moves } = record
     this.data = { input, output, states, fluxEvent, request, answer, response, args, state, visited, exception, moves }
-    this.#sight = new Sight({ flux, record, turn, data: this.data })
+    this.#sight = new Sight({ flux, record, turn, budget, data: this.data })
   }
 
   get failed(): boolean {
@@ -56,9 +68,10 @@ export class TurnDraft implements Draft {
     const { data } = this
     const state = this.#state(index)
     const carried = this.#carried
+    this.#budget.add(STEPS_A_MOVE + data.visited.length)
     const known = getOwn(data.states, String(index))
-    const input = carried?.input ?? defaults(state.input, this.#turn.now)
-    const output = known?.output ?? defaults(state.output, this.#turn.now)
+    const input = carried?.input ?? defaults(state.input, this.#turn.now, this.#budget)
+    const output = known?.output ?? defaults(state.output, this.#turn.now, this.#budget)
     data.states = { ...data.states, [index]: { input, output } }
     if (!data.visited.includes(index)) data.visited = [...data.visited, index]
     this.log.push({ from: carried?.from ?? null, event: carried?.event ?? null, to: index, at: this.#turn.now, values: carried?.values ?? {} })
@@ -127,15 +140,16 @@ export class TurnDraft implements Draft {
     const { choice } = state
     if (this.failed || !choice.end) {
       if (moves >= MAX_MOVES) return this.#end({ message: `${MAX_MOVES} moves without a pause or a step`, type: 'TooManyMoves' })
-      if (performance.now() - this.#began > MAX_TIME) return this.#end({ message: `moves for more than ${MAX_TIME} ms without a pause or a step`, type: 'TooMuchTime' })
+      this.#spendOnEvent()
+      if (this.#budget.exhausted) return this.#end(this.#tooMuch())
     }
     if (this.failed) return this.#except(state)
-    const event = textOf(this.data.fluxEvent)
-    if (event === '$fluxTerminate') return { pick: 'terminated', due: null }
+    if (this.data.fluxEvent === '$fluxTerminate') return { pick: 'terminated', due: null }
     if (choice.end) return { pick: 'completed', due: null }
+    const event = textOf(this.data.fluxEvent)
     const pick = choice.lone ?? (event === null ? undefined : choice.events.get(event)) ?? choice.otherwise
     if (pick !== null) return this.#leave(state, pick, { delayed: false })
-    const heard = event === null ? 'no event is set' : `no transition names the event '${event}'`
+    const heard = event === null ? 'no event is set' : `no transition names the event '${event.slice(0, MAX_SHOWN)}'`
     return this.#end({ message: `state '${state.name}' can't be left: ${heard} and there is no '$else'`, type: 'UndefinedEventException' })
   }
 
@@ -158,13 +172,13 @@ export class TurnDraft implements Draft {
     const target = this.#state(transition.to)
     this.#written = {}
     this.#sight.seesException = exceptional
-    let input = defaults(target.input, this.#turn.now)
+    let input = defaults(target.input, this.#turn.now, this.#budget)
     try {
       for (const line of transition.lines) {
         const value = line.read(this.#sight)
         const before = this.#sight.before(line)
-        this.#written = line.write(this.#written, value)
-        input = line.write(input, value)
+        this.#written = line.write(this.#written, value, this.#budget)
+        input = line.write(input, value, this.#budget)
         this.#sight.lay(line, value, { before, written: this.#written })
       }
       this.#carried = { from: state.index, event: textOf(this.data.fluxEvent), values: this.#written, input }
@@ -178,12 +192,27 @@ export class TurnDraft implements Draft {
 
   /** The `$exception` transition, or the end. */
   #except(state: CompiledState): { pick: Pick; due: number | null } {
+    if (this.#budget.exhausted) return this.#end(this.#tooMuch())
     const error = this.error ?? { message: 'failed', type: 'Error' }
     const pick = state.choice.exception
     if (pick === null) return this.#end(error)
     this.data.exception = this.#exception(error)
     this.error = null
     return this.#leave(state, pick, { delayed: false })
+  }
+
+  /** `$fluxEvent` is compared as text, which may be long. */
+  #spendOnEvent(): void {
+    try {
+      spendOn(this.data.fluxEvent, this.#budget)
+    } catch (error) {
+      if (!(error instanceof TooMuchWork)) throw error
+    }
+  }
+
+  /** Not what an `$exception` transition could deal with: its lines would be too much, too. */
+  #tooMuch(): Partial<ActionError> {
+    return { message: `the lines and moves take more than ${this.#budget.limit} steps without a pause or a step`, type: 'TooMuchWork' }
   }
 
   #end(error: Partial<ActionError> | null): { pick: Pick; due: null } {
@@ -225,17 +254,18 @@ export class TurnDraft implements Draft {
     const index = data.state
     switch (line.place) {
       case 'stateOutput': {
+        this.#budget.spend(data.visited.length)
         const present = stateData(data, index)
-        data.states = { ...data.states, [index]: { ...present, output: line.write(present.output, value) } }
+        data.states = { ...data.states, [index]: { ...present, output: line.write(present.output, value, this.#budget) } }
         return
       }
       case 'serviceOutput':
-        data.output = line.write(data.output, value)
+        data.output = line.write(data.output, value, this.#budget)
         if (data.request) data.answer = this.#answered(line)
         return
       case 'fluxEvent': data.fluxEvent = value; return
-      case 'response': data.response = line.write(data.response ?? {}, value); return
-      case 'args': case 'stateInput': this.#written = line.write(this.#written, value)
+      case 'response': data.response = line.write(data.response ?? {}, value, this.#budget); return
+      case 'args': case 'stateInput': this.#written = line.write(this.#written, value, this.#budget)
     }
   }
 

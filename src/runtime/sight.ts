@@ -4,6 +4,7 @@ import type { Scope, Turn } from '../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { Line } from '../definitions/lines.ts'
 import type { Shape } from '../definitions/properties.ts'
+import { TooMuchWork, type WorkBudget } from '../definitions/work-budget.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
 import type { ContextRecord, StateData } from '../model/record.ts'
 import { LANGUAGE_NAMES } from './language-names.ts'
@@ -21,12 +22,14 @@ interface SightParts {
   /** As it was before the turn: what is fixed at the birth of a context is read from it. */
   readonly record: ContextRecord
   readonly turn: Turn
+  readonly budget: WorkBudget
   /** As the turn has it so far. */
   readonly data: Readonly<Data>
 }
 
 export class Sight implements Scope {
   readonly turn: Turn
+  readonly budget: WorkBudget
   /** Whether `$fluxException` is shown: to the lines of its transition only. */
   seesException = false
   readonly #flux: CompiledFlux
@@ -36,8 +39,9 @@ export class Sight implements Scope {
   /** What the lines under way have written, laid over what was visible before: a model written field by field hides none of its other fields. */
   #overlay: JsonObject = {}
 
-  constructor({ flux, record, turn, data }: SightParts) {
+  constructor({ flux, record, turn, budget, data }: SightParts) {
     this.turn = turn
+    this.budget = budget
     this.#flux = flux
     this.#record = record
     this.#data = data
@@ -103,12 +107,23 @@ export class Sight implements Scope {
     const [name] = line.path
     if (name === undefined || line.place === 'response') return
     const present = getOwn(this.#rootOf(line.place) ?? written, name) ?? null
-    this.#overlay = { ...this.#overlay, [name]: before === undefined ? present : merged(line, value, before) ?? present }
+    setOwn(this.#overlay, name, before === undefined ? present : this.#merged(line, value, before) ?? present)
   }
 
   /** The lines are through. */
   forget(): void {
     this.#overlay = {}
+  }
+
+  /** The value laid into what was visible under its name; undefined where that has another shape than the target. */
+  #merged(line: Line, value: Json, before: Json): Json | undefined {
+    const [name = ''] = line.path
+    try {
+      return getOwn(line.write({ [name]: before }, value, this.budget), name)
+    } catch (error) {
+      if (error instanceof TooMuchWork) throw error
+      return undefined
+    }
   }
 
   #rootOf(place: Line['place']): JsonObject | null {
@@ -142,13 +157,3 @@ const isShown = (name: string, shape: Shape | undefined): boolean => !name.start
 
 /** The same for a script, where each is a variable. */
 const isSafe = (name: string, shape: Shape | undefined): boolean => isShown(name, shape) && (!LANGUAGE_NAMES.has(name) || shape?.properties.has(name) === true)
-
-/** The value laid into what was visible under its name; undefined where that has another shape than the target. */
-function merged(line: Line, value: Json, before: Json): Json | undefined {
-  const [name = ''] = line.path
-  try {
-    return getOwn(line.write({ [name]: before }, value), name)
-  } catch {
-    return undefined
-  }
-}

@@ -7,6 +7,9 @@ import type { Json } from '../model/json.ts'
 /** The last moment that a date can name (ECMA-262, 21.4.1.1). */
 const LAST_MOMENT = 8.64e15
 
+/** Characters of a number of seconds, and of what a message shows. */
+const MAX_TEXT = 1000
+
 /**
  * Epoch milliseconds. A time in the past is due at once.
  * @throws Error when the value isn't a duration or a date
@@ -19,13 +22,13 @@ export function dueOf(wait: Wait, scope: Scope): number {
     if (date === null) throw new WaitError(`'${show(value)}' is no date to wait for`)
     return date
   }
-  const seconds = typeof value === 'number' ? value : typeof value === 'string' && value.trim() !== '' ? Number(value) : NaN
+  const seconds = typeof value === 'number' ? value : typeof value === 'string' && value.length <= MAX_TEXT && value.trim() !== '' ? Number(value) : NaN
   if (!Number.isFinite(seconds)) throw new WaitError(`'${show(value)}' is no number of seconds to wait`)
   // Rounded up: never early.
   return Math.min(now + Math.max(0, Math.ceil(seconds * 1000)), LAST_MOMENT)
 }
 
-const show = (value: Json) => typeof value === 'string' ? value : JSON.stringify(value)
+const show = (value: Json) => typeof value === 'string' ? value.slice(0, MAX_TEXT) : typeof value === 'object' && value !== null ? (Array.isArray(value) ? 'a list' : 'an object') : String(value)
 
 class WaitError extends Error {
   override readonly name = 'WaitError'

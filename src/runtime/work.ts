@@ -2,6 +2,7 @@
 import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ActionError } from '../definitions/machine.ts'
+import { WorkBudget } from '../definitions/work-budget.ts'
 import { SYSTEM } from '../model/caller.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import type { Failure } from '../model/failure.ts'
@@ -48,13 +49,15 @@ export class Work {
   readonly entries = new Map<ContextId, Entry>()
   readonly #parts: WorkParts
   readonly #given: Surroundings
+  /** Of one letter, relatives that it starts or ends included. */
+  readonly #budget = new WorkBudget()
   /** Changes when the store may have forgotten something, or a service may be secured that was not. Both numbers only ever rise, so their sum tells whether either has. */
   readonly era: number
 
   constructor(parts: WorkParts) {
     this.#parts = parts
     this.era = parts.store.era + parts.catalog.generation
-    this.#given = parts.surroundings()
+    this.#given = { ...parts.surroundings(), budget: this.#budget }
   }
 
   get now(): number {
@@ -83,10 +86,17 @@ export class Work {
   }
 
   /** Tells a context something. */
-  async tell(entry: Entry, input: Input): Promise<Verdict> {
+  tell(entry: Entry, input: Input): Promise<Verdict> {
+    this.#budget.spent = 0
+    return this.#tell(entry, input)
+  }
+
+  async #tell(entry: Entry, input: Input): Promise<Verdict> {
     const heard = input.type === 'WAKE' ? await this.#childAnswer(entry) ?? input : input
+    const { spent } = this.#budget
     let decision = decide(entry.flux, entry.record, heard, this.#given)
     if (decision.kind === 'needsLog') {
+      this.#budget.spent = spent
       const moves = entry.before ? await movesOf(entry.before, this.#parts.store) : []
       decision = decide(entry.flux, entry.record, heard, { ...this.#given, trail: [...moves, ...entry.log].slice(-LOG_LIMIT) })
       if (decision.kind === 'needsLog') throw new Error('a decision asks for a log that it has')
@@ -143,7 +153,7 @@ export class Work {
     const { epoch, attempt } = machineContext(record)
     const error = await this.#born(record, name, input, epoch)
     if (typeof error === 'number') entry.record = { ...entry.record, child: error }
-    else await this.tell(entry, { type: 'FAIL', epoch, attempt, error, unborn: true })
+    else await this.#tell(entry, { type: 'FAIL', epoch, attempt, error, unborn: true })
   }
 
   async #born(record: ContextRecord, name: string, input: ContextRecord['input'], epoch: number): Promise<ContextId | ActionError> {
@@ -161,7 +171,7 @@ export class Work {
   async #dismiss(id: ContextId): Promise<void> {
     const child = await this.find(id)
     if (!child || isFinished(child.record.status)) return
-    await this.tell(child, { type: 'TERMINATE', caller: SYSTEM })
+    await this.#tell(child, { type: 'TERMINATE', caller: SYSTEM })
     child.pokes.clear()
   }
 

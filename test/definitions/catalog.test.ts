@@ -86,7 +86,7 @@ describe('reading again', () => {
     const { catalog, report } = await open(folder)
     expect(report).toEqual([])
     await write(folder, { 'p/m.ts': 'export const g = () => 1' })
-    expect(await catalog.reload()).toMatchObject([{ pointer: '/states/0/action', reason: 'module "m" doesn\'t export "f"' }])
+    expect(await catalog.reload()).toMatchObject([{ pointer: '/states/0/action', reason: 'module "m" doesn\'t export "f"; there is g' }])
   })
 })
 

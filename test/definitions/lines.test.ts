@@ -4,6 +4,7 @@ import type { Scope } from '../../src/definitions/expressions/expression.ts'
 import { compileLines, LineError, type Line, type LineOptions, type Target } from '../../src/definitions/lines.ts'
 import { writePath } from '../../src/definitions/paths.ts'
 import { compileShape } from '../../src/definitions/properties.ts'
+import { WorkBudget } from '../../src/definitions/work-budget.ts'
 import { Report } from '../../src/definitions/report.ts'
 
 const NOW = 1_767_323_045_006
@@ -25,7 +26,7 @@ function resolve(name: string): Target | null {
   return property === undefined ? null : { place: 'stateOutput', property }
 }
 
-const scopeOf = (values: JsonObject): Scope => ({ turn: { now: NOW, random: () => 0.5, uuid: () => 'u' }, get: (name) => getOwn(values, name) })
+const scopeOf = (values: JsonObject): Scope => ({ turn: { now: NOW, random: () => 0.5, uuid: () => 'u' }, budget: new WorkBudget(), get: (name) => getOwn(values, name) })
 
 function compile(list: JsonObject[], options: Partial<LineOptions> = {}) {
   const report = new Report('f')

@@ -94,7 +94,7 @@ describe('files', () => {
     ['text after the end', '{}\n{}', 'not valid JSON: unexpected "{" at line 2, column 1'],
     ['a comment', '{ // no\n}', 'not valid JSON: unexpected "/" at line 1, column 3'],
     ['a number that is none', '{"a": 01}', 'not valid JSON: unexpected "1" at line 1, column 8'],
-    ['a raw line break in a text', '{"a": "b\nc"}', 'not valid JSON: unexpected "\\"" at line 1, column 7'],
+    ['a raw line break in a text', '{"a": "b\nc"}', 'not valid JSON: unexpected "\\n" at line 1, column 9'],
     ['a list', '[]', 'the file must hold a JSON object'],
     ['null', 'null', 'the file must hold a JSON object'],
     ['bytes that are no text', bytes('{"a": "\xff"}'), 'not text in UTF-8'],
@@ -102,14 +102,15 @@ describe('files', () => {
   ])('%s is a fault that says where', async (_, content, reason) => {
     const folder = await folderOf({ 'p/A.flux': content })
     const { fluxes, faults } = await readFolders([folder])
-    expect(faults).toEqual([{ severity: 'fault', file: join(folder, 'p/A.flux'), pointer: '', reason }])
+    const [, line, column] = /line (\d+), column (\d+)$/.exec(reason) ?? []
+    expect(faults).toEqual([{ severity: 'fault', file: join(folder, 'p/A.flux'), pointer: '', reason, ...line !== undefined && { line: Number(line), column: Number(column) } }])
     expect(fluxes).toMatchObject([{ name: 'A', source: null }])
   })
 
   test('a key that is there twice is a warning that says where, and the last one counts', async () => {
     const folder = await folderOf({ 'p/A.flux': '{"secured": true, "states": [{}, {"a/b": {"x": 1, "y": {}, "\\u0078": 2, "x": 3}}], "a": {"a": [{"a": 1}, {"a": 1}]}, "secured": false}' })
     const { fluxes: [flux], faults } = await readFolders([folder])
-    const told = { severity: 'warning', file: join(folder, 'p/A.flux'), reason: 'this key is there more than once: the last one counts' }
+    const told = { severity: 'warning', file: join(folder, 'p/A.flux'), reason: 'this key is there more than once: the last one counts', part: 'key' }
     expect(faults).toEqual([{ ...told, pointer: '/states/1/a~1b/x' }, { ...told, pointer: '/secured' }])
     expect(flux?.source).toMatchObject({ secured: false, states: [{}, { 'a/b': { x: 3 } }] })
   })

@@ -3,17 +3,25 @@
 import { getOwn } from '../../model/json.ts'
 import type { Evaluation, Fields, List, Value } from './evaluation.ts'
 import { isFields, isList } from './evaluation.ts'
-import { textOf } from './values.ts'
+import { STEPS_AN_ELEMENT, stepsOfMembers } from '../work-budget.ts'
+import { same, textOf } from './values.ts'
 
 const INDEX = /^(?:0|[1-9]\d{0,15})$/
 
-type SameName = (name: string, wanted: string) => boolean
-const same: SameName = (name, wanted) => name === wanted
-const sameButCase: SameName = (name, wanted) => name.length === wanted.length && name.toLowerCase() === wanted.toLowerCase()
+type SameName = (run: Evaluation, name: string, wanted: string) => boolean
+
+function sameButCase(run: Evaluation, name: string, wanted: string): boolean {
+  if (name.length !== wanted.length) return false
+  run.spend(name.length / LOWERED_AT_ONCE)
+  return name.toLowerCase() === wanted.toLowerCase()
+}
+
+/** Characters that are lowered and compared in one step. */
+const LOWERED_AT_ONCE = 4
 
 /** `target[key]`. On a list whose elements are `{name, value}`, a key that is neither an index nor `length` is such a name. */
-export function read(run: Evaluation, target: Value, key: Value, sameName = same): Value {
-  if (isFields(target)) return getOwn(target, typeof key === 'string' ? key : textOf(run, key))
+export function read(run: Evaluation, target: Value, key: Value, sameName: SameName = same): Value {
+  if (isFields(target)) return getOwn(target, keyOf(run, key))
   if (typeof target !== 'string' && !isList(target)) return undefined
   if (typeof key === 'number') return element(target, key)
   const text = textOf(run, key)
@@ -28,9 +36,16 @@ export function readHeader(run: Evaluation, target: Value, key: Value): Value {
   if (found !== undefined || !isFields(target)) return found
   const wanted = textOf(run, key)
   const names = Object.keys(target)
-  run.spend(names.length / 4)
-  const name = names.find((name) => sameButCase(name, wanted))
+  run.spend(stepsOfMembers(names.length))
+  const name = names.find((name) => sameButCase(run, name, wanted))
   return name === undefined ? undefined : getOwn(target, name)
+}
+
+/** The engine looks for a key by all of its characters. */
+export function keyOf(run: Evaluation, key: Value): string {
+  const text = textOf(run, key)
+  run.scan(text.length)
+  return text
 }
 
 function element(target: string | List, index: number): Value {
@@ -38,10 +53,10 @@ function element(target: string | List, index: number): Value {
 }
 
 function named(run: Evaluation, list: List, wanted: string, sameName: SameName): Value {
-  run.spend(list.length / 4)
+  run.spend(list.length * STEPS_AN_ELEMENT)
   const entry = list.find((item): item is Fields => {
     const name = isFields(item) ? getOwn(item, 'name') : undefined
-    return typeof name === 'string' && isFields(item) && Object.hasOwn(item, 'value') && sameName(name, wanted)
+    return typeof name === 'string' && isFields(item) && Object.hasOwn(item, 'value') && sameName(run, name, wanted)
   })
   return entry && getOwn(entry, 'value')
 }

@@ -1,4 +1,7 @@
 // definitions/expressions: calls: of the language's functions, and of methods by the kind of value they are called on.
+import { getOwn, setOwn } from '../../model/json.ts'
+import { alternatives } from '../../model/nearest.ts'
+import { stepsOfMembers } from '../work-budget.ts'
 import type { Code, Evaluation, List, Value } from './evaluation.ts'
 import { isList } from './evaluation.ts'
 import { ExpressionError } from './expression.ts'
@@ -12,12 +15,22 @@ import { kindOf } from './values.ts'
 export type Items = (run: Evaluation) => Value[]
 /** Makes the function that a loop calls, for one evaluation. */
 export type CallbackCode = (run: Evaluation) => Callback
+/** Adds to an object that is being made. */
+export type Member = (run: Evaluation, into: { [key: string]: Value }) => void
 /** A method, bound to its arguments, that is told its target. */
 export type Invocation = (run: Evaluation, target: Value) => Value
 
 export const isLoop = (method: string) => loopMethods.has(method)
 export const needsFunction = (method: string) => isLoop(method) && !sortMethods.has(method)
 export const isMethod = (method: string) => [textMethods, listMethods, numberMethods, loopMethods].some((methods) => methods.has(method))
+export const methodNames = () => [...new Set([textMethods, listMethods, loopMethods, numberMethods].flatMap((methods) => [...methods.keys()]))].sort()
+
+/** The methods of a value of that kind. */
+function methodsOf(target: Value): string[] {
+  if (typeof target === 'string') return [...textMethods.keys()]
+  if (typeof target === 'number') return [...numberMethods.keys()]
+  return isList(target) ? [...listMethods.keys(), ...loopMethods.keys()] : []
+}
 
 /** @param optional whether a target that lacks the method gives undefined instead of an error: `target.method?.()` */
 export function methodCall(method: string, args: Items, optional: boolean): Invocation {
@@ -38,7 +51,7 @@ export function loopCall(method: string, callback: CallbackCode, args: Items, op
 }
 
 function lacking(method: string, target: Value, optional: boolean): undefined {
-  if (!optional) throw new ExpressionError(`${kindOf(target)} has no method '${method}'`)
+  if (!optional) throw new ExpressionError(`${kindOf(target)} has no method '${method}'${alternatives(method, methodsOf(target))}`)
 }
 
 /** One list of the values of all items, those of spread lists in their places. */
@@ -59,7 +72,19 @@ export function itemsCode(items: readonly { readonly code: Code; readonly spread
 /** The elements of a list, or the characters of a text. */
 function spreadOf(run: Evaluation, value: Value): List {
   if (typeof value !== 'string' && !isList(value)) throw new ExpressionError(`${kindOf(value)} can't be spread into a list`)
-  run.make(value.length)
-  run.spend(value.length / 8)
+  run.makeElements(value.length)
   return typeof value === 'string' ? Array.from(value) : value
+}
+
+/** The members of an object, or the elements of a list, become members of another object. */
+export function spreadMember(code: Code): Member {
+  return (run, into) => {
+    const value = code(run)
+    if (value === null || value === undefined) return
+    if (typeof value !== 'object') throw new ExpressionError(`${kindOf(value)} can't be spread into an object`)
+    const keys = Object.keys(value)
+    run.makeMembers(keys.length)
+    run.spend(stepsOfMembers(keys.length))
+    for (const key of keys) setOwn(into, key, isList(value) ? value[Number(key)] : getOwn(value, key))
+  }
 }

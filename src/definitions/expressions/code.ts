@@ -4,36 +4,41 @@ import type { ObjectExpression } from '@jsep-plugin/object'
 import type { TemplateLiteral } from '@jsep-plugin/template'
 import type jsep from 'jsep'
 import { getOwn, setOwn } from '../../model/json.ts'
-import { read, readHeader } from './access.ts'
-import type { CallbackCode, Invocation, Items } from './calls.ts'
-import { isLoop, isMethod, itemsCode, loopCall, methodCall, needsFunction } from './calls.ts'
-import type { Code, Evaluation, Fields, Value } from './evaluation.ts'
-import { isFields, isList } from './evaluation.ts'
-import { ExpressionError, ExpressionFault } from './expression.ts'
+import { keyOf, read, readHeader } from './access.ts'
+import type { CallbackCode, Invocation, Items, Member } from './calls.ts'
+import { isLoop, isMethod, itemsCode, loopCall, methodCall, methodNames, needsFunction, spreadMember } from './calls.ts'
+import { arrowOf, linked, SKIPPED, skips } from './chains.ts'
+import type { Code, Value } from './evaluation.ts'
+import { isFields } from './evaluation.ts'
+import { looksLikeTemplate } from '../foreign.ts'
+import { suggestion } from '../../model/nearest.ts'
+import { ExpressionFault } from './expression.ts'
 import { functions } from './functions.ts'
 import { unescape } from './literals.ts'
 import { binaryOperators, unaryOperators } from './operators.ts'
 import { isNode, isProperty } from './parse.ts'
-import { join, kindOf, textOf } from './values.ts'
+import { join, textOf } from './values.ts'
 
 const MAX_DEPTH = 200
 const MAX_PARAMETERS = 4
-
-/** What the links of a chain pass on after a `?.` that met null: the rest of the chain is skipped. */
-const SKIPPED: Fields = Object.freeze({})
-
-type Member = (run: Evaluation, into: { [key: string]: Value }) => void
+/** Of the evaluation of a node. A call makes a list of its arguments, and has work of its own. */
+const STEPS_A_NODE = 1
+const STEPS_A_PROPERTY = 2
+const STEPS_A_CALL = 5
 
 /** Compiles one expression, and gathers what it needs to run. */
 export class Compiler {
   /** Free names. */
   readonly names = new Set<string>()
+  /** Whether a text in quotes holds what looks like a placeholder. */
+  quotesPlaceholder = false
+  /** Steps to evaluate what was compiled so far, once. */
+  cost = 0
   private readonly places: ReadonlyMap<string, number>
   /** The parameters that the present node sees, with their places in an evaluation. */
   private visible: ReadonlyMap<string, number> = new Map()
   /** How many parameters its arrow functions have together, so far. */
   private parameters = 0
-  private nodes = 0
   private depth = 0
 
   constructor(places: ReadonlyMap<string, number>) {
@@ -54,7 +59,7 @@ export class Compiler {
   private link(node: jsep.Expression): Code {
     if (this.depth === MAX_DEPTH) throw this.fault(`an expression nested deeper than ${MAX_DEPTH}`)
     this.depth += 1
-    this.nodes += 1
+    this.cost += node.type === 'CallExpression' ? STEPS_A_CALL : node.type === 'MemberExpression' ? STEPS_A_PROPERTY : STEPS_A_NODE
     const code = this.node(node)
     this.depth -= 1
     return code
@@ -92,6 +97,7 @@ export class Compiler {
 
   private literal({ value, raw }: jsep.Literal): Code {
     const literal = typeof value === 'string' ? this.unescape(raw.slice(1, -1)) : value
+    if (typeof literal === 'string' && looksLikeTemplate(literal)) this.quotesPlaceholder = true
     if (typeof literal === 'object' && literal !== null) throw this.fault('unknown literal', raw)
     return () => literal
   }
@@ -144,7 +150,7 @@ export class Compiler {
     if (!isNode(callee) || callee.type !== 'Identifier') throw this.fault('only functions and methods can be called,', '(')
     const call = functions.get(callee.name)
     if (call === undefined) {
-      throw this.fault(`unknown function '${callee.name}' (there are ${[...functions.keys()].join(', ')})`, callee.name)
+      throw this.fault(`unknown function '${callee.name}'${suggestion(callee.name, functions.keys())} (there are ${[...functions.keys()].join(', ')})`, callee.name)
     }
     const args = this.items(node.arguments)
     return (run) => call(run, args(run))
@@ -153,7 +159,7 @@ export class Compiler {
   private method(callee: jsep.MemberExpression, node: jsep.CallExpression): Invocation {
     const name = this.staticKey(callee)
     if (name === undefined) throw this.fault("a method's name must be written out", '[')
-    if (!isMethod(name)) throw this.fault(`unknown method '${name}'`, name)
+    if (!isMethod(name)) throw this.fault(`unknown method '${name}'${suggestion(name, methodNames())} (there are ${methodNames().join(', ')})`, name)
     const optional = node['optional'] === true
     const [first, ...rest] = node.arguments
     const callback = first && isLoop(name) ? arrowOf(first) : undefined
@@ -167,12 +173,12 @@ export class Compiler {
     if (names.includes('undefined') || new Set(names).size < names.length || names.length > MAX_PARAMETERS) {
       throw this.fault(`a function has up to ${MAX_PARAMETERS} parameters, different plain names,`, '=>')
     }
-    const { visible, nodes, parameters: first } = this
+    const { visible, cost: before, parameters: first } = this
     this.parameters += names.length
     this.visible = new Map([...visible, ...names.map((name, index) => [name, first + index] as const)])
     const code = this.compile(body)
     this.visible = visible
-    const cost = this.nodes - nodes + 1
+    const cost = this.cost - before + STEPS_A_NODE
     return (run) => (...values) => {
       run.spend(cost)
       for (let index = 0; index < names.length; index += 1) run.parameters[first + index] = values[index]
@@ -191,7 +197,7 @@ export class Compiler {
   private list({ elements }: jsep.ArrayExpression): Code {
     const items = this.items(elements)
     return (run) => {
-      run.make(elements.length)
+      run.makeElements(elements.length)
       return run.own(items(run))
     }
   }
@@ -200,7 +206,7 @@ export class Compiler {
     const members = properties.map((property) => this.member(property))
     return (run) => {
       const object: { [key: string]: Value } = {}
-      run.make(members.length)
+      run.makeMembers(members.length)
       for (const member of members) member(run, object)
       return run.own(object)
     }
@@ -215,7 +221,7 @@ export class Compiler {
       return (run, into) => setOwn(into, name, value(run))
     }
     const key = this.compile(node.key)
-    return (run, into) => setOwn(into, textOf(run, key(run)), value(run))
+    return (run, into) => setOwn(into, keyOf(run, key(run)), value(run))
   }
 
   private keyName(key: jsep.Expression): string {
@@ -234,41 +240,5 @@ export class Compiler {
 
   private fault(reason: string, token = ''): ExpressionFault {
     return new ExpressionFault(reason, this.places.get(token) ?? 0)
-  }
-}
-
-/** Whether a `?.` in a chain may cut it short. */
-function skips(node: jsep.Expression): boolean {
-  if (!isNode(node)) return false
-  if (node.type === 'CallExpression') return isNode(node.callee) && node.callee.type === 'MemberExpression' && skips(node.callee)
-  return node.type === 'MemberExpression' && (node.optional === true || skips(node.object))
-}
-
-function linked(target: Code, node: jsep.MemberExpression, invoke: Invocation): Code {
-  if (!skips(node)) return (run) => invoke(run, target(run))
-  const { optional = false } = node
-  return (run) => {
-    const value = target(run)
-    return value === SKIPPED || (optional && (value === null || value === undefined)) ? SKIPPED : invoke(run, value)
-  }
-}
-
-/** The parser takes `() => a ? b : c` for `(() => a) ? b : c`, which has no meaning here. */
-function arrowOf(node: jsep.Expression): ArrowExpression | undefined {
-  if (!isNode(node)) return undefined
-  if (node.type === 'ArrowFunctionExpression') return node
-  const test = node.type === 'ConditionalExpression' ? arrowOf(node.test) : undefined
-  return test && { ...test, body: { ...node, test: test.body } }
-}
-
-function spreadMember(code: Code): Member {
-  return (run, into) => {
-    const value = code(run)
-    if (value === null || value === undefined) return
-    if (typeof value !== 'object') throw new ExpressionError(`${kindOf(value)} can't be spread into an object`)
-    const keys = Object.keys(value)
-    run.make(keys.length)
-    run.spend(2 * keys.length)
-    for (const key of keys) setOwn(into, key, isList(value) ? value[Number(key)] : getOwn(value, key))
   }
 }

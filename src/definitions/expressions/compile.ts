@@ -15,6 +15,9 @@ const MAX_TEMPLATE = 100_000
 interface Compiled {
   readonly code: Code
   readonly names: ReadonlySet<string>
+  readonly quotesPlaceholder: boolean
+  /** Steps that it takes outside of loops. */
+  readonly cost: number
 }
 
 /**
@@ -23,8 +26,8 @@ interface Compiled {
  * @throws ExpressionFault when it doesn't parse, or uses what the language lacks
  */
 export function compileExpression(source: string): Expression {
-  const { code, names } = compile(source)
-  return { source, names, evaluate: (scope) => evaluate(scope, code) }
+  const { code, cost, ...about } = compile(source)
+  return { source, ...about, evaluate: (scope) => evaluate(scope, code, cost) }
 }
 
 /**
@@ -37,16 +40,18 @@ export function compileTemplate(source: string): Template {
   const { texts, placeholders } = split(source)
   const [first] = placeholders
   const names = new Set(placeholders.flatMap(({ names }) => [...names]))
+  const cost = placeholders.reduce((sum, placeholder) => sum + placeholder.cost, 1)
   const code: Code = first !== undefined && placeholders.length === 1 && texts.every((text) => text === '') ? first.code
     : (run) => placeholders.reduce((whole, { code }, index) => join(run, join(run, whole, plainText(run, code(run))), texts[index + 1] ?? ''), texts[0] ?? '')
-  return { source, names, evaluate: (scope) => evaluate(scope, code) }
+  const quotesPlaceholder = placeholders.some((placeholder) => placeholder.quotesPlaceholder)
+  return { source, names, quotesPlaceholder, evaluate: (scope) => evaluate(scope, code, cost) }
 }
 
 function compile(source: string): Compiled {
   const { tree, places } = parse(source)
   const compiler = new Compiler(places)
   const code = compiler.compile(tree)
-  return { code, names: compiler.names }
+  return { code, names: compiler.names, quotesPlaceholder: compiler.quotesPlaceholder, cost: compiler.cost }
 }
 
 /** The literal texts around the placeholders, one more than there are of these. */
@@ -74,9 +79,10 @@ function placed<T>(start: number, run: () => T): T {
   }
 }
 
-function evaluate(scope: Scope, code: Code): Json {
+function evaluate(scope: Scope, code: Code, cost: number): Json {
   try {
     const run = new Evaluation(scope)
+    run.spend(cost)
     return run.settle(code(run))
   } catch (error) {
     if (error instanceof ExpressionError) throw error

@@ -1,6 +1,7 @@
 // definitions/expressions: one evaluation: what it sees, and the bounds that end one that takes too long or makes too much.
 import type { Json, JsonObject } from '../../model/json.ts'
 import { setOwn } from '../../model/json.ts'
+import { CHARACTERS_A_STEP, STEPS_AN_ELEMENT, stepsOfMembers } from '../work-budget.ts'
 import type { Scope } from './expression.ts'
 import { ExpressionError } from './expression.ts'
 
@@ -17,13 +18,13 @@ export type Code = (run: Evaluation) => Value
 
 /** Characters, list elements and object members that one evaluation may make; also how large a result may be that it put together. */
 export const MAX_MADE = 4_000_000
-/** Nodes that may be evaluated in loops. What a method does inside counts as nodes too, by the length of what it reads. */
-const MAX_WORK = 2_000_000
-/** Milliseconds in loops, for what the count misjudges. */
-const MAX_TIME = 100
-const WORK_BETWEEN_LOOKS = 1000
-/** Elements that are measured in the time of one node. */
-const MEASURED_AT_ONCE = 4
+/** Steps that one evaluation may take: less than a decision may, so that an `$exception` transition has something left. */
+const MAX_STEPS = 2_000_000
+/** Characters that are made in one step: they take room, too. */
+const MADE_A_STEP = 16
+/** A list or an object that is made is entered into a table, and copied when the result is settled. */
+const STEPS_TO_OWN = 12
+const STEPS_TO_MEASURE = 6
 /** Nesting of a value that is measured or written as text. */
 const MAX_DEPTH = 200
 
@@ -32,9 +33,7 @@ export class Evaluation {
   /** Values of the parameters of arrow functions. None calls itself, so each parameter has one place. */
   readonly parameters: Value[] = []
   private size = 0
-  private work = 0
-  private nextLook = WORK_BETWEEN_LOOKS
-  private deadline = Infinity
+  private steps = 0
   /** The lists and objects that the expression made, and what they are as plain data, once that is known. */
   private made: Map<object, Json | undefined> | undefined
 
@@ -46,21 +45,36 @@ export class Evaluation {
   make(count: number): void {
     this.size += count
     if (!(this.size <= MAX_MADE)) throw new ExpressionError(`the expression makes more than ${MAX_MADE} characters and elements`)
+    this.spend(count / MADE_A_STEP)
   }
 
   /** To be called before so many nodes are evaluated, or as much is done. */
-  spend(nodes: number): void {
-    this.work += nodes
-    if (this.work < this.nextLook) return
-    if (!(this.work <= MAX_WORK)) throw new ExpressionError(`the expression takes more than ${MAX_WORK} steps`)
-    this.nextLook = this.work + WORK_BETWEEN_LOOKS
-    const now = performance.now()
-    if (this.deadline === Infinity) this.deadline = now + MAX_TIME
-    else if (now > this.deadline) throw new ExpressionError(`the expression takes longer than ${MAX_TIME} ms`)
+  spend(steps: number): void {
+    this.steps += steps
+    if (!(this.steps <= MAX_STEPS)) throw new ExpressionError(`the expression takes more than ${MAX_STEPS} steps`)
+    this.scope.budget.spend(steps)
+  }
+
+  /** To be called before the engine reads, copies or compares so many characters. */
+  scan(characters: number): void {
+    this.spend(characters / CHARACTERS_A_STEP)
+  }
+
+  /** To be called before so many elements are made, one by one. */
+  makeElements(count: number): void {
+    this.make(count)
+    this.spend(count * STEPS_AN_ELEMENT)
+  }
+
+  /** To be called before the members of an object are listed, or so many are made. */
+  makeMembers(count: number): void {
+    this.make(count)
+    this.spend(stepsOfMembers(count))
   }
 
   /** Says that a list or an object is of the expression's own making. */
   own<T extends List | Fields>(container: T): T {
+    this.spend(STEPS_TO_OWN)
     this.made ??= new Map()
     this.made.set(container, undefined)
     return container
@@ -72,7 +86,7 @@ export class Evaluation {
     if (typeof value !== 'object' || value === null) return
     if (depth === MAX_DEPTH) throw new ExpressionError(`a value is nested deeper than ${MAX_DEPTH}`)
     const items = isList(value) ? value : Object.values(value)
-    this.spend((items.length + 1) / MEASURED_AT_ONCE)
+    this.spend(STEPS_TO_MEASURE + (isList(value) ? items.length * STEPS_AN_ELEMENT : stepsOfMembers(items.length)))
     this.make(items.length)
     if (!isList(value)) for (const key of Object.keys(value)) this.make(key.length)
     for (const item of items) this.measure(item, depth + 1)

@@ -1,5 +1,6 @@
 // definitions/expressions: what a compiled expression is to the rest of the house.
 import type { Json } from '../../model/json.ts'
+import type { WorkBudget } from '../work-budget.ts'
 
 /** What isn't deterministic comes from the turn. */
 export interface Turn {
@@ -13,6 +14,8 @@ export interface Turn {
 /** What an expression sees. */
 export interface Scope {
   readonly turn: Turn
+  /** What is left of the work that the decision may do. */
+  readonly budget: WorkBudget
   /** The value of a visible name; undefined where nothing has it. */
   get(name: string): Json | undefined
 }
@@ -21,6 +24,8 @@ export interface Expression {
   readonly source: string
   /** The free names it uses, function names of the language left out. */
   readonly names: ReadonlySet<string>
+  /** Whether a text in double or single quotes holds a `${…}`, which is plain text there. */
+  readonly quotesPlaceholder: boolean
   /**
    * Plain data: undefined, NaN and infinities have become null.
    * @throws ExpressionError when a bound is passed, or something is called or done that the language doesn't have

@@ -4,14 +4,15 @@ import type { Evaluation, List, Value } from './evaluation.ts'
 import { isFields, isList } from './evaluation.ts'
 import { ExpressionError } from './expression.ts'
 import { parseDate } from '../dates.ts'
+import { parseJsonText } from '../json-text.ts'
 import { jsonOf, kindOf, MAX_DIGITS, numberOf, plainText } from './values.ts'
 
 export type Callable = (run: Evaluation, args: List) => Value
 
 /** Text is read as a number, but empty text isn't 0, nor is null. */
-function toNumber(value: Value): number {
+function toNumber(run: Evaluation, value: Value): number {
   if (value === null || value === undefined || (typeof value === 'string' && value.length <= MAX_DIGITS && value.trim() === '')) return Number.NaN
-  return numberOf(value)
+  return numberOf(run, value)
 }
 
 /** Truth as in JavaScript, save that the text `false` is false, in any case. */
@@ -23,30 +24,45 @@ function toBoolean(value: Value): boolean {
 function toDate(run: Evaluation, args: List): number {
   if (args.length === 0) return run.scope.turn.now
   const [value] = args
-  if (typeof value === 'string') return parseDate(value) ?? Number.NaN
+  run.spend(STEPS_OF_A_DATE)
+  if (typeof value === 'string') {
+    run.scan(value.length)
+    return parseDate(value) ?? Number.NaN
+  }
   return typeof value === 'number' ? new Date(value).getTime() : Number.NaN
 }
+
+const STEPS_OF_A_DATE = 32
+const STEPS_OF_A_UUID = 64
 
 /** A whole number from 0 to below the argument; without one, a fraction from 0 to below 1. */
 function random(run: Evaluation, args: List): number {
   if (args.length === 0) return run.scope.turn.random()
-  const below = toNumber(args[0])
+  const below = toNumber(run, args[0])
   if (!(below > 0 && below <= Number.MAX_SAFE_INTEGER)) throw new ExpressionError('random() needs a positive number')
   return Math.floor(run.scope.turn.random() * below)
 }
 
+function uuid(run: Evaluation): string {
+  run.spend(STEPS_OF_A_UUID)
+  return run.scope.turn.uuid()
+}
+
 /** Data takes more room, and more time to make, than its text. */
 const PARSED_SIZE = 3
+const MAX_JSON_DEPTH = 200
+const STEPS_TO_PARSE = 16
 
 function parseJson(run: Evaluation, [text]: List): Value {
   if (typeof text !== 'string') throw new ExpressionError(`parseJson() needs a text, not ${kindOf(text)}`)
   run.make(text.length * PARSED_SIZE)
-  run.spend(text.length / 16)
   let value: Value
   try {
-    value = JSON.parse(text)
+    run.spend(STEPS_TO_PARSE)
+    value = parseJsonText(text, { maxDepth: MAX_JSON_DEPTH, spend: (steps) => run.spend(steps) })
   } catch (error) {
-    throw new ExpressionError(`parseJson(): ${error instanceof Error ? error.message : 'no JSON'}`)
+    if (error instanceof SyntaxError || error instanceof RangeError) throw new ExpressionError(`parseJson(): ${error.message}`)
+    throw error
   }
   run.measure(value)
   return value
@@ -57,8 +73,7 @@ function keysOf(run: Evaluation, name: string, value: Value): string[] {
   if (value === null || value === undefined) return []
   if (typeof value !== 'object') throw new ExpressionError(`${name}() needs an object, not ${kindOf(value)}`)
   const keys = Object.keys(value)
-  run.make(keys.length)
-  run.spend(keys.length / 4)
+  run.makeMembers(keys.length)
   return keys
 }
 
@@ -69,7 +84,7 @@ function member(value: Value, key: string): Value {
 
 function entries(run: Evaluation, [value]: List): Value {
   const keys = keysOf(run, 'entries', value)
-  run.make(2 * keys.length)
+  run.makeElements(2 * keys.length)
   return run.own(keys.map((key) => run.own([key, member(value, key)])))
 }
 
@@ -83,14 +98,19 @@ function size(run: Evaluation, value: Value): number {
 /** Of the arguments, or of the elements of a lone list. */
 function extreme(run: Evaluation, args: List, better: (a: number, b: number) => number, start: number): number {
   const numbers = args.length === 1 && isList(args[0]) ? args[0] : args
-  run.spend(numbers.length / 4)
-  return numbers.reduce<number>((best, value) => better(best, numberOf(value)), start)
+  run.spend(numbers.length)
+  return numbers.reduce<number>((best, value) => better(best, numberOf(run, value)), start)
 }
+
+/** Characters that are escaped, or undone, in one step. */
+const RECODED_AT_ONCE = 2
+const STEPS_TO_RECODE = 24
 
 /** Runs what fails on malformed text; `size` is the most that it makes. */
 function recode(run: Evaluation, name: string, value: Value, growth: number, change: (text: string) => string): string {
   const text = plainText(run, value)
   run.make(text.length * growth)
+  run.spend(STEPS_TO_RECODE + text.length / RECODED_AT_ONCE)
   try {
     return change(text)
   } catch {
@@ -108,10 +128,10 @@ function decodeBase64(text: string): string {
 
 export const functions: ReadonlyMap<string, Callable> = new Map<string, Callable>([
   ['now', (run) => run.scope.turn.now],
-  ['uuid', (run) => run.scope.turn.uuid()],
+  ['uuid', uuid],
   ['random', random],
   ['string', (run, [value]) => plainText(run, value)],
-  ['number', (_, [value]) => toNumber(value)],
+  ['number', (run, [value]) => toNumber(run, value)],
   ['boolean', (_, [value]) => toBoolean(value)],
   ['date', toDate],
   ['json', (run, [value]) => jsonOf(run, value)],
@@ -122,10 +142,10 @@ export const functions: ReadonlyMap<string, Callable> = new Map<string, Callable
   ['size', (run, [value]) => size(run, value)],
   ['min', (run, args) => extreme(run, args, Math.min, Infinity)],
   ['max', (run, args) => extreme(run, args, Math.max, -Infinity)],
-  ['abs', (_, [value]) => Math.abs(numberOf(value))],
-  ['round', (_, [value]) => Math.round(numberOf(value))],
-  ['floor', (_, [value]) => Math.floor(numberOf(value))],
-  ['ceil', (_, [value]) => Math.ceil(numberOf(value))],
+  ['abs', (run, [value]) => Math.abs(numberOf(run, value))],
+  ['round', (run, [value]) => Math.round(numberOf(run, value))],
+  ['floor', (run, [value]) => Math.floor(numberOf(run, value))],
+  ['ceil', (run, [value]) => Math.ceil(numberOf(run, value))],
   // As a part of a URI: every character that means something to one is escaped.
   ['encodeUri', (run, [value]) => recode(run, 'encodeUri', value, 3, encodeURIComponent)],
   ['decodeUri', (run, [value]) => recode(run, 'decodeUri', value, 1, decodeURIComponent)],

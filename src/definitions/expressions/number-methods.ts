@@ -1,5 +1,6 @@
 // definitions/expressions: the methods of numbers. A date is the number of its epoch milliseconds, so the methods of dates are here; all tell the
 // time in UTC, whichever zone a server stands in.
+import type { Evaluation, Value } from './evaluation.ts'
 import type { Method } from './text-methods.ts'
 import { positionOf } from './values.ts'
 
@@ -14,14 +15,28 @@ const dateParts: readonly (readonly [name: string, part: (date: Date) => number]
   ['Milliseconds', (date) => date.getUTCMilliseconds()],
 ]
 
+/** Steps that writing a number out takes at most: one near 0 has a thousand binary digits. */
+const STEPS_TO_WRITE = 200
+const STEPS_OF_A_DATE = 16
+
+function written(run: Evaluation, digits: Value, write: (digits: number | undefined) => string): string {
+  run.spend(STEPS_TO_WRITE)
+  return write(positionOf(run, digits))
+}
+
+function dateOf(run: Evaluation, number: number): Date {
+  run.spend(STEPS_OF_A_DATE)
+  return new Date(number)
+}
+
 export const numberMethods: ReadonlyMap<string, Method<number>> = new Map<string, Method<number>>([
-  ['toFixed', (_, number, [digits]) => number.toFixed(positionOf(digits))],
-  ['toPrecision', (_, number, [digits]) => number.toPrecision(positionOf(digits))],
-  ['toString', (_, number, [radix]) => number.toString(positionOf(radix))],
-  ['toISOString', (_, number) => new Date(number).toISOString()],
+  ['toFixed', (run, number, [digits]) => written(run, digits, (count) => number.toFixed(count))],
+  ['toPrecision', (run, number, [digits]) => written(run, digits, (count) => number.toPrecision(count))],
+  ['toString', (run, number, [radix]) => written(run, radix, (base) => number.toString(base))],
+  ['toISOString', (run, number) => dateOf(run, number).toISOString()],
   ['getTime', (_, number) => number],
   ...dateParts.flatMap(([name, part]): [string, Method<number>][] => {
-    const method: Method<number> = (_, number) => part(new Date(number))
+    const method: Method<number> = (run, number) => part(dateOf(run, number))
     return [[`get${name}`, method], [`getUTC${name}`, method]]
   }),
 ])

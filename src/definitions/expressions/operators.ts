@@ -1,28 +1,28 @@
 // definitions/expressions: the operators, each as a builder of code out of the code of its operands.
 import type { Code } from './evaluation.ts'
-import { add, less, lessOrEqual, looselyEqual, numberOf } from './values.ts'
+import { add, less, lessOrEqual, looselyEqual, numberOf, same } from './values.ts'
 
 export const binaryOperators: ReadonlyMap<string, (left: Code, right: Code) => Code> = new Map<string, (left: Code, right: Code) => Code>([
   ['+', (left, right) => (run) => add(run, left(run), right(run))],
-  ['-', (left, right) => (run) => numberOf(left(run)) - numberOf(right(run))],
-  ['*', (left, right) => (run) => numberOf(left(run)) * numberOf(right(run))],
-  ['/', (left, right) => (run) => numberOf(left(run)) / numberOf(right(run))],
-  ['%', (left, right) => (run) => numberOf(left(run)) % numberOf(right(run))],
-  ['**', (left, right) => (run) => numberOf(left(run)) ** numberOf(right(run))],
-  ['===', (left, right) => (run) => left(run) === right(run)],
-  ['!==', (left, right) => (run) => left(run) !== right(run)],
-  ['==', (left, right) => (run) => looselyEqual(left(run), right(run))],
-  ['!=', (left, right) => (run) => !looselyEqual(left(run), right(run))],
-  ['<', (left, right) => (run) => less(left(run), right(run))],
-  ['<=', (left, right) => (run) => lessOrEqual(left(run), right(run))],
+  ['-', (left, right) => (run) => numberOf(run, left(run)) - numberOf(run, right(run))],
+  ['*', (left, right) => (run) => numberOf(run, left(run)) * numberOf(run, right(run))],
+  ['/', (left, right) => (run) => numberOf(run, left(run)) / numberOf(run, right(run))],
+  ['%', (left, right) => (run) => numberOf(run, left(run)) % numberOf(run, right(run))],
+  ['**', (left, right) => (run) => numberOf(run, left(run)) ** numberOf(run, right(run))],
+  ['===', (left, right) => (run) => same(run, left(run), right(run))],
+  ['!==', (left, right) => (run) => !same(run, left(run), right(run))],
+  ['==', (left, right) => (run) => looselyEqual(run, left(run), right(run))],
+  ['!=', (left, right) => (run) => !looselyEqual(run, left(run), right(run))],
+  ['<', (left, right) => (run) => less(run, left(run), right(run))],
+  ['<=', (left, right) => (run) => lessOrEqual(run, left(run), right(run))],
   // Operands in the order written: the right one is evaluated second.
   ['>', (left, right) => (run) => {
     const first = left(run)
-    return less(right(run), first)
+    return less(run, right(run), first)
   }],
   ['>=', (left, right) => (run) => {
     const first = left(run)
-    return lessOrEqual(right(run), first)
+    return lessOrEqual(run, right(run), first)
   }],
   ['&&', (left, right) => (run) => left(run) && right(run)],
   ['||', (left, right) => (run) => left(run) || right(run)],
@@ -31,6 +31,6 @@ export const binaryOperators: ReadonlyMap<string, (left: Code, right: Code) => C
 
 export const unaryOperators: ReadonlyMap<string, (operand: Code) => Code> = new Map<string, (operand: Code) => Code>([
   ['!', (operand) => (run) => !operand(run)],
-  ['-', (operand) => (run) => -numberOf(operand(run))],
-  ['+', (operand) => (run) => numberOf(operand(run))],
+  ['-', (operand) => (run) => -numberOf(run, operand(run))],
+  ['+', (operand) => (run) => numberOf(run, operand(run))],
 ])

@@ -4,10 +4,14 @@ import type { Evaluation, Value } from './evaluation.ts'
 import { isList, MAX_MADE } from './evaluation.ts'
 import { ExpressionError } from './expression.ts'
 
+/** Steps to write a number as text, or to read one. */
+const STEPS_OF_A_NUMBER = 8
+
 /** JavaScript's text of a primitive; the JSON text of a list or an object. */
 export function textOf(run: Evaluation, value: Value): string {
   if (typeof value === 'string') return value
   if (typeof value === 'object' && value !== null) return jsonOf(run, value)
+  run.spend(STEPS_OF_A_NUMBER)
   return String(value)
 }
 
@@ -16,30 +20,41 @@ export function plainText(run: Evaluation, value: Value): string {
   return value === null || value === undefined || (typeof value === 'number' && !Number.isFinite(value)) ? '' : textOf(run, value)
 }
 
+/** Characters that are written as JSON in one step. */
+const WRITTEN_AT_ONCE = 16
+
 export function jsonOf(run: Evaluation, value: Value): string {
   run.measure(value)
   run.make(64)
-  return JSON.stringify(value) ?? 'null'
+  const text = JSON.stringify(value) ?? 'null'
+  // Escapes make it longer than what was measured.
+  run.make(text.length / 4)
+  run.spend(text.length / WRITTEN_AT_ONCE)
+  return text
 }
 
 /** A longer text isn't read as a number: that would take time in no proportion. */
 export const MAX_DIGITS = 1000
 
 /** JavaScript's number of a primitive; NaN for a list or an object. */
-export function numberOf(value: Value): number {
+export function numberOf(run: Evaluation, value: Value): number {
   if (typeof value === 'number') return value
-  if (typeof value === 'string' && value.length > MAX_DIGITS) return Number.NaN
-  return typeof value === 'object' && value !== null ? Number.NaN : Number(value)
+  if (typeof value === 'object' && value !== null) return Number.NaN
+  if (typeof value === 'string') {
+    if (value.length > MAX_DIGITS) return Number.NaN
+    run.spend(STEPS_OF_A_NUMBER + value.length / 4)
+  }
+  return Number(value)
 }
 
 /** A position or count that a method is given; undefined stays so, which methods take as left out. */
-export function positionOf(value: Value): number | undefined {
-  return value === undefined ? undefined : numberOf(value)
+export function positionOf(run: Evaluation, value: Value): number | undefined {
+  return value === undefined ? undefined : numberOf(run, value)
 }
 
 export function add(run: Evaluation, left: Value, right: Value): Value {
   if (typeof left === 'number' && typeof right === 'number') return left + right
-  if (!joins(left) && !joins(right)) return numberOf(left) + numberOf(right)
+  if (!joins(left) && !joins(right)) return numberOf(run, left) + numberOf(run, right)
   return join(run, textOf(run, left), textOf(run, right))
 }
 
@@ -48,28 +63,47 @@ const joins = (value: Value) => typeof value === 'string' || (typeof value === '
 /** The engine joins texts without copying them, until one is looked into: most are never, so that a long text can be put together bit by bit. */
 const JOINED_AT_ONCE = 16
 
+/** Whoever looks into the text need not pay for the copy that the engine makes then. */
 export function join(run: Evaluation, left: string, right: string): string {
-  run.make(Math.min(left.length, right.length) + (left.length + right.length) / JOINED_AT_ONCE)
-  if (left.length + right.length > MAX_MADE) throw new ExpressionError(`a text is longer than ${MAX_MADE} characters`)
+  const length = left.length + right.length
+  run.make(Math.min(left.length, right.length) + length / JOINED_AT_ONCE)
+  run.scan(length)
+  if (length > MAX_MADE) throw new ExpressionError(`a text is longer than ${MAX_MADE} characters`)
   return left + right
 }
 
+/** Pays for comparing two texts: at most the shorter is looked at. */
+export function spendOnComparing(run: Evaluation, left: Value, right: Value): void {
+  if (typeof left === 'string' && typeof right === 'string') run.scan(Math.min(left.length, right.length))
+}
+
+/** `===`: texts of different lengths differ without a look. */
+export function same(run: Evaluation, left: Value, right: Value): boolean {
+  if (typeof left === 'string' && typeof right === 'string') {
+    if (left.length !== right.length) return false
+    run.scan(left.length)
+  }
+  return left === right
+}
+
 /** `==`: as JavaScript has it between primitives; a list or an object equals itself alone. */
-export function looselyEqual(left: Value, right: Value): boolean {
+export function looselyEqual(run: Evaluation, left: Value, right: Value): boolean {
   if (left === null || left === undefined) return right === null || right === undefined
   if (right === null || right === undefined) return false
-  if (typeof left === typeof right) return left === right
-  return numberOf(left) === numberOf(right)
+  if (typeof left === typeof right) return same(run, left, right)
+  return numberOf(run, left) === numberOf(run, right)
 }
 
 /** `<`: texts by their UTF-16 units, all else as numbers. */
-export function less(left: Value, right: Value): boolean {
-  return typeof left === 'string' && typeof right === 'string' ? left < right : numberOf(left) < numberOf(right)
+export function less(run: Evaluation, left: Value, right: Value): boolean {
+  spendOnComparing(run, left, right)
+  return typeof left === 'string' && typeof right === 'string' ? left < right : numberOf(run, left) < numberOf(run, right)
 }
 
 /** `<=`. Not the opposite of `>`: NaN is neither. */
-export function lessOrEqual(left: Value, right: Value): boolean {
-  return typeof left === 'string' && typeof right === 'string' ? left <= right : numberOf(left) <= numberOf(right)
+export function lessOrEqual(run: Evaluation, left: Value, right: Value): boolean {
+  spendOnComparing(run, left, right)
+  return typeof left === 'string' && typeof right === 'string' ? left <= right : numberOf(run, left) <= numberOf(run, right)
 }
 
 /** What a value is called in a message. */
