@@ -1,6 +1,7 @@
 // The only place where the parts are wired: a runtime in this process, and a server around one.
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { getHeapStatistics } from 'node:v8'
 import { openTokens } from './access/authenticate.ts'
 import { stepRunner } from './actions/runner.ts'
 import { bullAlarm } from './alarms/bullmq.ts'
@@ -11,13 +12,13 @@ import type { CompiledFlux } from './definitions/flux.ts'
 import type { Fault } from './definitions/report.ts'
 import { createApp } from './http/app.ts'
 import { listen, type HttpServer } from './http/server.ts'
+import { ByteBudget } from './model/byte-budget.ts'
 import type { FluxApi } from './model/calls.ts'
-import { SYSTEM } from './model/caller.ts'
 import { createLog } from './observe/log.ts'
 import type { Clock } from './ports/clock.ts'
 import type { Log } from './ports/log.ts'
 import type { StepRunner } from './ports/step-runner.ts'
-import { createRuntime as assemble, type Runtime, type RuntimeParts } from './runtime/runtime.ts'
+import { createRuntime as assemble, type MemoryLimits, type Runtime, type RuntimeParts } from './runtime/runtime.ts'
 import { readSettings, type Settings } from './settings.ts'
 import { openLmdbStore } from './store/lmdb/store.ts'
 import { connect, explore } from './store/redis/connection.ts'
@@ -78,14 +79,14 @@ export async function createRuntime({ log, clock = systemClock, ...given }: Runt
   }
   const logger = log ?? createLog({ level: settings.logLevel })
   const { catalog, runner } = await loadServices(settings, logger)
-  const { runtime } = await openRuntime(settings, { catalog, runner, clock, log: logger })
+  const { runtime } = await openRuntime(settings, { catalog, runner, clock, log: logger, memory: memoryOf(settings) })
   try {
     await runtime.start()
   } catch (error) {
     await runtime.close({ grace: 0 })
     throw error
   }
-  return { ...runtime.api(SYSTEM), close: (options) => runtime.close(options) }
+  return { ...runtime.local(), close: (options) => runtime.close(options) }
 }
 
 export interface Loaded {
@@ -122,11 +123,12 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
   const tokens = await openTokens({
     file: settings.tokens, now: systemClock.now, onError: ({ message }) => log.error('the tokens read last stay in force', { reason: message }),
   })
-  const { runtime, storage } = await openRuntime(settings, { catalog, runner, clock: systemClock, log })
+  const memory = memoryOf(settings)
+  const { runtime, storage } = await openRuntime(settings, { catalog, runner, clock: systemClock, log, memory })
   let unready: string | null = 'the server is starting'
   const { maxBody, maxDepth, requireAuth, origins, webhookTimeout } = settings
   const app = createApp({
-    api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxParts: MAX_PARTS, origins,
+    api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxParts: MAX_PARTS, origins, inFlight: memory.requests,
     webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), log,
   })
   let server: HttpServer | null = null
@@ -181,16 +183,27 @@ async function loadServices(settings: Settings, log: Log): Promise<{ catalog: Ca
   return { catalog, runner, report }
 }
 
-interface Surroundings { readonly catalog: Catalog; readonly runner: StepRunner; readonly clock: Clock; readonly log: Log }
+/** Of what may be in flight, the part of requests, and that of steps and of contexts that are decided on, each. Of the heap, what contexts kept in memory may take. */
+const PARTS = { inFlight: 1 / 4, requests: 1 / 2, steps: 1 / 4, recent: 1 / 3 }
 
-async function openRuntime(settings: Settings, { catalog, runner, clock, log }: Surroundings): Promise<{ runtime: Runtime; storage: string }> {
+function memoryOf({ maxInFlight, maxRecord }: Settings): MemoryLimits {
+  const heap = getHeapStatistics().heap_size_limit
+  const inFlight = maxInFlight ?? heap * PARTS.inFlight
+  return {
+    requests: new ByteBudget({ bytes: inFlight * PARTS.requests, what: 'requests' }), steps: inFlight * PARTS.steps, recent: heap * PARTS.recent, record: maxRecord,
+  }
+}
+
+interface Surroundings { readonly catalog: Catalog; readonly runner: StepRunner; readonly clock: Clock; readonly log: Log; readonly memory: MemoryLimits }
+
+async function openRuntime(settings: Settings, { catalog, runner, clock, log, memory }: Surroundings): Promise<{ runtime: Runtime; storage: string }> {
   const { retention, stepConcurrency, maxTags, maxTagBytes } = settings
   const opening = settings.redisUrl === null ? openEmbedded(settings, clock, log) : openRedis(settings, settings.redisUrl, log)
   const { storage, ...parts } = await opening.catch((error: unknown) => {
     runner.close()
     throw error
   })
-  return { storage, runtime: assemble({ ...parts, catalog, runner, log, retention, stepConcurrency, tagLimits: { count: maxTags, bytes: maxTagBytes } }) }
+  return { storage, runtime: assemble({ ...parts, catalog, runner, log, retention, stepConcurrency, tagLimits: { count: maxTags, bytes: maxTagBytes }, memory }) }
 }
 
 /** What depends on where contexts are kept. */

@@ -26,6 +26,10 @@ export interface Settings {
   readonly maxBody: number
   /** Levels of nesting of a body. */
   readonly maxDepth: number
+  /** Bytes of memory that what is in flight may take; null: a part of what Node gives the process. */
+  readonly maxInFlight: number | null
+  /** Characters of JSON that a context may have. */
+  readonly maxRecord: number
   /** Milliseconds in which a client must have sent its headers, and the whole request. */
   readonly headerTimeout: number
   readonly requestTimeout: number
@@ -66,7 +70,8 @@ const quantity = (units: { readonly [unit: string]: number }, error: string) => 
 })
 
 const duration = quantity({ ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }, 'must be a duration such as 1500ms, 30s, 5m, 12h or 7d')
-const size = quantity({ '': 1, b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }, 'must be a size such as 65536, 512kb or 1mb')
+const anySize = quantity({ '': 1, b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }, 'must be a size such as 65536, 512kb or 1mb')
+const size = anySize
   .refine((bytes) => bytes <= 1024 ** 3 / 2, { error: 'must not be more than 512mb' })
 const text = z.string()
 const flag = z.enum(['true', 'false'], { error: 'must be true or false' }).transform((value) => value === 'true')
@@ -124,6 +129,11 @@ const schema = z.object({
   webhookTimeout: setting('ACTORFLUX_WEBHOOK_TIMEOUT', '30s', 'how long a webhook waits for its answer', duration),
   maxBody: setting('ACTORFLUX_MAX_BODY', '1mb', 'largest body of a request', size),
   maxDepth: setting('ACTORFLUX_MAX_DEPTH', '64', 'levels of nesting of a body', integer(1, 150)),
+  maxInFlight: anySize.nullable().default(null).register(rows, {
+    variable: 'ACTORFLUX_MAX_IN_FLIGHT', default: null,
+    meaning: 'memory for requests, steps and webhooks under way; beyond it requests are refused with 503; not set: a quarter of the heap\'s limit',
+  }),
+  maxRecord: setting('ACTORFLUX_MAX_RECORD', '16mb', 'largest context, as JSON; one that outgrows it fails', size),
   headerTimeout: setting('ACTORFLUX_HEADER_TIMEOUT', '10s', 'how long a client may take to send the headers of a request', duration),
   requestTimeout: setting('ACTORFLUX_REQUEST_TIMEOUT', '30s', 'how long it may take to send all of it', duration),
   maxTags: setting('ACTORFLUX_MAX_TAGS', '64', 'tags of one context', integer(1, 10_000)),

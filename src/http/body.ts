@@ -1,6 +1,7 @@
 // http: reads a request's body: its format, its size, its encoding. What it means is the schemas' matter.
 import { isUtf8 } from 'node:buffer'
 import type { Context } from 'hono'
+import type { ByteBudget, Hold } from '../model/byte-budget.ts'
 import { malformed, unsupportedType } from '../model/failure.ts'
 import { isObject } from '../model/json.ts'
 import { FORMATS } from './formats.ts'
@@ -16,6 +17,9 @@ export interface BodyLimits {
   readonly maxDepth: number
 }
 
+/** What requests may hold of the server's memory at once. */
+export interface Admission { readonly inFlight: ByteBudget }
+
 export interface Body {
   readonly value: unknown
   /** Its texts may stand for numbers, booleans and the like. */
@@ -23,10 +27,19 @@ export interface Body {
 }
 
 /**
- * The decoded body.
- * @throws FluxError for a body of a foreign type, too large, or not to be read
+ * Does something with the decoded body, which counts among what is in flight until that is done.
+ * @throws FluxError for a body of a foreign type, too large, or not to be read; `overloaded`
  */
-export async function readBody(c: Context<Env>, { maxBody, maxDepth }: BodyLimits): Promise<Body> {
+export async function withBody<T>(c: Context<Env>, limits: BodyLimits & Admission, use: (body: Body) => Promise<T>): Promise<T> {
+  const hold = limits.inFlight.hold()
+  try {
+    return await use(await readBody(c, limits, hold))
+  } finally {
+    hold.release()
+  }
+}
+
+async function readBody(c: Context<Env>, { maxBody, maxDepth }: BodyLimits, hold: Hold): Promise<Body> {
   const contentType = headerOf(c, 'content-type')
   const format = formatOf(contentType, FORMATS)
   if (format === null) throw unsupportedType(`the body must be ${FORMATS.map(({ type }) => type).join(' or ')}`)
@@ -34,7 +47,7 @@ export async function readBody(c: Context<Env>, { maxBody, maxDepth }: BodyLimit
   if (charset !== undefined && !isUtf8Name(charset)) throw unsupportedType('the body must be in UTF-8')
   const coding = headerOf(c, 'content-encoding')?.toLowerCase() ?? 'identity'
   if (coding !== 'identity') throw unsupportedType('the body must not be compressed')
-  const bytes = await readBytes(c, maxBody)
+  const bytes = await readBytes(c, { limit: maxBody, charge: hold.resize })
   if (!isUtf8(bytes)) throw malformed('the body is not valid UTF-8')
   const text = bytes.toString()
   // RFC 8259, 8.1: a byte order mark may be ignored.

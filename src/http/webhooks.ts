@@ -3,13 +3,14 @@ import type { Context, Hono } from 'hono'
 import { FluxError, malformed } from '../model/failure.ts'
 import type { WebhookAnswer, WebhookApi } from '../model/webhook.ts'
 import type { Log } from '../ports/log.ts'
+import type { Admission } from './body.ts'
 import { FORMATS, JSON_FORMAT, type Codec } from './formats.ts'
 import { headerOf, type Env } from './incoming.ts'
 import { negotiate } from './negotiate.ts'
 import { bodyOf, responseOf, UnsafeResponse } from './webhook-answer.ts'
 import { readWebhookRequest, type WebhookLimits } from './webhook-request.ts'
 
-export interface WebhookOptions extends WebhookLimits {
+export interface WebhookOptions extends WebhookLimits, Admission {
   readonly webhooks: WebhookApi
   /** Milliseconds until a webhook is answered that doesn't say so itself. */
   readonly webhookTimeout: number
@@ -18,17 +19,28 @@ export interface WebhookOptions extends WebhookLimits {
 
 const PREFIX = '/api'
 
-export function addWebhooks(app: Hono<Env>, { webhooks, webhookTimeout, log, ...limits }: WebhookOptions): void {
+/** Bytes of memory that a caller takes who waits for an answer: a connection, and what is told of its context. */
+const WAITING_BYTES = 32 * 1024
+
+export function addWebhooks(app: Hono<Env>, { webhooks, webhookTimeout, log, inFlight, ...limits }: WebhookOptions): void {
   app.all(`${PREFIX}/*`, async (c) => {
     const found = webhooks.find(c.req.method, segmentsOf(c.req.url))
     if (found === null) throw new FluxError({ kind: 'noRoute', detail: 'no webhook is at this path' })
     if ('allow' in found) throw new FluxError({ kind: 'wrongMethod', detail: `this webhook takes ${found.allow.join(', ')}`, allow: found.allow })
     const { endpoint, parameters } = found
     const timeout = endpoint.timeout ?? webhookTimeout
-    const { request, rawBody, textsOf } = await readWebhookRequest(c, { path: parameters, timeout, limits })
-    const answer = await webhooks.receive({ endpoint, request, rawBody, textsOf, timeout }).catch(asBadRequest)
-    const format = negotiate(headerOf(c, 'accept'), FORMATS) ?? JSON_FORMAT
-    return respond(c, answer, { format, log })
+    const hold = inFlight.hold()
+    try {
+      hold.resize(WAITING_BYTES)
+      const charge = (bytes: number) => hold.resize(WAITING_BYTES + bytes)
+      // Handed on and not kept: once the context is stored, a caller who waits holds nothing of what was sent.
+      const answer = await readWebhookRequest(c, { path: parameters, timeout, limits, charge })
+        .then((call) => webhooks.receive({ ...call, endpoint, timeout, onStarted: () => charge(0) }).catch(asBadRequest))
+      const format = negotiate(headerOf(c, 'accept'), FORMATS) ?? JSON_FORMAT
+      return await respond(c, answer, { format, log })
+    } finally {
+      hold.release()
+    }
   })
 }
 

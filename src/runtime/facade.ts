@@ -1,22 +1,26 @@
 // runtime: the nine calls. HTTP and the `flux` argument of functions both come through here.
 import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
+import type { ByteBudget } from '../model/byte-budget.ts'
 import type { ExecuteRequest, FluxApi, ListRequest, TagRequest } from '../model/calls.ts'
 import { denial, type Caller, type Role } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
 import { conflict, FluxError, notFound } from '../model/failure.ts'
+import type { JsonObject } from '../model/json.ts'
 import type { TagLimits } from '../model/tags.ts'
+import { bytesOf } from '../model/weight.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
 import { broadcast } from './broadcast.ts'
 import { decode, movesOf } from './codec.ts'
 import { standOf, type Contexts } from './contexts.ts'
-import type { Input } from './decide.ts'
+import type { Input } from './decision.ts'
 import { list } from './list.ts'
 import {
   contextRequest, definitionRequest, eventRequest, executeRequest, listRequest, stateRequest, tagRequest, viewRequest,
 } from './requests.ts'
+import type { StartedAt } from './step-view.ts'
 import { contextView, stateView } from './views.ts'
 
 export interface FacadeParts {
@@ -25,10 +29,32 @@ export interface FacadeParts {
   readonly catalog: Catalog
   readonly contexts: Contexts
   readonly log: Log
+  /** When a step began that runs or waits in this server. */
+  readonly startedAt: StartedAt
 }
 
-/** The calls, as that caller may make them. `home`: the package in which services named without one are sought first. */
-export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts, caller: Caller, home: string | null): FluxApi {
+export interface Access {
+  readonly caller: Caller
+  /** The package in which services named without one are sought first. */
+  readonly home: string | null
+  /** Charged with what calls are given until it is dealt with; null: that is charged elsewhere. */
+  readonly admission: ByteBudget | null
+}
+
+/** What a call's input is charged: it is copied, and made a text. */
+const COPIES = 3
+
+/** The calls, as that caller may make them. */
+export function facade({ store, catalog, contexts, log, tagLimits, startedAt }: FacadeParts, { caller, home, admission }: Access): FluxApi {
+  /** @throws FluxError `overloaded` */
+  const admitted = async <T>(input: JsonObject, run: () => Promise<T>): Promise<T> => {
+    const release = admission?.take(bytesOf(input, Infinity) * COPIES)
+    try {
+      return await run()
+    } finally {
+      release?.()
+    }
+  }
   const guard = (flux: CompiledFlux, role: Role) => {
     const failure = flux.secured ? denial(caller, role) : null
     if (failure) throw new FluxError(failure)
@@ -58,7 +84,7 @@ export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts
     store, log,
     anySecured: () => catalog.all().some(({ secured }) => secured),
     secured: async (record) => (await compiled(record)).secured,
-    view: async (record) => contextView(record, await compiled(record), await movesOf(record, store)),
+    view: async (record) => contextView(record, await compiled(record), await movesOf(record, store), startedAt),
   }, caller, listRequest(request, tagLimits))
 
   return {
@@ -66,7 +92,7 @@ export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts
       const { package: given, fluxName, ...birth } = executeRequest(request, tagLimits)
       const flux = serviceOf(catalog, { package: given, fluxName }, home)
       guard(flux, 'invoke')
-      const { record } = await contexts.start({ ...birth, flux, unknown: 'refuse', trigger: null, parent: null })
+      const { record } = await admitted(birth.input, () => contexts.start({ ...birth, flux, unknown: 'refuse', trigger: null, parent: null }))
       return { message: `started '${flux.fluxName}' as context ${record.id}`, contextId: record.id }
     },
 
@@ -78,8 +104,8 @@ export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts
 
     async sendEvent(request) {
       const { contextId, event, ...sent } = eventRequest(request, tagLimits)
-      if (contextId === undefined) return broadcast({ store, catalog, contexts, log }, { event, ...sent, caller })
-      const outcome = await send(contextId, { type: 'EVENT', name: event, ...sent, tags: null, caller })
+      if (contextId === undefined) return admitted(sent.input, () => broadcast({ store, catalog, contexts, log }, { event, ...sent, caller }))
+      const outcome = await admitted(sent.input, () => send(contextId, { type: 'EVENT', name: event, ...sent, tags: null, caller }))
       return { message: `'${event}' moved context ${contextId}`, transitions: [standOf(outcome)], executions: [], ignored: [] }
     },
 
@@ -89,7 +115,7 @@ export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts
     async getContext(request) {
       const { contextId, snapshot } = viewRequest(request)
       const { record, flux } = await find(contextId)
-      const view = contextView(record, flux, await movesOf(record, store))
+      const view = contextView(record, flux, await movesOf(record, store), startedAt)
       return snapshot ? { ...view, snapshot: record.snapshot } : view
     },
 

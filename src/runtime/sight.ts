@@ -133,3 +133,13 @@ function merged(line: Line, value: Json, before: Json): Json | undefined {
     return undefined
   }
 }
+
+/** Names are looked up, and nothing is worked out. */
+const NO_TURN: Turn = { now: 0, random: () => 0, uuid: () => '' }
+
+/**
+ * What a script sees. Nothing changes the data of a context while its step is under way, so it needn't be kept beside it: over retries and takeovers it is the
+ * same. Records of version 0.1 have it in `args`.
+ */
+export const scriptNames = (flux: CompiledFlux, record: ContextRecord): JsonObject =>
+  Object.keys(record.args ?? {}).length > 0 ? record.args ?? {} : new Sight({ flux, record, turn: NO_TURN, data: record }).names()
