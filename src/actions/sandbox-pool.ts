@@ -162,14 +162,17 @@ export class SandboxPool {
     if (typeof names !== 'function') return this.#post(place, job, names && JSON.stringify(names))
     // Neither its start nor its idleness is timed meanwhile.
     clearTimeout(place.timer)
-    names().then(
-      (text) => { if (place.job === job) this.#post(place, job, text) },
-      (error: unknown) => {
-        if (place.job !== job) return
-        this.#free(place)
-        job.reject(error)
-      },
-    )
+    void this.#fetch(place, job, names)
+  }
+
+  async #fetch(place: Place, job: Job, names: () => Promise<string>): Promise<void> {
+    try {
+      const text = await names()
+      if (place.job === job) this.#post(place, job, text)
+    } catch (error) {
+      if (place.job === job) this.#free(place)
+      job.reject(error)
+    }
   }
 
   #post(place: Place, job: Job, names: string | null): void {

@@ -167,29 +167,34 @@ export class Steps {
   /** Reads what it is given, and runs it; or else gives its slot back, to come again when there is room. */
   async #begin(job: Job): Promise<void> {
     const { loads, budget, log, clock } = this.#parts
-    const again = () => {
-      this.#waiting.unshift(job)
-      this.#next()
-    }
     try {
       const found = this.#recent(job) ?? await loads.open(job.step.id, job.release ? null : budget)
-      if (found && 'record' in found && this.#isWanted(job) && isOf(job, found.record)) return this.#run(job, { record: found.record, release: job.release ?? found.release })
-      if (found && 'weight' in found) void budget.wait(found.weight).then((release) => {
-        job.release = release
-        again()
-      })
-      else {
-        if (found && 'release' in found) found.release()
-        job.release?.()
-        // Another server has moved it on, or it is given back when this one stops.
-        if (!this.#stopped && this.#isWanted(job)) this.abort(job.step.id)
-      }
+      if (found && 'weight' in found) void this.#waitForRoom(job, found.weight)
+      else if (found && this.#isWanted(job) && isOf(job, found.record)) return this.#run(job, { record: found.record, release: job.release ?? found.release })
+      else this.#giveUp(job, found)
     } catch (error) {
       log.error('a step could not be read; it will be tried again', { contextId: job.step.id, error })
-      clock.after(READ_AGAIN, again)
+      clock.after(READ_AGAIN, () => this.#again(job))
     }
     this.#functions -= 1
     this.#next()
+  }
+
+  async #waitForRoom(job: Job, weight: number): Promise<void> {
+    job.release = await this.#parts.budget.wait(weight)
+    this.#again(job)
+  }
+
+  #again(job: Job): void {
+    this.#waiting.unshift(job)
+    this.#next()
+  }
+
+  /** Another server has moved it on, or it is given back when this one stops. */
+  #giveUp(job: Job, found: Ready | null): void {
+    found?.release()
+    job.release?.()
+    if (this.#isWanted(job)) this.abort(job.step.id)
   }
 
   /** What is in memory is light. */
