@@ -128,7 +128,7 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
   let unready: string | null = 'the server is starting'
   const { maxBody, maxDepth, requireAuth, origins, webhookTimeout } = settings
   const app = createApp({
-    api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxParts: MAX_PARTS, origins, inFlight: memory.requests,
+    api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxParts: MAX_PARTS, origins, inFlight: memory.requests, waiting: memory.waiting,
     webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), log,
   })
   let server: HttpServer | null = null
@@ -183,14 +183,15 @@ async function loadServices(settings: Settings, log: Log): Promise<{ catalog: Ca
   return { catalog, runner, report }
 }
 
-/** Of what may be in flight, the part of requests, and that of steps and of contexts that are decided on, each. Of the heap, what contexts kept in memory may take. */
-const PARTS = { inFlight: 1 / 4, requests: 1 / 2, steps: 1 / 4, recent: 1 / 3 }
+/** Of the heap, what may be in flight and what contexts kept in memory may take; of what is in flight, requests, callers of webhooks who wait, and steps, as well as contexts that are decided on. */
+const PARTS = { inFlight: 1 / 4, recent: 1 / 3, requests: 3 / 8, waiting: 1 / 8, steps: 1 / 4 }
 
-function memoryOf({ maxInFlight, maxRecord }: Settings): MemoryLimits {
+function memoryOf({ maxInFlight, maxRecord }: Settings): MemoryLimits & { readonly waiting: ByteBudget } {
   const heap = getHeapStatistics().heap_size_limit
   const inFlight = maxInFlight ?? heap * PARTS.inFlight
   return {
-    requests: new ByteBudget({ bytes: inFlight * PARTS.requests, what: 'requests' }), steps: inFlight * PARTS.steps, recent: heap * PARTS.recent, record: maxRecord,
+    requests: new ByteBudget({ bytes: inFlight * PARTS.requests, what: 'requests' }),
+    waiting: new ByteBudget({ bytes: inFlight * PARTS.waiting, what: 'webhooks that wait' }), steps: inFlight * PARTS.steps, recent: heap * PARTS.recent, record: maxRecord,
   }
 }
 

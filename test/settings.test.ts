@@ -8,6 +8,7 @@ test('have defaults', () => {
     host: '127.0.0.1', port: 8080, actors: ['actors'], redisUrl: null, data: '.actorflux', namespace: 'default', partitions: null, tokens: 'tokens.json', requireAuth: false,
     recovery: 20_000, retention: 604_800_000, webhookTimeout: 30_000, maxBody: 1_048_576, stepConcurrency: 256, logLevel: 'info',
     maxDepth: 64, headerTimeout: 10_000, requestTimeout: 30_000, maxTags: 64, maxTagBytes: 256, origins: [], allowPrivate: false,
+    maxInFlight: null, maxRecord: 16_777_216,
   })
 })
 
@@ -26,6 +27,8 @@ test.each([
   ['NAMESPACE', '.a.', { namespace: '.a.' }],
   ['REQUIRE_AUTH', 'true', { requireAuth: true }],
   ['PARTITIONS', '16', { partitions: 16 }],
+  ['MAX_IN_FLIGHT', '2gb', { maxInFlight: 2 * 1024 ** 3 }],
+  ['MAX_RECORD', '64mb', { maxRecord: 64 * 1024 ** 2 }],
   ['RETENTION', '1500ms', { retention: 1500 }],
   ['RETENTION', '12h', { retention: 43_200_000 }],
   ['RETENTION', '5m', { retention: 300_000 }],

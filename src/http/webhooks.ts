@@ -1,5 +1,6 @@
 // http: the webhooks under /api: found by method and path, called with what the request holds, answered as the workflow says.
 import type { Context, Hono } from 'hono'
+import type { ByteBudget } from '../model/byte-budget.ts'
 import { FluxError, malformed } from '../model/failure.ts'
 import type { WebhookAnswer, WebhookApi } from '../model/webhook.ts'
 import type { Log } from '../ports/log.ts'
@@ -14,32 +15,34 @@ export interface WebhookOptions extends WebhookLimits, Admission {
   readonly webhooks: WebhookApi
   /** Milliseconds until a webhook is answered that doesn't say so itself. */
   readonly webhookTimeout: number
+  /** For callers who wait for an answer: apart from requests, or the events would be refused that end their waiting. */
+  readonly waiting: ByteBudget
   readonly log: Log
 }
 
 const PREFIX = '/api'
 
 /** Bytes of memory that a caller takes who waits for an answer: a connection, and what is told of its context. */
-const WAITING_BYTES = 32 * 1024
+const WAITING_BYTES = 16 * 1024
 
-export function addWebhooks(app: Hono<Env>, { webhooks, webhookTimeout, log, inFlight, ...limits }: WebhookOptions): void {
+export function addWebhooks(app: Hono<Env>, { webhooks, webhookTimeout, waiting, log, inFlight, ...limits }: WebhookOptions): void {
   app.all(`${PREFIX}/*`, async (c) => {
     const found = webhooks.find(c.req.method, segmentsOf(c.req.url))
     if (found === null) throw new FluxError({ kind: 'noRoute', detail: 'no webhook is at this path' })
     if ('allow' in found) throw new FluxError({ kind: 'wrongMethod', detail: `this webhook takes ${found.allow.join(', ')}`, allow: found.allow })
     const { endpoint, parameters } = found
     const timeout = endpoint.timeout ?? webhookTimeout
+    const endWaiting = waiting.take(WAITING_BYTES)
     const hold = inFlight.hold()
     try {
-      hold.resize(WAITING_BYTES)
-      const charge = (bytes: number) => hold.resize(WAITING_BYTES + bytes)
       // Handed on and not kept: once the context is stored, a caller who waits holds nothing of what was sent.
-      const answer = await readWebhookRequest(c, { path: parameters, timeout, limits, charge })
-        .then((call) => webhooks.receive({ ...call, endpoint, timeout, onStarted: () => charge(0) }).catch(asBadRequest))
+      const answer = await readWebhookRequest(c, { path: parameters, timeout, limits, charge: hold.resize })
+        .then((call) => webhooks.receive({ ...call, endpoint, timeout, onStarted: hold.release }).catch(asBadRequest))
       const format = negotiate(headerOf(c, 'accept'), FORMATS) ?? JSON_FORMAT
       return await respond(c, answer, { format, log })
     } finally {
       hold.release()
+      endWaiting()
     }
   })
 }
