@@ -47,7 +47,6 @@ const error = z.strictObject({
   className: text,
   realException: data,
   fluxStackTrace: z.array(z.strictObject({ fluxName: text, stateName: text, transition: text.nullable(), stateIndex: z.number().int() })),
-  stack: text.exactOptional().meta({ description: 'The frames of the service\'s own files, where a function or script threw' }),
 }).meta({ ref: 'FluxException' }) satisfies z.ZodType<FluxException>
 
 const step = z.strictObject({

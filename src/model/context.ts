@@ -18,8 +18,6 @@ export type FluxException = {
   className: string
   realException: Json
   fluxStackTrace: StackEntry[]
-  /** The user's own frames, where a function or script threw. */
-  readonly stack?: string
 }
 
 export type StackEntry = {

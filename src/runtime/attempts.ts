@@ -1,6 +1,7 @@
 // runtime: attempts of a step that fail: what the record keeps of the last one, and what the log tells.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ActionError } from '../definitions/machine.ts'
+import { getOwn, isObject } from '../model/json.ts'
 import type { ContextRecord, StepError } from '../model/record.ts'
 import type { Log } from '../ports/log.ts'
 import { machineContext } from './position.ts'
@@ -51,14 +52,17 @@ export function logFailures(log: Log, { before, record, flux, failures }: {
   const hasFailed = record.status === 'FAILED' && before?.status !== 'FAILED'
   if (failures.length === 0 && !hasFailed) return
   const { text } = hiderOf(record)
-  const fields = (state: number, { type, message, stack }: Pick<ActionError, 'type' | 'message' | 'stack'>) => ({
-    contextId: record.id, fluxName: record.fluxName, state: flux.states[state]?.name ?? '', reason: text(cut(`${type}: ${message}`)),
-    ...stack !== undefined && { stack: text(stack) },
-  })
+  const fields = (state: number, { type, message, realException }: Pick<ActionError, 'type' | 'message' | 'realException'>) => {
+    const stack = isObject(realException) ? getOwn(realException, 'stack') : undefined
+    return {
+      contextId: record.id, fluxName: record.fluxName, state: flux.states[state]?.name ?? '', reason: text(cut(`${type}: ${message}`)),
+      ...typeof stack === 'string' && { stack: text(cut(stack)) },
+    }
+  }
   for (const { state, attempt, maxAttempts, error } of failures) {
     log[attempt < WARN_FROM ? 'info' : 'warn']('an attempt failed', { ...fields(state, error), attempt, maxAttempts })
   }
-  if (hasFailed) log.warn('a context failed', fields(record.state, record.error ?? { type: 'Error', message: '' }))
+  if (hasFailed) log.warn('a context failed', fields(record.state, record.error ?? { type: 'Error', message: '', realException: null }))
 }
 
 const cut = (text: string): string => text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE)}…` : text

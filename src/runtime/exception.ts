@@ -43,12 +43,12 @@ function otherData(thrown: unknown): ActionError {
 
 /** The exception with its trace, from the start to the failing state. */
 export function exceptionOf(error: Partial<ActionError>, flux: CompiledFlux, trail: readonly Move[]): FluxException {
-  const { message = 'failed', type = 'Error', className = type, realException = null, stack } = error
+  const { message = 'failed', type = 'Error', className = type, realException = null } = error
   const fluxStackTrace = trail.map((move, position): StackEntry => ({
     fluxName: flux.fluxName,
     stateName: flux.states[move.to]?.name ?? '',
     transition: trail[position + 1]?.event ?? null,
     stateIndex: move.to,
   }))
-  return { message, type, className, realException, fluxStackTrace, ...stack !== undefined && { stack } }
+  return { message, type, className, realException, fluxStackTrace }
 }

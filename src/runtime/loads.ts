@@ -9,8 +9,8 @@ import type { Store, StoredContext } from '../ports/store.ts'
 import { decode } from './codec.ts'
 import type { Recent } from './recent.ts'
 
-/** Reads at once: how much comes isn't known before it is there. */
-const READS = 16
+/** Reads at once, since how much comes isn't known before it is there: one for so many bytes of memory, within these bounds. */
+const READS = { bytes: 2 * 1024 * 1024, least: 8, most: 256 }
 /** What weighs no more isn't counted: how many of them there are at once is bounded elsewhere. */
 export const LIGHT_BYTES = 64 * 1024
 /** Bytes of memory that a character of JSON stands for, in the worst case. */
@@ -24,10 +24,23 @@ export interface Opened {
   readonly release: () => void
 }
 
+export interface MemoryLimits {
+  /** What callers ask for, as long as it is handled. */
+  readonly requests: ByteBudget
+  /** Bytes of memory that steps under way may take, and as many for contexts that are decided on. */
+  readonly steps: number
+  /** Bytes of memory that contexts may take which are kept to save a read. */
+  readonly recent: number
+  /** Characters of JSON that a context may have. */
+  readonly record: number
+}
+
 export interface LoadsParts {
   readonly store: Store
   readonly catalog: Catalog
   readonly recent: Recent
+  /** Bytes of memory that what is read may take together, about. */
+  readonly bytes: number
 }
 
 /** Bytes of memory that a context takes with its texts, about. */
@@ -44,11 +57,13 @@ export const noRoom = () => {}
 
 export class Loads {
   readonly #parts: LoadsParts
+  readonly #most: number
   #reading = 0
   readonly #waiting: (() => void)[] = []
 
   constructor(parts: LoadsParts) {
     this.#parts = parts
+    this.#most = Math.min(READS.most, Math.max(READS.least, Math.floor(parts.bytes / READS.bytes)))
   }
 
   /** Changes when the store may have forgotten something, or a service may be secured that was not. Both numbers only ever rise, so their sum tells whether either has. */
@@ -58,7 +73,7 @@ export class Loads {
 
   /** The context's texts, none of them parsed. */
   async read(id: ContextId): Promise<StoredContext | null> {
-    if (this.#reading >= READS) await new Promise<void>((resolve) => { this.#waiting.push(resolve) })
+    if (this.#reading >= this.#most) await new Promise<void>((resolve) => { this.#waiting.push(resolve) })
     else this.#reading += 1
     try {
       return await this.#parts.store.load({ id })

@@ -21,8 +21,9 @@ import type { Input } from './decision.ts'
 import { facade } from './facade.ts'
 import { Ids } from './ids.ts'
 import { lossOf } from './leases.ts'
-import { Loads } from './loads.ts'
+import { Loads, type MemoryLimits } from './loads.ts'
 import { stepOf, type Step } from './position.ts'
+import { purge } from './purge.ts'
 import { Recent } from './recent.ts'
 import { Recovery } from './recovery.ts'
 import { Steps } from './steps.ts'
@@ -49,17 +50,6 @@ export interface RuntimeParts {
   readonly memory: MemoryLimits
 }
 
-export interface MemoryLimits {
-  /** What callers ask for, as long as it is handled. */
-  readonly requests: ByteBudget
-  /** Bytes of memory that steps under way may take, and as many for contexts that are decided on. */
-  readonly steps: number
-  /** Bytes of memory that contexts may take which are kept to save a read. */
-  readonly recent: number
-  /** Characters of JSON that a context may have. */
-  readonly record: number
-}
-
 export interface Runtime {
   /** Why it can't serve at present; null when it can. */
   trouble(): string | null
@@ -76,11 +66,8 @@ export interface Runtime {
 
 /** Due contexts claimed at once, and for how long (milliseconds) a claim keeps others away. */
 const CLAIM = { limit: 256, hideFor: 10_000 }
-const PURGE_LIMIT = 500
 /** Milliseconds after which a definition is stored again: a store that lost its last moments may have lost it, too. */
 const PIN_AGAIN = 60_000
-/** Milliseconds between purges: a tenth of the retention, within these bounds. */
-const PURGE_EVERY = { min: 1_000, max: 60_000 }
 /** Heartbeats from one look to the next whether all steps that are leased to this server run. */
 const LOOK_EVERY = 3
 /** Milliseconds before a letter that couldn't be brought home is brought again: doubled each time, up to the second. */
@@ -92,7 +79,6 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
   /** The boot id: a server's name until it stops or is taken for dead. Its steps are leased to it. */
   let owner = randomUUID()
   const life = new AbortController()
-  let stopPurging: (() => void) | null = null
   let stopBeating: (() => void) | null = null
 
   const pinned = new Map<string, { readonly stored: Promise<void>; readonly at: number; readonly era: number }>()
@@ -107,7 +93,7 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
   }
 
   const recent = new Recent(memory.recent)
-  const loads = new Loads({ store, catalog, recent })
+  const loads = new Loads({ store, catalog, recent, bytes: memory.steps })
   const turns = new ByteBudget({ bytes: memory.steps, what: 'contexts' })
   const contextsParts: ContextsParts = {
     store, catalog, alarm, clock, log, pin, recent, loads, turns,
@@ -227,16 +213,6 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
     }
   }
 
-  async function purge(): Promise<void> {
-    try {
-      let purged = 1
-      while (purged > 0 && !life.signal.aborted) purged = await store.purge({ endedBefore: clock.now() - retention, limit: PURGE_LIMIT })
-    } catch (error) {
-      log.error('finished contexts could not be purged; trying again later', { error })
-    }
-    if (!life.signal.aborted) stopPurging = clock.after(Math.min(Math.max(retention / 10, PURGE_EVERY.min), PURGE_EVERY.max), () => void purge())
-  }
-
   const facades = new WeakMap<Caller, FluxApi>()
 
   return {
@@ -254,10 +230,9 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
       await live()
       if (beat !== null) stopBeating = clock.after(beat, () => void liveOn())
       alarm.start(ring)
-      void purge()
+      void purge({ store, clock, log, retention, ended: life.signal })
     },
     async close({ grace = 10_000 } = {}) {
-      stopPurging?.()
       recovery.stop()
       await steps.stop(grace)
       life.abort()

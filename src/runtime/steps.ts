@@ -8,13 +8,13 @@ import type { ContextRecord } from '../model/record.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 import type { StepRunner } from '../ports/step-runner.ts'
-import type { StoredContext } from '../ports/store.ts'
 import type { Input } from './decision.ts'
 import { errorOf } from './exception.ts'
 import { fluxOf } from './flux-argument.ts'
 import { LIGHT_BYTES, noRoom, weightOf, type Loads } from './loads.ts'
-import { stepOf, type Step } from './position.ts'
-import { scriptNames } from './sight.ts'
+import { isOf, isScript, type AtHand, type Job, type Ready, type Result } from './job.ts'
+import { namesText, READ_AGAIN_MS } from './script-names.ts'
+import type { Step } from './position.ts'
 
 export interface StepsParts {
   readonly runner: StepRunner
@@ -32,29 +32,6 @@ export interface StepsParts {
   /** Brings an answer home, however long that takes. */
   readonly answer: (id: ContextId, input: Input) => Promise<unknown>
 }
-
-/** What a step needs when it begins: the context that has just been committed. */
-interface AtHand { readonly record: ContextRecord; readonly texts: StoredContext['parts'] }
-
-/** A step that runs, or waits to. Of its context it holds no data until it has a slot. */
-interface Job {
-  readonly step: Step
-  readonly flux: CompiledFlux
-  /** null: it waits. */
-  controller: AbortController | null
-  /** Room that it has waited for. */
-  release: (() => void) | null
-  /** Epoch milliseconds; null: it waits. */
-  startedAt: number | null
-  /** Called when it has begun, or never will. */
-  onBegun: (() => void) | null
-}
-
-interface Ready { readonly record: ContextRecord; readonly release: () => void }
-type Result = { type: 'DONE'; result: ReturnType<typeof toJson> } | { type: 'FAIL'; error: ReturnType<typeof errorOf> }
-
-/** Milliseconds until a step is tried anew whose context can't be read. */
-const READ_AGAIN = 1000
 
 export class Steps {
   readonly #parts: StepsParts
@@ -174,13 +151,15 @@ export class Steps {
       else this.#giveUp(job, found)
     } catch (error) {
       log.error('a step could not be read; it will be tried again', { contextId: job.step.id, error })
-      clock.after(READ_AGAIN, () => this.#again(job))
+      clock.after(READ_AGAIN_MS, () => this.#again(job))
     }
     this.#functions -= 1
     this.#next()
   }
 
   async #waitForRoom(job: Job, weight: number): Promise<void> {
+    // Others needn't wait for that, who may be small.
+    job.onBegun?.()
     job.release = await this.#parts.budget.wait(weight)
     this.#again(job)
   }
@@ -268,37 +247,10 @@ export class Steps {
     if (action?.kind !== 'script') return Promise.reject(new Error('the state has no script'))
     job.controller = new AbortController()
     const { script, timeout } = action
-    return this.#parts.runner.runScript({ script, names: () => this.#namesOf(job), timeout, signal: job.controller.signal })
-  }
-
-  /** The JSON text of what a script sees, read when it begins. */
-  async #namesOf(job: Job): Promise<string> {
-    const { loads, turns, log, clock } = this.#parts
-    this.#begins(job)
-    const known = this.#recent(job)
-    if (known) return JSON.stringify(scriptNames(job.flux, known.record))
-    for (;;) {
-      try {
-        const opened = await loads.openLater(job.step.id, turns)
-        try {
-          if (!opened || !isOf(job, opened.record)) throw new DOMException('the context has moved on', 'AbortError')
-          return JSON.stringify(scriptNames(job.flux, opened.record))
-        } finally {
-          opened?.release()
-        }
-      } catch (error) {
-        if (job.controller?.signal.aborted || !this.#isWanted(job) || (error instanceof DOMException && error.name === 'AbortError')) throw error
-        log.error('a step could not be read; it will be tried again', { contextId: job.step.id, error })
-        await new Promise<void>((resolve) => { clock.after(READ_AGAIN, resolve) })
-      }
+    const names = () => {
+      this.#begins(job)
+      return namesText(this.#parts, job, () => this.#isWanted(job))
     }
+    return this.#parts.runner.runScript({ script, names, timeout, signal: job.controller.signal })
   }
-}
-
-const isScript = ({ flux, step }: Job): boolean => flux.states[step.state]?.action.kind === 'script'
-
-/** Whether the context is still at that step, as its record knows it. */
-function isOf({ step }: Job, record: ContextRecord): boolean {
-  const present = stepOf(record)
-  return present?.epoch === step.epoch && present.attempt === step.attempt && present.owner === step.owner
 }

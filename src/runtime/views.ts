@@ -64,7 +64,6 @@ const errorShown = (error: FluxException, hider: Hider): FluxException =>
     ...error, message: hider.text(error.message), type: hider.text(error.type), className: hider.text(error.className),
     realException: hider.object({ it: error.realException })['it'] ?? null,
     fluxStackTrace: error.fluxStackTrace.map((entry) => ({ ...entry, transition: textShown(entry.transition, hider) })),
-    ...error.stack !== undefined && { stack: hider.text(error.stack) },
   })
 
 const textShown = (text: string | null, hider: Hider): string | null => text === null ? null : hider.text(text)

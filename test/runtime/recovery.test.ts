@@ -79,7 +79,7 @@ test('many are taken over few at a time, and no more than begin', async () => {
   faults.most = 0
   const taken = () => new Set(faults.loads).size
   await vi.waitFor(() => expect(taken()).toBe(108), { timeout: 20_000 })
-  expect(faults.most).toBeLessThanOrEqual(16)
+  expect(faults.most).toBeLessThanOrEqual(32)
   for (const contextId of [...new Set(faults.loads)].slice(0, 50)) await bench.terminate({ contextId })
   await vi.waitFor(() => expect(taken()).toBe(158), { timeout: 20_000 })
   // Those that wait for their turn are still the dead server's: should this one die too, they count it not at all.

@@ -35,7 +35,7 @@ test('the last look at a silent store takes no longer than a moment', async () =
   const feed: CommitFeed = { tell() {}, onTold() {}, close: () => Promise.resolve() }
   const recent = new Recent(1024)
   const contexts = new Contexts({
-    store, catalog, clock, log: quiet, ids: new Ids(store), recent, loads: new Loads({ store, catalog, recent }), turns: new ByteBudget({ bytes: 1024, what: 'contexts' }), maxRecord: 1024 * 1024, pin: () => Promise.resolve(),
+    store, catalog, clock, log: quiet, ids: new Ids(store), recent, loads: new Loads({ store, catalog, recent, bytes: 1024 }), turns: new ByteBudget({ bytes: 1024, what: 'contexts' }), maxRecord: 1024 * 1024, pin: () => Promise.resolve(),
     alarm: { start() {}, set() {}, close: () => Promise.resolve() },
     surroundings: () => ({ now: clock.now(), random: Math.random, uuid: () => 'x', owner: 'me', trail: null, tagLimits: { count: 64, bytes: 256 }, startsAtOnce: true }),
     onStep() {}, onEnd() {}, onAnswer() {}, onDoubt() {},
