@@ -6,10 +6,11 @@ import type { ContextRecord } from '../model/record.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
-import type { CommitOutcome, StoredContext, Write } from '../ports/store.ts'
+import type { StoredContext } from '../ports/store.ts'
 import { logFailures } from './attempts.ts'
 import type { Birth } from './birth.ts'
-import { decode, RecordTooLarge } from './codec.ts'
+import { RecordTooLarge } from './codec.ts'
+import { isStill, write, type CommitParts } from './commit.ts'
 import type { Input } from './decision.ts'
 import { machineContext, type Step } from './position.ts'
 import { Work, type Entry, type Verdict, type WorkParts } from './work.ts'
@@ -52,7 +53,7 @@ interface Turn {
 /** Hears of each commit to one context, after it. */
 export type Watcher = (record: ContextRecord, flux: CompiledFlux) => void
 
-export interface ContextsParts extends WorkParts {
+export interface ContextsParts extends WorkParts, CommitParts {
   readonly alarm: AlarmClock
   readonly clock: Clock
   readonly log: Log
@@ -61,19 +62,6 @@ export interface ContextsParts extends WorkParts {
   readonly onEnd: (id: ContextId) => void
   /** What a webhook's caller waits for has come, and he waits at another server, if he still does. */
   readonly onAnswer: (id: ContextId) => void
-  /** What was to become of the context may have become true or not. */
-  readonly onDoubt: (id: ContextId) => void
-}
-
-/** Commits, if no other server is faster. What is in doubt is looked after. */
-export async function tryCommit({ store, recent, onDoubt }: Pick<ContextsParts, 'store' | 'recent' | 'onDoubt'>, writes: readonly Write[], lost: number): Promise<CommitOutcome> {
-  try {
-    return await store.commit({ writes, lost })
-  } catch (error) {
-    for (const { context } of writes) recent.forget(context.id)
-    if (error instanceof FluxError && error.failure.kind === 'unavailable' && error.failure.inDoubt) for (const { context } of writes) onDoubt(context.id)
-    throw error
-  }
 }
 
 export class Contexts {
@@ -227,8 +215,8 @@ export class Contexts {
   async #commit(work: Work, lost: number): Promise<boolean> {
     const { recent } = this.#parts
     const writes = work.writes()
-    if (writes.length === 0) return this.#confirm(work)
-    if (!await this.#write(work, writes, lost)) return false
+    if (writes.length === 0) return isStill(this.#parts, work)
+    if (!await write(this.#parts, work, writes, lost)) return false
     for (const { context } of writes) {
       const entry = work.entries.get(context.id)
       if (!entry) continue
@@ -243,28 +231,6 @@ export class Contexts {
       else if (answers(entry)) this.#parts.onAnswer(context.id)
     }
     return true
-  }
-
-  /** What came to nothing was decided on what the store has, and not on an old copy. */
-  async #confirm(work: Work): Promise<boolean> {
-    const { store, recent } = this.#parts
-    for (const { record } of work.entries.values()) {
-      if (await store.version({ id: record.id }) === record.version) continue
-      recent.forget(record.id)
-      return false
-    }
-    return true
-  }
-
-  /** Copies in memory only save a read: what was overtaken, or is in doubt, is read again. */
-  async #write(work: Work, writes: readonly Write[], lost: number): Promise<boolean> {
-    const { recent } = this.#parts
-    const outcome = await tryCommit(this.#parts, writes, lost)
-    if (outcome.ok) return true
-    for (const id of work.entries.keys()) recent.forget(id)
-    const entry = work.entries.get(outcome.stale)
-    if (outcome.current && entry) recent.keep({ record: decode(outcome.current), flux: entry.flux }, outcome.current.parts, work.era)
-    return false
   }
 
   /** Tells a context that a relative has ended. A hint only: the store keeps the poke until it is answered. */

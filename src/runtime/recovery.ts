@@ -5,7 +5,8 @@ import type { CompiledFlux } from '../definitions/flux.ts'
 import type { Lease } from '../ports/store.ts'
 import { logFailures } from './attempts.ts'
 import { decodeHead, headWrite } from './codec.ts'
-import { tryCommit, type Contexts, type ContextsParts } from './contexts.ts'
+import { tryCommit } from './commit.ts'
+import type { Contexts, ContextsParts } from './contexts.ts'
 import { decide } from './decide.ts'
 
 /** Contexts claimed at once, and for how long (milliseconds) a claim keeps others away. */
