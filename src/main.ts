@@ -1,6 +1,7 @@
 // The only place where the parts are wired: a runtime in this process, and a server around one.
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { getHeapStatistics } from 'node:v8'
 import { openTokens } from './access/authenticate.ts'
 import { stepRunner } from './actions/runner.ts'
 import { bullAlarm } from './alarms/bullmq.ts'
@@ -14,12 +15,13 @@ import { createApp, createWaitingApp } from './http/app.ts'
 import type { About } from './http/home.ts'
 import { isLoopbackAddress } from './http/origin-guard.ts'
 import { listen, type HttpServer } from './http/server.ts'
+import { ByteBudget } from './model/byte-budget.ts'
 import type { FluxApi } from './model/calls.ts'
-import { SYSTEM } from './model/caller.ts'
 import { createLog } from './observe/log.ts'
 import type { Clock } from './ports/clock.ts'
 import type { Log } from './ports/log.ts'
 import type { StepRunner } from './ports/step-runner.ts'
+import type { MemoryLimits } from './runtime/loads.ts'
 import { createRuntime as assemble, type Runtime, type RuntimeParts } from './runtime/runtime.ts'
 import { readSettings, type Settings } from './settings.ts'
 import { diagnose, salvage, type Findings } from './store/lmdb/salvage.ts'
@@ -83,14 +85,14 @@ export async function createRuntime({ log, clock = systemClock, ...given }: Runt
   }
   const logger = log ?? createLog({ level: settings.logLevel })
   const { catalog, runner } = await loadServices(settings, logger)
-  const { runtime } = await openRuntime(settings, { catalog, runner, clock, log: logger })
+  const { runtime } = await openRuntime(settings, { catalog, runner, clock, log: logger, memory: memoryOf(settings) })
   try {
     await runtime.start()
   } catch (error) {
     await runtime.close({ grace: 0 })
     throw error
   }
-  return { ...runtime.api(SYSTEM), close: (options) => runtime.close(options) }
+  return { ...runtime.local(), close: (options) => runtime.close(options) }
 }
 
 export interface Loaded {
@@ -128,6 +130,7 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
   const tokens = await openTokens({
     file: settings.tokens, now: systemClock.now, onError: ({ message }) => log.error('the tokens read last stay in force', { reason: message }),
   })
+  const memory = memoryOf(settings)
   let unready: string | null = 'the server is starting'
   const front = { fetch: createWaitingApp(() => unready ?? 'the server is starting').fetch }
   let server: HttpServer | null = null
@@ -139,12 +142,12 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
       deadlines: { headers: settings.headerTimeout, request: settings.requestTimeout, answer: settings.answerTimeout },
     })
     server = listening
-    const { runtime, storage } = await openRuntime(settings, { catalog, runner, clock: systemClock, log })
+    const { runtime, storage } = await openRuntime(settings, { catalog, runner, clock: systemClock, log, memory })
     opened = runtime
     const { maxBody, maxDepth, maxValues, requireAuth, origins, allowedHosts, webhookTimeout } = settings
     const app = createApp({
       api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, origins, allowedHosts,
-      maxAnswers: settings.maxAnswers, isLoopback: () => isLoopbackAddress(listening.address), about,
+      maxAnswers: settings.maxAnswers, inFlight: memory.requests, waiting: memory.waiting, isLoopback: () => isLoopbackAddress(listening.address), about,
       webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), skipped: () => catalog.skipped(), log,
     })
     await runtime.start()
@@ -222,16 +225,28 @@ async function loadServices(settings: Settings, log: Log): Promise<{ catalog: Ca
   return { catalog, runner, report }
 }
 
-interface Surroundings { readonly catalog: Catalog; readonly runner: StepRunner; readonly clock: Clock; readonly log: Log }
+/** Of the heap, what may be in flight and what contexts kept in memory may take; of what is in flight, requests, callers of webhooks who wait, and steps, as well as contexts that are decided on. */
+const PARTS = { inFlight: 1 / 4, recent: 1 / 3, requests: 3 / 8, waiting: 1 / 8, steps: 1 / 4 }
 
-async function openRuntime(settings: Settings, { catalog, runner, clock, log }: Surroundings): Promise<{ runtime: Runtime; storage: string }> {
+function memoryOf({ maxInFlight, maxRecord }: Settings): MemoryLimits & { readonly waiting: ByteBudget } {
+  const heap = getHeapStatistics().heap_size_limit
+  const inFlight = maxInFlight ?? heap * PARTS.inFlight
+  return {
+    requests: new ByteBudget({ bytes: inFlight * PARTS.requests, what: 'requests' }),
+    waiting: new ByteBudget({ bytes: inFlight * PARTS.waiting, what: 'webhooks that wait' }), steps: inFlight * PARTS.steps, recent: heap * PARTS.recent, record: maxRecord,
+  }
+}
+
+interface Surroundings { readonly catalog: Catalog; readonly runner: StepRunner; readonly clock: Clock; readonly log: Log; readonly memory: MemoryLimits }
+
+async function openRuntime(settings: Settings, { catalog, runner, clock, log, memory }: Surroundings): Promise<{ runtime: Runtime; storage: string }> {
   const { retention, stepConcurrency, maxTags, maxTagBytes } = settings
   const opening = settings.redisUrl === null ? openEmbedded(settings, clock, log) : openRedis(settings, settings.redisUrl, log)
   const { storage, ...parts } = await opening.catch((error: unknown) => {
     runner.close()
     throw error
   })
-  return { storage, runtime: assemble({ ...parts, catalog, runner, log, retention, stepConcurrency, tagLimits: { count: maxTags, bytes: maxTagBytes } }) }
+  return { storage, runtime: assemble({ ...parts, catalog, runner, log, retention, stepConcurrency, tagLimits: { count: maxTags, bytes: maxTagBytes }, memory }) }
 }
 
 /** What depends on where contexts are kept. */

@@ -31,6 +31,10 @@ export interface Settings {
   readonly maxDepth: number
   /** Values and names in a body. */
   readonly maxValues: number
+  /** Bytes of memory that what is in flight may take; null: a part of what Node gives the process. */
+  readonly maxInFlight: number | null
+  /** Characters of JSON that a context may have. */
+  readonly maxRecord: number
   /** Milliseconds in which a client must have sent its headers, and the whole request. */
   readonly headerTimeout: number
   readonly requestTimeout: number
@@ -149,6 +153,11 @@ const schema = z.object({
   maxBody: setting('ACTORFLUX_MAX_BODY', '1mb', 'largest body of a request', size),
   maxDepth: setting('ACTORFLUX_MAX_DEPTH', '64', 'levels of nesting of a body', integer(1, 150)),
   maxValues: setting('ACTORFLUX_MAX_VALUES', '100000', 'values and names in a body', integer(1, 10_000_000)),
+  maxInFlight: room.nullable().default(null).register(rows, {
+    variable: 'ACTORFLUX_MAX_IN_FLIGHT', default: null,
+    meaning: 'memory for requests, steps and webhooks under way; beyond it requests are refused with 503; not set: a quarter of the heap\'s limit',
+  }),
+  maxRecord: setting('ACTORFLUX_MAX_RECORD', '16mb', 'largest context, as JSON; one that outgrows it fails', size),
   headerTimeout: setting('ACTORFLUX_HEADER_TIMEOUT', '10s', 'how long a client may take to send the headers of a request', duration),
   requestTimeout: setting('ACTORFLUX_REQUEST_TIMEOUT', '30s', 'how long it may take to send all of it', duration),
   answerTimeout: setting('ACTORFLUX_ANSWER_TIMEOUT', '30s', 'after which time a client that takes nothing of its answer is cut off', duration),

@@ -9,6 +9,7 @@ test('have defaults', () => {
     recovery: 20_000, retention: 604_800_000, webhookTimeout: 30_000, maxBody: 1_048_576, stepConcurrency: 256, logLevel: 'info',
     answerTimeout: 30_000, maxAnswers: 134_217_728, maxConnections: 20_000, minFree: 67_108_864, allowedHosts: [], skipFaulty: false,
     maxDepth: 64, maxValues: 100_000, headerTimeout: 10_000, requestTimeout: 30_000, maxTags: 64, maxTagBytes: 256, origins: [], allowPrivate: false,
+    maxInFlight: null, maxRecord: 16_777_216,
   })
 })
 
@@ -28,6 +29,8 @@ test.each([
   ['REQUIRE_AUTH', 'true', { requireAuth: true }],
   ['PARTITIONS', '16', { partitions: 16 }],
   ['MIN_FREE', '10gb', { minFree: 10_737_418_240 }],
+  ['MAX_IN_FLIGHT', '2gb', { maxInFlight: 2 * 1024 ** 3 }],
+  ['MAX_RECORD', '64mb', { maxRecord: 64 * 1024 ** 2 }],
   ['RETENTION', '1500ms', { retention: 1500 }],
   ['RETENTION', '12h', { retention: 43_200_000 }],
   ['RETENTION', '5m', { retention: 300_000 }],

@@ -39,8 +39,8 @@ const TOO_LONG: Outcome = { name: 'RangeError', message: `what the script would 
 
 export interface Call {
   readonly script: string
-  /** null: it is only parsed. */
-  readonly names: JsonObject | null
+  /** Or a way to get their JSON text once there is a process for it; null: it is only parsed. */
+  readonly names: JsonObject | (() => Promise<string>) | null
   /** Milliseconds. */
   readonly timeout: number
 }
@@ -50,6 +50,7 @@ interface Job extends Call {
   /** How often its process broke off. */
   breaks: number
   settle(outcome: Outcome): void
+  reject(error: unknown): void
 }
 
 /** From its start on it has a job, until it has answered the first one. */
@@ -88,7 +89,7 @@ export class SandboxPool {
         signal?.removeEventListener('abort', abort)
         resolve(outcome)
       }
-      const job: Job = { ...call, isSlow: false, breaks: 0, settle }
+      const job: Job = { ...call, isSlow: false, breaks: 0, settle, reject }
       signal?.addEventListener('abort', abort, { once: true })
       if (this.#isSlow(job)) this.#setAside(job)
       else this.#waiting.push(job)
@@ -157,8 +158,25 @@ export class SandboxPool {
   }
 
   #send(place: Place, job: Job): void {
+    const { names } = job
+    if (typeof names !== 'function') return this.#post(place, job, names && JSON.stringify(names))
+    // Neither its start nor its idleness is timed meanwhile.
+    clearTimeout(place.timer)
+    void this.#fetch(place, job, names)
+  }
+
+  async #fetch(place: Place, job: Job, names: () => Promise<string>): Promise<void> {
+    try {
+      const text = await names()
+      if (place.job === job) this.#post(place, job, text)
+    } catch (error) {
+      if (place.job === job) this.#free(place)
+      job.reject(error)
+    }
+  }
+
+  #post(place: Place, job: Job, names: string | null): void {
     const { script, timeout } = job
-    const names = job.names && JSON.stringify(job.names)
     if (names !== null && names.length > MAX_NAMES) return this.#answer(place, job, TOO_LONG)
     const message: ToProcess = { script, names, timeout }
     place.process.send(message)
@@ -234,11 +252,15 @@ export class SandboxPool {
   }
 
   #answer(place: Place, job: Job, outcome: Outcome): void {
+    this.#free(place)
+    job.settle(outcome)
+  }
+
+  #free(place: Place): void {
     place.job = null
     place.process.unref()
     this.#after(place, IDLE, () => { if (this.#places.size > 1) this.#drop(place) })
     place.timer?.unref()
-    job.settle(outcome)
     this.#soon()
   }
 

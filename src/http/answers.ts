@@ -1,7 +1,7 @@
 // http: what the calls answer, as schemas; `xml` tells the root. Later versions may answer more fields, and clients are to expect that. They describe the API and are held against real answers in the tests; the runtime's own answers aren't checked again.
 import { z } from 'zod'
 import type { EventAnswer, ExecuteAnswer, MessageAnswer } from '../model/calls.ts'
-import { STATUSES, type ContextView, type FluxException, type ModelDescriptor, type StateContextView } from '../model/context.ts'
+import { STATUSES, type ContextView, type FluxException, type ModelDescriptor, type StateContextView, type StepView } from '../model/context.ts'
 import type { Json, JsonObject } from '../model/json.ts'
 import { PROBLEM_NAMESPACE } from './xml-encode.ts'
 
@@ -50,6 +50,21 @@ const error = z.looseObject({
   fluxStackTrace: z.array(z.looseObject({ fluxName: text, stateName: text, transition: text.nullable(), stateIndex: z.number().int() })),
 }).meta({ ref: 'FluxException' }) satisfies z.ZodType<FluxException>
 
+const step = z.looseObject({
+  state: text,
+  kind: z.enum(['invokeCode', 'script', 'invokeFlux']),
+  className: text.nullable(),
+  methodName: text.nullable(),
+  attempt: z.number().int().meta({ description: 'The one under way, or in a pause the one that comes next' }),
+  maxAttempts: z.number().int(),
+  startedAt: time.nullable().meta({ description: 'Epoch milliseconds; null in a pause, and while it waits for a free slot' }),
+  timeoutAt: time.nullable(),
+  nextAttemptAt: time.nullable(),
+  stepKey: text,
+  server: text.nullable().meta({ description: 'Run id of the server that has it' }),
+  lastError: z.looseObject({ type: text, message: text, at: time, stack: text.nullable() }).nullable(),
+}).meta({ ref: 'Step', description: 'A function, script or child that is under way, or about to be tried again' }) satisfies z.ZodType<StepView>
+
 export const contextAnswer = z.looseObject({
   fluxName: text,
   id: contextId,
@@ -71,6 +86,7 @@ export const contextAnswer = z.looseObject({
   endedAt: time.nullable(),
   error: error.nullable(),
   definition: text.meta({ description: 'Content hash of the definition that the context was started with' }),
+  step: step.nullable(),
   snapshot: object.exactOptional(),
 }).meta({ ref: 'Context', xml: { name: 'context' } }) satisfies z.ZodType<ContextView>
 

@@ -1,6 +1,7 @@
 // http: reads a request's body: its format, its size, its encoding. What it means is the schemas' matter.
 import { isUtf8 } from 'node:buffer'
 import type { Context } from 'hono'
+import type { ByteBudget, Hold } from '../model/byte-budget.ts'
 import { malformed, unsupportedType } from '../model/failure.ts'
 import { isObject } from '../model/json.ts'
 import type { JsonLimits } from '../model/json-text.ts'
@@ -17,6 +18,9 @@ export interface BodyLimits extends JsonLimits {
   readonly maxBody: number
 }
 
+/** What requests may hold of the server's memory at once. */
+export interface Admission { readonly inFlight: ByteBudget }
+
 export interface Body {
   readonly value: unknown
   /** Its texts may stand for numbers, booleans and the like. */
@@ -24,10 +28,19 @@ export interface Body {
 }
 
 /**
- * The decoded body.
- * @throws FluxError for a body of a foreign type, too large, or not to be read
+ * Does something with the decoded body, which counts among what is in flight until that is done.
+ * @throws FluxError for a body of a foreign type, too large, or not to be read; `overloaded`
  */
-export async function readBody(c: Context<Env>, { maxBody, maxDepth, maxValues }: BodyLimits): Promise<Body> {
+export async function withBody<T>(c: Context<Env>, limits: BodyLimits & Admission, use: (body: Body) => Promise<T>): Promise<T> {
+  const hold = limits.inFlight.hold()
+  try {
+    return await use(await readBody(c, limits, hold))
+  } finally {
+    hold.release()
+  }
+}
+
+async function readBody(c: Context<Env>, { maxBody, maxDepth, maxValues }: BodyLimits, hold: Hold): Promise<Body> {
   const contentType = headerOf(c, 'content-type')
   // Without a type a page may send a body wherever it likes: its browser asks nobody first.
   if (!namesType(contentType) && isFromPage(c)) throw unsupportedType('a body that a page sends needs a Content-Type')
@@ -37,7 +50,7 @@ export async function readBody(c: Context<Env>, { maxBody, maxDepth, maxValues }
   if (charset !== undefined && !isUtf8Name(charset)) throw unsupportedType('the body must be in UTF-8')
   const coding = headerOf(c, 'content-encoding')?.toLowerCase() ?? 'identity'
   if (coding !== 'identity') throw unsupportedType('the body must not be compressed')
-  const bytes = await readBytes(c, maxBody)
+  const bytes = await readBytes(c, { limit: maxBody, charge: hold.resize })
   if (!isUtf8(bytes)) throw malformed('the body is not valid UTF-8')
   const text = bytes.toString()
   // RFC 8259, 8.1: a byte order mark may be ignored.

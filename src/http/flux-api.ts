@@ -5,7 +5,7 @@ import type { FluxApi, ListRequest } from '../model/calls.ts'
 import { denial, type Caller, type Role } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
 import { FluxError, malformed } from '../model/failure.ts'
-import { readBody, type BodyLimits } from './body.ts'
+import { withBody, type Admission, type BodyLimits } from './body.ts'
 import { answerFormat, FORMATS, type Codec } from './formats.ts'
 import { authorizationOf, headerOf, type Env } from './incoming.ts'
 import type { Answers } from './large-answers.ts'
@@ -21,7 +21,7 @@ import {
   check, contextQuery, definitionQuery, eventBody, eventQuery, executeBody, listQuery, noQuery, stateQuery, tagQuery, viewQuery, type Shape,
 } from './schemas.ts'
 
-export interface FluxApiOptions extends BodyLimits {
+export interface FluxApiOptions extends BodyLimits, Admission {
   /** The nine calls, as that caller may make them. */
   readonly api: (caller: Caller) => FluxApi
   readonly authenticate: Authenticate
@@ -64,21 +64,23 @@ export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, sch
 
   app.post('/flux-api/:package/execute', call(EXECUTE, async (api, c) => {
     queryOf(c, noQuery)
-    const { value, untyped } = await readBody(c, limits)
-    const { fluxName, startState, input, tags } = check(executeBody, value)
-    return {
-      value: await api.execute({
-        package: c.req.param('package'), fluxName, startState: startState ?? undefined, input: input ?? undefined, untyped, tags: tags ?? undefined,
-      }),
-    }
+    return withBody(c, limits, async ({ value, untyped }) => {
+      const { fluxName, startState, input, tags } = check(executeBody, value)
+      return {
+        value: await api.execute({
+          package: c.req.param('package'), fluxName, startState: startState ?? undefined, input: input ?? undefined, untyped, tags: tags ?? undefined,
+        }),
+      }
+    })
   }))
 
   app.post('/flux-api/event', call(SEND_EVENT, async (api, c) => {
     const { contextId } = queryOf(c, eventQuery)
-    const { value, untyped } = await readBody(c, limits)
-    const { contextId: inBody = contextId, event, input, tags } = check(eventBody, value)
-    if (contextId !== undefined && inBody !== contextId) throw twoContexts()
-    return { value: await api.sendEvent({ contextId: inBody, event, input: input ?? undefined, untyped, tags: tags ?? undefined }) }
+    return withBody(c, limits, async ({ value, untyped }) => {
+      const { contextId: inBody = contextId, event, input, tags } = check(eventBody, value)
+      if (contextId !== undefined && inBody !== contextId) throw twoContexts()
+      return { value: await api.sendEvent({ contextId: inBody, event, input: input ?? undefined, untyped, tags: tags ?? undefined }) }
+    })
   }))
 
   app.delete('/flux-api/terminate', call(TERMINATE, async (api, c) => ({ value: await api.terminate(queryOf(c, contextQuery)) })))

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
 import { FluxError, malformed } from '../model/failure.ts'
+import { parsedBytes } from '../model/weight.ts'
 import { pauseFor } from './turns.ts'
 
 /** Without a socket, in tests, there is no `incoming`. */
@@ -47,21 +48,40 @@ export function authorizationOf(c: Context<Env>): string | undefined {
   return header
 }
 
+export interface ReadOptions {
+  /** Bytes; counted while the body comes, whatever its header says. */
+  readonly limit: number
+  /** Told how many bytes of memory the request takes in all: those that come, and later what is made of them. @throws FluxError `overloaded` */
+  readonly charge: (bytes: number) => void
+}
+
+/** Beside what it is parsed to, the body is there as bytes, as a text, as what the store gets of it, and in base64 as what functions see. */
+const COPIES = 6
+/** What is parsed is copied as it is checked. */
+const PARSED_COPIES = 2
+
 /**
  * The whole body.
- * @param limit in bytes; counted while the body comes, whatever its header says
- * @throws FluxError `tooLarge`, `malformed` when it breaks off
+ * @throws FluxError `tooLarge`, `malformed` when it breaks off, `overloaded` when the server has no room for it
  */
-export async function readBytes(c: Context<Env>, limit: number): Promise<Buffer> {
-  if (Number(headerOf(c, 'content-length') ?? 0) > limit) throw tooLarge(limit)
-  const bytes = await (socketed(c) ? readIncoming(c.env.incoming, limit) : readStream(c.req.raw.body, limit))
+export async function readBytes(c: Context<Env>, { limit, charge }: ReadOptions): Promise<Buffer> {
+  const announced = Number(headerOf(c, 'content-length') ?? 0)
+  if (announced > limit) throw tooLarge(limit)
+  if (announced > 0) charge(announced)
+  const grow = (size: number) => {
+    if (size > limit) throw tooLarge(limit)
+    if (size > announced) charge(size)
+  }
+  const bytes = await (socketed(c) ? readIncoming(c.env.incoming, grow) : readStream(c.req.raw.body, grow))
+  if (bytes.length > 0) charge(bytes.length * COPIES + parsedBytes(bytes) * PARSED_COPIES)
   await pauseFor(bytes.length)
   return bytes
 }
 
 const EMPTY = Buffer.alloc(0)
 
-function readIncoming(incoming: IncomingMessage, limit: number): Promise<Buffer> {
+/** `grow` is told how much has come, and throws when it is too much. */
+function readIncoming(incoming: IncomingMessage, grow: (size: number) => void): Promise<Buffer> {
   // A request without a length has no body (RFC 9112, 6.3): there is no end to wait for.
   if (incoming.headers['transfer-encoding'] === undefined && Number(incoming.headers['content-length'] ?? 0) === 0) return Promise.resolve(EMPTY)
   return new Promise((resolve, reject) => {
@@ -71,10 +91,13 @@ function readIncoming(incoming: IncomingMessage, limit: number): Promise<Buffer>
     const take = (chunk: Buffer) => {
       size += chunk.length
       chunks.push(chunk)
-      if (size <= limit) return
-      // The rest isn't wanted, but to break off here would break the connection before the refusal is sent.
-      incoming.off('data', take).pause()
-      reject(tooLarge(limit))
+      try {
+        grow(size)
+      } catch (error) {
+        // The rest isn't wanted, but to break off here would break the connection before the refusal is sent.
+        incoming.off('data', take).pause()
+        reject(error)
+      }
     }
     incoming.on('data', take)
     incoming.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size)))
@@ -82,12 +105,12 @@ function readIncoming(incoming: IncomingMessage, limit: number): Promise<Buffer>
   })
 }
 
-async function readStream(body: ReadableStream<Uint8Array> | null, limit: number): Promise<Buffer> {
+async function readStream(body: ReadableStream<Uint8Array> | null, grow: (size: number) => void): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of body ?? []) {
     size += chunk.length
-    if (size > limit) throw tooLarge(limit)
+    grow(size)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks, size)

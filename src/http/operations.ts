@@ -40,7 +40,7 @@ const CONTEXT_EXAMPLE = {
   input: { name: 'input', type: 'model', allowExtraProperties: false, gloopProperties: [{ name: 'request', type: 'string', value: 'a day off' }] },
   output: nothing('output'), tags: ['team-7'], stateContexts: [STATE_EXAMPLE],
   executionHistory: [{ fluxName: 'ApprovalWithTimeout', stateName: 'WaitForDecision', stateIndex: 0, enteredAt: 1795221900000 }],
-  package: 'examples', version: 1, startedAt: 1795221900000, updatedAt: 1795221900000, endedAt: null, error: null, definition: 'Zm9vYmFy',
+  package: 'examples', version: 1, startedAt: 1795221900000, updatedAt: 1795221900000, endedAt: null, error: null, definition: 'Zm9vYmFy', step: null,
 }
 
 export const EXECUTE: Operation = {

@@ -26,10 +26,12 @@ export interface RequestOptions {
   /** Milliseconds. */
   readonly timeout: number
   readonly limits: WebhookLimits
+  /** Told how many bytes of memory the request takes. @throws FluxError `overloaded` */
+  readonly charge: (bytes: number) => void
 }
 
 /** @throws FluxError for a query or a body that can't be read, or is too large */
-export async function readWebhookRequest(c: Context<Env>, { path, timeout, limits }: RequestOptions): Promise<WebhookRequest> {
+export async function readWebhookRequest(c: Context<Env>, { path, timeout, limits, charge }: RequestOptions): Promise<WebhookRequest> {
   const uri = uriOf(c)
   const query = readQueryOf(uri, limits.maxParts)
   const inPath: Fields<string> = new Map()
@@ -37,7 +39,7 @@ export async function readWebhookRequest(c: Context<Env>, { path, timeout, limit
   const headers = headersOf(c)
   const coding = headerOf(c, 'content-encoding')?.trim().toLowerCase() ?? ''
   if (coding !== '' && coding !== 'identity') throw unsupportedType('the body must not be compressed')
-  const rawBody = await readBytes(c, limits.maxBody)
+  const rawBody = await readBytes(c, { limit: limits.maxBody, charge })
   const contentType = headerOf(c, 'content-type')
   const { body, encoded } = await decodeWebhookBody(rawBody, contentType, limits)
 

@@ -1,8 +1,10 @@
 // http: the webhooks under /api: found by method and path, called with what the request holds, answered as the workflow says.
 import type { Context, Hono } from 'hono'
+import type { ByteBudget } from '../model/byte-budget.ts'
 import { FluxError, malformed } from '../model/failure.ts'
 import type { Found, WebhookAnswer, WebhookApi } from '../model/webhook.ts'
 import type { Log } from '../ports/log.ts'
+import type { Admission } from './body.ts'
 import { answerFormat, JSON_FORMAT, type Codec } from './formats.ts'
 import { headerOf, type Env } from './incoming.ts'
 import type { Answers } from './large-answers.ts'
@@ -10,15 +12,20 @@ import { isDisguised, rawPathOf, WEBHOOKS } from './paths.ts'
 import { bodyOf, responseOf, UnsafeResponse, type Body } from './webhook-answer.ts'
 import { readWebhookRequest, type WebhookLimits } from './webhook-request.ts'
 
-export interface WebhookOptions extends WebhookLimits {
+export interface WebhookOptions extends WebhookLimits, Admission {
   readonly webhooks: WebhookApi
   /** Milliseconds until a webhook is answered that doesn't say so itself. */
   readonly webhookTimeout: number
+  /** For callers who wait for an answer: apart from requests, or the events would be refused that end their waiting. */
+  readonly waiting: ByteBudget
   readonly log: Log
   readonly answers: Answers
 }
 
-export function addWebhooks(app: Hono<Env>, { webhooks, webhookTimeout, log, answers, ...limits }: WebhookOptions): void {
+/** Bytes of memory that a caller takes who waits for an answer: a connection, and what is told of its context. */
+const WAITING_BYTES = 16 * 1024
+
+export function addWebhooks(app: Hono<Env>, { webhooks, webhookTimeout, waiting, log, inFlight, answers, ...limits }: WebhookOptions): void {
   app.all(`${WEBHOOKS}/*`, async (c) => {
     const found = findEndpoint(webhooks, c)
     if (found === null) throw new FluxError({ kind: 'noRoute', detail: 'no webhook is at this path' })
@@ -26,9 +33,17 @@ export function addWebhooks(app: Hono<Env>, { webhooks, webhookTimeout, log, ans
     const { endpoint, parameters } = found
     const timeout = endpoint.timeout ?? webhookTimeout
     const format = answerFormat(headerOf(c, 'accept')) ?? JSON_FORMAT
-    const { request, rawBody, textsOf } = await readWebhookRequest(c, { path: parameters, timeout, limits })
-    const answer = await webhooks.receive({ endpoint, request, rawBody, textsOf, timeout }).catch(asBadRequest)
-    return respond(c, answer, { format, log, answers })
+    const endWaiting = waiting.take(WAITING_BYTES)
+    const hold = inFlight.hold()
+    try {
+      // Handed on and not kept: once the context is stored, a caller who waits holds nothing of what was sent.
+      const answer = await readWebhookRequest(c, { path: parameters, timeout, limits, charge: hold.resize })
+        .then((call) => webhooks.receive({ ...call, endpoint, timeout, onStarted: hold.release }).catch(asBadRequest))
+      return await respond(c, answer, { format, log, answers })
+    } finally {
+      hold.release()
+      endWaiting()
+    }
   })
 }
 

@@ -59,6 +59,29 @@ export type HistoryEntry = {
   enteredAt: number
 }
 
+/** A function, script or child that is under way, or about to be tried again. */
+export type StepView = {
+  state: string
+  /** The action's type. */
+  kind: 'invokeCode' | 'script' | 'invokeFlux'
+  /** Of a function; else null. */
+  className: string | null
+  methodName: string | null
+  /** 1, 2, … the one under way, or in a pause the one that comes next. */
+  attempt: number
+  maxAttempts: number
+  /** Epoch milliseconds, as all times here; null in a pause, and while it waits for a free slot. */
+  startedAt: number | null
+  timeoutAt: number | null
+  /** null: it isn't in a pause. */
+  nextAttemptAt: number | null
+  stepKey: string
+  /** Run id of the server that has it; null in a pause, and of a child. */
+  server: string | null
+  /** Why the attempt before failed. */
+  lastError: { type: string; message: string; at: number; stack: string | null } | null
+}
+
 export type ContextView = {
   fluxName: string
   id: ContextId
@@ -82,5 +105,6 @@ export type ContextView = {
   error: FluxException | null
   /** Content hash of the pinned definition. */
   definition: string
+  step: StepView | null
   snapshot?: JsonObject
 }

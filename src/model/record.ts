@@ -32,6 +32,16 @@ export type Lease = {
   takeovers: number
 }
 
+/** Why the last attempt of a step failed. */
+export type StepError = {
+  readonly type: string
+  readonly message: string
+  /** Epoch milliseconds. */
+  readonly at: number
+  /** The user's own frames. */
+  readonly stack?: string
+}
+
 /** Owner of a lease that a server gave back when it stopped: to be taken over, and no death to be counted. */
 export const NOBODY = 'nobody'
 
@@ -81,6 +91,13 @@ export interface ContextRecord {
   /** The child whose end it waits for. */
   readonly child: ContextId | null
   readonly lease: Lease | null
+  /**
+   * When the step or child under way began, epoch milliseconds. Left out while there is none, and for a step that had to wait for a free slot: when it got one
+   * isn't worth a commit, and the server that runs it knows. Version 0.1 didn't keep it.
+   */
+  readonly stepStartedAt?: number | undefined
+  /** Why the attempt before failed, while the step is tried again or waits for that. */
+  readonly lastError?: StepError | undefined
   /** Number of moves ever made. */
   readonly moves: number
   /** The newest moves, which aren't in the log yet: it is written to in larger pieces, since every place written to costs. */

@@ -42,6 +42,8 @@ export interface WebhookCall {
   readonly textsOf: (name: string) => readonly string[]
   /** Milliseconds until it is answered in any case. */
   readonly timeout: number
+  /** Called when the context is stored: nothing of the call is held any more. */
+  readonly onStarted: () => void
 }
 
 export type WebhookAnswer = { readonly contextId: ContextId } & (

@@ -37,8 +37,11 @@ export interface PackageFolder {
 export interface ScriptCall {
   /** The body of a JavaScript function, which may await. */
   readonly script: string
-  /** What it sees: each as a variable, and all of them as the object `names`, unless one has that name, and as `this`. */
-  readonly names: JsonObject
+  /**
+   * What it sees: each as a variable, and all of them as the object `names`, unless one has that name, and as `this`. As a function, the JSON text of that: called
+   * when the script begins, and again if it must begin anew, so that one that waits holds no data.
+   */
+  readonly names: JsonObject | (() => Promise<string>)
   readonly signal: AbortSignal
   /** Milliseconds that it may compute, once it has begun: others may be before it. */
   readonly timeout: number

@@ -2,7 +2,7 @@
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ContextId } from '../model/context.ts'
 import { unreadable } from '../model/failure.ts'
-import { getOwn, setOwn, type Json, type JsonObject } from '../model/json.ts'
+import { getOwn, setOwn, type JsonObject } from '../model/json.ts'
 import { LOG_LIMIT, type ContextRecord, type Move, type StateData } from '../model/record.ts'
 import type { Store, StoredContext, Write } from '../ports/store.ts'
 import { termsOf } from './terms.ts'
@@ -19,7 +19,7 @@ function headOf(record: ContextRecord): Head {
   return {
     status: record.status, state: record.state, updatedAt: record.updatedAt, endedAt: record.endedAt, due: record.due, tags: record.tags, error: record.error,
     exception: record.exception, fluxEvent: record.fluxEvent, child: record.child, lease: record.lease, moves: record.moves, visited: record.visited,
-    snapshot: record.snapshot, paused: record.paused,
+    snapshot: record.snapshot, paused: record.paused, stepStartedAt: record.stepStartedAt, lastError: record.lastError,
   }
 }
 
@@ -40,10 +40,25 @@ interface Change {
   readonly log: readonly Move[]
   readonly pokes: readonly ContextId[]
   readonly answersPoke: boolean
+  /** Characters that its texts may have together. */
+  readonly maxRecord: number
 }
 
-/** The write that makes `next` follow `before`, and the record that it makes: its version is one higher, and its tail has the new moves. */
-export function writeOf({ before, texts, next: decided, flux, log, pokes, answersPoke }: Change): { write: Write; record: ContextRecord } {
+/** The context would be larger than the store takes. */
+export class RecordTooLarge extends Error {
+  override readonly name = 'RecordTooLarge'
+  readonly id: ContextId
+  constructor(id: ContextId, limit: number) {
+    super(`the context would be larger than ${limit} characters of JSON`)
+    this.id = id
+  }
+}
+
+/**
+ * The write that makes `next` follow `before`, and the record that it makes: its version is one higher, and its tail has the new moves.
+ * @throws RecordTooLarge before anything is made of what is too large
+ */
+export function writeOf({ before, texts, next: decided, flux, log, pokes, answersPoke, maxRecord }: Change): { write: Write; record: ContextRecord } {
   const added = log.map(shortened)
   const moves = added.length === 0 ? decided.tail : [...decided.tail, ...added]
   const rows = textsOf(added, decided.moves - added.length)
@@ -53,9 +68,18 @@ export function writeOf({ before, texts, next: decided, flux, log, pokes, answer
   const next: ContextRecord = { ...decided, version, tail: full ? [] : moves }
   const parts: { [name: string]: string } = { base: texts['base'] ?? JSON.stringify(baseOf(next)), head: JSON.stringify(headOf(next)), ...!full && { tail } }
   const changed = texts['base'] === undefined ? ['base', 'head'] : ['head']
+  let length = 0
   const write = (name: string, value: object | null | undefined, old: object | null | undefined) => {
     const same = (value ?? null) === (old ?? null)
-    if (value) parts[name] ??= (same ? texts[name] : undefined) ?? JSON.stringify(value)
+    if (value) {
+      const known = parts[name] ?? (same ? texts[name] : undefined)
+      // Looked at first: what lines have put into itself a few times is small, and its text without end.
+      if (known === undefined && sizeOf(value, maxRecord - length) > maxRecord - length) throw new RecordTooLarge(next.id, maxRecord)
+      const text = known ?? JSON.stringify(value)
+      parts[name] = text
+      length += text.length
+      if (length > maxRecord) throw new RecordTooLarge(next.id, maxRecord)
+    }
     if (!same && parts[name] !== texts[name]) changed.push(name)
   }
   for (const name of DATA_PARTS) write(name, next[name], before?.[name])
@@ -96,22 +120,39 @@ function shortened(move: Move): Move {
 }
 
 /** About the length of its JSON text; stops counting beyond the limit. */
-function sizeOf(value: Json, limit: number): number {
+function sizeOf(value: unknown, limit: number): number {
   if (typeof value === 'string') return value.length + 2
-  if (typeof value !== 'object' || value === null) return 8
+  if (typeof value !== 'object' || value === null) return 4
   let size = 2
-  for (const [key, item] of Object.entries(value)) {
-    size += key.length + 4 + sizeOf(item, limit - size)
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length && size <= limit; at += 1) size += 1 + sizeOf(value[at], limit - size)
+    return size
+  }
+  for (const key of Object.keys(value)) {
+    size += key.length + 4 + sizeOf(Reflect.get(value, key), limit - size)
     if (size > limit) break
   }
   return size
+}
+
+/** The record without its data: nothing of what strangers may have sent is parsed. @throws FluxError `unreadable` */
+export const decodeHead = ({ id, version, parts: { base, head } }: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord =>
+  decode({ id, version, parts: { ...base !== undefined && { base }, ...head !== undefined && { head } } })
+
+/** The write that changes a context's head alone. */
+export function headWrite(stored: StoredContext, next: ContextRecord, flux: CompiledFlux, pokes: readonly ContextId[]): Write {
+  const context: StoredContext = {
+    ...stored, version: stored.version + 1, terms: termsOf(next, flux), due: next.due, owner: next.lease?.owner ?? null, endedAt: next.endedAt,
+    parts: { ...stored.parts, head: JSON.stringify(headOf(next)) },
+  }
+  return { context, previous: stored.version, changed: ['head'], log: [], pokes, answersPoke: next.child === null }
 }
 
 /**
  * The record that a write made. What we wrote ourselves is trusted, as far as it is JSON.
  * @throws FluxError `unreadable`
  */
-export function decode(stored: StoredContext): ContextRecord {
+export function decode(stored: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord {
   try {
     return recordOf(stored)
   } catch (error) {
@@ -119,7 +160,7 @@ export function decode(stored: StoredContext): ContextRecord {
   }
 }
 
-function recordOf({ id, version, parts }: StoredContext): ContextRecord {
+function recordOf({ id, version, parts }: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord {
   if (parts['base'] === undefined || parts['head'] === undefined) throw new TypeError('parts of it are missing')
   const head: Head & Base = { ...JSON.parse(parts['base']), ...JSON.parse(parts['head']) }
   const states: { [index: string]: StateData } = {}

@@ -6,10 +6,13 @@ import type { ContextRecord } from '../model/record.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
-import type { CommitOutcome, Write } from '../ports/store.ts'
+import type { StoredContext } from '../ports/store.ts'
+import { logFailures } from './attempts.ts'
 import type { Birth } from './birth.ts'
-import { decode } from './codec.ts'
-import { machineContext, type Input, type Step } from './decide.ts'
+import { RecordTooLarge } from './codec.ts'
+import { isStill, write, type CommitParts } from './commit.ts'
+import type { Input } from './decision.ts'
+import { machineContext, type Step } from './position.ts'
 import { Work, type Entry, type Verdict, type WorkParts } from './work.ts'
 
 /** Events that may wait for one context. */
@@ -36,20 +39,29 @@ interface Letter {
   readonly reject: (error: unknown) => void
 }
 
+/** One turn, over as many tries as it takes. */
+interface Turn {
+  readonly id: ContextId
+  /** What it is told. */
+  open: Letter[]
+  /** How often another server was faster. */
+  lost: number
+  /** What it is told would make too much of it. */
+  outgrown: RecordTooLarge | null
+}
+
 /** Hears of each commit to one context, after it. */
 export type Watcher = (record: ContextRecord, flux: CompiledFlux) => void
 
-export interface ContextsParts extends WorkParts {
+export interface ContextsParts extends WorkParts, CommitParts {
   readonly alarm: AlarmClock
   readonly clock: Clock
   readonly log: Log
-  /** Called after the commit, never before. */
-  readonly onStep: (step: Step, entry: Entry) => void
+  /** Called after the commit, never before. `texts`: the context as it was committed. */
+  readonly onStep: (step: Step, entry: Entry, texts: StoredContext['parts']) => void
   readonly onEnd: (id: ContextId) => void
   /** What a webhook's caller waits for has come, and he waits at another server, if he still does. */
   readonly onAnswer: (id: ContextId) => void
-  /** What was to become of the context may have become true or not. */
-  readonly onDoubt: (id: ContextId) => void
 }
 
 export class Contexts {
@@ -99,7 +111,10 @@ export class Contexts {
       if (!await this.#commit(work, 0)) throw unavailable(`context ${id} exists already`)
     } catch (error) {
       this.#watchers.delete(id)
+      if (error instanceof RecordTooLarge) throw new FluxError({ kind: 'tooLarge', detail: error.message })
       throw error
+    } finally {
+      work.release()
     }
     return { moved: true, failure: null, record: born.entry.record, flux: birth.flux }
   }
@@ -134,34 +149,52 @@ export class Contexts {
 
   /** Decides until a commit isn't overtaken by another server's. Gives the letters that there was no time for. */
   async #turn(id: ContextId, letters: readonly Letter[]): Promise<readonly Letter[]> {
-    let open = [...letters]
-    for (let lost = 0; ;) {
-      const began = performance.now()
-      const work = new Work(this.#parts)
-      const entry = await work.find(id)
-      if (!entry) throw notFound(`there is no context ${id}`)
-      if (entry.record.due !== null && entry.record.due <= work.now && !isFinished(entry.record.status)) await work.tell(entry, { type: 'WAKE' })
-      const verdicts: Verdict[] = []
-      const broken = await this.#tellAll(work, entry, open, (verdict) => {
-        verdicts.push(verdict)
-        return performance.now() - began < TURN_TIME
-      })
-      // Half of what a letter does must not become true: all others are decided again without it.
-      if (broken) {
-        broken.letter.reject(broken.error)
-        open = open.filter((letter) => letter !== broken.letter)
-        continue
+    const turn: Turn = { id, open: [...letters], lost: 0, outgrown: null }
+    for (;;) {
+      const work = new Work(this.#parts, { ends: turn.outgrown !== null })
+      try {
+        if (await this.#tryTurn(work, turn)) return turn.open
+      } catch (error) {
+        if (!(error instanceof RecordTooLarge) || turn.outgrown) throw error
+        // One of them is too much, and the others are innocent.
+        if (turn.open.length > 1) return [...await this.#turn(id, turn.open.slice(0, 1)), ...turn.open.slice(1)]
+        turn.outgrown = error
+      } finally {
+        work.release()
       }
-      if (!await this.#commit(work, lost)) {
-        lost += 1
-        continue
-      }
-      verdicts.forEach((verdict, index) => {
-        const failure = verdict.kind === 'refused' ? verdict.failure : null
-        open[index]?.resolve({ moved: verdict.kind === 'next', failure, record: entry.record, flux: entry.flux })
-      })
-      return open.slice(verdicts.length)
     }
+  }
+
+  /** True when what was decided is committed, and `open` is what is left. */
+  async #tryTurn(work: Work, turn: Turn): Promise<boolean> {
+    const { id, open, outgrown } = turn
+    const began = performance.now()
+    const entry = await work.find(id)
+    if (!entry) throw notFound(`there is no context ${id}`)
+    const { record: { due, status } } = entry
+    if (due !== null && due <= work.now && !isFinished(status) && !outgrown) await work.tell(entry, { type: 'WAKE' })
+    const verdicts: Verdict[] = []
+    const heard = outgrown ? open.map((letter) => ({ ...letter, input: outgrownInput(outgrown) })) : open
+    const broken = await this.#tellAll(work, entry, heard, (verdict) => {
+      verdicts.push(verdict)
+      return performance.now() - began < TURN_TIME
+    })
+    // Half of what a letter does must not become true: all others are decided again without it.
+    if (broken) {
+      broken.letter.reject(broken.error)
+      turn.open = open.filter((letter) => letter.reject !== broken.letter.reject)
+      return false
+    }
+    if (!await this.#commit(work, turn.lost)) {
+      turn.lost += 1
+      return false
+    }
+    verdicts.forEach((verdict, index) => {
+      const failure = verdict.kind === 'refused' ? verdict.failure : null
+      open[index]?.resolve({ moved: verdict.kind === 'next', failure, record: entry.record, flux: entry.flux })
+    })
+    turn.open = open.slice(verdicts.length)
+    return true
   }
 
   /** Tells the letters one by one, as long as `heard` says to go on; stops at one that throws. */
@@ -182,16 +215,17 @@ export class Contexts {
   async #commit(work: Work, lost: number): Promise<boolean> {
     const { recent } = this.#parts
     const writes = work.writes()
-    if (writes.length === 0) return this.#confirm(work)
-    if (!await this.#write(work, writes, lost)) return false
+    if (writes.length === 0) return isStill(this.#parts, work)
+    if (!await write(this.#parts, work, writes, lost)) return false
     for (const { context } of writes) {
       const entry = work.entries.get(context.id)
       if (!entry) continue
       recent.keep(entry, context.parts, work.era)
       if (isFinished(entry.record.status)) this.#parts.onEnd(context.id)
-      else if (entry.step && isUnderWay(entry.step, entry.record)) this.#parts.onStep(entry.step, entry)
+      else if (entry.step && isUnderWay(entry.step, entry.record)) this.#parts.onStep(entry.step, entry, context.parts)
+      logFailures(this.#parts.log, entry)
       if (context.due !== null) this.#parts.alarm.set(context.due)
-      for (const parent of entry.pokes) this.#wake(parent)
+      for (const parent of entry.pokes) this.wake(parent)
       const watcher = this.#watchers.get(context.id)
       if (watcher) watcher(entry.record, entry.flux)
       else if (answers(entry)) this.#parts.onAnswer(context.id)
@@ -199,37 +233,8 @@ export class Contexts {
     return true
   }
 
-  /** What came to nothing was decided on what the store has, and not on an old copy. */
-  async #confirm(work: Work): Promise<boolean> {
-    const { store, recent } = this.#parts
-    for (const { record } of work.entries.values()) {
-      if (await store.version({ id: record.id }) === record.version) continue
-      recent.forget(record.id)
-      return false
-    }
-    return true
-  }
-
-  /** Copies in memory only save a read: what was overtaken, or is in doubt, is read again. */
-  async #write(work: Work, writes: readonly Write[], lost: number): Promise<boolean> {
-    const { store, recent, onDoubt } = this.#parts
-    let outcome: CommitOutcome
-    try {
-      outcome = await store.commit({ writes, lost })
-    } catch (error) {
-      for (const id of work.entries.keys()) recent.forget(id)
-      if (error instanceof FluxError && error.failure.kind === 'unavailable' && error.failure.inDoubt) for (const { context } of writes) onDoubt(context.id)
-      throw error
-    }
-    if (outcome.ok) return true
-    for (const id of work.entries.keys()) recent.forget(id)
-    const entry = work.entries.get(outcome.stale)
-    if (outcome.current && entry) recent.keep({ record: decode(outcome.current), flux: entry.flux }, outcome.current.parts, work.era)
-    return false
-  }
-
-  /** A hint only: the store keeps the poke until it is answered. */
-  #wake(id: ContextId): void {
+  /** Tells a context that a relative has ended. A hint only: the store keeps the poke until it is answered. */
+  wake(id: ContextId): void {
     const { alarm, clock, log } = this.#parts
     this.deliver(id, { type: 'WAKE' }).catch((error: unknown) => {
       log.warn('a parent could not be told of an end; it will be again', { contextId: id, error })
@@ -241,6 +246,9 @@ export class Contexts {
 /** Whether this commit is the first in which the context of a webhook has paused or ended. */
 const answers = ({ before, record }: Entry): boolean =>
   record.request !== null && before?.status === 'RUNNING' && before.paused === undefined && (record.paused !== undefined || record.status !== 'RUNNING')
+
+const outgrownInput = ({ message }: RecordTooLarge): Input =>
+  ({ type: 'OUTGROWN', error: { message, type: 'RecordTooLarge', className: 'RecordTooLarge', realException: null } })
 
 /** Where a context stands, as the answer to an event reports it. */
 export const standOf = ({ record, flux }: Outcome) => ({ contextId: record.id, state: flux.states[record.state]?.name ?? '' })

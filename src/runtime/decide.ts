@@ -1,75 +1,19 @@
 // runtime: record + input → next record. Pure: time, randomness and ids come with the turn, and nothing given is changed.
 import { createActor, createMachine, type AnyActorScope, type AnyMachineSnapshot, type AnyStateMachine, type StateValue } from 'xstate'
-import type { Turn } from '../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
-import { BLANK, type ActionError, type MachineContext, type MachineEvent } from '../definitions/machine.ts'
+import { BLANK, type MachineContext, type MachineEvent } from '../definitions/machine.ts'
 import { accept } from '../definitions/properties.ts'
 import { WorkBudget } from '../definitions/work-budget.ts'
-import { denial, type Caller } from '../model/caller.ts'
-import { isFinished, type ContextId, type Status } from '../model/context.ts'
-import type { Failure } from '../model/failure.ts'
-import { isObject, type Json, type JsonObject } from '../model/json.ts'
-import { NOBODY, type ContextRecord, type Lease, type Move } from '../model/record.ts'
+import { denial } from '../model/caller.ts'
+import { isFinished, type Status } from '../model/context.ts'
+import { isObject, type Json } from '../model/json.ts'
+import type { ContextRecord, Lease } from '../model/record.ts'
+import { errorAfter, failureOf } from './attempts.ts'
+import type { Decision, Input, Surroundings } from './decision.ts'
 import { describe } from './describe.ts'
 import { NeedsLog, TurnDraft } from './draft.ts'
-import type { TagLimits } from '../model/tags.ts'
-
-/** What a context can be told. */
-export type Input =
-  /** `tags`: those of a broadcast, which the context must match; null for an event sent to it by id. */
-  | { readonly type: 'EVENT'; readonly name: string; readonly input: JsonObject; readonly untyped: boolean; readonly tags: readonly string[] | null; readonly caller: Caller }
-  | { readonly type: 'WAKE' }
-  /** `owner`: whom the step was leased to when it started; left out for the end of a child. */
-  | { readonly type: 'DONE'; readonly epoch: number; readonly attempt: number; readonly owner?: string; readonly result: Json }
-  | { readonly type: 'FAIL'; readonly epoch: number; readonly attempt: number; readonly owner?: string; readonly error: ActionError; readonly unborn?: true }
-  | { readonly type: 'TERMINATE'; readonly caller: Caller }
-  /** `owner`: whom the step was leased to when it was found abandoned. */
-  | { readonly type: 'TAKE_OVER'; readonly owner: string }
-  | { readonly type: 'RELEASE' }
-  | { readonly type: 'TAG'; readonly add: readonly string[]; readonly remove: readonly string[]; readonly caller: Caller }
-
-/** What a turn is given besides the record and the input. */
-export interface Surroundings extends Turn {
-  /** Boot id of this server. */
-  readonly owner: string
-  /** The newest moves before this turn; null: not at hand. */
-  readonly trail: readonly Move[] | null
-  /** What the decision may do; left out: as much as one may by itself. */
-  readonly budget?: WorkBudget
-  readonly tagLimits: TagLimits
-}
-
-/** A step to start after the commit. */
-export interface Step {
-  readonly id: ContextId
-  readonly state: number
-  readonly epoch: number
-  readonly attempt: number
-  readonly owner: string
-  readonly args: JsonObject
-}
-
-export type Decision =
-  | {
-    readonly kind: 'next'
-    /** Its version is still the old one: the commit raises it. */
-    readonly record: ContextRecord
-    readonly log: readonly Move[]
-    readonly step: Step | null
-    /** A service to start as a child of this context. */
-    readonly child: { readonly name: string; readonly input: JsonObject } | null
-    /** A child that nobody waits for any more. */
-    readonly orphan: ContextId | null
-  }
-  /** Nothing changes, for a reason that the sender is told. */
-  | { readonly kind: 'refused'; readonly failure: Failure }
-  /** Nothing changes: it is stale, or not addressed to this context. */
-  | { readonly kind: 'unmoved' }
-  /** Decide again, with the trail. */
-  | { readonly kind: 'needsLog' }
-
-/** A server whose steps kill it must not kill every server in turn. */
-const MAX_TAKEOVERS = 5
+import { endNow, release, takeOver } from './leases.ts'
+import { machineContext, machineState, phaseOf, stepOf } from './position.ts'
 
 /** Decides what one input makes of a context. */
 export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, given: Surroundings): Decision {
@@ -89,6 +33,7 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
     case 'FAIL': return transit(flux, record, { ...input, now: given.now }, given)
     case 'TAKE_OVER': return takeOver(flux, record, given)
     case 'RELEASE': return release(record, given)
+    case 'OUTGROWN': return given.trail ? endNow(flux, record, input.error, given, given.trail) : { kind: 'needsLog' }
     case 'TAG': return tag(record, input, given)
   }
 }
@@ -98,7 +43,7 @@ export function begin(flux: CompiledFlux, seed: ContextRecord, given: Surroundin
   const draft = new TurnDraft(flux, seed, { turn: given, budget: given.budget ?? new WorkBudget(), trail: [] })
   const before = restore(flux.machine, 'begin', { draft, ...BLANK })
   const { effects, snapshot } = capture((scope) => flux.machine.transition(before, { type: 'START', state: seed.startState }, scope))
-  return conclude(flux, seed, draft, snapshot, effects, given)
+  return conclude({ flux, record: seed, draft, event: null }, snapshot, effects, given)
 }
 
 function event(flux: CompiledFlux, record: ContextRecord, input: Input & { type: 'EVENT' }, given: Surroundings): Decision {
@@ -119,25 +64,6 @@ function matches(own: readonly string[], sent: readonly string[]): boolean {
   return own.length === 0 ? sent.length === 0 : sent.some((tag) => own.includes(tag))
 }
 
-function takeOver(flux: CompiledFlux, record: ContextRecord, given: Surroundings): Decision {
-  const { lease } = record
-  if (!lease || lease.owner === given.owner) return { kind: 'unmoved' }
-  const { epoch, attempt } = machineContext(record)
-  const takeovers = lease.takeovers + (lease.owner === NOBODY ? 0 : 1)
-  if (takeovers > MAX_TAKEOVERS) {
-    const message = `${MAX_TAKEOVERS + 1} servers were lost while they ran this step`
-    const error = { message, type: 'LeaseLost', className: 'LeaseLost', realException: null }
-    return transit(flux, record, { type: 'FAIL', epoch, attempt, error, now: given.now }, given)
-  }
-  const next = { ...record, lease: { owner: given.owner, takeovers }, updatedAt: given.now }
-  return { kind: 'next', record: next, log: [], step: stepOf(next), child: null, orphan: null }
-}
-
-function release(record: ContextRecord, { owner }: Surroundings): Decision {
-  if (record.lease?.owner !== owner) return { kind: 'unmoved' }
-  return { kind: 'next', record: { ...record, lease: { ...record.lease, owner: NOBODY } }, log: [], step: null, child: null, orphan: null }
-}
-
 function tag(record: ContextRecord, { add, remove }: Input & { type: 'TAG' }, given: Surroundings): Decision {
   const tags = [...new Set([...record.tags, ...add])].filter((name) => !remove.includes(name))
   if (tags.length > given.tagLimits.count) {
@@ -145,7 +71,7 @@ function tag(record: ContextRecord, { add, remove }: Input & { type: 'TAG' }, gi
     return { kind: 'refused', failure: { kind: 'invalid', detail: `context ${record.id} would have ${tags.length} tags`, errors } }
   }
   if (tags.length === record.tags.length && tags.every((name) => record.tags.includes(name))) return { kind: 'unmoved' }
-  return { kind: 'next', record: { ...record, tags, updatedAt: given.now }, log: [], step: null, child: null, orphan: null }
+  return { kind: 'next', record: { ...record, tags, updatedAt: given.now }, log: [], step: null, child: null, orphan: null, failure: null }
 }
 
 /** Sends one event through the machine. */
@@ -155,25 +81,29 @@ function transit(flux: CompiledFlux, record: ContextRecord, event: MachineEvent,
   const before = restore(machine, record.snapshot['value'], { draft, ...machineContext(record) })
   try {
     const { effects, snapshot } = capture((scope) => machine.transition(before, event, scope))
-    return snapshot === before ? { kind: 'unmoved' } : conclude(flux, record, draft, snapshot, effects, given)
+    return snapshot === before ? { kind: 'unmoved' } : conclude({ flux, record, draft, event }, snapshot, effects, given)
   } catch (error) {
     if (error instanceof NeedsLog) return { kind: 'needsLog' }
     throw error
   }
 }
 
+/** What the machine was told, and about whom. */
+interface Told { readonly flux: CompiledFlux; readonly record: ContextRecord; readonly draft: TurnDraft; /** null: it begins. */ readonly event: MachineEvent | null }
+
 /** Turns what the machine says into the next record. */
-function conclude(
-  flux: CompiledFlux, record: ContextRecord, draft: TurnDraft, snapshot: AnyMachineSnapshot, effects: readonly string[], { now, owner }: Surroundings,
-): Decision {
+function conclude({ flux, record, draft, event }: Told, snapshot: AnyMachineSnapshot, effects: readonly string[], { now, owner, startsAtOnce }: Surroundings): Decision {
   const { draft: _, ...context }: MachineContext = snapshot.context
   const status = statusOf(snapshot, context.due)
   // Whatever it was that it waited for: nothing wakes what has ended.
   const kept = isFinished(status) ? { ...context, due: null } : context
   const persisted = { status: snapshot.status, value: snapshot.value, historyValue: {}, context: { ...kept }, children: {} }
-  const acting = phaseOf(persisted) === 'acting'
+  const phase = phaseOf(persisted)
+  const acting = phase === 'acting'
+  const begins = effects.includes('step')
+  const failure = failureOf(flux, record, event?.type === 'FAIL' ? event.error : draft.broke)
   const action = flux.states[draft.data.state]?.action.kind
-  const lease = acting && action !== 'flux' ? leaseOf(record, owner, effects.includes('step')) : null
+  const lease = acting && action !== 'flux' ? leaseOf(record, owner, begins) : null
   const awaits = acting && action === 'flux'
   const invokes = awaits && effects.includes('child')
   const next: ContextRecord = {
@@ -185,15 +115,18 @@ function conclude(
     due: kept.due,
     lease,
     child: awaits && !invokes ? record.child : null,
+    stepStartedAt: !acting ? undefined : invokes || (begins && startsAtOnce) ? now : begins ? undefined : record.stepStartedAt,
+    lastError: acting || phase === 'backoff' ? errorAfter(record, kept.epoch, failure, now) : undefined,
     error: draft.fatal,
     updatedAt: now,
     endedAt: isFinished(status) ? now : null,
   }
   return {
     kind: 'next', record: next, log: draft.log,
-    step: effects.includes('step') ? stepOf(next) : null,
+    step: begins ? stepOf(next) : null,
     child: invokes ? childOf(flux, next) : null,
     orphan: record.child !== next.child ? record.child : null,
+    failure,
   }
 }
 
@@ -207,23 +140,7 @@ function childOf(flux: CompiledFlux, { state, args }: ContextRecord) {
   return action?.kind === 'flux' ? { name: action.name, input: args ?? {} } : null
 }
 
-/** The step under way, if a server runs one. */
-export function stepOf(record: ContextRecord): Step | null {
-  if (record.lease === null) return null
-  const { epoch, attempt } = machineContext(record)
-  return { id: record.id, state: record.state, epoch, attempt, owner: record.lease.owner, args: record.args ?? {} }
-}
-
 const refused = (kind: 'conflict', detail: string): Decision => ({ kind: 'refused', failure: { kind, detail } })
-
-/** The machine's own context, as the record keeps it. */
-export function machineContext({ snapshot }: ContextRecord): Omit<MachineContext, 'draft'> {
-  const { moves, epoch, attempt, due, pick } = isObject(snapshot['context']) ? snapshot['context'] : {}
-  return {
-    moves: Number(moves ?? 0), epoch: Number(epoch ?? 0), attempt: Number(attempt ?? 1), due: typeof due === 'number' ? due : null,
-    pick: typeof pick === 'number' || pick === 'completed' || pick === 'failed' || pick === 'terminated' ? pick : null,
-  }
-}
 
 /** Snapshots by state value: which nodes a value stands for is worked out once. */
 const restored = new WeakMap<AnyStateMachine, Map<string, AnyMachineSnapshot>>()
@@ -240,13 +157,6 @@ function restore(machine: AnyStateMachine, value: Json | undefined, context: Mac
 function stateValue(value: Json | undefined): StateValue {
   if (typeof value === 'string') return value
   return Object.fromEntries(Object.entries(isObject(value) ? value : {}).map(([key, inner]) => [key, stateValue(inner)]))
-}
-
-/** In which of its sub-states (`waiting`, `acting`, …) the current state is; the name of the end for a finished context. */
-export const machineState = ({ snapshot }: ContextRecord): string => phaseOf(snapshot)
-
-function phaseOf({ value }: { readonly value?: Json | AnyMachineSnapshot['value'] }): string {
-  return typeof value === 'string' ? value : String(Object.values(value ?? {})[0] ?? '')
 }
 
 function statusOf(snapshot: { readonly value: AnyMachineSnapshot['value'] }, due: number | null): Status {

@@ -36,6 +36,8 @@ export class TurnDraft implements Draft {
   readonly log: Move[] = []
   /** What made the present action, transition or wait fail, until a transition is chosen. */
   error: ActionError | null = null
+  /** What the step or child of this state failed with for good. */
+  broke: ActionError | null = null
   /** Why the context failed. */
   fatal: FluxException | null = null
 
@@ -113,7 +115,8 @@ export class TurnDraft implements Draft {
     if (action.kind === 'map') return null
     if (this.data.args === null) {
       this.#written = {}
-      if (action.kind === 'script') this.data.args = this.#sight.names()
+      // What it sees is the context's data as it stands: a copy would double what a stranger sent.
+      if (action.kind === 'script') this.data.args = {}
       else if (this.#run(action.inputs)) this.data.args = this.#written
       else return null
     }
@@ -132,6 +135,7 @@ export class TurnDraft implements Draft {
   fail(error: ActionError): void {
     this.data.args = null
     this.error = error
+    this.broke = error
   }
 
   choose(index: number, moves: number, picked: Pick | null): { pick: Pick; due: number | null } {

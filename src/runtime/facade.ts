@@ -2,25 +2,28 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
+import type { ByteBudget } from '../model/byte-budget.ts'
 import type { EventAnswer, ExecuteRequest, Fits, FluxApi, ListRequest, TagRequest } from '../model/calls.ts'
 import { denial, type Caller, type Role } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
 import { conflict, FluxError, notFound, type Failure } from '../model/failure.ts'
-import { holdsMore } from '../model/json.ts'
+import { holdsMore, type JsonObject } from '../model/json.ts'
 import type { TagLimits } from '../model/tags.ts'
 import { breathe, charactersOf } from '../model/texts.ts'
+import { bytesOf } from '../model/weight.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
 import { broadcast } from './broadcast.ts'
 import { decode, movesOf } from './codec.ts'
 import { standOf, type Contexts } from './contexts.ts'
-import type { Input } from './decide.ts'
+import type { Input } from './decision.ts'
 import type { EventHints } from './event-hint.ts'
 import { list } from './list.ts'
 import {
   contextRequest, definitionRequest, eventRequest, executeRequest, listRequest, stateRequest, tagRequest, viewRequest,
 } from './requests.ts'
+import type { StartedAt } from './step-view.ts'
 import { contextView, stateView } from './views.ts'
 
 export interface FacadeParts {
@@ -30,13 +33,35 @@ export interface FacadeParts {
   readonly contexts: Contexts
   readonly hints: EventHints
   readonly log: Log
+  /** When a step began that runs or waits in this server. */
+  readonly startedAt: StartedAt
 }
 
 /** Values of an input that take milliseconds to be copied, and as many again to be held to a service and written: others are served in between. */
 const MANY_VALUES = 5000
 
-/** The calls, as that caller may make them. `home`: the package in which services named without one are sought first. */
-export function facade({ store, catalog, contexts, hints, log, tagLimits }: FacadeParts, caller: Caller, home: string | null): FluxApi {
+export interface Access {
+  readonly caller: Caller
+  /** The package in which services named without one are sought first. */
+  readonly home: string | null
+  /** Charged with what calls are given until it is dealt with; null: that is charged elsewhere. */
+  readonly admission: ByteBudget | null
+}
+
+/** What a call's input is charged: it is copied, and made a text. */
+const COPIES = 3
+
+/** The calls, as that caller may make them. */
+export function facade({ store, catalog, contexts, hints, log, tagLimits, startedAt }: FacadeParts, { caller, home, admission }: Access): FluxApi {
+  /** @throws FluxError `overloaded` */
+  const admitted = async <T>(input: JsonObject, run: () => Promise<T>): Promise<T> => {
+    const release = admission?.take(bytesOf(input, Infinity) * COPIES)
+    try {
+      return await run()
+    } finally {
+      release?.()
+    }
+  }
   const guard = (flux: CompiledFlux, role: Role) => {
     const failure = flux.secured ? denial(caller, role) : null
     if (failure) throw new FluxError(failure)
@@ -76,7 +101,7 @@ export function facade({ store, catalog, contexts, hints, log, tagLimits }: Faca
     store, log,
     securedServices: () => catalog.all().filter(({ secured }) => secured),
     secured: async (record) => (await compiled(record)).secured,
-    view: async (record) => contextView(record, await compiled(record), await movesOf(record, store)),
+    view: async (record) => contextView(record, await compiled(record), await movesOf(record, store), startedAt),
   }, caller, listRequest(request, tagLimits), fits)
 
   return {
@@ -85,7 +110,7 @@ export function facade({ store, catalog, contexts, hints, log, tagLimits }: Faca
       if (holdsMore(birth.input, MANY_VALUES)) await nextTurn()
       const flux = serviceOf(catalog, { package: given, fluxName }, home)
       guard(flux, 'invoke')
-      const { record } = await contexts.start({ ...birth, flux, unknown: 'refuse', trigger: null, parent: null })
+      const { record } = await admitted(birth.input, () => contexts.start({ ...birth, flux, unknown: 'refuse', trigger: null, parent: null }))
       return { message: `started '${flux.fluxName}' as context ${record.id}`, contextId: record.id }
     },
 
@@ -99,10 +124,10 @@ export function facade({ store, catalog, contexts, hints, log, tagLimits }: Faca
       const { contextId, event, ...sent } = eventRequest(request, tagLimits)
       if (holdsMore(sent.input, MANY_VALUES)) await nextTurn()
       if (contextId === undefined) {
-        const answer = await broadcast({ store, catalog, contexts, log }, { event, ...sent, caller })
+        const answer = await admitted(sent.input, () => broadcast({ store, catalog, contexts, log }, { event, ...sent, caller }))
         return isNobody(answer) ? { ...answer, ...await hintOn(event) } : answer
       }
-      const outcome = await contexts.deliver(contextId, { type: 'EVENT', name: event, ...sent, tags: null, caller })
+      const outcome = await admitted(sent.input, () => contexts.deliver(contextId, { type: 'EVENT', name: event, ...sent, tags: null, caller }))
       const failure: Failure | null = outcome.failure
       if (failure?.kind === 'conflict') throw new FluxError({ ...failure, ...await hintOn(event) })
       if (failure) throw new FluxError(failure)
@@ -115,7 +140,7 @@ export function facade({ store, catalog, contexts, hints, log, tagLimits }: Faca
     async getContext(request) {
       const { contextId, snapshot } = viewRequest(request)
       const { record, flux } = await find(contextId)
-      const view = contextView(record, flux, await movesOf(record, store))
+      const view = contextView(record, flux, await movesOf(record, store), startedAt)
       return snapshot ? { ...view, snapshot: record.snapshot } : view
     },
 

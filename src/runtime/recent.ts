@@ -4,9 +4,12 @@ import { isFinished, type ContextId } from '../model/context.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { StoredContext } from '../ports/store.ts'
 
-/** Characters of all texts together, and of one record's: a few large contexts must not drive out all others. */
-const BUDGET = 64 * 1024 * 1024
+/** Characters of one record's texts: a few large contexts must not drive out all others. */
 const LARGEST = 64 * 1024
+/** Characters of all texts together, at most. */
+const LARGEST_SUM = 64 * 1024 * 1024
+/** Bytes of memory that a character may stand for, texts of tiny values that strangers send. To count them would cost each commit. */
+const WORST = 24
 /** How full it is after it was overfull. */
 const SLACK = 0.9
 /** What a record costs besides its texts, about. */
@@ -24,6 +27,12 @@ export class Recent {
   /** In order of last use. */
   readonly #kept = new Map<ContextId, Kept>()
   #size = 0
+  readonly #budget: number
+
+  /** @param bytes of memory that it may take, whatever the records hold */
+  constructor(bytes: number) {
+    this.#budget = Math.min(LARGEST_SUM, bytes / WORST)
+  }
 
   /** In a new era, of the store or of the services, nothing of before counts: an id may even have become another context's. */
   get(id: ContextId, era: number): Kept | undefined {
@@ -40,12 +49,12 @@ export class Recent {
     this.#kept.set(record.id, { record, flux, texts, size, era })
     this.#size += size
     // Not looked for until it is needed: a map that is often written to takes long to find its first key.
-    if (this.#size > BUDGET) this.#forgetOldest()
+    if (this.#size > this.#budget) this.#forgetOldest()
   }
 
   #forgetOldest(): void {
     for (const oldest of this.#kept.keys()) {
-      if (this.#size <= BUDGET * SLACK) return
+      if (this.#size <= this.#budget * SLACK) return
       this.forget(oldest)
     }
   }

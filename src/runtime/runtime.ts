@@ -2,10 +2,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
+import { ByteBudget } from '../model/byte-budget.ts'
 import type { FluxApi } from '../model/calls.ts'
 import { SYSTEM, type Caller } from '../model/caller.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import { FluxError } from '../model/failure.ts'
+import type { ContextRecord } from '../model/record.ts'
 import type { TagLimits } from '../model/tags.ts'
 import type { WebhookApi } from '../model/webhook.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
@@ -13,13 +15,18 @@ import type { Clock } from '../ports/clock.ts'
 import type { CommitFeed } from '../ports/commit-feed.ts'
 import type { Log } from '../ports/log.ts'
 import type { StepRunner } from '../ports/step-runner.ts'
-import type { Lease, Store } from '../ports/store.ts'
-import { Contexts, type Outcome } from './contexts.ts'
-import { stepOf, type Input } from './decide.ts'
+import type { Store } from '../ports/store.ts'
+import { Contexts, type ContextsParts, type Outcome } from './contexts.ts'
+import type { Input } from './decision.ts'
 import { EventHints } from './event-hint.ts'
 import { facade } from './facade.ts'
 import { Ids } from './ids.ts'
+import { lossOf } from './leases.ts'
+import { Loads, type MemoryLimits } from './loads.ts'
+import { stepOf, type Step } from './position.ts'
+import { purge } from './purge.ts'
 import { Recent } from './recent.ts'
+import { Recovery } from './recovery.ts'
 import { Steps } from './steps.ts'
 import { isUnreadable } from './unreadable.ts'
 import { webhooks } from './webhooks.ts'
@@ -42,13 +49,16 @@ export interface RuntimeParts {
     readonly feed: CommitFeed
   } | null
   readonly tagLimits: TagLimits
+  readonly memory: MemoryLimits
 }
 
 export interface Runtime {
   /** Why it can't serve at present; null when it can. */
   trouble(): string | null
-  /** The nine calls, as that caller may make them. */
+  /** The nine calls, as that caller may make them over HTTP: how much it may send at once is that room's matter. */
   api(caller: Caller): FluxApi
+  /** The nine calls for whoever has made this runtime. What they are given counts among what is in flight. */
+  local(): FluxApi
   readonly webhooks: WebhookApi
   /** Claims what a dead server left, rings the alarm, begins to purge. */
   start(): Promise<void>
@@ -58,23 +68,19 @@ export interface Runtime {
 
 /** Due contexts claimed at once, and for how long (milliseconds) a claim keeps others away. */
 const CLAIM = { limit: 256, hideFor: 10_000 }
-const PURGE_LIMIT = 500
 /** Milliseconds after which a definition is stored again: a store that lost its last moments may have lost it, too. */
 const PIN_AGAIN = 60_000
-/** Milliseconds between purges: a tenth of the retention, within these bounds. */
-const PURGE_EVERY = { min: 1_000, max: 60_000 }
 /** Heartbeats from one look to the next whether all steps that are leased to this server run. */
 const LOOK_EVERY = 3
 /** Milliseconds before a letter that couldn't be brought home is brought again: doubled each time, up to the second. */
 const BRING_AGAIN = { first: 100, most: 5_000 }
 
-export function createRuntime({ store, catalog, runner, alarm, clock, log, retention, stepConcurrency, others, tagLimits }: RuntimeParts): Runtime {
+export function createRuntime({ store, catalog, runner, alarm, clock, log, retention, stepConcurrency, others, tagLimits, memory }: RuntimeParts): Runtime {
   const beat = others?.beat ?? null
   const feed = others?.feed ?? null
   /** The boot id: a server's name until it stops or is taken for dead. Its steps are leased to it. */
   let owner = randomUUID()
   const life = new AbortController()
-  let stopPurging: (() => void) | null = null
   let stopBeating: (() => void) | null = null
 
   const pinned = new Map<string, { readonly stored: Promise<void>; readonly at: number; readonly era: number }>()
@@ -88,20 +94,43 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
     return stored
   }
 
-  const contexts = new Contexts({
-    store, catalog, alarm, clock, log, pin,
+  const recent = new Recent(memory.recent)
+  const loads = new Loads({ store, catalog, recent, bytes: memory.steps })
+  const turns = new ByteBudget({ bytes: memory.steps, what: 'contexts' })
+  const contextsParts: ContextsParts = {
+    store, catalog, alarm, clock, log, pin, recent, loads, turns,
     ids: new Ids(store),
-    recent: new Recent(),
-    surroundings: () => ({ now: clock.now(), random: Math.random, uuid: randomUUID, owner, trail: null, tagLimits }),
-    onStep: (step, { flux, record }) => steps.start(step, flux, record),
+    maxRecord: memory.record,
+    surroundings: () => ({ now: clock.now(), random: Math.random, uuid: randomUUID, owner, trail: null, tagLimits, startsAtOnce: steps.hasRoom }),
+    onStep: (step, { flux, record }, texts) => steps.start(step, flux, { record, texts }),
     onEnd: (id) => steps.abort(id),
     onAnswer: (id) => feed?.tell(id),
     onDoubt: (id) => void settle(id),
-  })
+  }
+  const contexts = new Contexts(contextsParts)
   const hints = new EventHints({ catalog, store, clock })
+  const facadeParts = { store, catalog, contexts, hints, log, tagLimits, startedAt: (step: Step) => steps.startedAt(step) }
   const steps: Steps = new Steps({
-    runner, clock, log, answer: bring, concurrency: stepConcurrency, apiOf: (packageName) => facade({ store, catalog, contexts, hints, log, tagLimits }, SYSTEM, packageName),
+    runner, clock, log, loads, turns, budget: new ByteBudget({ bytes: memory.steps, what: 'steps' }), answer: bring, concurrency: stepConcurrency,
+    // What a step asks for belongs to what was acknowledged already: it isn't refused.
+    apiOf: (packageName) => facade(facadeParts, { caller: SYSTEM, home: packageName, admission: null }),
   })
+  const recovery = new Recovery({
+    ...contextsParts, contexts,
+    async carryOn(record, flux) {
+      carryOn(record, flux)
+      const step = stepOf(record)
+      if (step) await steps.begun(step)
+    },
+  })
+
+  /** Sees to a step that is leased to this server. `record` may be without data. */
+  function carryOn(record: ContextRecord, flux: CompiledFlux): void {
+    const loss = lossOf(record)
+    const step = stepOf(record)
+    if (loss) void bring(record.id, loss)
+    else if (step) steps.start(step, flux, null)
+  }
 
   /** Brings a letter home, however long the store is out of reach. Gives null when it can't be brought. */
   async function bring(id: ContextId, input: Input): Promise<Outcome | null> {
@@ -131,7 +160,7 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
     const { record, flux } = outcome
     const step = stepOf(record)
     if (isFinished(record.status)) steps.abort(id)
-    else if (step?.owner === owner) steps.start(step, flux, record)
+    else if (step?.owner === owner) carryOn(record, flux)
     if (record.due !== null) alarm.set(record.due)
   }
 
@@ -141,25 +170,6 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
       if (ids.length === 0) return next
       await Promise.all(ids.map(wake))
     }
-  }
-
-  /** A context that can't be taken over is claimed again and again: one try at a time is enough. */
-  const takingOver = new Set<ContextId>()
-
-  async function recover(): Promise<void> {
-    for (;;) {
-      const leases = await store.claimAbandoned({ owner, ...CLAIM })
-      if (leases.length === 0) return
-      const fresh = leases.filter(({ id }) => !takingOver.has(id))
-      if (fresh.length > 0) log.info('steps that another server left are taken over', { contexts: fresh.length })
-      for (const lease of fresh) void takeOver(lease)
-    }
-  }
-
-  async function takeOver({ id, owner: last }: Lease): Promise<void> {
-    takingOver.add(id)
-    await bring(id, { type: 'TAKE_OVER', owner: last })
-    takingOver.delete(id)
   }
 
   let beats = 0
@@ -188,7 +198,7 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
       owner = randomUUID()
       await store.heartbeat({ owner })
     }
-    await recover()
+    await recovery.look()
     await resume()
   }
 
@@ -206,36 +216,27 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
     }
   }
 
-  async function purge(): Promise<void> {
-    try {
-      let purged = 1
-      while (purged > 0 && !life.signal.aborted) purged = await store.purge({ endedBefore: clock.now() - retention, limit: PURGE_LIMIT })
-    } catch (error) {
-      log.error('finished contexts could not be purged; trying again later', { error })
-    }
-    if (!life.signal.aborted) stopPurging = clock.after(Math.min(Math.max(retention / 10, PURGE_EVERY.min), PURGE_EVERY.max), () => void purge())
-  }
-
   const facades = new WeakMap<Caller, FluxApi>()
 
   return {
     api(caller) {
       const known = facades.get(caller)
       if (known) return known
-      const made = facade({ store, catalog, contexts, hints, log, tagLimits }, caller, null)
+      const made = facade(facadeParts, { caller, home: null, admission: null })
       facades.set(caller, made)
       return made
     },
+    local: () => facade(facadeParts, { caller: SYSTEM, home: null, admission: memory.requests }),
     webhooks: webhooks({ catalog, contexts, store, clock, feed }),
     trouble: () => store.trouble(),
     async start() {
       await live()
       if (beat !== null) stopBeating = clock.after(beat, () => void liveOn())
       alarm.start(ring)
-      void purge()
+      void purge({ store, clock, log, retention, ended: life.signal })
     },
     async close({ grace = 10_000 } = {}) {
-      stopPurging?.()
+      recovery.stop()
       await steps.stop(grace)
       life.abort()
       stopBeating?.()

@@ -4,7 +4,7 @@ import type { Scope, Turn } from '../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { Line } from '../definitions/lines.ts'
 import type { Shape } from '../definitions/properties.ts'
-import { TooMuchWork, type WorkBudget } from '../definitions/work-budget.ts'
+import { TooMuchWork, WorkBudget } from '../definitions/work-budget.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
 import type { ContextRecord, StateData } from '../model/record.ts'
 import { LANGUAGE_NAMES } from './language-names.ts'
@@ -157,3 +157,13 @@ const isShown = (name: string, shape: Shape | undefined): boolean => !name.start
 
 /** The same for a script, where each is a variable. */
 const isSafe = (name: string, shape: Shape | undefined): boolean => isShown(name, shape) && (!LANGUAGE_NAMES.has(name) || shape?.properties.has(name) === true)
+
+/** Names are looked up, and nothing is worked out. */
+const NO_TURN: Turn = { now: 0, random: () => 0, uuid: () => '' }
+
+/**
+ * What a script sees. Nothing changes the data of a context while its step is under way, so it needn't be kept beside it: over retries and takeovers it is the
+ * same. Records of version 0.1 have it in `args`.
+ */
+export const scriptNames = (flux: CompiledFlux, record: ContextRecord): JsonObject =>
+  Object.keys(record.args ?? {}).length > 0 ? record.args ?? {} : new Sight({ flux, record, turn: NO_TURN, budget: new WorkBudget(), data: record }).names()

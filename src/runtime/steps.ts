@@ -1,20 +1,30 @@
-// runtime: steps, the actions that leave the process: so many at once, each with a time limit and a signal. What comes back is a letter like any other.
+// runtime: steps, the actions that leave the process: so many at once, each with a time limit and a signal. What comes back is a message like any other.
 import type { CompiledAction, CompiledFlux } from '../definitions/flux.ts'
+import type { ByteBudget } from '../model/byte-budget.ts'
 import type { FluxApi } from '../model/calls.ts'
 import type { ContextId } from '../model/context.ts'
-import { isObject, toJson, tryJson, type JsonObject } from '../model/json.ts'
+import { toJson } from '../model/json.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
-import type { Flux, StepRunner } from '../ports/step-runner.ts'
-import type { Input, Step } from './decide.ts'
+import type { StepRunner } from '../ports/step-runner.ts'
+import type { Input } from './decision.ts'
 import { errorOf } from './exception.ts'
-import { hiderOf } from './redact.ts'
+import { fluxOf } from './flux-argument.ts'
+import { LIGHT_BYTES, noRoom, weightOf, type Loads } from './loads.ts'
+import { isOf, isScript, type AtHand, type Job, type Ready, type Result } from './job.ts'
+import { namesText, READ_AGAIN_MS } from './script-names.ts'
+import type { Step } from './position.ts'
 
 export interface StepsParts {
   readonly runner: StepRunner
   readonly clock: Clock
   readonly log: Log
+  readonly loads: Loads
+  /** For what functions that run are given. */
+  readonly budget: ByteBudget
+  /** For what scripts are given, which is let go as soon as they have it. */
+  readonly turns: ByteBudget
   /** Functions at once; the others wait their turn. Of scripts the runner itself says how many. */
   readonly concurrency: number
   /** The calls that a function of that package may make. */
@@ -23,20 +33,13 @@ export interface StepsParts {
   readonly answer: (id: ContextId, input: Input) => Promise<unknown>
 }
 
-interface Job {
-  readonly step: Step
-  readonly flux: CompiledFlux
-  readonly record: ContextRecord
-  readonly controller: AbortController
-}
-
 export class Steps {
   readonly #parts: StepsParts
   readonly #waiting: Job[] = []
   /** By context: it has one step at a time. */
   readonly #jobs = new Map<ContextId, Job>()
   #running = 0
-  /** Those of them that are functions. */
+  /** Slots that are taken: functions that run, or are about to. */
   #functions = 0
   #stopped = false
   #onIdle: (() => void) | null = null
@@ -45,29 +48,54 @@ export class Steps {
     this.#parts = parts
   }
 
-  /** One that runs already isn't started twice. */
-  start(step: Step, flux: CompiledFlux, record: ContextRecord): void {
+  /** Whether a function that is started now begins at once. */
+  get hasRoom(): boolean {
+    return this.#functions < this.#parts.concurrency && this.#waiting.length === 0 && !this.#stopped
+  }
+
+  /** One that runs already isn't started twice. `atHand` saves a read if it begins at once; who waits forgets it. */
+  start(step: Step, flux: CompiledFlux, atHand: AtHand | null): void {
     if (this.has(step)) return
-    const job = { step, flux, record, controller: new AbortController() }
+    const job: Job = { step, flux, controller: null, release: null, startedAt: null, onBegun: null }
     this.#jobs.set(step.id, job)
     if (this.#stopped) return
-    if (isScript(job)) void this.#run(job)
-    else {
+    if (isScript(job)) return this.#follow(job, this.#script(job))
+    const ready = atHand && this.hasRoom ? this.#ready(atHand) : null
+    if (!ready) {
       this.#waiting.push(job)
       this.#next()
+      return
     }
+    this.#functions += 1
+    this.#run(job, ready)
+  }
+
+  /** Resolves when the function has begun, or never will. Scripts aren't waited for: a slow one has places of its own. */
+  begun({ id }: Step): Promise<void> {
+    const job = this.#jobs.get(id)
+    if (!job || job.controller || this.#stopped) return Promise.resolve()
+    return new Promise((resolve) => { job.onBegun = resolve })
+  }
+
+  /** When it began here, epoch milliseconds; null: it waits here for a free slot; undefined: it isn't here. */
+  startedAt(step: Step): number | null | undefined {
+    return this.has(step) ? this.#jobs.get(step.id)?.startedAt : undefined
   }
 
   /** Aborts the step of a context that has ended. */
   abort(id: ContextId): void {
-    this.#jobs.get(id)?.controller.abort(new DOMException('the context has ended', 'AbortError'))
+    const job = this.#jobs.get(id)
+    if (!job) return
     this.#jobs.delete(id)
+    job.onBegun?.()
+    job.controller?.abort(new DOMException('the context has ended', 'AbortError'))
   }
 
   /** Starts nothing more, and waits at most `grace` milliseconds for what runs. */
   async stop(grace: number): Promise<void> {
     this.#stopped = true
     this.#waiting.length = 0
+    for (const { onBegun } of this.#jobs.values()) onBegun?.()
     if (this.#running === 0 || grace <= 0) return
     await new Promise<void>((resolve) => {
       this.#onIdle = resolve
@@ -90,7 +118,10 @@ export class Steps {
   abandon(reason: string): ContextId[] {
     const jobs = [...this.#jobs.values()]
     this.#jobs.clear()
-    for (const { controller } of jobs) controller.abort(new DOMException(reason, 'AbortError'))
+    for (const { controller, onBegun } of jobs) {
+      onBegun?.()
+      controller?.abort(new DOMException(reason, 'AbortError'))
+    }
     return jobs.map(({ step }) => step.id)
   }
 
@@ -98,19 +129,84 @@ export class Steps {
     while (this.#functions < this.#parts.concurrency) {
       const job = this.#waiting.shift()
       if (!job) return
-      if (!job.controller.signal.aborted) void this.#run(job)
+      if (!this.#isWanted(job)) job.release?.()
+      else {
+        this.#functions += 1
+        void this.#begin(job)
+      }
     }
   }
 
-  async #run(job: Job): Promise<void> {
-    const { step: { id, epoch, attempt, owner } } = job
-    const functions = isScript(job) ? 0 : 1
-    this.#running += 1
-    this.#functions += functions
-    const input = await this.#outcome(job)
-    this.#running -= 1
-    this.#functions -= functions
+  #isWanted(job: Job): boolean {
+    return this.#jobs.get(job.step.id) === job && !this.#stopped
+  }
+
+  /** Reads what it is given, and runs it; or else gives its slot back, to come again when there is room. */
+  async #begin(job: Job): Promise<void> {
+    const { loads, budget, log, clock } = this.#parts
+    try {
+      const found = this.#recent(job) ?? await loads.open(job.step.id, job.release ? null : budget)
+      if (found && 'weight' in found) void this.#waitForRoom(job, found.weight)
+      else if (found && this.#isWanted(job) && isOf(job, found.record)) return this.#run(job, { record: found.record, release: job.release ?? found.release })
+      else this.#giveUp(job, found)
+    } catch (error) {
+      log.error('a step could not be read; it will be tried again', { contextId: job.step.id, error })
+      clock.after(READ_AGAIN_MS, () => this.#again(job))
+    }
+    this.#functions -= 1
     this.#next()
+  }
+
+  async #waitForRoom(job: Job, weight: number): Promise<void> {
+    // Others needn't wait for that, who may be small.
+    job.onBegun?.()
+    job.release = await this.#parts.budget.wait(weight)
+    this.#again(job)
+  }
+
+  #again(job: Job): void {
+    this.#waiting.unshift(job)
+    this.#next()
+  }
+
+  /** Another server has moved it on, or it is given back when this one stops. */
+  #giveUp(job: Job, found: Ready | null): void {
+    found?.release()
+    job.release?.()
+    if (this.#isWanted(job)) this.abort(job.step.id)
+  }
+
+  /** What is in memory is light. */
+  #recent(job: Job): Ready | null {
+    const record = this.#parts.loads.recent(job.step.id)
+    return record && isOf(job, record) ? { record, release: noRoom } : null
+  }
+
+  /** Null when there is no room for it. */
+  #ready({ record, texts }: AtHand): Ready | null {
+    const weight = weightOf(texts)
+    const release = weight <= LIGHT_BYTES ? noRoom : this.#parts.budget.tryTake(weight)
+    return release && { record, release }
+  }
+
+  #run(job: Job, { record, release }: Ready): void {
+    this.#follow(job, this.#call(job, record).finally(() => {
+      release()
+      this.#functions -= 1
+      this.#next()
+    }))
+  }
+
+  /** Brings home what comes of it. */
+  #follow(job: Job, outcome: Promise<unknown>): void {
+    this.#running += 1
+    void this.#end(job, outcome.then((result): Result => ({ type: 'DONE', result: toJson(result) })).catch((error: unknown): Result => ({ type: 'FAIL', error: errorOf(error) })))
+  }
+
+  async #end(job: Job, outcome: Promise<Result>): Promise<void> {
+    const { id, epoch, attempt, owner } = job.step
+    const input = await outcome
+    this.#running -= 1
     // An aborted step has nobody to answer: its context has ended, or another server will run it again.
     if (this.#jobs.get(id) === job) await this.#parts.answer(id, { ...input, epoch, attempt, owner })
     // Still known until the answer is home, so that a server that stops meanwhile gives it back.
@@ -118,61 +214,43 @@ export class Steps {
     if (this.#running === 0) this.#onIdle?.()
   }
 
-  async #outcome(job: Job): Promise<{ type: 'DONE'; result: ReturnType<typeof toJson> } | { type: 'FAIL'; error: ReturnType<typeof errorOf> }> {
-    try {
-      return { type: 'DONE', result: toJson(await this.#call(job)) }
-    } catch (error) {
-      return { type: 'FAIL', error: errorOf(error) }
-    }
+  #begins(job: Job): AbortController {
+    job.controller ??= new AbortController()
+    job.startedAt = this.#parts.clock.now()
+    job.onBegun?.()
+    return job.controller
   }
 
-  async #call(job: Job): Promise<unknown> {
-    const { flux, step, record, controller } = job
-    const action = flux.states[step.state]?.action
-    if (action?.kind !== 'code' && action?.kind !== 'script') throw new Error('the state has no step')
-    const { clock, runner } = this.#parts
+  async #call(job: Job, record: ContextRecord): Promise<unknown> {
+    const { flux, step } = job
+    const controller = this.#begins(job)
     const { signal } = controller
-    if (action.kind === 'script') return this.#script(action, job)
+    const action = flux.states[step.state]?.action
+    if (action?.kind !== 'code') throw new Error('the state has no function')
+    const { clock, runner, log, apiOf } = this.#parts
     const callOff = clock.after(action.timeout, () => controller.abort(new DOMException(`no result within ${action.timeout / 1000} s`, 'TimeoutError')))
     const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
     try {
       const { className, methodName } = action
       const name = { package: record.package, className, methodName }
-      return await Promise.race([runner.run({ ...name, args: structuredClone(step.args), flux: this.#fluxOf(job) }), aborted])
+      const argument = fluxOf({ step, flux, record, signal, log, api: apiOf(record.package) })
+      return await Promise.race([runner.run({ ...name, args: structuredClone(record.args ?? {}), flux: argument }), aborted])
     } finally {
       callOff()
     }
   }
 
   /** The sandbox holds it to its time, which begins when it gets a process: others may be before it. */
-  #script({ script, timeout }: CompiledAction & { kind: 'script' }, { step, controller: { signal } }: Job): Promise<unknown> {
-    return this.#parts.runner.runScript({ script, names: step.args, timeout, signal })
-  }
-
-  #fluxOf({ flux, step, record, controller }: Job): Flux {
-    const { log } = this.#parts
-    const body = record.raw?.['body']
-    const facts = { contextId: step.id, fluxName: record.fluxName, stateName: flux.states[step.state]?.name ?? '' }
-    const { text, object } = hiderOf(record)
-    const tell = (level: keyof Log) => (message: unknown, fields?: object) => log[level](text(wordsOf(message)), { ...object(plain(fields)), ...facts })
-    return {
-      ...this.#parts.apiOf(record.package),
-      ...facts,
-      stepKey: `${step.id}-${step.epoch}`,
-      attempt: step.attempt,
-      rawBody: record.request === null ? null : Buffer.from(typeof body === 'string' ? body : '', 'base64'),
-      signal: controller.signal,
-      log: { trace: tell('trace'), debug: tell('debug'), info: tell('info'), warn: tell('warn'), error: tell('error') },
+  #script(job: Job): Promise<unknown> {
+    const { flux, step } = job
+    const action: CompiledAction | undefined = flux.states[step.state]?.action
+    if (action?.kind !== 'script') return Promise.reject(new Error('the state has no script'))
+    job.controller = new AbortController()
+    const { script, timeout } = action
+    const names = () => {
+      this.#begins(job)
+      return namesText(this.#parts, job, () => this.#isWanted(job))
     }
+    return this.#parts.runner.runScript({ script, names, timeout, signal: job.controller.signal })
   }
-}
-
-const isScript = ({ flux, step }: Job): boolean => flux.states[step.state]?.action.kind === 'script'
-
-/** What a function logs may be anything, whatever the types say. */
-const wordsOf = (message: unknown): string => typeof message === 'string' ? message : message instanceof Error ? message.message : JSON.stringify(tryJson(message))
-
-function plain(fields: object | undefined): JsonObject {
-  const data = tryJson(fields ?? {})
-  return isObject(data) ? data : {}
 }

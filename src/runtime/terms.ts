@@ -4,7 +4,7 @@ import type { ListRequest } from '../model/calls.ts'
 import { isFinished, type Status } from '../model/context.ts'
 import { getOwn } from '../model/json.ts'
 import type { ContextRecord } from '../model/record.ts'
-import { machineState } from './decide.ts'
+import { machineState } from './position.ts'
 
 const word = (kind: string, name: string) => `${kind}:${name.length}:${name}`
 const hears = (event: string, tag: string | null) => tag === null ? word('hear', event) : `${word('hear', event)}:${tag}`

@@ -5,10 +5,11 @@ import type { ContextView, FluxException, ModelDescriptor, StateContextView } fr
 import { getOwn, type JsonObject } from '../model/json.ts'
 import type { ContextRecord, Move, StateData } from '../model/record.ts'
 import { hiderOf, type Hider } from './redact.ts'
+import { stepView, type StartedAt } from './step-view.ts'
 
 const NO_DATA: StateData = { input: {}, output: {} }
 
-export function contextView(record: ContextRecord, flux: CompiledFlux, log: readonly Move[]): ContextView {
+export function contextView(record: ContextRecord, flux: CompiledFlux, log: readonly Move[], stepStartedAt: StartedAt): ContextView {
   const { id, version, status, tags, startedAt, updatedAt, endedAt, error, definition } = record
   const hider = hiderOf(record)
   return {
@@ -30,6 +31,7 @@ export function contextView(record: ContextRecord, flux: CompiledFlux, log: read
     executionHistory: log.map(({ to, at }) => ({ fluxName: record.fluxName, stateName: nameOf(flux, to), stateIndex: to, enteredAt: at })),
     package: record.package,
     version, startedAt, updatedAt, endedAt, error: error && errorShown(error, hider), definition,
+    step: stepView(record, flux, stepStartedAt, hider),
   }
 }
 

@@ -10,7 +10,7 @@ import type { WebhookAnswer, WebhookApi, WebhookCall } from '../model/webhook.ts
 import type { Clock } from '../ports/clock.ts'
 import type { CommitFeed } from '../ports/commit-feed.ts'
 import type { Store } from '../ports/store.ts'
-import { decode } from './codec.ts'
+import { decode, decodeHead } from './codec.ts'
 import type { Contexts } from './contexts.ts'
 import { hiderOf } from './redact.ts'
 
@@ -43,9 +43,10 @@ export function webhooks({ catalog, contexts, store, clock, feed }: WebhooksPart
     find: (method, segments) => catalog.endpoints().find(method, segments),
     all: () => catalog.endpoints().all,
 
-    async receive({ endpoint, request, rawBody, textsOf, timeout }) {
+    // No async function: it would keep what was sent for as long as it waits.
+    receive({ endpoint, request, rawBody, textsOf, timeout, onStarted }) {
       const flux = catalog.find(endpoint.package, endpoint.fluxName)
-      if (!flux) throw notFound('this webhook is no longer there')
+      if (!flux) return Promise.reject(notFound('this webhook is no longer there'))
       const input = inputOf(flux, textsOf)
       const { promise: answered, resolve: settle } = deferred<WebhookAnswer>()
       const look = (record: ContextRecord) => {
@@ -54,36 +55,53 @@ export function webhooks({ catalog, contexts, store, clock, feed }: WebhooksPart
       }
       // Its start counts, too.
       const began = clock.now()
-      const { record: { id, version } } = await contexts.start({
+      const started = contexts.start({
         flux, input, untyped: true, unknown: 'ignore', tags: [], trigger: null, parent: null, request: { shown: request, raw: rawBody },
-      }, look)
-      let seen = version
-      const lookNow = async () => {
-        const found = await store.version({ id })
-        const stored = found === seen ? null : await store.load({ id })
-        seen = found ?? seen
-        if (stored) look(decode(stored))
-      }
-      if (feed) looks.set(id, lookNow)
-      const stopLooking = feed ? repeat(clock, LOOK_EVERY, lookNow) : () => undefined
-      const late = () => settle({ kind: 'late', contextId: id })
-      // Another server may have ended it since the last look.
-      const end = !feed ? late : () => {
-        clock.after(LAST_LOOK, late)
-        void lookNow().catch(() => undefined).finally(late)
-      }
-      waiting.add(end)
-      const callOff = clock.after(Math.max(0, timeout - (clock.now() - began)), end)
-      try {
-        return await answered
-      } finally {
-        waiting.delete(end)
-        callOff()
-        stopLooking()
-        looks.delete(id)
-        contexts.letGo(id)
-      }
+      }, look).then(({ record: { id, version } }) => {
+        onStarted()
+        return { id, version }
+      })
+      return wait(started, { answered, settle, look, timeout, began })
     },
+  }
+
+  interface Waiting {
+    readonly answered: Promise<WebhookAnswer>
+    readonly settle: (answer: WebhookAnswer) => void
+    readonly look: (record: ContextRecord) => void
+    /** Milliseconds, from `began` on. */
+    readonly timeout: number
+    readonly began: number
+  }
+
+  async function wait(started: Promise<{ readonly id: ContextId; readonly version: number }>, { answered, settle, look, timeout, began }: Waiting): Promise<WebhookAnswer> {
+    const { id, version } = await started
+    let seen = version
+    const lookNow = async () => {
+      const found = await store.version({ id })
+      const stored = found === seen ? null : await store.load({ id })
+      seen = found ?? seen
+      if (stored && hasAnswer(decodeHead(stored))) look(decode(stored))
+    }
+    if (feed) looks.set(id, lookNow)
+    const stopLooking = feed ? repeat(clock, LOOK_EVERY, lookNow) : () => undefined
+    const late = () => settle({ kind: 'late', contextId: id })
+    // Another server may have ended it since the last look.
+    const end = !feed ? late : () => {
+      clock.after(LAST_LOOK, late)
+      void lookNow().catch(() => undefined).finally(late)
+    }
+    waiting.add(end)
+    const callOff = clock.after(Math.max(0, timeout - (clock.now() - began)), end)
+    try {
+      return await answered
+    } finally {
+      waiting.delete(end)
+      callOff()
+      stopLooking()
+      looks.delete(id)
+      contexts.letGo(id)
+    }
   }
 }
 
@@ -114,6 +132,9 @@ function inputOf({ input }: CompiledFlux, textsOf: WebhookCall['textsOf']): Json
   }
   return given
 }
+
+/** Its data, which may be large, isn't needed to know that. */
+const hasAnswer = ({ paused, status }: ContextRecord): boolean => paused !== undefined || status !== 'RUNNING'
 
 /** null: it is still at work, and never paused. */
 function answerOf(record: ContextRecord, flux: CompiledFlux): WebhookAnswer | null {

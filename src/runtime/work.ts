@@ -3,6 +3,7 @@ import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ActionError } from '../definitions/machine.ts'
 import { WorkBudget } from '../definitions/work-budget.ts'
+import type { ByteBudget } from '../model/byte-budget.ts'
 import { SYSTEM } from '../model/caller.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import type { Failure } from '../model/failure.ts'
@@ -10,9 +11,13 @@ import { getOwn } from '../model/json.ts'
 import { LOG_LIMIT, type ContextRecord, type Move } from '../model/record.ts'
 import type { Store, StoredContext, Write } from '../ports/store.ts'
 import { seedOf, type Birth } from './birth.ts'
-import { decode, movesOf, writeOf } from './codec.ts'
-import { begin, decide, machineContext, type Decision, type Input, type Step, type Surroundings } from './decide.ts'
+import type { FailedAttempt } from './attempts.ts'
+import { movesOf, writeOf } from './codec.ts'
+import { begin, decide } from './decide.ts'
+import type { Decision, Input, Surroundings } from './decision.ts'
 import type { Ids } from './ids.ts'
+import { noRoom, type Loads } from './loads.ts'
+import { machineContext, type Step } from './position.ts'
 import type { Recent } from './recent.ts'
 import { inheritedOf } from './redact.ts'
 
@@ -31,6 +36,8 @@ export interface Entry {
   step: Step | null
   /** Parents to tell of an end. */
   readonly pokes: Set<ContextId>
+  /** Attempts that failed. */
+  readonly failures: FailedAttempt[]
 }
 
 export interface WorkParts {
@@ -38,6 +45,11 @@ export interface WorkParts {
   readonly catalog: Catalog
   readonly ids: Ids
   readonly recent: Recent
+  readonly loads: Loads
+  /** For contexts that are parsed to be decided on: who finds no room waits. */
+  readonly turns: ByteBudget
+  /** Characters of JSON that a context may have. */
+  readonly maxRecord: number
   /** Makes sure that the store has the definition. */
   readonly pin: (flux: CompiledFlux) => Promise<void>
   readonly surroundings: () => Surroundings & { readonly trail: null }
@@ -51,12 +63,17 @@ export class Work {
   readonly #given: Surroundings
   /** Of one letter, relatives that it starts or ends included. */
   readonly #budget = new WorkBudget()
-  /** Changes when the store may have forgotten something, or a service may be secured that was not. Both numbers only ever rise, so their sum tells whether either has. */
+  readonly #maxRecord: number
+  /** Gives back the room of what was loaded. */
+  #release: (() => void) | null = null
+  /** See `Loads`. */
   readonly era: number
 
-  constructor(parts: WorkParts) {
+  /** `ends`: it ends what has grown too large already, and so isn't held to the bound. */
+  constructor(parts: WorkParts, { ends = false }: { readonly ends?: boolean } = {}) {
     this.#parts = parts
-    this.era = parts.store.era + parts.catalog.generation
+    this.#maxRecord = ends ? Infinity : parts.maxRecord
+    this.era = parts.loads.era
     this.#given = { ...parts.surroundings(), budget: this.#budget }
   }
 
@@ -72,17 +89,24 @@ export class Work {
     const found = recent.get(id, this.era) ?? await this.#load(id)
     if (!found) return null
     const { record, flux, texts } = found
-    const entry: Entry = { before: record, flux, texts, record, log: [], step: null, pokes: new Set() }
+    const entry: Entry = { before: record, flux, texts, record, log: [], step: null, pokes: new Set(), failures: [] }
     this.entries.set(id, entry)
     return entry
   }
 
   async #load(id: ContextId): Promise<Pick<Entry, 'record' | 'flux' | 'texts'> | null> {
-    const { store, catalog } = this.#parts
-    const stored = await store.load({ id })
-    if (!stored) return null
-    const record = decode(stored)
-    return { record, texts: stored.parts, flux: await catalog.compiled(record.definition, () => store.getDefinition({ hash: record.definition })) }
+    const { loads, turns } = this.#parts
+    // Relatives don't wait: two turns that each have one and want another would wait for ever.
+    const opened = this.#release ? await loads.open(id, null) : await loads.openLater(id, turns)
+    if (!opened || !('record' in opened)) return null
+    this.#release ??= opened.release === noRoom ? null : opened.release
+    return opened
+  }
+
+  /** Nothing of it is needed any more. */
+  release(): void {
+    this.#release?.()
+    this.#release = null
   }
 
   /** Tells a context something. */
@@ -117,20 +141,23 @@ export class Work {
     const seed: ContextRecord = { id, ...born.seed }
     const decision = begin(flux, seed, this.#given)
     if (decision.kind !== 'next') throw new Error(`the first turn of '${flux.fluxName}' came to nothing: ${decision.kind}`)
-    const entry: Entry = { before: null, flux, texts: {}, record: seed, log: [], step: null, pokes: new Set() }
+    const entry: Entry = { before: null, flux, texts: {}, record: seed, log: [], step: null, pokes: new Set(), failures: [] }
     this.entries.set(id, entry)
     await this.#apply(entry, decision)
     return { entry }
   }
 
-  /** What to commit; the version of each record is raised. */
+  /**
+   * What to commit; the version of each record is raised.
+   * @throws RecordTooLarge
+   */
   writes(): Write[] {
     const writes: Write[] = []
     for (const entry of this.entries.values()) {
       const { before, texts, record, flux, log, pokes } = entry
       if (before === record) continue
       const answersPoke = record.child === null || record.child !== before?.child
-      const written = writeOf({ before, texts, next: record, flux, log, pokes: [...pokes], answersPoke })
+      const written = writeOf({ before, texts, next: record, flux, log, pokes: [...pokes], answersPoke, maxRecord: this.#maxRecord })
       writes.push(written.write)
       entry.record = written.record
     }
@@ -141,6 +168,7 @@ export class Work {
     entry.record = decision.record
     entry.log.push(...decision.log)
     if (decision.step) entry.step = decision.step
+    if (decision.failure) entry.failures.push(decision.failure)
     if (decision.orphan !== null) await this.#dismiss(decision.orphan)
     if (decision.child) await this.#bear(entry, decision.child)
     const { status, parent } = entry.record

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openTokens } from '../../src/access/authenticate.ts'
 import { createApp, type AppOptions } from '../../src/http/app.ts'
+import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { FluxApi } from '../../src/model/calls.ts'
 import type { ContextView, ModelDescriptor } from '../../src/model/context.ts'
 import type { Log } from '../../src/ports/log.ts'
@@ -14,7 +15,7 @@ const nothing: ModelDescriptor = { name: 'nothing', type: 'model', allowExtraPro
 
 export const contextView = (id: number): ContextView => ({
   fluxName: 'F', id, currentState: 'a', startState: 'a', waiting: true, debugged: false, nextRun: null, status: 'WAITING', input: nothing, output: nothing, tags: [],
-  stateContexts: [], executionHistory: [], package: 'p', version: 1, startedAt: 1, updatedAt: 1, endedAt: null, error: null, definition: 'h',
+  stateContexts: [], executionHistory: [], package: 'p', version: 1, startedAt: 1, updatedAt: 1, endedAt: null, error: null, definition: 'h', step: null,
 })
 
 /** Answers everything; `overrides` replaces single calls. */
@@ -57,6 +58,7 @@ export function testApp(overrides: Partial<FluxApi> = {}, options: Partial<AppOp
   const app = createApp({
     api: () => api, authenticate, webhooks: { find: () => null, all: () => [], receive: () => Promise.reject(new Error('no webhook')), giveUp() {} }, webhookTimeout: 1000,
     maxParts: 100, requireAuth: false, schema: '<xsd/>', maxBody: 1024 * 1024, maxDepth: 64, maxValues: 100_000, maxAnswers: 128 * 1024 * 1024,
+    inFlight: new ByteBudget({ bytes: 256 * 1024 * 1024, what: 'requests' }), waiting: new ByteBudget({ bytes: 64 * 1024 * 1024, what: 'webhooks that wait' }),
     origins: [], allowedHosts: [], isLoopback: () => false, about: ABOUT, ready: () => null, log, ...options,
   })
   return { app, calls, lines }

@@ -19,7 +19,7 @@ let path: ReadonlyMap<string, string> = new Map()
 const reads: WebhookRequest[] = []
 const app = new Hono<Env>()
 app.all('*', async (c) => {
-  reads.push(await readWebhookRequest(c, { path, timeout: 1500, limits: LIMITS }))
+  reads.push(await readWebhookRequest(c, { path, timeout: 1500, limits: LIMITS, charge() {} }))
   return c.body(null, 204)
 })
 app.onError((error) => {

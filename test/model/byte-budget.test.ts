@@ -20,3 +20,34 @@ test('what alone is larger than the whole is taken while nothing else is held', 
   give()
   expect(budget.held).toBe(0)
 })
+
+test('who waits is served in order, as soon as it fits, and nobody overtakes', async () => {
+  const budget = new ByteBudget({ bytes: 100, what: 'steps' })
+  const served: string[] = []
+  const first = await budget.wait(80)
+  const large = budget.wait(90).then((release) => { served.push('large'); return release })
+  const small = budget.wait(10).then((release) => { served.push('small'); return release })
+  await Promise.resolve()
+  expect(served).toEqual([])
+  first()
+  ;(await large)()
+  await small
+  expect(served).toEqual(['large', 'small'])
+  expect(budget.held).toBe(10)
+})
+
+test('a share grows and shrinks, and its own bytes are no reason to refuse it more', () => {
+  const budget = new ByteBudget({ bytes: 100, what: 'requests' })
+  const hold = budget.hold()
+  hold.resize(60)
+  hold.resize(500)
+  expect(() => budget.take(1)).toThrow()
+  hold.resize(20)
+  const other = budget.take(80)
+  expect(() => hold.resize(21)).toThrow(expect.objectContaining({ failure: expect.objectContaining({ kind: 'overloaded' }) }))
+  expect(budget.held).toBe(100)
+  other()
+  hold.release()
+  hold.release()
+  expect(budget.held).toBe(0)
+})

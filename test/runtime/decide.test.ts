@@ -8,10 +8,12 @@ import { SYSTEM } from '../../src/model/caller.ts'
 import type { JsonObject } from '../../src/model/json.ts'
 import { NOBODY, type ContextRecord } from '../../src/model/record.ts'
 import { seedOf } from '../../src/runtime/birth.ts'
-import { begin, decide, type Decision, type Input, type Surroundings } from '../../src/runtime/decide.ts'
+import { begin, decide } from '../../src/runtime/decide.ts'
+import { lossOf } from '../../src/runtime/leases.ts'
+import type { Decision, Input, Surroundings } from '../../src/runtime/decision.ts'
 
 const set = (to: string, expression: string) => ({ type: 'set', expression, evaluate: true, to: [to] })
-const given: Surroundings = { now: 1000, random: () => 0.5, uuid: () => 'u-1', owner: 'me', trail: [], tagLimits: { count: 64, bytes: 256 } }
+const given: Surroundings = { now: 1000, random: () => 0.5, uuid: () => 'u-1', owner: 'me', trail: [], tagLimits: { count: 64, bytes: 256 }, startsAtOnce: true }
 
 function compiled(source: JsonObject): CompiledFlux {
   const report = new Report('Test.flux')
@@ -73,7 +75,7 @@ describe('a decision', () => {
   test('leases a step to this server and asks for it to be started, with its arguments', () => {
     const { record, step } = next(tell(born(), event('work')))
     expect(record).toMatchObject({ status: 'RUNNING', state: 1, lease: { owner: 'me', takeovers: 0 }, args: { n: 1 } })
-    expect(step).toEqual({ id: 1, state: 1, epoch: 2, attempt: 1, owner: 'me', args: { n: 1 } })
+    expect(step).toEqual({ id: 1, state: 1, epoch: 2, attempt: 1, owner: 'me' })
   })
 
   test('ignores answers to another entry or attempt', () => {
@@ -90,9 +92,9 @@ describe('a decision', () => {
     const backoff = next(tell(working(), { type: 'FAIL', epoch: 2, attempt: 1, error }))
     expect(backoff).toMatchObject({ step: null, record: { lease: null, due: 4000, status: 'RUNNING', args: { n: 1 } } })
     const again = next(tell(backoff.record, { type: 'WAKE' }, { now: 4000, owner: 'other' }))
-    expect(again).toMatchObject({ step: { attempt: 2, epoch: 2, args: { n: 1 } }, record: { lease: { owner: 'other', takeovers: 0 } } })
+    expect(again).toMatchObject({ step: { attempt: 2, epoch: 2 }, record: { args: { n: 1 }, lease: { owner: 'other', takeovers: 0 } } })
     const taken = next(tell(again.record, { type: 'TAKE_OVER', owner: 'other' }, { owner: 'third' }))
-    expect(taken).toMatchObject({ step: { attempt: 2, epoch: 2, args: { n: 1 } }, record: { lease: { owner: 'third', takeovers: 1 } } })
+    expect(taken).toMatchObject({ step: { attempt: 2, epoch: 2 }, record: { args: { n: 1 }, lease: { owner: 'third', takeovers: 1 } } })
     expect(next(tell(taken.record, { type: 'FAIL', epoch: 2, attempt: 2, error })).record).toMatchObject({ status: 'FAILED', error: { message: 'no' } })
   })
 
@@ -111,7 +113,16 @@ describe('a decision', () => {
       record = next(tell(record, { type: 'TAKE_OVER', owner: `calm-${server}` }, { owner: `dead-${server}` })).record
     }
     expect(record.lease).toEqual({ owner: 'dead-5', takeovers: 5 })
-    expect(next(tell(record, { type: 'TAKE_OVER', owner: 'dead-5' }, { owner: 'last' })).record).toMatchObject({ due: 4000, lease: null })
+    const lost = next(tell(record, { type: 'TAKE_OVER', owner: 'dead-5' }, { owner: 'last' }))
+    // Counted first, and started no more: its attempt has failed.
+    expect(lost).toMatchObject({ step: null, record: { lease: { owner: 'last', takeovers: 6 } } })
+    const loss = lossOf(lost.record)
+    if (!loss) throw new Error('nothing was lost')
+    expect(next(tell(lost.record, loss, { owner: 'last' })).record).toMatchObject({ due: 4000, lease: null, lastError: { type: 'LeaseLost', at: 1000 } })
+    // If to decide that costs a server too, the context ends as it stands.
+    const ended = next(tell(lost.record, { type: 'TAKE_OVER', owner: 'last' }, { owner: 'one more' })).record
+    expect(ended).toMatchObject({ status: 'FAILED', due: null, lease: null, error: { type: 'LeaseLost', fluxStackTrace: [{ stateName: 'work' }] }, args: { n: 1 } })
+    expect(tell(ended, event('add'))).toMatchObject({ kind: 'refused' })
   })
 
   test.each([[0, 1e300], [1, 1e300], [1e6, 1e9]])('has a time for the next attempt, however a delay of %j s grows by %j', (delay, factor) => {

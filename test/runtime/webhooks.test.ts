@@ -1,9 +1,11 @@
 // What a caller of a webhook is told when its time is up, and the store is silent.
 import { expect, test } from 'vitest'
+import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { CommitFeed } from '../../src/ports/commit-feed.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { Contexts } from '../../src/runtime/contexts.ts'
 import { Ids } from '../../src/runtime/ids.ts'
+import { Loads } from '../../src/runtime/loads.ts'
 import { Recent } from '../../src/runtime/recent.ts'
 import { webhooks } from '../../src/runtime/webhooks.ts'
 import { open, folderOf, quiet } from '../definitions/catalog-files.ts'
@@ -31,16 +33,17 @@ test('the last look at a silent store takes no longer than a moment', async () =
   }))
   const clock = new SimulatedClock()
   const feed: CommitFeed = { tell() {}, onTold() {}, close: () => Promise.resolve() }
+  const recent = new Recent(1024)
   const contexts = new Contexts({
-    store, catalog, clock, log: quiet, ids: new Ids(store), recent: new Recent(), pin: () => Promise.resolve(),
+    store, catalog, clock, log: quiet, ids: new Ids(store), recent, loads: new Loads({ store, catalog, recent, bytes: 1024 }), turns: new ByteBudget({ bytes: 1024, what: 'contexts' }), maxRecord: 1024 * 1024, pin: () => Promise.resolve(),
     alarm: { start() {}, set() {}, close: () => Promise.resolve() },
-    surroundings: () => ({ now: clock.now(), random: Math.random, uuid: () => 'x', owner: 'me', trail: null, tagLimits: { count: 64, bytes: 256 } }),
+    surroundings: () => ({ now: clock.now(), random: Math.random, uuid: () => 'x', owner: 'me', trail: null, tagLimits: { count: 64, bytes: 256 }, startsAtOnce: true }),
     onStep() {}, onEnd() {}, onAnswer() {}, onDoubt() {},
   })
   const api = webhooks({ catalog, contexts, store, clock, feed })
   const found = api.find('GET', ['long'])
   if (!found || !('endpoint' in found)) throw new Error('the webhook is not there')
-  const answer = api.receive({ endpoint: found.endpoint, request: {}, rawBody: new Uint8Array(), textsOf: () => [], timeout: 2000 })
+  const answer = api.receive({ endpoint: found.endpoint, request: {}, rawBody: new Uint8Array(), textsOf: () => [], timeout: 2000, onStarted() {} })
   await clock.advance(1999)
   let answered = false
   void answer.finally(() => { answered = true })

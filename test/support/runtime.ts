@@ -5,11 +5,13 @@ import { dirname, join } from 'node:path'
 import { stepRunner } from '../../src/actions/runner.ts'
 import { localAlarm } from '../../src/alarms/local.ts'
 import { openCatalog } from '../../src/definitions/catalog.ts'
+import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { FluxApi } from '../../src/model/calls.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
 import type { ContextView } from '../../src/model/context.ts'
 import type { Log } from '../../src/ports/log.ts'
 import type { Store } from '../../src/ports/store.ts'
+import type { MemoryLimits } from '../../src/runtime/loads.ts'
 import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
 import { SimulatedClock } from './simulated-clock.ts'
@@ -35,6 +37,7 @@ export interface Bench extends FluxApi {
 }
 
 const NOW = Date.UTC(2026, 0, 1)
+const MIB = 1024 * 1024
 
 /** Lets what was set off by a timer get as far as the disk. */
 const settle = () => new Promise((resolve) => { setTimeout(resolve, 5) })
@@ -47,7 +50,7 @@ export async function writeFiles(folder: string, files: Files): Promise<void> {
   }
 }
 
-export async function openBench(files: Files, options: { folder?: string; clock?: SimulatedClock; retention?: number; stepConcurrency?: number; wrap?: (store: Store) => Store } = {}): Promise<Bench> {
+export async function openBench(files: Files, options: { folder?: string; clock?: SimulatedClock; retention?: number; stepConcurrency?: number; memory?: Partial<MemoryLimits>; wrap?: (store: Store) => Store } = {}): Promise<Bench> {
   const folder = options.folder ?? await mkdtemp(join(tmpdir(), 'actorflux-'))
   await writeFiles(join(folder, 'actors'), files)
   const clock = options.clock ?? new SimulatedClock(NOW)
@@ -63,6 +66,7 @@ export async function openBench(files: Files, options: { folder?: string; clock?
   const runtime = createRuntime({
     store, catalog, runner, clock, log, alarm: localAlarm({ clock, log }), retention: options.retention ?? 7 * 86_400_000, stepConcurrency: options.stepConcurrency ?? 256, others: null,
     tagLimits: { count: 64, bytes: 256 },
+    memory: { requests: new ByteBudget({ bytes: 256 * MIB, what: 'requests' }), steps: 64 * MIB, recent: 256 * MIB, record: 16 * MIB, ...options.memory },
   })
   await runtime.start()
   const api = runtime.api(SYSTEM)

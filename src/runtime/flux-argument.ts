@@ -1,0 +1,45 @@
+// runtime: the second argument of a function: what it may know of its context, the nine calls, and a log that hides what views hide.
+import type { CompiledFlux } from '../definitions/flux.ts'
+import type { FluxApi } from '../model/calls.ts'
+import { isObject, tryJson, type JsonObject } from '../model/json.ts'
+import type { ContextRecord } from '../model/record.ts'
+import type { Log } from '../ports/log.ts'
+import type { Flux } from '../ports/step-runner.ts'
+import type { Step } from './position.ts'
+import { hiderOf } from './redact.ts'
+
+export interface FluxParts {
+  readonly step: Step
+  readonly flux: CompiledFlux
+  readonly record: ContextRecord
+  readonly signal: AbortSignal
+  readonly log: Log
+  readonly api: FluxApi
+}
+
+export function fluxOf({ step, flux, record, signal, log, api }: FluxParts): Flux {
+  const body = record.raw?.['body']
+  const facts = { contextId: step.id, fluxName: record.fluxName, stateName: flux.states[step.state]?.name ?? '' }
+  const { text, object } = hiderOf(record)
+  const tell = (level: keyof Log) => (message: unknown, fields?: object) => log[level](text(wordsOf(message)), { ...object(plain(fields)), ...facts })
+  return {
+    ...api,
+    ...facts,
+    stepKey: stepKeyOf(step),
+    attempt: step.attempt,
+    rawBody: record.request === null ? null : Buffer.from(typeof body === 'string' ? body : '', 'base64'),
+    signal,
+    log: { trace: tell('trace'), debug: tell('debug'), info: tell('info'), warn: tell('warn'), error: tell('error') },
+  }
+}
+
+/** The same over attempts and takeovers. */
+export const stepKeyOf = ({ id, epoch }: Pick<Step, 'id' | 'epoch'>): string => `${id}-${epoch}`
+
+/** What a function logs may be anything, whatever the types say. */
+const wordsOf = (message: unknown): string => typeof message === 'string' ? message : message instanceof Error ? message.message : JSON.stringify(tryJson(message))
+
+function plain(fields: object | undefined): JsonObject {
+  const data = tryJson(fields ?? {})
+  return isObject(data) ? data : {}
+}

@@ -1,0 +1,37 @@
+// runtime: a step as the server has it that runs it, or will.
+import type { CompiledFlux } from '../definitions/flux.ts'
+import type { ActionError } from '../definitions/machine.ts'
+import type { Json } from '../model/json.ts'
+import type { ContextRecord } from '../model/record.ts'
+import type { StoredContext } from '../ports/store.ts'
+import { stepOf, type Step } from './position.ts'
+
+/** A step that runs, or waits to. Of its context it holds no data until it has a slot. */
+export interface Job {
+  readonly step: Step
+  readonly flux: CompiledFlux
+  /** null: it waits. */
+  controller: AbortController | null
+  /** Room that it has waited for. */
+  release: (() => void) | null
+  /** Epoch milliseconds; null: it waits. */
+  startedAt: number | null
+  /** Called when it has begun, or waits for room, or never will begin. */
+  onBegun: (() => void) | null
+}
+
+/** The context that has just been committed. */
+export interface AtHand { readonly record: ContextRecord; readonly texts: StoredContext['parts'] }
+
+/** What a step needs when it begins. */
+export interface Ready { readonly record: ContextRecord; readonly release: () => void }
+
+export type Result = { readonly type: 'DONE'; readonly result: Json } | { readonly type: 'FAIL'; readonly error: ActionError }
+
+export const isScript = ({ flux, step }: Job): boolean => flux.states[step.state]?.action.kind === 'script'
+
+/** Whether the context is still at that step, as its record knows it. */
+export function isOf({ step }: Job, record: ContextRecord): boolean {
+  const present = stepOf(record)
+  return present?.epoch === step.epoch && present.attempt === step.attempt && present.owner === step.owner
+}

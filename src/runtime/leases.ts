@@ -1,0 +1,54 @@
+// runtime: what becomes of a step whose server is gone, and of a context that can't go on. Neither looks at the context's data, which may be what is wrong with it.
+import type { CompiledFlux } from '../definitions/flux.ts'
+import type { ActionError } from '../definitions/machine.ts'
+import { isObject, type JsonObject } from '../model/json.ts'
+import { NOBODY, type ContextRecord, type Move } from '../model/record.ts'
+import type { Decision, Input, Surroundings } from './decision.ts'
+import { exceptionOf } from './exception.ts'
+import { machineContext, stepOf } from './position.ts'
+
+/** A server whose steps kill it must not kill every server in turn. */
+const MAX_TAKEOVERS = 5
+
+const LOST: ActionError = { message: `${MAX_TAKEOVERS + 1} servers were lost while they ran this step`, type: 'LeaseLost', className: 'LeaseLost', realException: null }
+
+/**
+ * Counts a takeover. Of `record` only the head is looked at. Once too many servers were lost the step isn't started any more but has failed (`lossOf`), and if
+ * that, too, costs a server, since it needs the data, the context ends as it stands.
+ */
+export function takeOver(flux: CompiledFlux, record: ContextRecord, given: Surroundings): Decision {
+  const { lease } = record
+  if (!lease || lease.owner === given.owner) return { kind: 'unmoved' }
+  const takeovers = lease.takeovers + (lease.owner === NOBODY ? 0 : 1)
+  if (takeovers > MAX_TAKEOVERS + 1) return endNow(flux, record, LOST, given, [{ from: null, event: null, to: record.state, at: given.now, values: {} }])
+  const next = { ...record, lease: { owner: given.owner, takeovers }, stepStartedAt: given.startsAtOnce ? given.now : undefined, updatedAt: given.now }
+  return { kind: 'next', record: next, log: [], step: isLost(next) ? null : stepOf(next), child: null, orphan: null, failure: null }
+}
+
+const isLost = ({ lease }: ContextRecord): boolean => lease !== null && lease.takeovers > MAX_TAKEOVERS
+
+/** What a context is to be told whose step cost too many servers; null: its step may be started. */
+export function lossOf(record: ContextRecord): Input | null {
+  const { lease } = record
+  if (lease === null || !isLost(record)) return null
+  const { epoch, attempt } = machineContext(record)
+  return { type: 'FAIL', epoch, attempt, owner: lease.owner, error: LOST }
+}
+
+/** A server that stops gives its step back: whoever takes it over doesn't count it. */
+export function release(record: ContextRecord, { owner }: Surroundings): Decision {
+  if (record.lease?.owner !== owner) return { kind: 'unmoved' }
+  const next = { ...record, lease: { ...record.lease, owner: NOBODY }, stepStartedAt: undefined }
+  return { kind: 'next', record: next, log: [], step: null, child: null, orphan: null, failure: null }
+}
+
+/** Ends a context as failed. No transition is taken, and what it had stays as it was. */
+export function endNow(flux: CompiledFlux, record: ContextRecord, error: ActionError, { now }: Surroundings, trail: readonly Move[]): Decision {
+  const { context } = record.snapshot
+  const snapshot: JsonObject = { ...record.snapshot, status: 'done', value: 'failed', context: { ...isObject(context) ? context : {}, due: null } }
+  const next: ContextRecord = {
+    ...record, status: 'FAILED', due: null, lease: null, child: null, stepStartedAt: undefined, lastError: undefined, error: exceptionOf(error, flux, trail), snapshot,
+    updatedAt: now, endedAt: now,
+  }
+  return { kind: 'next', record: next, log: [], step: null, child: null, orphan: record.child, failure: null }
+}

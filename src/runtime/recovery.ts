@@ -1,0 +1,118 @@
+// runtime: takes over the steps of servers that are gone, few at a time, while this server serves.
+import { isFinished, type ContextId } from '../model/context.ts'
+import type { ContextRecord } from '../model/record.ts'
+import type { CompiledFlux } from '../definitions/flux.ts'
+import type { Lease } from '../ports/store.ts'
+import { logFailures } from './attempts.ts'
+import { decodeHead, headWrite } from './codec.ts'
+import { tryCommit } from './commit.ts'
+import type { Contexts, ContextsParts } from './contexts.ts'
+import { decide } from './decide.ts'
+
+/** Contexts claimed at once, and for how long (milliseconds) a claim keeps others away. */
+const CLAIM = { limit: 64, hideFor: 10_000 }
+/** Contexts taken over at a time, each until its step has begun: more would count as lost again, should one of them take the server down. */
+const AT_ONCE = 8
+/** Milliseconds until a context that couldn't be taken over is tried again. */
+const TRY_AGAIN = 5_000
+
+export interface RecoveryParts extends Pick<ContextsParts, 'store' | 'recent' | 'loads' | 'log' | 'clock' | 'onDoubt' | 'onEnd' | 'surroundings'> {
+  readonly contexts: Contexts
+  /** Starts the step of a context, whose record is given without data; resolves when it has begun, or never will. */
+  readonly carryOn: (record: ContextRecord, flux: CompiledFlux) => Promise<void>
+}
+
+export class Recovery {
+  readonly #parts: RecoveryParts
+  /** Claimed, and not taken over yet. */
+  readonly #queue: Lease[] = []
+  /** One that can't be taken over is claimed again and again: one try at a time is enough. */
+  readonly #known = new Set<ContextId>()
+  #busy = 0
+  #stopped = false
+
+  constructor(parts: RecoveryParts) {
+    this.#parts = parts
+  }
+
+  /** Claims what is there to be taken over, unless there is enough to do already. */
+  async look(): Promise<void> {
+    const { store, surroundings, log } = this.#parts
+    while (!this.#stopped && this.#queue.length < CLAIM.limit) {
+      const leases = await store.claimAbandoned({ owner: surroundings().owner, ...CLAIM })
+      if (leases.length === 0) return
+      const fresh = leases.filter(({ id }) => !this.#known.has(id))
+      if (fresh.length === 0) return
+      log.info('steps that another server left are taken over', { contexts: fresh.length })
+      for (const lease of fresh) {
+        this.#known.add(lease.id)
+        this.#queue.push(lease)
+      }
+      this.#next()
+    }
+  }
+
+  /** What isn't taken over yet is left to others. */
+  stop(): void {
+    this.#stopped = true
+    this.#queue.length = 0
+  }
+
+  #next(): void {
+    while (this.#busy < AT_ONCE) {
+      const lease = this.#queue.shift()
+      if (!lease) return
+      this.#busy += 1
+      void this.#work(lease)
+    }
+  }
+
+  async #work(lease: Lease): Promise<void> {
+    const { log, clock } = this.#parts
+    try {
+      await this.#takeOver(lease)
+      this.#known.delete(lease.id)
+    } catch (error) {
+      log.error('a context could not be taken over; it will be tried again', { contextId: lease.id, error })
+      clock.after(TRY_AGAIN, () => {
+        if (!this.#stopped) this.#queue.push(lease)
+        this.#next()
+      })
+    }
+    this.#busy -= 1
+    this.#next()
+    if (this.#queue.length === 0 && !this.#stopped) await this.look().catch((error: unknown) => log.warn('steps of other servers could not be claimed', { error }))
+  }
+
+  /**
+   * Makes a step whose server is gone this server's. That is counted and durable before any of the context's data is parsed, since that may be what the other
+   * died of.
+   * @throws FluxError `unavailable`
+   */
+  async #takeOver({ id, owner }: Lease): Promise<void> {
+    const { loads, recent, surroundings, carryOn } = this.#parts
+    for (let lost = 0; !this.#stopped; lost += 1) {
+      const stored = await loads.read(id)
+      if (!stored) return
+      const before = decodeHead(stored)
+      const flux = await loads.flux(before)
+      const decision = decide(flux, before, { type: 'TAKE_OVER', owner }, surroundings())
+      if (decision.kind !== 'next') return
+      const ends = isFinished(decision.record.status)
+      const pokes = ends && before.parent ? [before.parent.id] : []
+      const outcome = await tryCommit(this.#parts, [headWrite(stored, decision.record, flux, pokes)], lost)
+      recent.forget(id)
+      if (!outcome.ok) continue
+      if (ends) this.#end(before, decision.record, flux)
+      else await carryOn(decision.record, flux)
+      return
+    }
+  }
+
+  #end(before: ContextRecord, record: ContextRecord, flux: CompiledFlux): void {
+    const { log, onEnd, contexts } = this.#parts
+    logFailures(log, { before, record, flux, failures: [] })
+    onEnd(record.id)
+    if (record.parent) contexts.wake(record.parent.id)
+  }
+}

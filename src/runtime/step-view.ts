@@ -1,0 +1,57 @@
+// runtime: the step of a context as the API shows it: why it stands where it stands.
+import type { CompiledAction, CompiledFlux } from '../definitions/flux.ts'
+import type { StepView } from '../model/context.ts'
+import { NOBODY, type ContextRecord, type StepError } from '../model/record.ts'
+import { maxAttemptsOf } from './attempts.ts'
+import { stepKeyOf } from './flux-argument.ts'
+import { machineContext, machineState, stepOf, type Step } from './position.ts'
+import type { Hider } from './redact.ts'
+
+/** When a step began that is in this server; null: it waits for a free slot; undefined: it isn't here. */
+export type StartedAt = (step: Step) => number | null | undefined
+
+const KINDS = { code: 'invokeCode', script: 'script', flux: 'invokeFlux' } as const
+
+/** Null where nothing is under way, nor about to be tried again. */
+export function stepView(record: ContextRecord, flux: CompiledFlux, startedAt: StartedAt, hider: Hider): StepView | null {
+  const phase = machineState(record)
+  const state = flux.states[record.state]
+  const action = state?.action
+  if (!action || action.kind === 'map' || (phase !== 'acting' && phase !== 'backoff')) return null
+  const { epoch, attempt } = machineContext(record)
+  const began = phase === 'acting' ? beganAt(record, startedAt) : null
+  const owner = record.lease?.owner ?? NOBODY
+  return {
+    state: state.name,
+    kind: KINDS[action.kind],
+    className: action.kind === 'code' ? action.className : null,
+    methodName: action.kind === 'code' ? action.methodName : null,
+    attempt,
+    maxAttempts: maxAttemptsOf(flux, record.state),
+    startedAt: began,
+    timeoutAt: phase === 'acting' ? timeoutOf(record, action, began) : null,
+    nextAttemptAt: phase === 'backoff' ? record.due : null,
+    stepKey: stepKeyOf({ id: record.id, epoch }),
+    server: owner === NOBODY ? null : owner,
+    lastError: errorShown(record.lastError, hider),
+  }
+}
+
+/** The server that has it knows best; of another's only what was so at the commit. */
+function beganAt(record: ContextRecord, startedAt: StartedAt): number | null {
+  const step = stepOf(record)
+  const here = step && startedAt(step)
+  return here === undefined || !step ? record.stepStartedAt ?? null : here
+}
+
+/** A child's is in the record, since it outlives servers. */
+function timeoutOf(record: ContextRecord, action: Exclude<CompiledAction, { kind: 'map' }>, began: number | null): number | null {
+  if (action.kind === 'flux') return record.due
+  return began === null ? null : began + action.timeout
+}
+
+function errorShown(error: StepError | undefined, hider: Hider): StepView['lastError'] {
+  if (!error) return null
+  const { type, message, at, stack } = error
+  return { type: hider.text(type), message: hider.text(message), at, stack: stack === undefined ? null : hider.text(stack) }
+}
