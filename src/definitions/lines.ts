@@ -17,12 +17,16 @@ export interface Target {
   readonly property: Property | null
 }
 
+/** Where a line's value comes from, as the file has it: a path, an expression, or nowhere but the file. */
+export type LineSource = { readonly from: readonly string[] } | { readonly expression: string } | null
+
 export interface Line {
   readonly place: Place
   /** Empty for fluxEvent; for response the segments below `$response`; otherwise the property's name comes first. */
   readonly path: readonly string[]
   /** Whether it carries `$response` as a whole: what it fills is then the answer of a webhook. */
   readonly answers: boolean
+  readonly source: LineSource
   /**
    * The value to write, held to the target's type.
    * @throws LineError when it doesn't fit, or its expression fails
@@ -83,7 +87,7 @@ interface LineTarget {
 type Options = Omit<LineOptions, 'pointer'>
 
 /** What a line carries before its target's type is heard; undefined where a path leads nowhere. */
-type Origin = { readonly read: (scope: Scope) => Json | undefined; readonly literal?: Json; readonly answers?: boolean }
+type Origin = { readonly read: (scope: Scope) => Json | undefined; readonly source: LineSource; readonly literal?: Json; readonly answers?: boolean }
 
 function compileLine({ place, path, property: declared, lists, shown }: LineTarget, origin: Origin, pointer: string, report: Report): Line {
   // What nobody gave a type isn't meant to be a text, if the whole answer of a webhook goes there.
@@ -102,7 +106,7 @@ function compileLine({ place, path, property: declared, lists, shown }: LineTarg
     if (held.ok) return held.value
     throw new LineError(`${shown}: the value ${held.reason}`)
   }
-  return { place, path, answers: origin.answers ?? false, read, write: (root, value) => writePath(root, path, value, lists) }
+  return { place, path, answers: origin.answers ?? false, source: origin.source, read, write: (root, value) => writePath(root, path, value, lists) }
 }
 
 function carried(origin: Origin, scope: Scope, shown: string): Json | undefined {
@@ -146,7 +150,7 @@ function compileMap(source: JsonObject, pointer: string, { visible, report }: Op
   if (from === null) return null
   const [name = '', ...path] = from
   if (visible !== null && !visible(name)) report.warn(`${pointer}/from`, `"${name}" is visible nowhere: the line will carry null`)
-  return { read: (scope) => readPath(scope.get(name), path, name), answers: name === '$response' && path.length === 0 }
+  return { source: { from }, read: (scope) => readPath(scope.get(name), path, name), answers: name === '$response' && path.length === 0 }
 }
 
 function compileSet(source: JsonObject, pointer: string, { visible, report }: Options): Origin | null {
@@ -157,12 +161,12 @@ function compileSet(source: JsonObject, pointer: string, { visible, report }: Op
   if (expression === undefined && evaluate) return broken(report, at, 'there is no expression to evaluate')
   if (expression === undefined) report.warn(at, 'there is no expression: the line will set null')
   const literal = expression ?? null
-  if (!evaluate || typeof literal !== 'string') return { read: () => literal, literal }
+  if (!evaluate || typeof literal !== 'string') return { source: null, read: () => literal, literal }
   try {
     const compiled = compileExpression(literal)
     const unseen = visible === null ? [] : [...compiled.names].filter((name) => !visible(name))
     if (unseen.length > 0) return broken(report, at, `not visible anywhere: ${unseen.join(', ')}`)
-    return { read: (scope) => compiled.evaluate(scope), answers: literal.trim() === '$response' }
+    return { source: { expression: literal }, read: (scope) => compiled.evaluate(scope), answers: literal.trim() === '$response' }
   } catch (error) {
     return broken(report, at, `can't be parsed: ${error instanceof Error ? error.message : String(error)}`)
   }

@@ -9,7 +9,7 @@ import type { Log } from '../ports/log.ts'
 import type { Flux, StepRunner } from '../ports/step-runner.ts'
 import type { Input, Step } from './decide.ts'
 import { errorOf } from './exception.ts'
-import { hiderOf } from './redact.ts'
+import { redactorOf } from './redact/redactor.ts'
 
 export interface StepsParts {
   readonly runner: StepRunner
@@ -153,8 +153,10 @@ export class Steps {
     const { log } = this.#parts
     const body = record.raw?.['body']
     const facts = { contextId: step.id, fluxName: record.fluxName, stateName: flux.states[step.state]?.name ?? '' }
-    const { text, object } = hiderOf(record)
-    const tell = (level: keyof Log) => (message: unknown, fields?: object) => log[level](text(wordsOf(message)), { ...object(plain(fields)), ...facts })
+    const tell = (level: keyof Log) => (message: unknown, fields?: object) => {
+      const redact = redactorOf(record, flux).told(step.state)
+      log[level](redact.text(wordsOf(message)), { ...plain(redact.value(plain(fields))), ...facts })
+    }
     return {
       ...this.#parts.apiOf(record.package),
       ...facts,
@@ -172,7 +174,7 @@ const isScript = ({ flux, step }: Job): boolean => flux.states[step.state]?.acti
 /** What a function logs may be anything, whatever the types say. */
 const wordsOf = (message: unknown): string => typeof message === 'string' ? message : message instanceof Error ? message.message : JSON.stringify(tryJson(message))
 
-function plain(fields: object | undefined): JsonObject {
+function plain(fields: unknown): JsonObject {
   const data = tryJson(fields ?? {})
   return isObject(data) ? data : {}
 }

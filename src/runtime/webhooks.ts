@@ -12,7 +12,7 @@ import type { CommitFeed } from '../ports/commit-feed.ts'
 import type { Store } from '../ports/store.ts'
 import { decode } from './codec.ts'
 import type { Contexts } from './contexts.ts'
-import { hiderOf } from './redact.ts'
+import { redactorOf } from './redact/redactor.ts'
 
 export interface WebhooksParts {
   readonly catalog: Catalog
@@ -119,16 +119,17 @@ function answerOf(record: ContextRecord, flux: CompiledFlux): WebhookAnswer | nu
   const { id: contextId, answer } = record
   const status = record.paused ?? record.status
   if (status === 'RUNNING') return null
-  if (status === 'FAILED') return { kind: 'failed', contextId, reason: reasonOf(record) }
+  if (status === 'FAILED') return { kind: 'failed', contextId, reason: reasonOf(record, flux) }
   const from = answer?.from.at(-1)
   if (from !== undefined) return { kind: 'response', contextId, response: responseOf(record, from) }
   if (answer) return { kind: 'outputs', contextId, value: outputsOf(record, flux) }
   return isFinished(status) ? { kind: 'nothing', contextId } : { kind: 'paused', contextId, status }
 }
 
-function reasonOf(record: ContextRecord): string {
-  const { type = 'Error', message = '' } = record.error ?? {}
-  return hiderOf(record).text(`${type}: ${message}`)
+function reasonOf(record: ContextRecord, flux: CompiledFlux): string {
+  if (record.error === null) return 'failed'
+  const { type, message } = redactorOf(record, flux).error(record.error)
+  return `${type}: ${message}`
 }
 
 /** A line may have made something else of it since. */
