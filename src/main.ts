@@ -76,7 +76,7 @@ export async function createRuntime({ log, clock = systemClock, ...given }: Runt
     namespace: given.namespace ?? standard.namespace, partitions: given.partitions ?? null, retention: given.retention ?? standard.retention,
     stepConcurrency: given.stepConcurrency ?? standard.stepConcurrency, allowPrivate: given.allowPrivate ?? standard.allowPrivate,
   }
-  const logger = log ?? createLog({ level: settings.logLevel })
+  const logger = log ?? createLog({ level: settings.logLevel, format: settings.logFormat })
   const { catalog, runner } = await loadServices(settings, logger)
   const { runtime } = await openRuntime(settings, { catalog, runner, clock, log: logger })
   try {
