@@ -20,6 +20,8 @@ export interface ActionError {
   readonly type: string
   readonly className: string
   readonly realException: Json
+  /** Where in the sources of users it arose. */
+  readonly stack?: string
 }
 
 /** What the machine asks of the turn that drives it. Nothing here throws: a failure is kept by the draft until a transition is chosen. */

@@ -122,7 +122,7 @@ export class Steps {
     try {
       return { type: 'DONE', result: toJson(await this.#call(job)) }
     } catch (error) {
-      return { type: 'FAIL', error: errorOf(error) }
+      return { type: 'FAIL', error: errorOf(error, this.#parts.runner.stackOf(error, job.record.package)) }
     }
   }
 

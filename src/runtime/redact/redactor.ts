@@ -2,10 +2,11 @@
 // Where they can't have carried them nothing is hidden, whatever it is equal to. The workflow itself sees everything.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { carriedIn, webhookSeed, type Carried, type Origin, type Origins, type Place, type Seed } from '../../definitions/origins.ts'
-import type { FluxException } from '../../model/context.ts'
+import type { ErrorView, FluxException } from '../../model/context.ts'
 import { isObject, setOwn, type Json, type JsonObject } from '../../model/json.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import { REDACTED } from '../../model/secret-names.ts'
+import { FRAME } from '../exception.ts'
 import { Hiding } from './hiding.ts'
 import { isRequest, requestShown } from './request.ts'
 import { Secrets } from './secrets.ts'
@@ -16,7 +17,7 @@ export interface Redactor {
   /** What lies at that place of the context. The same if there is nothing to hide. */
   value(place: Place, value: Json): Json
   text(place: Place, text: string): string
-  error(error: FluxException): FluxException
+  error(error: FluxException): ErrorView
   /** What the action of a state tells the log. */
   told(index: number): { readonly text: (text: string) => string; readonly value: (value: Json) => Json }
 }
@@ -62,7 +63,7 @@ function originOf(stored: Json): Origin[] {
 const PLAIN: Redactor = {
   value: (_, value) => withoutRequests(value),
   text: (_, text) => text,
-  error: (error) => ({ ...error, realException: withoutRequests(error.realException) }),
+  error: (error) => withStack({ ...error, realException: withoutRequests(error.realException) }),
   told: () => ({ text: (text) => text, value: withoutRequests }),
 }
 
@@ -83,17 +84,17 @@ class RequestRedactor implements Redactor {
     return this.#textOf(this.#carried.at(place), text)
   }
 
-  error(error: FluxException): FluxException {
+  error(error: FluxException): ErrorView {
     const index = error.fluxStackTrace.at(-1)?.stateIndex ?? 0
     // What lines and waits say is about what they read, an event that nobody knows is named, and a function tells what it likes.
     const ofLines = error.type === 'LineError' || error.type === 'ExpressionError'
     const origins = [...this.#carried.at({ of: 'error', index }), ...this.#carried.at({ of: 'event' }), ...ofLines ? this.#carried.at({ of: 'lineError', index }) : []]
     const text = (part: string) => this.#textOf(origins, part)
-    return {
+    return withStack({
       ...error, message: text(error.message), type: text(error.type), className: text(error.className),
       realException: this.#hiding.hide(origins, error.realException),
       fluxStackTrace: error.fluxStackTrace.map((entry) => ({ ...entry, transition: entry.transition === null ? null : this.text({ of: 'event' }, entry.transition) })),
-    }
+    })
   }
 
   told(index: number) {
@@ -105,6 +106,12 @@ class RequestRedactor implements Redactor {
     const shown = this.#hiding.hide(origins, text)
     return typeof shown === 'string' ? shown : REDACTED
   }
+}
+
+/** What a function threw tells where in its source. */
+function withStack(error: FluxException): ErrorView {
+  const stack = isObject(error.realException) ? error.realException['stack'] : undefined
+  return typeof stack === 'string' && stack.includes(FRAME) ? { ...error, stack } : error
 }
 
 function withoutRequests(value: Json): Json {
