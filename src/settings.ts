@@ -139,7 +139,9 @@ const schema = z.object({
   stepConcurrency: setting('ACTORFLUX_STEP_CONCURRENCY', '256', 'functions that run at once', integer(1, 1_000_000)),
   allowPrivate: setting('ACTORFLUX_ALLOW_PRIVATE_ADDRESSES', 'false', 'true: Http.request may reach addresses that are not public', flag),
   logLevel: setting('ACTORFLUX_LOG_LEVEL', 'info', LEVELS.join(', '), z.enum(LEVELS, { error: `must be one of ${LEVELS.join(', ')}` })),
-  logFormat: setting('ACTORFLUX_LOG_FORMAT', 'auto', 'pretty, json, or auto: readable lines on a terminal, JSON otherwise', z.enum(FORMATS, { error: `must be one of ${FORMATS.join(', ')}` })),
+  logFormat: setting('ACTORFLUX_LOG_FORMAT', 'auto', 'pretty, json, or auto: readable lines on a terminal, JSON otherwise', z.enum(FORMATS, {
+    error: `must be one of ${FORMATS.join(', ')}`,
+  })),
   accessLog: setting('ACTORFLUX_ACCESS_LOG', 'false', 'true: each request is logged', flag),
 })
 

@@ -15,7 +15,8 @@ const EXTENSIONS = ['.ts', '.mts', '.js', '.mjs']
 
 // Nothing is written to disk: what is transpiled stays in memory. A module's exports are what it exports, its default isn't mixed in.
 const OPTIONS = { fsCache: false, interopDefault: false }
-const createLoader = (maps: SourceMaps) => createJiti(import.meta.url, { ...OPTIONS, transform: (options) => ({ code: maps.transpile(options) }) })
+const createLoader = (maps: SourceMaps) =>
+  createJiti(import.meta.url, { ...OPTIONS, transform: (options) => ({ code: maps.transpile(options) }) })
 
 export class Modules {
   #packages: readonly PackageFolder[] = []

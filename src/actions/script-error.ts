@@ -35,7 +35,8 @@ const MAX_FRAMES = 30
 
 /** Those of the script, with places in it. */
 function framesOf(stack: string, constructor: string): string[] {
-  return stack.split('\n').map((frame) => frame.trim()).filter((frame) => !frame.startsWith(`at ${constructor} (`)).slice(0, MAX_FRAMES).flatMap((frame) => {
+  const frames = stack.split('\n').map((frame) => frame.trim()).filter((frame) => !frame.startsWith(`at ${constructor} (`))
+  return frames.slice(0, MAX_FRAMES).flatMap((frame) => {
     const [, called = '', line, column] = /^at ([^()]{0,200}) \(script:(\d{1,9}):(\d{1,9})\)$/.exec(frame) ?? []
     if (line === undefined) return []
     const place = `script:${line}:${line === '1' ? Math.max(1, Number(column) - BEFORE) : column}`

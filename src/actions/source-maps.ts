@@ -6,13 +6,15 @@ import type { Position } from './user-stack.ts'
 const MARK = '\n//# sourceMappingURL=data:application/json;charset=utf-8;base64,'
 
 export class SourceMaps {
-  readonly #transpiler = createJiti(import.meta.url, { fsCache: false, interopDefault: false, sourceMaps: true })
+  readonly #transpiler = createJiti(import.meta.url, { fsCache: false, interopDefault: false })
   /** By file, as base64 of JSON until somebody asks. */
   readonly #maps = new Map<string, string | SourceMap>()
 
   /** The code of a module, whose map is remembered. */
-  transpile({ babel: _, ...options }: TransformOptions): string {
-    const code = this.#transpiler.transform(options)
+  transpile(options: TransformOptions): string {
+    const { babel: own = {}, ...others } = options
+    // Options for the transpiler replace what it was made with.
+    const code = this.#transpiler.transform({ ...others, babel: { ...own, sourceMaps: 'inline', sourceFileName: options.filename } })
     const mark = code.lastIndexOf(MARK)
     if (mark === -1) return code
     if (options.filename !== undefined) this.#maps.set(options.filename, code.slice(mark + MARK.length).trimEnd())
@@ -23,7 +25,8 @@ export class SourceMaps {
   sourcePosition(file: string, loaded: Position): Position {
     const entry = this.#mapOf(file)?.findEntry(loaded.line - 1, loaded.column - 1)
     // What lies between two entries of a line is told by the first; a line never moves.
-    return entry !== undefined && 'originalLine' in entry && entry.originalLine === loaded.line - 1 ? { line: loaded.line, column: entry.originalColumn + 1 } : loaded
+    const isThere = entry !== undefined && 'originalLine' in entry && entry.originalLine === loaded.line - 1
+    return isThere ? { line: loaded.line, column: entry.originalColumn + 1 } : loaded
   }
 
   #mapOf(file: string): SourceMap | null {

@@ -1,4 +1,5 @@
-// actions: where in a user's own source an error arose, out of the text of its stack: without the frames of Node, of dependencies and of the server, and
+// actions: where in a user's own source an error arose, out of the text of its stack: without the frames of Node, of dependencies and of
+// the server, and
 // without telling where the server lies. It works on text, which is all that crosses to another process.
 import { relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -32,7 +33,9 @@ export interface Thrown {
  * @param roots folders of users' sources; the package's own first
  * @returns null when no frame is a user's
  */
-export function userStack({ name, message, stack }: Thrown, roots: readonly string[], sourcePosition: SourcePosition = (_, loaded) => loaded): string | null {
+export function userStack(
+  { name, message, stack }: Thrown, roots: readonly string[], sourcePosition: SourcePosition = (_, loaded) => loaded,
+): string | null {
   const frames = framesOf(stack, `${name}: ${message}`).flatMap((frame) => shown(frame, roots, sourcePosition) ?? [])
   if (frames.length === 0) return null
   let text = cut(`${name}: ${message}`, MAX_MESSAGE_BYTES)
@@ -79,7 +82,7 @@ function shown({ called, place, position }: Frame, roots: readonly string[], sou
 
 /** What has been shown already stays as it is: a script, or a path that is relative. `file`: as a loader of ours knows it. */
 function sourceOf(place: string, roots: readonly string[]): { readonly name: string; readonly file: string | null } | null {
-  if (place === 'script' || (/^[^<>:()\\]+\.[cm]?[jt]sx?$/.test(place) && !place.startsWith('/') && !isDependency(place))) return { name: place, file: null }
+  if (place === 'script' || (RELATIVE.test(place) && !isDependency(place))) return { name: place, file: null }
   const isUrl = place.startsWith('file:')
   const path = isUrl ? pathOf(place) : place
   const root = path === null ? undefined : roots.find((folder) => path.startsWith(folder + sep))
@@ -87,6 +90,8 @@ function sourceOf(place: string, roots: readonly string[]): { readonly name: str
   if (path === null || root === undefined || own === undefined || isDependency(path.slice(root.length))) return null
   return { name: relative(own, path).replaceAll(sep, '/'), file: isUrl ? null : path }
 }
+
+const RELATIVE = /^(?!\/)[^<>:()\\]+\.[cm]?[jt]sx?$/
 
 const isDependency = (path: string): boolean => path.split(/[/\\]/).includes('node_modules')
 

@@ -87,7 +87,12 @@ interface LineTarget {
 type Options = Omit<LineOptions, 'pointer'>
 
 /** What a line carries before its target's type is heard; undefined where a path leads nowhere. */
-type Origin = { readonly read: (scope: Scope) => Json | undefined; readonly source: LineSource; readonly literal?: Json; readonly answers?: boolean }
+interface Origin {
+  readonly read: (scope: Scope) => Json | undefined
+  readonly source: LineSource
+  readonly literal?: Json
+  readonly answers?: boolean
+}
 
 function compileLine({ place, path, property: declared, lists, shown }: LineTarget, origin: Origin, pointer: string, report: Report): Line {
   // What nobody gave a type isn't meant to be a text, if the whole answer of a webhook goes there.
@@ -106,7 +111,8 @@ function compileLine({ place, path, property: declared, lists, shown }: LineTarg
     if (held.ok) return held.value
     throw new LineError(`${shown}: the value ${held.reason}`)
   }
-  return { place, path, answers: origin.answers ?? false, source: origin.source, read, write: (root, value) => writePath(root, path, value, lists) }
+  const { answers = false, source } = origin
+  return { place, path, answers, source, read, write: (root, value) => writePath(root, path, value, lists) }
 }
 
 function carried(origin: Origin, scope: Scope, shown: string): Json | undefined {

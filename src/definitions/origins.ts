@@ -1,4 +1,6 @@
-// definitions: where the lines of a service may carry parts of the request to. Worked out once for a service, when somebody first looks at a context that has a request.
+// definitions: where the lines of a service may carry parts of the request to. Worked out once for a service, when somebody first looks
+// at a context
+// that has a request.
 import { isSecretName } from '../model/secret-names.ts'
 import { placeholdersOf } from './expressions/compile.ts'
 import {
@@ -51,11 +53,13 @@ export function carriedIn(flux: CompiledFlux, seed: Seed, hasRequest: boolean): 
 /** Inputs that a webhook fills from a header, a query or a path parameter of their name, if that says that it is a secret. */
 export function webhookSeed({ input }: CompiledFlux): Seed {
   const names = [...input.properties.keys()].filter(isSecretName)
-  return new Map(names.map((name) => [name, [['parameters', name], ['headers', name.toLowerCase()]].map((path): Origin => ({ at: [], path, kind: 'whole' }))]))
+  return new Map(names.map((name) => [name, [whole('parameters', name), whole('headers', name.toLowerCase())]]))
 }
 
+const whole = (...path: string[]): Origin => ({ at: [], path, kind: 'whole' })
+
 const keyOf = (place: Place): string => JSON.stringify(Object.values(place))
-const REQUEST: Origins = [{ at: [], path: [], kind: 'whole' }]
+const REQUEST: Origins = [whole()]
 
 class Tracing implements Carried {
   readonly #flux: CompiledFlux
@@ -102,8 +106,10 @@ class Tracing implements Carried {
     const after = tidy([...before, ...origins])
     if (JSON.stringify(after) === JSON.stringify(before)) return
     this.#places.set(key, after)
-    if (place.of === 'args' && place.name !== '') this.#arguments.set(place.index, (this.#arguments.get(place.index) ?? new Set()).add(place.name))
     this.#changed = true
+    if (place.of !== 'args' || place.name === '') return
+    const names = this.#arguments.get(place.index) ?? new Set()
+    this.#arguments.set(place.index, names.add(place.name))
   }
 
   #trace(state: CompiledState): void {
@@ -119,7 +125,9 @@ class Tracing implements Carried {
     }
     for (const { lines, to, wait } of transitions) {
       this.#lines(lines, { index, target: to })
-      for (const source of placeholdersOf(wait?.value.source ?? '')) this.#add({ of: 'lineError', index }, mixed(expressionOrigins(source, (name) => this.#lookup(index, name, NOTHING))))
+      const lookup: Lookup = (name) => this.#lookup(index, name, NOTHING)
+      const read = placeholdersOf(wait?.value.source ?? '').flatMap((source) => expressionOrigins(source, lookup))
+      this.#add({ of: 'lineError', index }, mixed(read))
     }
   }
 
@@ -130,8 +138,8 @@ class Tracing implements Carried {
     const names = [...new Set([...shapes.flatMap(({ properties }) => [...properties.keys()]), '$fluxEvent', '$response'])]
     const mentioned = names.filter((name) => anything || script.includes(name)).flatMap((name) => this.#lookup(index, name, NOTHING))
     const parts = [...script.matchAll(/\$request(?:\s*\??\.\s*([A-Za-z]\w*))?/g)].map(([, part]) => part)
-    const request = anything || parts.includes(undefined) ? this.#request : parts.flatMap((part) => memberOrigins(this.#request, part ?? null))
-    return [...mentioned, ...request]
+    if (anything || parts.includes(undefined)) return [...mentioned, ...this.#request]
+    return [...mentioned, ...parts.flatMap((part) => memberOrigins(this.#request, part ?? null))]
   }
 
   /** `target`: the state whose inputs the lines of a transition write. */
@@ -146,7 +154,9 @@ class Tracing implements Carried {
       const laid = laidAt(line.place === 'response' ? line.path : line.path.slice(1), origins)
       const [name = ''] = line.path
       if (line.place !== 'response' && line.place !== 'fluxEvent') written.set(name, [...written.get(name) ?? [], ...laid])
-      for (const place of placesOf(line, name, index, target)) this.#add(place, place.of === 'args' && place.name === '' ? laidAt([name], laid) : laid)
+      for (const place of placesOf(line, name, index, target)) {
+        this.#add(place, place.of === 'args' && place.name === '' ? laidAt([name], laid) : laid)
+      }
     }
   }
 

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net'
 import { getRequestListener, RequestError } from '@hono/node-server'
 import type { Hono } from 'hono'
 import type { Log } from '../ports/log.ts'
+import { logAccess } from './access-log.ts'
 import { FORMATS, JSON_FORMAT } from './formats.ts'
 import type { Env } from './incoming.ts'
 import { negotiate } from './negotiate.ts'
@@ -16,6 +17,8 @@ export interface ListenOptions {
   /** 0: any free one. */
   readonly port: number
   readonly log: Log
+  /** Whether each request is logged. */
+  readonly accessLog?: boolean
   /** Milliseconds that a client has to send its headers, and the whole request. */
   readonly deadlines: { readonly headers: number; readonly request: number }
 }
@@ -35,7 +38,7 @@ const BACKLOG = 4096
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
 
 /** @throws Error in one plain line when the address can't be had */
-export async function listen(app: Hono<Env>, { host, port, log, deadlines }: ListenOptions): Promise<HttpServer> {
+export async function listen(app: Hono<Env>, { host, port, log, accessLog = false, deadlines }: ListenOptions): Promise<HttpServer> {
   let closing = false
   /** Says goodbye to kept-alive connections once the server is closing. */
   class Answer extends ServerResponse {
@@ -55,6 +58,7 @@ export async function listen(app: Hono<Env>, { host, port, log, deadlines }: Lis
     // Node's own refusal says nothing.
     requireHostHeader: false,
   }, (request, response) => {
+    if (accessLog) logAccess(log, request, response)
     const failure = doubtOf(request)
     if (failure) {
       turnAway(request, response, failure)
@@ -73,7 +77,10 @@ export async function listen(app: Hono<Env>, { host, port, log, deadlines }: Lis
     socket.on('error', () => socket.destroy())
     hangUp(socket, malformed('this server is no proxy').failure)
   })
-  server.on('checkExpectation', (request, response: ServerResponse) => turnAway(request, response, { kind: 'expectation', detail: 'Expect may only be 100-continue' }))
+  server.on('checkExpectation', (request, response: ServerResponse) => {
+    if (accessLog) logAccess(log, request, response)
+    turnAway(request, response, { kind: 'expectation', detail: 'Expect may only be 100-continue' })
+  })
   const sockets = new Set<Socket>()
   server.on('connection', (socket) => {
     sockets.add(socket)

@@ -34,7 +34,8 @@ const QUANTITIES: ReadonlySet<string> = new Set(['max', 'min', 'total'])
 const MAX_LENGTH = 200
 
 /**
- * Whether a header, a parameter or a field of that name holds a secret: `Authorization`, `x-api-key`, `stripe-signature`, `access_token`, `clientSecret`.
+ * Whether a header, a parameter or a field of that name holds a secret: `Authorization`, `x-api-key`, `stripe-signature`,
+ * `access_token`, `clientSecret`.
  * The case of letters and the way words are joined play no part.
  */
 export function isSecretName(name: string): boolean {

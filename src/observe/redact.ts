@@ -23,7 +23,10 @@ const PARAMETER = /([?&][\w.~%-]{1,100}=)[^\s&#?"'<>]+/g
 /** What is left of the line for what follows. */
 interface Room { characters: number; items: number }
 
-/** A copy for the log. Errors become their name, message, stack and cause; a list of `{ name, value }` is judged by the names. Nothing that it is given makes it throw. */
+/**
+ * A copy for the log. Errors become their name, message, stack and cause; a list of `{ name, value }` is judged by the names. Nothing
+ * that it is given makes it throw.
+ */
 export function redact(value: unknown): unknown {
   return shown(value, 0, { characters: MAX_LINE, items: MAX_LINE_ITEMS })
 }
@@ -67,7 +70,9 @@ function fieldsShown(value: object, depth: number, room: Room): object {
   const entries = entriesOf(value)
   const some = entries.slice(0, Math.min(MAX_ITEMS, room.items))
   room.items -= some.length
-  for (const [key, item] of some) setOwn(copy, textShown(key, room), isSecretName(key) && isFilled(item) ? REDACTED : shown(item, depth + 1, room))
+  for (const [key, item] of some) {
+    setOwn(copy, textShown(key, room), isSecretName(key) && isFilled(item) ? REDACTED : shown(item, depth + 1, room))
+  }
   const { name } = copy
   if (typeof name === 'string' && isSecretName(name) && Object.hasOwn(copy, 'value')) copy['value'] = REDACTED
   if (some.length < entries.length) copy['…'] = `${entries.length - some.length} more`

@@ -14,6 +14,7 @@ import { decode, movesOf } from './codec.ts'
 import { standOf, type Contexts } from './contexts.ts'
 import type { Input } from './decide.ts'
 import { list } from './list.ts'
+import { isTold, type Refusals } from './refusals.ts'
 import {
   contextRequest, definitionRequest, eventRequest, executeRequest, listRequest, stateRequest, tagRequest, viewRequest,
 } from './requests.ts'
@@ -25,10 +26,11 @@ export interface FacadeParts {
   readonly catalog: Catalog
   readonly contexts: Contexts
   readonly log: Log
+  readonly refusals: Refusals
 }
 
 /** The calls, as that caller may make them. `home`: the package in which services named without one are sought first. */
-export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts, caller: Caller, home: string | null): FluxApi {
+export function facade({ store, catalog, contexts, log, refusals, tagLimits }: FacadeParts, caller: Caller, home: string | null): FluxApi {
   const guard = (flux: CompiledFlux, role: Role) => {
     const failure = flux.secured ? denial(caller, role) : null
     if (failure) throw new FluxError(failure)
@@ -46,6 +48,26 @@ export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts
     const outcome = await contexts.deliver(id, input)
     if (outcome.failure) throw new FluxError(outcome.failure)
     return outcome
+  }
+  /** What the log tells of a context that wasn't reached. */
+  const factsOf = async (contextId: ContextId) => {
+    const stored = await store.load({ id: contextId })
+    if (!stored) return { contextId, fluxName: null, state: null }
+    const record = decode(stored)
+    return { contextId, fluxName: record.fluxName, state: (await compiled(record)).states[record.state]?.name ?? null }
+  }
+  /** Tells the log when an event for one context is refused. */
+  const told = async <T>(contextId: ContextId, event: unknown, deliver: () => Promise<T>): Promise<T> => {
+    try {
+      return await deliver()
+    } catch (error) {
+      const failure = error instanceof FluxError && isTold(error.failure) ? error.failure : null
+      if (failure) {
+        const facts = async () => ({ ...await factsOf(contextId), event, reason: failure.detail })
+        void refusals.tell('an event was refused', failure.kind, facts)
+      }
+      throw error
+    }
   }
   const tag = async (request: TagRequest, change: 'add' | 'remove') => {
     const { contextId, tags } = tagRequest(request, tagLimits)
@@ -77,10 +99,14 @@ export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts
     },
 
     async sendEvent(request) {
-      const { contextId, event, ...sent } = eventRequest(request, tagLimits)
-      if (contextId === undefined) return broadcast({ store, catalog, contexts, log }, { event, ...sent, caller })
-      const outcome = await send(contextId, { type: 'EVENT', name: event, ...sent, tags: null, caller })
-      return { message: `'${event}' moved context ${contextId}`, transitions: [standOf(outcome)], executions: [], ignored: [] }
+      const id: unknown = request?.contextId
+      const deliver = async () => {
+        const { contextId, event, ...sent } = eventRequest(request, tagLimits)
+        if (contextId === undefined) return broadcast({ store, catalog, contexts, refusals }, { event, ...sent, caller })
+        const outcome = await send(contextId, { type: 'EVENT', name: event, ...sent, tags: null, caller })
+        return { message: `'${event}' moved context ${contextId}`, transitions: [standOf(outcome)], executions: [], ignored: [] }
+      }
+      return typeof id === 'number' ? told(id, request.event, deliver) : deliver()
     },
 
     listContexts: async (request) => (await page(request)).contexts,

@@ -19,6 +19,7 @@ import { stepOf, type Input } from './decide.ts'
 import { facade } from './facade.ts'
 import { Ids } from './ids.ts'
 import { Recent } from './recent.ts'
+import { Refusals } from './refusals.ts'
 import { Steps } from './steps.ts'
 import { webhooks } from './webhooks.ts'
 
@@ -96,8 +97,10 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
     onAnswer: (id) => feed?.tell(id),
     onDoubt: (id) => void settle(id),
   })
+  const refusals = new Refusals({ log, clock })
   const steps: Steps = new Steps({
-    runner, clock, log, answer: bring, concurrency: stepConcurrency, apiOf: (packageName) => facade({ store, catalog, contexts, log, tagLimits }, SYSTEM, packageName),
+    runner, clock, log, answer: bring, concurrency: stepConcurrency,
+    apiOf: (packageName) => facade({ store, catalog, contexts, log, refusals, tagLimits }, SYSTEM, packageName),
   })
 
   /** Brings a letter home, however long the store is out of reach. Gives null when it can't be brought. */
@@ -219,11 +222,11 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
     api(caller) {
       const known = facades.get(caller)
       if (known) return known
-      const made = facade({ store, catalog, contexts, log, tagLimits }, caller, null)
+      const made = facade({ store, catalog, contexts, log, refusals, tagLimits }, caller, null)
       facades.set(caller, made)
       return made
     },
-    webhooks: webhooks({ catalog, contexts, store, clock, feed }),
+    webhooks: webhooks({ catalog, contexts, store, clock, feed, refusals }),
     trouble: () => store.trouble(),
     async start() {
       await live()

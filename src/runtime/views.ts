@@ -39,7 +39,13 @@ export function contextView(record: ContextRecord, flux: CompiledFlux, log: read
 export const stateView = (record: ContextRecord, flux: CompiledFlux, state: CompiledState, log: readonly Move[]): StateContextView =>
   stateShown({ record, flux, state, log, redactor: redactorOf(record, flux) })
 
-interface Seen { readonly record: ContextRecord; readonly flux: CompiledFlux; readonly state: CompiledState; readonly log: readonly Move[]; readonly redactor: Redactor }
+interface Seen {
+  readonly record: ContextRecord
+  readonly flux: CompiledFlux
+  readonly state: CompiledState
+  readonly log: readonly Move[]
+  readonly redactor: Redactor
+}
 
 function stateShown({ record, flux, state, log, redactor }: Seen): StateContextView {
   const { index } = state
@@ -50,13 +56,18 @@ function stateShown({ record, flux, state, log, redactor }: Seen): StateContextV
     output: shown(describe('output', state.output, output), redactor, (name) => ({ of: 'stateOutput', index, name })),
     transitionContexts: log
       .filter(({ from }) => from === index)
-      .map(({ event, to, at, values }) => ({ event: event === null ? null : redactor.text({ of: 'event' }, event), to: nameOf(flux, to), takenAt: at, values: valuesShown(values, to, redactor) })),
+      .map(({ event, to, at, values }) => ({
+        event: event === null ? null : redactor.text({ of: 'event' }, event), to: nameOf(flux, to), takenAt: at,
+        values: valuesShown(values, to, redactor),
+      })),
   }
 }
 
 /** With what the webhook was sent. */
-const withRequest = (input: ModelDescriptor, request: JsonObject | null): ModelDescriptor =>
-  (request === null ? input : { ...input, gloopProperties: [...input.gloopProperties, { name: '$request', type: 'object', value: requestShown(request) }] })
+function withRequest(input: ModelDescriptor, request: JsonObject | null): ModelDescriptor {
+  if (request === null) return input
+  return { ...input, gloopProperties: [...input.gloopProperties, { name: '$request', type: 'object', value: requestShown(request) }] }
+}
 
 /** Of a declaration only the value is a user's. */
 function shown(model: ModelDescriptor, redactor: Redactor, placeOf: (name: string) => Place): ModelDescriptor {

@@ -12,6 +12,7 @@ import type { CommitFeed } from '../ports/commit-feed.ts'
 import type { Store } from '../ports/store.ts'
 import { decode } from './codec.ts'
 import type { Contexts } from './contexts.ts'
+import type { Refusals } from './refusals.ts'
 import { redactorOf } from './redact/redactor.ts'
 
 export interface WebhooksParts {
@@ -21,6 +22,7 @@ export interface WebhooksParts {
   readonly clock: Clock
   /** What other servers that carry contexts on tell of; null: there are none. */
   readonly feed: CommitFeed | null
+  readonly refusals: Refusals
 }
 
 /** Milliseconds between looks whether another server has carried a context on that a caller waits for here: what it told may not have come. */
@@ -29,7 +31,7 @@ const LOOK_EVERY = 1000
 /** Milliseconds that the last look may take: a store that is silent is no reason to keep a caller. */
 const LAST_LOOK = 200
 
-export function webhooks({ catalog, contexts, store, clock, feed }: WebhooksParts): WebhookApi {
+export function webhooks({ catalog, contexts, store, clock, feed, refusals }: WebhooksParts): WebhookApi {
   /** Those who wait. */
   const waiting = new Set<() => void>()
   /** Looks what the store has of a context that a caller waits for. */
@@ -41,6 +43,11 @@ export function webhooks({ catalog, contexts, store, clock, feed }: WebhooksPart
     },
 
     find: (method, segments) => catalog.endpoints().find(method, segments),
+
+    refused({ endpoint, method, path, failure: { kind, detail: reason } }) {
+      const facts = { contextId: null, fluxName: endpoint?.fluxName ?? null, state: null, reason, method, path }
+      void refusals.tell('a webhook was refused', kind, () => facts)
+    },
 
     async receive({ endpoint, request, rawBody, textsOf, timeout }) {
       const flux = catalog.find(endpoint.package, endpoint.fluxName)

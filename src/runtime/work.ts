@@ -153,7 +153,8 @@ export class Work {
     const flux = this.#parts.catalog.resolve(own, name)
     if (flux === undefined) return failed('ServiceNotFound', `there is no service '${name}'`)
     if (flux === 'ambiguous') return failed('ServiceNotFound', `several packages have a service '${name}'`)
-    const child = await this.create({ flux, input, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: { id, epoch, depth }, inherited: inheritedOf(record, parentFlux) })
+    const inherited = inheritedOf(record, parentFlux)
+    const child = await this.create({ flux, input, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: { id, epoch, depth }, inherited })
     return 'failure' in child ? failed('InvalidInput', `'${name}' can't be started: ${child.failure.detail}`) : child.entry.record.id
   }
 

@@ -109,9 +109,9 @@ describe('the stack of a function', () => {
   })
 })
 
-describe('the text of a stack', () => {
-  const read = (stack: string, roots = ['/srv/p/code']) => userStack({ name: 'E', message: 'm', stack }, roots)
+const read = (stack: string) => userStack({ name: 'E', message: 'm', stack }, ['/srv/p/code'])
 
+describe('the text of a stack', () => {
   test.each([
     ['    at f (file:///srv/p/code/a%20b.mjs?reload=2:3:4)', '    at f (a b.mjs:3:4)'],
     ['    at file:///srv/p/code/a.mjs:3:4', '    at a.mjs:3:4'], ['    at async /srv/p/code/a.mjs:3:4', '    at async a.mjs:3:4'],

@@ -53,7 +53,7 @@ export function testApp(overrides: Partial<FluxApi> = {}, options: Partial<AppOp
   const { api, calls } = fakeApi(overrides)
   const { log, lines } = memoryLog()
   const app = createApp({
-    api: () => api, authenticate, webhooks: { find: () => null, receive: () => Promise.reject(new Error('no webhook')), giveUp() {} }, webhookTimeout: 1000, maxParts: 100, requireAuth: false, schema: '<xsd/>', maxBody: 1024 * 1024, maxDepth: 64, origins: [], ready: () => null, log, ...options,
+    api: () => api, authenticate, webhooks: { find: () => null, receive: () => Promise.reject(new Error('no webhook')), refused() {}, giveUp() {} }, webhookTimeout: 1000, maxParts: 100, requireAuth: false, schema: '<xsd/>', maxBody: 1024 * 1024, maxDepth: 64, origins: [], ready: () => null, log, ...options,
   })
   return { app, calls, lines }
 }

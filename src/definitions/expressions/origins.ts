@@ -1,4 +1,6 @@
-// definitions/expressions: which parts of a request an expression's value is made of, found without evaluating it. More may be said than is so, never less.
+// definitions/expressions: which parts of a request an expression's value is made of, found without evaluating it. More may be said than
+// is so,
+// never less.
 import type { ArrowExpression } from '@jsep-plugin/arrow'
 import type { ObjectExpression } from '@jsep-plugin/object'
 import type jsep from 'jsep'
@@ -13,8 +15,9 @@ export interface Origin {
   /** What of `$request`: empty for all of it, `headers`, `headers` and a name in lower case, … */
   readonly path: readonly string[]
   /**
-   * `whole`: what lies at `at` is the part itself. `cut`: something made of it, such as a piece of its text. `inside`: all of it is somewhere below `at`, or
-   * in the text there. `returned`: a function that was given it may have passed it on.
+   * `whole`: what lies at `at` is the part itself. `cut`: something made of it, such as a piece of its text. `inside`: all of it is
+   * somewhere
+   * below `at`, or in the text there. `returned`: a function that was given it may have passed it on.
    */
   readonly kind: 'whole' | 'cut' | 'inside' | 'returned'
 }
@@ -34,7 +37,8 @@ const PARTS: ReadonlySet<string> = new Set(['headers', 'cookies', 'parameters', 
 
 /** Methods and functions that give a truth, a place or a size, and nothing of what they look at. */
 const TELLS_NOTHING: ReadonlySet<string> = new Set([
-  'includes', 'indexOf', 'lastIndexOf', 'startsWith', 'endsWith', 'localeCompare', 'some', 'every', 'findIndex', 'findLastIndex', 'size', 'keys', 'now', 'uuid', 'random',
+  'includes', 'indexOf', 'lastIndexOf', 'startsWith', 'endsWith', 'localeCompare', 'some', 'every', 'findIndex', 'findLastIndex', 'size', 'keys',
+  'now', 'uuid', 'random',
 ])
 const COMPARISONS: ReadonlySet<string> = new Set(['==', '!=', '===', '!==', '<', '<=', '>', '>='])
 const CHOICES: ReadonlySet<string> = new Set(['&&', '||', '??'])
@@ -54,13 +58,16 @@ export function expressionOrigins(source: string, lookup: Lookup): Origins {
 export const memberOrigins = (origins: Origins, key: string | null): Origins => origins.flatMap((origin) => member(origin, key) ?? [])
 
 /** As one value, of which nobody knows where what lies. */
-export const mixed = (origins: Origins): Origins => tidy(origins.map(({ path, kind }) => ({ at: [], path, kind: kind === 'whole' ? (isLeaf(path) ? 'cut' : 'inside') : kind })))
+export const mixed = (origins: Origins): Origins =>
+  tidy(origins.map(({ path, kind }) => ({ at: [], path, kind: kind !== 'whole' ? kind : isLeaf(path) ? 'cut' : 'inside' })))
 
 /** What a function may make of what it is given. */
-export const returned = (origins: Origins): Origins => mixed(origins).map((origin) => (origin.kind === 'cut' ? { ...origin, kind: 'returned' } : origin))
+export const returned = (origins: Origins): Origins =>
+  mixed(origins).map((origin) => (origin.kind === 'cut' ? { ...origin, kind: 'returned' } : origin))
 
 /** The same value, laid into another. */
-export const laidAt = (path: readonly string[], origins: Origins): Origins => origins.map((origin) => ({ ...origin, at: [...path, ...origin.at] }))
+export const laidAt = (path: readonly string[], origins: Origins): Origins =>
+  origins.map((origin) => ({ ...origin, at: [...path, ...origin.at] }))
 
 /** Without what is there twice, and neither too many nor too deep. */
 export function tidy(origins: Origins): Origins {
@@ -161,7 +168,8 @@ class Tracer {
 
   #callback({ params, body }: ArrowExpression, given: Origins): Origins {
     const outer = this.#parameters
-    const own = (params ?? []).flatMap((param) => (isNode(param) && param.type === 'Identifier' ? [[param.name, tidy(given)] as const] : []))
+    const names = (params ?? []).flatMap((param) => (isNode(param) && param.type === 'Identifier' ? [param.name] : []))
+    const own = names.map((name) => [name, tidy(given)] as const)
     this.#parameters = new Map([...outer, ...own])
     const made = this.of(body)
     this.#parameters = outer
@@ -170,7 +178,8 @@ class Tracer {
 }
 
 /** What functions and methods make of headers, cookies and parameters are texts of them, more often than not. */
-const taken = (origins: Origins): Origins => mixed(origins).map((origin) => (origin.kind === 'inside' && origin.path.length > 0 ? { ...origin, kind: 'cut' } : origin))
+const taken = (origins: Origins): Origins =>
+  mixed(origins).map((origin) => (origin.kind === 'inside' && origin.path.length > 0 ? { ...origin, kind: 'cut' } : origin))
 
 /** The key that is written out; null: it is worked out. */
 function keyOf({ computed, property }: jsep.MemberExpression): string | null {

@@ -1,8 +1,10 @@
-// runtime/redact: hides the secrets of a request in a value, as what the value was made of asks for. The work grows with the value and with the request.
+// runtime/redact: hides the secrets of a request in a value, as what the value was made of asks for. The work grows with the value and
+// with the
+// request, not with their product.
 import { memberOrigins, type Origin, type Origins } from '../../definitions/origins.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json.ts'
 import { isSecretName, REDACTED } from '../../model/secret-names.ts'
-import { matcherOf, SHORT, type Matcher } from './matcher.ts'
+import { matcherOf, SHORT } from './matcher.ts'
 import { cookiesShown, headersShown, isRequest, parametersShown, requestShown, uriShown } from './request.ts'
 import { isTelling, type Secrets } from './secrets.ts'
 
@@ -15,6 +17,7 @@ interface Rule {
   readonly number: (value: number | boolean) => boolean
 }
 
+const ALL_INSIDE: Origins = [{ at: [], path: [], kind: 'inside' }]
 const NOTHING: Rule = { text: (text) => text, number: () => false }
 
 export class Hiding {
@@ -32,7 +35,8 @@ export class Hiding {
     for (const origin of here) shown = this.#hideWhole(origin, shown)
     shown = this.#hideBelow(origins, shown)
     const rules = here.filter(({ kind, path }) => kind !== 'whole' || path.length > 1)
-    return rules.length === 0 ? shown : walk(shown, this.#ruleOf(rules), rules.some(({ kind }) => kind === 'inside') ? this.#secrets : null)
+    if (rules.length === 0) return shown
+    return walk(shown, this.#ruleOf(rules), rules.some(({ kind }) => kind === 'inside') ? this.#secrets : null)
   }
 
   /** What carries something at a key is looked at there, and nowhere else. */
@@ -56,7 +60,7 @@ export class Hiding {
       case 'cookies': return cookiesShown(value)
       case 'parameters': return parametersShown(value)
       case 'uri': return typeof value === 'string' ? uriShown(value, this.#secrets.of(['parameters'])) : value
-      default: return isRequest(value) ? requestShown(value) : walk(value, this.#ruleOf([{ at: [], path: [], kind: 'inside' }]), this.#secrets)
+      default: return isRequest(value) ? requestShown(value) : walk(value, this.#ruleOf(ALL_INSIDE), this.#secrets)
     }
   }
 
@@ -77,9 +81,11 @@ export class Hiding {
     if (whole.size + cut.size + returned.size + known.size === 0) return NOTHING
     const folded = new Set([...cut].map((secret) => secret.toLowerCase()))
     const pieces = piecesOf(folded)
-    const short = ({ length }: string) => length <= SHORT
-    const exact = matcherOf([...partsOf(returned, PART.returned), ...[...known].filter((secret) => !short(secret))], [...returned, ...known].filter(short))
-    const parts: Matcher = matcherOf([...partsOf(folded, PART.cut), ...[...folded].filter(({ length }) => length === PART.cut - 1)], [...folded].filter(({ length }) => length < PART.cut - 1))
+    const exact = matcherOf(
+      [...partsOf(returned, PART.returned), ...longer(known, SHORT)],
+      [...shorter(returned, SHORT), ...shorter(known, SHORT)],
+    )
+    const parts = matcherOf([...partsOf(folded, PART.cut), ...ofLength(folded, PART.cut - 1)], shorter(folded, PART.cut - 2))
     const text = (value: string) => {
       if (value === '') return value
       if (whole.has(value)) return REDACTED
@@ -89,7 +95,8 @@ export class Hiding {
     // One digit, or a truth, may be anything: only as a whole is it known.
     const number = (value: number | boolean) => {
       const written = String(value)
-      return whole.has(written) || folded.has(written) || returned.has(written) || (typeof value === 'number' && written.length >= PART.cut && text(written) === REDACTED)
+      if (whole.has(written) || folded.has(written) || returned.has(written)) return true
+      return typeof value === 'number' && written.length >= PART.cut && text(written) === REDACTED
     }
     return { text, number }
   }
@@ -99,6 +106,10 @@ export class Hiding {
 function* partsOf(secrets: ReadonlySet<string>, length: number): Generator<string> {
   for (const secret of secrets) for (let at = 0; at + length <= secret.length; at += 1) yield secret.slice(at, at + length)
 }
+
+const longer = (secrets: ReadonlySet<string>, length: number) => [...secrets].filter((secret) => secret.length > length)
+const shorter = (secrets: ReadonlySet<string>, length: number) => [...secrets].filter((secret) => secret.length <= length)
+const ofLength = (secrets: ReadonlySet<string>, length: number) => [...secrets].filter((secret) => secret.length === length)
 
 /** All that are shorter than what is hidden within a text: values that are nothing else. */
 const piecesOf = (secrets: ReadonlySet<string>): ReadonlySet<string> =>
@@ -110,11 +121,14 @@ function walk(value: Json, rule: Rule, requests: Secrets | null): Json {
   if (typeof value === 'number' || typeof value === 'boolean') return rule.number(value) ? REDACTED : value
   if (Array.isArray(value)) return value.map((item) => walk(item, rule, requests))
   if (!isObject(value)) return value
-  // A key that is just a word is nobody's secret, whatever it equals.
   if (requests !== null && isRequest(value)) return requestShown(value)
   const result: JsonObject = {}
   const hidden = requests !== null && isSecretPair(value, requests)
-  for (const key of Object.keys(value)) setOwn(result, isTelling(key) ? rule.text(key) : key, hidden && key === 'value' ? REDACTED : walk(value[key] ?? null, rule, requests))
+  for (const key of Object.keys(value)) {
+    // A key that is just a word is nobody's secret, whatever it equals.
+    const name = isTelling(key) ? rule.text(key) : key
+    setOwn(result, name, hidden && key === 'value' ? REDACTED : walk(value[key] ?? null, rule, requests))
+  }
   return result
 }
 

@@ -1,11 +1,16 @@
-// runtime/redact: finds many patterns in a text in one pass (Aho and Corasick, 1975): the work grows with the text and with the patterns, never with their product.
+// runtime/redact: finds many patterns in a text in one pass (Aho and Corasick, 1975): the work grows with the text and with the
+// patterns, never with
+// their product.
 import { REDACTED } from '../../model/secret-names.ts'
 
 /** Characters up to which a pattern only counts where no letter or digit touches it: `abc` in `key abc`, not in `abcdef`. */
 export const SHORT = 7
 
 export interface Matcher {
-  /** The text with each occurrence of a pattern replaced; the same text if there is none. `looked`: where they are looked for, of the same length. */
+  /**
+   * The text with each occurrence of a pattern replaced; the same if there is none. `looked`: where they are looked for, of the same
+   * length.
+   */
   hide(text: string, looked?: string): string
 }
 

@@ -1,4 +1,6 @@
-// runtime/redact: what views and logs hide of a context: the secrets of the request that started it, or its ancestor, wherever lines may have carried them to.
+// runtime/redact: what views and logs hide of a context: the secrets of the request that started it, or its ancestor, wherever lines may
+// have carried
+// them.
 // Where they can't have carried them nothing is hidden, whatever it is equal to. The workflow itself sees everything.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { carriedIn, webhookSeed, type Carried, type Origin, type Origins, type Place, type Seed } from '../../definitions/origins.ts'
@@ -28,14 +30,14 @@ export function redactorOf(record: Started, flux: CompiledFlux): Redactor {
   return secrets === null || secrets.isEmpty ? PLAIN : new RequestRedactor(secrets, carriedBy(record, flux))
 }
 
-/** What of a request a child must hide as its parent does, and which of its inputs carry it; null: nothing. `index`: the state that starts it. */
+/** What of a request a child must hide as its parent does, and which of its inputs carry it; null: nothing. */
 export function inheritedOf(record: Started & Pick<ContextRecord, 'state'>, flux: CompiledFlux): JsonObject | null {
   const { request, inherited, state } = record
   const source = request ?? inherited
   if (source === null || new Secrets(source).isEmpty) return null
   const carried = carriedBy(record, flux)
   const inputs: JsonObject = {}
-  for (const name of carried.arguments(state)) setOwn(inputs, name, carried.at({ of: 'args', index: state, name }).map(({ at, path, kind }) => ({ at: [...at], path: [...path], kind })))
+  for (const name of carried.arguments(state)) setOwn(inputs, name, carried.at({ of: 'args', index: state, name }).map(stored))
   if (Object.keys(inputs).length === 0) return null
   const { headers = [], cookies = [], parameters = {} } = source
   return { headers, cookies, parameters, inputs }
@@ -48,18 +50,25 @@ function carriedBy({ request, inherited, input }: Started, flux: CompiledFlux): 
 /** Version 0.1 didn't write down which inputs carry something: all may. */
 function inheritedSeed(inherited: JsonObject | null, input: JsonObject): Seed {
   const inputs = inherited?.['inputs']
-  if (isObject(inputs)) return new Map(Object.entries(inputs).map(([name, origins]) => [name, Array.isArray(origins) ? origins.flatMap(originOf) : []]))
+  if (isObject(inputs)) return new Map(Object.entries(inputs).map(([name, origins]) => [name, listOf(origins).flatMap(originOf)]))
   return new Map(Object.keys(input).map((name) => [name, [{ at: [], path: [], kind: 'cut' }]]))
 }
 
-function originOf(stored: Json): Origin[] {
-  if (!isObject(stored)) return []
-  const { at, path, kind } = stored
-  const texts = (list: Json | undefined) => (Array.isArray(list) ? list.map(String) : [])
-  return [{ at: texts(at), path: texts(path), kind: kind === 'whole' || kind === 'inside' || kind === 'returned' ? kind : 'cut' }]
+const stored = ({ at, path, kind }: Origin): JsonObject => ({ at: [...at], path: [...path], kind })
+
+function originOf(origin: Json): Origin[] {
+  if (!isObject(origin)) return []
+  const { at, path, kind } = origin
+  const known = kind === 'whole' || kind === 'inside' || kind === 'returned' ? kind : 'cut'
+  return [{ at: listOf(at).map(String), path: listOf(path).map(String), kind: known }]
 }
 
-/** Of a context without secrets of its own. A function may have given it a request all the same: one that is whole is shown as every request is. */
+const listOf = (list: Json | undefined): Json[] => (Array.isArray(list) ? list : [])
+
+/**
+ * Of a context without secrets of its own. A function may have given it a request all the same: one that is whole is shown as every
+ * request is.
+ */
 const PLAIN: Redactor = {
   value: (_, value) => withoutRequests(value),
   text: (_, text) => text,
@@ -88,12 +97,14 @@ class RequestRedactor implements Redactor {
     const index = error.fluxStackTrace.at(-1)?.stateIndex ?? 0
     // What lines and waits say is about what they read, an event that nobody knows is named, and a function tells what it likes.
     const ofLines = error.type === 'LineError' || error.type === 'ExpressionError'
-    const origins = [...this.#carried.at({ of: 'error', index }), ...this.#carried.at({ of: 'event' }), ...ofLines ? this.#carried.at({ of: 'lineError', index }) : []]
+    const inLines = ofLines ? this.#carried.at({ of: 'lineError', index }) : []
+    const origins = [...this.#carried.at({ of: 'error', index }), ...this.#carried.at({ of: 'event' }), ...inLines]
+    const event = (name: string | null) => (name === null ? null : this.text({ of: 'event' }, name))
     const text = (part: string) => this.#textOf(origins, part)
     return withStack({
       ...error, message: text(error.message), type: text(error.type), className: text(error.className),
       realException: this.#hiding.hide(origins, error.realException),
-      fluxStackTrace: error.fluxStackTrace.map((entry) => ({ ...entry, transition: entry.transition === null ? null : this.text({ of: 'event' }, entry.transition) })),
+      fluxStackTrace: error.fluxStackTrace.map((entry) => ({ ...entry, transition: event(entry.transition) })),
     })
   }
 

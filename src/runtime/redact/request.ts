@@ -1,18 +1,23 @@
-// runtime/redact: a request, or a part of it that is still itself, without its secrets. What its sender wrote otherwise, the body above all, stays as it is.
+// runtime/redact: a request, or a part of it that is still itself, without its secrets. What its sender wrote otherwise, the body above
+// all, stays as
+// it is.
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json.ts'
 import { decoded, isSecretName, redactQuery, REDACTED } from '../../model/secret-names.ts'
 
 /** Whether it has all that tells a request from other data. */
-export const isRequest = (value: Json): value is JsonObject =>
-  isObject(value) && typeof value['method'] === 'string' && typeof value['uri'] === 'string' && Array.isArray(value['headers']) && Array.isArray(value['cookies'])
+export const isRequest = (value: Json): value is JsonObject => isObject(value) && typeof value['method'] === 'string'
+  && typeof value['uri'] === 'string' && Array.isArray(value['headers']) && Array.isArray(value['cookies'])
 
 /** `$request`, as views show it. */
 export function requestShown(request: JsonObject): JsonObject {
   const { uri, headers = null, cookies = null, parameters = null } = request
   const secret = secretSegments(parameters)
-  const shown: { [part: string]: Json } = { ...typeof uri === 'string' && { uri: uriShown(uri, secret) }, headers: headersShown(headers), cookies: cookiesShown(cookies), parameters: parametersShown(parameters) }
+  const parts: { readonly [part: string]: Json } = {
+    ...typeof uri === 'string' && { uri: uriShown(uri, secret) },
+    headers: headersShown(headers), cookies: cookiesShown(cookies), parameters: parametersShown(parameters),
+  }
   const copy = { ...request }
-  for (const part of Object.keys(shown)) if (Object.hasOwn(copy, part)) setOwn(copy, part, shown[part] ?? null)
+  for (const part of Object.keys(parts)) if (Object.hasOwn(copy, part)) setOwn(copy, part, parts[part] ?? null)
   return copy
 }
 
@@ -43,5 +48,7 @@ function secretSegments(parameters: Json): ReadonlySet<string> {
   return new Set(entries.flatMap(([name, value]) => (isSecretName(name) && typeof value === 'string' && value !== '' ? [value] : [])))
 }
 
-const withoutValues = (list: Json, isSecret: (name: string) => boolean): Json =>
-  (Array.isArray(list) ? list.map((entry) => (isObject(entry) && isSecret(String(entry['name'])) ? { ...entry, value: REDACTED } : entry)) : list)
+function withoutValues(list: Json, isSecret: (name: string) => boolean): Json {
+  if (!Array.isArray(list)) return list
+  return list.map((entry) => (isObject(entry) && isSecret(String(entry['name'])) ? { ...entry, value: REDACTED } : entry))
+}

@@ -2,7 +2,7 @@
 import { isObject, type Json, type JsonObject } from '../../model/json.ts'
 import { decoded, isSecretName } from '../../model/secret-names.ts'
 
-/** Characters from which on a text that a function or another text holds is known as a secret by itself, if it isn't only letters or only digits. */
+/** Characters from which on a text is known as a secret by itself, if it isn't only letters or only digits. */
 const TELLING = 8
 /** The same for one that is. */
 const TELLING_PLAIN = { letters: 24, digits: 16 }
@@ -21,7 +21,8 @@ export class Secrets {
     this.#headers = pairsOf(request['headers']).filter(([name]) => isSecretName(name)).map(([name, value]) => [name.toLowerCase(), value])
     this.#cookies = pairsOf(request['cookies'])
     const parameters = isObject(request['parameters']) ? Object.entries(request['parameters']) : []
-    this.#parameters = parameters.filter(([name]) => isSecretName(name)).flatMap(([name, value]) => textsOf(value).map((text) => [name, text] as const))
+    const secret = parameters.filter(([name]) => isSecretName(name))
+    this.#parameters = secret.flatMap(([name, value]) => textsOf(value).map((text) => [name, text] as const))
   }
 
   get isEmpty(): boolean {
@@ -30,24 +31,28 @@ export class Secrets {
 
   /** Those of a part of the request, each in the ways in which it may be written. */
   of([part, name]: readonly string[]): ReadonlySet<string> {
-    const all = part === undefined
-    const named = <T extends readonly [string, string]>(pairs: readonly T[]) => (name === undefined ? pairs : pairs.filter(([own]) => own === name)).map(([, value]) => value)
-    const values = [
-      ...all || part === 'headers' ? named(this.#headers) : [],
-      ...all || part === 'cookies' ? named(this.#cookies) : [],
-      ...all || part === 'parameters' || part === 'uri' ? (part === 'uri' ? this.#parameters.map(([, value]) => value) : named(this.#parameters)) : [],
+    const pairs = [
+      ...part === undefined || part === 'headers' ? this.#headers : [],
+      ...part === undefined || part === 'cookies' ? this.#cookies : [],
+      ...part === undefined || part === 'parameters' || part === 'uri' ? this.#parameters : [],
     ]
+    const values = pairs.filter(([own]) => name === undefined || own === name).map(([, value]) => value)
     return new Set(values.filter((value) => value !== '').flatMap(spellings))
   }
 
   /**
-   * Those of them that can be told from other data by themselves, and the parts of headers that can: a signature in a list. Cookies are anything, headers and
-   * parameters of secret names are secrets: those count also when they are short, and what follows a scheme.
+   * Those of a collection of the request that can be told from other data by themselves, and the parts of headers that can: a signature
+   * in a list. Cookies
+   * are anything, but headers and parameters of secret names are secrets: those count also when they are short, and so does what
+   * follows a scheme.
    */
   known(path: readonly string[]): ReadonlySet<string> {
-    const [part, name] = path
-    const named = name !== undefined ? [] : [...part === 'headers' || part === undefined ? this.#headers.filter(([own]) => own !== 'cookie') : [], ...part === 'parameters' || part === undefined ? this.#parameters : []]
-    const short = named.flatMap(([, value]) => [value, value.replace(/^\S+\s+/, '')]).filter(({ length }) => length >= SHORTEST)
+    const [part] = path
+    const named = [
+      ...part === undefined || part === 'headers' ? this.#headers.filter(([name]) => name !== 'cookie') : [],
+      ...part === undefined || part === 'parameters' ? this.#parameters : [],
+    ]
+    const short = named.flatMap(([, value]) => [value, value.slice(value.indexOf(' ') + 1)]).filter(({ length }) => length >= SHORTEST)
     return new Set([...[...this.of(path)].flatMap((secret) => [secret, ...secret.split(/[\s,;="]+/)]).filter(isTelling), ...short])
   }
 
@@ -64,13 +69,15 @@ export function isTelling(text: string): boolean {
   return (letters && digits) || text.length >= (letters ? TELLING_PLAIN.letters : TELLING_PLAIN.digits)
 }
 
-/** A secret as it stands, without its escapes and with them, within JSON, and within JSON in JSON; and what the Basic scheme (RFC 7617) has made of it. */
+/**
+ * A secret as it stands, without its escapes and with them, within JSON, and within JSON in JSON; and what the Basic scheme (RFC 7617)
+ * was made of.
+ */
 function spellings(secret: string): string[] {
   const inJson = JSON.stringify(secret).slice(1, -1)
   const basic = /^basic\s+(\S+)$/i.exec(secret)?.[1]
-  return [
-    secret, decoded(secret), encoded(secret), inJson, JSON.stringify(inJson).slice(1, -1), ...basic === undefined ? [] : [Buffer.from(basic, 'base64').toString()],
-  ]
+  const ways = [secret, decoded(secret), encoded(secret), inJson, JSON.stringify(inJson).slice(1, -1)]
+  return basic === undefined ? ways : [...ways, Buffer.from(basic, 'base64').toString()]
 }
 
 /** A lone surrogate can't be escaped. */
@@ -79,5 +86,7 @@ const encoded = (text: string): string => encodeURIComponent(text.toWellFormed()
 const textsOf = (value: Json): string[] => (Array.isArray(value) ? value.map(String) : [String(value)])
 
 /** Of a list of {name, value}. */
-const pairsOf = (list: Json | undefined): [string, string][] =>
-  (Array.isArray(list) ? list : []).flatMap((entry): [string, string][] => (isObject(entry) ? [[String(entry['name']), String(entry['value'])]] : []))
+function pairsOf(list: Json | undefined): [string, string][] {
+  const entries = Array.isArray(list) ? list : []
+  return entries.flatMap((entry): [string, string][] => (isObject(entry) ? [[String(entry['name']), String(entry['value'])]] : []))
+}
