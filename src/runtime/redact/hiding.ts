@@ -5,7 +5,7 @@ import { memberOrigins, type Origin, type Origins } from '../../definitions/orig
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json.ts'
 import { isSecretName, REDACTED } from '../../model/secret-names.ts'
 import { matcherOf, SHORT } from './matcher.ts'
-import { cookiesShown, headersShown, isRequest, parametersShown, requestShown, uriShown } from './request.ts'
+import { cookiesShown, headersShown, isRequest, parametersShown, PARTS, requestShown, uriShown } from './request.ts'
 import { isTelling, type Secrets } from './secrets.ts'
 
 /** Characters of a secret that are hidden within a longer text: where lines cut them out, and where a function was given them. */
@@ -121,7 +121,11 @@ function walk(value: Json, rule: Rule, requests: Secrets | null): Json {
   if (typeof value === 'number' || typeof value === 'boolean') return rule.number(value) ? REDACTED : value
   if (Array.isArray(value)) return value.map((item) => walk(item, rule, requests))
   if (!isObject(value)) return value
-  if (requests !== null && isRequest(value)) return requestShown(value)
+  if (requests !== null && isRequest(value)) {
+    const shown = requestShown(value)
+    for (const key of Object.keys(shown)) if (!PARTS.has(key)) setOwn(shown, key, walk(shown[key] ?? null, rule, requests))
+    return shown
+  }
   const result: JsonObject = {}
   const hidden = requests !== null && isSecretPair(value, requests)
   for (const key of Object.keys(value)) {
@@ -138,21 +142,13 @@ const isSecretPair = ({ name, value }: JsonObject, secrets: Secrets): boolean =>
 
 /** Data that was made a text is hidden as data. */
 function textShown(text: string, rule: Rule, requests: Secrets): string {
-  if (/^\s*[[{]/.test(text)) {
-    const data = parsed(text)
-    if (data !== undefined) {
-      const shown = walk(data, rule, requests)
-      const after = JSON.stringify(shown)
-      return after === JSON.stringify(data) ? text : after
-    }
-  }
-  return rule.text(text)
-}
-
-function parsed(text: string): Json | undefined {
+  if (!/^\s*[[{]/.test(text)) return rule.text(text)
   try {
-    return JSON.parse(text)
+    const data: Json = JSON.parse(text)
+    const after = JSON.stringify(walk(data, rule, requests))
+    return after === JSON.stringify(data) ? text : after
   } catch {
-    return undefined
+    // It isn't JSON, or is nested so deep that it can't be walked through.
+    return rule.text(text)
   }
 }

@@ -8,6 +8,11 @@ import { decoded, isSecretName, redactQuery, REDACTED } from '../../model/secret
 export const isRequest = (value: Json): value is JsonObject => isObject(value) && typeof value['method'] === 'string'
   && typeof value['uri'] === 'string' && Array.isArray(value['headers']) && Array.isArray(value['cookies'])
 
+/** What a request has. Lines may have laid other things into one. */
+export const PARTS: ReadonlySet<string> = new Set([
+  'method', 'uri', 'contentType', 'headers', 'cookies', 'parameters', 'body', 'config', 'encoded',
+])
+
 /** `$request`, as views show it. */
 export function requestShown(request: JsonObject): JsonObject {
   const { uri, headers = null, cookies = null, parameters = null } = request

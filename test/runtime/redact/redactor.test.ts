@@ -57,6 +57,15 @@ describe('what a stranger sends', () => {
   const text = `${'a'.repeat(19)}b`.repeat(50_000)
   const list = Array.from({ length: 100_000 }, (_, index) => `a${index % 7}`)
 
+  test('is shown however deep it is nested within a text', () => {
+    const body = { deep: `${'['.repeat(300_000)}${']'.repeat(300_000)}`, broken: '{"a":' }
+    const request = { method: 'POST', uri: '/api/x', headers: [{ name: 'x-api-key', value: 'qzv' }], cookies: [], parameters: {}, body }
+    const redactor = redactorOf({ request, inherited: null, input: {} }, flux)
+    const text = redactor.value({ of: 'output', name: 'text' }, JSON.stringify({ ...request, again: JSON.stringify(request), ...body }))
+    expect(text).not.toContain('qzv')
+    expect(JSON.parse(String(text))).toMatchObject({ body, ...body, headers: [{ name: 'x-api-key', value: '[redacted]' }] })
+  })
+
   test('of 1 MiB with 13 KB of cookies is shown in time that grows with both, not with their product', () => {
     expect(header.length).toBeGreaterThan(13_000)
     const body = { text, list }
