@@ -83,7 +83,7 @@ export async function createRuntime({ log, clock = systemClock, ...given }: Runt
     namespace: given.namespace ?? standard.namespace, partitions: given.partitions ?? null, retention: given.retention ?? standard.retention,
     stepConcurrency: given.stepConcurrency ?? standard.stepConcurrency, allowPrivate: given.allowPrivate ?? standard.allowPrivate,
   }
-  const logger = log ?? createLog({ level: settings.logLevel })
+  const logger = log ?? createLog({ level: settings.logLevel, format: settings.logFormat })
   const { catalog, runner } = await loadServices(settings, logger)
   const { runtime } = await openRuntime(settings, { catalog, runner, clock, log: logger, memory: memoryOf(settings) })
   try {
@@ -138,7 +138,7 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
   try {
     // First of all, so that whoever asks is told that it lives while the store reads its index.
     const listening = await listen(front, {
-      host: settings.host, port: settings.port, log, maxConnections: settings.maxConnections,
+      host: settings.host, port: settings.port, log, accessLog: settings.accessLog, maxConnections: settings.maxConnections,
       deadlines: { headers: settings.headerTimeout, request: settings.requestTimeout, answer: settings.answerTimeout },
     })
     server = listening

@@ -58,6 +58,10 @@ export interface Settings {
   /** Whether the server starts without the services that have faults. */
   readonly skipFaulty: boolean
   readonly logLevel: LogLevel
+  /** How the log is written: `auto` is readable on a terminal, JSON otherwise. */
+  readonly logFormat: 'pretty' | 'json' | 'auto'
+  /** Whether each request is logged. */
+  readonly accessLog: boolean
 }
 
 /** Tells every setting that is wrong, a line each. */
@@ -68,6 +72,7 @@ class SettingsError extends Error {
 /** A row of the table: `default` null means not set. */
 export interface SettingRow { readonly variable: string; readonly default: string | null; readonly meaning: string }
 
+const FORMATS = ['pretty', 'json', 'auto'] as const
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const
 
 const integer = (from: number, to: number) => {
@@ -176,6 +181,10 @@ const schema = z.object({
   allowPrivate: setting('ACTORFLUX_ALLOW_PRIVATE_ADDRESSES', 'false', 'true: Http.request may reach addresses that are not public', flag),
   skipFaulty: setting('ACTORFLUX_SKIP_FAULTY', 'false', 'true: start without the services that have faults', flag),
   logLevel: setting('ACTORFLUX_LOG_LEVEL', 'info', LEVELS.join(', '), z.enum(LEVELS, { error: `must be one of ${LEVELS.join(', ')}` })),
+  logFormat: setting('ACTORFLUX_LOG_FORMAT', 'auto', 'pretty, json, or auto: readable lines on a terminal, JSON otherwise', z.enum(FORMATS, {
+    error: `must be one of ${FORMATS.join(', ')}`,
+  })),
+  accessLog: setting('ACTORFLUX_ACCESS_LOG', 'false', 'true: each request is logged', flag),
 })
 
 const table = new Map(Object.entries(schema.shape).flatMap(([name, type]) => {

@@ -34,7 +34,7 @@ const LIBRARIES: { readonly [library: string]: readonly string[] } = {
   ioredis: ['store/redis', 'alarms'], bullmq: ['alarms'],
   lmdb: ['store/lmdb'], 'fs-native-extensions': ['store/lmdb'],
   hono: ['http'], 'hono-openapi': ['http'], 'fast-xml-parser': ['http'], '@hono/node-server': ['http'], '@fastify/busboy': ['http'],
-  pino: ['observe'],
+  pino: ['observe'], 'pino-pretty': ['observe'],
 }
 
 interface Import { readonly from: string; readonly to: string }

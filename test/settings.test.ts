@@ -6,7 +6,7 @@ const read = (name: string, value: string) => readSettings({ [`ACTORFLUX_${name}
 test('have defaults', () => {
   expect(readSettings({})).toEqual({
     host: '127.0.0.1', port: 8080, actors: ['actors'], redisUrl: null, data: '.actorflux', namespace: 'default', partitions: null, tokens: 'tokens.json', requireAuth: false,
-    recovery: 20_000, retention: 604_800_000, webhookTimeout: 30_000, maxBody: 1_048_576, stepConcurrency: 256, logLevel: 'info',
+    recovery: 20_000, retention: 604_800_000, webhookTimeout: 30_000, maxBody: 1_048_576, stepConcurrency: 256, logLevel: 'info', logFormat: 'auto', accessLog: false,
     answerTimeout: 30_000, maxAnswers: 134_217_728, maxConnections: 20_000, minFree: 67_108_864, allowedHosts: [], skipFaulty: false,
     maxDepth: 64, maxValues: 100_000, headerTimeout: 10_000, requestTimeout: 30_000, maxTags: 64, maxTagBytes: 256, origins: [], allowPrivate: false,
     maxInFlight: null, maxRecord: 16_777_216,

@@ -7,13 +7,17 @@ import { alternatives } from '../model/nearest.ts'
 import type { FunctionName, PackageFolder } from '../ports/step-runner.ts'
 import type { Method } from './builtin.ts'
 import { importFreshly } from './fresh-imports.ts'
+import { SourceMaps } from './source-maps.ts'
+import { userStack, type Thrown } from './user-stack.ts'
 
 /** Milliseconds. */
 const LOAD_TIME = 10_000
 const EXTENSIONS = ['.ts', '.mts', '.js', '.mjs']
 
 // Nothing is written to disk: what is transpiled stays in memory. A module's exports are what it exports, its default isn't mixed in.
-const createLoader = () => createJiti(import.meta.url, { fsCache: false, interopDefault: false })
+const OPTIONS = { fsCache: false, interopDefault: false }
+const createLoader = (maps: SourceMaps) =>
+  createJiti(import.meta.url, { ...OPTIONS, transform: (options) => ({ code: maps.transpile(options) }) })
 
 /** There is no module of that name: what there is may be asked for by `names`. */
 export class NoModule extends Error {}
@@ -23,7 +27,8 @@ const MAX_NAMES = 1000
 
 export class Modules {
   #packages: readonly PackageFolder[] = []
-  #loader: Jiti = createLoader()
+  readonly #maps = new SourceMaps()
+  #loader: Jiti = createLoader(this.#maps)
   #loaded = new Map<string, Promise<unknown>>()
   /** Functions as they last loaded, by name. */
   readonly #good = new Map<string, Method>()
@@ -34,7 +39,7 @@ export class Modules {
   mount(packages: readonly PackageFolder[]): void {
     const roots = [...this.#packages, ...packages].map(({ root }) => root + sep)
     this.#packages = packages
-    this.#loader = createLoader()
+    this.#loader = createLoader(this.#maps)
     this.#loaded = new Map()
     const { cache } = this.#loader   // that of the whole process
     for (const file of Object.keys(cache)) {
@@ -79,6 +84,12 @@ export class Modules {
       })
     }))
     return found.flat().slice(0, MAX_NAMES)
+  }
+
+  /** Where in the sources of packages an error of a function of that package arose; null: nowhere. */
+  stackOf(thrown: Thrown, owner: string): string | null {
+    const own = this.#packages.flatMap(({ name, root }) => (name === owner ? [root] : []))
+    return userStack(thrown, [...own, ...this.#packages.map(({ root }) => root)], (file, loaded) => this.#maps.sourcePosition(file, loaded))
   }
 
   async #find(owner: string, className: string): Promise<string> {

@@ -6,6 +6,7 @@ import type { FunctionName, StepRunner } from '../ports/step-runner.ts'
 import { builtInClasses, type Classes, type Method } from './builtin.ts'
 import { Modules, NoModule } from './modules.ts'
 import { Scripts } from './scripts.ts'
+import type { Thrown } from './user-stack.ts'
 
 /**
  * A built-in class hides a module of the same name.
@@ -34,9 +35,23 @@ export function stepRunner({ log, allowPrivate = false }: { log: Log; allowPriva
       const method = builtInMethod(classes, name) ?? await modules.lastGood(name)
       return method(args, flux)
     },
+    stackOf(thrown, packageName) {
+      const read = thrownOf(thrown)
+      return read && modules.stackOf(read, packageName)
+    },
     scriptFault: (script) => scripts.fault(script),
     runScript: (call) => scripts.run(call),
     close: () => scripts.close(),
+  }
+}
+
+/** Whatever was thrown may break when it is read. */
+function thrownOf(thrown: unknown): Thrown | null {
+  try {
+    if (!(thrown instanceof Error) || typeof thrown.stack !== 'string') return null
+    return { name: String(thrown.name), message: String(thrown.message), stack: thrown.stack }
+  } catch {
+    return null
   }
 }
 

@@ -48,5 +48,5 @@ function valueOf(outcome: Outcome): Json {
   if (answer.name === undefined) return toJson(answer.value)   // Absent for what can't be data, like a function.
   const { name, message = '', className = name, stack = '', fields = '{}' } = answer
   const data: unknown = JSON.parse(fields)
-  throw new ScriptError({ name, message, className, line: lineOf(stack, className), ...isObject(data) && { fields: data } })
+  throw new ScriptError({ name, message, className, line: lineOf(stack, className), frames: stack, ...isObject(data) && { fields: data } })
 }

@@ -26,7 +26,7 @@ export async function runServer(options: Options, world: World, started?: (serve
     for (const line of refusals) world.err(`actorflux: ${line}`)
     return EXIT.failed
   }
-  const log = createLog({ level: settings.logLevel })
+  const log = createLog({ level: settings.logLevel, format: settings.logFormat })
   let server: Server
   try {
     server = await startServer(settings, { log })

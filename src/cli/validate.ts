@@ -17,11 +17,12 @@ export const validate: Command = async (args, world) => {
     return EXIT.fine
   }
   // No other setting matters here: a bad one is the server's business.
-  const { ACTORFLUX_ACTORS, ACTORFLUX_LOG_LEVEL } = world.env
+  const { ACTORFLUX_ACTORS, ACTORFLUX_LOG_LEVEL, ACTORFLUX_LOG_FORMAT } = world.env
   const folders = options.positionals
-  const settings = readSettings({ ACTORFLUX_LOG_LEVEL, ...(folders.length > 0 ? {} : { ACTORFLUX_ACTORS }) })
+  const settings = readSettings({ ACTORFLUX_LOG_LEVEL, ACTORFLUX_LOG_FORMAT, ...(folders.length > 0 ? {} : { ACTORFLUX_ACTORS }) })
   const actors = folders.length > 0 ? folders : settings.actors
-  const { services, report } = await checkServices({ ...settings, actors }, { log: createLog({ level: settings.logLevel }) })
+  const log = createLog({ level: settings.logLevel, format: settings.logFormat })
+  const { services, report } = await checkServices({ ...settings, actors }, { log })
   for (const line of reportLines(report)) world.out(line)
   world.out(`${count(services.length, 'service')}: ${reportSummary(report)}`)
   if (isBroken(report)) return EXIT.failed

@@ -20,12 +20,16 @@ export interface Target {
   readonly property: Property | null
 }
 
+/** Where a line's value comes from, as the file has it: a path, an expression, or nowhere but the file. */
+export type LineSource = { readonly from: readonly string[] } | { readonly expression: string } | null
+
 export interface Line {
   readonly place: Place
   /** Empty for fluxEvent; for response the segments below `$response`; otherwise the property's name comes first. */
   readonly path: readonly string[]
   /** Whether it carries `$response` as a whole: what it fills is then the answer of a webhook. */
   readonly answers: boolean
+  readonly source: LineSource
   /**
    * The value to write, held to the target's type.
    * @throws TooMuchWork; LineError when it doesn't fit, or its expression fails
@@ -89,7 +93,12 @@ interface LineTarget {
 type Options = Omit<LineOptions, 'pointer'>
 
 /** What a line carries before its target's type is heard; undefined where a path leads nowhere. */
-type Origin = { readonly read: (scope: Scope) => Json | undefined; readonly literal?: Json; readonly answers?: boolean }
+interface Origin {
+  readonly read: (scope: Scope) => Json | undefined
+  readonly source: LineSource
+  readonly literal?: Json
+  readonly answers?: boolean
+}
 
 function compileLine({ place, path, property: declared, lists, shown }: LineTarget, origin: Origin, pointer: string, report: Report): Line {
   // What nobody gave a type isn't meant to be a text, if the whole answer of a webhook goes there.
@@ -109,7 +118,8 @@ function compileLine({ place, path, property: declared, lists, shown }: LineTarg
     if (held.ok) return held.value
     throw new LineError(`${shown}: the value ${held.reason}`)
   }
-  return { place, path, answers: origin.answers ?? false, read, write: (root, value, budget) => writePath(root, path, value, lists, budget) }
+  const { answers = false, source } = origin
+  return { place, path, answers, source, read, write: (root, value, budget) => writePath(root, path, value, lists, budget) }
 }
 
 function carried(origin: Origin, scope: Scope, shown: string): Json | undefined {
@@ -153,7 +163,7 @@ function compileMap(source: JsonObject, pointer: string, { visible, report }: Op
   if (from === null) return null
   const [name = '', ...path] = from
   if (visible !== null && !visible(name)) report.warn(`${pointer}/from`, `"${name}" is visible nowhere: the line will carry null${suggestion(name, visible.names?.() ?? [])}`)
-  return { read: (scope) => readPath(scope.get(name), path, name, scope.budget), answers: name === '$response' && path.length === 0 }
+  return { source: { from }, read: (scope) => readPath(scope.get(name), path, name, scope.budget), answers: name === '$response' && path.length === 0 }
 }
 
 function compileSet(source: JsonObject, pointer: string, { visible, report }: Options): Origin | null {
@@ -164,13 +174,13 @@ function compileSet(source: JsonObject, pointer: string, { visible, report }: Op
   if (expression === undefined && evaluate) return broken(report, at, 'there is no expression to evaluate')
   if (expression === undefined) report.warn(at, 'there is no expression: the line will set null')
   const literal = expression ?? null
-  if (!evaluate || typeof literal !== 'string') return { read: () => literal, literal }
+  if (!evaluate || typeof literal !== 'string') return { source: null, read: () => literal, literal }
   try {
     const compiled = compileExpression(literal)
     if (compiled.quotesPlaceholder) report.warn(at, PLAIN_TEXT)
     const unseen = unseenNames(compiled.names, visible, literal)
     if (unseen !== null) return broken(report, at, unseen)
-    return { read: (scope) => compiled.evaluate(scope), answers: literal.trim() === '$response' }
+    return { source: { expression: literal }, read: (scope) => compiled.evaluate(scope), answers: literal.trim() === '$response' }
   } catch (error) {
     return broken(report, at, notParsed(error, literal))
   }

@@ -20,7 +20,7 @@ export interface ActionError {
   readonly type: string
   readonly className: string
   readonly realException: Json
-  /** The user's own frames, where a function or script threw. */
+  /** Where in the sources of users it arose. */
   readonly stack?: string
 }
 

@@ -1,7 +1,7 @@
 // http: what the calls answer, as schemas; `xml` tells the root. Later versions may answer more fields, and clients are to expect that. They describe the API and are held against real answers in the tests; the runtime's own answers aren't checked again.
 import { z } from 'zod'
 import type { EventAnswer, ExecuteAnswer, MessageAnswer } from '../model/calls.ts'
-import { STATUSES, type ContextView, type FluxException, type ModelDescriptor, type StateContextView, type StepView } from '../model/context.ts'
+import { STATUSES, type ContextView, type ErrorView, type ModelDescriptor, type StateContextView, type StepView } from '../model/context.ts'
 import type { Json, JsonObject } from '../model/json.ts'
 import { PROBLEM_NAMESPACE } from './xml-encode.ts'
 
@@ -48,7 +48,8 @@ const error = z.looseObject({
   className: text,
   realException: data,
   fluxStackTrace: z.array(z.looseObject({ fluxName: text, stateName: text, transition: text.nullable(), stateIndex: z.number().int() })),
-}).meta({ ref: 'FluxException' }) satisfies z.ZodType<FluxException>
+  stack: text.meta({ description: 'Where in the sources of the package it arose, if a function or a script threw it' }).exactOptional(),
+}).meta({ ref: 'FluxException' }) satisfies z.ZodType<ErrorView>
 
 const step = z.looseObject({
   state: text,

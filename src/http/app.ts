@@ -4,6 +4,7 @@ import { cors } from 'hono/cors'
 import { HTTPException } from 'hono/http-exception'
 import { METHOD_NAME_ALL, METHODS } from 'hono/router'
 import { FluxError, unavailable, type Failure } from '../model/failure.ts'
+import { pathShown } from './access-log.ts'
 import { addFluxApi, type FluxApiOptions } from './flux-api.ts'
 import { addDocs } from './docs.ts'
 import { problemFormat } from './formats.ts'
@@ -55,10 +56,10 @@ export function createApp({ ready, skipped, origins, isLoopback, allowedHosts, a
     return refuse(c, { kind: 'wrongMethod', detail: `this path takes ${allow.join(', ')}`, allow })
   })
   app.onError((error, c) => {
-    if (error instanceof FluxError && error.cause !== undefined) log.error('a request was refused', { method: c.req.method, path: c.req.path, error })
+    if (error instanceof FluxError && error.cause !== undefined) log.error('a request was refused', { method: c.req.method, path: pathShown(c), error })
     if (error instanceof FluxError) return refuse(c, error.failure)
     if (error instanceof HTTPException) return error.getResponse()
-    log.error('a request failed', { method: c.req.method, path: c.req.path, error })
+    log.error('a request failed', { method: c.req.method, path: pathShown(c), error })
     return refuse(c, { kind: 'internal', detail: 'the reason is in the log of the server' })
   })
   return app

@@ -32,6 +32,8 @@ const KINDS: { readonly [kind in Failure['kind']]: Kind } = {
   unavailable: { status: 503, type: 'unavailable', title: 'The server can not serve now' },
 }
 
+export const statusOf = ({ kind }: Failure): number => KINDS[kind].status
+
 /** Characters of a text in a problem. */
 const LONGEST = 1000
 

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import { getRequestListener, RequestError } from '@hono/node-server'
 import type { Hono } from 'hono'
 import type { Log } from '../ports/log.ts'
+import { logAccess } from './access-log.ts'
 import { connectionFaults, hangUp } from './connection-faults.ts'
 import { problemFormat } from './formats.ts'
 import type { Env } from './incoming.ts'
@@ -15,6 +16,8 @@ export interface ListenOptions {
   /** 0: any free one. */
   readonly port: number
   readonly log: Log
+  /** Whether each request is logged. */
+  readonly accessLog?: boolean
   /** Milliseconds that a client has to send its headers, and the whole request; and for which it may take nothing of its answer. */
   readonly deadlines: { readonly headers: number; readonly request: number; readonly answer: number }
   readonly maxConnections: number
@@ -41,7 +44,7 @@ const GOODBYE_MS = 1000
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
 
 /** @param app asked anew for each request: its `fetch` may change. @throws Error in one plain line when the address can't be had */
-export async function listen(app: Pick<Hono<Env>, 'fetch'>, { host, port, log, deadlines, maxConnections }: ListenOptions): Promise<HttpServer> {
+export async function listen(app: Pick<Hono<Env>, 'fetch'>, { host, port, log, accessLog = false, deadlines, maxConnections }: ListenOptions): Promise<HttpServer> {
   let closing = false
   const faults = connectionFaults()
   /** Says goodbye to kept-alive connections once the server is closing, and to browsers that each answer is what it says it is. */
@@ -64,6 +67,7 @@ export async function listen(app: Pick<Hono<Env>, 'fetch'>, { host, port, log, d
   }, (request, response) => {
     if (refused.has(request.socket)) return
     faults.note(response)
+    if (accessLog) logAccess(log, request, response)
     const failure = doubtOf(request)
     if (failure) {
       turnAway(request, response, failure)
@@ -81,6 +85,7 @@ export async function listen(app: Pick<Hono<Env>, 'fetch'>, { host, port, log, d
   })
   server.on('checkExpectation', (request, response: ServerResponse) => {
     faults.note(response)
+    if (accessLog) logAccess(log, request, response)
     turnAway(request, response, { kind: 'expectation', detail: 'Expect may only be 100-continue' })
   })
   const sockets = new Set<Socket>()

@@ -2,13 +2,16 @@
 import type { Context, Hono } from 'hono'
 import type { ByteBudget } from '../model/byte-budget.ts'
 import { FluxError, malformed } from '../model/failure.ts'
-import type { Found, WebhookAnswer, WebhookApi } from '../model/webhook.ts'
+import { isSecretName } from '../model/secret-names.ts'
+import type { Endpoint, Found, WebhookAnswer, WebhookApi } from '../model/webhook.ts'
 import type { Log } from '../ports/log.ts'
+import { pathShown, showPath } from './access-log.ts'
 import type { Admission } from './body.ts'
 import { answerFormat, JSON_FORMAT, type Codec } from './formats.ts'
 import { headerOf, type Env } from './incoming.ts'
 import type { Answers } from './large-answers.ts'
 import { isDisguised, rawPathOf, WEBHOOKS } from './paths.ts'
+import { statusOf } from './problem.ts'
 import { bodyOf, responseOf, UnsafeResponse, type Body } from './webhook-answer.ts'
 import { readWebhookRequest, type WebhookLimits } from './webhook-request.ts'
 
@@ -26,11 +29,12 @@ export interface WebhookOptions extends WebhookLimits, Admission {
 const WAITING_BYTES = 16 * 1024
 
 export function addWebhooks(app: Hono<Env>, { webhooks, webhookTimeout, waiting, log, inFlight, answers, ...limits }: WebhookOptions): void {
-  app.all(`${WEBHOOKS}/*`, async (c) => {
+  const receive = async (c: Context<Env>, seen: (endpoint: Endpoint) => void): Promise<Response> => {
     const found = findEndpoint(webhooks, c)
     if (found === null) throw new FluxError({ kind: 'noRoute', detail: 'no webhook is at this path' })
     if ('allow' in found) throw new FluxError({ kind: 'wrongMethod', detail: `this webhook takes ${found.allow.join(', ')}`, allow: found.allow })
     const { endpoint, parameters } = found
+    seen(endpoint)
     const timeout = endpoint.timeout ?? webhookTimeout
     const format = answerFormat(headerOf(c, 'accept')) ?? JSON_FORMAT
     const endWaiting = waiting.take(WAITING_BYTES)
@@ -44,8 +48,24 @@ export function addWebhooks(app: Hono<Env>, { webhooks, webhookTimeout, waiting,
       hold.release()
       endWaiting()
     }
+  }
+  app.all(`${WEBHOOKS}/*`, async (c) => {
+    let endpoint: Endpoint | null = null
+    try {
+      return await receive(c, (found) => {
+        endpoint = found
+        if (hasSecret(found)) showPath(c, WEBHOOKS + found.urlPath)
+      })
+    } catch (error) {
+      const failure = error instanceof FluxError && statusOf(error.failure) < 500 ? error.failure : null
+      if (failure) webhooks.refused({ endpoint, method: c.req.method, path: pathShown(c), failure })
+      throw error
+    }
   })
 }
+
+/** Whether a path has a parameter that says that it is a secret. */
+const hasSecret = ({ urlPath }: Endpoint): boolean => urlPath.split('/').some((segment) => segment.startsWith('{') && isSecretName(segment))
 
 /** null: there is none, or one whose own path, other than its parameters, was sent in a disguise. */
 function findEndpoint(webhooks: WebhookApi, c: Context<Env>): Found | null {
@@ -91,14 +111,14 @@ async function respond(c: Context<Env>, answer: WebhookAnswer, { format, log, an
         return await send(responseOf(answer.response, format))
       } catch (error) {
         if (!(error instanceof UnsafeResponse)) throw error
-        log.error('what a webhook was to answer can\'t be sent', { contextId, path: c.req.path, reason: error.message })
+        log.error('what a webhook was to answer can\'t be sent', { contextId, path: pathShown(c), reason: error.message })
         throw new FluxError({ kind: 'webhookFailed', detail: 'the workflow gave an answer that can\'t be sent', contextId })
       }
     case 'outputs': return send(bodyOf(answer.value, { status: 200, headers: [], format, always: true }))
     case 'nothing': return new Response(null, { status: 204 })
     case 'paused': return send(bodyOf({ contextId, status: answer.status }, { status: 202, headers: [['Location', `/flux-api/context?contextId=${contextId}`]], format }))
     case 'failed':
-      log.warn('the workflow behind a webhook failed', { contextId, path: c.req.path, reason: answer.reason })
+      log.warn('the workflow behind a webhook failed', { contextId, path: pathShown(c), reason: answer.reason })
       throw new FluxError({ kind: 'webhookFailed', detail: 'the workflow failed', contextId })
     case 'late': throw new FluxError({ kind: 'webhookTimeout', detail: 'the workflow takes longer than this request may: it runs on', contextId })
   }

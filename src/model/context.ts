@@ -10,14 +10,21 @@ export const STATUSES: readonly Status[] = ['RUNNING', 'WAITING', 'WAITING_UNTIL
 
 export const isFinished = (status: Status): boolean => status === 'COMPLETED' || status === 'FAILED' || status === 'TERMINATED'
 
-/** `$fluxException`, and the `error` of a context that failed. A type, not an interface, so that it is JSON. */
+/** `$fluxException`, and most of the `error` of a context that failed. A type, not an interface, so that it is JSON. */
 export type FluxException = {
   message: string
   /** The error's `name`. */
   type: string
   className: string
+  /** Of what a function or a script threw it has `stack`: where in its source. */
   realException: Json
   fluxStackTrace: StackEntry[]
+}
+
+/** `error` of a context that failed. */
+export type ErrorView = FluxException & {
+  /** Where in the sources of users it arose, with paths below the package's root; left out where that isn't known. */
+  stack?: string
 }
 
 export type StackEntry = {
@@ -102,7 +109,7 @@ export type ContextView = {
   startedAt: number
   updatedAt: number
   endedAt: number | null
-  error: FluxException | null
+  error: ErrorView | null
   /** Content hash of the pinned definition. */
   definition: string
   step: StepView | null

@@ -1,5 +1,6 @@
 // model: a webhook, as HTTP finds it and calls it, and what its answer is made of.
 import type { ContextId, Status } from './context.ts'
+import type { Failure } from './failure.ts'
 import type { Json, JsonObject } from './json.ts'
 
 /** A service, reached at a path. */
@@ -46,6 +47,15 @@ export interface WebhookCall {
   readonly onStarted: () => void
 }
 
+export interface RefusedWebhook {
+  /** null: the path leads to none. */
+  readonly endpoint: Endpoint | null
+  readonly method: string
+  /** Without what its parameters hide. */
+  readonly path: string
+  readonly failure: Failure
+}
+
 export type WebhookAnswer = { readonly contextId: ContextId } & (
   /** A line filled an output from `$response`. */
   | { readonly kind: 'response'; readonly response: JsonObject }
@@ -71,6 +81,8 @@ export interface WebhookApi {
    * @throws FluxError when the inputs are invalid, or the store is out of reach
    */
   receive(call: WebhookCall): Promise<WebhookAnswer>
+  /** Tells the log that a request was refused before anything was started. */
+  refused(refusal: RefusedWebhook): void
   /** Answers all who wait as if their time were up: the server stops. */
   giveUp(): void
 }

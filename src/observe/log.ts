@@ -1,20 +1,39 @@
-// observe: the log: JSON lines on stderr, so that stdout is free for what a command says.
+// observe: the log, on stderr, so that stdout is free for what a command says: JSON lines, or on a terminal lines for people.
 import { pino, type DestinationStream } from 'pino'
+import pretty from 'pino-pretty'
 import type { Log, LogLevel } from '../ports/log.ts'
 import { redact } from './redact.ts'
 
 export interface LogOptions {
   readonly level: LogLevel
+  /** `auto`, also if left out: readable lines on a terminal, JSON otherwise. */
+  readonly format?: LogFormat
   /** Where lines go; stderr if left out. */
   readonly destination?: DestinationStream | undefined
 }
 
-export function createLog({ level, destination }: LogOptions): Log {
+export type LogFormat = 'pretty' | 'json' | 'auto'
+
+const STDERR = 2
+
+export function createLog({ level, format = 'auto', destination }: LogOptions): Log {
+  const isReadable = format === 'pretty' || (format === 'auto' && destination === undefined && process.stderr.isTTY === true)
   // Written at once, not in the background: the last lines before an exit matter most.
-  const logger = pino({ level, base: { pid: process.pid } }, destination ?? pino.destination({ fd: 2, sync: true }))
+  const lines = destination ?? pino.destination({ fd: STDERR, sync: true })
+  const logger = pino({ level, base: { pid: process.pid } }, isReadable ? readable(lines) : lines)
   const at = (own: LogLevel) => (message: string, fields?: object) => {
     if (!logger.isLevelEnabled(own)) return
     logger[own](redact(fields ?? {}), String(redact(message)))
   }
   return { trace: at('trace'), debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+}
+
+/** In colour where whoever reads can show it (https://no-color.org). */
+function readable(lines: DestinationStream): DestinationStream {
+  const colorize = process.stderr.isTTY === true && !process.env['NO_COLOR']
+  const format = pretty.prettyFactory({
+    colorize, translateTime: 'SYS:HH:MM:ss.l', ignore: 'pid,hostname',
+    customPrettifiers: { stack: (stack) => String(stack).replaceAll('\n', '\n    ') },
+  })
+  return { write: (line) => { lines.write(format(line)) } }
 }

@@ -54,6 +54,11 @@ export interface StepRunner {
   missing(name: FunctionName): Promise<string | null>
   /** Calls it; resolves with what it returns, rejects with what it throws. */
   run(call: FunctionName & { readonly args: JsonObject; readonly flux: Flux }): Promise<unknown>
+  /**
+   * Where in the sources of users an error arose that came from a function of the package, or from a script: at most 4 KB of text,
+   * with paths below the package's root; null: nowhere.
+   */
+  stackOf(thrown: unknown, packageName: string): string | null
   /** Why this script can't be parsed, in words for a report; null if it can. */
   scriptFault(script: string): Promise<string | null>
   /** Runs it in the sandbox; resolves with what it returns, which is data, rejects with an Error of the name and message that it throws. */

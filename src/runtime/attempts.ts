@@ -1,11 +1,10 @@
 // runtime: attempts of a step that fail: what the record keeps of the last one, and what the log tells.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ActionError } from '../definitions/machine.ts'
-import { getOwn, isObject } from '../model/json.ts'
 import type { ContextRecord, StepError } from '../model/record.ts'
 import type { Log } from '../ports/log.ts'
 import { machineContext } from './position.ts'
-import { hiderOf } from './redact.ts'
+import { redactorOf } from './redact/redactor.ts'
 
 export interface FailedAttempt {
   /** Index of the state. */
@@ -51,13 +50,12 @@ export function logFailures(log: Log, { before, record, flux, failures }: {
 }): void {
   const hasFailed = record.status === 'FAILED' && before?.status !== 'FAILED'
   if (failures.length === 0 && !hasFailed) return
-  const { text } = hiderOf(record)
-  const fields = (state: number, { type, message, realException }: Pick<ActionError, 'type' | 'message' | 'realException'>) => {
-    const stack = isObject(realException) ? getOwn(realException, 'stack') : undefined
-    return {
-      contextId: record.id, fluxName: record.fluxName, state: flux.states[state]?.name ?? '', reason: text(cut(`${type}: ${message}`)),
-      ...typeof stack === 'string' && { stack: text(cut(stack)) },
-    }
+  const redactor = redactorOf(record, flux)
+  const fields = (state: number, error: Pick<ActionError, 'type' | 'message' | 'realException'>) => {
+    const stateName = flux.states[state]?.name ?? ''
+    const trace = [{ fluxName: record.fluxName, stateName, transition: null, stateIndex: state }]
+    const { type, message, stack } = redactor.error({ ...error, className: error.type, fluxStackTrace: trace })
+    return { contextId: record.id, fluxName: record.fluxName, state: stateName, reason: cut(`${type}: ${message}`), ...stack !== undefined && { stack: cut(stack) } }
   }
   for (const { state, attempt, maxAttempts, error } of failures) {
     log[attempt < WARN_FROM ? 'info' : 'warn']('an attempt failed', { ...fields(state, error), attempt, maxAttempts })

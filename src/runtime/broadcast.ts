@@ -9,6 +9,7 @@ import type { JsonObject } from '../model/json.ts'
 import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
 import { standOf, type Contexts } from './contexts.ts'
+import type { Refusals } from './refusals.ts'
 import { wordsOfEvent } from './terms.ts'
 import { isUnreadable } from './unreadable.ts'
 
@@ -33,24 +34,26 @@ interface BroadcastParts {
   readonly catalog: Catalog
   readonly contexts: Contexts
   readonly log: Log
+  readonly refusals: Refusals
 }
 
 /** @throws FluxError `unavailable` when the store was out of reach for everything that the event addressed */
-export async function broadcast({ store, catalog, contexts, log }: BroadcastParts, sent: BroadcastEvent): Promise<EventAnswer> {
+export async function broadcast({ store, catalog, contexts, log, refusals }: BroadcastParts, sent: BroadcastEvent): Promise<EventAnswer> {
   const found: Found[] = []
   const any = wordsOfEvent(sent.event, sent.tags)
   const upTo = await store.highestId()
   for (let after: ContextId | undefined = 0; after !== undefined;) {
     const ids: ContextId[] = await store.waitingFor({ any, upTo, after, limit: WAVE })
-    found.push(...await Promise.all(ids.map((id) => move({ contexts, log }, id, sent))))
+    found.push(...await Promise.all(ids.map((id) => move({ contexts, log, refusals }, id, sent))))
     after = ids.length === WAVE ? ids.at(-1) : undefined
     // Where nothing is written, nothing is waited for, and others want to be served, too.
     if (after !== undefined) await new Promise((resolve) => { setImmediate(resolve) })
   }
   const triggered = catalog.triggeredBy(sent.event).filter((flux) => !(flux.secured && denial(sent.caller, 'invoke')))
-  found.push(...await Promise.all(triggered.map((flux) => start({ contexts, log }, flux, sent))))
+  found.push(...await Promise.all(triggered.map((flux) => start({ contexts, log, refusals }, flux, sent))))
   const answer: EventAnswer = { message: '', transitions: [], executions: [], ignored: [] }
   collect(answer, found)
+  tellOf(refusals, sent.event, answer, found)
   const [outOfReach] = found.flatMap((one) => one?.answer === 'ignored' && one.failure?.kind === 'unavailable' ? [one.failure] : [])
   if (outOfReach && answer.transitions.length + answer.executions.length === 0) throw new FluxError(outOfReach)
   const counts = `moved ${answer.transitions.length}, started ${answer.executions.length}, ignored by ${answer.ignored.length}`
@@ -64,9 +67,22 @@ function collect(answer: EventAnswer, found: readonly Found[]): void {
   }
 }
 
-type Teller = Pick<BroadcastParts, 'contexts' | 'log'>
+/** One line, however many have refused it. */
+function tellOf(refusals: Refusals, event: string, { transitions, executions, ignored }: EventAnswer, found: readonly Found[]): void {
+  const refused: { [kind: string]: number } = {}
+  for (const one of found) if (one?.answer === 'ignored' && one.failure) refused[one.failure.kind] = (refused[one.failure.kind] ?? 0) + 1
+  const kinds = Object.keys(refused)
+  if (kinds.length === 0) return
+  const [first] = ignored
+  void refusals.tell('a broadcast was refused by some', kinds.sort().join(' '), () => ({
+    event, moved: transitions.length, started: executions.length, refused,
+    contextId: first?.contextId, fluxName: first?.fluxName, state: first?.state, reason: first?.reason,
+  }))
+}
 
-async function move({ contexts, log }: Teller, id: ContextId, { event, input, untyped, tags, caller }: BroadcastEvent): Promise<Found> {
+type Teller = Pick<BroadcastParts, 'contexts' | 'log' | 'refusals'>
+
+async function move({ contexts, log, refusals }: Teller, id: ContextId, { event, input, untyped, tags, caller }: BroadcastEvent): Promise<Found> {
   try {
     const outcome = await contexts.deliver(id, { type: 'EVENT', name: event, input, untyped, tags, caller })
     if (outcome.moved) return { answer: 'transitions', stand: standOf(outcome) }
@@ -78,22 +94,24 @@ async function move({ contexts, log }: Teller, id: ContextId, { event, input, un
     // Purged in between: there is nobody left who could have ignored it.
     if (error instanceof FluxError && error.failure.kind === 'notFound') return null
     if (isUnreadable(error, log)) return null
-    return ignored(log, { contextId: id, fluxName: '', state: null }, error)
+    return ignored(refusals, { contextId: id, fluxName: '', state: null }, error)
   }
 }
 
-async function start({ contexts, log }: Teller, flux: CompiledFlux, { event, input, untyped, tags }: BroadcastEvent): Promise<Found> {
+async function start({ contexts, refusals }: Teller, flux: CompiledFlux, { event, input, untyped, tags }: BroadcastEvent): Promise<Found> {
   try {
     const outcome = await contexts.start({ flux, input, untyped, unknown: 'ignore', tags, trigger: event, parent: null })
     return { answer: 'executions', stand: standOf(outcome) }
   } catch (error) {
-    return ignored(log, { contextId: null, fluxName: flux.fluxName, state: null }, error)
+    return ignored(refusals, { contextId: null, fluxName: flux.fluxName, state: null }, error)
   }
 }
 
 /** What goes wrong with one is no reason to fail for all: others may have moved already. */
-function ignored(log: Log, entry: Omit<EventAnswer['ignored'][number], 'reason'>, error: unknown): Found {
+function ignored(refusals: Refusals, entry: Omit<EventAnswer['ignored'][number], 'reason'>, error: unknown): Found {
   const failure = error instanceof FluxError ? error.failure : null
-  if (!failure || failure.kind === 'unavailable') log.error('an event did not reach all that it addressed', { ...entry, error })
+  if (!failure || failure.kind === 'unavailable') {
+    void refusals.tell('an event did not reach all that it addressed', failure?.kind ?? 'internal', () => ({ ...entry, error }), 'error')
+  }
   return { answer: 'ignored', entry: { ...entry, reason: failure?.detail ?? 'the server failed; the reason is in its log' }, failure }
 }

@@ -2,13 +2,17 @@
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ActionError } from '../definitions/machine.ts'
 import type { FluxException, StackEntry } from '../model/context.ts'
-import { isObject, tryJson, type JsonObject } from '../model/json.ts'
+import { isObject, tryJson, type Json, type JsonObject } from '../model/json.ts'
 import type { Move } from '../model/record.ts'
 
-/** Makes data of whatever was thrown, however odd it is. Stacks stay out: they hold paths. */
-export function errorOf(thrown: unknown): ActionError {
+/**
+ * Makes data of whatever was thrown, however odd it is. Its own stack stays out: that holds paths of the server.
+ * @param stack what of it is a user's, if there is anything
+ */
+export function errorOf(thrown: unknown, stack: string | null = null): ActionError {
   try {
-    return thrown instanceof Error ? errorData(thrown) : otherData(thrown)
+    const error = thrown instanceof Error ? errorData(thrown) : otherData(thrown)
+    return stack === null || !isObject(error.realException) ? error : { ...error, realException: { ...error.realException, stack }, stack }
   } catch {
     return { message: 'something was thrown that can\'t be shown', type: 'Error', className: typeof thrown, realException: null }
   }
@@ -19,7 +23,8 @@ function errorData(error: Error): ActionError {
   const type = textOf(() => error.name) ?? 'Error'
   const cause = textOf(() => error.cause instanceof Error ? String(error.cause) : undefined)
   const own = tryJson({ ...error })
-  const realException: JsonObject = { ...isObject(own) ? own : {}, name: type, message, ...cause !== undefined && { cause } }
+  const { stack: _, ...fields } = isObject(own) ? own : {}
+  const realException: JsonObject = { ...fields, name: type, message, ...cause !== undefined && { cause } }
   return { message, type, className: textOf(() => error.constructor.name) ?? type, realException }
 }
 
@@ -34,12 +39,22 @@ function textOf(read: () => unknown): string | undefined {
 }
 
 function otherData(thrown: unknown): ActionError {
-  const realException = tryJson(thrown)
+  const realException = withoutStack(tryJson(thrown))
   const { name, message } = isObject(realException) ? realException : {}
   const type = typeof name === 'string' && name !== '' ? name : 'Error'
   const text = typeof realException === 'string' ? realException : typeof message === 'string' ? message : JSON.stringify(realException)
   return { message: text, type, className: type === 'Error' ? typeof thrown : type, realException }
 }
+
+/** What is no error may hold the stack of one, with the server's paths. */
+function withoutStack(thrown: Json): Json {
+  if (!isObject(thrown) || typeof thrown['stack'] !== 'string' || !thrown['stack'].includes(FRAME)) return thrown
+  const { stack: _, ...others } = thrown
+  return others
+}
+
+/** Begins each line of a stack but the first. */
+export const FRAME = '\n    at '
 
 /** The exception with its trace, from the start to the failing state. */
 export function exceptionOf(error: Partial<ActionError>, flux: CompiledFlux, trail: readonly Move[]): FluxException {

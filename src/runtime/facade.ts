@@ -20,6 +20,7 @@ import { standOf, type Contexts } from './contexts.ts'
 import type { Input } from './decision.ts'
 import type { EventHints } from './event-hint.ts'
 import { list } from './list.ts'
+import { isTold, type Refusals } from './refusals.ts'
 import {
   contextRequest, definitionRequest, eventRequest, executeRequest, listRequest, stateRequest, tagRequest, viewRequest,
 } from './requests.ts'
@@ -35,6 +36,7 @@ export interface FacadeParts {
   readonly log: Log
   /** When a step began that runs or waits in this server. */
   readonly startedAt: StartedAt
+  readonly refusals: Refusals
 }
 
 /** Values of an input that take milliseconds to be copied, and as many again to be held to a service and written: others are served in between. */
@@ -52,7 +54,7 @@ export interface Access {
 const COPIES = 3
 
 /** The calls, as that caller may make them. */
-export function facade({ store, catalog, contexts, hints, log, tagLimits, startedAt }: FacadeParts, { caller, home, admission }: Access): FluxApi {
+export function facade({ store, catalog, contexts, hints, log, refusals, tagLimits, startedAt }: FacadeParts, { caller, home, admission }: Access): FluxApi {
   /** @throws FluxError `overloaded` */
   const admitted = async <T>(input: JsonObject, run: () => Promise<T>): Promise<T> => {
     const release = admission?.take(bytesOf(input, Infinity) * COPIES)
@@ -80,6 +82,26 @@ export function facade({ store, catalog, contexts, hints, log, tagLimits, starte
     const outcome = await contexts.deliver(id, input)
     if (outcome.failure) throw new FluxError(outcome.failure)
     return outcome
+  }
+  /** What the log tells of a context that wasn't reached. */
+  const factsOf = async (contextId: ContextId) => {
+    const stored = await store.load({ id: contextId })
+    if (!stored) return { contextId, fluxName: null, state: null }
+    const record = decode(stored)
+    return { contextId, fluxName: record.fluxName, state: (await compiled(record)).states[record.state]?.name ?? null }
+  }
+  /** Tells the log when an event for one context is refused. */
+  const told = async <T>(contextId: ContextId, event: unknown, deliver: () => Promise<T>): Promise<T> => {
+    try {
+      return await deliver()
+    } catch (error) {
+      const failure = error instanceof FluxError && isTold(error.failure) ? error.failure : null
+      if (failure) {
+        const facts = async () => ({ ...await factsOf(contextId), event, reason: failure.detail })
+        void refusals.tell('an event was refused', failure.kind, facts)
+      }
+      throw error
+    }
   }
   const tag = async (request: TagRequest, change: 'add' | 'remove') => {
     const { contextId, tags } = tagRequest(request, tagLimits)
@@ -121,17 +143,21 @@ export function facade({ store, catalog, contexts, hints, log, tagLimits, starte
     },
 
     async sendEvent(request) {
-      const { contextId, event, ...sent } = eventRequest(request, tagLimits)
-      if (holdsMore(sent.input, MANY_VALUES)) await nextTurn()
-      if (contextId === undefined) {
-        const answer = await admitted(sent.input, () => broadcast({ store, catalog, contexts, log }, { event, ...sent, caller }))
-        return isNobody(answer) ? { ...answer, ...await hintOn(event) } : answer
+      const id: unknown = request?.contextId
+      const deliver = async () => {
+        const { contextId, event, ...sent } = eventRequest(request, tagLimits)
+        if (holdsMore(sent.input, MANY_VALUES)) await nextTurn()
+        if (contextId === undefined) {
+          const answer = await admitted(sent.input, () => broadcast({ store, catalog, contexts, log, refusals }, { event, ...sent, caller }))
+          return isNobody(answer) ? { ...answer, ...await hintOn(event) } : answer
+        }
+        const outcome = await admitted(sent.input, () => contexts.deliver(contextId, { type: 'EVENT', name: event, ...sent, tags: null, caller }))
+        const failure: Failure | null = outcome.failure
+        if (failure?.kind === 'conflict') throw new FluxError({ ...failure, ...await hintOn(event) })
+        if (failure) throw new FluxError(failure)
+        return { message: `'${event}' moved context ${contextId}`, transitions: [standOf(outcome)], executions: [], ignored: [] }
       }
-      const outcome = await admitted(sent.input, () => contexts.deliver(contextId, { type: 'EVENT', name: event, ...sent, tags: null, caller }))
-      const failure: Failure | null = outcome.failure
-      if (failure?.kind === 'conflict') throw new FluxError({ ...failure, ...await hintOn(event) })
-      if (failure) throw new FluxError(failure)
-      return { message: `'${event}' moved context ${contextId}`, transitions: [standOf(outcome)], executions: [], ignored: [] }
+      return typeof id === 'number' ? told(id, request.event, deliver) : deliver()
     },
 
     listContexts: async (request) => (await page(request)).contexts,

@@ -6,7 +6,7 @@ import type { ContextRecord } from '../model/record.ts'
 import type { Log } from '../ports/log.ts'
 import type { Flux } from '../ports/step-runner.ts'
 import type { Step } from './position.ts'
-import { hiderOf } from './redact.ts'
+import { redactorOf } from './redact/redactor.ts'
 
 export interface FluxParts {
   readonly step: Step
@@ -20,8 +20,10 @@ export interface FluxParts {
 export function fluxOf({ step, flux, record, signal, log, api }: FluxParts): Flux {
   const body = record.raw?.['body']
   const facts = { contextId: step.id, fluxName: record.fluxName, stateName: flux.states[step.state]?.name ?? '' }
-  const { text, object } = hiderOf(record)
-  const tell = (level: keyof Log) => (message: unknown, fields?: object) => log[level](text(wordsOf(message)), { ...object(plain(fields)), ...facts })
+  const tell = (level: keyof Log) => (message: unknown, fields?: object) => {
+    const redact = redactorOf(record, flux).told(step.state)
+    log[level](redact.text(wordsOf(message)), { ...plain(redact.value(plain(fields))), ...facts })
+  }
   return {
     ...api,
     ...facts,
@@ -39,7 +41,7 @@ export const stepKeyOf = ({ id, epoch }: Pick<Step, 'id' | 'epoch'>): string => 
 /** What a function logs may be anything, whatever the types say. */
 const wordsOf = (message: unknown): string => typeof message === 'string' ? message : message instanceof Error ? message.message : JSON.stringify(tryJson(message))
 
-function plain(fields: object | undefined): JsonObject {
+function plain(fields: unknown): JsonObject {
   const data = tryJson(fields ?? {})
   return isObject(data) ? data : {}
 }

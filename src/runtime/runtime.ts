@@ -27,6 +27,7 @@ import { stepOf, type Step } from './position.ts'
 import { purge } from './purge.ts'
 import { Recent } from './recent.ts'
 import { Recovery } from './recovery.ts'
+import { Refusals } from './refusals.ts'
 import { Steps } from './steps.ts'
 import { isUnreadable } from './unreadable.ts'
 import { webhooks } from './webhooks.ts'
@@ -109,7 +110,8 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
   }
   const contexts = new Contexts(contextsParts)
   const hints = new EventHints({ catalog, store, clock })
-  const facadeParts = { store, catalog, contexts, hints, log, tagLimits, startedAt: (step: Step) => steps.startedAt(step) }
+  const refusals = new Refusals({ log, clock })
+  const facadeParts = { store, catalog, contexts, hints, log, refusals, tagLimits, startedAt: (step: Step) => steps.startedAt(step) }
   const steps: Steps = new Steps({
     runner, clock, log, loads, turns, budget: new ByteBudget({ bytes: memory.steps, what: 'steps' }), answer: bring, concurrency: stepConcurrency,
     // What a step asks for belongs to what was acknowledged already: it isn't refused.
@@ -227,7 +229,7 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
       return made
     },
     local: () => facade(facadeParts, { caller: SYSTEM, home: null, admission: memory.requests }),
-    webhooks: webhooks({ catalog, contexts, store, clock, feed }),
+    webhooks: webhooks({ catalog, contexts, store, clock, feed, refusals }),
     trouble: () => store.trouble(),
     async start() {
       await live()

@@ -5,7 +5,7 @@ import { NOBODY, type ContextRecord, type StepError } from '../model/record.ts'
 import { maxAttemptsOf } from './attempts.ts'
 import { stepKeyOf } from './flux-argument.ts'
 import { machineContext, machineState, stepOf, type Step } from './position.ts'
-import type { Hider } from './redact.ts'
+import type { Redactor } from './redact/redactor.ts'
 
 /** When a step began that is in this server; null: it waits for a free slot; undefined: it isn't here. */
 export type StartedAt = (step: Step) => number | null | undefined
@@ -13,7 +13,7 @@ export type StartedAt = (step: Step) => number | null | undefined
 const KINDS = { code: 'invokeCode', script: 'script', flux: 'invokeFlux' } as const
 
 /** Null where nothing is under way, nor about to be tried again. */
-export function stepView(record: ContextRecord, flux: CompiledFlux, startedAt: StartedAt, hider: Hider): StepView | null {
+export function stepView(record: ContextRecord, flux: CompiledFlux, startedAt: StartedAt, redactor: Redactor): StepView | null {
   const phase = machineState(record)
   const state = flux.states[record.state]
   const action = state?.action
@@ -33,7 +33,7 @@ export function stepView(record: ContextRecord, flux: CompiledFlux, startedAt: S
     nextAttemptAt: phase === 'backoff' ? record.due : null,
     stepKey: stepKeyOf({ id: record.id, epoch }),
     server: owner === NOBODY ? null : owner,
-    lastError: errorShown(record.lastError, hider),
+    lastError: errorShown(record.lastError, (text) => redactor.text({ of: 'error', index: record.state }, text)),
   }
 }
 
@@ -50,8 +50,8 @@ function timeoutOf(record: ContextRecord, action: Exclude<CompiledAction, { kind
   return began === null ? null : began + action.timeout
 }
 
-function errorShown(error: StepError | undefined, hider: Hider): StepView['lastError'] {
+function errorShown(error: StepError | undefined, shown: (text: string) => string): StepView['lastError'] {
   if (!error) return null
   const { type, message, at, stack } = error
-  return { type: hider.text(type), message: hider.text(message), at, stack: stack === undefined ? null : hider.text(stack) }
+  return { type: shown(type), message: shown(message), at, stack: stack === undefined ? null : shown(stack) }
 }

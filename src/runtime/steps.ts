@@ -200,7 +200,7 @@ export class Steps {
   /** Brings home what comes of it. */
   #follow(job: Job, outcome: Promise<unknown>): void {
     this.#running += 1
-    void this.#end(job, outcome.then((result): Result => ({ type: 'DONE', result: toJson(result) })).catch((error: unknown): Result => ({ type: 'FAIL', error: errorOf(error) })))
+    void this.#end(job, outcome.then((result): Result => ({ type: 'DONE', result: toJson(result) })).catch((error: unknown): Result => ({ type: 'FAIL', error: errorOf(error, this.#parts.runner.stackOf(error, job.flux.package)) })))
   }
 
   async #end(job: Job, outcome: Promise<Result>): Promise<void> {

@@ -12,7 +12,8 @@ import type { CommitFeed } from '../ports/commit-feed.ts'
 import type { Store } from '../ports/store.ts'
 import { decode, decodeHead } from './codec.ts'
 import type { Contexts } from './contexts.ts'
-import { hiderOf } from './redact.ts'
+import type { Refusals } from './refusals.ts'
+import { redactorOf } from './redact/redactor.ts'
 
 export interface WebhooksParts {
   readonly catalog: Catalog
@@ -21,6 +22,7 @@ export interface WebhooksParts {
   readonly clock: Clock
   /** What other servers that carry contexts on tell of; null: there are none. */
   readonly feed: CommitFeed | null
+  readonly refusals: Refusals
 }
 
 /** Milliseconds between looks whether another server has carried a context on that a caller waits for here: what it told may not have come. */
@@ -29,7 +31,7 @@ const LOOK_EVERY = 1000
 /** Milliseconds that the last look may take: a store that is silent is no reason to keep a caller. */
 const LAST_LOOK = 200
 
-export function webhooks({ catalog, contexts, store, clock, feed }: WebhooksParts): WebhookApi {
+export function webhooks({ catalog, contexts, store, clock, feed, refusals }: WebhooksParts): WebhookApi {
   /** Those who wait. */
   const waiting = new Set<() => void>()
   /** Looks what the store has of a context that a caller waits for. */
@@ -42,6 +44,11 @@ export function webhooks({ catalog, contexts, store, clock, feed }: WebhooksPart
 
     find: (method, segments) => catalog.endpoints().find(method, segments),
     all: () => catalog.endpoints().all,
+
+    refused({ endpoint, method, path, failure: { kind, detail: reason } }) {
+      const facts = { contextId: null, fluxName: endpoint?.fluxName ?? null, state: null, reason, method, path }
+      void refusals.tell('a webhook was refused', kind, () => facts)
+    },
 
     // No async function: it would keep what was sent for as long as it waits.
     receive({ endpoint, request, rawBody, textsOf, timeout, onStarted }) {
@@ -141,16 +148,17 @@ function answerOf(record: ContextRecord, flux: CompiledFlux): WebhookAnswer | nu
   const { id: contextId, answer } = record
   const status = record.paused ?? record.status
   if (status === 'RUNNING') return null
-  if (status === 'FAILED') return { kind: 'failed', contextId, reason: reasonOf(record) }
+  if (status === 'FAILED') return { kind: 'failed', contextId, reason: reasonOf(record, flux) }
   const from = answer?.from.at(-1)
   if (from !== undefined) return { kind: 'response', contextId, response: responseOf(record, from) }
   if (answer) return { kind: 'outputs', contextId, value: outputsOf(record, flux) }
   return isFinished(status) ? { kind: 'nothing', contextId } : { kind: 'paused', contextId, status }
 }
 
-function reasonOf(record: ContextRecord): string {
-  const { type = 'Error', message = '' } = record.error ?? {}
-  return hiderOf(record).text(`${type}: ${message}`)
+function reasonOf(record: ContextRecord, flux: CompiledFlux): string {
+  if (record.error === null) return 'failed'
+  const { type, message } = redactorOf(record, flux).error(record.error)
+  return `${type}: ${message}`
 }
 
 /** A line may have made something else of it since. */

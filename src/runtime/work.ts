@@ -19,7 +19,7 @@ import type { Ids } from './ids.ts'
 import { noRoom, type Loads } from './loads.ts'
 import { machineContext, type Step } from './position.ts'
 import type { Recent } from './recent.ts'
-import { inheritedOf } from './redact.ts'
+import { inheritedOf } from './redact/redactor.ts'
 
 /** Ancestors that a context can have. */
 const MAX_DEPTH = 32
@@ -179,19 +179,20 @@ export class Work {
   async #bear(entry: Entry, { name, input }: { name: string; input: ContextRecord['input'] }): Promise<void> {
     const { record } = entry
     const { epoch, attempt } = machineContext(record)
-    const error = await this.#born(record, name, input, epoch)
+    const error = await this.#born(entry, name, input, epoch)
     if (typeof error === 'number') entry.record = { ...entry.record, child: error }
     else await this.#tell(entry, { type: 'FAIL', epoch, attempt, error, unborn: true })
   }
 
-  async #born(record: ContextRecord, name: string, input: ContextRecord['input'], epoch: number): Promise<ContextId | ActionError> {
+  async #born({ record, flux: parentFlux }: Entry, name: string, input: ContextRecord['input'], epoch: number): Promise<ContextId | ActionError> {
     const { id, package: own, parent } = record
     const depth = (parent?.depth ?? 0) + 1
     if (depth > MAX_DEPTH) return failed('InvocationTooDeep', `services invoke one another more than ${MAX_DEPTH} deep`)
     const flux = this.#parts.catalog.resolve(own, name)
     if (flux === undefined) return failed('ServiceNotFound', `there is no service '${name}'`)
     if (flux === 'ambiguous') return failed('ServiceNotFound', `several packages have a service '${name}'`)
-    const child = await this.create({ flux, input, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: { id, epoch, depth }, inherited: inheritedOf(record) })
+    const inherited = inheritedOf(record, parentFlux)
+    const child = await this.create({ flux, input, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: { id, epoch, depth }, inherited })
     return 'failure' in child ? failed('InvalidInput', `'${name}' can't be started: ${child.failure.detail}`) : child.entry.record.id
   }
 

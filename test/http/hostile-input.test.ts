@@ -26,6 +26,7 @@ const hook: WebhookApi = {
   find: () => ({ endpoint: { package: 'p', fluxName: 'F', urlPath: '/hook', timeout: null }, parameters: new Map() }),
   receive: () => Promise.resolve({ kind: 'nothing', contextId: 1 }),
   all: () => [],
+  refused() {},
   giveUp() {},
 }
 const send = (path: string, body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string>, overrides: Partial<FluxApi> = {}) =>

@@ -139,7 +139,7 @@ describe('a large answer of a webhook', () => {
     ['bytes', { kind: 'response', contextId: 1, response: { content: Buffer.from(text).toString('base64'), encoded: true } }, text],
   ] as const)('of %s comes whole, and counts as any other', async (_, answer, expected) => {
     const endpoint = { package: 'p', fluxName: 'F', urlPath: '/x', timeout: null }
-    const webhooks = { find: () => ({ endpoint, parameters: new Map<string, string>() }), receive: async () => answer, all: () => [], giveUp() {} }
+    const webhooks = { find: () => ({ endpoint, parameters: new Map<string, string>() }), receive: async () => answer, all: () => [], refused() {}, giveUp() {} }
     const { url, port } = await start({}, { webhooks, maxAnswers: 30 * MB })
     expect(await textOf(await get(`${url}/api/x`)) === expected).toBe(true)
     for (let count = 0; count < 4; count++) await asks(port, '/api/x')

@@ -36,6 +36,8 @@ const SERVICES: { readonly [file: string]: unknown } = {
     ],
   },
   'p/Failing.flux': { states: [{ name: 'fail', action: { type: 'invokeCode', className: 'Errors', methodName: 'throwException', inputs: [{ type: 'set', expression: 'no\u0000way', to: ['message'] }] } }] },
+  'p/fns.mjs': 'export function throws() { throw new Error("<no>") }\n',
+  'p/Thrower.flux': { states: [{ name: 'fail', action: { type: 'invokeCode', className: 'fns', methodName: 'throws', inputs: [], outputs: [] } }] },
   'q/Waiter.flux': waiting(),
 }
 

@@ -257,6 +257,17 @@ test('XML and JSON of one answer say the same', async () => {
   }
 })
 
+test('an error that tells where it arose is valid, in JSON and in XML', async () => {
+  const id = await start('Thrower')
+  const shown = async (accept: string) => (await live.call('GET', `/flux-api/context?contextId=${id}`, { accept })).text
+  let json = await shown('application/json')
+  while (!json.includes('FAILED')) json = await shown('application/json')
+  expect(JSON.parse(json)).toMatchObject({ error: { stack: 'Error: <no>\n    at throws (fns.mjs:1:34)' } })
+  const xml = await shown('application/xml')
+  expect(decodeXml(xml, { maxDepth: 64, maxValues: 1000 })).toEqual(JSON.parse(json))
+  expect(await xmllint(xml)).toBe('')
+})
+
 const ignoring = (fields: readonly string[]) =>
   `<response><message/><transitions type="array"/><executions type="array"/><ignored type="array"><item>${fields.join('')}</item></ignored></response>`
 

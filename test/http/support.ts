@@ -56,7 +56,7 @@ export function testApp(overrides: Partial<FluxApi> = {}, options: Partial<AppOp
   const { api, calls } = fakeApi(overrides)
   const { log, lines } = memoryLog()
   const app = createApp({
-    api: () => api, authenticate, webhooks: { find: () => null, all: () => [], receive: () => Promise.reject(new Error('no webhook')), giveUp() {} }, webhookTimeout: 1000,
+    api: () => api, authenticate, webhooks: { find: () => null, all: () => [], receive: () => Promise.reject(new Error('no webhook')), refused() {}, giveUp() {} }, webhookTimeout: 1000,
     maxParts: 100, requireAuth: false, schema: '<xsd/>', maxBody: 1024 * 1024, maxDepth: 64, maxValues: 100_000, maxAnswers: 128 * 1024 * 1024,
     inFlight: new ByteBudget({ bytes: 256 * 1024 * 1024, what: 'requests' }), waiting: new ByteBudget({ bytes: 64 * 1024 * 1024, what: 'webhooks that wait' }),
     origins: [], allowedHosts: [], isLoopback: () => false, about: ABOUT, ready: () => null, log, ...options,

@@ -56,6 +56,18 @@ beforeAll(async () => {
     'p/Throws.flux': {
       states: [{ name: 's', action: { type: 'invokeCode', className: 'io.toro.martini.GloopMethods', methodName: 'throwException', inputs: [{ type: 'set', expression: 'on purpose', to: ['message'] }] } }],
     },
+    'p/lib/luck.mjs': `function inner() {
+  throw new TypeError('out of luck')
+}
+export function unlucky() {
+  inner()
+}
+export function odd() {
+  throw { message: 'odd', stack: new Error('odd').stack }
+}`,
+    'p/Unlucky.flux': { states: [{ name: 's', action: { type: 'invokeCode', className: 'lib.luck', methodName: 'unlucky', inputs: [], outputs: [] } }] },
+    'p/Odd.flux': { states: [{ name: 's', action: { type: 'invokeCode', className: 'lib.luck', methodName: 'odd', inputs: [], outputs: [] } }] },
+    'p/Script.flux': { states: [{ name: 's', action: { type: 'script', script: 'function f() {\n  throw Error("no")\n}\nf()', outputs: [] } }] },
     'p/Logs.flux': { states: [{ name: 's', action: { type: 'invokeCode', className: 'Logger', methodName: 'warn', inputs: [{ type: 'set', expression: 'a word', to: ['message'] }] } }] },
   })
 })
@@ -92,9 +104,21 @@ describe('a step', () => {
     const view = await bench.until(contextId, done)
     expect(view.status).toBe('COMPLETED')
     expect(outputs(view)['error']).toEqual({
-      message: 'attempt 3', type: 'RangeError', className: 'RangeError', realException: { name: 'RangeError', message: 'attempt 3', code: 'E3' },
+      message: 'attempt 3', type: 'RangeError', className: 'RangeError', realException: { name: 'RangeError', message: 'attempt 3', code: 'E3', stack: expect.stringMatching(/^RangeError: attempt 3\n {4}at flaky \(Fn\.ts:9:\d+\)$/) },
       fluxStackTrace: [{ fluxName: 'Flaky', stateName: 's', transition: null, stateIndex: 0 }],
     })
+  })
+
+  test('tells where in its source it failed, and nothing of the server', async () => {
+    const failed = await bench.until(await bench.run('Unlucky'), done)
+    const stack = 'TypeError: out of luck\n    at inner (lib/luck.mjs:2:9)\n    at unlucky (lib/luck.mjs:5:3)'
+    expect(failed.error).toMatchObject({ message: 'out of luck', stack, realException: { name: 'TypeError', stack } })
+    expect((await bench.until(await bench.run('Script'), done)).error).toMatchObject({ stack: 'Error: no\n    at f (script:2:14)\n    at script:4:2' })
+    const odd = (await bench.until(await bench.run('Odd'), done)).error
+    expect(odd).toMatchObject({ realException: { message: 'odd' } })
+    expect(JSON.stringify([failed, odd])).not.toContain(bench.folder)
+    expect(odd).not.toHaveProperty('stack')
+    expect((await bench.until(await bench.run('Throws'), done)).error).not.toHaveProperty('stack')
   })
 
   test('is aborted when its time is over', async () => {

@@ -7,6 +7,7 @@ import { Contexts } from '../../src/runtime/contexts.ts'
 import { Ids } from '../../src/runtime/ids.ts'
 import { Loads } from '../../src/runtime/loads.ts'
 import { Recent } from '../../src/runtime/recent.ts'
+import { Refusals } from '../../src/runtime/refusals.ts'
 import { webhooks } from '../../src/runtime/webhooks.ts'
 import { open, folderOf, quiet } from '../definitions/catalog-files.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
@@ -40,7 +41,7 @@ test('the last look at a silent store takes no longer than a moment', async () =
     surroundings: () => ({ now: clock.now(), random: Math.random, uuid: () => 'x', owner: 'me', trail: null, tagLimits: { count: 64, bytes: 256 }, startsAtOnce: true }),
     onStep() {}, onEnd() {}, onAnswer() {}, onDoubt() {},
   })
-  const api = webhooks({ catalog, contexts, store, clock, feed })
+  const api = webhooks({ catalog, contexts, store, clock, feed, refusals: new Refusals({ log: quiet, clock }) })
   const found = api.find('GET', ['long'])
   if (!found || !('endpoint' in found)) throw new Error('the webhook is not there')
   const answer = api.receive({ endpoint: found.endpoint, request: {}, rawBody: new Uint8Array(), textsOf: () => [], timeout: 2000, onStarted() {} })

@@ -70,6 +70,17 @@ function split(source: string): { texts: string[]; placeholders: Compiled[] } {
   return { texts, placeholders }
 }
 
+/** The expressions in a template, as they are written. */
+export function placeholdersOf(source: string): string[] {
+  const found: string[] = []
+  for (let opening = source.indexOf('${'); opening >= 0;) {
+    const { end } = scan(source, opening + 2, true)
+    found.push(source.slice(opening + 2, end))
+    opening = source.indexOf('${', end + 1)
+  }
+  return found
+}
+
 /** Tells the place of a fault by the whole template. */
 function placed<T>(start: number, run: () => T): T {
   try {
