@@ -6,7 +6,6 @@ import type { ExecuteRequest, FluxApi, ListRequest, TagRequest } from '../model/
 import { denial, type Caller, type Role } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
 import { conflict, FluxError, notFound } from '../model/failure.ts'
-import { holdsMore } from '../model/json.ts'
 import type { TagLimits } from '../model/tags.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { Log } from '../ports/log.ts'
@@ -28,9 +27,6 @@ export interface FacadeParts {
   readonly contexts: Contexts
   readonly log: Log
 }
-
-/** Values of an input that take milliseconds to be copied, and as many again to be held to a service and written: others are served in between. */
-const MANY_VALUES = 5000
 
 /** The calls, as that caller may make them. `home`: the package in which services named without one are sought first. */
 export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts, caller: Caller, home: string | null): FluxApi {
@@ -68,8 +64,8 @@ export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts
 
   return {
     async execute(request) {
-      const { package: given, fluxName, ...birth } = executeRequest(request, tagLimits)
-      if (holdsMore(birth.input, MANY_VALUES)) await nextTurn()
+      const { package: given, fluxName, isLarge, ...birth } = executeRequest(request, tagLimits)
+      if (isLarge) await nextTurn()
       const flux = serviceOf(catalog, { package: given, fluxName }, home)
       guard(flux, 'invoke')
       const { record } = await contexts.start({ ...birth, flux, unknown: 'refuse', trigger: null, parent: null })
@@ -83,8 +79,8 @@ export function facade({ store, catalog, contexts, log, tagLimits }: FacadeParts
     },
 
     async sendEvent(request) {
-      const { contextId, event, ...sent } = eventRequest(request, tagLimits)
-      if (holdsMore(sent.input, MANY_VALUES)) await nextTurn()
+      const { contextId, event, isLarge, ...sent } = eventRequest(request, tagLimits)
+      if (isLarge) await nextTurn()
       if (contextId === undefined) return broadcast({ store, catalog, contexts, log }, { event, ...sent, caller })
       const outcome = await send(contextId, { type: 'EVENT', name: event, ...sent, tags: null, caller })
       return { message: `'${event}' moved context ${contextId}`, transitions: [standOf(outcome)], executions: [], ignored: [] }
