@@ -25,9 +25,11 @@ const MAX_DEPTH = 200
 /**
  * Turns what a function returned into data: dates become epoch milliseconds, Map an object, Set a list, bytes base64 text, bigint a number where that is
  * exact and text where not, NaN and infinities null unless `notFinite` says otherwise. Functions, symbols and undefined vanish from objects and are null elsewhere.
+ * @param tally counts the values
  * @throws TypeError for cycles and values nested deeper than 200
  */
-export function toJson(value: unknown, notFinite: (value: number) => Json = () => null, depth = 0): Json {
+export function toJson(value: unknown, notFinite: (value: number) => Json = () => null, tally?: { values: number }, depth = 0): Json {
+  if (tally) tally.values += 1
   switch (typeof value) {
     case 'string': case 'boolean': return value
     case 'number': return Number.isFinite(value) ? value : notFinite(value)
@@ -41,31 +43,16 @@ export function toJson(value: unknown, notFinite: (value: number) => Json = () =
   if (value instanceof ArrayBuffer) return toJson(new Uint8Array(value))
   if (value instanceof DataView) return toJson(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))
   if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
-  if (Array.isArray(value) || value instanceof Set) return Array.from(value, (item) => toJson(item, notFinite, depth + 1))
-  if (!(value instanceof Map) && 'toJSON' in value && typeof value.toJSON === 'function') return toJson(JSON.parse(JSON.stringify(value) ?? 'null'), notFinite, depth + 1)
+  if (Array.isArray(value) || value instanceof Set) return Array.from(value, (item) => toJson(item, notFinite, tally, depth + 1))
+  if (!(value instanceof Map) && 'toJSON' in value && typeof value.toJSON === 'function') return toJson(JSON.parse(JSON.stringify(value) ?? 'null'), notFinite, tally, depth + 1)
   const result: JsonObject = {}
   const set = (key: string, item: unknown) => {
-    if (item !== undefined && typeof item !== 'function' && typeof item !== 'symbol') setOwn(result, key, toJson(item, notFinite, depth + 1))
+    if (item !== undefined && typeof item !== 'function' && typeof item !== 'symbol') setOwn(result, key, toJson(item, notFinite, tally, depth + 1))
   }
   if (value instanceof Map) for (const [key, item] of value) set(String(key), item)
   // Not its entries: a pair for each key of a large object costs as much as the copy.
   else if (isObject(value)) for (const key of Object.keys(value)) set(key, value[key])
   return result
-}
-
-/** Whether there are more values in it than that, at whatever depth. It counts no further. */
-export function holdsMore(value: Json, than: number): boolean {
-  return countUpTo(value, than + 1) > than
-}
-
-function countUpTo(value: Json, limit: number): number {
-  let count = 1
-  if (typeof value !== 'object' || value === null) return count
-  for (const item of Array.isArray(value) ? value : Object.values(value)) {
-    if (count >= limit) break
-    count += countUpTo(item, limit - count)
-  }
-  return count
 }
 
 /** The same, with null for what can't be data. */

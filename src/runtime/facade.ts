@@ -7,7 +7,7 @@ import type { EventAnswer, ExecuteRequest, Fits, FluxApi, ListRequest, TagReques
 import { denial, type Caller, type Role } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
 import { conflict, FluxError, notFound, type Failure } from '../model/failure.ts'
-import { holdsMore, type JsonObject } from '../model/json.ts'
+import type { JsonObject } from '../model/json.ts'
 import type { TagLimits } from '../model/tags.ts'
 import { breathe, charactersOf } from '../model/texts.ts'
 import { bytesOf } from '../model/weight.ts'
@@ -38,9 +38,6 @@ export interface FacadeParts {
   readonly startedAt: StartedAt
   readonly refusals: Refusals
 }
-
-/** Values of an input that take milliseconds to be copied, and as many again to be held to a service and written: others are served in between. */
-const MANY_VALUES = 5000
 
 export interface Access {
   readonly caller: Caller
@@ -128,8 +125,8 @@ export function facade({ store, catalog, contexts, hints, log, refusals, tagLimi
 
   return {
     async execute(request) {
-      const { package: given, fluxName, ...birth } = executeRequest(request, tagLimits)
-      if (holdsMore(birth.input, MANY_VALUES)) await nextTurn()
+      const { package: given, fluxName, isLarge, ...birth } = executeRequest(request, tagLimits)
+      if (isLarge) await nextTurn()
       const flux = serviceOf(catalog, { package: given, fluxName }, home)
       guard(flux, 'invoke')
       const { record } = await admitted(birth.input, () => contexts.start({ ...birth, flux, unknown: 'refuse', trigger: null, parent: null }))
@@ -145,8 +142,8 @@ export function facade({ store, catalog, contexts, hints, log, refusals, tagLimi
     async sendEvent(request) {
       const id: unknown = request?.contextId
       const deliver = async () => {
-        const { contextId, event, ...sent } = eventRequest(request, tagLimits)
-        if (holdsMore(sent.input, MANY_VALUES)) await nextTurn()
+        const { contextId, event, isLarge, ...sent } = eventRequest(request, tagLimits)
+        if (isLarge) await nextTurn()
         if (contextId === undefined) {
           const answer = await admitted(sent.input, () => broadcast({ store, catalog, contexts, log, refusals }, { event, ...sent, caller }))
           return isNobody(answer) ? { ...answer, ...await hintOn(event) } : answer

@@ -22,7 +22,7 @@ export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
   if (startState !== undefined && startState !== null && typeof startState !== 'string') refuse('/startState', 'must be a text')
   return {
     package: optional(given, 'package'), fluxName: text(fluxName, 'fluxName'), startState: startState ?? undefined,
-    input: inputOf(input), untyped, tags: tagsOf(tags, '/tags', limits),
+    ...inputOf(input), untyped, tags: tagsOf(tags, '/tags', limits),
   }
 }
 
@@ -34,7 +34,7 @@ export function eventRequest(request: EventRequest, limits: TagLimits) {
   const name = text(event, 'event')
   if (name.length > LONGEST_EVENT) throw malformed(`the name of an event must not have more than ${LONGEST_EVENT} characters`)
   if (name.startsWith('$')) throw malformed('names that begin with $ can\'t be sent as events')
-  return { contextId: contextId === undefined ? undefined : id(contextId), event: name, input: inputOf(input), untyped, tags: tagsOf(tags, '/tags', limits) }
+  return { contextId: contextId === undefined ? undefined : id(contextId), event: name, ...inputOf(input), untyped, tags: tagsOf(tags, '/tags', limits) }
 }
 
 export const contextRequest = (request: ContextRequest) => ({ contextId: id(formOf(request).contextId) })
@@ -105,15 +105,20 @@ const optional = (value: unknown, name: string): string | undefined => value ===
 
 const isStatus = (value: unknown): value is Status => STATUSES.some((status) => status === value)
 
-function inputOf(input: unknown): JsonObject {
-  if (input === undefined || input === null) return {}
+/** Values that take milliseconds to be copied, and as many again to be held to a service and written. */
+const MANY_VALUES = 5000
+
+/** `isLarge`: others should be served before more is done with it. */
+function inputOf(input: unknown): { readonly input: JsonObject; readonly isLarge: boolean } {
+  if (input === undefined || input === null) return { input: {}, isLarge: false }
+  const tally = { values: 0 }
   let value
   try {
-    value = toJson(input, refuseNumber)
+    value = toJson(input, refuseNumber, tally)
   } catch (error) {
     return refuse('/input', `is no plain data: ${error instanceof Error ? error.message : 'it can\'t be read'}`)
   }
-  return isObject(value) ? value : refuse('/input', 'must be an object')
+  return isObject(value) ? { input: value, isLarge: tally.values > MANY_VALUES } : refuse('/input', 'must be an object')
 }
 
 /** `1e999` in JSON arrives as infinity: what was sent is lost already. */

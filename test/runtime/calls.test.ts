@@ -152,3 +152,14 @@ test('a call refuses what it does not know, in process as well', async () => {
   const started = await bench.execute({ package: 'p', fluxName: 'Greet', input: { who: 'x' } })
   expect(await bench.getContext(started)).toMatchObject({ id: started.contextId })
 })
+
+test('a call with a large input lets others be served before it goes on', async () => {
+  const input = { anything: Array.from({ length: 10_000 }, () => ({})) }
+  for (const [given, order] of [[input, ['other', 'call']], [{ anything: 1 }, ['call', 'other']]] as const) {
+    const done: string[] = []
+    setImmediate(() => done.push('other'))
+    await bench.sendEvent({ contextId: 999_999, event: 'e', input: JSON.parse(JSON.stringify(given)) }).catch(() => done.push('call'))
+    await new Promise((resolve) => { setImmediate(resolve) })
+    expect(done[0]).toBe(order[0])
+  }
+})
