@@ -69,7 +69,8 @@ export class Modules {
       this.#good.set(keyOf(name), method)
       return method
     }
-    throw new Error(method === undefined ? `module "${className}" doesn't export "${methodName}"${alternatives(methodName, functionsIn(exports))}` : `"${methodName}" of module "${className}" is not a function`)
+    if (method !== undefined) throw new Error(`"${methodName}" of module "${className}" is not a function`)
+    throw new Error(`module "${className}" doesn't export "${methodName}"${alternatives(methodName, functionsIn(exports))}`)
   }
 
   /** The dotted paths of the modules in a package. */
@@ -138,6 +139,7 @@ const keyOf = ({ package: owner, className, methodName }: FunctionName) => JSON.
 const isNamespace = (value: unknown): value is { readonly [name: string]: unknown } => (typeof value === 'object' && value !== null) || typeof value === 'function'
 
 /** Names of the functions that a module exports. */
-const functionsIn = (exports: unknown): string[] => isNamespace(exports) ? Object.keys(exports).filter((name) => isMethod(getOwn(exports, name))) : []
+const functionsIn = (exports: unknown): string[] =>
+  isNamespace(exports) ? Object.keys(exports).filter((name) => isMethod(getOwn(exports, name))) : []
 
 const isMethod = (value: unknown): value is Method => typeof value === 'function'

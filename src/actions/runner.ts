@@ -28,7 +28,8 @@ export function stepRunner({ log, allowPrivate = false }: { log: Log; allowPriva
         return null
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error)
-        return error instanceof NoModule ? reason + suggestion(name.className, [...Object.keys(classes), ...await modules.names(name.package)]) : reason
+        if (!(error instanceof NoModule)) return reason
+        return reason + suggestion(name.className, [...Object.keys(classes), ...await modules.names(name.package)])
       }
     },
     async run({ args, flux, ...name }) {
@@ -60,6 +61,9 @@ function builtInMethod(classes: Classes, { className, methodName }: FunctionName
   const builtIn = getOwn(classes, className)
   if (builtIn === undefined) return null
   const method = getOwn(builtIn, methodName)
-  if (method === undefined) throw new Error(`the built-in class "${className}" has no method "${methodName}"${suggestion(methodName, Object.keys(builtIn))}: it has ${Object.keys(builtIn).join(', ')}`)
+  if (method === undefined) {
+    const names = Object.keys(builtIn)
+    throw new Error(`the built-in class "${className}" has no method "${methodName}"${suggestion(methodName, names)}: it has ${names.join(', ')}`)
+  }
   return method
 }

@@ -29,7 +29,10 @@ const HINTS: readonly Hint[] = [
   { pattern: /\?:/, write: 'a || b, or a ?? b, which keeps false, 0 and empty text' },
   { words: ['JsonSlurper', 'JsonOutput', 'JSON', '.parseText('], write: 'parseJson(text) and json(value)' },
   {
-    words: ['Integer', 'Long', 'Double', 'Float', 'BigDecimal', 'BigInteger', '.toInteger', '.toLong', '.toDouble', '.toFloat', '.toBigDecimal', '.toBigInteger', '.intValue', '.longValue', '.doubleValue'],
+    words: [
+      'Integer', 'Long', 'Double', 'Float', 'BigDecimal', 'BigInteger', '.toInteger', '.toLong', '.toDouble', '.toFloat', '.toBigDecimal', '.toBigInteger',
+      '.intValue', '.longValue', '.doubleValue',
+    ],
     write: 'number(x)',
   },
   { words: ['Boolean', '.toBoolean'], write: 'boolean(x)' },
@@ -39,12 +42,16 @@ const HINTS: readonly Hint[] = [
   { words: ['println', 'print', 'console'], write: 'no output here: an action of type invokeCode with the class Logger logs' },
   {
     words: [
-      '.collect', '.collectMany', '.collectEntries', '.each', '.eachWithIndex', '.findAll', '.any', '.inject', '.groupBy', '.sum(', '.sum{', '.find{', '.every{', '.sort{', '.max{', '.min{', 'it',
+      '.collect', '.collectMany', '.collectEntries', '.each', '.eachWithIndex', '.findAll', '.any', '.inject', '.groupBy',
+      '.sum(', '.sum{', '.find{', '.every{', '.sort{', '.max{', '.min{', 'it',
     ],
     pattern: /->/, write: LOOPS,
   },
   { pattern: /\[\s*[\w$']+\s*:|\[\s*:/, write: '{ name: value } for a map' },
-  { words: ['.matches(', '.replaceFirst('], pattern: /=~|==~/, write: 'includes, startsWith, endsWith, split or replaceAll with plain texts: there are no regular expressions' },
+  {
+    words: ['.matches(', '.replaceFirst('], pattern: /=~|==~/,
+    write: 'includes, startsWith, endsWith, split or replaceAll with plain texts: there are no regular expressions',
+  },
   { words: ['.size(', '.length('], write: 'x.length, or size(x)' },
   { words: ['.isEmpty('], write: 'size(x) == 0' },
   { words: ['.contains(', '.containsKey(', 'in'], write: 'x.includes(y), or keys(x).includes(y)' },

@@ -58,7 +58,8 @@ export interface LineOptions {
 /** Compiles lines. A line with a fault is reported and left out. What a line writes is visible to those after it. */
 export function compileLines(list: readonly JsonObject[], { pointer, visible, ...others }: LineOptions): Lines {
   const written = new Set<string>()
-  const options = { ...others, visible: visible && Object.assign((name: string) => visible(name) || written.has(name), { names: () => [...written, ...visible.names?.() ?? []] }) }
+  const names = () => [...written, ...visible?.names?.() ?? []]
+  const options = { ...others, visible: visible && Object.assign((name: string) => visible(name) || written.has(name), { names }) }
   return list.flatMap((source, index) => {
     const at = `${pointer}/${index}`
     if (!isObject(source)) {

@@ -49,7 +49,6 @@ export class PropertyReader {
   /** The values of a shape's properties. What is invalid is left out, with an error. */
   shape(shape: Shape, given: JsonObject, origin: Origin, rules: ShapeRules): JsonObject {
     const result: JsonObject = {}
-    this.#budget.spend(shape.properties.size * STEPS_A_VALUE)
     for (const [name, property] of shape.properties) {
       const value = this.#within(name, () => this.#field(property, getOwn(given, name), origin, rules.fill))
       if (value !== undefined) setOwn(result, name, value)
@@ -74,7 +73,7 @@ export class PropertyReader {
     if (given === null || !property.array) return this.#single(property, given, origin)
     const list = Array.isArray(given) ? given : origin === 'json' ? null : listOf(property, given, origin)
     if (list === null) return this.#refuse('must be a list')
-    this.#budget.spend(list.length * STEPS_A_VALUE)
+    this.#spendOnGiven(list.length * STEPS_A_VALUE, origin)
     const result: Json[] = []
     for (const [index, item] of list.entries()) {
       const value = this.#within(index, () => this.#single(property, item, origin))
@@ -94,7 +93,11 @@ export class PropertyReader {
   }
 
   #field(property: Property, given: Json | undefined, origin: Origin, fill: boolean): Json | undefined {
-    if (given !== undefined) return this.value(property, given, origin)
+    if (given !== undefined) {
+      this.#spendOnGiven(STEPS_A_VALUE, origin)
+      return this.value(property, given, origin)
+    }
+    this.#budget.spend(STEPS_A_VALUE)
     if (fill && property.defaultValue !== undefined) return this.defaultOf(property)
     return property.required ? this.#refuse('is required') : undefined
   }
@@ -106,7 +109,7 @@ export class PropertyReader {
       : type === 'object' || type === 'model' ? this.#object(property, given, origin)
       : this.#scalar(type, given, origin)
     if (value === undefined || origin === 'default') return value
-    if (property.choices !== undefined) this.#spendOnChoices(value, property.choices)
+    if (property.choices !== undefined && !isOutside(origin)) spendOn(value, this.#budget)
     const broken = brokenRule(property, value)
     return broken === null ? value : this.#refuse(broken)
   }
@@ -121,16 +124,16 @@ export class PropertyReader {
   }
 
   #scalar(type: ScalarType, given: Json, origin: Origin): Json | undefined {
-    if (typeof given === 'string') this.#budget.spend(given.length / READ_AT_ONCE)
+    if (typeof given === 'string') this.#spendOnGiven(given.length / READ_AT_ONCE, origin)
     const value = this.#taken(readScalar(type, given, origin, this.#now))
     // A short text may name a number of thousands of digits.
     if (typeof value === 'string' && value !== given) this.#budget.spend(value.length / READ_AT_ONCE)
     return value
   }
 
-  #spendOnChoices(value: Json, choices: readonly Json[]): void {
-    spendOn(value, this.#budget)
-    this.#budget.spend(choices.length * STEPS_A_VALUE)
+  /** What comes from outside is bounded by the size of a request: only what is made of it beyond that counts. */
+  #spendOnGiven(steps: number, origin: Origin): void {
+    if (!isOutside(origin)) this.#budget.spend(steps)
   }
 
   /** JSON text for an object. */
@@ -169,6 +172,8 @@ export class PropertyReader {
     return this.errors.length >= MAX_ERRORS || this.#errorText > MAX_ERROR_TEXT
   }
 }
+
+const isOutside = (origin: Origin): boolean => origin === 'json' || origin === 'text'
 
 /** An empty element, or a query name without value, where a list or an object is declared. */
 const isBlank = (text: string, origin: Origin): boolean => origin === 'text' && text.trim() === ''

@@ -15,8 +15,16 @@ export function brokenRule(property: Property, value: Json): string | null {
     if (reason !== null) return reason
   }
   if (choices === undefined || property.allowOtherValues) return null
-  const text = canonical(value)
-  return choices.some((choice) => canonical(choice) === text) ? null : 'is not one of the choices'
+  return textsOf(choices).has(canonical(value)) ? null : 'is not one of the choices'
+}
+
+/** Texts of lists of choices, worked out once. */
+const known = new WeakMap<readonly Json[], ReadonlySet<string>>()
+
+function textsOf(choices: readonly Json[]): ReadonlySet<string> {
+  const texts = known.get(choices) ?? new Set(choices.map(canonical))
+  known.set(choices, texts)
+  return texts
 }
 
 const shown = ({ type }: Property, bound: number | string): string => type === 'date' ? new Date(bound).toISOString() : String(bound)

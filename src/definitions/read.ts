@@ -92,7 +92,8 @@ class Reader implements Reading {
 
   /** Kinds of services that the product has and this server hasn't. */
   #warnOfForeign(name: string, path: string): void {
-    if (name.endsWith('.gloop')) this.#warn(path, 'skipped: a .gloop service does not run here; write it as a function of a module, for invokeCode, or as a .flux service, for invokeFlux')
+    const gloop = 'a .gloop service does not run here; write it as a function of a module, for invokeCode, or as a .flux service, for invokeFlux'
+    if (name.endsWith('.gloop')) this.#warn(path, `skipped: ${gloop}`)
     if (name.endsWith('.workflow')) this.#warn(path, 'skipped: a .workflow does not run here; write it as a .flux service')
   }
 

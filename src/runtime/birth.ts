@@ -33,8 +33,12 @@ export interface Birth {
 export function seedOf(birth: Birth, turn: Turn & { readonly tagLimits: TagLimits }): { seed: Omit<ContextRecord, 'id'> } | { failure: Failure } {
   const { flux, trigger, parent } = birth
   const startState = birth.startState === undefined ? flux.startState : flux.stateIndex.get(birth.startState)
-  if (startState === undefined) return refuse([{ pointer: '/startState', detail: `'${flux.fluxName}' has no state '${birth.startState}'${suggestion(birth.startState ?? '', flux.stateIndex.keys())}` }])
-  const options = { now: turn.now, unknown: flux.allowExtraProperties ? 'keep' as const : birth.unknown, reserved: birth.unknown, fill: true, text: birth.untyped, pointer: '/input' }
+  if (startState === undefined) {
+    const meant = suggestion(birth.startState ?? '', flux.stateIndex.keys())
+    return refuse([{ pointer: '/startState', detail: `'${flux.fluxName}' has no state '${birth.startState}'${meant}` }])
+  }
+  const unknown = flux.allowExtraProperties ? 'keep' as const : birth.unknown
+  const options = { now: turn.now, unknown, reserved: birth.unknown, fill: true, text: birth.untyped, pointer: '/input' }
   const { value: input, errors } = accept(flux.input, birth.input, options)
   if (errors.length > 0) return refuse(errors)
   const own = getOwn(input, '$trackerId')

@@ -22,13 +22,17 @@ export function dueOf(wait: Wait, scope: Scope): number {
     if (date === null) throw new WaitError(`'${show(value)}' is no date to wait for`)
     return date
   }
-  const seconds = typeof value === 'number' ? value : typeof value === 'string' && value.length <= MAX_TEXT && value.trim() !== '' ? Number(value) : NaN
+  const isText = typeof value === 'string' && value.length <= MAX_TEXT && value.trim() !== ''
+  const seconds = typeof value === 'number' ? value : isText ? Number(value) : NaN
   if (!Number.isFinite(seconds)) throw new WaitError(`'${show(value)}' is no number of seconds to wait`)
   // Rounded up: never early.
   return Math.min(now + Math.max(0, Math.ceil(seconds * 1000)), LAST_MOMENT)
 }
 
-const show = (value: Json) => typeof value === 'string' ? value.slice(0, MAX_TEXT) : typeof value === 'object' && value !== null ? (Array.isArray(value) ? 'a list' : 'an object') : String(value)
+function show(value: Json): string {
+  if (typeof value === 'string') return value.slice(0, MAX_TEXT)
+  return typeof value === 'object' && value !== null ? (Array.isArray(value) ? 'a list' : 'an object') : String(value)
+}
 
 class WaitError extends Error {
   override readonly name = 'WaitError'

@@ -32,6 +32,7 @@ beforeAll(async () => {
         { name: 'b' },
       ],
     },
+    'p/Integers.flux': { input: [{ name: 'numbers', type: 'integer', array: true, choices: times(50, (index) => index) }], states: [{ name: 'a' }] },
     'p/Decimals.flux': { input: [{ name: 'numbers', type: 'bigDecimal', array: true }], states: [{ name: 'a' }] },
     'p/Models.flux': {
       input: [{ name: 'rows', type: 'model', array: true, gloopProperties: times(50, (index) => ({ name: `f${index}`, defaultValue: `value ${index}` })) }], states: [{ name: 'a' }],
@@ -84,5 +85,10 @@ describe('inputs that would make more than they are', () => {
   ])('%s are refused', async (_, fluxName, input) => {
     const took = await effort(() => expect(bench.run(fluxName, input)).rejects.toMatchObject({ failure: { kind: 'invalid', detail: expect.stringContaining('makes too much work') as string } }))
     expect(took).toBeLessThan(STALL_MS)
+  })
+
+  test('are taken as far as they are only many', async () => {
+    const view = await bench.getContext({ contextId: await bench.run('Integers', { numbers: times(400_000, (index) => index % 50) }) })
+    expect(view.status).toBe('COMPLETED')
   })
 })
