@@ -132,7 +132,8 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
   let server: HttpServer | null = null
   try {
     const listening = await listen(app, {
-      host: settings.host, port: settings.port, log, deadlines: { headers: settings.headerTimeout, request: settings.requestTimeout, answer: settings.answerTimeout },
+      host: settings.host, port: settings.port, log,
+      deadlines: { headers: settings.headerTimeout, request: settings.requestTimeout, answer: settings.answerTimeout },
       maxConnections: settings.maxConnections,
     })
     server = listening

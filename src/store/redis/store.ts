@@ -1,12 +1,12 @@
 // store/redis: contexts in Redis, for any number of servers. A partition is one slot of a cluster, and each commit is one script in one partition.
 import { randomBytes, randomInt } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
-import { charactersOf } from '../../model/texts.ts'
 import type { Log } from '../../ports/log.ts'
 import type { CommitOutcome, Lease, ListQuery, Page, Store, StoredContext, Write } from '../../ports/store.ts'
 import { connect, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
 import { definitionKey, partitionKey } from './keys.ts'
 import { Line, PATIENCE } from './line.ts'
+import { Lists } from './lists.ts'
 import { merged, type Source } from './merge.ts'
 import { checkNamespace, checkRedis } from './namespace.ts'
 import { lists, texts } from './scripts.ts'
@@ -32,16 +32,10 @@ const RESERVE = { after: 3, for: '20' }
 const GAP = 100_000
 /** Milliseconds until the next look for due contexts when a partition was out of reach. */
 const LOOK_AGAIN = 1_000
-/** Ids read at once, and candidates looked at for them: a millisecond or two. What all partitions are asked for together may come to one Redis. */
+/** Ids read at once. */
 const PIECE = 1_000
-const HOPS = 2_000
-/** Matches for each partition, of which it isn't worth the while to find out how many may be passed over. */
-const FEW = 50
-/** Contexts read, or deleted, by one script, and bytes read: others want to be served too. */
+/** Contexts deleted by one script: others want to be served too. */
 const BULK = 100
-const BULK_BYTES = 512 * 1024
-/** Contexts read together from many partitions, as long as it isn't known how large they are. */
-const FIRST = 16
 /**
  * Connects, and makes the namespace if it isn't there.
  * @throws RedisError in one line when Redis can't be reached, or isn't set up so that contexts are safe there
@@ -67,11 +61,11 @@ export class RedisStore implements Store {
   readonly #options: RedisStoreOptions
   readonly #connection: Connection
   readonly #line: Line
+  readonly #lists: Lists
   readonly #time = new RedisTime()
   /** Names this store among all that write. */
   readonly #writer = randomBytes(8).toString('base64url')
   #commits = 0
-  readonly #hops: number
   /** Run id of the Redis that gave out ids of each partition last. */
   readonly #givers = new Map<number, string>()
   /** This server's last heartbeat in each partition that took it, and since when they followed one another without a gap there, by Redis's time. */
@@ -80,10 +74,10 @@ export class RedisStore implements Store {
   constructor(connection: Connection, options: RedisStoreOptions) {
     const { namespace, partitions, log } = options
     this.partitions = partitions
-    this.#hops = Math.ceil(HOPS / partitions)
     this.#options = options
     this.#connection = connection
     this.#line = new Line(connection, { roots: Array.from({ length: partitions }, (_, partition) => partitionKey(namespace, partition)), log })
+    this.#lists = new Lists(this.#line, partitions)
     // The one that came may have a time of its own. If it goes again at once, the next one is asked.
     connection.on('ready', () => void this.learnTime().catch(() => {}))
   }
@@ -146,57 +140,8 @@ export class RedisStore implements Store {
     return limit > 0 ? texts(await this.#line.run('rows', id % this.partitions, [id, limit])) : []
   }
 
-  async list({ all, without = [], after = 0, skip = 0, limit, characters = Infinity }: ListQuery): Promise<StoredContext[]> {
-    if (limit <= 0) return []
-    const words = [without.length, ...[...without, ...all].map(encodeText)]
-    const start = this.partitions === 1 ? { after, skip } : await this.#passOver(words, { after, skip })
-    if (start === null) return []
-    // Only a lone partition can pass over matches by itself.
-    const alone = this.partitions === 1
-    const piece = Math.min(PIECE, alone ? limit : start.skip + limit)
-    const sources = this.#sources((partition) => this.#pages(partition, words, { after: start.after, skip: alone ? skip : 0, piece }))
-    return this.#loadAll(await merged(sources, { skip: alone ? 0 : start.skip, limit }), characters)
-  }
-
-  #pages(partition: number, words: readonly (string | number)[], { after, skip, piece }: { after: ContextId; skip: number; piece: number }): Source {
-    let [from, left] = [`(${after}`, skip]
-    return async () => {
-      while (from !== '') {
-        const [next = '', skipped = '', ...ids] = texts(await this.#line.run('page', partition, [from, '+inf', left, piece, this.#hops, ...words]))
-        from = next
-        left = Number(skipped)
-        if (ids.length > 0) return ids.map(Number)
-      }
-      return []
-    }
-  }
-
-  /**
-   * Most of the way to a page, without reading the ids that lie before it: each partition names the match that is a fair share ahead, and all that lie before the
-   * lowest of these can be passed over. Null when there is no such page.
-   */
-  async #passOver(words: readonly (string | number)[], { after, skip }: { after: ContextId; skip: number }): Promise<{ after: ContextId; skip: number } | null> {
-    while (skip > FEW * this.partitions) {
-      const share = Math.floor(skip / this.partitions)
-      const heads = await this.#line.everywhere((partition) => this.#pages(partition, words, { after, skip: share, piece: 1 })())
-      const lowest = Math.min(...heads.map(([id = Infinity]) => id))
-      if (lowest === Infinity) return null
-      const passed = await this.#line.everywhere((partition) => this.#count(partition, words, after, lowest))
-      skip -= passed.reduce((sum, count) => sum + count, 0)
-      after = lowest - 1
-    }
-    return { after, skip }
-  }
-
-  /** Matches above one id and below another. */
-  async #count(partition: number, words: readonly (string | number)[], after: ContextId, before: ContextId): Promise<number> {
-    let [from, left] = [`(${after}`, Number.MAX_SAFE_INTEGER]
-    while (from !== '') {
-      const [next = '', skipped = ''] = texts(await this.#line.run('page', partition, [from, `(${before}`, left, 0, this.#hops, ...words]))
-      from = next
-      left = Number(skipped)
-    }
-    return Number.MAX_SAFE_INTEGER - left
+  list(query: ListQuery): Promise<StoredContext[]> {
+    return this.#lists.list(query)
   }
 
   async waitingFor({ any, upTo, after = 0, skip = 0, limit }: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]> {
@@ -303,40 +248,5 @@ export class RedisStore implements Store {
 
   #sources(of: (partition: number) => Source): Source[] {
     return Array.from({ length: this.partitions }, (_, partition) => of(partition))
-  }
-
-  /** Those that are there, in that order, and no more once they have so many characters. */
-  async #loadAll(ids: readonly ContextId[], characters: number): Promise<StoredContext[]> {
-    const [found, read]: [StoredContext[], Map<ContextId, StoredContext | null>] = [[], new Map()]
-    // Each partition reads one at least, however large: few are asked for until it is known that they are small.
-    let [stride, size] = [this.partitions === 1 ? BULK : FIRST, 0]
-    for (let place = 0; place < ids.length && size < characters;) {
-      const some = ids.slice(place, place + stride)
-      await this.#read(some.filter((id) => !read.has(id)), Math.min(BULK_BYTES, characters - size), read)
-      for (const id of some) {
-        const context = read.get(id)
-        // Too much for one script: the rest is read by the next ones.
-        if (context === undefined || size >= characters) break
-        place += 1
-        if (context === null) continue
-        found.push(context)
-        size += charactersOf(context.parts)
-      }
-      if (size < BULK_BYTES / 2) stride = BULK
-    }
-    return found
-  }
-
-  /** As many of them as one script of each partition may read, the first at least; null for those that aren't there. */
-  async #read(ids: readonly ContextId[], bytes: number, read: Map<ContextId, StoredContext | null>): Promise<void> {
-    await this.#line.everywhere(async (partition) => {
-      const own = ids.filter((id) => id % this.partitions === partition)
-      if (own.length === 0) return
-      const contexts = lists(await this.#line.run('load', partition, [bytes, ...own]))
-      for (const [index, fields] of contexts.entries()) {
-        const id = own[index] ?? 0
-        read.set(id, decodeContext(id, fields))
-      }
-    })
   }
 }
