@@ -1,4 +1,5 @@
-// http: answers of any size. A small one is one text. A large one is written in pieces, as fast as its reader takes them, and counts against a budget until it is gone.
+// http: answers of any size. A small one is one text. A large one is written in pieces, as fast as its reader takes them, and counts against
+// a budget until it is gone.
 import type { Context } from 'hono'
 import { ByteBudget } from '../model/byte-budget.ts'
 import type { Log } from '../ports/log.ts'
@@ -54,7 +55,10 @@ export class Answers {
     return new Hold(this.#budget)
   }
 
-  /** Answers with what the source gives, each time when the reader has taken what came before. A fault ends the connection: what has been sent can't be taken back. */
+  /**
+   * Answers with what the source gives, each time when the reader has taken what came before. A fault ends the connection: what has been sent
+   * can't be taken back.
+   */
   stream(c: Context<Env>, source: Source, hold: Hold, init: AnswerInit): Response {
     if (c.req.method === 'HEAD') {
       hold.release()

@@ -125,8 +125,8 @@ export async function listen(app: Pick<Hono<Env>, 'fetch'>, { host, port, log, a
 }
 
 /**
- * Ends connections whose clients take nothing of what is sent to them for so many milliseconds. All is written in small pieces, so who takes something is seen
- * to. Looks are counted, not time: while the process was held up nobody could take anything.
+ * Ends connections whose clients take nothing of what is sent to them for so many milliseconds. All is written in small pieces, so who takes
+ * something is seen to. Looks are counted, not time: while the process was held up nobody could take anything.
  */
 function watchReaders(sockets: ReadonlySet<Socket>, patience: number): NodeJS.Timeout {
   const every = Math.min(1000, patience / 4)
@@ -146,7 +146,10 @@ function watchReaders(sockets: ReadonlySet<Socket>, patience: number): NodeJS.Ti
   }, every).unref()
 }
 
-/** Says at once why there is no place, whatever the request will be. It is read for a while: what lies unread when a connection is closed takes the answer with it. */
+/**
+ * Says at once why there is no place, whatever the request will be. It is read for a while: what lies unread when a connection is closed takes
+ * the answer with it.
+ */
 function refuse(socket: Socket): void {
   hangUp(socket, overloaded('there are too many connections').failure, () => {
     const timer = setTimeout(() => socket.destroy(), GOODBYE_MS)

@@ -29,8 +29,8 @@ export interface ListParts {
 }
 
 /**
- * The page that is asked for, by ascending id. It ends before the first context that doesn't fit, but has one at least. A context that can't be shown, since its
- * definition no longer compiles or its record is damaged, is logged and left out.
+ * The page that is asked for, by ascending id. It ends before the first context that doesn't fit, but has one at least. A context that can't be
+ * shown, since its definition no longer compiles or its record is damaged, is logged and left out.
  */
 export async function list(parts: ListParts, caller: Caller, request: CheckedList, fits?: Fits): Promise<ContextPage> {
   const { limit } = request
@@ -68,7 +68,10 @@ function hiddenFrom({ securedServices }: ListParts, caller: Caller): string[] {
   return denial(caller, 'read') === null ? [] : [SECURED, ...securedServices().map(wordOfOpen)]
 }
 
-/** `checked`: the caller sees only what isn't secured. The index goes by what was secured when the list began, and knows less of contexts that older versions wrote. */
+/**
+ * `checked`: the caller sees only what isn't secured. The index goes by what was secured when the list began, and knows less of contexts that
+ * older versions wrote.
+ */
 async function viewOf({ secured, view, log }: ListParts, stored: StoredContext, checked: boolean): Promise<ContextView | null> {
   try {
     const record = decode(stored)
