@@ -172,7 +172,7 @@ export async function checkServices(settings: Settings, { log }: { log: Log }): 
 }
 
 async function loadServices(settings: Settings, log: Log): Promise<{ catalog: Catalog; runner: StepRunner; report: readonly Fault[] }> {
-  const runner = stepRunner({ log, allowPrivate: settings.allowPrivate })
+  const runner = stepRunner({ log, allowPrivate: settings.allowPrivate, maxResult: settings.maxResult })
   const { catalog, report } = await openCatalog({ folders: settings.actors, runner, log })
   if (report.some(({ severity }) => severity === 'fault')) {
     runner.close()

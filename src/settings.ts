@@ -36,6 +36,8 @@ export interface Settings {
   /** Origins of pages that may call; none: CORS is off. */
   readonly origins: readonly string[]
   readonly stepConcurrency: number
+  /** Bytes that what a function or script returns may have as JSON. */
+  readonly maxResult: number
   /** Whether `Http.request` may reach addresses that aren't public. */
   readonly allowPrivate: boolean
   readonly logLevel: LogLevel
@@ -132,6 +134,7 @@ const schema = z.object({
     variable: 'ACTORFLUX_CORS', default: null, meaning: 'origins whose pages may call the server, separated by commas, or *; not set: none',
   }),
   stepConcurrency: setting('ACTORFLUX_STEP_CONCURRENCY', '256', 'functions that run at once', integer(1, 1_000_000)),
+  maxResult: setting('ACTORFLUX_MAX_RESULT', '1mb', 'largest result of a function or script, as JSON', size),
   allowPrivate: setting('ACTORFLUX_ALLOW_PRIVATE_ADDRESSES', 'false', 'true: Http.request may reach addresses that are not public', flag),
   logLevel: setting('ACTORFLUX_LOG_LEVEL', 'info', LEVELS.join(', '), z.enum(LEVELS, { error: `must be one of ${LEVELS.join(', ')}` })),
 })

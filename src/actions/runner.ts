@@ -1,18 +1,25 @@
 // actions: calls functions, the built-in ones and those of the user's modules.
-import { getOwn } from '../model/json.ts'
+import { getOwn, toBoundedJson } from '../model/json.ts'
 import type { Log } from '../ports/log.ts'
 import type { FunctionName, StepRunner } from '../ports/step-runner.ts'
 import { builtInClasses, type Classes, type Method } from './builtin.ts'
 import { Modules } from './modules.ts'
 import { Scripts } from './scripts.ts'
 
-/**
- * A built-in class hides a module of the same name.
- * `allowPrivate`: requests over HTTP may go to addresses that aren't public, those of this machine and of its networks among them.
- */
-export function stepRunner({ log, allowPrivate = false }: { log: Log; allowPrivate?: boolean }): StepRunner {
+export interface StepRunnerOptions {
+  readonly log: Log
+  /** Whether requests over HTTP may go to addresses that aren't public, those of this machine and of its networks among them. */
+  readonly allowPrivate?: boolean
+  /** Bytes that the result of a function or script may have as JSON. */
+  readonly maxResult?: number
+}
+
+const MAX_RESULT_BYTES = 1024 * 1024
+
+/** A built-in class hides a module of the same name. */
+export function stepRunner({ log, allowPrivate = false, maxResult = MAX_RESULT_BYTES }: StepRunnerOptions): StepRunner {
   const modules = new Modules()
-  const scripts = new Scripts()
+  const scripts = new Scripts({ maxResult })
   const classes = builtInClasses({ allowPrivate })
 
   return {
@@ -30,7 +37,7 @@ export function stepRunner({ log, allowPrivate = false }: { log: Log; allowPriva
     },
     async run({ args, flux, ...name }) {
       const method = builtInMethod(classes, name) ?? await modules.lastGood(name)
-      return method(args, flux)
+      return toBoundedJson(await method(args, flux), maxResult)
     },
     scriptFault: (script) => scripts.fault(script),
     runScript: (call) => scripts.run(call),

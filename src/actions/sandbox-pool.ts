@@ -43,6 +43,8 @@ export interface Call {
   readonly names: JsonObject | null
   /** Milliseconds. */
   readonly timeout: number
+  /** Bytes that its result may have as JSON. */
+  readonly maxResult: number
 }
 
 interface Job extends Call {
@@ -157,10 +159,10 @@ export class SandboxPool {
   }
 
   #send(place: Place, job: Job): void {
-    const { script, timeout } = job
+    const { script, timeout, maxResult } = job
     const names = job.names && JSON.stringify(job.names)
     if (names !== null && names.length > MAX_NAMES) return this.#answer(place, job, TOO_LONG)
-    const message: ToProcess = { script, names, timeout }
+    const message: ToProcess = { script, names, timeout, maxResult }
     place.process.send(message)
     if (timeout > SLOW) this.#limit(place, SLOW, () => this.#moveAside(place, job))
     else this.#limit(place, timeout + GRACE, () => this.#endLate(place, job))

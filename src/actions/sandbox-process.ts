@@ -6,16 +6,19 @@ export type ToProcess = Script
 /** The first has no outcome. `took`: milliseconds that the script took. */
 export interface FromProcess { readonly outcome?: Outcome; readonly took?: number }
 
-/** Looks after a server that is gone; in a thread, for a script may never let go of this one. */
+/** What Node and QuickJS can't need, bounded as they are: should a bound fail, the process ends before the machine's memory does. */
+const MAX_MEMORY_BYTES = 512 * 1024 * 1024
+
+/** Looks after a server that is gone, and after memory; in a thread, for a script may never let go of this one. */
 const WATCH = `
-  const { workerData: server } = require('node:worker_threads')
-  setInterval(() => { if (process.ppid !== server) process.kill(process.pid, 'SIGKILL') }, 1000)
+  const { workerData: { server, maxMemory } } = require('node:worker_threads')
+  setInterval(() => { if (process.ppid !== server || process.memoryUsage.rss() > maxMemory) process.kill(process.pid, 'SIGKILL') }, 250)
 `
 
 // Who stops all processes of a service, as systemd does, means the server, which may still want an answer.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 process.on('disconnect', () => process.exit())
-new Worker(WATCH, { eval: true, workerData: Number(process.argv[2]) }).unref()
+new Worker(WATCH, { eval: true, workerData: { server: Number(process.argv[2]), maxMemory: MAX_MEMORY_BYTES } }).unref()
 
 const sandbox = new Sandbox()
 await sandbox.open()

@@ -49,11 +49,11 @@ export interface StepRunner {
   mount(packages: readonly PackageFolder[]): void
   /** Why this function can't be called, in words for a report; null if it can. */
   missing(name: FunctionName): Promise<string | null>
-  /** Calls it; resolves with what it returns, rejects with what it throws. */
-  run(call: FunctionName & { readonly args: JsonObject; readonly flux: Flux }): Promise<unknown>
+  /** Calls it; resolves with what it returns, as data; rejects with what it throws, and with ResultTooLarge. */
+  run(call: FunctionName & { readonly args: JsonObject; readonly flux: Flux }): Promise<Json>
   /** Why this script can't be parsed, in words for a report; null if it can. */
   scriptFault(script: string): Promise<string | null>
-  /** Runs it in the sandbox; resolves with what it returns, which is data, rejects with an Error of the name and message that it throws. */
+  /** Runs it in the sandbox; resolves with what it returns, which is data, rejects with an Error of the name and message that it throws, and with ResultTooLarge. */
   runScript(call: ScriptCall): Promise<Json>
   /** Lets go of what it has started. */
   close(): void

@@ -2,7 +2,7 @@
 import type { CompiledAction, CompiledFlux } from '../definitions/flux.ts'
 import type { FluxApi } from '../model/calls.ts'
 import type { ContextId } from '../model/context.ts'
-import { isObject, toJson, tryJson, type JsonObject } from '../model/json.ts'
+import { isObject, tryJson, type Json, type JsonObject } from '../model/json.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
@@ -118,15 +118,15 @@ export class Steps {
     if (this.#running === 0) this.#onIdle?.()
   }
 
-  async #outcome(job: Job): Promise<{ type: 'DONE'; result: ReturnType<typeof toJson> } | { type: 'FAIL'; error: ReturnType<typeof errorOf> }> {
+  async #outcome(job: Job): Promise<{ type: 'DONE'; result: Json } | { type: 'FAIL'; error: ReturnType<typeof errorOf> }> {
     try {
-      return { type: 'DONE', result: toJson(await this.#call(job)) }
+      return { type: 'DONE', result: await this.#call(job) }
     } catch (error) {
       return { type: 'FAIL', error: errorOf(error) }
     }
   }
 
-  async #call(job: Job): Promise<unknown> {
+  async #call(job: Job): Promise<Json> {
     const { flux, step, record, controller } = job
     const action = flux.states[step.state]?.action
     if (action?.kind !== 'code' && action?.kind !== 'script') throw new Error('the state has no step')
@@ -145,7 +145,7 @@ export class Steps {
   }
 
   /** The sandbox holds it to its time, which begins when it gets a process: others may be before it. */
-  #script({ script, timeout }: CompiledAction & { kind: 'script' }, { step, controller: { signal } }: Job): Promise<unknown> {
+  #script({ script, timeout }: CompiledAction & { kind: 'script' }, { step, controller: { signal } }: Job): Promise<Json> {
     return this.#parts.runner.runScript({ script, names: step.args, timeout, signal })
   }
 
