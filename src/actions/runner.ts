@@ -1,7 +1,8 @@
 // actions: calls functions, the built-in ones and those of the user's modules.
 import { getOwn, toBoundedJson } from '../model/json.ts'
 import type { Log } from '../ports/log.ts'
-import type { FunctionName, StepRunner } from '../ports/step-runner.ts'
+import type { Flux, FunctionName, StepRunner } from '../ports/step-runner.ts'
+import type { RunningStep, StepWatch } from '../ports/step-watch.ts'
 import { builtInClasses, type Classes, type Method } from './builtin.ts'
 import { Modules } from './modules.ts'
 import { Scripts } from './scripts.ts'
@@ -12,12 +13,14 @@ export interface StepRunnerOptions {
   readonly allowPrivate?: boolean
   /** Bytes that the result of a function or script may have as JSON. */
   readonly maxResult?: number
+  /** Told of each function that runs in this process. */
+  readonly watch?: StepWatch
 }
 
 const MAX_RESULT_BYTES = 1024 * 1024
 
 /** A built-in class hides a module of the same name. */
-export function stepRunner({ log, allowPrivate = false, maxResult = MAX_RESULT_BYTES }: StepRunnerOptions): StepRunner {
+export function stepRunner({ log, allowPrivate = false, maxResult = MAX_RESULT_BYTES, watch }: StepRunnerOptions): StepRunner {
   const modules = new Modules()
   const scripts = new Scripts({ maxResult })
   const classes = builtInClasses({ allowPrivate })
@@ -25,6 +28,7 @@ export function stepRunner({ log, allowPrivate = false, maxResult = MAX_RESULT_B
   return {
     mount(packages) {
       modules.mount(packages)
+      watch?.mount(packages)
       log.debug('packages mounted', { packages: packages.map(({ name }) => name) })
     },
     async missing(name) {
@@ -37,12 +41,17 @@ export function stepRunner({ log, allowPrivate = false, maxResult = MAX_RESULT_B
     },
     async run({ args, flux, ...name }) {
       const method = builtInMethod(classes, name) ?? await modules.lastGood(name)
-      return toBoundedJson(await method(args, flux), maxResult)
+      const call = () => method(args, flux)
+      return toBoundedJson(await (watch ? watch.run(runningStep(name, flux), call) : call()), maxResult)
     },
     scriptFault: (script) => scripts.fault(script),
     runScript: (call) => scripts.run(call),
     close: () => scripts.close(),
   }
+}
+
+function runningStep(name: FunctionName, { contextId, fluxName, stateName, stepKey, attempt }: Flux): RunningStep {
+  return { ...name, contextId, fluxName, state: stateName, stepKey, attempt }
 }
 
 /** null: it is no built-in one. */

@@ -8,6 +8,7 @@ import { denial, type Caller } from '../model/caller.ts'
 import { isFinished, type ContextId, type Status } from '../model/context.ts'
 import type { FieldError, Failure } from '../model/failure.ts'
 import { isObject, type Json, type JsonObject } from '../model/json.ts'
+import { stepKeyOf, type Standstill } from '../model/standstill.ts'
 import { NOBODY, type ContextRecord, type Lease, type Move } from '../model/record.ts'
 import { NeedsLog, TurnDraft } from './draft.ts'
 import type { TagLimits } from '../model/tags.ts'
@@ -21,8 +22,8 @@ export type Input =
   | { readonly type: 'DONE'; readonly epoch: number; readonly attempt: number; readonly owner?: string; readonly result: Json }
   | { readonly type: 'FAIL'; readonly epoch: number; readonly attempt: number; readonly owner?: string; readonly error: ActionError; readonly unborn?: true }
   | { readonly type: 'TERMINATE'; readonly caller: Caller }
-  /** `owner`: whom the step was leased to when it was found abandoned. */
-  | { readonly type: 'TAKE_OVER'; readonly owner: string }
+  /** `owner`: whom the step was leased to when it was found abandoned. `standstill`: what that server wrote down before it ended, if its event loop stood still. */
+  | { readonly type: 'TAKE_OVER'; readonly owner: string; readonly standstill?: Standstill | null }
   | { readonly type: 'RELEASE' }
   | { readonly type: 'TAG'; readonly add: readonly string[]; readonly remove: readonly string[]; readonly caller: Caller }
 
@@ -83,7 +84,7 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
     case 'DONE': return transit(flux, record, input, given)
     case 'TERMINATE': return transit(flux, record, { type: 'TERMINATE' }, given)
     case 'FAIL': return transit(flux, record, { ...input, now: given.now }, given)
-    case 'TAKE_OVER': return takeOver(flux, record, given)
+    case 'TAKE_OVER': return takeOver(flux, record, input.standstill ?? null, given)
     case 'RELEASE': return release(record, given)
     case 'TAG': return tag(record, input, given)
   }
@@ -117,11 +118,14 @@ function matches(own: readonly string[], sent: readonly string[]): boolean {
   return own.length === 0 ? sent.length === 0 : sent.some((tag) => own.includes(tag))
 }
 
-function takeOver(flux: CompiledFlux, record: ContextRecord, given: Surroundings): Decision {
+function takeOver(flux: CompiledFlux, record: ContextRecord, standstill: Standstill | null, given: Surroundings): Decision {
   const { lease } = record
   if (!lease || lease.owner === given.owner) return { kind: 'unmoved' }
   const { epoch, attempt } = machineContext(record)
-  const takeovers = lease.takeovers + (lease.owner === NOBODY ? 0 : 1)
+  if (standstill?.step?.stepKey === stepKeyOf(record.id, epoch) && standstill.step.attempt === attempt) {
+    return transit(flux, record, { type: 'FAIL', epoch, attempt, error: blocked(standstill), now: given.now }, given)
+  }
+  const takeovers = lease.takeovers + (lease.owner === NOBODY || standstill?.isCertain === true ? 0 : 1)
   if (takeovers > MAX_TAKEOVERS) {
     const message = `${MAX_TAKEOVERS + 1} servers were lost while they ran this step`
     const error = { message, type: 'LeaseLost', className: 'LeaseLost', realException: null }
@@ -129,6 +133,12 @@ function takeOver(flux: CompiledFlux, record: ContextRecord, given: Surroundings
   }
   const next = { ...record, lease: { owner: given.owner, takeovers }, updatedAt: given.now }
   return { kind: 'next', record: next, log: [], step: stepOf(next), child: null, orphan: null }
+}
+
+/** What a function is told to have failed with that held up the whole server. */
+function blocked({ message, stack }: Standstill): ActionError {
+  const type = 'EventLoopBlocked'
+  return { message, type, className: type, realException: { name: type, message, ...stack !== '' && { stack } } }
 }
 
 function release(record: ContextRecord, { owner }: Surroundings): Decision {

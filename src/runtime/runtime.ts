@@ -6,6 +6,8 @@ import type { FluxApi } from '../model/calls.ts'
 import { SYSTEM, type Caller } from '../model/caller.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import { FluxError } from '../model/failure.ts'
+import { NOBODY } from '../model/record.ts'
+import type { Standstill } from '../model/standstill.ts'
 import type { TagLimits } from '../model/tags.ts'
 import type { WebhookApi } from '../model/webhook.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
@@ -40,6 +42,8 @@ export interface RuntimeParts {
     readonly feed: CommitFeed
   } | null
   readonly tagLimits: TagLimits
+  /** Told the boot id of this server, and again when it has another. */
+  readonly onOwner?: ((owner: string) => void) | undefined
 }
 
 export interface Runtime {
@@ -66,11 +70,12 @@ const LOOK_EVERY = 3
 /** Milliseconds before a letter that couldn't be brought home is brought again: doubled each time, up to the second. */
 const BRING_AGAIN = { first: 100, most: 5_000 }
 
-export function createRuntime({ store, catalog, runner, alarm, clock, log, retention, stepConcurrency, others, tagLimits }: RuntimeParts): Runtime {
+export function createRuntime({ store, catalog, runner, alarm, clock, log, retention, stepConcurrency, others, tagLimits, onOwner }: RuntimeParts): Runtime {
   const beat = others?.beat ?? null
   const feed = others?.feed ?? null
   /** The boot id: a server's name until it stops or is taken for dead. Its steps are leased to it. */
   let owner = randomUUID()
+  onOwner?.(owner)
   const life = new AbortController()
   let stopPurging: (() => void) | null = null
   let stopBeating: (() => void) | null = null
@@ -149,13 +154,23 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
       if (leases.length === 0) return
       const fresh = leases.filter(({ id }) => !takingOver.has(id))
       if (fresh.length > 0) log.info('steps that another server left are taken over', { contexts: fresh.length })
-      for (const lease of fresh) void takeOver(lease)
+      const standstills = await standstillsOf(fresh)
+      for (const lease of fresh) void takeOver(lease, standstills.get(lease.owner) ?? null)
     }
   }
 
-  async function takeOver({ id, owner: last }: Lease): Promise<void> {
+  /** By owner: what each of them wrote down when its event loop stood still. */
+  async function standstillsOf(leases: readonly Lease[]): Promise<ReadonlyMap<string, Standstill | null>> {
+    const standstills = new Map<string, Standstill | null>()
+    for (const { owner: last } of leases) {
+      if (last !== NOBODY && !standstills.has(last)) standstills.set(last, await store.standstill({ owner: last }))
+    }
+    return standstills
+  }
+
+  async function takeOver({ id, owner: last }: Lease, standstill: Standstill | null): Promise<void> {
     takingOver.add(id)
-    await bring(id, { type: 'TAKE_OVER', owner: last })
+    await bring(id, { type: 'TAKE_OVER', owner: last, standstill })
     takingOver.delete(id)
   }
 
@@ -183,6 +198,7 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
       log.warn('others took this server for dead and its steps over: it goes on under another name', { owner })
       steps.abandon('another server took it over')
       owner = randomUUID()
+      onOwner?.(owner)
       await store.heartbeat({ owner })
     }
     await recover()

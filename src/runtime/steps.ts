@@ -4,6 +4,7 @@ import type { FluxApi } from '../model/calls.ts'
 import type { ContextId } from '../model/context.ts'
 import { isObject, tryJson, type Json, type JsonObject } from '../model/json.ts'
 import type { ContextRecord } from '../model/record.ts'
+import { stepKeyOf } from '../model/standstill.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 import type { Flux, StepRunner } from '../ports/step-runner.ts'
@@ -158,7 +159,7 @@ export class Steps {
     return {
       ...this.#parts.apiOf(record.package),
       ...facts,
-      stepKey: `${step.id}-${step.epoch}`,
+      stepKey: stepKeyOf(step.id, step.epoch),
       attempt: step.attempt,
       rawBody: record.request === null ? null : Buffer.from(typeof body === 'string' ? body : '', 'base64'),
       signal: controller.signal,

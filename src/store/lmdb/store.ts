@@ -1,13 +1,16 @@
 // store/lmdb: the embedded store, nothing to install. Records on disk, the index in memory, one process at a time.
 import type { ContextId } from '../../model/context.ts'
 import { unavailable } from '../../model/failure.ts'
+import type { Standstill } from '../../model/standstill.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
+import type { NotesPlace } from '../../ports/step-watch.ts'
 import type { CommitOutcome, Lease, ListQuery, Page, Store, StoredContext, Write } from '../../ports/store.ts'
 import { Disk } from './disk.ts'
 import { Draft } from './draft.ts'
 import { GroupCommit } from './group-commit.ts'
 import { Memory } from './memory.ts'
+import { notesPlace, readNote } from './notes.ts'
 import { rebuild } from './rebuild.ts'
 import { decode } from './stored-context.ts'
 
@@ -28,7 +31,7 @@ export async function openLmdbStore({ folder, namespace = 'default', log, clock 
     const start = clock.now()
     const memory = await rebuild(disk, log)
     log.info('store opened', { folder, contexts: memory.size, milliseconds: clock.now() - start })
-    return new LmdbStore(disk, memory)
+    return new LmdbStore(disk, memory, notesPlace(folder, namespace))
   } catch (error) {
     await disk.close()
     throw error
@@ -41,12 +44,14 @@ const IDS = 1000
 class LmdbStore implements Store {
   readonly partitions = 1
   readonly era = 0
+  readonly notes: NotesPlace
   readonly #disk: Disk
   readonly #memory: Memory
   readonly #commits: GroupCommit<Draft>
   #closing: Promise<void> | null = null
 
-  constructor(disk: Disk, memory: Memory) {
+  constructor(disk: Disk, memory: Memory, notes: NotesPlace) {
+    this.notes = notes
     this.#disk = disk
     this.#memory = memory
     this.#commits = new GroupCommit(() => new Draft(disk, memory))
@@ -107,6 +112,10 @@ class LmdbStore implements Store {
   /** Nobody listens: no other process can be there. */
   async heartbeat(): Promise<boolean> {
     return true
+  }
+
+  async standstill({ owner }: { owner: string }): Promise<Standstill | null> {
+    return readNote(this.notes.place, owner)
   }
 
   async putDefinition({ hash, text }: { hash: string; text: string }): Promise<void> {

@@ -7,6 +7,9 @@ export const settingsKey = (namespace: string) => `af:${namespace}`
 /** String: a definition under its content hash. Spread over a cluster: it is written before a commit needs it. */
 export const definitionKey = (namespace: string, hash: string) => `af:${namespace}:def:${hash}`
 
+/** String: what a server wrote down when its event loop stood still, for a week. */
+export const standstillKey = (namespace: string, owner: string) => `af:${namespace}:standstill:${owner}`
+
 /** Channel: ids of contexts that have paused or ended. */
 export const feedChannel = (namespace: string) => `af:${namespace}:feed`
 

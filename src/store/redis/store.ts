@@ -1,13 +1,16 @@
 // store/redis: contexts in Redis, for any number of servers. A partition is one slot of a cluster, and each commit is one script in one partition.
 import { randomBytes, randomInt } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
+import { readStandstill, type Standstill } from '../../model/standstill.ts'
 import type { Log } from '../../ports/log.ts'
+import type { NotesPlace } from '../../ports/step-watch.ts'
 import type { CommitOutcome, Lease, ListQuery, Page, Store, StoredContext, Write } from '../../ports/store.ts'
 import { connect, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
-import { definitionKey, partitionKey } from './keys.ts'
+import { definitionKey, partitionKey, standstillKey } from './keys.ts'
 import { Line, PATIENCE } from './line.ts'
 import { merged, type Source } from './merge.ts'
 import { checkNamespace, checkRedis } from './namespace.ts'
+import { notesPlace } from './notes.ts'
 import { lists, texts } from './scripts.ts'
 import { decodeContext, encodeText, pushWrite } from './stored-context.ts'
 import { RedisTime } from './time.ts'
@@ -58,6 +61,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<RedisS
 
 export class RedisStore implements Store {
   readonly partitions: number
+  readonly notes: NotesPlace
   readonly #options: RedisStoreOptions
   readonly #connection: Connection
   readonly #line: Line
@@ -73,6 +77,7 @@ export class RedisStore implements Store {
   constructor(connection: Connection, options: RedisStoreOptions) {
     const { namespace, partitions, log } = options
     this.partitions = partitions
+    this.notes = notesPlace(options)
     this.#options = options
     this.#connection = connection
     this.#line = new Line(connection, { roots: Array.from({ length: partitions }, (_, partition) => partitionKey(namespace, partition)), log })
@@ -230,6 +235,11 @@ export class RedisStore implements Store {
     const [first] = answers
     if (first) this.#time.told(first.now, this.era)
     return answers.every(({ lives }) => lives)
+  }
+
+  async standstill({ owner }: { owner: string }): Promise<Standstill | null> {
+    const text = await this.#line.ask((connection) => connection.get(standstillKey(this.#options.namespace, owner)))
+    return text === null ? null : readStandstill(text)
   }
 
   async putDefinition({ hash, text }: { hash: string; text: string }): Promise<void> {
