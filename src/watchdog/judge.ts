@@ -40,7 +40,9 @@ function seen({ frames, facts }: Sight, suspect: Suspect | null): Found {
   const top = frames.find(({ file }) => isBelow(file, facts.packages))
   if (top !== undefined) {
     const step = stepAt(top, facts)
-    return step === null ? { step, reason: 'a function that no step waits for does not return', isCertain: false } : theFunction(step)
+    if (step !== null) return theFunction(step)
+    // It was left running by a step that has ended, or belongs to one of several.
+    return { step, reason: 'a function does not return, and which step it belongs to is not known', isCertain: facts.running.length === 0 }
   }
   // Of a built-in class: it has no code in a package.
   if (suspect?.isCalled === true) return theFunction(suspect.step)

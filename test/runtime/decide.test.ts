@@ -114,6 +114,19 @@ describe('a decision', () => {
     expect(next(tell(record, { type: 'TAKE_OVER', owner: 'dead-5' }, { owner: 'last' })).record).toMatchObject({ due: 4000, lease: null })
   })
 
+  test('fails the attempt that held up its server, by its retry, and counts no takeover for the others', () => {
+    const standstill = { step: null, isCertain: true, message: 'held up', stack: 'at loop (fn.ts:1:2)' }
+    const takeOver = (step: { stepKey: string; attempt: number } | null, isCertain = true) =>
+      next(tell(working(), { type: 'TAKE_OVER', owner: 'me', standstill: { ...standstill, step, isCertain } }, { owner: 'second' }))
+    const { stepKey, attempt } = { stepKey: `${working().id}-2`, attempt: 1 }
+    expect(takeOver({ stepKey, attempt })).toMatchObject({ step: null, record: { lease: null, due: 4000 } })
+    for (const other of [null, { stepKey, attempt: 2 }, { stepKey: `${stepKey}0`, attempt }]) {
+      expect(takeOver(other)).toMatchObject({ step: { attempt: 1 }, record: { lease: { owner: 'second', takeovers: 0 } } })
+    }
+    // Nobody knows which it was.
+    expect(takeOver(null, false)).toMatchObject({ record: { lease: { takeovers: 1 } } })
+  })
+
   test.each([[0, 1e300], [1, 1e300], [1e6, 1e9]])('has a time for the next attempt, however a delay of %j s grows by %j', (delay, factor) => {
     const patient = compiled({ states: [{ name: 's', action: { type: 'invokeCode', className: 'A', methodName: 'b', retry: { maxAttempts: 2000, delay, factor, maxDelay: 1e7 } } }] })
     const birth = seedOf({ flux: patient, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null }, given)

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, describe, expect, inject, test, vi } from 'vitest'
+import { startRedis } from '../support/redis.ts'
 import { cleanUp, placeFor, sleep, startServer, type Place, type Server } from '../support/server.ts'
 import { Client } from './client.ts'
 
@@ -19,7 +20,7 @@ export function regex() { return /^(a+)+$/.test('a'.repeat(60) + 'b') }
 export function waits() { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0) }
 export function system() { execFileSync('sleep', ['60']) }
 export async function hold({ file, gate }, flux) { appendFileSync(file, flux.stepKey + ' ' + flux.attempt + '\\n'); while (!existsSync(gate)) await pause(20) }
-export function brief() { spin(Date.now() + 1500) }
+export function brief() { spin(Date.now() + 4000) }
 setTimeout(() => {}, 0)
 export function detach() { setTimeout(() => { for (;;); }, 50) }
 `
@@ -33,6 +34,10 @@ const FILES = {
   'crash/Retry.flux': one(code('loop', { retry: { maxAttempts: 2, delay: 600 } })),
   'crash/Hold.flux': one(code('hold', { inputs: input('file', 'gate') }), [{ name: 'file' }, { name: 'gate' }]),
 }
+
+/** Milliseconds: other tests may have the machine. */
+const PATIENCE_MS = 60_000
+vi.setConfig({ testTimeout: 180_000 })
 
 const ENV = { ACTORFLUX_WATCHDOG: '500ms', ACTORFLUX_WATCHDOG_KILL: '2s' }
 
@@ -62,9 +67,9 @@ describe('a function that does not return', () => {
     expect(named(first)).toMatchObject({ level: 50, contextId: id, fluxName, state: 'act', className: 'fn', methodName: fluxName, stack: expect.stringMatching(stack) })
 
     const next = new Client(await start())
-    await vi.waitFor(async () => expect(await next.context(id)).toMatchObject({ status: 'FAILED', error: { type: 'EventLoopBlocked', className: 'EventLoopBlocked' } }), 5000)
+    await vi.waitFor(async () => expect(await next.context(id)).toMatchObject({ status: 'FAILED', error: { type: 'EventLoopBlocked', className: 'EventLoopBlocked' } }), PATIENCE_MS)
     expect(await next.context(other)).toMatchObject({ status: 'RUNNING' })
-    await vi.waitFor(async () => expect(await readFile(file, 'utf8')).toBe(`${other}-1 1\n${other}-1 1\n`), 5000)
+    await vi.waitFor(async () => expect(await readFile(file, 'utf8')).toBe(`${other}-1 1\n${other}-1 1\n`), PATIENCE_MS)
   })
 
   test('within a call that nothing interrupts: is named without a stack, and ends all the same', async () => {
@@ -74,7 +79,7 @@ describe('a function that does not return', () => {
     await first.ended
     expect(named(first)).toMatchObject({ contextId: id, methodName: 'system', reason: expect.stringContaining('interrupted') })
     const next = new Client(await start())
-    await vi.waitFor(async () => expect(await next.context(id)).toMatchObject({ status: 'FAILED', error: { type: 'EventLoopBlocked' } }), 5000)
+    await vi.waitFor(async () => expect(await next.context(id)).toMatchObject({ status: 'FAILED', error: { type: 'EventLoopBlocked' } }), PATIENCE_MS)
   })
 
   test('of several contexts in the same function the guilty one is found', async () => {
@@ -87,7 +92,7 @@ describe('a function that does not return', () => {
     expect((await first.ended).code).toBe(70)
     expect(named(first)).toMatchObject({ contextId: id })
     const next = new Client(await start())
-    await vi.waitFor(async () => expect(await next.context(id)).toMatchObject({ status: 'FAILED', error: { type: 'EventLoopBlocked' } }), 5000)
+    await vi.waitFor(async () => expect(await next.context(id)).toMatchObject({ status: 'FAILED', error: { type: 'EventLoopBlocked' } }), PATIENCE_MS)
     for (const one of innocent) if (one !== id) expect(await next.context(one)).toMatchObject({ status: expect.not.stringMatching('FAILED') })
   })
 
@@ -97,17 +102,17 @@ describe('a function that does not return', () => {
     const id = await begin(new Client(first), 'Retry')
     await first.ended
     const next = new Client(await start())
-    await vi.waitFor(async () => expect(await next.context(id)).toMatchObject({ nextRun: expect.any(Number) }), 5000)
+    await vi.waitFor(async () => expect(await next.context(id)).toMatchObject({ nextRun: expect.any(Number) }), PATIENCE_MS)
   })
 
   test('has failed also when somebody else ends the server first, once it is named', async () => {
     place = await placeFor(FILES)
     const first = await start({ ACTORFLUX_WATCHDOG_KILL: '0' })
     const id = await begin(new Client(first), 'loop')
-    await vi.waitFor(() => expect(named(first)).toBeDefined(), 10_000)
+    await vi.waitFor(() => expect(named(first)).toBeDefined(), PATIENCE_MS)
     await first.kill('SIGKILL')
     const next = new Client(await start())
-    await vi.waitFor(async () => expect(await next.context(id)).toMatchObject({ status: 'FAILED', error: { type: 'EventLoopBlocked' } }), 5000)
+    await vi.waitFor(async () => expect(await next.context(id)).toMatchObject({ status: 'FAILED', error: { type: 'EventLoopBlocked' } }), PATIENCE_MS)
   })
 
   test('and that no step waits for any more is named as that, and fails none', async () => {
@@ -119,15 +124,39 @@ describe('a function that does not return', () => {
   })
 })
 
+test('on Redis, the server that takes over learns of it: one attempt has failed, and the others run again uncounted', async () => {
+  const redis = await startRedis()
+  try {
+    place = await placeFor(FILES)
+    const env = { ACTORFLUX_REDIS_URL: redis.url, ACTORFLUX_RECOVERY: '3s', ACTORFLUX_WATCHDOG_KILL: '100s' }
+    const first = await start(env)
+    const [file, gate] = [join(place.folder, 'steps'), join(place.folder, 'gate')]
+    const client = new Client(first)
+    const other = await begin(client, 'Hold', { file, gate })
+    const id = await begin(client, 'later')
+    const second = await start(env)
+    const next = new Client(second)
+    await vi.waitFor(async () => expect(await next.context(id)).toMatchObject({ status: 'FAILED', error: { type: 'EventLoopBlocked' } }), PATIENCE_MS)
+    await vi.waitFor(async () => expect((await readFile(file, 'utf8')).split('\n')).toHaveLength(3), PATIENCE_MS)
+    expect(await next.context(other)).toMatchObject({ status: 'RUNNING' })
+    expect([named(second), second.isRunning()]).toEqual([undefined, true])
+    // It still stands there, and has not been ended.
+    expect([named(first), first.isRunning()]).toEqual([expect.objectContaining({ contextId: id }), true])
+  } finally {
+    await cleanUp()
+    await redis.close()
+  }
+})
+
 describe('what is no such function', () => {
   test('a function that holds the server up for a while is named, and nothing comes of it', async () => {
     place = await placeFor(FILES)
-    const server = await start({ ACTORFLUX_WATCHDOG_KILL: '20s' })
+    const server = await start({ ACTORFLUX_WATCHDOG_KILL: '60s' })
     const client = new Client(server)
     const id = await begin(client, 'brief')
-    await vi.waitFor(async () => expect(await client.context(id)).toMatchObject({ status: 'COMPLETED' }), 10_000)
+    await vi.waitFor(async () => expect(await client.context(id)).toMatchObject({ status: 'COMPLETED' }), PATIENCE_MS)
     expect(named(server)).toMatchObject({ contextId: id })
-    await vi.waitFor(() => expect(existsSync(join(place.data, 'default.standstill.json'))).toBe(false), 5000)
+    await vi.waitFor(() => expect(existsSync(join(place.data, 'default.standstill.json'))).toBe(false), PATIENCE_MS)
   })
 
   test('a process that is stopped and goes on', async () => {
