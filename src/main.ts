@@ -180,7 +180,7 @@ export async function checkServices(settings: Settings, { log }: { log: Log }): 
 }
 
 async function loadServices(settings: Settings, log: Log, watch?: StepWatch): Promise<{ catalog: Catalog; runner: StepRunner; report: readonly Fault[] }> {
-  const runner = stepRunner({ log, allowPrivate: settings.allowPrivate, maxResult: settings.maxResult, ...watch && { watch } })
+  const runner = stepRunner({ log, allowPrivate: settings.allowPrivate, maxResult: settings.maxResult, isolated: settings.isolated, ...watch && { watch } })
   const { catalog, report } = await openCatalog({ folders: settings.actors, runner, log })
   if (report.some(({ severity }) => severity === 'fault')) {
     runner.close()

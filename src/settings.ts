@@ -36,6 +36,8 @@ export interface Settings {
   /** Origins of pages that may call; none: CORS is off. */
   readonly origins: readonly string[]
   readonly stepConcurrency: number
+  /** Isolated functions at once. */
+  readonly isolated: number
   /** Bytes that what a function or script returns may have as JSON. */
   readonly maxResult: number
   /** Milliseconds for which the event loop may stand still until it is named in the log why, and until the process ends; 0: never. */
@@ -140,6 +142,7 @@ const schema = z.object({
     variable: 'ACTORFLUX_CORS', default: null, meaning: 'origins whose pages may call the server, separated by commas, or *; not set: none',
   }),
   stepConcurrency: setting('ACTORFLUX_STEP_CONCURRENCY', '256', 'functions that run at once', integer(1, 1_000_000)),
+  isolated: setting('ACTORFLUX_ISOLATED', '8', 'isolated functions that run at once, each in a process of its own', integer(1, 1000)),
   maxResult: setting('ACTORFLUX_MAX_RESULT', '1mb', 'largest result of a function or script, as JSON', size),
   watchdog: setting('ACTORFLUX_WATCHDOG', '5s', 'how long a function may hold up the server until the log names it; 0: for ever', durationOrNever),
   watchdogKill: setting('ACTORFLUX_WATCHDOG_KILL', '30s', 'how long until the process ends with code 70, to be started again; 0: never', durationOrNever),

@@ -1,10 +1,10 @@
 // actions: calls functions, the built-in ones and those of the user's modules.
-import { getOwn, toBoundedJson } from '../model/json.ts'
+import { toBoundedJson } from '../model/json.ts'
 import type { Log } from '../ports/log.ts'
 import type { Flux, FunctionName, StepRunner } from '../ports/step-runner.ts'
 import type { RunningStep, StepWatch } from '../ports/step-watch.ts'
-import { builtInClasses, type Classes, type Method } from './builtin.ts'
-import { Modules } from './modules.ts'
+import { Functions } from './functions.ts'
+import { IsolatePool } from './isolate-pool.ts'
 import { Scripts } from './scripts.ts'
 
 export interface StepRunnerOptions {
@@ -13,52 +13,51 @@ export interface StepRunnerOptions {
   readonly allowPrivate?: boolean
   /** Bytes that the result of a function or script may have as JSON. */
   readonly maxResult?: number
+  /** Isolated functions at once, each in a process of its own. */
+  readonly isolated?: number
   /** Told of each function that runs in this process. */
   readonly watch?: StepWatch
 }
 
 const MAX_RESULT_BYTES = 1024 * 1024
+const ISOLATED = 8
 
 /** A built-in class hides a module of the same name. */
-export function stepRunner({ log, allowPrivate = false, maxResult = MAX_RESULT_BYTES, watch }: StepRunnerOptions): StepRunner {
-  const modules = new Modules()
+export function stepRunner({ log, allowPrivate = false, maxResult = MAX_RESULT_BYTES, isolated = ISOLATED, watch }: StepRunnerOptions): StepRunner {
+  const functions = new Functions({ allowPrivate })
   const scripts = new Scripts({ maxResult })
-  const classes = builtInClasses({ allowPrivate })
+  const isolates = new IsolatePool({ places: isolated, allowPrivate, maxResult })
 
   return {
     mount(packages) {
-      modules.mount(packages)
+      functions.mount(packages)
+      isolates.mount(packages)
       watch?.mount(packages)
       log.debug('packages mounted', { packages: packages.map(({ name }) => name) })
     },
     async missing(name) {
       try {
-        if (!builtInMethod(classes, name)) await modules.method(name)
+        await functions.newest(name)
         return null
       } catch (error) {
         return error instanceof Error ? error.message : String(error)
       }
     },
     async run({ args, flux, ...name }) {
-      const method = builtInMethod(classes, name) ?? await modules.lastGood(name)
+      const method = await functions.lastGood(name)
       const call = () => method(args, flux)
       return toBoundedJson(await (watch ? watch.run(runningStep(name, flux), call) : call()), maxResult)
     },
+    runIsolated: (call) => isolates.run(call),
     scriptFault: (script) => scripts.fault(script),
     runScript: (call) => scripts.run(call),
-    close: () => scripts.close(),
+    close() {
+      scripts.close()
+      isolates.close()
+    },
   }
 }
 
 function runningStep(name: FunctionName, { contextId, fluxName, stateName, stepKey, attempt }: Flux): RunningStep {
   return { ...name, contextId, fluxName, state: stateName, stepKey, attempt }
-}
-
-/** null: it is no built-in one. */
-function builtInMethod(classes: Classes, { className, methodName }: FunctionName): Method | null {
-  const builtIn = getOwn(classes, className)
-  if (builtIn === undefined) return null
-  const method = getOwn(builtIn, methodName)
-  if (method === undefined) throw new Error(`the built-in class "${className}" has no method "${methodName}": it has ${Object.keys(builtIn).join(', ')}`)
-  return method
 }

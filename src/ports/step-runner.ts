@@ -34,6 +34,13 @@ export interface PackageFolder {
   readonly root: string
 }
 
+export interface IsolatedCall extends FunctionName {
+  readonly args: JsonObject
+  readonly flux: Flux
+  /** Milliseconds. */
+  readonly timeout: number
+}
+
 export interface ScriptCall {
   /** The body of a JavaScript function, which may await. */
   readonly script: string
@@ -51,6 +58,11 @@ export interface StepRunner {
   missing(name: FunctionName): Promise<string | null>
   /** Calls it; resolves with what it returns, as data; rejects with what it throws, and with ResultTooLarge. */
   run(call: FunctionName & { readonly args: JsonObject; readonly flux: Flux }): Promise<Json>
+  /**
+   * Calls it in a process of its own, which is ended when it takes longer than `timeout` milliseconds, counted from when it begins: others may be before it.
+   * Resolves and rejects as `run`, and rejects with a TimeoutError or whatever `flux.signal` was aborted with.
+   */
+  runIsolated(call: IsolatedCall): Promise<Json>
   /** Why this script can't be parsed, in words for a report; null if it can. */
   scriptFault(script: string): Promise<string | null>
   /** Runs it in the sandbox; resolves with what it returns, which is data, rejects with an Error of the name and message that it throws, and with ResultTooLarge. */

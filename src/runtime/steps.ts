@@ -16,7 +16,7 @@ export interface StepsParts {
   readonly runner: StepRunner
   readonly clock: Clock
   readonly log: Log
-  /** Functions at once; the others wait their turn. Of scripts the runner itself says how many. */
+  /** Functions at once; the others wait their turn. Of scripts and isolated functions the runner itself says how many. */
   readonly concurrency: number
   /** The calls that a function of that package may make. */
   readonly apiOf: (packageName: string) => FluxApi
@@ -52,7 +52,7 @@ export class Steps {
     const job = { step, flux, record, controller: new AbortController() }
     this.#jobs.set(step.id, job)
     if (this.#stopped) return
-    if (isScript(job)) void this.#run(job)
+    if (isElsewhere(job)) void this.#run(job)
     else {
       this.#waiting.push(job)
       this.#next()
@@ -105,7 +105,7 @@ export class Steps {
 
   async #run(job: Job): Promise<void> {
     const { step: { id, epoch, attempt, owner } } = job
-    const functions = isScript(job) ? 0 : 1
+    const functions = isElsewhere(job) ? 0 : 1
     this.#running += 1
     this.#functions += functions
     const input = await this.#outcome(job)
@@ -134,11 +134,12 @@ export class Steps {
     const { clock, runner } = this.#parts
     const { signal } = controller
     if (action.kind === 'script') return this.#script(action, job)
-    const callOff = clock.after(action.timeout, () => controller.abort(new DOMException(`no result within ${action.timeout / 1000} s`, 'TimeoutError')))
+    const { className, methodName, timeout } = action
+    const name = { package: record.package, className, methodName }
+    if (action.isolate) return runner.runIsolated({ ...name, args: step.args, flux: this.#fluxOf(job), timeout })
+    const callOff = clock.after(timeout, () => controller.abort(new DOMException(`no result within ${timeout / 1000} s`, 'TimeoutError')))
     const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
     try {
-      const { className, methodName } = action
-      const name = { package: record.package, className, methodName }
       return await Promise.race([runner.run({ ...name, args: structuredClone(step.args), flux: this.#fluxOf(job) }), aborted])
     } finally {
       callOff()
@@ -168,7 +169,11 @@ export class Steps {
   }
 }
 
-const isScript = ({ flux, step }: Job): boolean => flux.states[step.state]?.action.kind === 'script'
+/** Whether it runs in another process: the runner itself says how many at once, and holds it to its time. */
+function isElsewhere({ flux, step }: Job): boolean {
+  const action = flux.states[step.state]?.action
+  return action?.kind === 'script' || (action?.kind === 'code' && action.isolate)
+}
 
 /** What a function logs may be anything, whatever the types say. */
 const wordsOf = (message: unknown): string => typeof message === 'string' ? message : message instanceof Error ? message.message : JSON.stringify(tryJson(message))

@@ -28,8 +28,9 @@ const EXIT_CODE = 70
 const TICK_MS = 100
 /** Milliseconds from one look to the next that count at most: who sleeps longer was held up itself, and so was the server. */
 const MOST_COUNTED_MS = 1000
-/** Milliseconds in which the server's thread must have stopped to be looked at. */
-const LOOK_MS = 600
+/** Milliseconds in which the server's thread must have stopped to be looked at, and until that is tried again. */
+const LOOK_MS = 700
+const LOOK_AGAIN_MS = 1000
 /** Milliseconds that a note may take before the process ends. */
 const NOTE_MS = 5000
 const EXIT_MS = 1000
@@ -40,6 +41,7 @@ const log = createLog({ level: options.logLevel })
 const { openNotes }: { openNotes: (place: unknown) => Notes } = await import(options.notes.module)
 const notes = openNotes(options.notes.place)
 let { owner } = options
+const end = options.kill || Infinity
 parentPort?.on('message', (message: ToThread) => { ({ owner } = message) })
 
 const sleep = (milliseconds: number) => new Promise<void>((resolve) => { setTimeout(resolve, milliseconds) })
@@ -62,18 +64,40 @@ async function standsStill(beats: number, from: number, to: number): Promise<boo
 async function look(): Promise<void> {
   const { beats } = shared
   if (!await standsStill(beats, 0, options.noted)) return
-  const sight = await examine(LOOK_MS)
-  if (sight?.facts.isDebugged === true || shared.beats !== beats) return
-  const verdict = judge(sight, shared.suspect)
+  const began = performance.now()
+  const verdict = await see(beats, options.named - options.noted + LOOK_MS)
+  if (verdict === null) return
   // Whoever takes over must find it, whatever ends this process.
   const noting = note(verdict)
-  if (await standsStill(beats, options.noted, options.named)) {
+  const still = options.noted + performance.now() - began
+  if (await standsStill(beats, still, options.named)) {
     tell(verdict)
-    if (options.kill > 0 && await standsStill(beats, options.named, options.kill)) await end(verdict, noting)
-    else if (options.kill === 0) await standsStill(beats, options.named, Infinity)
+    await followUp(beats, Math.max(still, options.named), { verdict, noting })
   }
   await noting
   await notes.erase(owner).catch((error: unknown) => log.warn('what was written down of a standstill could not be erased', { error }))
+}
+
+/** Until the event loop turns again, or the process has to end. */
+async function followUp(beats: number, from: number, { verdict, noting }: { verdict: Verdict; noting: Promise<void> }): Promise<void> {
+  for (let still = from; still < end;) {
+    const next = Math.min(end, verdict.stack === null ? still + LOOK_AGAIN_MS : Infinity)
+    if (!await standsStill(beats, still, next)) return
+    still = next
+    // What couldn't be stopped before perhaps can be now.
+    const better: Verdict | null = verdict.stack === null ? await see(beats, LOOK_MS) : null
+    if (better === null || better.stack === null) continue
+    verdict = better
+    noting = noting.then(() => note(better))
+    tell(verdict)
+  }
+  await endProcess(verdict, noting)
+}
+
+/** Whom to blame; null: nobody, since the event loop turns again, or a debugger holds it. */
+async function see(beats: number, patience: number): Promise<Verdict | null> {
+  const sight = await examine(patience)
+  return sight?.facts.isDebugged === true || shared.beats !== beats ? null : judge(sight, shared.suspect)
 }
 
 /** Tries until it is written. Never fails. */
@@ -95,18 +119,14 @@ function tell({ step, reason, stack }: Verdict): void {
   log.error('the event loop stands still', { contextId, fluxName, state, className, methodName, reason, stack })
 }
 
-async function end(verdict: Verdict, noting: Promise<void>): Promise<void> {
-  // Someone may look into it by now; and what couldn't be stopped before perhaps can.
-  const again = await examine(LOOK_MS)
-  if (again?.facts.isDebugged === true) return
+async function endProcess(verdict: Verdict, noting: Promise<void>): Promise<void> {
+  // Someone may look into it by now.
+  if ((await examine(LOOK_MS))?.facts.isDebugged === true) return
   await Promise.race([noting, sleep(NOTE_MS)])
-  if (verdict.stack === null && again !== null) {
-    const better = judge(again, shared.suspect)
-    tell(better)
-    await Promise.race([note(better), sleep(NOTE_MS)])
-  }
   log.error('the event loop stood still for too long: the process ends, to be started again', { contextId: verdict.step?.contextId, exitCode: EXIT_CODE })
   await exitFromWithin(EXIT_CODE, EXIT_MS)
+  // It may have waited for the session to end.
+  await sleep(EXIT_MS)
   // It can't be made to: then without its code.
   process.kill(process.pid, 'SIGKILL')
 }

@@ -24,6 +24,8 @@ export interface WatchdogOptions {
 
 /** Functions that are known to run; of more, those that began first are forgotten. */
 const MAX_RUNNING = 10_000
+/** Share of the time until it is named after which what stands still is looked at. */
+const NOTED_SHARE = 0.6
 /** Milliseconds between two beats, at most. */
 const BEAT_MS = 250
 
@@ -64,8 +66,8 @@ export class Watchdog implements StepWatch {
   start({ after, kill, silence, logLevel, notes }: WatchdogOptions): void {
     if ((after === 0 && kill === 0) || this.#thread !== null) return
     const named = Math.min(after || Infinity, kill || Infinity)
-    // Others must be able to read it when they take over.
-    const noted = Math.min(named, silence === null ? Infinity : silence / 2)
+    // Looking may take a moment, too; and others must be able to read it when they take over.
+    const noted = Math.min(named * NOTED_SHARE, silence === null ? Infinity : silence / 3)
     const options: ThreadOptions = { named, noted, kill, logLevel, notes, owner: this.#owner, buffer: this.#shared.buffer }
     Object.defineProperty(globalThis, Symbol.for(HOOK), { value: () => JSON.stringify(this.#facts()), configurable: true })
     this.#beat()

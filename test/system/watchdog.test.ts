@@ -1,4 +1,6 @@
 // A function that never lets go of the event loop: it is named, the process ends, and only its own step has failed.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -39,7 +41,7 @@ const FILES = {
 const PATIENCE_MS = 60_000
 vi.setConfig({ testTimeout: 180_000 })
 
-const ENV = { ACTORFLUX_WATCHDOG: '500ms', ACTORFLUX_WATCHDOG_KILL: '2s' }
+const ENV = { ACTORFLUX_WATCHDOG: '1s', ACTORFLUX_WATCHDOG_KILL: '4s' }
 
 let place: Place
 afterEach(cleanUp)
@@ -148,6 +150,28 @@ test('on Redis, the server that takes over learns of it: one attempt has failed,
   }
 })
 
+test('dev starts itself again, and ends when it is told to', async () => {
+  place = await placeFor(FILES)
+  const own = { ACTORFLUX_HOST: '127.0.0.1', ACTORFLUX_PORT: '0', ACTORFLUX_ACTORS: place.actors.join(':'), ACTORFLUX_DATA: place.data }
+  const dev = spawn(process.execPath, [inject('program'), 'dev'], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...ENV, ...own } })
+  try {
+    let output = ''
+    for (const stream of [dev.stdout, dev.stderr]) stream.setEncoding('utf8').on('data', (text: string) => { output += text })
+    const serving = (times: number) => vi.waitFor(() => {
+      const urls = [...output.matchAll(/^listening\s+(http\S+)$/gm)].map(([, url = '']) => url)
+      expect(urls).toHaveLength(times)
+      return { url: urls.at(-1) ?? '' }
+    }, PATIENCE_MS)
+    const id = await begin(new Client(await serving(1)), 'later')
+    const next = new Client(await serving(2))
+    await vi.waitFor(async () => expect(await next.context(id)).toMatchObject({ status: 'FAILED', error: { type: 'EventLoopBlocked' } }), PATIENCE_MS)
+    dev.kill('SIGTERM')
+    expect(await once(dev, 'exit')).toEqual([0, null])
+  } finally {
+    dev.kill('SIGKILL')
+  }
+})
+
 describe('what is no such function', () => {
   test('a function that holds the server up for a while is named, and nothing comes of it', async () => {
     place = await placeFor(FILES)
@@ -174,7 +198,7 @@ describe('what is no such function', () => {
     place = await placeFor(FILES)
     const server = await startServer({ program: inject('program'), ...place, env: ENV, node: ['--inspect=127.0.0.1:0'] })
     await begin(new Client(server), 'loop')
-    await sleep(4000)
+    await sleep(7000)
     expect(server.isRunning()).toBe(true)
     expect(named(server)).toBeUndefined()
   })
