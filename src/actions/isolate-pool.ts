@@ -83,7 +83,6 @@ export class IsolatePool {
 
   /** Ends all processes, and what runs in them. */
   close(): void {
-    const closed = () => Promise.reject(new DOMException('the server stops', 'AbortError'))
     for (const { settle } of this.#waiting.splice(0)) settle(closed())
     for (const place of this.#places) {
       const { job } = place
@@ -217,5 +216,7 @@ export class IsolatePool {
     if (place.process.connected) place.process.send(message, () => {})
   }
 }
+
+const closed = () => Promise.reject(new DOMException('the server stops', 'AbortError'))
 
 const parse = (json: string): Json => JSON.parse(json)

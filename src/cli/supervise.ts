@@ -8,6 +8,8 @@ const SUPERVISOR = 'AF_SUPERVISOR_PID'
 /** What a terminal sends, it sends to both; once is enough. */
 const SIGNALS = process.stdin.isTTY ? ['SIGTERM'] as const : ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
+const ignore = () => {}
+
 /** Whether this process is the one that is supervised. It ends with its supervisor. */
 export function isSupervised(): boolean {
   if (process.env[SUPERVISOR] !== String(process.ppid)) return false
@@ -21,7 +23,6 @@ export async function supervise(world: World): Promise<number> {
     const child = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
       stdio: ['inherit', 'inherit', 'inherit', 'ipc'], env: { ...world.env, [SUPERVISOR]: String(process.pid) },
     })
-    const ignore = () => {}
     const passOn = (signal: NodeJS.Signals) => void child.kill(signal)
     for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, ignore)
     for (const signal of SIGNALS) process.on(signal, passOn)

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { stepRunner } from '../../src/actions/runner.ts'
-import { FluxError, notFound } from '../../src/model/failure.ts'
+import { notFound } from '../../src/model/failure.ts'
 import type { JsonObject } from '../../src/model/json.ts'
 import type { Flux, StepRunner } from '../../src/ports/step-runner.ts'
 import { errorOf } from '../../src/runtime/exception.ts'
@@ -51,6 +51,9 @@ afterAll(async () => {
 const run = (methodName: string, { args = {}, timeout = 60_000, ...more }: { args?: JsonObject; timeout?: number } & Partial<Flux> = {}) =>
   runner.runIsolated({ package: 'p', className: 'fn', methodName, args, timeout, flux: { ...flux, ...more } })
 
+const getContext: Flux['getContext'] = async ({ contextId }) => JSON.parse(JSON.stringify({ id: contextId }))
+const terminate: Flux['terminate'] = () => Promise.reject(notFound('no such context'))
+
 describe('an isolated function', () => {
   test('runs in another process, which is used again after success and failure', async () => {
     const pid = await run('pid')
@@ -74,12 +77,9 @@ describe('an isolated function', () => {
 
   test('makes calls and logs through the server', async () => {
     const warned: unknown[] = []
-    const getContext: Flux['getContext'] = async ({ contextId }) => JSON.parse(JSON.stringify({ id: contextId }))
-    const terminate: Flux['terminate'] = () => Promise.reject(notFound('no such context'))
     const log = { ...quiet, warn: (...said: unknown[]) => { warned.push(said) } }
     expect(await run('calls', { getContext, terminate, log })).toEqual({ seen: { id: 5 }, refused: ['FluxError', 'notFound', 'no such context'] })
     expect(warned).toEqual([['a word', { n: 1 }]])
-    expect(new FluxError({ kind: 'notFound', detail: '' })).toBeInstanceOf(Error)
   })
 
   test('returns data, of a bounded size', async () => {
