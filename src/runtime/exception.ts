@@ -2,10 +2,14 @@
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ActionError } from '../definitions/machine.ts'
 import type { FluxException, StackEntry } from '../model/context.ts'
-import { isObject, tryJson, type JsonObject } from '../model/json.ts'
+import { isObject, toBoundedJson, type Json, type JsonObject } from '../model/json.ts'
 import type { Move } from '../model/record.ts'
 
-/** Makes data of whatever was thrown, however odd it is. Stacks stay out: they hold paths. */
+/** Characters of a message, and bytes of what else an error holds: it explains a failure, and is kept like any data. */
+const MAX_TEXT = 10_000
+const MAX_FIELDS_BYTES = 65_536
+
+/** Makes data of whatever was thrown, however odd or large it is. Stacks stay out: they hold paths. */
 export function errorOf(thrown: unknown): ActionError {
   try {
     return thrown instanceof Error ? errorData(thrown) : otherData(thrown)
@@ -18,27 +22,36 @@ function errorData(error: Error): ActionError {
   const message = textOf(() => error.message) ?? 'failed'
   const type = textOf(() => error.name) ?? 'Error'
   const cause = textOf(() => error.cause instanceof Error ? String(error.cause) : undefined)
-  const own = tryJson({ ...error })
+  const own = dataOf({ ...error })
   const realException: JsonObject = { ...isObject(own) ? own : {}, name: type, message, ...cause !== undefined && { cause } }
   return { message, type, className: textOf(() => error.constructor.name) ?? type, realException }
+}
+
+/** null for what is no data, or too much. */
+function dataOf(value: unknown): Json {
+  try {
+    return toBoundedJson(value, MAX_FIELDS_BYTES)
+  } catch {
+    return null
+  }
 }
 
 /** Of a property that may be anything, and may throw when it is read. */
 function textOf(read: () => unknown): string | undefined {
   try {
     const value = read()
-    return value === undefined || value === null ? undefined : typeof value === 'object' ? JSON.stringify(value) : String(value)
+    return value === undefined || value === null ? undefined : (typeof value === 'object' ? JSON.stringify(value) : String(value)).slice(0, MAX_TEXT)
   } catch {
     return undefined
   }
 }
 
 function otherData(thrown: unknown): ActionError {
-  const realException = tryJson(thrown)
+  const realException = typeof thrown === 'string' ? thrown.slice(0, MAX_TEXT) : dataOf(thrown)
   const { name, message } = isObject(realException) ? realException : {}
   const type = typeof name === 'string' && name !== '' ? name : 'Error'
   const text = typeof realException === 'string' ? realException : typeof message === 'string' ? message : JSON.stringify(realException)
-  return { message: text, type, className: type === 'Error' ? typeof thrown : type, realException }
+  return { message: text.slice(0, MAX_TEXT), type, className: type === 'Error' ? typeof thrown : type, realException }
 }
 
 /** The exception with its trace, from the start to the failing state. */

@@ -27,6 +27,7 @@ export async function sends(args, flux) {
   return { contextId, own: await flux.sendEvent({ contextId: flux.contextId, event: 'x' }).catch((error) => error.failure.kind) }
 }
 export function large() { return { kept: 1, text: 'x'.repeat(2 ** 20) } }
+export function throwsMuch() { throw Object.assign(new Error('x'.repeat(2e6)), { kept: 1, list: new Array(1e6).fill(1) }) }
 export function elsewhere(args, flux) { return { pid: process.pid, key: flux.stepKey } }
 export const endless = () => { for (;;); }
 export function mutates(args) { args.word = 'changed'; args.deep.x = 2; return {} }
@@ -54,7 +55,7 @@ beforeAll(async () => {
     'p/Endless.flux': { states: [{ name: 's', action: code('endless', { isolate: true, timeout: 0.3, retry: { maxAttempts: 2 } }) }] },
     'p/Slow.flux': { states: [{ name: 's', action: code('slow', { timeout: 2.5 }) }] },
     'p/Deaf.flux': { states: [{ name: 's', action: code('deaf') }] },
-    ...Object.fromEntries(['odd', 'text', 'cyclic', 'large', 'throwsText', 'sends', 'mutates'].map((name) => [`p/${name}.flux`, {
+    ...Object.fromEntries(['odd', 'text', 'cyclic', 'large', 'throwsMuch', 'throwsText', 'sends', 'mutates'].map((name) => [`p/${name}.flux`, {
       input: [{ name: 'word' }, { name: 'deep', type: 'any' }], output: [{ name: 'all', type: 'any' }, { name: 'word' }, { name: 'deep', type: 'any' }],
       states: [{ name: 's', action: code(name, { inputs: [set('word', 'word'), set('deep', 'deep')], outputs: [{ from: ['$result'], to: ['all'] }, set('word', 'word'), set('deep', 'deep')] }) }],
     }])),
@@ -139,6 +140,12 @@ describe('a step', () => {
     const view = await bench.until(await bench.run('large'), done)
     expect(view).toMatchObject({ status: 'FAILED', error: { type: 'ResultTooLarge', message: 'the result has more than 1048576 bytes as JSON' } })
     expect(JSON.stringify(view).length).toBeLessThan(10_000)
+  })
+
+  test('keeps of a large error what explains it', async () => {
+    const view = await bench.until(await bench.run('throwsMuch'), done)
+    expect(view.error?.message).toBe('x'.repeat(10_000))
+    expect(JSON.stringify(view).length).toBeLessThan(100_000)
   })
 
   test('that is isolated runs in another process, and its timeout ends it whatever it does', async () => {
