@@ -21,6 +21,7 @@ import { createLog } from './observe/log.ts'
 import type { Clock } from './ports/clock.ts'
 import type { Log } from './ports/log.ts'
 import type { StepRunner } from './ports/step-runner.ts'
+import type { NotesPlace, StepWatch } from './ports/step-watch.ts'
 import type { MemoryLimits } from './runtime/loads.ts'
 import { createRuntime as assemble, type Runtime, type RuntimeParts } from './runtime/runtime.ts'
 import { readSettings, type Settings } from './settings.ts'
@@ -29,6 +30,7 @@ import { openLmdbStore } from './store/lmdb/store.ts'
 import { connect, explore } from './store/redis/connection.ts'
 import { redisFeed } from './store/redis/feed.ts'
 import { openRedisStore } from './store/redis/store.ts'
+import { Watchdog } from './watchdog/watchdog.ts'
 
 export type { FluxApi } from './model/calls.ts'
 export { FluxError, type Failure } from './model/failure.ts'
@@ -124,7 +126,8 @@ export class LoadError extends Error {
 
 /** @throws LoadError; any other Error tells in one line why it can't start (port in use, data folder taken, …) */
 export async function startServer(settings: Settings, { log }: { log: Log }): Promise<Server> {
-  const { catalog, runner, report } = await loadServices(settings, log)
+  const watchdog = new Watchdog()
+  const { catalog, runner, report } = await loadServices(settings, log, watchdog)
   const schema = await readFile(new URL('./http/schema.xsd', import.meta.url), 'utf8')
   const about = await aboutOf(catalog, settings.requireAuth)
   const tokens = await openTokens({
@@ -142,13 +145,17 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
       deadlines: { headers: settings.headerTimeout, request: settings.requestTimeout, answer: settings.answerTimeout },
     })
     server = listening
-    const { runtime, storage } = await openRuntime(settings, { catalog, runner, clock: systemClock, log, memory })
+    const onOwner = (owner: string) => { watchdog.owner = owner }
+    const { runtime, storage, notes } = await openRuntime(settings, { catalog, runner, clock: systemClock, log, memory, onOwner })
     opened = runtime
     const { maxBody, maxDepth, maxValues, requireAuth, origins, allowedHosts, webhookTimeout } = settings
     const app = createApp({
       api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, origins, allowedHosts,
       maxAnswers: settings.maxAnswers, inFlight: memory.requests, waiting: memory.waiting, isLoopback: () => isLoopbackAddress(listening.address), about,
       webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), skipped: () => catalog.skipped(), log,
+    })
+    watchdog.start({
+      after: settings.watchdog, kill: settings.watchdogKill, silence: settings.redisUrl === null ? null : silenceOf(settings), logLevel: settings.logLevel, notes,
     })
     await runtime.start()
     unready = null
@@ -169,10 +176,12 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
         await listening.close(grace)
         callOff()
         await runtime.close({ grace: Math.max(0, grace - (systemClock.now() - began)) })
+        watchdog.close()
       },
     }
   } catch (error) {
     tokens.close()
+    watchdog.close()
     await server?.close(0)
     if (opened === null) runner.close()
     await opened?.close({ grace: 0 })
@@ -212,8 +221,8 @@ export function examineData(
   return into === null ? diagnose(place) : salvage(place, { into, log })
 }
 
-async function loadServices(settings: Settings, log: Log): Promise<{ catalog: Catalog; runner: StepRunner; report: readonly Fault[] }> {
-  const runner = stepRunner({ log, allowPrivate: settings.allowPrivate })
+async function loadServices(settings: Settings, log: Log, watch?: StepWatch): Promise<{ catalog: Catalog; runner: StepRunner; report: readonly Fault[] }> {
+  const runner = stepRunner({ log, allowPrivate: settings.allowPrivate, maxResult: settings.maxResult, isolated: settings.isolated, ...watch && { watch } })
   const { catalog, report, complete } = await openCatalog({ folders: settings.actors, runner, log })
   const isBroken = report.some(({ severity }) => severity === 'fault')
   if (isBroken && !(settings.skipFaulty && complete)) {
@@ -237,16 +246,27 @@ function memoryOf({ maxInFlight, maxRecord }: Settings): MemoryLimits & { readon
   }
 }
 
-interface Surroundings { readonly catalog: Catalog; readonly runner: StepRunner; readonly clock: Clock; readonly log: Log; readonly memory: MemoryLimits }
+interface Surroundings {
+  readonly catalog: Catalog
+  readonly runner: StepRunner
+  readonly clock: Clock
+  readonly log: Log
+  readonly memory: MemoryLimits
+  readonly onOwner?: RuntimeParts['onOwner']
+}
 
-async function openRuntime(settings: Settings, { catalog, runner, clock, log, memory }: Surroundings): Promise<{ runtime: Runtime; storage: string }> {
+interface Opened { readonly runtime: Runtime; readonly storage: string; readonly notes: NotesPlace }
+
+async function openRuntime(settings: Settings, { catalog, runner, clock, log, memory, onOwner }: Surroundings): Promise<Opened> {
   const { retention, stepConcurrency, maxTags, maxTagBytes } = settings
   const opening = settings.redisUrl === null ? openEmbedded(settings, clock, log) : openRedis(settings, settings.redisUrl, log)
   const { storage, ...parts } = await opening.catch((error: unknown) => {
     runner.close()
     throw error
   })
-  return { storage, runtime: assemble({ ...parts, catalog, runner, log, retention, stepConcurrency, tagLimits: { count: maxTags, bytes: maxTagBytes }, memory }) }
+  const tagLimits = { count: maxTags, bytes: maxTagBytes }
+  const runtime = assemble({ ...parts, catalog, runner, log, retention, stepConcurrency, isolated: settings.isolated, tagLimits, memory, onOwner })
+  return { storage, runtime, notes: parts.store.notes }
 }
 
 /** What depends on where contexts are kept. */
@@ -257,11 +277,16 @@ async function openEmbedded({ data, namespace, minFree }: Settings, clock: Clock
   return { store, alarm: localAlarm({ clock, log }), clock, others: null, storage: resolve(data) }
 }
 
-async function openRedis({ namespace, partitions, recovery }: Settings, redisUrl: string, log: Log): Promise<Storage> {
+/** Milliseconds without heartbeat after which a server is dead: most of the time for recovery. Then two beats are left to find that out and to take over. */
+const silenceOf = ({ recovery }: Settings) => beatOf(recovery) * 7
+
+const beatOf = (recovery: number) => recovery / 10
+
+async function openRedis(settings: Settings, redisUrl: string, log: Log): Promise<Storage> {
+  const { namespace, partitions, recovery } = settings
   const address = await explore(redisUrl)
-  // A server that misses its heartbeats for most of the time is dead; then two beats are left to find that out and to take over.
-  const beat = recovery / 10
-  const store = await openRedisStore({ address, namespace, partitions: partitions ?? (address.cluster ? CLUSTER_PARTITIONS : 1), silence: beat * 7, log })
+  const beat = beatOf(recovery)
+  const store = await openRedisStore({ address, namespace, partitions: partitions ?? (address.cluster ? CLUSTER_PARTITIONS : 1), silence: silenceOf(settings), log })
   const clock: Clock = { now: () => store.now(), after: systemClock.after }
   const alarm = bullAlarm({ connect: (role) => connect(address, role), namespace, clock, log })
   const feed = redisFeed({ listening: connect(address, 'feed'), publish: (channel, text) => store.publish(channel, text), namespace, log })

@@ -53,6 +53,13 @@ export interface Settings {
   /** Origins of pages that may call; none: CORS is off. */
   readonly origins: readonly string[]
   readonly stepConcurrency: number
+  /** Isolated functions at once. */
+  readonly isolated: number
+  /** Bytes that what a function or script returns may have as JSON. */
+  readonly maxResult: number
+  /** Milliseconds for which the event loop may stand still until it is named in the log why, and until the process ends; 0: never. */
+  readonly watchdog: number
+  readonly watchdogKill: number
   /** Whether `Http.request` may reach addresses that aren't public. */
   readonly allowPrivate: boolean
   /** Whether the server starts without the services that have faults. */
@@ -81,15 +88,18 @@ const integer = (from: number, to: number) => {
 }
 
 /** A number with one of the units. */
-const quantity = (units: { readonly [unit: string]: number }, error: string) => z.string().transform((text, context) => {
+const quantity = (units: { readonly [unit: string]: number }, error: string, least = 1) => z.string().transform((text, context) => {
   const [, number, unit = ''] = /^(\d+(?:\.\d+)?)([a-z]*)$/.exec(text.toLowerCase()) ?? []
   const value = Math.round(Number(number) * (getOwn(units, unit) ?? Number.NaN))
-  if (Number.isSafeInteger(value) && value > 0) return value
+  if (Number.isSafeInteger(value) && value >= least) return value
   context.addIssue({ code: 'custom', message: error })
   return z.NEVER
 })
 
-const duration = quantity({ ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }, 'must be a duration such as 1500ms, 30s, 5m, 12h or 7d')
+const TIMES = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const duration = quantity(TIMES, 'must be a duration such as 1500ms, 30s, 5m, 12h or 7d')
+const durationOrNever = quantity({ ...TIMES, '': 0 }, 'must be a duration such as 1500ms, 30s, 5m or 12h, or 0', 0)
+  .refine((time) => time === 0 || time >= 100, { error: 'must be at least 100ms, or 0' })
 const room = quantity({ '': 1, b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }, 'must be a size such as 65536, 512kb or 1mb')
 const size = room.refine((bytes) => bytes <= 1024 ** 3 / 2, { error: 'must not be more than 512mb' })
 const text = z.string()
@@ -178,6 +188,10 @@ const schema = z.object({
     meaning: 'names by which the server may be called besides loopback ones, separated by commas, or *; not set: on a loopback address none, else any',
   }),
   stepConcurrency: setting('ACTORFLUX_STEP_CONCURRENCY', '256', 'functions that run at once', integer(1, 1_000_000)),
+  isolated: setting('ACTORFLUX_ISOLATED', '8', 'isolated functions that run at once, each in a process of its own', integer(1, 1000)),
+  maxResult: setting('ACTORFLUX_MAX_RESULT', '1mb', 'largest result of a function or script, as JSON', size),
+  watchdog: setting('ACTORFLUX_WATCHDOG', '5s', 'how long a function may hold up the server until the log names it; 0: for ever', durationOrNever),
+  watchdogKill: setting('ACTORFLUX_WATCHDOG_KILL', '30s', 'how long until the process ends with code 70, to be started again; 0: never', durationOrNever),
   allowPrivate: setting('ACTORFLUX_ALLOW_PRIVATE_ADDRESSES', 'false', 'true: Http.request may reach addresses that are not public', flag),
   skipFaulty: setting('ACTORFLUX_SKIP_FAULTY', 'false', 'true: start without the services that have faults', flag),
   logLevel: setting('ACTORFLUX_LOG_LEVEL', 'info', LEVELS.join(', '), z.enum(LEVELS, { error: `must be one of ${LEVELS.join(', ')}` })),

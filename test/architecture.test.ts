@@ -18,10 +18,11 @@ const MAY: { readonly [room: string]: readonly string[] } = {
   access: ['model'],
   http: ['model', 'ports', 'access'],
   observe: ['model', 'ports'],
+  watchdog: ['model', 'ports', 'observe'],
   settings: ['model', 'ports'],
   // The types of what was loaded are definitions'.
   cli: ['model', 'ports', 'definitions', 'access', 'observe', 'settings', 'main'],
-  main: ['model', 'ports', 'definitions', 'runtime', 'actions', 'store/lmdb', 'store/redis', 'alarms', 'access', 'http', 'observe', 'settings'],
+  main: ['model', 'ports', 'definitions', 'runtime', 'actions', 'store/lmdb', 'store/redis', 'alarms', 'access', 'http', 'observe', 'watchdog', 'settings'],
 }
 
 /** Where each outside library may be used. */

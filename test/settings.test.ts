@@ -9,7 +9,7 @@ test('have defaults', () => {
     recovery: 20_000, retention: 604_800_000, webhookTimeout: 30_000, maxBody: 1_048_576, stepConcurrency: 256, logLevel: 'info', logFormat: 'auto', accessLog: false,
     answerTimeout: 30_000, maxAnswers: 134_217_728, maxConnections: 20_000, minFree: 67_108_864, allowedHosts: [], skipFaulty: false,
     maxDepth: 64, maxValues: 100_000, headerTimeout: 10_000, requestTimeout: 30_000, maxTags: 64, maxTagBytes: 256, origins: [], allowPrivate: false,
-    maxInFlight: null, maxRecord: 16_777_216,
+    maxInFlight: null, maxRecord: 16_777_216, isolated: 8, maxResult: 1_048_576, watchdog: 5_000, watchdogKill: 30_000,
   })
 })
 
@@ -21,6 +21,8 @@ test.each([
   ['HOST', '::1', { host: '::1' }],
   ['PORT', '0', { port: 0 }],
   ['PORT', '65535', { port: 65_535 }],
+  ['WATCHDOG', '0', { watchdog: 0 }],
+  ['WATCHDOG_KILL', '90s', { watchdogKill: 90_000 }],
   ['ACTORS', 'a:/b c::d', { actors: ['a', '/b c', 'd'] }],
   ['REDIS_URL', 'redis://a:1,rediss://u:p@b', { redisUrl: 'redis://a:1,rediss://u:p@b' }],
   ['REDIS_URL', 'redis://u%40:p%2f@a:1/3', { redisUrl: 'redis://u%40:p%2f@a:1/3' }],

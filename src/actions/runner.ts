@@ -1,48 +1,67 @@
 // actions: calls functions, the built-in ones and those of the user's modules.
-import { getOwn } from '../model/json.ts'
-import { suggestion } from '../model/nearest.ts'
+import { toBoundedJson } from '../model/json.ts'
 import type { Log } from '../ports/log.ts'
-import type { FunctionName, StepRunner } from '../ports/step-runner.ts'
-import { builtInClasses, type Classes, type Method } from './builtin.ts'
-import { Modules, NoModule } from './modules.ts'
+import type { Flux, FunctionName, StepRunner } from '../ports/step-runner.ts'
+import type { RunningStep, StepWatch } from '../ports/step-watch.ts'
+import { Functions } from './functions.ts'
+import { IsolatePool } from './isolate-pool.ts'
+import { NoModule } from './modules.ts'
 import { Scripts } from './scripts.ts'
 import type { Thrown } from './user-stack.ts'
 
-/**
- * A built-in class hides a module of the same name.
- * `allowPrivate`: requests over HTTP may go to addresses that aren't public, those of this machine and of its networks among them.
- */
-export function stepRunner({ log, allowPrivate = false }: { log: Log; allowPrivate?: boolean }): StepRunner {
-  const modules = new Modules()
-  const scripts = new Scripts()
-  const classes = builtInClasses({ allowPrivate })
+export interface StepRunnerOptions {
+  readonly log: Log
+  /** Whether requests over HTTP may go to addresses that aren't public, those of this machine and of its networks among them. */
+  readonly allowPrivate?: boolean
+  /** Bytes that the result of a function or script may have as JSON. */
+  readonly maxResult?: number
+  /** Isolated functions at once, each in a process of its own. */
+  readonly isolated?: number
+  /** Told of each function that runs in this process. */
+  readonly watch?: StepWatch
+}
+
+const MAX_RESULT_BYTES = 1024 * 1024
+const ISOLATED = 8
+
+/** A built-in class hides a module of the same name. */
+export function stepRunner({ log, allowPrivate = false, maxResult = MAX_RESULT_BYTES, isolated = ISOLATED, watch }: StepRunnerOptions): StepRunner {
+  const functions = new Functions({ allowPrivate })
+  const scripts = new Scripts({ maxResult })
+  const isolates = new IsolatePool({ places: isolated, allowPrivate, maxResult })
 
   return {
     mount(packages) {
-      modules.mount(packages)
+      functions.mount(packages)
+      isolates.mount(packages)
+      watch?.mount(packages)
       log.debug('packages mounted', { packages: packages.map(({ name }) => name) })
     },
     async missing(name) {
       try {
-        if (!builtInMethod(classes, name)) await modules.method(name)
+        await functions.newest(name)
         return null
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error)
-        if (!(error instanceof NoModule)) return reason
-        return reason + suggestion(name.className, [...Object.keys(classes), ...await modules.names(name.package)])
+        return error instanceof NoModule ? reason + await functions.meant(name) : reason
       }
     },
     async run({ args, flux, ...name }) {
-      const method = builtInMethod(classes, name) ?? await modules.lastGood(name)
-      return method(args, flux)
+      const method = await functions.lastGood(name)
+      const call = () => method(args, flux)
+      return toBoundedJson(await (watch ? watch.run(runningStep(name, flux), call) : call()), maxResult)
     },
     stackOf(thrown, packageName) {
       const read = thrownOf(thrown)
-      return read && modules.stackOf(read, packageName)
+      return read && functions.stackOf(read, packageName)
     },
+    runIsolated: (call) => isolates.run(call),
     scriptFault: (script) => scripts.fault(script),
     runScript: (call) => scripts.run(call),
-    close: () => scripts.close(),
+    close() {
+      scripts.close()
+      isolates.close()
+    },
   }
 }
 
@@ -56,14 +75,6 @@ function thrownOf(thrown: unknown): Thrown | null {
   }
 }
 
-/** null: it is no built-in one. */
-function builtInMethod(classes: Classes, { className, methodName }: FunctionName): Method | null {
-  const builtIn = getOwn(classes, className)
-  if (builtIn === undefined) return null
-  const method = getOwn(builtIn, methodName)
-  if (method === undefined) {
-    const names = Object.keys(builtIn)
-    throw new Error(`the built-in class "${className}" has no method "${methodName}"${suggestion(methodName, names)}: it has ${names.join(', ')}`)
-  }
-  return method
+function runningStep(name: FunctionName, { contextId, fluxName, stateName, stepKey, attempt }: Flux): RunningStep {
+  return { ...name, contextId, fluxName, state: stateName, stepKey, attempt }
 }

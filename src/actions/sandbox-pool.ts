@@ -1,13 +1,11 @@
 // actions: the processes that scripts run in. The turn never waits for a script, and one that can't be interrupted ends with its process.
 // Threads would not do: ending one in the midst of WebAssembly, or one that runs out of memory, may take the server with it (nodejs/node#56312, #47224).
-import { spawn, type ChildProcess } from 'node:child_process'
-import { createRequire } from 'node:module'
+import type { ChildProcess } from 'node:child_process'
 import { availableParallelism } from 'node:os'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { JsonObject } from '../model/json.ts'
 import type { FromProcess, ToProcess } from './sandbox-process.ts'
 import type { Outcome } from './sandbox.ts'
+import { startProcess } from './start-process.ts'
 
 /** Milliseconds after which a script counts as slow, this time and the next. */
 const SLOW = 1000
@@ -43,6 +41,8 @@ export interface Call {
   readonly names: JsonObject | (() => Promise<string>) | null
   /** Milliseconds. */
   readonly timeout: number
+  /** Bytes that its result may have as JSON. */
+  readonly maxResult: number
 }
 
 interface Job extends Call {
@@ -176,9 +176,9 @@ export class SandboxPool {
   }
 
   #post(place: Place, job: Job, names: string | null): void {
-    const { script, timeout } = job
+    const { script, timeout, maxResult } = job
     if (names !== null && names.length > MAX_NAMES) return this.#answer(place, job, TOO_LONG)
-    const message: ToProcess = { script, names, timeout }
+    const message: ToProcess = { script, names, timeout, maxResult }
     place.process.send(message)
     if (timeout > SLOW) this.#limit(place, SLOW, () => this.#moveAside(place, job))
     else this.#limit(place, timeout + GRACE, () => this.#endLate(place, job))
@@ -223,7 +223,7 @@ export class SandboxPool {
   #start(job: Job): void {
     let started: ChildProcess
     try {
-      started = startProcess()
+      started = startSandbox()
     } catch {
       this.#pause()
       this.#retry(job, false)
@@ -306,15 +306,10 @@ export class SandboxPool {
 }
 
 /** Without the environment, save for the time zone of dates, or a way to the server's output. @throws Error when the system refuses, if it doesn't tell so later */
-function startProcess(): ChildProcess {
+function startSandbox(): ChildProcess {
   const { TZ } = process.env
-  const isBuilt = import.meta.url.endsWith('.js')
-  const file = fileURLToPath(new URL(`./sandbox-process.${isBuilt ? 'js' : 'ts'}`, import.meta.url))
-  // Unbuilt, Node can't read it by itself.
-  const command = isBuilt ? [file] : [join(dirname(createRequire(import.meta.url).resolve('jiti')), 'jiti-cli.mjs'), file]
-  return spawn(process.execPath, [...LIMITS, ...command, String(process.pid)], {
-    cwd: dirname(file), env: { JITI_FS_CACHE: 'false', ...TZ !== undefined && { TZ } }, stdio: ['ignore', 'ignore', 'ignore', 'ipc'], serialization: 'advanced',
-    detached: true,   // What a terminal sends to its whole group is the server's business, which may still want an answer.
+  return startProcess({
+    module: new URL('./sandbox-process', import.meta.url), flags: LIMITS, env: { ...TZ !== undefined && { TZ } }, cwd: import.meta.dirname, output: false,
   })
 }
 

@@ -61,13 +61,13 @@ const TOLD = String.raw`({ Array, Error, Object, String, data, stringify }) => {
 export const IS_WHOLE = String.raw`(({ apply }, { parse }, { toString }) => (script, text) => typeof script === 'function' && apply(toString, script, []) === parse(text))(Reflect, JSON, Function.prototype)`
 
 /**
- * A function that takes a script (as an async function), the text of its names and the bound of the result's length, and promises the text of `{ value }` or
- * of what was thrown. Data is made of a result like of one that a module returns: dates become milliseconds, Map an object, Set a list, bytes base64.
+ * A function that takes a script (as an async function), the text of its names and the bound of the result's length, and promises the text of `{ value }`, of
+ * what was thrown, or an empty one when the result is too large. Data is made of a result like of one that a module returns: dates become milliseconds, Map an object, Set a list, bytes base64.
  */
 export const PRELUDE = String.raw`(() => {
   const { parse, stringify } = JSON, { create, fromEntries, setPrototypeOf } = Object, { ownKeys, defineProperty } = Reflect, { isView } = ArrayBuffer
   const { from, isArray, prototype } = Array, { isSafeInteger } = Number
-  const [TheDate, TheMap, TheSet, TheNumber, TheString, TheRangeError, TheBuffer, TheView, Bytes, TheProxy] = [Date, Map, Set, Number, String, RangeError, ArrayBuffer, DataView, Uint8Array, Proxy]
+  const [TheDate, TheMap, TheSet, TheNumber, TheString, TheBuffer, TheView, Bytes, TheProxy] = [Date, Map, Set, Number, String, ArrayBuffer, DataView, Uint8Array, Proxy]
   const [whole, evaluate, kit] = [globalThis, eval, { __proto__: null, Array, Error, Object, Reflect, String, data, stringify }]
   const need = (piece) => evaluate(piece)(kit)
 
@@ -106,7 +106,7 @@ export const PRELUDE = String.raw`(() => {
       set('names', names)
       for (const name of ownKeys(names)) set(name, names[name])
       const text = stringify({ __proto__: null, value: await script.call(names) ?? null }, data)
-      if (text.length > bound) throw new TheRangeError('the result is longer than ' + bound + ' characters')
+      if (text.length - 10 > bound) return ''
       return text
     } catch (error) {
       return failure(error)

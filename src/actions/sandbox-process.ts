@@ -1,21 +1,15 @@
 // actions: the process that scripts run in, one at a time. It says when it is ready for the next one, and never outlives its server.
-import { Worker } from 'node:worker_threads'
 import { Sandbox, type Outcome, type Script } from './sandbox.ts'
+import { guardProcess } from './start-process.ts'
 
 export type ToProcess = Script
 /** The first has no outcome. `took`: milliseconds that the script took. */
 export interface FromProcess { readonly outcome?: Outcome; readonly took?: number }
 
-/** Looks after a server that is gone; in a thread, for a script may never let go of this one. */
-const WATCH = `
-  const { workerData: server } = require('node:worker_threads')
-  setInterval(() => { if (process.ppid !== server) process.kill(process.pid, 'SIGKILL') }, 1000)
-`
+/** What Node and QuickJS can't need, bounded as they are: should a bound fail, the process ends before the machine's memory does. */
+const MAX_MEMORY_BYTES = 512 * 1024 * 1024
 
-// Who stops all processes of a service, as systemd does, means the server, which may still want an answer.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
-process.on('disconnect', () => process.exit())
-new Worker(WATCH, { eval: true, workerData: Number(process.argv[2]) }).unref()
+guardProcess({ maxMemory: MAX_MEMORY_BYTES })
 
 const sandbox = new Sandbox()
 await sandbox.open()

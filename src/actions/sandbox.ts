@@ -1,12 +1,19 @@
 // actions: runs a script in QuickJS. Each gets a runtime of its own, so none can leave anything to the next; text goes in, text comes out.
-import { newQuickJSWASMModuleFromVariant, Scope, type QuickJSContext, type QuickJSHandle, type QuickJSRuntime, type QuickJSWASMModule } from 'quickjs-emscripten-core'
+import {
+  newQuickJSWASMModuleFromVariant, newVariant, Scope, type QuickJSContext, type QuickJSHandle, type QuickJSRuntime, type QuickJSWASMModule,
+} from 'quickjs-emscripten-core'
+import { ResultTooLarge } from '../model/json-size.ts'
 import { IS_WHOLE, PRELUDE } from './sandbox-prelude.ts'
 import { lineOf } from './script-error.ts'
 
-const MEMORY = 32 * 1024 * 1024
-const STACK = 256 * 1024
-/** Characters of JSON text. */
-const MAX_RESULT = 4 * 1024 * 1024
+const PAGE_BYTES = 64 * 1024
+/**
+ * The memory of WebAssembly: what QuickJS needs for itself, and at most 32 MiB for a script and what it sees. QuickJS's own limit wouldn't hold:
+ * built for WebAssembly it doesn't know how large what it allocated is, and adds up 8 bytes for each piece.
+ */
+const OWN_BYTES = 16 * 1024 * 1024
+const MEMORY_BYTES = OWN_BYTES + 32 * 1024 * 1024
+const STACK_BYTES = 256 * 1024
 /** Jobs between two looks at the clock. */
 const JOBS = 100
 
@@ -16,6 +23,8 @@ export interface Script {
   readonly names: string | null
   /** Milliseconds. */
   readonly timeout: number
+  /** Bytes that its result may have as JSON. */
+  readonly maxResult: number
 }
 
 /** `json`: the text of `{ value }`, or of `{ name, message, … }` for what was thrown. */
@@ -34,11 +43,18 @@ interface Room {
 
 export class Sandbox {
   #quickjs: QuickJSWASMModule | null = null
+  #memory: WebAssembly.Memory | null = null
   #room: Room | null = null
 
   /** Gets ready for the next script, also after something broke. Half a millisecond that nobody has to wait for. */
   async open(): Promise<void> {
-    this.#quickjs ??= await newQuickJSWASMModuleFromVariant(import('@jitl/quickjs-wasmfile-release-sync'))
+    if (this.#quickjs === null) {
+      const { default: loaded } = await import('@jitl/quickjs-wasmfile-release-sync')
+      // Its types are those of the CommonJS module.
+      const variant = 'default' in loaded ? loaded.default : loaded
+      this.#memory = new WebAssembly.Memory({ initial: OWN_BYTES / PAGE_BYTES, maximum: MEMORY_BYTES / PAGE_BYTES })
+      this.#quickjs = await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmMemory: this.#memory }))
+    }
     this.#room ??= newRoom(this.#quickjs)
   }
 
@@ -51,6 +67,8 @@ export class Sandbox {
     try {
       outcome = runIn(room, script)
       room.scope.dispose()
+      // Memory never shrinks, and what filled it may have left it in pieces: the next script gets a new one.
+      if ((this.#memory?.buffer.byteLength ?? 0) > OWN_BYTES) this.#quickjs = null
     } catch (error) {
       // QuickJS itself gave up, or could not clean up. Its memory can't be trusted any more.
       this.#quickjs = null
@@ -63,8 +81,9 @@ export class Sandbox {
 function newRoom(quickjs: QuickJSWASMModule): Room {
   const scope = new Scope()
   const runtime = scope.manage(quickjs.newRuntime())
-  runtime.setMemoryLimit(MEMORY)
-  runtime.setMaxStackSize(STACK)
+  // Refuses a single piece that could never fit before memory is grown for it.
+  runtime.setMemoryLimit(MEMORY_BYTES)
+  runtime.setMaxStackSize(STACK_BYTES)
   const context = scope.manage(runtime.newContext())
   const room: Room = { scope, runtime, context, call: scope.manage(context.evalCode(PRELUDE, 'prelude').unwrap()), end: Infinity }
   runtime.setInterruptHandler(() => isLate(room))
@@ -88,7 +107,7 @@ function check({ scope, context }: Room, script: string): Outcome {
   return whole ? { json: 'null' } : { name: 'SyntaxError', message: 'it has a "}" that closes nothing of its own' }
 }
 
-function runIn(room: Room, { script, names, timeout }: Script): Outcome {
+function runIn(room: Room, { script, names, timeout, maxResult }: Script): Outcome {
   const { scope, runtime, context, call } = room
   room.end = performance.now() + timeout
   if (names === null) return inTime(check(room, script), room, timeout)
@@ -96,7 +115,7 @@ function runIn(room: Room, { script, names, timeout }: Script): Outcome {
   const body = scope.manage(parsed.error ?? parsed.value)
   if (parsed.error) return inTime(faultOf(context, body, script), room, timeout)
 
-  const called = context.callFunction(call, context.undefined, body, scope.manage(context.newString(names)), scope.manage(context.newNumber(MAX_RESULT)))
+  const called = context.callFunction(call, context.undefined, body, scope.manage(context.newString(names)), scope.manage(context.newNumber(maxResult)))
   const promise = scope.manage(called.error ?? called.value)
   while (!called.error && runtime.hasPendingJob() && !isLate(room)) {
     const done = runtime.executePendingJobs(JOBS)
@@ -104,16 +123,18 @@ function runIn(room: Room, { script, names, timeout }: Script): Outcome {
   }
   if (isLate(room)) return late(timeout)
   if (called.error) return { name: 'InternalError', message: 'out of memory' }
-  return outcomeOf(context, scope, promise)
+  return outcomeOf(context, scope, promise, maxResult)
 }
 
-function outcomeOf(context: QuickJSContext, scope: Scope, promise: QuickJSHandle): Outcome {
+function outcomeOf(context: QuickJSContext, scope: Scope, promise: QuickJSHandle, maxResult: number): Outcome {
   const state = context.getPromiseState(promise)
   if (state.type === 'pending') return { name: 'Error', message: 'the script waits for something that never comes' }
   const result = scope.manage(state.type === 'fulfilled' ? state.value : state.error)
   // Without memory for the text of an error, even that is refused.
   if (state.type === 'rejected' || context.typeof(result) !== 'string') return { name: 'InternalError', message: 'out of memory' }
-  return { json: context.getString(result) }
+  const json = context.getString(result)
+  // The prelude has counted characters, of which each is a byte at least.
+  return json === '' || (json.startsWith(VALUE) && Buffer.byteLength(json) - VALUE.length - 1 > maxResult) ? tooLarge(maxResult) : { json }
 }
 
 function faultOf(context: QuickJSContext, error: QuickJSHandle, script: string): Outcome {
@@ -122,6 +143,14 @@ function faultOf(context: QuickJSContext, error: QuickJSHandle, script: string):
   // What is missing at the end is missed where the function ends, a line later.
   const place = line === undefined ? '' : `line ${Math.min(line, script.trimEnd().split('\n').length)}: `
   return { name: read('name') || 'Error', message: `${place}${read('message') || 'it can\'t be parsed'}` }
+}
+
+/** What the text of a value begins with; a bracket ends it. */
+const VALUE = '{"value":'
+
+function tooLarge(maxResult: number): Outcome {
+  const { name, message } = new ResultTooLarge(maxResult)
+  return { name, message }
 }
 
 const inTime = (outcome: Outcome, room: Room, timeout: number): Outcome => isLate(room) ? late(timeout) : outcome

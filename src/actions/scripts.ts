@@ -23,16 +23,22 @@ interface Answer {
 
 export class Scripts {
   readonly #pool = new SandboxPool()
+  /** Bytes that a result may have as JSON. */
+  readonly #maxResult: number
 
-  /** @throws Error with the name and the message that the script threw; TimeoutError; whatever the signal was aborted with */
+  constructor({ maxResult }: { readonly maxResult: number }) {
+    this.#maxResult = maxResult
+  }
+
+  /** @throws Error with the name and the message that the script threw; ResultTooLarge; TimeoutError; whatever the signal was aborted with */
   async run({ script, names, signal, timeout }: ScriptCall): Promise<Json> {
     signal.throwIfAborted()
-    return valueOf(await this.#pool.run({ script, names, timeout: Math.min(timeout, MAX_TIME) }, signal))
+    return valueOf(await this.#pool.run({ script, names, timeout: Math.min(timeout, MAX_TIME), maxResult: this.#maxResult }, signal))
   }
 
   /** Why it can't be parsed; null if it can. */
   async fault(script: string): Promise<string | null> {
-    const outcome = await this.#pool.run({ script, names: null, timeout: CHECK_TIME })
+    const outcome = await this.#pool.run({ script, names: null, timeout: CHECK_TIME, maxResult: 0 })
     return 'json' in outcome ? null : outcome.message
   }
 

@@ -16,4 +16,5 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-export const EXIT = { fine: 0, failed: 1, usage: 2 } as const
+/** `again`: the server asks to be started again, since its event loop stood still. */
+export const EXIT = { fine: 0, failed: 1, usage: 2, again: 70 } as const

@@ -6,10 +6,12 @@ import { EXIT, type Command, type World } from './command.ts'
 import { readOptions, settingsHelp, settingsOf } from './options.ts'
 import { count, isBroken, reportLines, reportSummary } from './report.ts'
 import { runServer } from './start.ts'
+import { isSupervised, supervise } from './supervise.ts'
 
 const HELP = `Usage: actorflux dev [--host <address>] [--port <port>]
 
-Like serve, but reads the services again when a file changes. While there are faults, the services that ran before run on.`
+Like serve, but reads the services again when a file changes. While there are faults, the services that ran before run on.
+Starts again when a function has held it up for ACTORFLUX_WATCHDOG_KILL.`
 
 export const dev: Command = async (args, world) => {
   const options = readOptions(args)
@@ -17,6 +19,9 @@ export const dev: Command = async (args, world) => {
     world.out(`${HELP}\n\n${settingsHelp()}`)
     return EXIT.fine
   }
+  // A mistake on the command line is told here.
+  settingsOf(options, world)
+  if (!isSupervised()) return supervise(world)
   return runServer(options, world, (server, log) => watchFolders(settingsOf(options, world).actors, () => reload(server, { world, log })))
 }
 

@@ -59,7 +59,7 @@ function compileCode(source: JsonObject, options: ActionOptions): CompiledAction
   const { className, methodName } = action
   return {
     kind: 'code', className, methodName, inputs: argumentLines(action.inputs, options), outputs: resultLines(action.outputs, options),
-    retry: compileRetry(action.retry, options), timeout: milliseconds(action.timeout) ?? DEFAULT_TIMEOUT,
+    retry: compileRetry(action.retry, options), timeout: milliseconds(action.timeout) ?? DEFAULT_TIMEOUT, isolate: action.isolate ?? false,
   }
 }
 

@@ -78,6 +78,8 @@ export type CompiledAction =
   | {
     readonly kind: 'code'; readonly className: string; readonly methodName: string
     readonly inputs: Lines; readonly outputs: Lines; readonly retry: Retry; /** Milliseconds. */ readonly timeout: number
+    /** Whether it runs in a process of its own. */
+    readonly isolate: boolean
   }
   | { readonly kind: 'flux'; readonly name: string; readonly inputs: Lines; readonly outputs: Lines; /** Milliseconds; null: none. */ readonly timeout: number | null }
   | { readonly kind: 'script'; readonly script: string; readonly outputs: Lines; readonly retry: Retry; readonly timeout: number }

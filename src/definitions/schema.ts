@@ -55,7 +55,7 @@ const timeout = seconds.positive({ error: 'must be greater than 0' }).nullish()
 
 export const MapAction = z.object({ type, lines: list })
 export const CodeAction = z.object({
-  type, className: name, methodName: name, parameters: anything, inputs: list, outputs: list, retry: record.nullish(), timeout,
+  type, className: name, methodName: name, parameters: anything, inputs: list, outputs: list, retry: record.nullish(), timeout, isolate: flag,
 })
 export const FluxAction = z.object({ type, name, inputs: list, outputs: list, timeout })
 export const ScriptAction = z.object({ type, script: name, outputs: list, retry: record.nullish(), timeout })

@@ -1,4 +1,5 @@
 // model: plain JSON data, and the few careful ways to touch it. A key is always data here, `__proto__` too.
+import { SizeCount } from './json-size.ts'
 
 export type Json = null | boolean | number | string | Json[] | JsonObject
 export interface JsonObject { [key: string]: Json }
@@ -22,37 +23,89 @@ export function setOwn<T>(object: { [key: string]: T }, key: string, value: T): 
 /** Nesting beyond which a value is refused (it would overflow the stack of whoever walks it). */
 const MAX_DEPTH = 200
 
+/** What a conversion is held to. */
+interface Bounds {
+  readonly notFinite: (value: number) => Json
+  /** Counts the values. */
+  readonly tally: { values: number } | null
+  /** Counts JSON text as it is made, and throws when there is too much of it; null: there may be any amount. */
+  readonly size: SizeCount | null
+}
+
 /**
  * Turns what a function returned into data: dates become epoch milliseconds, Map an object, Set a list, bytes base64 text, bigint a number where that is
  * exact and text where not, NaN and infinities null unless `notFinite` says otherwise. Functions, symbols and undefined vanish from objects and are null elsewhere.
  * @param tally counts the values
  * @throws TypeError for cycles and values nested deeper than 200
  */
-export function toJson(value: unknown, notFinite: (value: number) => Json = () => null, tally?: { values: number }, depth = 0): Json {
+export function toJson(value: unknown, notFinite: (value: number) => Json = () => null, tally: { values: number } | null = null): Json {
+  return convert(value, { notFinite, tally, size: null }, 0)
+}
+
+/**
+ * The same of at most so many bytes as JSON text. The work is bounded by them, too, however large or shared the value is.
+ * @throws TypeError as `toJson`; ResultTooLarge
+ */
+export function toBoundedJson(value: unknown, maxBytes: number): Json {
+  return convert(value, { notFinite: () => null, tally: null, size: new SizeCount(maxBytes) }, 0)
+}
+
+function convert(value: unknown, bounds: Bounds, depth: number): Json {
+  const { size, notFinite, tally } = bounds
   if (tally) tally.values += 1
   switch (typeof value) {
-    case 'string': case 'boolean': return value
-    case 'number': return Number.isFinite(value) ? value : notFinite(value)
-    case 'bigint': return Number.isSafeInteger(Number(value)) ? Number(value) : value.toString()
+    case 'string': case 'boolean': size?.scalar(value); return value
+    case 'number': return counted(Number.isFinite(value) ? value : notFinite(value), size)
+    case 'bigint': return counted(Number.isSafeInteger(Number(value)) ? Number(value) : value.toString(), size)
     case 'object': break
-    default: return null
+    default: return counted(null, size)
   }
-  if (value === null) return null
+  if (value === null) return counted(null, size)
   if (depth >= MAX_DEPTH) throw new TypeError(`the value is cyclic or nested deeper than ${MAX_DEPTH}`)
-  if (value instanceof Date) return toJson(value.getTime(), notFinite)
-  if (value instanceof ArrayBuffer) return toJson(new Uint8Array(value))
-  if (value instanceof DataView) return toJson(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))
-  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
-  if (Array.isArray(value) || value instanceof Set) return Array.from(value, (item) => toJson(item, notFinite, tally, depth + 1))
-  if (!(value instanceof Map) && 'toJSON' in value && typeof value.toJSON === 'function') return toJson(JSON.parse(JSON.stringify(value) ?? 'null'), notFinite, tally, depth + 1)
-  const result: JsonObject = {}
-  const set = (key: string, item: unknown) => {
-    if (item !== undefined && typeof item !== 'function' && typeof item !== 'symbol') setOwn(result, key, toJson(item, notFinite, tally, depth + 1))
+  if (value instanceof Date) return convert(value.getTime(), bounds, depth)
+  const bytes = bytesOf(value)
+  if (bytes !== null) {
+    size?.text(Math.ceil(bytes.length / 3) * 4)
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
   }
-  if (value instanceof Map) for (const [key, item] of value) set(String(key), item)
+  if (Array.isArray(value) || value instanceof Set) {
+    size?.list(Array.isArray(value) ? value.length : value.size)
+    return Array.from(value, (item) => convert(item, bounds, depth + 1))
+  }
+  if (!(value instanceof Map) && 'toJSON' in value && typeof value.toJSON === 'function') {
+    return convert(JSON.parse(JSON.stringify(value, size?.replacer()) ?? 'null'), bounds, depth + 1)
+  }
+  return convertObject(value, bounds, depth)
+}
+
+function convertObject(value: object, bounds: Bounds, depth: number): JsonObject {
+  const { size } = bounds
+  // Before keys are listed: each element is one.
+  if (ArrayBuffer.isView(value)) size?.atLeast(value.byteLength / 8)
+  const result: JsonObject = {}
+  size?.text(0)
+  let isFirst = true
+  const add = (key: string, item: unknown) => {
+    if (item === undefined || typeof item === 'function' || typeof item === 'symbol') return
+    size?.key(key, isFirst)
+    isFirst = false
+    setOwn(result, key, convert(item, bounds, depth + 1))
+  }
+  if (value instanceof Map) for (const [key, item] of value) add(String(key), item)
   // Not its entries: a pair for each key of a large object costs as much as the copy.
-  else if (isObject(value)) for (const key of Object.keys(value)) set(key, value[key])
+  else if (isObject(value)) for (const key of Object.keys(value)) add(key, value[key])
   return result
+}
+
+function bytesOf(value: object): Uint8Array | null {
+  if (value instanceof Uint8Array) return value
+  if (value instanceof ArrayBuffer) return new Uint8Array(value)
+  return value instanceof DataView ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength) : null
+}
+
+function counted<T extends Json>(value: T, size: SizeCount | null): T {
+  size?.scalar(value)
+  return value
 }
 
 /** The same, with null for what can't be data. */

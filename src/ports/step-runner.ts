@@ -34,6 +34,13 @@ export interface PackageFolder {
   readonly root: string
 }
 
+export interface IsolatedCall extends FunctionName {
+  readonly args: JsonObject
+  readonly flux: Flux
+  /** Milliseconds. */
+  readonly timeout: number
+}
+
 export interface ScriptCall {
   /** The body of a JavaScript function, which may await. */
   readonly script: string
@@ -52,16 +59,21 @@ export interface StepRunner {
   mount(packages: readonly PackageFolder[]): void
   /** Why this function can't be called, in words for a report; null if it can. */
   missing(name: FunctionName): Promise<string | null>
-  /** Calls it; resolves with what it returns, rejects with what it throws. */
-  run(call: FunctionName & { readonly args: JsonObject; readonly flux: Flux }): Promise<unknown>
+  /** Calls it; resolves with what it returns, as data; rejects with what it throws, and with ResultTooLarge. */
+  run(call: FunctionName & { readonly args: JsonObject; readonly flux: Flux }): Promise<Json>
   /**
    * Where in the sources of users an error arose that came from a function of the package, or from a script: at most 4 KB of text,
    * with paths below the package's root; null: nowhere.
    */
   stackOf(thrown: unknown, packageName: string): string | null
+  /**
+   * Calls it in a process of its own, which is ended when it takes longer than `timeout` milliseconds, counted from when it begins: others may be before it.
+   * Resolves and rejects as `run`, and rejects with a TimeoutError or whatever `flux.signal` was aborted with.
+   */
+  runIsolated(call: IsolatedCall): Promise<Json>
   /** Why this script can't be parsed, in words for a report; null if it can. */
   scriptFault(script: string): Promise<string | null>
-  /** Runs it in the sandbox; resolves with what it returns, which is data, rejects with an Error of the name and message that it throws. */
+  /** Runs it in the sandbox; resolves with what it returns, which is data, rejects with an Error of the name and message that it throws, and with ResultTooLarge. */
   runScript(call: ScriptCall): Promise<Json>
   /** Lets go of what it has started. */
   close(): void

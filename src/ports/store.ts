@@ -1,5 +1,7 @@
 // ports: where contexts are kept. An adapter stores and indexes; policy and encoding are its callers'.
 import type { ContextId } from '../model/context.ts'
+import type { Standstill } from '../model/standstill.ts'
+import type { NotesPlace } from './step-watch.ts'
 
 /** A context as an adapter sees it: opaque parts, and the few facts it indexes. */
 export interface StoredContext {
@@ -104,6 +106,10 @@ export interface Store {
   leasedTo(request: { owner: string }): Promise<ContextId[]>
   /** Says that this server lives. False when others have taken it for dead: what it owned is theirs, and it must go on under another boot id. */
   heartbeat(request: { owner: string }): Promise<boolean>
+  /** Where a server's watchdog writes what `standstill` reads. */
+  readonly notes: NotesPlace
+  /** What that server wrote down when its event loop stood still; null: it didn't, or went on since. */
+  standstill(request: { owner: string }): Promise<Standstill | null>
   /** Keeps a definition under its content hash. Durable before it resolves. */
   putDefinition(request: { hash: string; text: string }): Promise<void>
   getDefinition(request: { hash: string }): Promise<string | null>

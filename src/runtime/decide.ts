@@ -31,7 +31,7 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
     case 'DONE': return transit(flux, record, input, given)
     case 'TERMINATE': return transit(flux, record, { type: 'TERMINATE' }, given)
     case 'FAIL': return transit(flux, record, { ...input, now: given.now }, given)
-    case 'TAKE_OVER': return takeOver(flux, record, given)
+    case 'TAKE_OVER': return takeOver(flux, record, input, given)
     case 'RELEASE': return release(record, given)
     case 'OUTGROWN': return given.trail ? endNow(flux, record, input.error, given, given.trail) : { kind: 'needsLog' }
     case 'TAG': return tag(record, input, given)

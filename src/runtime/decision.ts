@@ -20,8 +20,8 @@ export type Input =
   | { readonly type: 'DONE'; readonly epoch: number; readonly attempt: number; readonly owner?: string; readonly result: Json }
   | { readonly type: 'FAIL'; readonly epoch: number; readonly attempt: number; readonly owner?: string; readonly error: ActionError; readonly unborn?: true }
   | { readonly type: 'TERMINATE'; readonly caller: Caller }
-  /** `owner`: whom the step was leased to when it was found abandoned. */
-  | { readonly type: 'TAKE_OVER'; readonly owner: string }
+  /** `owner`: whom the step was leased to when it was found abandoned. `isUncounted`: it is known that this step wasn't what ended that server. */
+  | { readonly type: 'TAKE_OVER'; readonly owner: string; readonly isUncounted?: boolean }
   | { readonly type: 'RELEASE' }
   /** What it was told would make more of it than the store takes: it fails instead. */
   | { readonly type: 'OUTGROWN'; readonly error: ActionError }

@@ -2,11 +2,15 @@
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ActionError } from '../definitions/machine.ts'
 import type { FluxException, StackEntry } from '../model/context.ts'
-import { isObject, tryJson, type Json, type JsonObject } from '../model/json.ts'
+import { isObject, toBoundedJson, type Json, type JsonObject } from '../model/json.ts'
 import type { Move } from '../model/record.ts'
 
+/** Characters of a message, and bytes of what else an error holds: it explains a failure, and is kept like any data. */
+const MAX_TEXT = 10_000
+const MAX_FIELDS_BYTES = 65_536
+
 /**
- * Makes data of whatever was thrown, however odd it is. Its own stack stays out: that holds paths of the server.
+ * Makes data of whatever was thrown, however odd or large it is. Its own stack stays out: that holds paths of the server.
  * @param stack what of it is a user's, if there is anything
  */
 export function errorOf(thrown: unknown, stack: string | null = null): ActionError {
@@ -22,28 +26,37 @@ function errorData(error: Error): ActionError {
   const message = textOf(() => error.message) ?? 'failed'
   const type = textOf(() => error.name) ?? 'Error'
   const cause = textOf(() => error.cause instanceof Error ? String(error.cause) : undefined)
-  const own = tryJson({ ...error })
+  const own = dataOf({ ...error })
   const { stack: _, ...fields } = isObject(own) ? own : {}
   const realException: JsonObject = { ...fields, name: type, message, ...cause !== undefined && { cause } }
   return { message, type, className: textOf(() => error.constructor.name) ?? type, realException }
+}
+
+/** null for what is no data, or too much. */
+function dataOf(value: unknown): Json {
+  try {
+    return toBoundedJson(value, MAX_FIELDS_BYTES)
+  } catch {
+    return null
+  }
 }
 
 /** Of a property that may be anything, and may throw when it is read. */
 function textOf(read: () => unknown): string | undefined {
   try {
     const value = read()
-    return value === undefined || value === null ? undefined : typeof value === 'object' ? JSON.stringify(value) : String(value)
+    return value === undefined || value === null ? undefined : (typeof value === 'object' ? JSON.stringify(value) : String(value)).slice(0, MAX_TEXT)
   } catch {
     return undefined
   }
 }
 
 function otherData(thrown: unknown): ActionError {
-  const realException = withoutStack(tryJson(thrown))
+  const realException = withoutStack(typeof thrown === 'string' ? thrown.slice(0, MAX_TEXT) : dataOf(thrown))
   const { name, message } = isObject(realException) ? realException : {}
   const type = typeof name === 'string' && name !== '' ? name : 'Error'
   const text = typeof realException === 'string' ? realException : typeof message === 'string' ? message : JSON.stringify(realException)
-  return { message: text, type, className: type === 'Error' ? typeof thrown : type, realException }
+  return { message: text.slice(0, MAX_TEXT), type, className: type === 'Error' ? typeof thrown : type, realException }
 }
 
 /** What is no error may hold the stack of one, with the server's paths. */

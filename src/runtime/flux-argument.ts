@@ -3,6 +3,7 @@ import type { CompiledFlux } from '../definitions/flux.ts'
 import type { FluxApi } from '../model/calls.ts'
 import { isObject, tryJson, type JsonObject } from '../model/json.ts'
 import type { ContextRecord } from '../model/record.ts'
+import { stepKeyOf } from '../model/standstill.ts'
 import type { Log } from '../ports/log.ts'
 import type { Flux } from '../ports/step-runner.ts'
 import type { Step } from './position.ts'
@@ -27,16 +28,13 @@ export function fluxOf({ step, flux, record, signal, log, api }: FluxParts): Flu
   return {
     ...api,
     ...facts,
-    stepKey: stepKeyOf(step),
+    stepKey: stepKeyOf(step.id, step.epoch),
     attempt: step.attempt,
     rawBody: record.request === null ? null : Buffer.from(typeof body === 'string' ? body : '', 'base64'),
     signal,
     log: { trace: tell('trace'), debug: tell('debug'), info: tell('info'), warn: tell('warn'), error: tell('error') },
   }
 }
-
-/** The same over attempts and takeovers. */
-export const stepKeyOf = ({ id, epoch }: Pick<Step, 'id' | 'epoch'>): string => `${id}-${epoch}`
 
 /** What a function logs may be anything, whatever the types say. */
 const wordsOf = (message: unknown): string => typeof message === 'string' ? message : message instanceof Error ? message.message : JSON.stringify(tryJson(message))

@@ -10,6 +10,7 @@ import { stepOf, type Step } from './position.ts'
 export interface Job {
   readonly step: Step
   readonly flux: CompiledFlux
+  readonly kind: Kind
   /** null: it waits. */
   controller: AbortController | null
   /** Room that it has waited for. */
@@ -28,7 +29,13 @@ export interface Ready { readonly record: ContextRecord; readonly release: () =>
 
 export type Result = { readonly type: 'DONE'; readonly result: Json } | { readonly type: 'FAIL'; readonly error: ActionError }
 
-export const isScript = ({ flux, step }: Job): boolean => flux.states[step.state]?.action.kind === 'script'
+/** Where a step runs: functions in this process or in one of their own, scripts in the sandbox. */
+export type Kind = 'code' | 'isolated' | 'script'
+
+export function kindOf({ state }: Step, flux: CompiledFlux): Kind {
+  const action = flux.states[state]?.action
+  return action?.kind === 'script' ? 'script' : action?.kind === 'code' && action.isolate ? 'isolated' : 'code'
+}
 
 /** Whether the context is still at that step, as its record knows it. */
 export function isOf({ step }: Job, record: ContextRecord): boolean {

@@ -2,6 +2,7 @@
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ActionError } from '../definitions/machine.ts'
 import { isObject, type JsonObject } from '../model/json.ts'
+import { stepKeyOf, type Standstill } from '../model/standstill.ts'
 import { NOBODY, type ContextRecord, type Move } from '../model/record.ts'
 import type { Decision, Input, Surroundings } from './decision.ts'
 import { exceptionOf } from './exception.ts'
@@ -16,10 +17,10 @@ const LOST: ActionError = { message: `${MAX_TAKEOVERS + 1} servers were lost whi
  * Counts a takeover. Of `record` only the head is looked at. Once too many servers were lost the step isn't started any more but has failed (`lossOf`), and if
  * that, too, costs a server, since it needs the data, the context ends as it stands.
  */
-export function takeOver(flux: CompiledFlux, record: ContextRecord, given: Surroundings): Decision {
+export function takeOver(flux: CompiledFlux, record: ContextRecord, { isUncounted = false }: Input & { type: 'TAKE_OVER' }, given: Surroundings): Decision {
   const { lease } = record
   if (!lease || lease.owner === given.owner) return { kind: 'unmoved' }
-  const takeovers = lease.takeovers + (lease.owner === NOBODY ? 0 : 1)
+  const takeovers = lease.takeovers + (lease.owner === NOBODY || isUncounted ? 0 : 1)
   if (takeovers > MAX_TAKEOVERS + 1) return endNow(flux, record, LOST, given, [{ from: null, event: null, to: record.state, at: given.now, values: {} }])
   const next = { ...record, lease: { owner: given.owner, takeovers }, stepStartedAt: given.startsAtOnce ? given.now : undefined, updatedAt: given.now }
   return { kind: 'next', record: next, log: [], step: isLost(next) ? null : stepOf(next), child: null, orphan: null, failure: null }
@@ -33,6 +34,15 @@ export function lossOf(record: ContextRecord): Input | null {
   if (lease === null || !isLost(record)) return null
   const { epoch, attempt } = machineContext(record)
   return { type: 'FAIL', epoch, attempt, owner: lease.owner, error: LOST }
+}
+
+/** What a step is told that held up the whole server until that ended; null: it wasn't this one. */
+export function blockOf(record: ContextRecord, { step, message, stack }: Standstill): Input | null {
+  const { epoch, attempt } = machineContext(record)
+  if (record.lease === null || step?.stepKey !== stepKeyOf(record.id, epoch) || step.attempt !== attempt) return null
+  const type = 'EventLoopBlocked'
+  const realException = { name: type, message, ...stack !== '' && { stack } }
+  return { type: 'FAIL', epoch, attempt, owner: record.lease.owner, error: { message, type, className: type, realException, ...stack !== '' && { stack } } }
 }
 
 /** A server that stops gives its step back: whoever takes it over doesn't count it. */

@@ -1,6 +1,6 @@
 // runtime: takes over the steps of servers that are gone, few at a time, while this server serves.
 import { isFinished, type ContextId } from '../model/context.ts'
-import type { ContextRecord } from '../model/record.ts'
+import { NOBODY, type ContextRecord } from '../model/record.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { Lease } from '../ports/store.ts'
 import { logFailures } from './attempts.ts'
@@ -8,6 +8,7 @@ import { decodeHead, headWrite } from './codec.ts'
 import { tryCommit } from './commit.ts'
 import type { Contexts, ContextsParts } from './contexts.ts'
 import { decide } from './decide.ts'
+import { blockOf } from './leases.ts'
 
 /** Contexts claimed at once, and for how long (milliseconds) a claim keeps others away. */
 const CLAIM = { limit: 64, hideFor: 10_000 }
@@ -90,13 +91,20 @@ export class Recovery {
    * @throws FluxError `unavailable`
    */
   async #takeOver({ id, owner }: Lease): Promise<void> {
-    const { loads, recent, surroundings, carryOn } = this.#parts
+    const { store, loads, recent, surroundings, carryOn, contexts } = this.#parts
+    // What that server wrote down if it ended because its event loop stood still.
+    const standstill = owner === NOBODY ? null : await store.standstill({ owner })
     for (let lost = 0; !this.#stopped; lost += 1) {
       const stored = await loads.read(id)
       if (!stored) return
       const before = decodeHead(stored)
       const flux = await loads.flux(before)
-      const decision = decide(flux, before, { type: 'TAKE_OVER', owner }, surroundings())
+      const blocked = standstill && before.lease?.owner === owner ? blockOf(before, standstill) : null
+      if (blocked) {
+        await contexts.deliver(id, blocked)
+        return
+      }
+      const decision = decide(flux, before, { type: 'TAKE_OVER', owner, isUncounted: standstill?.isCertain ?? false }, surroundings())
       if (decision.kind !== 'next') return
       const ends = isFinished(decision.record.status)
       const pokes = ends && before.parent ? [before.parent.id] : []

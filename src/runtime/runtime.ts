@@ -41,8 +41,9 @@ export interface RuntimeParts {
   readonly log: Log
   /** Milliseconds for which finished contexts stay readable. */
   readonly retention: number
-  /** Steps at once. */
+  /** Functions at once, and of those that run in processes of their own. */
   readonly stepConcurrency: number
+  readonly isolated: number
   /** Null: no other server can be there. */
   readonly others: {
     /** Milliseconds between heartbeats. */
@@ -51,6 +52,8 @@ export interface RuntimeParts {
   } | null
   readonly tagLimits: TagLimits
   readonly memory: MemoryLimits
+  /** Told the boot id of this server, and again when it has another. */
+  readonly onOwner?: ((owner: string) => void) | undefined
 }
 
 export interface Runtime {
@@ -76,11 +79,12 @@ const LOOK_EVERY = 3
 /** Milliseconds before a letter that couldn't be brought home is brought again: doubled each time, up to the second. */
 const BRING_AGAIN = { first: 100, most: 5_000 }
 
-export function createRuntime({ store, catalog, runner, alarm, clock, log, retention, stepConcurrency, others, tagLimits, memory }: RuntimeParts): Runtime {
+export function createRuntime({ store, catalog, runner, alarm, clock, log, retention, stepConcurrency, isolated, others, tagLimits, memory, onOwner }: RuntimeParts): Runtime {
   const beat = others?.beat ?? null
   const feed = others?.feed ?? null
   /** The boot id: a server's name until it stops or is taken for dead. Its steps are leased to it. */
   let owner = randomUUID()
+  onOwner?.(owner)
   const life = new AbortController()
   let stopBeating: (() => void) | null = null
 
@@ -113,7 +117,7 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
   const refusals = new Refusals({ log, clock })
   const facadeParts = { store, catalog, contexts, hints, log, refusals, tagLimits, startedAt: (step: Step) => steps.startedAt(step) }
   const steps: Steps = new Steps({
-    runner, clock, log, loads, turns, budget: new ByteBudget({ bytes: memory.steps, what: 'steps' }), answer: bring, concurrency: stepConcurrency,
+    runner, clock, log, loads, turns, budget: new ByteBudget({ bytes: memory.steps, what: 'steps' }), answer: bring, concurrency: stepConcurrency, isolated,
     // What a step asks for belongs to what was acknowledged already: it isn't refused.
     apiOf: (packageName) => facade(facadeParts, { caller: SYSTEM, home: packageName, admission: null }),
   })
@@ -198,6 +202,7 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
       log.warn('others took this server for dead and its steps over: it goes on under another name', { owner })
       steps.abandon('another server took it over')
       owner = randomUUID()
+      onOwner?.(owner)
       await store.heartbeat({ owner })
     }
     await recovery.look()

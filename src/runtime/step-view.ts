@@ -3,7 +3,7 @@ import type { CompiledAction, CompiledFlux } from '../definitions/flux.ts'
 import type { StepView } from '../model/context.ts'
 import { NOBODY, type ContextRecord, type StepError } from '../model/record.ts'
 import { maxAttemptsOf } from './attempts.ts'
-import { stepKeyOf } from './flux-argument.ts'
+import { stepKeyOf } from '../model/standstill.ts'
 import { machineContext, machineState, stepOf, type Step } from './position.ts'
 import type { Redactor } from './redact/redactor.ts'
 
@@ -31,7 +31,7 @@ export function stepView(record: ContextRecord, flux: CompiledFlux, startedAt: S
     startedAt: began,
     timeoutAt: phase === 'acting' ? timeoutOf(record, action, began) : null,
     nextAttemptAt: phase === 'backoff' ? record.due : null,
-    stepKey: stepKeyOf({ id: record.id, epoch }),
+    stepKey: stepKeyOf(record.id, epoch),
     server: owner === NOBODY ? null : owner,
     lastError: errorShown(record.lastError, (text) => redactor.text({ of: 'error', index: record.state }, text)),
   }

@@ -3,7 +3,7 @@ import type { CompiledAction, CompiledFlux } from '../definitions/flux.ts'
 import type { ByteBudget } from '../model/byte-budget.ts'
 import type { FluxApi } from '../model/calls.ts'
 import type { ContextId } from '../model/context.ts'
-import { toJson } from '../model/json.ts'
+import type { Json } from '../model/json.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
@@ -12,7 +12,7 @@ import type { Input } from './decision.ts'
 import { errorOf } from './exception.ts'
 import { fluxOf } from './flux-argument.ts'
 import { LIGHT_BYTES, noRoom, weightOf, type Loads } from './loads.ts'
-import { isOf, isScript, type AtHand, type Job, type Ready, type Result } from './job.ts'
+import { isOf, kindOf, type AtHand, type Job, type Kind, type Ready, type Result } from './job.ts'
 import { namesText, READ_AGAIN_MS } from './script-names.ts'
 import type { Step } from './position.ts'
 
@@ -27,47 +27,61 @@ export interface StepsParts {
   readonly turns: ByteBudget
   /** Functions at once; the others wait their turn. Of scripts the runner itself says how many. */
   readonly concurrency: number
+  /** The same of functions that run in processes of their own. */
+  readonly isolated: number
   /** The calls that a function of that package may make. */
   readonly apiOf: (packageName: string) => FluxApi
   /** Brings an answer home, however long that takes. */
   readonly answer: (id: ContextId, input: Input) => Promise<unknown>
 }
 
+/** Functions of one kind: so many at once. */
+interface Lane {
+  readonly waiting: Job[]
+  readonly slots: number
+  /** By functions that run, or are about to. */
+  taken: number
+}
+
 export class Steps {
   readonly #parts: StepsParts
-  readonly #waiting: Job[] = []
+  readonly #lanes: { readonly [kind in Exclude<Kind, 'script'>]: Lane }
   /** By context: it has one step at a time. */
   readonly #jobs = new Map<ContextId, Job>()
   #running = 0
-  /** Slots that are taken: functions that run, or are about to. */
-  #functions = 0
   #stopped = false
   #onIdle: (() => void) | null = null
 
   constructor(parts: StepsParts) {
     this.#parts = parts
+    this.#lanes = { code: { waiting: [], slots: parts.concurrency, taken: 0 }, isolated: { waiting: [], slots: parts.isolated, taken: 0 } }
   }
 
-  /** Whether a function that is started now begins at once. */
+  /** Whether a function that is started now begins at once, in this process. */
   get hasRoom(): boolean {
-    return this.#functions < this.#parts.concurrency && this.#waiting.length === 0 && !this.#stopped
+    return this.#hasRoom(this.#lanes.code)
+  }
+
+  #hasRoom({ waiting, slots, taken }: Lane): boolean {
+    return taken < slots && waiting.length === 0 && !this.#stopped
   }
 
   /** One that runs already isn't started twice. `atHand` saves a read if it begins at once; who waits forgets it. */
   start(step: Step, flux: CompiledFlux, atHand: AtHand | null): void {
     if (this.has(step)) return
-    const job: Job = { step, flux, controller: null, release: null, startedAt: null, onBegun: null }
+    const job: Job = { step, flux, kind: kindOf(step, flux), controller: null, release: null, startedAt: null, onBegun: null }
     this.#jobs.set(step.id, job)
     if (this.#stopped) return
-    if (isScript(job)) return this.#follow(job, this.#script(job))
-    const ready = atHand && this.hasRoom ? this.#ready(atHand) : null
+    if (job.kind === 'script') return this.#follow(job, this.#script(job))
+    const lane = this.#lanes[job.kind]
+    const ready = atHand && this.#hasRoom(lane) ? this.#ready(atHand) : null
     if (!ready) {
-      this.#waiting.push(job)
-      this.#next()
+      lane.waiting.push(job)
+      this.#next(lane)
       return
     }
-    this.#functions += 1
-    this.#run(job, ready)
+    lane.taken += 1
+    this.#run(job, lane, ready)
   }
 
   /** Resolves when the function has begun, or never will. Scripts aren't waited for: a slow one has places of its own. */
@@ -94,7 +108,7 @@ export class Steps {
   /** Starts nothing more, and waits at most `grace` milliseconds for what runs. */
   async stop(grace: number): Promise<void> {
     this.#stopped = true
-    this.#waiting.length = 0
+    for (const { waiting } of Object.values(this.#lanes)) waiting.length = 0
     for (const { onBegun } of this.#jobs.values()) onBegun?.()
     if (this.#running === 0 || grace <= 0) return
     await new Promise<void>((resolve) => {
@@ -125,14 +139,14 @@ export class Steps {
     return jobs.map(({ step }) => step.id)
   }
 
-  #next(): void {
-    while (this.#functions < this.#parts.concurrency) {
-      const job = this.#waiting.shift()
+  #next(lane: Lane): void {
+    while (lane.taken < lane.slots) {
+      const job = lane.waiting.shift()
       if (!job) return
       if (!this.#isWanted(job)) job.release?.()
       else {
-        this.#functions += 1
-        void this.#begin(job)
+        lane.taken += 1
+        void this.#begin(job, lane)
       }
     }
   }
@@ -142,31 +156,31 @@ export class Steps {
   }
 
   /** Reads what it is given, and runs it; or else gives its slot back, to come again when there is room. */
-  async #begin(job: Job): Promise<void> {
+  async #begin(job: Job, lane: Lane): Promise<void> {
     const { loads, budget, log, clock } = this.#parts
     try {
       const found = this.#recent(job) ?? await loads.open(job.step.id, job.release ? null : budget)
-      if (found && 'weight' in found) void this.#waitForRoom(job, found.weight)
-      else if (found && this.#isWanted(job) && isOf(job, found.record)) return this.#run(job, { record: found.record, release: job.release ?? found.release })
+      if (found && 'weight' in found) void this.#waitForRoom(job, lane, found.weight)
+      else if (found && this.#isWanted(job) && isOf(job, found.record)) return this.#run(job, lane, { record: found.record, release: job.release ?? found.release })
       else this.#giveUp(job, found)
     } catch (error) {
       log.error('a step could not be read; it will be tried again', { contextId: job.step.id, error })
-      clock.after(READ_AGAIN_MS, () => this.#again(job))
+      clock.after(READ_AGAIN_MS, () => this.#again(job, lane))
     }
-    this.#functions -= 1
-    this.#next()
+    lane.taken -= 1
+    this.#next(lane)
   }
 
-  async #waitForRoom(job: Job, weight: number): Promise<void> {
+  async #waitForRoom(job: Job, lane: Lane, weight: number): Promise<void> {
     // Others needn't wait for that, who may be small.
     job.onBegun?.()
     job.release = await this.#parts.budget.wait(weight)
-    this.#again(job)
+    this.#again(job, lane)
   }
 
-  #again(job: Job): void {
-    this.#waiting.unshift(job)
-    this.#next()
+  #again(job: Job, lane: Lane): void {
+    lane.waiting.unshift(job)
+    this.#next(lane)
   }
 
   /** Another server has moved it on, or it is given back when this one stops. */
@@ -189,18 +203,19 @@ export class Steps {
     return release && { record, release }
   }
 
-  #run(job: Job, { record, release }: Ready): void {
+  #run(job: Job, lane: Lane, { record, release }: Ready): void {
     this.#follow(job, this.#call(job, record).finally(() => {
       release()
-      this.#functions -= 1
-      this.#next()
+      lane.taken -= 1
+      this.#next(lane)
     }))
   }
 
   /** Brings home what comes of it. */
-  #follow(job: Job, outcome: Promise<unknown>): void {
+  #follow(job: Job, outcome: Promise<Json>): void {
     this.#running += 1
-    void this.#end(job, outcome.then((result): Result => ({ type: 'DONE', result: toJson(result) })).catch((error: unknown): Result => ({ type: 'FAIL', error: errorOf(error, this.#parts.runner.stackOf(error, job.flux.package)) })))
+    const failed = (error: unknown): Result => ({ type: 'FAIL', error: errorOf(error, this.#parts.runner.stackOf(error, job.flux.package)) })
+    void this.#end(job, outcome.then((result): Result => ({ type: 'DONE', result })).catch(failed))
   }
 
   async #end(job: Job, outcome: Promise<Result>): Promise<void> {
@@ -221,27 +236,29 @@ export class Steps {
     return job.controller
   }
 
-  async #call(job: Job, record: ContextRecord): Promise<unknown> {
+  async #call(job: Job, record: ContextRecord): Promise<Json> {
     const { flux, step } = job
     const controller = this.#begins(job)
     const { signal } = controller
     const action = flux.states[step.state]?.action
     if (action?.kind !== 'code') throw new Error('the state has no function')
     const { clock, runner, log, apiOf } = this.#parts
-    const callOff = clock.after(action.timeout, () => controller.abort(new DOMException(`no result within ${action.timeout / 1000} s`, 'TimeoutError')))
+    const { className, methodName, timeout } = action
+    const name = { package: record.package, className, methodName }
+    const argument = fluxOf({ step, flux, record, signal, log, api: apiOf(record.package) })
+    const args = record.args ?? {}
+    if (action.isolate) return runner.runIsolated({ ...name, args, flux: argument, timeout })
+    const callOff = clock.after(timeout, () => controller.abort(new DOMException(`no result within ${timeout / 1000} s`, 'TimeoutError')))
     const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
     try {
-      const { className, methodName } = action
-      const name = { package: record.package, className, methodName }
-      const argument = fluxOf({ step, flux, record, signal, log, api: apiOf(record.package) })
-      return await Promise.race([runner.run({ ...name, args: structuredClone(record.args ?? {}), flux: argument }), aborted])
+      return await Promise.race([runner.run({ ...name, args: structuredClone(args), flux: argument }), aborted])
     } finally {
       callOff()
     }
   }
 
   /** The sandbox holds it to its time, which begins when it gets a process: others may be before it. */
-  #script(job: Job): Promise<unknown> {
+  #script(job: Job): Promise<Json> {
     const { flux, step } = job
     const action: CompiledAction | undefined = flux.states[step.state]?.action
     if (action?.kind !== 'script') return Promise.reject(new Error('the state has no script'))

@@ -96,6 +96,24 @@ test('of many that are called off together none gets a process', async () => {
   expect(vi.mocked(spawn).mock.calls.length).toBe(before)
 })
 
+test.skipIf(process.platform !== 'linux')('a hundred scripts that take all they can get leave the machine its memory', async () => {
+  let most = 0
+  const watching = setInterval(async () => {
+    for (const pid of await sandboxesOf(process.pid)) {
+      const [, pages = 0] = (await readFile(`/proc/${pid}/statm`, 'utf8').catch(() => '')).split(' ').map(Number)
+      most = Math.max(most, pages * 4096)
+    }
+  }, 50)
+  const takesAll = 'const a = []; for (;;) a.push(new Array(10000).fill(1))'
+  const ends = await Promise.all(Array.from({ length: 100 }, () => run(takesAll).catch((error: unknown) => String(error))))
+  clearInterval(watching)
+  expect(new Set(ends)).toEqual(new Set(['InternalError: out of memory']))
+  expect((await sandboxesOf(process.pid)).length).toBeLessThanOrEqual(8)
+  // Unbounded, each took more than a gigabyte within seconds.
+  expect(most).toBeGreaterThan(0)
+  expect(most).toBeLessThan(400 * 1024 * 1024)
+}, 60_000)
+
 test('a runner that is closed leaves no process', async () => {
   expect(await run('return 1')).toBe(1)
   runner.close()

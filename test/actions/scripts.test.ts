@@ -201,11 +201,27 @@ describe('the sandbox', () => {
     ['return JSON.parse("[".repeat(100000))', /^\w+Error: /],
     ['let a = []; for (let i = 0; i < 10000; i++) a = [a]; return a', /^\w+Error: /],
     ['return eval("[".repeat(100000))', /^\w+Error: /],
-    ['return "x".repeat(5e6)', /^RangeError: the result is longer than 4194304 characters$/],
+    ['const a = []; for (;;) a.push(new Array(10000).fill(1))', /^InternalError: out of memory$/],
+    ['const a = []; for (;;) a.push(new Uint8Array(1e5))', /^InternalError: out of memory$/],
+    ['return "x".repeat(5e6)', /^ResultTooLarge: the result has more than 1048576 bytes as JSON$/],
+    ['return "é".repeat(6e5)', /^ResultTooLarge: the result has more than 1048576 bytes as JSON$/],
     ['throw new Error("x".repeat(1e6))', /^Error: x{10000}$/],
   ])('has bounds, and goes on: %s', async (script, error) => {
     expect(await thrown(script)).toMatch(error)
     expect(await run('return 1')).toBe(1)
+  })
+
+  test('may return as much as the bound, and not a byte more', async () => {
+    expect(await run('return "x".repeat(2 ** 20 - 2)')).toHaveLength(2 ** 20 - 2)
+    expect(await thrown('return "x".repeat(2 ** 20 - 1)')).toMatch(/^ResultTooLarge: /)
+  })
+
+  test('has 32 MiB to itself, whatever those before it took', async () => {
+    const fills = 'const a = []; for (let n = 0; n < 28; n += 1) a.push(new Uint8Array(2 ** 20)); return a.length'
+    for (let round = 0; round < 5; round += 1) {
+      expect(await thrown('const a = []; for (;;) a.push(new Array(10000).fill(1))', { timeout: 5000 })).toMatch(/out of memory/)
+      expect(await run(fills, {}, { timeout: 5000 })).toBe(28)
+    }
   })
 
   test('takes many at once, each with its own names', async () => {

@@ -66,9 +66,13 @@ describe('the service as a whole', () => {
 describe('actions', () => {
   const code = { type: 'invokeCode', className: 'm', methodName: 'f' }
 
+  test('a call may be isolated', () => {
+    expect(actionOf({ ...code, isolate: true })).toMatchObject({ isolate: true })
+  })
+
   test('a call has one attempt and a minute unless it says otherwise', () => {
     expect(actionOf(code)).toEqual({
-      kind: 'code', className: 'm', methodName: 'f', inputs: [], outputs: [], timeout: 60_000, retry: { maxAttempts: 1, delay: 0, factor: 1, maxDelay: 3_600_000 },
+      kind: 'code', className: 'm', methodName: 'f', isolate: false, inputs: [], outputs: [], timeout: 60_000, retry: { maxAttempts: 1, delay: 0, factor: 1, maxDelay: 3_600_000 },
     })
   })
 

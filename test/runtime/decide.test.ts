@@ -9,7 +9,7 @@ import type { JsonObject } from '../../src/model/json.ts'
 import { NOBODY, type ContextRecord } from '../../src/model/record.ts'
 import { seedOf } from '../../src/runtime/birth.ts'
 import { begin, decide } from '../../src/runtime/decide.ts'
-import { lossOf } from '../../src/runtime/leases.ts'
+import { blockOf, lossOf } from '../../src/runtime/leases.ts'
 import type { Decision, Input, Surroundings } from '../../src/runtime/decision.ts'
 
 const set = (to: string, expression: string) => ({ type: 'set', expression, evaluate: true, to: [to] })
@@ -123,6 +123,20 @@ describe('a decision', () => {
     const ended = next(tell(lost.record, { type: 'TAKE_OVER', owner: 'last' }, { owner: 'one more' })).record
     expect(ended).toMatchObject({ status: 'FAILED', due: null, lease: null, error: { type: 'LeaseLost', fluxStackTrace: [{ stateName: 'work' }] }, args: { n: 1 } })
     expect(tell(ended, event('add'))).toMatchObject({ kind: 'refused' })
+  })
+
+  test('fails the attempt that held up its server, by its retry, and counts no takeover for the others', () => {
+    const standstill = { step: null, isCertain: true, message: 'held up', stack: 'at loop (fn.ts:1:2)' }
+    const { stepKey, attempt } = { stepKey: `${working().id}-2`, attempt: 1 }
+    const block = blockOf(working(), { ...standstill, step: { stepKey, attempt } })
+    if (!block) throw new Error('it was this step')
+    expect(next(tell(working(), block, { owner: 'second' }))).toMatchObject({
+      step: null, record: { lease: null, due: 4000, lastError: { type: 'EventLoopBlocked', message: 'held up', stack: standstill.stack } },
+    })
+    for (const other of [null, { stepKey, attempt: 2 }, { stepKey: `${stepKey}0`, attempt }]) expect(blockOf(working(), { ...standstill, step: other })).toBeNull()
+    const takeOver = (isUncounted: boolean) => next(tell(working(), { type: 'TAKE_OVER', owner: 'me', isUncounted }, { owner: 'second' }))
+    expect(takeOver(true)).toMatchObject({ step: { attempt: 1 }, record: { lease: { owner: 'second', takeovers: 0 } } })
+    expect(takeOver(false)).toMatchObject({ record: { lease: { takeovers: 1 } } })
   })
 
   test.each([[0, 1e300], [1, 1e300], [1e6, 1e9]])('has a time for the next attempt, however a delay of %j s grows by %j', (delay, factor) => {

@@ -26,6 +26,10 @@ export async function sends(args, flux) {
   const { contextId } = await flux.execute({ fluxName: 'Echo', input: { word: 'from inside' } })
   return { contextId, own: await flux.sendEvent({ contextId: flux.contextId, event: 'x' }).catch((error) => error.failure.kind) }
 }
+export function large() { return { kept: 1, text: 'x'.repeat(2 ** 20) } }
+export function throwsMuch() { throw Object.assign(new Error('x'.repeat(2e6)), { kept: 1, list: new Array(1e6).fill(1) }) }
+export function elsewhere(args, flux) { return { pid: process.pid, key: flux.stepKey } }
+export const endless = () => { for (;;); }
 export function mutates(args) { args.word = 'changed'; args.deep.x = 2; return {} }
 `
 
@@ -47,9 +51,11 @@ beforeAll(async () => {
         { name: 'end' }, { name: 'caught', input: [{ name: 'e', type: 'any' }], action: { type: 'map', lines: [{ from: ['e'], to: ['error'] }] } },
       ],
     },
+    'p/Elsewhere.flux': { output: [{ name: 'all', type: 'any' }], states: [{ name: 's', action: code('elsewhere', { isolate: true, outputs: [{ from: ['$result'], to: ['all'] }] }) }] },
+    'p/Endless.flux': { states: [{ name: 's', action: code('endless', { isolate: true, timeout: 0.3, retry: { maxAttempts: 2 } }) }] },
     'p/Slow.flux': { states: [{ name: 's', action: code('slow', { timeout: 2.5 }) }] },
     'p/Deaf.flux': { states: [{ name: 's', action: code('deaf') }] },
-    ...Object.fromEntries(['odd', 'text', 'cyclic', 'throwsText', 'sends', 'mutates'].map((name) => [`p/${name}.flux`, {
+    ...Object.fromEntries(['odd', 'text', 'cyclic', 'large', 'throwsMuch', 'throwsText', 'sends', 'mutates'].map((name) => [`p/${name}.flux`, {
       input: [{ name: 'word' }, { name: 'deep', type: 'any' }], output: [{ name: 'all', type: 'any' }, { name: 'word' }, { name: 'deep', type: 'any' }],
       states: [{ name: 's', action: code(name, { inputs: [set('word', 'word'), set('deep', 'deep')], outputs: [{ from: ['$result'], to: ['all'] }, set('word', 'word'), set('deep', 'deep')] }) }],
     }])),
@@ -152,6 +158,25 @@ describe('a step', () => {
 
   test.each([['cyclic', 'TypeError', /cyclic/], ['throwsText', 'Error', /just text/]])('that is %s fails clearly', async (name, type, message) => {
     expect(await bench.until(await bench.run(name), done)).toMatchObject({ status: 'FAILED', error: { type, message: expect.stringMatching(message) } })
+  })
+
+  test('whose result is too large fails, and leaves nothing of it', async () => {
+    const view = await bench.until(await bench.run('large'), done)
+    expect(view).toMatchObject({ status: 'FAILED', error: { type: 'ResultTooLarge', message: 'the result has more than 1048576 bytes as JSON' } })
+    expect(JSON.stringify(view).length).toBeLessThan(10_000)
+  })
+
+  test('keeps of a large error what explains it', async () => {
+    const view = await bench.until(await bench.run('throwsMuch'), done)
+    expect(view.error?.message).toBe('x'.repeat(10_000))
+    expect(JSON.stringify(view).length).toBeLessThan(100_000)
+  })
+
+  test('that is isolated runs in another process, and its timeout ends it whatever it does', async () => {
+    const view = await bench.until(await bench.run('Elsewhere'), done)
+    expect(outputs(view)['all']).toEqual({ pid: expect.any(Number), key: `${view.id}-1` })
+    expect(outputs(view)['all']).not.toMatchObject({ pid: process.pid })
+    expect(await bench.until(await bench.run('Endless'), done)).toMatchObject({ status: 'FAILED', error: { type: 'TimeoutError', message: 'no result within 0.3 s' } })
   })
 
   test('can use the nine calls, its own package first', async () => {

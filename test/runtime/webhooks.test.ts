@@ -18,7 +18,7 @@ let given = 1
 
 /** Takes the first commit, and says nothing from then on. */
 const store: Store = {
-  era: 0, partitions: 1, trouble: () => null,
+  era: 0, partitions: 1, trouble: () => null, notes: { module: '', place: null }, standstill: () => Promise.resolve(null),
   reserveIds: ({ count }) => Promise.resolve({ first: (given += count) - count, count }), commit: () => Promise.resolve({ ok: true }), putDefinition: () => Promise.resolve(),
   highestId: silent, load: silent, version: silent, log: silent, list: silent, waitingFor: silent, claimDue: silent, claimAbandoned: silent, leasedTo: silent, heartbeat: silent,
   getDefinition: silent, definitions: silent, purge: silent, close: () => Promise.resolve(),

@@ -1,15 +1,18 @@
 // store/lmdb: the embedded store, nothing to install. Records on disk, the index in memory, one process at a time.
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, unavailable } from '../../model/failure.ts'
+import type { Standstill } from '../../model/standstill.ts'
 import { charactersOf } from '../../model/texts.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
+import type { NotesPlace } from '../../ports/step-watch.ts'
 import type { CommitOutcome, Lease, ListQuery, Page, Store, StoredContext, Write } from '../../ports/store.ts'
 import { messageOf } from './data-folder.ts'
 import { type Disk, openDisk } from './disk.ts'
 import { Draft } from './draft.ts'
 import { GroupCommit } from './group-commit.ts'
 import { Memory } from './memory.ts'
+import { notesPlace, readNote } from './notes.ts'
 import { rebuild } from './rebuild.ts'
 import type { Gauge } from './space.ts'
 import { decode } from './stored-context.ts'
@@ -35,7 +38,7 @@ export async function openLmdbStore({ folder, namespace = 'default', minFree = 0
     const start = clock.now()
     const memory = await rebuild(disk, log)
     log.info('store opened', { folder, contexts: memory.size, milliseconds: clock.now() - start })
-    return new LmdbStore(disk, memory, log)
+    return new LmdbStore(disk, memory, { notes: notesPlace(folder, namespace), log })
   } catch (error) {
     await disk.close()
     throw error
@@ -53,6 +56,7 @@ const TOLD_OF = 10_000
 class LmdbStore implements Store {
   readonly partitions = 1
   readonly era = 0
+  readonly notes: NotesPlace
   readonly #disk: Disk
   readonly #memory: Memory
   readonly #log: Log
@@ -61,7 +65,8 @@ class LmdbStore implements Store {
   readonly #toldOf = new Set<string>()
   #closing: Promise<void> | null = null
 
-  constructor(disk: Disk, memory: Memory, log: Log) {
+  constructor(disk: Disk, memory: Memory, { notes, log }: { readonly notes: NotesPlace; readonly log: Log }) {
+    this.notes = notes
     this.#disk = disk
     this.#memory = memory
     this.#log = log
@@ -129,6 +134,10 @@ class LmdbStore implements Store {
   /** Nobody listens: no other process can be there. */
   async heartbeat(): Promise<boolean> {
     return true
+  }
+
+  async standstill({ owner }: { owner: string }): Promise<Standstill | null> {
+    return readNote(this.notes.place, owner)
   }
 
   async putDefinition({ hash, text }: { hash: string; text: string }): Promise<void> {

@@ -9,6 +9,8 @@ export const definitionKey = (namespace: string, hash: string) => `af:${namespac
 
 /** Set: the hashes of all definitions. */
 export const definitionsKey = (namespace: string) => `af:${namespace}:defs`
+/** String: what a server wrote down when its event loop stood still, for a week. */
+export const standstillKey = (namespace: string, owner: string) => `af:${namespace}:standstill:${owner}`
 
 /** Channel: ids of contexts that have paused or ended. */
 export const feedChannel = (namespace: string) => `af:${namespace}:feed`

@@ -2,13 +2,16 @@
 import { randomBytes } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
+import { readStandstill, type Standstill } from '../../model/standstill.ts'
 import type { Log } from '../../ports/log.ts'
+import type { NotesPlace } from '../../ports/step-watch.ts'
 import type { CommitOutcome, Lease, ListQuery, Page, Store, StoredContext, Write } from '../../ports/store.ts'
 import { connect, outOfReach, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
 import { IdNumbers } from './id-numbers.ts'
-import { definitionKey, definitionsKey, partitionKey } from './keys.ts'
+import { definitionKey, definitionsKey, partitionKey, standstillKey } from './keys.ts'
 import { Line, PATIENCE } from './line.ts'
 import { checkNamespace, checkRedis } from './namespace.ts'
+import { notesPlace } from './notes.ts'
 import { Queries } from './queries.ts'
 import { idsOf, lists, texts } from './scripts.ts'
 import { decodeContext, pushWrite, versionOf } from './stored-context.ts'
@@ -57,6 +60,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<RedisS
 
 export class RedisStore implements Store {
   readonly partitions: number
+  readonly notes: NotesPlace
   readonly #options: RedisStoreOptions
   readonly #connection: Connection
   readonly #line: Line
@@ -72,6 +76,7 @@ export class RedisStore implements Store {
   constructor(connection: Connection, options: RedisStoreOptions) {
     const { namespace, partitions, log } = options
     this.partitions = partitions
+    this.notes = notesPlace(options)
     this.#options = options
     this.#connection = connection
     this.#line = new Line(connection, { roots: Array.from({ length: partitions }, (_, partition) => partitionKey(namespace, partition)), log })
@@ -217,6 +222,11 @@ export class RedisStore implements Store {
       return lives === '1'
     })
     return answers.every((lives) => lives)
+  }
+
+  async standstill({ owner }: { owner: string }): Promise<Standstill | null> {
+    const text = await this.#line.ask((connection) => connection.get(standstillKey(this.#options.namespace, owner)))
+    return text === null ? null : readStandstill(text)
   }
 
   async putDefinition({ hash, text }: { hash: string; text: string }): Promise<void> {

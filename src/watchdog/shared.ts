@@ -1,0 +1,58 @@
+// watchdog: what the server's thread and the watchdog's share: a beat, whether to look at all, and the step that would be guilty if nothing better is known.
+import type { RunningStep } from '../ports/step-watch.ts'
+
+const BEAT = 0
+const OFF = 1
+const LENGTH = 2
+const HEADER_BYTES = 3 * Int32Array.BYTES_PER_ELEMENT
+const SUSPECT_BYTES = 4096
+
+/** A step that the thread may name without asking the server. */
+export interface Suspect {
+  readonly step: RunningStep
+  /** Whether its function has been called and hasn't returned, not even a promise; else it is the only one that runs. */
+  readonly isCalled: boolean
+}
+
+export class Shared {
+  readonly buffer: SharedArrayBuffer
+  readonly #header: Int32Array
+  readonly #text: Uint8Array
+
+  /** `buffer`: the one that the other thread has made. */
+  constructor(buffer = new SharedArrayBuffer(HEADER_BYTES + SUSPECT_BYTES)) {
+    this.buffer = buffer
+    this.#header = new Int32Array(buffer, 0, 3)
+    this.#text = new Uint8Array(buffer, HEADER_BYTES)
+  }
+
+  beat(isOff: boolean): void {
+    Atomics.store(this.#header, OFF, Number(isOff))
+    Atomics.add(this.#header, BEAT, 1)
+  }
+
+  get beats(): number {
+    return Atomics.load(this.#header, BEAT)
+  }
+
+  get isOff(): boolean {
+    return Atomics.load(this.#header, OFF) === 1
+  }
+
+  /** One whose names are longer than the buffer isn't told. */
+  set suspect(suspect: Suspect | null) {
+    Atomics.store(this.#header, LENGTH, 0)
+    if (suspect === null) return
+    const text = JSON.stringify(suspect)
+    const { read, written } = new TextEncoder().encodeInto(text, this.#text)
+    if (read === text.length) Atomics.store(this.#header, LENGTH, written)
+  }
+
+  get suspect(): Suspect | null {
+    const length = Atomics.load(this.#header, LENGTH)
+    if (length === 0) return null
+    // A decoder takes no shared memory.
+    const suspect: Suspect = JSON.parse(new TextDecoder().decode(this.#text.slice(0, length)))
+    return suspect
+  }
+}

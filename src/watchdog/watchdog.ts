@@ -1,0 +1,122 @@
+// watchdog: the part in the server's own thread. It knows which functions run, and beats as long as the event loop turns.
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { url as inspectorUrl } from 'node:inspector'
+import { createRequire } from 'node:module'
+import { getHeapStatistics } from 'node:v8'
+import { Worker } from 'node:worker_threads'
+import type { LogLevel } from '../ports/log.ts'
+import type { PackageFolder } from '../ports/step-runner.ts'
+import type { NotesPlace, RunningStep, StepWatch } from '../ports/step-watch.ts'
+import { HOOK, type Facts } from './facts.ts'
+import { Shared } from './shared.ts'
+import type { ThreadOptions, ToThread } from './thread.ts'
+
+export interface WatchdogOptions {
+  /** Milliseconds of standstill after which what stands still is named. */
+  readonly after: number
+  /** Milliseconds of standstill after which the process is ended; 0: never. */
+  readonly kill: number
+  /** Milliseconds without a heartbeat after which other servers take the steps over; null: there are none. */
+  readonly silence: number | null
+  readonly logLevel: LogLevel
+  readonly notes: NotesPlace
+}
+
+/** Functions that are known to run; of more, those that began first are forgotten. */
+const MAX_RUNNING = 10_000
+/** Share of the time until it is named after which what stands still is looked at. */
+const NOTED_SHARE = 0.6
+/** Milliseconds between two beats, at most. */
+const BEAT_MS = 250
+
+export class Watchdog implements StepWatch {
+  readonly #shared = new Shared()
+  readonly #storage = new AsyncLocalStorage<RunningStep>()
+  readonly #running = new Set<RunningStep>()
+  #packages: readonly PackageFolder[] = []
+  #owner = ''
+  #thread: Worker | null = null
+  #beating: NodeJS.Timeout | undefined
+
+  mount(packages: readonly PackageFolder[]): void {
+    this.#packages = packages
+  }
+
+  async run(step: RunningStep, call: () => unknown): Promise<unknown> {
+    const [oldest] = this.#running
+    if (oldest && this.#running.size >= MAX_RUNNING) this.#running.delete(oldest)
+    this.#running.add(step)
+    try {
+      return await this.#storage.run(step, () => this.#call(step, call))
+    } finally {
+      this.#running.delete(step)
+      this.#suspectTheOnlyOne()
+      // On Node 20 each promise of the process costs more as long as it is in use.
+      if (this.#running.size === 0) this.#storage.disable()
+    }
+  }
+
+  /** This server's boot id has changed. */
+  set owner(owner: string) {
+    this.#owner = owner
+    this.#tell({ owner })
+  }
+
+  /** Begins to look. Does nothing when `after` and `kill` are 0. */
+  start({ after, kill, silence, logLevel, notes }: WatchdogOptions): void {
+    if ((after === 0 && kill === 0) || this.#thread !== null) return
+    const named = Math.min(after || Infinity, kill || Infinity)
+    // Looking may take a moment, too; and others must be able to read it when they take over.
+    const noted = Math.min(named * NOTED_SHARE, silence === null ? Infinity : silence / 3)
+    const options: ThreadOptions = { named, noted, kill, logLevel, notes, owner: this.#owner, buffer: this.#shared.buffer }
+    Object.defineProperty(globalThis, Symbol.for(HOOK), { value: () => JSON.stringify(this.#facts()), configurable: true })
+    this.#beat()
+    this.#beating = setInterval(() => this.#beat(), Math.min(BEAT_MS, noted / 4)).unref()
+    this.#thread = startThread(options)
+    this.#thread.unref()
+  }
+
+  close(): void {
+    clearInterval(this.#beating)
+    void this.#thread?.terminate()
+    this.#thread = null
+  }
+
+  #call(step: RunningStep, call: () => unknown): unknown {
+    this.#shared.suspect = { step, isCalled: true }
+    try {
+      return call()
+    } finally {
+      this.#suspectTheOnlyOne()
+    }
+  }
+
+  #suspectTheOnlyOne(): void {
+    const [step] = this.#running
+    this.#shared.suspect = step && this.#running.size === 1 ? { step, isCalled: false } : null
+  }
+
+  #beat(): void {
+    this.#shared.beat(inspectorUrl() !== undefined)
+  }
+
+  #tell(message: ToThread): void {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+    this.#thread?.postMessage(message)
+  }
+
+  #facts(): Facts {
+    const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics()
+    return {
+      step: this.#storage.getStore() ?? null, running: [...this.#running], packages: this.#packages, isDebugged: inspectorUrl() !== undefined, heap: used / limit,
+    }
+  }
+}
+
+function startThread(options: ThreadOptions): Worker {
+  const common = { execArgv: [], stdout: false, stderr: false }
+  if (import.meta.url.endsWith('.js')) return new Worker(new URL('./thread.js', import.meta.url), { ...common, workerData: options })
+  // Unbuilt, Node can't read the thread's module by itself.
+  const [jiti, file] = [createRequire(import.meta.url).resolve('jiti'), new URL('./thread.ts', import.meta.url).href].map((text) => JSON.stringify(text))
+  return new Worker(`require(${jiti}).createJiti(${file}, { fsCache: false }).import(${file})`, { ...common, eval: true, workerData: options })
+}
