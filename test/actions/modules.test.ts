@@ -228,7 +228,7 @@ describe('built-in classes', () => {
 
   test('hide a module of their name, and have the methods they have', async () => {
     const { missing, run } = await packageOf({ 'Logger.ts': 'export const info = () => "mine"\nexport const shout = () => 1' })
-    expect(await run('Logger', 'info', { message: 'x' })).toBeUndefined()
+    expect(await run('Logger', 'info', { message: 'x' })).toBeNull()
     expect(await missing('Logger', 'shout')).toBe('the built-in class "Logger" has no method "shout": it has trace, debug, info, warn, error')
     expect(await missing('Logger', 'constructor')).toContain('no method')
     expect(await missing('Errors', 'throwException')).toBeNull()
