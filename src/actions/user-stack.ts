@@ -98,7 +98,7 @@ const isDependency = (path: string): boolean => path.split(/[/\\]/).includes('no
 /** Without what tells one import of a file from another. */
 function pathOf(url: string): string | null {
   try {
-    return fileURLToPath(url.replace(/\?.*$/, ''))
+    return fileURLToPath(url.split('?', 1)[0] ?? '')
   } catch {
     return null
   }

@@ -1,6 +1,7 @@
 // definitions: reads given values against declared properties. Every error is collected; what is given is never changed.
 import type { FieldError } from '../model/failure.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
+import { excessOf } from '../model/json-text.ts'
 import { fits, refuse, type Origin, type Reading } from './property-reading.ts'
 import { brokenRule } from './property-rules.ts'
 import { parseJsonText } from './json-text.ts'
@@ -12,8 +13,9 @@ import { spendOn, WorkBudget } from './work-budget.ts'
 const MAX_ERRORS = 100
 const MAX_ERROR_TEXT = 65_536
 
-/** Depth of data that comes as JSON text; the same as a request's. */
+/** Depth of data that comes as JSON text, and its values and names; the same as a request's. */
 const MAX_TEXT_DEPTH = 64
+const MAX_TEXT_VALUES = 100_000
 
 /** Steps that a value takes to be held to its property, besides what it is made of. */
 const STEPS_A_VALUE = 8
@@ -138,6 +140,8 @@ export class PropertyReader {
 
   /** JSON text for an object. */
   #parsed(text: string): Reading {
+    // Each takes a character at least.
+    if (text.length > MAX_TEXT_VALUES && excessOf(text, { maxDepth: Infinity, maxValues: MAX_TEXT_VALUES })) return refuse(`holds more than ${MAX_TEXT_VALUES} values and names`)
     try {
       const value = parseJsonText(text, { maxDepth: MAX_TEXT_DEPTH, spend: (steps) => this.#budget.spend(steps) })
       return isObject(value) ? fits(value) : refuse('must be an object, or one as JSON text')
