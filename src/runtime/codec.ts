@@ -4,8 +4,10 @@ import type { ContextId } from '../model/context.ts'
 import { unreadable } from '../model/failure.ts'
 import { getOwn, setOwn, type JsonObject } from '../model/json.ts'
 import { LOG_LIMIT, type ContextRecord, type Move, type StateData } from '../model/record.ts'
+import type { Log } from '../ports/log.ts'
 import type { Store, StoredContext, Write } from '../ports/store.ts'
 import { termsOf } from './terms.ts'
+import { isUnreadable } from './unreadable.ts'
 
 /** The parts that hold a user's data, besides one for each state. What is fixed at the birth of a context is in `base`, everything else in `head`. */
 const DATA_PARTS = ['input', 'output', 'request', 'inherited', 'raw', 'answer', 'response', 'args', 'tail'] as const
@@ -188,11 +190,27 @@ function dataOf(parts: StoredContext['parts'], name: typeof DATA_PARTS[number]):
 }
 
 /** All moves that are kept: those of the log, and the record's newest. The log may have grown since the record was read: what is in both counts once, what is later not at all. */
-export async function movesOf({ id, moves, tail }: ContextRecord, store: Store): Promise<readonly Move[]> {
+export async function movesOf({ id, moves, tail }: ContextRecord, { store, log }: { readonly store: Store; readonly log: Log }): Promise<readonly Move[]> {
   if (moves === tail.length) return tail
-  const rows = rowsOf(`[${(await store.log({ id, limit: LOG_LIMIT - tail.length })).join(',')}]`)
+  const rows = readableRows(id, await store.log({ id, limit: LOG_LIMIT - tail.length }), log)
   const logged = moves - tail.length
   return [...rows.filter(([,,,,, number]) => number < logged).map(moveOf), ...tail]
 }
 
 const rowsOf = (text: string): Row[] => JSON.parse(text)
+
+/** Read together, which is quicker; one by one where some are damaged: each spoils nothing but itself. */
+function readableRows(id: ContextId, texts: readonly string[], log: Log): Row[] {
+  try {
+    return rowsOf(`[${texts.join(',')}]`)
+  } catch (error) {
+    isUnreadable(unreadable(id, error), log)
+    return texts.flatMap((text) => {
+      try {
+        return rowsOf(`[${text}]`)
+      } catch {
+        return []
+      }
+    })
+  }
+}

@@ -120,7 +120,7 @@ export function facade({ store, catalog, contexts, hints, log, refusals, tagLimi
     store, log,
     securedServices: () => catalog.all().filter(({ secured }) => secured),
     secured: async (record) => (await compiled(record)).secured,
-    view: async (record) => contextView(record, await compiled(record), await movesOf(record, store), startedAt),
+    view: async (record) => contextView(record, await compiled(record), await movesOf(record, { store, log }), startedAt),
   }, caller, listRequest(request, tagLimits), fits)
 
   return {
@@ -163,7 +163,7 @@ export function facade({ store, catalog, contexts, hints, log, refusals, tagLimi
     async getContext(request) {
       const { contextId, snapshot } = viewRequest(request)
       const { record, flux } = await find(contextId)
-      const view = contextView(record, flux, await movesOf(record, store), startedAt)
+      const view = contextView(record, flux, await movesOf(record, { store, log }), startedAt)
       return snapshot ? { ...view, snapshot: record.snapshot } : view
     },
 
@@ -172,7 +172,7 @@ export function facade({ store, catalog, contexts, hints, log, refusals, tagLimi
       const { record, flux } = await find(contextId)
       const state = flux.states[flux.stateIndex.get(stateName) ?? -1]
       if (!state) throw notFound(`'${flux.fluxName}' has no state '${stateName}'`)
-      return stateView(record, flux, state, await movesOf(record, store))
+      return stateView(record, flux, state, await movesOf(record, { store, log }))
     },
 
     addTags: (request) => tag(request, 'add'),

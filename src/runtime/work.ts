@@ -9,6 +9,7 @@ import { isFinished, type ContextId } from '../model/context.ts'
 import type { Failure } from '../model/failure.ts'
 import { getOwn } from '../model/json.ts'
 import { LOG_LIMIT, type ContextRecord, type Move } from '../model/record.ts'
+import type { Log } from '../ports/log.ts'
 import type { Store, StoredContext, Write } from '../ports/store.ts'
 import { seedOf, type Birth } from './birth.ts'
 import type { FailedAttempt } from './attempts.ts'
@@ -42,6 +43,7 @@ export interface Entry {
 
 export interface WorkParts {
   readonly store: Store
+  readonly log: Log
   readonly catalog: Catalog
   readonly ids: Ids
   readonly recent: Recent
@@ -121,7 +123,7 @@ export class Work {
     let decision = decide(entry.flux, entry.record, heard, this.#given)
     if (decision.kind === 'needsLog') {
       this.#budget.spent = spent
-      const moves = entry.before ? await movesOf(entry.before, this.#parts.store) : []
+      const moves = entry.before ? await movesOf(entry.before, this.#parts) : []
       decision = decide(entry.flux, entry.record, heard, { ...this.#given, trail: [...moves, ...entry.log].slice(-LOG_LIMIT) })
       if (decision.kind === 'needsLog') throw new Error('a decision asks for a log that it has')
     }

@@ -112,3 +112,21 @@ test('an event to a context whose version is no number fails at once, and so doe
   }
   expect((await runtime.sendEvent({ event: 'go' })).transitions).toEqual([{ contextId: good.contextId, state: 'E' }])
 })
+
+test('a damaged row of a history is left out, and the rest is shown', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'actorflux-damage-'))
+  closing.push(() => rm(folder, { recursive: true }))
+  await mkdir(join(folder, 'p'))
+  await writeFile(join(folder, 'p/Loop.flux'), JSON.stringify({ states: [{ name: 'W', waiting: true, transitions: [{ event: 'go', to: 'W' }] }] }))
+  // One of its own: a log is told of a context once.
+  const runtime = await createRuntime({ actors: [folder], redisUrl: inject('redisUrl'), namespace, log: { ...log } })
+  closing.push(() => runtime.close({ grace: 0 }))
+  const { contextId } = await runtime.execute({ package: 'p', fluxName: 'Loop' })
+  for (let move = 0; move < 12; move += 1) await runtime.sendEvent({ contextId, event: 'go' })
+  const history = `${root()}h:${contextId}`
+  expect(await admin.llen(history)).toBeGreaterThan(3)
+  await admin.lset(history, 2, '[0,"garbage')
+  const { executionHistory } = await runtime.getContext({ contextId })
+  expect(executionHistory).toHaveLength(12)
+  expect(errors).toHaveLength(1)
+})
