@@ -30,6 +30,9 @@ export interface Script {
 /** `json`: the text of `{ value }`, or of `{ name, message, … }` for what was thrown. */
 export type Outcome = { readonly json: string } | { readonly name: string; readonly message: string }
 
+const OUT_OF_MEMORY: Outcome = { name: 'InternalError', message: 'out of memory' }
+const THROWN_NULL: Outcome = { json: '{"name":"Error","message":"null"}' }
+
 /** A fresh context that has seen nothing but the prelude. */
 interface Room {
   /** Of all that must be freed. */
@@ -67,8 +70,11 @@ export class Sandbox {
     try {
       outcome = runIn(room, script)
       room.scope.dispose()
+      const hasGrown = (this.#memory?.buffer.byteLength ?? 0) > OWN_BYTES
+      // What QuickJS throws when there is no memory left for an error.
+      if (script.names !== null && 'json' in outcome && outcome.json === 'null') outcome = hasGrown ? OUT_OF_MEMORY : THROWN_NULL
       // Memory never shrinks, and what filled it may have left it in pieces: the next script gets a new one.
-      if ((this.#memory?.buffer.byteLength ?? 0) > OWN_BYTES) this.#quickjs = null
+      if (hasGrown) this.#quickjs = null
     } catch (error) {
       // QuickJS itself gave up, or could not clean up. Its memory can't be trusted any more.
       this.#quickjs = null
@@ -122,7 +128,7 @@ function runIn(room: Room, { script, names, timeout, maxResult }: Script): Outco
     if (done.error) scope.manage(done.error)
   }
   if (isLate(room)) return late(timeout)
-  if (called.error) return { name: 'InternalError', message: 'out of memory' }
+  if (called.error) return OUT_OF_MEMORY
   return outcomeOf(context, scope, promise, maxResult)
 }
 
@@ -131,7 +137,7 @@ function outcomeOf(context: QuickJSContext, scope: Scope, promise: QuickJSHandle
   if (state.type === 'pending') return { name: 'Error', message: 'the script waits for something that never comes' }
   const result = scope.manage(state.type === 'fulfilled' ? state.value : state.error)
   // Without memory for the text of an error, even that is refused.
-  if (state.type === 'rejected' || context.typeof(result) !== 'string') return { name: 'InternalError', message: 'out of memory' }
+  if (state.type === 'rejected' || context.typeof(result) !== 'string') return OUT_OF_MEMORY
   const json = context.getString(result)
   // The prelude has counted characters, of which each is a byte at least.
   return json === '' || (json.startsWith(VALUE) && Buffer.byteLength(json) - VALUE.length - 1 > maxResult) ? tooLarge(maxResult) : { json }

@@ -192,6 +192,8 @@ describe('the sandbox', () => {
 
   test.each([
     ['const a = []; for (;;) a.push([1, 2, 3])', /^(InternalError: out of memory|TimeoutError: .*)$/],
+    ['let a; for (;;) a = { a }', /^(InternalError: out of memory|TimeoutError: .*)$/],
+    ['throw null', /^Error: null$/],
     ['return new Array(1e9).fill(1)', /^InternalError: out of memory$/],
     ['return new Uint8Array(2 ** 30)', /^\w+Error: /],
     ['return "x".repeat(2 ** 28).length', /^\w+Error: /],
