@@ -62,7 +62,7 @@ export const IS_WHOLE = String.raw`(({ apply }, { parse }, { toString }) => (scr
 
 /**
  * A function that takes a script (as an async function), the text of its names and the bound of the result's length, and promises the text of `{ value }`, of
- * what was thrown, or an empty one when the result is too large. Data is made of a result like of one that a module returns: dates become milliseconds, Map an object, Set a list, bytes base64.
+ * what was thrown, `null` when that was null, or an empty one when the result is too large. Data is made of a result like of one that a module returns: dates become milliseconds, Map an object, Set a list, bytes base64.
  */
 export const PRELUDE = String.raw`(() => {
   const { parse, stringify } = JSON, { create, fromEntries, setPrototypeOf } = Object, { ownKeys, defineProperty } = Reflect, { isView } = ArrayBuffer
@@ -109,7 +109,7 @@ export const PRELUDE = String.raw`(() => {
       if (text.length - 10 > bound) return ''
       return text
     } catch (error) {
-      return failure(error)
+      return error === null ? 'null' : failure(error)
     }
   }
 })()`

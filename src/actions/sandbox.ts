@@ -30,32 +30,36 @@ export interface Script {
 /** `json`: the text of `{ value }`, or of `{ name, message, … }` for what was thrown. */
 export type Outcome = { readonly json: string } | { readonly name: string; readonly message: string }
 
+const OUT_OF_MEMORY: Outcome = { name: 'InternalError', message: 'out of memory' }
+const THROWN_NULL: Outcome = { json: '{"name":"Error","message":"null"}' }
+
 /** A fresh context that has seen nothing but the prelude. */
 interface Room {
   /** Of all that must be freed. */
   readonly scope: Scope
   readonly runtime: QuickJSRuntime
   readonly context: QuickJSContext
+  readonly memory: WebAssembly.Memory
   readonly call: QuickJSHandle
   /** When the script must have ended. */
   end: number
 }
 
+interface Engine {
+  readonly quickjs: QuickJSWASMModule
+  readonly memory: WebAssembly.Memory
+}
+
 export class Sandbox {
-  #quickjs: QuickJSWASMModule | null = null
-  #memory: WebAssembly.Memory | null = null
+  /** null: the last one is not to be used any more. */
+  #engine: Promise<Engine> | null = null
   #room: Room | null = null
 
   /** Gets ready for the next script, also after something broke. Half a millisecond that nobody has to wait for. */
   async open(): Promise<void> {
-    if (this.#quickjs === null) {
-      const { default: loaded } = await import('@jitl/quickjs-wasmfile-release-sync')
-      // Its types are those of the CommonJS module.
-      const variant = 'default' in loaded ? loaded.default : loaded
-      this.#memory = new WebAssembly.Memory({ initial: OWN_BYTES / PAGE_BYTES, maximum: MEMORY_BYTES / PAGE_BYTES })
-      this.#quickjs = await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmMemory: this.#memory }))
-    }
-    this.#room ??= newRoom(this.#quickjs)
+    this.#engine ??= newEngine()
+    const engine = await this.#engine
+    this.#room ??= newRoom(engine)
   }
 
   /** Whatever becomes of the script, the sandbox can be opened for another. */
@@ -67,25 +71,36 @@ export class Sandbox {
     try {
       outcome = runIn(room, script)
       room.scope.dispose()
+      const hasGrown = room.memory.buffer.byteLength > OWN_BYTES
+      // What QuickJS throws when there is no memory left for an error.
+      if (script.names !== null && 'json' in outcome && outcome.json === 'null') outcome = hasGrown ? OUT_OF_MEMORY : THROWN_NULL
       // Memory never shrinks, and what filled it may have left it in pieces: the next script gets a new one.
-      if ((this.#memory?.buffer.byteLength ?? 0) > OWN_BYTES) this.#quickjs = null
+      if (hasGrown) this.#engine = null
     } catch (error) {
       // QuickJS itself gave up, or could not clean up. Its memory can't be trusted any more.
-      this.#quickjs = null
+      this.#engine = null
       if (error instanceof RangeError) outcome = { name: 'InternalError', message: 'stack overflow' }
     }
     return outcome
   }
 }
 
-function newRoom(quickjs: QuickJSWASMModule): Room {
+async function newEngine(): Promise<Engine> {
+  const { default: loaded } = await import('@jitl/quickjs-wasmfile-release-sync')
+  // Its types are those of the CommonJS module.
+  const variant = 'default' in loaded ? loaded.default : loaded
+  const memory = new WebAssembly.Memory({ initial: OWN_BYTES / PAGE_BYTES, maximum: MEMORY_BYTES / PAGE_BYTES })
+  return { quickjs: await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmMemory: memory })), memory }
+}
+
+function newRoom({ quickjs, memory }: Engine): Room {
   const scope = new Scope()
   const runtime = scope.manage(quickjs.newRuntime())
   // Refuses a single piece that could never fit before memory is grown for it.
   runtime.setMemoryLimit(MEMORY_BYTES)
   runtime.setMaxStackSize(STACK_BYTES)
   const context = scope.manage(runtime.newContext())
-  const room: Room = { scope, runtime, context, call: scope.manage(context.evalCode(PRELUDE, 'prelude').unwrap()), end: Infinity }
+  const room: Room = { scope, runtime, context, memory, call: scope.manage(context.evalCode(PRELUDE, 'prelude').unwrap()), end: Infinity }
   runtime.setInterruptHandler(() => isLate(room))
   return room
 }
@@ -122,7 +137,7 @@ function runIn(room: Room, { script, names, timeout, maxResult }: Script): Outco
     if (done.error) scope.manage(done.error)
   }
   if (isLate(room)) return late(timeout)
-  if (called.error) return { name: 'InternalError', message: 'out of memory' }
+  if (called.error) return OUT_OF_MEMORY
   return outcomeOf(context, scope, promise, maxResult)
 }
 
@@ -131,7 +146,7 @@ function outcomeOf(context: QuickJSContext, scope: Scope, promise: QuickJSHandle
   if (state.type === 'pending') return { name: 'Error', message: 'the script waits for something that never comes' }
   const result = scope.manage(state.type === 'fulfilled' ? state.value : state.error)
   // Without memory for the text of an error, even that is refused.
-  if (state.type === 'rejected' || context.typeof(result) !== 'string') return { name: 'InternalError', message: 'out of memory' }
+  if (state.type === 'rejected' || context.typeof(result) !== 'string') return OUT_OF_MEMORY
   const json = context.getString(result)
   // The prelude has counted characters, of which each is a byte at least.
   return json === '' || (json.startsWith(VALUE) && Buffer.byteLength(json) - VALUE.length - 1 > maxResult) ? tooLarge(maxResult) : { json }

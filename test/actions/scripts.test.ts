@@ -192,6 +192,8 @@ describe('the sandbox', () => {
 
   test.each([
     ['const a = []; for (;;) a.push([1, 2, 3])', /^(InternalError: out of memory|TimeoutError: .*)$/],
+    ['let a; for (;;) a = { a }', /^(InternalError: out of memory|TimeoutError: .*)$/],
+    ['throw null', /^Error: null$/],
     ['return new Array(1e9).fill(1)', /^InternalError: out of memory$/],
     ['return new Uint8Array(2 ** 30)', /^\w+Error: /],
     ['return "x".repeat(2 ** 28).length', /^\w+Error: /],
@@ -215,6 +217,13 @@ describe('the sandbox', () => {
     expect(await run('return "x".repeat(2 ** 20 - 2)')).toHaveLength(2 ** 20 - 2)
     expect(await thrown('return "x".repeat(2 ** 20 - 1)')).toMatch(/^ResultTooLarge: /)
   })
+
+  test.each([
+    'const a = []; for (;;) a.push([1, 2, 3])', 'let a; for (;;) a = { a }', 'const m = new Map(); for (let n = 0; ; n += 1) m.set(n, {})',
+    'const p = []; for (;;) p.push(Promise.resolve(1).then(() => 2))',
+  ])('is told that its memory is used up, each time: %s', async (script) => {
+    for (let round = 0; round < 3; round += 1) expect(await thrown(script, { timeout: 25_000 })).toBe('InternalError: out of memory')
+  }, 90_000)
 
   test('has 32 MiB to itself, whatever those before it took', async () => {
     const fills = 'const a = []; for (let n = 0; n < 28; n += 1) a.push(new Uint8Array(2 ** 20)); return a.length'
