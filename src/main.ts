@@ -155,7 +155,7 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
       webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), skipped: () => catalog.skipped(), log,
     })
     watchdog.start({
-      after: settings.watchdog, kill: settings.watchdogKill, silence: settings.redisUrl === null ? null : silenceOf(settings), logLevel: settings.logLevel, notes,
+      after: settings.watchdog, kill: settings.watchdogKill, silence: settings.redisUrl === null ? null : silenceOf(settings), logLevel: settings.logLevel, logFormat: settings.logFormat, notes,
     })
     await runtime.start()
     unready = null

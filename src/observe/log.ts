@@ -17,7 +17,7 @@ export type LogFormat = 'pretty' | 'json' | 'auto'
 const STDERR = 2
 
 export function createLog({ level, format = 'auto', destination }: LogOptions): Log {
-  const isReadable = format === 'pretty' || (format === 'auto' && destination === undefined && process.stderr.isTTY === true)
+  const isReadable = format === 'pretty' || (destination === undefined && formatHere(format) === 'pretty')
   // Written at once, not in the background: the last lines before an exit matter most.
   const lines = destination ?? pino.destination({ fd: STDERR, sync: true })
   const logger = pino({ level, base: { pid: process.pid } }, isReadable ? readable(lines) : lines)
@@ -27,6 +27,9 @@ export function createLog({ level, format = 'auto', destination }: LogOptions): 
   }
   return { trace: at('trace'), debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
+
+/** What `auto` means in this process: a thread can't tell. */
+export const formatHere = (format: LogFormat): LogFormat => (format !== 'auto' ? format : process.stderr.isTTY === true ? 'pretty' : 'json')
 
 /** In colour where whoever reads can show it (https://no-color.org). */
 function readable(lines: DestinationStream): DestinationStream {

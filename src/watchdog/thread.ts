@@ -1,7 +1,7 @@
 // watchdog: the thread. It sees that the event loop stands still, says what holds it up, and ends the process if it has to. It never asks the server's thread
 // for anything without a limit of time.
 import { parentPort, workerData } from 'node:worker_threads'
-import { createLog } from '../observe/log.ts'
+import { createLog, type LogFormat } from '../observe/log.ts'
 import type { LogLevel } from '../ports/log.ts'
 import type { Notes, NotesPlace } from '../ports/step-watch.ts'
 import { examine, exitFromWithin } from './examine.ts'
@@ -14,6 +14,7 @@ export interface ThreadOptions {
   readonly named: number
   readonly kill: number
   readonly logLevel: LogLevel
+  readonly logFormat: LogFormat
   readonly notes: NotesPlace
   readonly owner: string
   readonly buffer: SharedArrayBuffer
@@ -37,7 +38,7 @@ const EXIT_MS = 1000
 
 const options: ThreadOptions = workerData
 const shared = new Shared(options.buffer)
-const log = createLog({ level: options.logLevel })
+const log = createLog({ level: options.logLevel, format: options.logFormat })
 const { openNotes }: { openNotes: (place: unknown) => Notes } = await import(options.notes.module)
 const notes = openNotes(options.notes.place)
 let { owner } = options

@@ -4,6 +4,7 @@ import { url as inspectorUrl } from 'node:inspector'
 import { createRequire } from 'node:module'
 import { getHeapStatistics } from 'node:v8'
 import { Worker } from 'node:worker_threads'
+import { formatHere, type LogFormat } from '../observe/log.ts'
 import type { LogLevel } from '../ports/log.ts'
 import type { PackageFolder } from '../ports/step-runner.ts'
 import type { NotesPlace, RunningStep, StepWatch } from '../ports/step-watch.ts'
@@ -19,6 +20,7 @@ export interface WatchdogOptions {
   /** Milliseconds without a heartbeat after which other servers take the steps over; null: there are none. */
   readonly silence: number | null
   readonly logLevel: LogLevel
+  readonly logFormat: LogFormat
   readonly notes: NotesPlace
 }
 
@@ -63,12 +65,12 @@ export class Watchdog implements StepWatch {
   }
 
   /** Begins to look. Does nothing when `after` and `kill` are 0. */
-  start({ after, kill, silence, logLevel, notes }: WatchdogOptions): void {
+  start({ after, kill, silence, logLevel, logFormat, notes }: WatchdogOptions): void {
     if ((after === 0 && kill === 0) || this.#thread !== null) return
     const named = Math.min(after || Infinity, kill || Infinity)
     // Looking may take a moment, too; and others must be able to read it when they take over.
     const noted = Math.min(named * NOTED_SHARE, silence === null ? Infinity : silence / 3)
-    const options: ThreadOptions = { named, noted, kill, logLevel, notes, owner: this.#owner, buffer: this.#shared.buffer }
+    const options: ThreadOptions = { named, noted, kill, logLevel, logFormat: formatHere(logFormat), notes, owner: this.#owner, buffer: this.#shared.buffer }
     Object.defineProperty(globalThis, Symbol.for(HOOK), { value: () => JSON.stringify(this.#facts()), configurable: true })
     this.#beat()
     this.#beating = setInterval(() => this.#beat(), Math.min(BEAT_MS, noted / 4)).unref()
