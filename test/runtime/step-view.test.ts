@@ -44,11 +44,12 @@ describe('a step', () => {
   })
 
   test('that failed shows why, in its pause and while it is tried again; the log tells of each attempt, and of the end', async () => {
+    const stackOf = (number: number) => expect.stringMatching(new RegExp(`^RangeError: attempt ${number}\\n    at fails \\(lib/Fn\\.ts:\\d+:\\d+\\)$`))
     const contextId = await bench.run('Fails')
     const first = await bench.until(contextId, ({ step }) => step?.attempt === 2 && step.nextAttemptAt !== null)
     const at = bench.clock.now()
     expect(first.nextRun).toBe(at + 1000)
-    expect(first.step).toMatchObject({ attempt: 2, startedAt: null, timeoutAt: null, nextAttemptAt: at + 1000, server: null, lastError: { type: 'RangeError', message: 'attempt 1', at, stack: null } })
+    expect(first.step).toMatchObject({ attempt: 2, startedAt: null, timeoutAt: null, nextAttemptAt: at + 1000, server: null, lastError: { type: 'RangeError', message: 'attempt 1', at, stack: stackOf(1) } })
     await bench.advance(1000)
     expect((await bench.until(contextId, ({ step }) => step?.attempt === 3)).step).toMatchObject({ nextAttemptAt: at + 3000, lastError: { message: 'attempt 2', at: at + 1000 } })
     await bench.advance(2000)
@@ -56,11 +57,11 @@ describe('a step', () => {
     await bench.advance(4000)
     expect(await bench.until(contextId, ({ status }) => status === 'FAILED')).toMatchObject({ step: null })
     const attempt = (level: string, number: number) => ({
-      level, message: 'an attempt failed', fields: { contextId, fluxName: 'Fails', state: 'try', reason: `RangeError: attempt ${number}`, attempt: number, maxAttempts: 4 },
+      level, message: 'an attempt failed', fields: { contextId, fluxName: 'Fails', state: 'try', reason: `RangeError: attempt ${number}`, attempt: number, maxAttempts: 4, stack: stackOf(number) },
     })
     expect(linesOf(contextId)).toEqual([
       attempt('info', 1), attempt('info', 2), attempt('warn', 3), attempt('warn', 4),
-      { level: 'warn', message: 'a context failed', fields: { contextId, fluxName: 'Fails', state: 'try', reason: 'RangeError: attempt 4' } },
+      { level: 'warn', message: 'a context failed', fields: { contextId, fluxName: 'Fails', state: 'try', reason: 'RangeError: attempt 4', stack: stackOf(4) } },
     ])
   })
 
