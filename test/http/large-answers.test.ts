@@ -208,7 +208,7 @@ describe('connections', () => {
     open.sockets.push(extra)
     let text = ''
     await once(extra.setEncoding('utf8').on('data', (piece: string) => { text += piece }), 'end')
-    expect(text).toMatch(/^HTTP\/1\.1 503 [^]*Connection: close[^]*Retry-After: 1\r\n[^]*urn:actorflux:problem:overloaded/)
+    expect(text).toMatch(/^HTTP\/1\.1 503 (?=[^]*connection: close\r\n)(?=[^]*retry-after: 1\r\n)[^]*\r\n\r\n[^]*urn:actorflux:problem:overloaded/i)
     for (const more of ['Expect: something', 'Connection: close', 'Content-Length: x', 'Transfer-Encoding: chunked']) {
       const socket = connect(port, '127.0.0.1').on('error', () => {}).resume()
       open.sockets.push(socket)
