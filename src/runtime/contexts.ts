@@ -156,6 +156,8 @@ export class Contexts {
         if (await this.#tryTurn(work, turn)) return turn.open
       } catch (error) {
         if (!(error instanceof RecordTooLarge) || turn.outgrown) throw error
+        // Whoever is decided next may need the room that this one has.
+        work.release()
         // One of them is too much, and the others are innocent.
         if (turn.open.length > 1) return [...await this.#turn(id, turn.open.slice(0, 1)), ...turn.open.slice(1)]
         turn.outgrown = error

@@ -57,6 +57,16 @@ test('by events: the one that is too much fails it, those before and beside it c
   expect(bench.logged.filter(({ level }) => level === 'error')).toEqual([])
 })
 
+test('several events at once for one that takes most of the room that turns share: none waits for ever', async () => {
+  bench = await openBench(FILES, { memory: { record: 200 * KIB, steps: 256 * KIB } })
+  const contextId = await bench.run('Grow')
+  const add = (length: number) => bench.sendEvent({ contextId, event: 'add', input: { more: 'x'.repeat(length * KIB) } })
+  await add(80)
+  const outcomes = await Promise.allSettled([1, 1, 60, 90].map(add))
+  expect(outcomes.map(({ status }) => status)).toEqual(Array.from({ length: 4 }, () => 'fulfilled'))
+  expect(await bench.getContext({ contextId })).toMatchObject({ status: 'FAILED', error: { type: 'RecordTooLarge' } })
+})
+
 test('by what lines put into itself', async () => {
   await open()
   const contextId = await bench.run('Twice')
