@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { FluxError } from '../model/failure.ts'
 import type { Json } from '../model/json.ts'
-import type { IsolatedCall, PackageFolder } from '../ports/step-runner.ts'
+import type { Flux, IsolatedCall, PackageFolder } from '../ports/step-runner.ts'
 import type { FromIsolate, ToIsolate } from './isolate-process.ts'
 import { describeThrown, rethrown } from './remote-error.ts'
 import { startProcess } from './start-process.ts'
@@ -27,6 +27,9 @@ interface Place {
   readonly process: ChildProcess
   /** null: it is free, or what runs there is called off. */
   job: Job | null
+  /** Number of the function that it was given last, and what that may call until it has ended, also when it is called off. */
+  run: number
+  flux: Flux | null
   isReady: boolean
   hasBegun: boolean
   /** Ends when what runs there has ended. */
@@ -47,6 +50,7 @@ export class IsolatePool {
   readonly #options: IsolatePoolOptions
   readonly #places = new Set<Place>()
   readonly #waiting: Job[] = []
+  #runs = 0
   #packages: readonly PackageFolder[] = []
 
   constructor(options: IsolatePoolOptions) {
@@ -111,7 +115,7 @@ export class IsolatePool {
       job.settle(Promise.reject(error))
       return
     }
-    const place: Place = { process: started, job, isReady: false, hasBegun: false, isLast: false, isFree: false }
+    const place: Place = { process: started, job, run: 0, flux: null, isReady: false, hasBegun: false, isLast: false, isFree: false }
     this.#places.add(place)
     started.on('message', (message: FromIsolate) => this.#hear(place, message))
       .on('error', () => this.#break(place, 'it could not be started'))
@@ -122,13 +126,14 @@ export class IsolatePool {
   }
 
   #give(place: Place, job: Job): void {
-    Object.assign(place, { job, isFree: false, hasBegun: false })
-    place.process.ref()
     const { args, flux, package: owner, className, methodName } = job
     const { contextId, fluxName, stateName, stepKey, attempt, rawBody } = flux
+    const run = ++this.#runs
+    Object.assign(place, { job, run, flux, isFree: false, hasBegun: false })
+    place.process.ref()
     this.#limit(place, LONGEST_START_MS, () => this.#break(place, 'its module did not load in time'))
     this.#say(place, {
-      kind: 'run', name: { package: owner, className, methodName }, args: JSON.stringify(args), facts: { contextId, fluxName, stateName, stepKey, attempt, rawBody },
+      kind: 'run', run, name: { package: owner, className, methodName }, args: JSON.stringify(args), facts: { contextId, fluxName, stateName, stepKey, attempt, rawBody },
       maxResult: this.#options.maxResult,
     })
   }
@@ -146,8 +151,8 @@ export class IsolatePool {
         place.hasBegun = true
         if (job) this.#limit(place, job.timeout, () => this.#callOff(job, new DOMException(`no result within ${job.timeout / 1000} s`, 'TimeoutError')))
         return
-      case 'log': job?.flux.log[message.level](message.message, message.fields); return
-      case 'call': if (job) void this.#call(place, job, message); return
+      case 'log': this.#fluxOf(place, message)?.log[message.level](message.message, message.fields); return
+      case 'call': void this.#call(place, message); return
       case 'done': case 'failed':
         this.#free(place)
         job?.settle(message.kind === 'done' ? Promise.resolve(message.json).then(parse) : Promise.reject(rethrown(message.thrown)))
@@ -155,9 +160,17 @@ export class IsolatePool {
     }
   }
 
+  /** Null when what it asks for was left running by a function that has ended: what the log hides, and where services are sought, is the next one's by now. */
+  #fluxOf({ run, flux }: Place, asked: FromIsolate & { kind: 'log' | 'call' }): Flux | null {
+    return asked.run === run ? flux : null
+  }
+
   /** What a function asks of the server. */
-  async #call(place: Place, { flux }: Job, { call, method, request }: FromIsolate & { kind: 'call' }): Promise<void> {
+  async #call(place: Place, message: FromIsolate & { kind: 'call' }): Promise<void> {
+    const { call, method, request } = message
     try {
+      const flux = this.#fluxOf(place, message)
+      if (!flux) throw new Error('the function has ended: it can make no more calls')
       const answer: unknown = await Reflect.apply(flux[method], flux, [JSON.parse(request)])
       this.#say(place, { kind: 'answer', call, json: JSON.stringify(answer ?? null) })
     } catch (error) {
@@ -184,7 +197,7 @@ export class IsolatePool {
 
   #free(place: Place): void {
     if (place.isLast) return this.#drop(place)
-    Object.assign(place, { job: null, isFree: true })
+    Object.assign(place, { job: null, flux: null, isFree: true })
     place.process.unref()
     this.#limit(place, IDLE_MS, () => this.#drop(place))
     place.timer?.unref()

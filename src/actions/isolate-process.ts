@@ -14,8 +14,8 @@ export type FluxFacts = Pick<Flux, 'contextId' | 'fluxName' | 'stateName' | 'ste
 export type ToIsolate =
   /** The first one. */
   | { readonly kind: 'open'; readonly packages: readonly PackageFolder[]; readonly allowPrivate: boolean }
-  /** `args`: JSON text. `maxResult`: bytes of JSON text. */
-  | { readonly kind: 'run'; readonly name: FunctionName; readonly args: string; readonly facts: FluxFacts; readonly maxResult: number }
+  /** `run`: its number. `args`: JSON text. `maxResult`: bytes of JSON text. */
+  | { readonly kind: 'run'; readonly run: number; readonly name: FunctionName; readonly args: string; readonly facts: FluxFacts; readonly maxResult: number }
   | { readonly kind: 'abort'; readonly name: string; readonly message: string }
   /** The answer to a call: JSON text, or why there is none. */
   | { readonly kind: 'answer'; readonly call: number; readonly json: string }
@@ -25,59 +25,65 @@ export type FromIsolate =
   | { readonly kind: 'ready' }
   /** The function is loaded and is being called. */
   | { readonly kind: 'begun' }
-  | { readonly kind: 'log'; readonly level: LogLevel; readonly message: string; readonly fields: JsonObject }
+  /** `run`: the number of the function that it comes from. */
+  | { readonly kind: 'log'; readonly run: number; readonly level: LogLevel; readonly message: string; readonly fields: JsonObject }
   /** `request`: JSON text. */
-  | { readonly kind: 'call'; readonly call: number; readonly method: keyof FluxApi; readonly request: string }
+  | { readonly kind: 'call'; readonly run: number; readonly call: number; readonly method: keyof FluxApi; readonly request: string }
   /** `json`: the text of the result. */
   | { readonly kind: 'done'; readonly json: string }
   | { readonly kind: 'failed'; readonly thrown: Thrown }
 
 guardProcess()
 // As in the server: the loss of whoever forgot to await something, and nobody else's.
-process.on('unhandledRejection', (error) => log.error('a promise was rejected and nobody handled it', { error: describeThrown(error) }))
+process.on('unhandledRejection', (error) => logOf(latest).error('a promise was rejected and nobody handled it', { error: describeThrown(error) }))
 
 const say = (message: FromIsolate) => process.send?.(message)
 
 let functions: Functions | null = null
 let controller = new AbortController()
 let calls = 0
+/** Number of the newest function. */
+let latest = 0
 const waiting = new Map<number, { readonly resolve: (json: string) => void; readonly reject: (error: unknown) => void }>()
 
-async function ask<T>(method: keyof FluxApi, request: unknown): Promise<T> {
+async function ask<T>(run: number, method: keyof FluxApi, request: unknown): Promise<T> {
   const call = ++calls
   const answer = new Promise<string>((resolve, reject) => { waiting.set(call, { resolve, reject }) })
-  say({ kind: 'call', call, method, request: JSON.stringify(request ?? null) })
+  say({ kind: 'call', run, call, method, request: JSON.stringify(request ?? null) })
   return JSON.parse(await answer)
 }
 
-const api: FluxApi = {
-  execute: (request) => ask('execute', request),
-  terminate: (request) => ask('terminate', request),
-  sendEvent: (request) => ask('sendEvent', request),
-  listContexts: (request) => ask('listContexts', request),
-  listPage: (request) => ask('listPage', request),
-  getContext: (request) => ask('getContext', request),
-  getStateContext: (request) => ask('getStateContext', request),
-  addTags: (request) => ask('addTags', request),
-  removeTags: (request) => ask('removeTags', request),
-  getDefinition: (request) => ask('getDefinition', request),
+const apiOf = (run: number): FluxApi => ({
+  execute: (request) => ask(run, 'execute', request),
+  terminate: (request) => ask(run, 'terminate', request),
+  sendEvent: (request) => ask(run, 'sendEvent', request),
+  listContexts: (request) => ask(run, 'listContexts', request),
+  listPage: (request) => ask(run, 'listPage', request),
+  getContext: (request) => ask(run, 'getContext', request),
+  getStateContext: (request) => ask(run, 'getStateContext', request),
+  addTags: (request) => ask(run, 'addTags', request),
+  removeTags: (request) => ask(run, 'removeTags', request),
+  getDefinition: (request) => ask(run, 'getDefinition', request),
+})
+
+function logOf(run: number): Log {
+  const tell = (level: LogLevel) => (message: unknown, fields?: object) => {
+    const text = typeof message === 'string' ? message : message instanceof Error ? message.message : JSON.stringify(tryJson(message))
+    const data = tryJson(fields ?? {})
+    say({ kind: 'log', run, level, message: text, fields: isObject(data) ? data : {} })
+  }
+  return { trace: tell('trace'), debug: tell('debug'), info: tell('info'), warn: tell('warn'), error: tell('error') }
 }
 
-const tell = (level: LogLevel) => (message: unknown, fields?: object) => {
-  const text = typeof message === 'string' ? message : message instanceof Error ? message.message : JSON.stringify(tryJson(message))
-  const data = tryJson(fields ?? {})
-  say({ kind: 'log', level, message: text, fields: isObject(data) ? data : {} })
-}
-const log: Log = { trace: tell('trace'), debug: tell('debug'), info: tell('info'), warn: tell('warn'), error: tell('error') }
-
-async function run({ name, args, facts, maxResult }: ToIsolate & { kind: 'run' }): Promise<FromIsolate> {
+async function run({ run: number, name, args, facts, maxResult }: ToIsolate & { kind: 'run' }): Promise<FromIsolate> {
+  latest = number
   controller = new AbortController()
   try {
     if (functions === null) throw new Error('the process was not opened')
     const method = await functions.newest(name)
     const rawBody = facts.rawBody && Buffer.from(facts.rawBody)
     say({ kind: 'begun' })
-    const result = await method(JSON.parse(args), { ...api, ...facts, rawBody, signal: controller.signal, log })
+    const result = await method(JSON.parse(args), { ...apiOf(number), ...facts, rawBody, signal: controller.signal, log: logOf(number) })
     return { kind: 'done', json: JSON.stringify(toBoundedJson(result, maxResult)) }
   } catch (error) {
     return { kind: 'failed', thrown: describeThrown(error) }

@@ -30,6 +30,18 @@ export function failsWithData() { throw { name: 'Mine', code: 2 } }
 export const large = ({ bytes }: any) => 'x'.repeat(bytes - 2)
 export const huge = () => { const list: unknown[] = []; for (let n = 0; n < 60; n++) list.push([...list, ...list].slice(0, 3)); return 'x'.repeat(2 ** 28) }
 export const dies = () => process.kill(process.pid, 'SIGKILL')
+export function leavesWork(_: object, flux: any) {
+  const timer = setInterval(() => {
+    flux.log.info('late')
+    flux.getContext({ contextId: 1 }).catch((error: Error) => { refused = error.message; clearInterval(timer) })
+  }, 20)
+}
+let refused = ''
+export const clearsUp = (_: object, flux: any) => new Promise((resolve) => { flux.signal.addEventListener('abort', async () => {
+  flux.log.info('called off')
+  resolve(await flux.getContext({ contextId: 1 }))
+}) })
+export const slow = () => new Promise((resolve) => { setTimeout(() => resolve(refused), 300) })
 export const odd = () => ({ date: new Date(5), map: new Map([['a', 1n]]), bytes: new Uint8Array([1, 2]) })
 `
 
@@ -80,6 +92,30 @@ describe('an isolated function', () => {
     const log = { ...quiet, warn: (...said: unknown[]) => { warned.push(said) } }
     expect(await run('calls', { getContext, terminate, log })).toEqual({ seen: { id: 5 }, refused: ['FluxError', 'notFound', 'no such context'] })
     expect(warned).toEqual([['a word', { n: 1 }]])
+  })
+
+  test('speaks for itself alone: what it left running when it ended is not heard under the name of the next', async () => {
+    const heard: string[] = []
+    const named = (name: string): Partial<Flux> => ({
+      log: { ...quiet, info: (message) => { heard.push(`${name}: ${message}`) } },
+      getContext: async (request) => {
+        heard.push(`${name}: a call`)
+        return getContext(request)
+      },
+    })
+    const single = stepRunner({ log: quiet, isolated: 1 })
+    single.mount([{ name: 'p', root: folder }])
+    const call = { package: 'p', className: 'fn', args: {}, timeout: 60_000 }
+    try {
+      await single.runIsolated({ ...call, methodName: 'leavesWork', flux: { ...flux, ...named('first') } })
+      expect(await single.runIsolated({ ...call, methodName: 'slow', flux: { ...flux, ...named('second') } })).toBe('the function has ended: it can make no more calls')
+      expect(heard).toEqual([])
+      const signal = AbortSignal.timeout(200)
+      await single.runIsolated({ ...call, methodName: 'clearsUp', flux: { ...flux, ...named('third'), signal } }).catch(() => {})
+      await vi.waitFor(() => expect(heard).toEqual(['third: called off', 'third: a call']), 5000)
+    } finally {
+      single.close()
+    }
   })
 
   test('returns data, of a bounded size', async () => {
