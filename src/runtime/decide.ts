@@ -13,7 +13,7 @@ import type { Decision, Input, Surroundings } from './decision.ts'
 import { describe } from './describe.ts'
 import { NeedsLog, TurnDraft } from './draft.ts'
 import { endNow, release, takeOver } from './leases.ts'
-import { machineContext, machineState, phaseOf, stepOf } from './position.ts'
+import { machineContext, machineState, phaseOf, runsHere, stepOf } from './position.ts'
 
 /** Decides what one input makes of a context. */
 export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, given: Surroundings): Decision {
@@ -115,7 +115,7 @@ function conclude({ flux, record, draft, event }: Told, snapshot: AnyMachineSnap
     due: kept.due,
     lease,
     child: awaits && !invokes ? record.child : null,
-    stepStartedAt: !acting ? undefined : invokes || (begins && startsAtOnce) ? now : begins ? undefined : record.stepStartedAt,
+    stepStartedAt: !acting ? undefined : invokes || (begins && startsAtOnce && runsHere(flux, draft.data.state)) ? now : begins ? undefined : record.stepStartedAt,
     lastError: acting || phase === 'backoff' ? errorAfter(record, kept.epoch, failure, now) : undefined,
     error: draft.fatal,
     updatedAt: now,

@@ -36,7 +36,7 @@ export interface Surroundings extends Turn {
   /** What the decision may do; left out: as much as one may by itself. */
   readonly budget?: WorkBudget
   readonly tagLimits: TagLimits
-  /** Whether a step that is decided on now starts at once: else it waits for a free slot. */
+  /** Whether a function in this process that is decided on now starts at once: else it waits for a free slot. Others wait for a process, however long. */
   readonly startsAtOnce: boolean
 }
 

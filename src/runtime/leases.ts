@@ -6,7 +6,7 @@ import { stepKeyOf, type Standstill } from '../model/standstill.ts'
 import { NOBODY, type ContextRecord, type Move } from '../model/record.ts'
 import type { Decision, Input, Surroundings } from './decision.ts'
 import { exceptionOf } from './exception.ts'
-import { machineContext, stepOf } from './position.ts'
+import { machineContext, runsHere, stepOf } from './position.ts'
 
 /** A server whose steps kill it must not kill every server in turn. */
 const MAX_TAKEOVERS = 5
@@ -22,7 +22,7 @@ export function takeOver(flux: CompiledFlux, record: ContextRecord, { isUncounte
   if (!lease || lease.owner === given.owner) return { kind: 'unmoved' }
   const takeovers = lease.takeovers + (lease.owner === NOBODY || isUncounted ? 0 : 1)
   if (takeovers > MAX_TAKEOVERS + 1) return endNow(flux, record, LOST, given, [{ from: null, event: null, to: record.state, at: given.now, values: {} }])
-  const next = { ...record, lease: { owner: given.owner, takeovers }, stepStartedAt: given.startsAtOnce ? given.now : undefined, updatedAt: given.now }
+  const next = { ...record, lease: { owner: given.owner, takeovers }, stepStartedAt: given.startsAtOnce && runsHere(flux, record.state) ? given.now : undefined, updatedAt: given.now }
   return { kind: 'next', record: next, log: [], step: isLost(next) ? null : stepOf(next), child: null, orphan: null, failure: null }
 }
 

@@ -1,5 +1,6 @@
 // runtime: where a context stands within its state, as the machine's snapshot in the record tells it.
 import type { AnyMachineSnapshot } from 'xstate'
+import type { CompiledFlux } from '../definitions/flux.ts'
 import type { MachineContext } from '../definitions/machine.ts'
 import type { ContextId } from '../model/context.ts'
 import { isObject, type Json } from '../model/json.ts'
@@ -20,6 +21,12 @@ export function stepOf(record: ContextRecord): Step | null {
   if (record.lease === null) return null
   const { epoch, attempt } = machineContext(record)
   return { id: record.id, state: record.state, epoch, attempt, owner: record.lease.owner }
+}
+
+/** Whether the step of that state is a function that runs in the server's own process. */
+export function runsHere({ states }: CompiledFlux, state: number): boolean {
+  const action = states[state]?.action
+  return action?.kind === 'code' && !action.isolate
 }
 
 /** The machine's own context, as the record keeps it. */

@@ -187,3 +187,17 @@ describe('the machine', () => {
     expect(actor.getSnapshot()).toMatchObject({ status: 'done', value: 'terminated' })
   })
 })
+
+test.each([
+  ['a function', { type: 'invokeCode', className: 'A', methodName: 'b' }, given.now],
+  ['an isolated function', { type: 'invokeCode', className: 'A', methodName: 'b', isolate: true }, undefined],
+  ['a script', { type: 'script', script: 'return 1' }, undefined],
+])('that %s has begun is said for others only where no process must be free', (_, action, startedAt) => {
+  const one = compiled({ states: [{ name: 'act', action }] })
+  const birth = seedOf({ flux: one, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null }, given)
+  if (!('seed' in birth)) throw new Error('not born')
+  const { record } = next(begin(one, { id: 1, ...birth.seed }, given))
+  expect(record).toMatchObject({ status: 'RUNNING' })
+  expect(record.stepStartedAt).toBe(startedAt)
+  expect(next(decide(one, record, { type: 'TAKE_OVER', owner: 'me' }, { ...given, owner: 'other' })).record.stepStartedAt).toBe(startedAt)
+})
