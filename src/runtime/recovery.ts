@@ -9,6 +9,7 @@ import { tryCommit } from './commit.ts'
 import type { Contexts, ContextsParts } from './contexts.ts'
 import { decide } from './decide.ts'
 import { blockOf } from './leases.ts'
+import { isUnreadable } from './unreadable.ts'
 
 /** Contexts claimed at once, and for how long (milliseconds) a claim keeps others away. */
 const CLAIM = { limit: 64, hideFor: 10_000 }
@@ -74,11 +75,14 @@ export class Recovery {
       await this.#takeOver(lease)
       this.#known.delete(lease.id)
     } catch (error) {
-      log.error('a context could not be taken over; it will be tried again', { contextId: lease.id, error })
-      clock.after(TRY_AGAIN, () => {
-        if (!this.#stopped) this.#queue.push(lease)
-        this.#next()
-      })
+      if (isUnreadable(error, log)) this.#known.delete(lease.id)
+      else {
+        log.error('a context could not be taken over; it will be tried again', { contextId: lease.id, error })
+        clock.after(TRY_AGAIN, () => {
+          if (!this.#stopped) this.#queue.push(lease)
+          this.#next()
+        })
+      }
     }
     this.#busy -= 1
     this.#next()

@@ -144,6 +144,7 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
       try {
         return await contexts.deliver(id, input)
       } catch (error) {
+        if (isUnreadable(error, log)) return null
         const refused = error instanceof FluxError && error.failure.kind !== 'unavailable'
         if (refused && error.failure.kind === 'notFound') return null
         log.error('a context could not be carried on', { contextId: id, input: input.type, error })

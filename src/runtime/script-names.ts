@@ -5,6 +5,7 @@ import type { Log } from '../ports/log.ts'
 import { isOf, type Job } from './job.ts'
 import type { Loads } from './loads.ts'
 import { scriptNames } from './sight.ts'
+import { isUnreadable } from './unreadable.ts'
 
 /** Milliseconds until a step is tried anew whose context can't be read. */
 export const READ_AGAIN_MS = 1000
@@ -21,6 +22,7 @@ export async function namesText({ loads, turns, clock, log }: Parts, job: Job, i
   if (known && isOf(job, known)) return JSON.stringify(scriptNames(flux, known))
   while (isWanted()) {
     const opened = await loads.openLater(id, turns).catch((error: unknown) => {
+      if (isUnreadable(error, log)) return null
       log.error('a step could not be read; it will be tried again', { contextId: id, error })
       return undefined
     })

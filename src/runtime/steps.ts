@@ -15,6 +15,7 @@ import { LIGHT_BYTES, noRoom, weightOf, type Loads } from './loads.ts'
 import { isOf, kindOf, type AtHand, type Job, type Kind, type Ready, type Result } from './job.ts'
 import { namesText, READ_AGAIN_MS } from './script-names.ts'
 import type { Step } from './position.ts'
+import { isUnreadable } from './unreadable.ts'
 
 export interface StepsParts {
   readonly runner: StepRunner
@@ -164,8 +165,11 @@ export class Steps {
       else if (found && this.#isWanted(job) && isOf(job, found.record)) return this.#run(job, lane, { record: found.record, release: job.release ?? found.release })
       else this.#giveUp(job, found)
     } catch (error) {
-      log.error('a step could not be read; it will be tried again', { contextId: job.step.id, error })
-      clock.after(READ_AGAIN_MS, () => this.#again(job, lane))
+      if (isUnreadable(error, log)) this.#giveUp(job, null)
+      else {
+        log.error('a step could not be read; it will be tried again', { contextId: job.step.id, error })
+        clock.after(READ_AGAIN_MS, () => this.#again(job, lane))
+      }
     }
     lane.taken -= 1
     this.#next(lane)

@@ -1,6 +1,6 @@
 // Steps of servers that died: taken over few at a time, each counted before anything of it is looked at.
 import { afterEach, expect, test, vi } from 'vitest'
-import { unavailable } from '../../src/model/failure.ts'
+import { unavailable, unreadable } from '../../src/model/failure.ts'
 import type { Store, StoredContext } from '../../src/ports/store.ts'
 import { openBench, type Bench, type Files } from '../support/runtime.ts'
 
@@ -47,7 +47,8 @@ test('a context whose data can\'t even be looked at is counted at each start, an
   for (let start = 1; start <= 7; start += 1) {
     bench = await bench.restart()
     expect(await bench.run('Deaf', { text: 'y' })).toBeGreaterThan(contextId)
-    await vi.waitFor(() => expect(bench.logged.some(({ message, fields }) => /could not be|a context failed/.test(message) && fields && 'contextId' in fields && fields.contextId === contextId)).toBe(true), { timeout: 10_000 })
+    await vi.waitFor(() => expect(bench.logged.some(({ message, fields }) =>
+      message.includes(`context ${contextId} can't be read`) || (message === 'a context failed' && fields && 'contextId' in fields && fields.contextId === contextId))).toBe(true), { timeout: 10_000 })
     faults.poisoned.delete(contextId)
     expect(await bench.getContext({ contextId })).toMatchObject({ version: version + start, status: start < 7 ? 'RUNNING' : 'FAILED' })
     faults.poisoned.add(contextId)
@@ -85,4 +86,27 @@ test('many are taken over few at a time, and no more than begin', async () => {
   // Those that wait for their turn are still the dead server's: should this one die too, they count it not at all.
   const views = await Promise.all(ids.map((contextId) => bench.getContext({ contextId })))
   expect(views.filter(({ version }) => version === 1)).toHaveLength(300 - 158)
+})
+
+test('one whose record is damaged is told of once, whether its step waits for a slot or is to be taken over, and holds up no other', async () => {
+  const damaged = new Set<number>()
+  const faults: Faults = { poisoned: new Set(), loads: [], inLoad: 0, most: 0 }
+  const wrap = (store: Store): Store => new Proxy(deadly(faults)(store), {
+    get: (target, verb: keyof Store) => verb === 'load' ? (request: { id: number }) => damaged.has(request.id) ? Promise.reject(unreadable(request.id)) : target.load(request) : target[verb],
+  })
+  const told = (contextId: number) => bench.logged.filter(({ level, message, fields }) => level === 'error' && (message.includes(`context ${contextId} `) || (fields && 'contextId' in fields && fields.contextId === contextId)))
+  bench = await openBench(FILES, { wrap, stepConcurrency: 1 })
+  const first = await bench.run('Deaf')
+  const text = 'x'.repeat(80_000)
+  const [bad, good] = [await bench.run('Deaf', { text }), await bench.run('Deaf')]
+  damaged.add(bad)
+  await bench.terminate({ contextId: first })
+  await bench.until(good, ({ step }) => step?.startedAt !== null)
+  for (let seconds = 0; seconds < 5; seconds += 1) await bench.advance(1000)
+  expect(told(bad)).toHaveLength(1)
+
+  bench = await bench.restart()
+  await bench.until(good, ({ step }) => step?.startedAt === bench.clock.now())
+  for (let times = 0; times < 3; times += 1) await bench.advance(5000)
+  expect(told(bad)).toHaveLength(1)
 })
