@@ -49,6 +49,17 @@ const DAMAGES: readonly (readonly [string, (id: ContextId) => Promise<unknown>])
   }],
 ]
 
+test('what follows more damaged rows than a script looks at is in the list all the same', async () => {
+  const store = await openStore()
+  const ids: ContextId[] = []
+  for (let batch = 0; batch < 5; batch += 1) ids.push(...await createAll(store, ...Array.from({ length: 250 }, () => ({}))))
+  const last = ids.at(-1) ?? 0
+  const damaged = admin.pipeline()
+  for (const id of ids) if (id !== last) damaged.hset(row(id), 'v', 'garbage')
+  await damaged.exec()
+  expect((await store.list({ all: [], limit: 30 })).map(({ id }) => id)).toEqual([last])
+})
+
 describe.each(DAMAGES)('%s', (_, damage) => {
   test('is told as a failure at once to who asks for it, and left out of lists, which go on', async () => {
     const store = await openStore()

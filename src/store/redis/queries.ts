@@ -45,9 +45,9 @@ export class Queries {
     // Only a lone partition can pass over matches by itself.
     const alone = this.#partitions === 1
     const contexts: StoredContext[] = []
-    let [size, missing] = [0, 0]
-    // Some may have been purged meanwhile, or can't be read: others follow them.
-    for (let [from, left] = [start.after, start.skip]; contexts.length < limit && size < characters && missing < PIECE; left = 0) {
+    let size = 0
+    // Some may have been purged meanwhile, or can't be read, however many: others follow them, and who gets less than was asked for takes that for the end.
+    for (let [from, left] = [start.after, start.skip]; contexts.length < limit && size < characters; left = 0) {
       const wanted = limit - contexts.length
       const piece = Math.min(PIECE, alone ? wanted : left + wanted)
       const sources = this.#sources((partition) => this.#pages(partition, words, { after: from, skip: alone ? left : 0, piece }))
@@ -55,7 +55,6 @@ export class Queries {
       const some = await this.#loadAll(ids, characters - size)
       for (const { parts } of some) size += charactersOf(parts)
       contexts.push(...some)
-      missing += ids.length - some.length
       from = ids.at(-1) ?? from
       if (ids.length < wanted) break
     }
