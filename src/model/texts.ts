@@ -10,7 +10,11 @@ export function charactersOf(texts: { readonly [name: string]: string }): number
 /** Characters of a stored context from which on it takes milliseconds to be read, and as many again to be shown. */
 const LARGE = 128 * 1024
 
-/** Lets others be served before more is done with what is that large. */
+let turn: Promise<void> = Promise.resolve()
+
+/** Lets others be served before more is done with what is that large. Those who ask at once get a turn each. */
 export async function breathe(characters: number): Promise<void> {
-  if (characters >= LARGE) await new Promise((resolve) => { setImmediate(resolve) })
+  if (characters < LARGE) return
+  turn = turn.then(() => new Promise((resolve) => { setImmediate(resolve) }))
+  await turn
 }

@@ -5,6 +5,7 @@ import { memberOrigins, type Origin, type Origins } from '../../definitions/orig
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json.ts'
 import { isSecretName, REDACTED } from '../../model/secret-names.ts'
 import { matcherOf, SHORT } from './matcher.ts'
+import { Pieces } from './pieces.ts'
 import { cookiesShown, headersShown, isRequest, parametersShown, PARTS, requestShown, uriShown } from './request.ts'
 import { isTelling, type Secrets } from './secrets.ts'
 
@@ -78,18 +79,26 @@ export class Hiding {
     const cut = of(['cut'], (path) => this.#secrets.of(path))
     const returned = of(['returned'], (path) => this.#secrets.of(path))
     const known = of(['inside'], (path) => this.#secrets.known(path))
+    // All pieces of these are hidden, whatever is known of the whole.
+    const paths = new Set(origins.filter(({ kind }) => kind === 'returned').map(({ path }) => JSON.stringify(path)))
+    const untouched = origins.every(({ kind, path }) => kind !== 'inside' || paths.has(JSON.stringify(path))) ? new Set<string>() : known
     if (whole.size + cut.size + returned.size + known.size === 0) return NOTHING
     const folded = new Set([...cut].map((secret) => secret.toLowerCase()))
-    const pieces = piecesOf(folded)
-    const exact = matcherOf(
-      [...partsOf(returned, PART.returned), ...longer(known, SHORT)],
-      [...shorter(returned, SHORT), ...shorter(known, SHORT)],
-    )
-    const parts = matcherOf([...partsOf(folded, PART.cut), ...ofLength(folded, PART.cut - 1)], shorter(folded, PART.cut - 2))
+    const exact = matcherOf({
+      anywhere: longer(untouched, SHORT), alone: [...shorter(returned, SHORT), ...shorter(known, SHORT)], pieces: new Pieces(returned, PART.returned),
+    })
+    const parts = matcherOf({ anywhere: ofLength(folded, PART.cut - 1), alone: shorter(folded, PART.cut - 2), pieces: new Pieces(folded, PART.cut) })
+    /** By length: all that are shorter than what is hidden within a text, which are values that are nothing else. */
+    const short = new Map<number, Pieces>()
+    const isPiece = (value: string): boolean => {
+      const pieces = short.get(value.length) ?? new Pieces(folded, value.length)
+      short.set(value.length, pieces)
+      return pieces.hasAt(value, 0)
+    }
     const text = (value: string) => {
       if (value === '') return value
       if (whole.has(value)) return REDACTED
-      if (value.length < PART.cut && pieces.has(value.toLowerCase())) return REDACTED
+      if (value.length < PART.cut && folded.size > 0 && isPiece(value.toLowerCase())) return REDACTED
       return exact.hide(folded.size === 0 ? value : parts.hide(value, value.toLowerCase()))
     }
     // One digit, or a truth, may be anything: only as a whole is it known.
@@ -102,18 +111,9 @@ export class Hiding {
   }
 }
 
-/** All pieces of that length: where some of them overlap in a text, there is a longer part of a secret. */
-function* partsOf(secrets: ReadonlySet<string>, length: number): Generator<string> {
-  for (const secret of secrets) for (let at = 0; at + length <= secret.length; at += 1) yield secret.slice(at, at + length)
-}
-
 const longer = (secrets: ReadonlySet<string>, length: number) => [...secrets].filter((secret) => secret.length > length)
 const shorter = (secrets: ReadonlySet<string>, length: number) => [...secrets].filter((secret) => secret.length <= length)
 const ofLength = (secrets: ReadonlySet<string>, length: number) => [...secrets].filter((secret) => secret.length === length)
-
-/** All that are shorter than what is hidden within a text: values that are nothing else. */
-const piecesOf = (secrets: ReadonlySet<string>): ReadonlySet<string> =>
-  new Set(Array.from({ length: PART.cut - 1 }, (_, index) => [...partsOf(secrets, index + 1)]).flat())
 
 /** `requests`: there may be a request below, or parts of it, also as JSON text. */
 function walk(value: Json, rule: Rule, requests: Secrets | null): Json {

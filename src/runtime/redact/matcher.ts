@@ -2,6 +2,7 @@
 // patterns, never with
 // their product.
 import { REDACTED } from '../../model/secret-names.ts'
+import { SEED, type Pieces } from './pieces.ts'
 
 /** Characters up to which a pattern only counts where no letter or digit touches it: `abc` in `key abc`, not in `abcdef`. */
 export const SHORT = 7
@@ -14,80 +15,136 @@ export interface Matcher {
   hide(text: string, looked?: string): string
 }
 
-interface Tree {
-  /** By node and character: the node that follows. */
-  readonly edges: Map<number, number>
-  /** By node: the longest suffix of what it stands for that is a node as well. */
-  readonly links: number[]
-  /** By node: length of the longest pattern that ends there and counts anywhere; 0: none does. */
-  readonly longest: number[]
-  /** By node: lengths of those that count only by themselves. */
-  readonly alone: (readonly number[])[]
+/** What is looked for. */
+export interface Patterns {
+  /** Those that count wherever they stand. */
+  readonly anywhere: Iterable<string>
+  /** Those of at most 7 characters that count only where no letter or digit touches them. */
+  readonly alone: Iterable<string>
+  /** Pieces of one length that count wherever they stand. */
+  readonly pieces: Pieces
 }
 
-const NONE: readonly number[] = []
-const keyOf = (node: number, code: number): number => node * 65_536 + code
+interface Tree {
+  /** By node and character: the node that follows. */
+  readonly edges: Edges
+  /** By node: the longest suffix of what it stands for that is a node as well. */
+  readonly links: Int32Array
+  /** By node: length of the longest pattern that ends there and counts anywhere; 0: none does. */
+  readonly longest: Int32Array
+  /** By node: a bit for each length of those that count only by themselves. */
+  readonly alone: Uint8Array
+  readonly pieces: Pieces
+}
 
-/**
- * @param anywhere patterns that count wherever they stand
- * @param alone patterns of at most 7 characters that count only where no letter or digit touches them
- */
-export function matcherOf(anywhere: Iterable<string>, alone: Iterable<string>): Matcher {
-  const tree = plant(anywhere, alone)
+export function matcherOf(patterns: Patterns): Matcher {
+  const tree = plant(patterns)
   return { hide: (text, looked = text) => looked.length === text.length ? replaced(text, looked, tree) : replaced(text, text, tree) }
 }
 
-function plant(anywhere: Iterable<string>, alone: Iterable<string>): Tree {
-  const tree: Tree = { edges: new Map(), links: [0], longest: [0], alone: [NONE] }
-  /** Nodes by the length of what they stand for. */
-  const levels: { readonly node: number; readonly parent: number; readonly code: number }[][] = []
+/** In tables of numbers: the patterns have some hundred thousand characters where a stranger wants it so. */
+class Edges {
+  readonly #froms: Int32Array
+  readonly #codes: Uint16Array
+  /** 0: no edge, since none leads to the root. */
+  readonly #tos: Int32Array
+  readonly #mask: number
+
+  constructor(most: number) {
+    const size = 2 ** Math.ceil(Math.log2(2 * most + 2))
+    this.#froms = new Int32Array(size)
+    this.#codes = new Uint16Array(size)
+    this.#tos = new Int32Array(size)
+    this.#mask = size - 1
+  }
+
+  /** 0: there is none. */
+  get(from: number, code: number): number {
+    return this.#tos[this.#placeOf(from, code)] ?? 0
+  }
+
+  set(from: number, code: number, to: number): void {
+    const place = this.#placeOf(from, code)
+    this.#froms[place] = from
+    this.#codes[place] = code
+    this.#tos[place] = to
+  }
+
+  #placeOf(from: number, code: number): number {
+    let hash = Math.imul(from ^ SEED, 0x9E37_79B1) ^ Math.imul(code + 1, 0x85EB_CA6B)
+    hash ^= hash >>> 15
+    let place = hash & this.#mask
+    while (this.#tos[place] !== 0 && (this.#froms[place] !== from || this.#codes[place] !== code)) place = (place + 1) & this.#mask
+    return place
+  }
+}
+
+function plant({ anywhere, alone, pieces }: Patterns): Tree {
+  const [long, short] = [[...anywhere], [...alone].filter(({ length }) => length <= SHORT)]
+  const most = [...long, ...short].reduce((sum, { length }) => sum + length, 1)
+  const tree: Tree = { edges: new Edges(most), links: new Int32Array(most), longest: new Int32Array(most), alone: new Uint8Array(most), pieces }
+  const [parents, codes, depths] = [new Int32Array(most), new Uint16Array(most), new Int32Array(most)]
+  let nodes = 1
   const add = (pattern: string): number => {
     let node = 0
     for (let at = 0; at < pattern.length; at += 1) {
       const code = pattern.charCodeAt(at)
-      const next = tree.edges.get(keyOf(node, code))
-      const made = next ?? tree.links.push(0) - 1
-      if (next === undefined) {
-        tree.longest.push(0)
-        tree.alone.push(NONE)
-        tree.edges.set(keyOf(node, code), made)
-        const level = levels[at] ?? []
-        levels[at] = level
-        level.push({ node: made, parent: node, code })
+      const next = tree.edges.get(node, code)
+      if (next === 0) {
+        tree.edges.set(node, code, nodes)
+        parents[nodes] = node
+        codes[nodes] = code
+        depths[nodes] = at + 1
       }
-      node = made
+      node = next === 0 ? nodes++ : next
     }
     return node
   }
-  for (const pattern of anywhere) if (pattern !== '') tree.longest[add(pattern)] = pattern.length
-  for (const pattern of alone) if (pattern !== '' && pattern.length <= SHORT) tree.alone[add(pattern)] = [pattern.length]
+  for (const pattern of long) if (pattern !== '') tree.longest[add(pattern)] = pattern.length
+  for (const pattern of short) if (pattern !== '') tree.alone[add(pattern)] = 1 << pattern.length
   // The shorter ones are done when the longer ones ask for them.
-  for (const { node, parent, code } of levels.flat()) {
-    const suffix = parent === 0 ? 0 : follow(tree, tree.links[parent] ?? 0, code)
+  for (const node of byDepth(depths.subarray(0, nodes))) {
+    const parent = parents[node] ?? 0
+    const suffix = depths[node] === 1 ? 0 : follow(tree, tree.links[parent] ?? 0, codes[node] ?? 0)
     tree.links[node] = suffix
     tree.longest[node] = Math.max(tree.longest[node] ?? 0, tree.longest[suffix] ?? 0)
-    const others = tree.alone[suffix] ?? NONE
-    if (others.length > 0) tree.alone[node] = [...tree.alone[node] ?? NONE, ...others]
+    tree.alone[node] = (tree.alone[node] ?? 0) | (tree.alone[suffix] ?? 0)
   }
   return tree
 }
 
+/** All nodes but the root, those of less depth first. */
+function byDepth(depths: Int32Array): Int32Array {
+  const starts = new Int32Array(depths.reduce((most, depth) => Math.max(most, depth), 0) + 2)
+  for (const depth of depths) starts[depth + 1] = (starts[depth + 1] ?? 0) + 1
+  for (let depth = 1; depth < starts.length; depth += 1) starts[depth] = (starts[depth] ?? 0) + (starts[depth - 1] ?? 0)
+  const nodes = new Int32Array(depths.length)
+  for (const [node, depth] of depths.entries()) {
+    const place = starts[depth] ?? 0
+    nodes[place] = node
+    starts[depth] = place + 1
+  }
+  return nodes.subarray(1)
+}
+
 function follow({ edges, links }: Tree, from: number, code: number): number {
   for (let node = from; ; node = links[node] ?? 0) {
-    const next = edges.get(keyOf(node, code))
-    if (next !== undefined) return next
+    const next = edges.get(node, code)
+    if (next !== 0) return next
     if (node === 0) return 0
   }
 }
 
 function replaced(text: string, looked: string, tree: Tree): string {
+  const { pieces } = tree
   const found: { from: number; to: number }[] = []
   let node = 0
   for (let at = 0; at < text.length; at += 1) {
     node = follow(tree, node, looked.charCodeAt(at))
-    if (node === 0) continue
     let length = tree.longest[node] ?? 0
-    for (const own of tree.alone[node] ?? NONE) if (own > length && isAlone(text, at + 1 - own, at + 1)) length = own
+    const alone = tree.alone[node] ?? 0
+    if (alone !== 0) length = Math.max(length, longestAlone(alone, text, at + 1))
+    if (length < pieces.length && !pieces.isEmpty && pieces.hasAt(looked, at + 1 - pieces.length)) length = pieces.length
     if (length > 0) take(found, at + 1 - length, at + 1)
   }
   if (found.length === 0) return text
@@ -98,6 +155,12 @@ function replaced(text: string, looked: string, tree: Tree): string {
     after = to
   }
   return result + text.slice(after)
+}
+
+/** The longest of those lengths at which nothing touches what ends there; 0: none. */
+function longestAlone(lengths: number, text: string, end: number): number {
+  for (let own = SHORT; own > 0; own -= 1) if ((lengths & (1 << own)) !== 0 && isAlone(text, end - own, end)) return own
+  return 0
 }
 
 /** Those that overlap or touch are one. */
