@@ -18,6 +18,10 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer', 'trailers', 'transfer-encoding', 'upgrade',
 ])
 
+/** Headers and cookies of an answer, and characters of all of them. Clients take less; what a webhook was sent may end up here. */
+const MOST_HEADERS = 256
+const LARGEST_HEADERS = 64 * 1024
+
 /** Statuses whose answers have no body (RFC 9110, 15.3.5, 15.3.6, 15.4.5). */
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
 
@@ -56,6 +60,8 @@ export interface Body {
 export function responseOf(given: JsonObject, format: Codec): Body {
   const status = take(code.nullish(), given['responseCode'], 'responseCode must be an integer from 200 to 599') ?? 200
   const headers = [...headersOf(given['headers'] ?? []), ...cookiesOf(given['cookies'] ?? [])]
+  const size = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
+  if (headers.length > MOST_HEADERS || size > LARGEST_HEADERS) fail(`the headers and cookies are more than ${MOST_HEADERS}, or longer than ${LARGEST_HEADERS} characters`)
   const encoded = take(flag.nullish(), given['encoded'], 'encoded must be true or false') ?? false
   return bodyOf(given['content'] ?? null, { status, headers, format, encoded })
 }
@@ -99,7 +105,10 @@ function headersOf(given: Json): [string, string][] {
   const entries: [string, unknown][] = Array.isArray(given)
     ? given.map((entry) => (isObject(entry) && typeof entry['name'] === 'string' ? [entry['name'], entry['value']] : fail('a header must be {name, value}')))
     : isObject(given) ? Object.entries(given) : fail('headers must be a list or an object')
-  return entries.flatMap(([name, value]) => (Array.isArray(value) ? value : [value]).flatMap((one) => headerOf(name, one)))
+  const values = entries.map(([name, value]): [string, unknown[]] => [name, Array.isArray(value) ? value : [value]])
+  // Before each of them is looked at: there may be a hundred thousand.
+  if (values.reduce((sum, [, { length }]) => sum + length, 0) > MOST_HEADERS) fail(`there are more than ${MOST_HEADERS} headers`)
+  return values.flatMap(([name, all]) => all.flatMap((one) => headerOf(name, one)))
 }
 
 /** Content-Length is left out: the server knows better. */
@@ -119,6 +128,7 @@ function headerOf(name: string, given: unknown): [string, string][] {
 
 function cookiesOf(given: Json): [string, string][] {
   if (!Array.isArray(given)) fail('cookies must be a list')
+  if (given.length > MOST_HEADERS) fail(`there are more than ${MOST_HEADERS} cookies`)
   return given.map((entry) => ['Set-Cookie', cookieOf(take(cookie, entry, 'a cookie must have a name, and attributes of the right types'))])
 }
 

@@ -47,6 +47,9 @@ const SERVICES = {
     ...answers(set('["a/b+c==", "a b", "50%", "x=1&y"].map(value => ({ name: "c", value: value }))', '$response', 'cookies')), ...hook('/cookie'),
   },
   'w/BadCookie.flux': { ...answers(set('[{ name: "c", value: "x\\r\\nX-B: 1" }]', '$response', 'cookies'), text('x', '$response', 'content')), ...hook('/bad/cookie') },
+  'w/ManyHeaders.flux': { ...answers(set('{ "X-A": "a".repeat(257).split("") }', '$response', 'headers'), text('x', '$response', 'content')), ...hook('/bad/headers') },
+  'w/ManyCookies.flux': { ...answers(set('"a".repeat(257).split("").map(value => ({ name: "c", value: value }))', '$response', 'cookies')), ...hook('/bad/cookies') },
+  'w/LongHeaders.flux': { ...answers(set('{ "X-A": "a".repeat(70000) }', '$response', 'headers'), text('x', '$response', 'content')), ...hook('/bad/long') },
   'w/Waits.flux': { ...OUT, states: [{ name: 'wait', waiting: true, transitions: [{ event: 'go', to: 'end' }] }, { name: 'end' }], ...hook('/waits') },
   'w/BadBase64.flux': { ...answers(text('no base64!', '$response', 'content'), set('true', '$response', 'encoded')), ...hook('/bad/base64') },
   'w/BadProxy.flux': { ...answers(set('{ "Proxy-Authorization": "x" }', '$response', 'headers')), ...hook('/bad/proxy') },
@@ -120,7 +123,7 @@ describe('$response', () => {
     expect([response.status, valid, rawOutput]).toEqual([202, true, expect.any(String)])
   })
 
-  test.each([['/bad/base64'], ['/bad/proxy'], ['/bad/types'], ['/bad/cookie']])('that can\'t be sent is 500: %s', async (path) => expect((await call(path)).status).toBe(500))
+  test.each([['/bad/base64'], ['/bad/proxy'], ['/bad/types'], ['/bad/cookie'], ['/bad/headers'], ['/bad/cookies'], ['/bad/long']])('that can\'t be sent is 500: %s', async (path) => expect((await call(path)).status).toBe(500))
 })
 
 test('a workflow that fails is told to the log', async () => {
