@@ -57,19 +57,29 @@ export const attributeMarkup = (text: string): string => text.replaceAll(/[&<>"\
 
 const NAMED: ReadonlyMap<string, string> = new Map([['amp', '&'], ['lt', '<'], ['gt', '>'], ['quot', '"'], ['apos', '\'']])
 
+const REFERENCE = /&(?:#0*(\d{1,7})|#x0*([\dA-Fa-f]{1,6})|(\w{1,8}));|&/g
+
 /**
  * Puts characters in place of references. There are no entities but XML's own five: a document can't declare any here.
  * @throws FluxError `malformed`
  */
 export function resolveReferences(text: string): string {
   if (!text.includes('&')) return text
-  return text.replaceAll(/&(?:#0*(\d{1,7})|#x0*([\dA-Fa-f]{1,6})|(\w{1,8}));|&/g, (_, decimal?: string, hex?: string, name?: string) => {
-    if (name !== undefined) return NAMED.get(name) ?? refuseReference()
-    const code = decimal !== undefined ? Number(decimal) : hex !== undefined ? Number.parseInt(hex, 16) : 0
-    if (code > 0x10FFFF) return refuseReference()
-    const character = String.fromCodePoint(code)
-    return needsEscape(character) ? refuseReference() : character
-  })
+  let result = ''
+  let after = 0
+  // One by one: there may be a million, and the first may be none.
+  for (const { 0: whole, 1: decimal, 2: hex, 3: name, index } of text.matchAll(REFERENCE)) {
+    result += text.slice(after, index) + (name === undefined ? characterOf(decimal, hex) : NAMED.get(name) ?? refuseReference())
+    after = index + whole.length
+  }
+  return result + text.slice(after)
+}
+
+function characterOf(decimal: string | undefined, hex: string | undefined): string {
+  const code = decimal !== undefined ? Number(decimal) : hex !== undefined ? Number.parseInt(hex, 16) : 0
+  if (code > 0x10FFFF) return refuseReference()
+  const character = String.fromCodePoint(code)
+  return needsEscape(character) ? refuseReference() : character
 }
 
 function refuseReference(): never {

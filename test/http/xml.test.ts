@@ -189,6 +189,17 @@ describe('XML', () => {
 const wide = (length: number) => `<r>${Array.from({ length: length / 10 }, (_, index) => `<a${index}/>`).join('')}</r>`
 
 describe('large XML', () => {
+  test('with a reference that is none is refused before a million others are looked at', () => {
+    const spent = ['&', '&', '&'].map((unit) => {
+      const text = `<r>${unit.repeat(1_000_000 / unit.length)}</r>`
+      const before = process.cpuUsage()
+      expect(() => decodeForeign(text)).toThrow('reference')
+      return process.cpuUsage(before).user / 1000
+    })
+    // Some 30 ms. To gather all of them first took 500, and 100 MB.
+    expect(Math.min(...spent)).toBeLessThan(150)
+  })
+
   test('is put together again as it was', async () => {
     await fc.assert(fc.asyncProperty(json, async (value) => {
       const expected = asJson(value)
