@@ -90,7 +90,7 @@ function problemResponseOf(status: number): JsonObject {
 
 const WWW_AUTHENTICATE = { 'WWW-Authenticate': 'Bearer, and what is wrong with the token (RFC 6750)' }
 const RETRY_AFTER = { 'Retry-After': 'Seconds after which to try again' }
-const PROBLEM_HEADERS: { readonly [status: number]: { readonly [name: string]: string } } = { 401: WWW_AUTHENTICATE, 403: WWW_AUTHENTICATE, 429: RETRY_AFTER, 503: RETRY_AFTER }
+const PROBLEM_HEADERS: { readonly [status: number]: { readonly [name: string]: string } } = { 401: WWW_AUTHENTICATE, 403: { 'WWW-Authenticate': 'Bearer, where a token with more rights would do (RFC 6750)' }, 429: RETRY_AFTER, 503: RETRY_AFTER }
 
 /** With what is referred to, and nothing else. */
 function withWebhooks({ paths, components, ...rest }: JsonObject, endpoints: readonly EndpointDescription[]): JsonObject {

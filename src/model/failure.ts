@@ -21,7 +21,7 @@ export type Failure =
   /** The server has all that it can hold: nothing was done. */
   | { readonly kind: 'overloaded'; readonly detail: string; readonly retryAfter: number }              // seconds
   /** What the store has of a context is no record: the disk, or someone, has changed it. */
-  | { readonly kind: 'unreadable'; readonly detail: string }
+  | { readonly kind: 'unreadable'; readonly detail: string; readonly contextId: ContextId }
   // Of requests over HTTP alone.
   | { readonly kind: 'noRoute' | 'notAcceptable' | 'tooLarge' | 'unsupportedType' | 'internal' | 'timeout' | 'headersTooLarge' | 'expectation' | 'misdirected' | 'crossOrigin'; readonly detail: string }
   | { readonly kind: 'webhookFailed' | 'webhookTimeout'; readonly detail: string; readonly contextId: ContextId }
@@ -46,4 +46,4 @@ export const unavailable = (detail: string, options?: ErrorOptions) => new FluxE
 export const inDoubt = (detail: string, options?: ErrorOptions) => new FluxError({ kind: 'unavailable', detail, retryAfter: 1, inDoubt: true }, options)
 export const overloaded = (detail: string) => new FluxError({ kind: 'overloaded', detail, retryAfter: 1 })
 export const unreadable = (id: ContextId, cause?: unknown) =>
-  new FluxError({ kind: 'unreadable', detail: `the stored record of context ${id} can't be read` }, { cause })
+  new FluxError({ kind: 'unreadable', detail: `the stored record of context ${id} can't be read`, contextId: id }, { cause })

@@ -10,11 +10,11 @@ const toldTo = new WeakMap<Log, Set<string>>()
 /** Whether an error says that a stored record can't be read; a log is told so once for each context. */
 export function isUnreadable(error: unknown, log: Log): boolean {
   if (!(error instanceof FluxError) || error.failure.kind !== 'unreadable') return false
-  const { detail } = error.failure
+  const { detail, contextId } = error.failure
   const told = toldTo.get(log) ?? new Set()
   toldTo.set(log, told)
   if (told.has(detail) || told.size >= TOLD_OF) return true
   told.add(detail)
-  log.error(detail, { error })
+  log.error(detail, { contextId, error })
   return true
 }

@@ -37,6 +37,9 @@ export class Evaluation {
   /** The lists and objects that the expression made, and what they are as plain data, once that is known. */
   private made: Map<object, Json | undefined> | undefined
 
+  /** Texts that were joined so far. */
+  joins = 0
+
   constructor(scope: Scope) {
     this.scope = scope
   }

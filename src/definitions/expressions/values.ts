@@ -63,13 +63,20 @@ const joins = (value: Value) => typeof value === 'string' || (typeof value === '
 /** The engine joins texts without copying them, until one is looked into: most are never, so that a long text can be put together bit by bit. */
 const JOINED_AT_ONCE = 16
 
+/** Joins after which the engine is made to copy: what it has not copied it walks through, piece by piece, at each look. */
+const COPIED_AFTER = 64
+
 /** Whoever looks into the text need not pay for the copy that the engine makes then. */
 export function join(run: Evaluation, left: string, right: string): string {
   const length = left.length + right.length
   run.make(Math.min(left.length, right.length) + length / JOINED_AT_ONCE)
   run.scan(length)
   if (length > MAX_MADE) throw new ExpressionError(`a text is longer than ${MAX_MADE} characters`)
-  return left + right
+  const text = left + right
+  run.joins += 1
+  // To look into it makes the engine copy it, in one go and not piece by piece for everyone who looks.
+  if (run.joins % COPIED_AFTER === 0) text.charCodeAt(0)
+  return text
 }
 
 /** Pays for comparing two texts: at most the shorter is looked at. */

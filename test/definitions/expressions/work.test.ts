@@ -62,6 +62,11 @@ describe('the worst of each function', () => {
     })).toBeLessThan(STALL_MS)
   })
 
+  it('is no walk through all pieces of a text at each look into it', () => {
+    const source = 'list.reduce((text, x) => (text + "b").charAt(0) + text, "")'
+    expect(effort(() => expect(attempt(source)).toBe('refused'))).toBeLessThan(200)
+  })
+
   it('holds for all expressions of a turn together', () => {
     const scope = scopeOf(data)
     const took = effort(() => {
