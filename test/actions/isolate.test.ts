@@ -146,6 +146,13 @@ describe('an isolated function', () => {
     expect(await run('pid')).not.toBe(pid)
   })
 
+  test('that ends by itself after its timeout costs its process all the same', async () => {
+    const pid = await run('pid')
+    await expect(run('patient', { timeout: 300 })).rejects.toMatchObject({ name: 'TimeoutError' })
+    await vi.waitFor(() => expect(() => process.kill(Number(pid), 0)).toThrow('ESRCH'), 30_000)
+    expect(await run('pid')).not.toBe(pid)
+  })
+
   test('hears that it is called off, and its process is used again if it ends then', async () => {
     const pid = await run('pid')
     const controller = new AbortController()

@@ -1,8 +1,9 @@
 // Over real sockets, in real time: what app.request() can't show.
 import { EventEmitter, once } from 'node:events'
-import { Agent, request, type IncomingMessage, type RequestOptions } from 'node:http'
-import { connect, type Socket } from 'node:net'
+import { Agent, IncomingMessage, request, ServerResponse, type RequestOptions } from 'node:http'
+import { connect, Socket } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
+import { connectionFaults } from '../../src/http/connection-faults.ts'
 import { listen, type HttpServer, type ListenOptions } from '../../src/http/server.ts'
 import type { EventAnswer, FluxApi } from '../../src/model/calls.ts'
 import { memoryLog, testApp } from './support.ts'
@@ -288,6 +289,18 @@ describe('each request has one answer', () => {
     expect(socket.bytesRead).toBe(0)
     asked.emit('answer')
     expect(await rest(socket)).toMatch(/^HTTP\/1\.1 200 [^]*"sent"[^]*HTTP\/1\.1 400 /)
+  })
+
+  test('and of what follows nothing is kept, however much that is', () => {
+    const faults = connectionFaults()
+    const socket = new Socket()
+    const asked = new IncomingMessage(socket)
+    const answer = new ServerResponse(asked)
+    asked.complete = true
+    faults.note(answer)
+    for (let time = 0; time < 5; time += 1) faults.onFault(new Error('garbage'), socket)
+    expect(answer.listenerCount('finish')).toBe(1)
+    socket.destroy()
   })
 })
 

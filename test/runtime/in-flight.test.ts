@@ -131,3 +131,24 @@ test('large contexts that are due at once are decided on one after the other', a
   await bench.advance(60_000)
   for (const contextId of ids) expect(await bench.until(contextId, done)).toMatchObject({ status: 'COMPLETED' })
 })
+
+test('large contexts that can\'t be read keep no room from the others', async () => {
+  const garbled = new Set<number>()
+  bench = await openBench(FILES, {
+    memory: { steps: 300 * KIB, recent: 0 },
+    wrap: (store) => new Proxy(store, {
+      get(target, verb: keyof Store) {
+        const method = target[verb]
+        if (verb === 'load') return async ({ id }: { id: number }) => {
+          const stored = await target.load({ id })
+          return stored && garbled.has(id) ? { ...stored, parts: { ...stored.parts, input: `${stored.parts['input']}}` } } : stored
+        }
+        return typeof method === 'function' ? (request: never) => Reflect.apply(method, target, [request]) : method
+      },
+    }),
+  })
+  const [bad, good] = [await bench.run('Wait', { text: TEXT }), await bench.run('Wait', { text: TEXT })]
+  garbled.add(bad)
+  for (let time = 0; time < 5; time += 1) await expect(bench.sendEvent({ contextId: bad, event: 'tick' })).rejects.toMatchObject({ failure: { kind: 'unreadable' } })
+  expect(await bench.sendEvent({ contextId: good, event: 'tick' })).toMatchObject({ transitions: [{ contextId: good }] })
+})

@@ -64,6 +64,16 @@ test('of a flood at most ten lines a second are written, and how many were left 
   expect(lines('an event was refused')).toHaveLength(12)
 })
 
+test('a flood for one reason hides no refusal for another', async () => {
+  const contextId = await bench.run('Wait')
+  for (let round = 0; round < 50; round += 1) await send(contextId, 'other')
+  await send(contextId, 'close', { n: 'x' })
+  await bench.advance(1000)
+  const told = lines('an event was refused').map(({ fields }) => fields)
+  expect(told).toContainEqual(expect.objectContaining({ event: 'close', reason: expect.stringContaining('/input/n') }))
+  expect(told).toContainEqual({ reason: 'conflict', leftOut: 40 })
+})
+
 test('a broadcast gives one line with counts', async () => {
   for (let count = 0; count < 30; count += 1) await bench.run('Wait')
   await bench.sendEvent({ event: 'close', input: { n: 'x' } })

@@ -1,7 +1,7 @@
 // A data file that a fault of the machine has damaged: it is refused in one line, and what can be read of it is saved.
 import { randomBytes } from 'node:crypto'
 import { closeSync, openSync, writeSync } from 'node:fs'
-import { copyFile, mkdir, mkdtemp, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { open as openLmdb } from 'lmdb'
@@ -16,6 +16,7 @@ import { contextOf, idsOf, writeOf } from './contract-support.ts'
 
 const COUNT = 300
 const PAGE_BYTES = 4096
+const PAGE_HEADER_BYTES = 24
 /** Large enough for pages of its own. */
 const LARGE = 9000
 
@@ -136,6 +137,18 @@ describe('a data file', () => {
     await root.openDB<unknown, string>('meta', { encoding: 'json' }).remove('format')
     await root.close()
     await expect(openIn(folder)).rejects.toThrow(/default\.mdb has no format: [^\n]*--salvage/)
+  })
+
+  it('whose index leads to the same records twice is damaged there', async () => {
+    const at = await pageIn('contexts', 'branch') * PAGE_BYTES
+    const page = (await readFile(file)).subarray(at, at + PAGE_BYTES)
+    const pages = new PageFile(file)
+    // A node begins with the number of its page.
+    const [own, other] = [0, 1].map((index) => PAGE_HEADER_BYTES + page.readUInt16LE(PAGE_HEADER_BYTES + 2 * index))
+    overwrite(at + (own ?? 0), page.subarray(other, (other ?? 0) + 4))
+    const { damage } = await walkAll(pages).finally(() => pages.close())
+    expect(damage).toEqual([`the database 'contexts': page ${page.readUInt32LE(other)} is in use twice`])
+    await expect(openIn(folder)).rejects.toThrow(DataFolderError)
   })
 
   it('that is whole is opened, though it may be shorter than its number of pages says', async () => {

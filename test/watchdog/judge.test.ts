@@ -26,6 +26,11 @@ describe('the watchdog blames', () => {
     expect(verdict.standstill).toMatchObject({ step: { stepKey: '1-1', attempt: 1 }, isCertain: true, stack: '' })
   })
 
+  test('not one that merely waits while the server\'s own code runs', () => {
+    expect(judge({ frames: [OWN], facts: facts({}) }, { step: step(1), isCalled: false }))
+      .toMatchObject({ step: null, reason: expect.stringMatching(/^the server's own code/), standstill: { step: null, isCertain: true } })
+  })
+
   test('garbage collection when the memory is nearly full', () => {
     expect(judge({ frames: [OWN], facts: facts({ heap: 0.95 }) }, null).reason).toMatch(/^garbage collection/)
     expect(judge({ frames: [OWN], facts: facts({}) }, null).reason).toMatch(/^the server's own code/)
