@@ -44,13 +44,21 @@ describe('with ACTORFLUX_ACCESS_LOG', () => {
     expect(JSON.stringify(live.lines)).not.toContain('qzv')
   })
 
-  test('so is what never gets as far as the application, and a client that hangs up', async () => {
+  test('so is what never gets as far as the application', async () => {
     const raw = (path: string, headers: object) => new Promise<void>((resolve) => {
       const call = send(live.url + path, { method: 'GET', agent: false, headers: { ...headers } }, (response) => { response.resume().on('end', resolve) })
       call.on('error', () => resolve()).end()
     })
     await raw('/healthz', { expect: 'the-impossible' })
     expect(await last(live, 'request', has({ status: 417 }))).toMatchObject({ fields: { method: 'GET', path: '/healthz' } })
+  })
+
+  test('so is a client that hangs up, with no status that it would have heard', async () => {
+    const call = send(`${live.url}/flux-api/event`, { method: 'POST', agent: false, headers: { 'content-type': 'application/json', 'content-length': 100 } })
+    call.on('error', () => {}).write('{')
+    await new Promise((resolve) => { setTimeout(resolve, 100) })
+    call.destroy()
+    expect(await last(live, 'request', has({ path: '/flux-api/event' }))).toMatchObject({ fields: { method: 'POST', status: null, aborted: true } })
   })
 
   test('without it no request is', async () => {
