@@ -110,3 +110,26 @@ test('one whose record is damaged is told of once, whether its step waits for a 
   for (let times = 0; times < 3; times += 1) await bench.advance(5000)
   expect(told(bad)).toHaveLength(1)
 })
+
+test.each([['caught', 'by the server that had it', null], ['s', 'by one that had it before another', 'before']])('a step is in %j once it was held up %s', async (state, _, owner) => {
+  let stepKey: string | undefined
+  bench = await openBench(FILES, {
+    wrap: (store) => new Proxy(deadly({ poisoned: new Set(), loads: [], inLoad: 0, most: 0 })(store), {
+      get(target, verb: keyof Store) {
+        if (verb === 'standstill') return () => Promise.resolve(stepKey === undefined ? null : { step: { stepKey, attempt: 1 }, isCertain: true, message: 'held up', stack: '' })
+        if (verb === 'claimAbandoned') return async (request: Parameters<Store['claimAbandoned']>[0]) =>
+          (await target.claimAbandoned(request)).map((lease) => ({ ...lease, owner: owner ?? lease.owner }))
+        return target[verb]
+      },
+    }),
+  })
+  const contextId = await bench.run('Deaf')
+  const view = await bench.getContext({ contextId })
+  stepKey = view.step?.stepKey
+  expect(stepKey).toEqual(expect.any(String))
+  bench = await bench.restart()
+  await vi.waitFor(() => expect(bench.logged).toContainEqual(expect.objectContaining({ message: 'steps that another server left are taken over' })))
+  if (owner === null) await bench.until(contextId, ({ status }) => status !== 'RUNNING')
+  else await bench.advance(100)
+  expect(await bench.getContext({ contextId })).toMatchObject({ currentState: state })
+})

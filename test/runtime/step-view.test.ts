@@ -25,6 +25,8 @@ afterAll(() => bench.close())
 
 const linesOf = (contextId: number) => bench.logged.filter(({ fields }) => fields && 'contextId' in fields && fields.contextId === contextId)
 
+const stackOf = (number: number) => expect.stringMatching(new RegExp(`^RangeError: attempt ${number}\\n    at fails \\(lib/Fn\\.ts:\\d+:\\d+\\)$`))
+
 describe('a step', () => {
   test('is shown while it runs, and another one while it waits for a slot', async () => {
     const now = bench.clock.now()
@@ -44,7 +46,6 @@ describe('a step', () => {
   })
 
   test('that failed shows why, in its pause and while it is tried again; the log tells of each attempt, and of the end', async () => {
-    const stackOf = (number: number) => expect.stringMatching(new RegExp(`^RangeError: attempt ${number}\\n    at fails \\(lib/Fn\\.ts:\\d+:\\d+\\)$`))
     const contextId = await bench.run('Fails')
     const first = await bench.until(contextId, ({ step }) => step?.attempt === 2 && step.nextAttemptAt !== null)
     const at = bench.clock.now()
