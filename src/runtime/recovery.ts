@@ -2,6 +2,7 @@
 import { isFinished, type ContextId } from '../model/context.ts'
 import { NOBODY, type ContextRecord } from '../model/record.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
+import { WorkBudget } from '../definitions/work-budget.ts'
 import type { Lease } from '../ports/store.ts'
 import { logFailures } from './attempts.ts'
 import { decodeHead, headWrite } from './codec.ts'
@@ -41,7 +42,7 @@ export class Recovery {
   async look(): Promise<void> {
     const { store, surroundings, log } = this.#parts
     while (!this.#stopped && this.#queue.length < CLAIM.limit) {
-      const leases = await store.claimAbandoned({ owner: surroundings().owner, ...CLAIM })
+      const leases = await store.claimAbandoned({ owner: surroundings(new WorkBudget()).owner, ...CLAIM })
       if (leases.length === 0) return
       const fresh = leases.filter(({ id }) => !this.#known.has(id))
       if (fresh.length === 0) return
@@ -108,7 +109,7 @@ export class Recovery {
         await contexts.deliver(id, blocked)
         return
       }
-      const decision = decide(flux, before, { type: 'TAKE_OVER', owner, isUncounted: standstill?.isCertain ?? false }, surroundings())
+      const decision = decide(flux, before, { type: 'TAKE_OVER', owner, isUncounted: standstill?.isCertain ?? false }, surroundings(new WorkBudget()))
       if (decision.kind !== 'next') return
       const ends = isFinished(decision.record.status)
       const pokes = ends && before.parent ? [before.parent.id] : []

@@ -106,7 +106,7 @@ export function createRuntime({ store, catalog, runner, alarm, clock, log, reten
     store, catalog, alarm, clock, log, pin, recent, loads, turns,
     ids: new Ids(store),
     maxRecord: memory.record,
-    surroundings: () => ({ now: clock.now(), random: Math.random, uuid: randomUUID, owner, trail: null, tagLimits, startsAtOnce: steps.hasRoom }),
+    surroundings: (budget) => ({ now: clock.now(), random: Math.random, uuid: randomUUID, owner, trail: null, tagLimits, startsAtOnce: steps.hasRoom, budget }),
     onStep: (step, { flux, record }, texts) => steps.start(step, flux, { record, texts }),
     onEnd: (id) => steps.abort(id),
     onAnswer: (id) => feed?.tell(id),

@@ -54,7 +54,7 @@ export interface WorkParts {
   readonly maxRecord: number
   /** Makes sure that the store has the definition. */
   readonly pin: (flux: CompiledFlux) => Promise<void>
-  readonly surroundings: () => Surroundings & { readonly trail: null }
+  readonly surroundings: (budget: WorkBudget) => Surroundings & { readonly trail: null }
 }
 
 export type Verdict = { readonly kind: 'next' } | Exclude<Decision, { kind: 'next' } | { kind: 'needsLog' }>
@@ -76,7 +76,7 @@ export class Work {
     this.#parts = parts
     this.#maxRecord = ends ? Infinity : parts.maxRecord
     this.era = parts.loads.era
-    this.#given = { ...parts.surroundings(), budget: this.#budget }
+    this.#given = parts.surroundings(this.#budget)
   }
 
   get now(): number {
