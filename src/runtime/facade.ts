@@ -53,14 +53,15 @@ const COPIES = 3
 /** The calls, as that caller may make them. */
 export function facade({ store, catalog, contexts, hints, log, refusals, tagLimits, startedAt }: FacadeParts, { caller, home, admission }: Access): FluxApi {
   /** @throws FluxError `overloaded` */
-  const admitted = async <T>(input: JsonObject, run: () => Promise<T>): Promise<T> => {
-    const release = admission?.take(bytesOf(input, Infinity) * COPIES)
+  const charged = async <T>(budget: ByteBudget, input: JsonObject, run: () => Promise<T>): Promise<T> => {
+    const release = budget.take(bytesOf(input, Infinity) * COPIES)
     try {
       return await run()
     } finally {
-      release?.()
+      release()
     }
   }
+  const admitted = <T>(input: JsonObject, run: () => Promise<T>): Promise<T> => admission === null ? run() : charged(admission, input, run)
   const guard = (flux: CompiledFlux, role: Role) => {
     const failure = flux.secured ? denial(caller, role) : null
     if (failure) throw new FluxError(failure)
@@ -88,17 +89,11 @@ export function facade({ store, catalog, contexts, hints, log, refusals, tagLimi
     return { contextId, fluxName: record.fluxName, state: (await compiled(record)).states[record.state]?.name ?? null }
   }
   /** Tells the log when an event for one context is refused. */
-  const told = async <T>(contextId: ContextId, event: unknown, deliver: () => Promise<T>): Promise<T> => {
-    try {
-      return await deliver()
-    } catch (error) {
-      const failure = error instanceof FluxError && isTold(error.failure) ? error.failure : null
-      if (failure) {
-        const facts = async () => ({ ...await factsOf(contextId), event, reason: failure.detail })
-        void refusals.tell('an event was refused', failure.kind, facts)
-      }
-      throw error
-    }
+  const tellOfRefusal = (contextId: unknown, event: unknown, error: unknown): void => {
+    const failure = error instanceof FluxError && isTold(error.failure) ? error.failure : null
+    if (failure === null || typeof contextId !== 'number') return
+    const facts = async () => ({ ...await factsOf(contextId), event, reason: failure.detail })
+    void refusals.tell('an event was refused', failure.kind, facts)
   }
   const tag = async (request: TagRequest, change: 'add' | 'remove') => {
     const { contextId, tags } = tagRequest(request, tagLimits)
@@ -140,8 +135,7 @@ export function facade({ store, catalog, contexts, hints, log, refusals, tagLimi
     },
 
     async sendEvent(request) {
-      const id: unknown = request?.contextId
-      const deliver = async () => {
+      try {
         const { contextId, event, isLarge, ...sent } = eventRequest(request, tagLimits)
         if (isLarge) await nextTurn()
         if (contextId === undefined) {
@@ -153,8 +147,10 @@ export function facade({ store, catalog, contexts, hints, log, refusals, tagLimi
         if (failure?.kind === 'conflict') throw new FluxError({ ...failure, ...await hintOn(event) })
         if (failure) throw new FluxError(failure)
         return { message: `'${event}' moved context ${contextId}`, transitions: [standOf(outcome)], executions: [], ignored: [] }
+      } catch (error) {
+        tellOfRefusal(request?.contextId, request?.event, error)
+        throw error
       }
-      return typeof id === 'number' ? told(id, request.event, deliver) : deliver()
     },
 
     listContexts: async (request) => (await page(request)).contexts,
