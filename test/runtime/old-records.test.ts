@@ -27,5 +27,5 @@ test('a step of then is shown, taken over, and given what it was given', () => {
   expect(scriptNames(flux, record)).toEqual({ word: 'then', $request: null })
   expect(scriptNames(flux, recordOf({}))).toMatchObject({ word: 'now', $request: null, $fluxContextId: 7 })
   const given = { now: 5, random: () => 0, uuid: () => 'u', owner: 'me', trail: null, tagLimits: { count: 1, bytes: 1 }, startsAtOnce: true }
-  expect(takeOver(flux, record, { type: 'TAKE_OVER', owner: 'gone' }, given)).toMatchObject({ kind: 'next', record: { stepStartedAt: 5, lease: { owner: 'me', takeovers: 1 } }, step: { id: 7, attempt: 1 } })
+  expect(takeOver(flux, record, { type: 'TAKE_OVER', owner: 'gone' }, given)).toMatchObject({ kind: 'next', record: { lease: { owner: 'me', takeovers: 1 } }, step: { id: 7, attempt: 1 } })
 })
