@@ -50,17 +50,18 @@ export interface Access {
 /** What a call's input is charged: it is copied, and made a text. */
 const COPIES = 3
 
+/** @throws FluxError `overloaded` */
+async function charged<T>(budget: ByteBudget, input: JsonObject, run: () => Promise<T>): Promise<T> {
+  const release = budget.take(bytesOf(input, Infinity) * COPIES)
+  try {
+    return await run()
+  } finally {
+    release()
+  }
+}
+
 /** The calls, as that caller may make them. */
 export function facade({ store, catalog, contexts, hints, log, refusals, tagLimits, startedAt }: FacadeParts, { caller, home, admission }: Access): FluxApi {
-  /** @throws FluxError `overloaded` */
-  const charged = async <T>(budget: ByteBudget, input: JsonObject, run: () => Promise<T>): Promise<T> => {
-    const release = budget.take(bytesOf(input, Infinity) * COPIES)
-    try {
-      return await run()
-    } finally {
-      release()
-    }
-  }
   const admitted = <T>(input: JsonObject, run: () => Promise<T>): Promise<T> => admission === null ? run() : charged(admission, input, run)
   const guard = (flux: CompiledFlux, role: Role) => {
     const failure = flux.secured ? denial(caller, role) : null
