@@ -1,10 +1,9 @@
 // What the documents say about files, settings, problems, examples and commands is so.
-import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { describe, expect, inject, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { run } from '../../src/cli/run.ts'
 import { SETTINGS } from '../../src/settings.ts'
 import { listExamples } from '../examples/examples.ts'
 import { readDocuments, ROOT, type Document } from './documents.ts'
@@ -39,8 +38,8 @@ test('links lead to headings that are there', () => {
 })
 
 test('every document can be reached from the first', () => {
-  const reached = documentAt('README.md').links.map(({ path }) => path)
-  expect(documents.filter(({ path }) => path !== 'README.md' && !reached.includes(path))).toEqual([])
+  const reached = new Set(documentAt('README.md').links.map(({ path }) => path))
+  expect(documents.filter(({ path }) => path !== 'README.md' && !reached.has(path))).toEqual([])
 })
 
 test('every example is listed', async () => {
@@ -57,9 +56,9 @@ test('every setting is listed with its default', () => {
 })
 
 test('no other setting is named', () => {
-  const known = SETTINGS.map(({ variable }) => variable)
+  const known = new Set(SETTINGS.map(({ variable }) => variable))
   const named = documents.flatMap(({ text }) => text.match(/ACTORFLUX_[A-Z_]*[A-Z]/g) ?? [])
-  expect([...new Set(named)].filter((variable) => !known.includes(variable))).toEqual([])
+  expect([...new Set(named)].filter((variable) => !known.has(variable))).toEqual([])
 })
 
 test('every problem is listed with its status, and no other', async () => {
@@ -92,10 +91,15 @@ describe('commands', () => {
     const named = words.flatMap((line) => [...line.matchAll(/npx actorflux (\S+)(?: (create|list|revoke)\b)?(.*)/g)])
     expect(named.length).toBeGreaterThan(8)
     for (const [line, command = '', part, rest = ''] of named) {
-      const help = await actorflux([command, ...part === undefined ? [] : [part], '--help'])
+      const { code, help } = await helpOn([command, ...part === undefined ? [] : [part]])
+      expect(code, line).toBe(0)
       for (const [option] of rest.matchAll(/--[a-z-]+/g)) expect(help, line).toContain(option)
     }
   })
 })
 
-const actorflux = async (args: readonly string[]): Promise<string> => (await promisify(execFile)(process.execPath, [inject('program'), ...args])).stdout
+async function helpOn(words: string[]): Promise<{ code: number; help: string }> {
+  const lines: string[] = []
+  const code = await run([...words, '--help'], { env: {}, out: (line) => { lines.push(line) }, err: (line) => { lines.push(line) } })
+  return { code, help: lines.join('\n') }
+}
