@@ -1,7 +1,7 @@
 // The calls that the documents show are made in order, to a real server that is killed and started where they say so, and answer as they say.
 import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, expect, inject, test, vi } from 'vitest'
+import { afterAll, expect, inject, test, vi } from 'vitest'
 import { ACTORS, PACKAGE } from '../examples/examples.ts'
 import { cleanUp, placeFor, startServer } from '../support/server.ts'
 import { readDocuments, type Document } from './documents.ts'
@@ -25,9 +25,9 @@ interface Request {
   readonly body: string | null
 }
 
-afterEach(cleanUp)
+afterAll(cleanUp)
 
-test.each([['README.md', 5], ['actors/README.md', 1], ['src/http/README.md', 15]])('%s', async (path, least) => {
+test.concurrent.each([['README.md', 5], ['actors/README.md', 1], ['src/http/README.md', 15]])('%s', async (path, least) => {
   const document = documents.find((one) => one.path === path)
   const commands = document?.blocks.filter(({ language }) => language === 'console').flatMap(({ text }) => commandsOf(text)) ?? []
   const calls = commands.filter(({ line }) => line.startsWith('curl'))
@@ -41,7 +41,7 @@ test.each([['README.md', 5], ['actors/README.md', 1], ['src/http/README.md', 15]
   }
 }, 60_000)
 
-test('src/store/README.md shows what a server tells at its start', async () => {
+test.concurrent('src/store/README.md shows what a server tells at its start', async () => {
   const document = documents.find(({ path }) => path === 'src/store/README.md')
   const [command] = document?.blocks.flatMap(({ text }) => commandsOf(text)).filter(({ line }) => line.endsWith('npm start')) ?? []
   const lines = command?.shown.split('\n').filter((line) => /^(packages|triggers|webhooks) /.test(line)) ?? []
