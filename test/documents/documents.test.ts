@@ -1,16 +1,17 @@
 // What the documents say about files, settings, problems, examples and commands is so.
 import { existsSync } from 'node:fs'
-import { readdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { run } from '../../src/cli/run.ts'
 import { SETTINGS } from '../../src/settings.ts'
 import { listExamples } from '../examples/examples.ts'
-import { readDocuments, ROOT, type Document } from './documents.ts'
+import { filesIn, readDocuments, ROOT, type Document } from './documents.ts'
 
 const documents = await readDocuments()
 const links = documents.flatMap((document) => document.links)
-const shell = documents.flatMap(({ blocks }) => blocks).filter(({ language }) => language === 'sh' || language === 'console')
+const shell = documents.flatMap(({ blocks }) => blocks)
+  .filter(({ language }) => language === 'sh' || language === 'console')
 
 function documentAt(path: string): Document {
   const found = documents.find((document) => document.path === path)
@@ -19,7 +20,9 @@ function documentAt(path: string): Document {
 }
 
 test('there are as many documents as subjects', () => {
-  expect(documents.map(({ path }) => path)).toEqual(['README.md', 'actors/README.md', 'src/README.md', 'src/http/README.md', 'src/store/README.md', 'test/README.md'])
+  expect(documents.map(({ path }) => path)).toEqual([
+    'README.md', 'actors/README.md', 'src/README.md', 'src/http/README.md', 'src/store/README.md', 'test/README.md',
+  ])
 })
 
 test('the first document is short', () => {
@@ -44,7 +47,9 @@ test('every document can be reached from the first', () => {
 
 test('every example is listed', async () => {
   const { text } = documentAt('actors/README.md')
-  for (const name of await listExamples()) expect(text).toContain(`[${name}](examples/${name.replaceAll('.', '/')}.flux)`)
+  for (const name of await listExamples()) {
+    expect(text).toContain(`[${name}](examples/${name.replaceAll('.', '/')}.flux)`)
+  }
 })
 
 test('every setting is listed with its default', () => {
@@ -63,26 +68,29 @@ test('no other setting is named', () => {
 
 test('every problem is listed with its status, and no other', async () => {
   const source = await readFile(join(ROOT, 'src/http/problem.ts'), 'utf8')
-  const problems = [...source.matchAll(/status: (\d{3}), type: '([^']+)'/g)].map(([, status, type]) => `| ${status} | \`${type}\` |`)
-  const listed = documentAt('src/http/README.md').rows.filter((line) => /^\| \d{3} \|/.test(line)).map((line) => line.split('|').slice(0, 3).join('|').concat('|'))
+  const problems = [...source.matchAll(/status: (\d{3}), type: '([^']+)'/g)]
+    .map(([, status, type]) => `| ${status} | \`${type}\` |`)
+  const listed = documentAt('src/http/README.md').rows.flatMap((line) => /^\| \d{3} \|[^|]*\|/.exec(line)?.[0] ?? [])
   expect(problems.length).toBeGreaterThan(10)
   expect(listed.sort()).toEqual(problems.sort())
 })
 
 test('the files that the architecture names are there', async () => {
-  const files = (await readdir(join(ROOT, 'src'), { recursive: true })).map((file) => `/src/${file.replaceAll('\\', '/')}`)
+  const files = await filesIn('src')
   const { text } = documentAt('src/README.md')
   const named = [...text.matchAll(/`([\w/-]+\.(?:ts|lua|xsd))`/g)].map(([, file = '']) => file)
   expect(named.length).toBeGreaterThan(60)
-  expect(named.filter((file) => !files.some((path) => path.endsWith(`/${file}`)) && !existsSync(join(ROOT, file)))).toEqual([])
+  const isThere = (file: string) => files.some((path) => path.endsWith(`/${file}`)) || existsSync(join(ROOT, file))
+  expect(named.filter((file) => !isThere(file))).toEqual([])
 })
 
 describe('commands', () => {
   const words = shell.flatMap(({ text }) => text.split('\n')).map((line) => line.replace(/\s+#.*$/, ''))
 
   test('of npm are scripts of the package', async () => {
-    const { scripts }: { scripts: { [name: string]: string } } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
-    const named = words.flatMap((line) => [...line.matchAll(/\bnpm (?:run (\S+)|(test|start)\b)/g)]).map(([, run, short]) => run ?? short ?? '')
+    const { scripts }: { scripts: object } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
+    const named = words.flatMap((line) => [...line.matchAll(/\bnpm (?:run (\S+)|(test|start)\b)/g)])
+      .map(([, long, short]) => long ?? short ?? '')
     expect(named.length).toBeGreaterThan(8)
     expect(named.filter((name) => !Object.hasOwn(scripts, name))).toEqual([])
   })
@@ -100,6 +108,7 @@ describe('commands', () => {
 
 async function helpOn(words: string[]): Promise<{ code: number; help: string }> {
   const lines: string[] = []
-  const code = await run([...words, '--help'], { env: {}, out: (line) => { lines.push(line) }, err: (line) => { lines.push(line) } })
+  const write = (line: string) => { lines.push(line) }
+  const code = await run([...words, '--help'], { env: {}, out: write, err: write })
   return { code, help: lines.join('\n') }
 }

@@ -1,4 +1,5 @@
-// The documents of the repository, and what is in them: headings, links, tables, and the blocks of code with what the text says before each.
+// The documents of the repository, and what is in them: headings, links, tables, and blocks of code with the file that
+// the text names before each.
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 
@@ -39,9 +40,17 @@ const FOLDERS = ['actors', 'src', 'test']
 
 /** Every README.md of the repository, that at its root first. */
 export async function readDocuments(): Promise<Document[]> {
-  const inside = await Promise.all(FOLDERS.map(async (folder) => (await readdir(join(ROOT, folder), { recursive: true })).map((file) => `${folder}/${file}`)))
-  const paths = inside.flat().map((path) => path.replaceAll('\\', '/')).filter((path) => path.endsWith('/README.md')).sort()
-  return Promise.all(['README.md', ...paths].map(async (path) => readDocument(path, await readFile(join(ROOT, path), 'utf8'))))
+  const inside = await Promise.all(FOLDERS.map(filesIn))
+  const paths = inside.flat().filter((path) => path.endsWith('/README.md')).sort()
+  return Promise.all(['README.md', ...paths].map(async (path) => {
+    return readDocument(path, await readFile(join(ROOT, path), 'utf8'))
+  }))
+}
+
+/** Paths within the repository. */
+export async function filesIn(folder: string): Promise<string[]> {
+  const files = await readdir(join(ROOT, folder), { recursive: true })
+  return files.map((file) => `${folder}/${file.replaceAll('\\', '/')}`)
 }
 
 function readDocument(path: string, text: string): Document {
@@ -49,7 +58,9 @@ function readDocument(path: string, text: string): Document {
   return {
     path, text,
     rows: prose.split('\n').filter((line) => line.startsWith('|')),
-    blocks: Array.from(text.matchAll(FENCE), ({ 1: language = '', 2: code = '', index }) => ({ document: path, language, text: code, file: fileNamedIn(text.slice(0, index)) })),
+    blocks: Array.from(text.matchAll(FENCE), ({ 1: language = '', 2: code = '', index }) => {
+      return { document: path, language, text: code, file: fileNamedIn(text.slice(0, index)) }
+    }),
     links: Array.from(prose.matchAll(/\]\((?!https?:)([^)]+)\)/g), ({ 1: target = '' }) => readLink(path, target)),
     anchors: anchorsOf(prose),
   }

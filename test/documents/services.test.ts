@@ -1,4 +1,4 @@
-// The services, lines and functions that the documents teach with are taken as they are: they load without a fault or a warning, and run.
+// The services, lines and functions that the documents show are valid: they load without a fault or a warning, and run.
 import { execFile } from 'node:child_process'
 import { symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -17,7 +17,8 @@ const inLanguage = (language: string) => blocks.filter((block) => block.language
 afterEach(cleanUp)
 
 test('services load, alone and with their functions', async () => {
-  const named = [...inLanguage('json'), ...inLanguage('ts')].flatMap(({ file, text }) => file === null ? [] : [[file, text] as const])
+  const shown = [...inLanguage('json'), ...inLanguage('ts')]
+  const named = shown.flatMap(({ file, text }) => file === null ? [] : [[file, text] as const])
   const { services, report } = await load(Object.fromEntries(named))
   expect(report).toEqual([])
   expect(services.map(({ fluxName }) => fluxName).sort()).toEqual(['Approval', 'Greeting', 'Hello'])
@@ -26,7 +27,8 @@ test('services load, alone and with their functions', async () => {
 test('all other JSON is lines, or keys of an action', async () => {
   const others = inLanguage('json').filter(({ file }) => file === null)
   const files = others.map((block, index) => [`others/Service${index}.flux`, wrapped(block)] as const)
-  const { services, report } = await load({ ...Object.fromEntries(files), 'others/functions.ts': 'export const run = () => 1' })
+  const functions = { 'others/functions.ts': 'export const run = () => 1' }
+  const { services, report } = await load({ ...Object.fromEntries(files), ...functions })
   expect(report).toEqual([])
   expect(services.length).toBe(3)
 })
@@ -39,7 +41,8 @@ test('a program that uses actorflux in process runs', async () => {
     const { folder } = await placeFor({})
     await symlink(ACTORS, join(folder, 'actors'))
     const program = `${text.replaceAll("'actorflux'", `'${main}'`)}\nconsole.log('at its end')`
-    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program], { cwd: folder })
+    const words = ['--input-type=module', '--eval', program]
+    const { stdout } = await promisify(execFile)(process.execPath, words, { cwd: folder })
     expect(stdout).toContain('at its end')
   }
 })
@@ -52,7 +55,8 @@ async function load(files: { readonly [path: string]: unknown }) {
 /** A service around what is only a part of one. */
 function wrapped({ text }: Block): object {
   const part: unknown = JSON.parse(text.startsWith('"') ? `{${text}}` : text)
-  const action = Array.isArray(part) ? { lines: part } : { type: 'invokeCode', className: 'functions', methodName: 'run', ...Object(part) }
+  const call = { type: 'invokeCode', className: 'functions', methodName: 'run' }
+  const action = Array.isArray(part) ? { lines: part } : { ...call, ...Object(part) }
   return {
     input: [{ name: 'order', type: 'any' }, { name: 'name' }],
     output: ['first', 'note', 'total', 'answer'].map((name) => ({ name, type: 'any' })),

@@ -1,4 +1,5 @@
-// The calls that the documents show are made in order, to a real server that is killed and started where they say so, and answer as they say.
+// The calls that the documents show are made in order, to a real server that is killed and started where they say so;
+// the answers are those that they show.
 import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, expect, inject, test, vi } from 'vitest'
@@ -27,9 +28,14 @@ interface Request {
 
 afterAll(cleanUp)
 
-test.concurrent.each([['README.md', 5], ['actors/README.md', 1], ['src/http/README.md', 15]])('%s', async (path, least) => {
+const TOURS: readonly (readonly [path: string, calls: number])[] = [
+  ['README.md', 5], ['actors/README.md', 1], ['src/http/README.md', 15],
+]
+
+test.concurrent.each(TOURS)('%s', async (path, least) => {
   const document = documents.find((one) => one.path === path)
-  const commands = document?.blocks.filter(({ language }) => language === 'console').flatMap(({ text }) => commandsOf(text)) ?? []
+  const blocks = document?.blocks.filter(({ language }) => language === 'console') ?? []
+  const commands = blocks.flatMap(({ text }) => commandsOf(text))
   const calls = commands.filter(({ line }) => line.startsWith('curl'))
   expect(calls.length).toBeGreaterThanOrEqual(least)
   const options = { program: inject('program'), ...await placeOf(document) }
@@ -43,7 +49,8 @@ test.concurrent.each([['README.md', 5], ['actors/README.md', 1], ['src/http/READ
 
 test.concurrent('src/store/README.md shows what a server tells at its start', async () => {
   const document = documents.find(({ path }) => path === 'src/store/README.md')
-  const [command] = document?.blocks.flatMap(({ text }) => commandsOf(text)).filter(({ line }) => line.endsWith('npm start')) ?? []
+  const commands = document?.blocks.flatMap(({ text }) => commandsOf(text)) ?? []
+  const command = commands.find(({ line }) => line.endsWith('npm start'))
   const lines = command?.shown.split('\n').filter((line) => /^(packages|triggers|webhooks) /.test(line)) ?? []
   const server = await startServer({ program: inject('program'), ...await placeOf(document) })
   expect(lines.length).toBe(3)
