@@ -23,14 +23,19 @@ export interface Birth {
   /** The event that started it. */
   readonly trigger: string | null
   readonly parent: Parent | null
+  /** In which it is to be kept. */
+  readonly partition: number
   /** What it must hide as its parent does. */
   readonly inherited?: JsonObject | null
   /** Of a webhook: `$request`, and the bytes of its body. */
   readonly request?: { readonly shown: JsonObject; readonly raw: Uint8Array }
 }
 
+/** A context that no other one starts. */
+export type StartRequest = Omit<Birth, 'parent' | 'partition' | 'inherited'>
+
 /** The record before its first turn, still without an id; or why there can be none. */
-export function seedOf(birth: Birth, turn: Turn & { readonly tagLimits: TagLimits }): { seed: Omit<ContextRecord, 'id'> } | { failure: Failure } {
+export function seedOf(birth: Omit<Birth, 'partition'>, turn: Turn & { readonly tagLimits: TagLimits }): { seed: Omit<ContextRecord, 'id'> } | { failure: Failure } {
   const { flux, trigger, parent } = birth
   const startState = birth.startState === undefined ? flux.startState : flux.stateIndex.get(birth.startState)
   if (startState === undefined) {
@@ -57,7 +62,7 @@ export function seedOf(birth: Birth, turn: Turn & { readonly tagLimits: TagLimit
 }
 
 /** The tags given, and the service's own; one that works out as empty is left out. */
-function tagsOf({ flux, tags: given }: Birth, scope: Scope, limits: TagLimits): { tags: string[] } | { failure: Failure } {
+function tagsOf({ flux, tags: given }: Pick<Birth, 'flux' | 'tags'>, scope: Scope, limits: TagLimits): { tags: string[] } | { failure: Failure } {
   const tags = new Set(given)
   try {
     for (const template of flux.tags) {
