@@ -45,7 +45,7 @@ test('a program that uses actorflux in process runs', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, words, { cwd: folder })
     expect(stdout).toContain('at its end')
   }
-})
+}, 60_000)
 
 async function load(files: { readonly [path: string]: unknown }) {
   const { actors: [folder = ''] } = await placeFor(files)

@@ -45,7 +45,7 @@ test.concurrent.each(TOURS)('%s', async (path, least) => {
     else if (line === 'npm start') server = await startServer(options)
     else if (line.startsWith('curl')) await expectAnswer(server.url, readCurl(line), shown)
   }
-}, 60_000)
+}, 120_000)
 
 test.concurrent('src/store/README.md shows what a server tells at its start', async () => {
   const document = documents.find(({ path }) => path === 'src/store/README.md')
@@ -55,7 +55,7 @@ test.concurrent('src/store/README.md shows what a server tells at its start', as
   const server = await startServer({ program: inject('program'), ...await placeOf(document) })
   expect(lines.length).toBe(3)
   for (const line of lines) expect(server.output()).toContain(`${line}\n`)
-})
+}, 120_000)
 
 /** The examples, and the services that the document shows. */
 async function placeOf(document: Document | undefined) {
