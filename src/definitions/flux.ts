@@ -1,5 +1,4 @@
 // definitions: a service as it is after loading: checked, compiled, ready to be decided on.
-import type { AnyStateMachine } from 'xstate'
 import type { JsonObject } from '../model/json.ts'
 import type { Webhook } from './compile-webhooks.ts'
 import type { Template } from './expressions/expression.ts'
@@ -25,7 +24,6 @@ export interface CompiledFlux {
   readonly states: readonly CompiledState[]
   readonly stateIndex: ReadonlyMap<string, number>
   readonly startState: number
-  readonly machine: AnyStateMachine
 }
 
 export interface CompiledState {

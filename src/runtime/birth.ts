@@ -7,7 +7,8 @@ import type { FieldError, Failure } from '../model/failure.ts'
 import { getOwn, type Json, type JsonObject } from '../model/json.ts'
 import type { ContextRecord, Parent } from '../model/record.ts'
 import { describe } from './describe.ts'
-import { textOf } from './draft.ts'
+import { START } from './interpreter/turn-state.ts'
+import { textOf } from './interpreter/choose.ts'
 import { suggestion } from '../model/nearest.ts'
 import { tagErrors, type TagLimits } from '../model/tags.ts'
 
@@ -55,7 +56,7 @@ export function seedOf(birth: Omit<Birth, 'partition'>, turn: Turn & { readonly 
     seed: {
       version: 0, package: flux.package, fluxName: flux.fluxName, definition: flux.hash, status: 'RUNNING', state: startState, startState,
       startedAt: turn.now, updatedAt: turn.now, endedAt: null, due: null, tags: tags.tags, error: null, exception: null, fluxEvent: null, trigger, trackerId,
-      parent, child: null, lease: null, moves: 0, tail: [], visited: [], snapshot: {}, input, output: defaults(flux.output, turn.now),
+      parent, child: null, lease: null, moves: 0, tail: [], visited: [], position: START, input, output: defaults(flux.output, turn.now),
       request: birth.request?.shown ?? null, inherited: birth.inherited ?? null, raw: birth.request && birth.request.raw.length > 0 ? { body: Buffer.from(birth.request.raw).toString('base64') } : null, answer: null, response: null, args: null, states: {},
     },
   }

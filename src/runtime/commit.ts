@@ -8,7 +8,7 @@ import type { Log } from '../ports/log.ts'
 import type { CommitOutcome, Store, StoredContext, Write } from '../ports/store.ts'
 import { logFailures } from './attempts.ts'
 import { decode } from './codec.ts'
-import { machineContext, type Step } from './position.ts'
+import type { Step } from './position.ts'
 import type { Recent } from './recent.ts'
 import type { TrackedContext, UnitOfWork } from './unit-of-work.ts'
 
@@ -122,6 +122,6 @@ const answers = ({ before, record }: TrackedContext): boolean =>
 
 /** A later message of the same turn may have ended what an earlier one began. */
 function isUnderWay({ epoch, attempt }: Step, record: ContextRecord): boolean {
-  const present = machineContext(record)
+  const present = record.position
   return record.lease !== null && present.epoch === epoch && present.attempt === attempt
 }

@@ -16,7 +16,8 @@ import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
 import { broadcast } from './broadcast.ts'
 import { decode, movesOf } from './codec.ts'
-import type { Input } from './decision.ts'
+import type { Input } from './interpreter/decision.ts'
+import { snapshotOf } from './interpreter/snapshot.ts'
 import type { EventHints } from './event-hint.ts'
 import { list } from './list.ts'
 import { standOf, type Mailboxes } from './mailboxes.ts'
@@ -161,7 +162,7 @@ export function facade({ store, catalog, mailboxes, hints, log, refusals, tagLim
       const { contextId, snapshot } = viewRequest(request)
       const { record, flux } = await find(contextId)
       const view = contextView(record, flux, await movesOf(record, { store, log }), startedAt)
-      return snapshot ? { ...view, snapshot: record.snapshot } : view
+      return snapshot ? { ...view, snapshot: snapshotOf(record, flux) } : view
     },
 
     async getStateContext(request) {

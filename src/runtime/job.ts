@@ -1,6 +1,6 @@
 // runtime: a step as the server has it that runs it, or will.
 import type { CompiledFlux } from '../definitions/flux.ts'
-import type { ActionError } from '../definitions/machine.ts'
+import type { ActionError } from '../model/action-error.ts'
 import type { Json } from '../model/json.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { StoredContext } from '../ports/store.ts'

@@ -6,7 +6,7 @@ import type { ContextRecord } from '../model/record.ts'
 import type { CommitOutcome, Write } from '../ports/store.ts'
 import type { Birth, StartRequest } from './birth.ts'
 import type { Commits, Watcher } from './commit.ts'
-import type { Input } from './decision.ts'
+import type { Input } from './interpreter/decision.ts'
 import { runStart, runTurn, type TurnResult } from './turn.ts'
 import { TurnData, type TurnDataParts } from './turn-data.ts'
 import type { Env } from './unit-of-work.ts'
@@ -156,10 +156,10 @@ export class Mailboxes {
   #commit(turn: Turn, decided: Decided): void {
     const { work, writes } = decided
     const { commits } = this.#parts
-    const done = (isTrue: boolean) => isTrue ? this.#settle(turn, decided) : this.#again(turn)
+    const conclude = (isTrue: boolean) => isTrue ? this.#settle(turn, decided) : this.#again(turn)
     const fail = (error: unknown) => this.#fail(turn, error)
-    if (writes.length === 0) commits.isCurrent(work).then(done, fail)
-    else commits.commit(work, writes, { lost: turn.lost, era: turn.data.era }).then((outcome) => done(outcome.ok), fail)
+    if (writes.length === 0) commits.isCurrent(work).then(conclude, fail)
+    else commits.commit(work, writes, { lost: turn.lost, era: turn.data.era }).then((outcome) => conclude(outcome.ok), fail)
   }
 
   /** Another server was faster, or what was decided on was old. */
@@ -232,10 +232,9 @@ export class Mailboxes {
       this.#next(id)
     }
     commits.commit(work, writes, { lost: 0, era: data.era }).then((outcome) => {
-      const record = outcome.ok || this.#isStartedEarlier(outcome, writes) ? context.record : null
-      if (!record) return fail(unavailable(`context ${id} exists already`))
-      resolve({ moved: true, failure: null, record, flux: request.flux })
-      this.#next(id)
+      if (!outcome.ok && !this.#isStartedEarlier(outcome, writes)) return fail(unavailable(`context ${id} exists already`))
+      resolve({ moved: true, failure: null, record: context.record, flux: request.flux })
+      return this.#next(id)
     }, fail)
   }
 

@@ -33,17 +33,10 @@ export class Pins {
   pin({ hash, text }: CompiledFlux): Promise<void> {
     const current = this.#current(hash)
     if (current) return current.stored
-    const pin: Pin = {
-      at: this.#clock.now(), era: this.#store.era, isDurable: false,
-      stored: this.#store.putDefinition({ hash, text }).then(
-        () => { pin.isDurable = true },
-        (error: unknown) => {
-          if (this.#pins.get(hash) === pin) this.#pins.delete(hash)
-          throw error
-        },
-      ),
-    }
+    const pin: Pin = { at: this.#clock.now(), era: this.#store.era, isDurable: false, stored: this.#store.putDefinition({ hash, text }) }
     this.#pins.set(hash, pin)
+    // Before whoever waits for it goes on.
+    pin.stored.then(() => (pin.isDurable = true), () => this.#pins.get(hash) === pin && this.#pins.delete(hash))
     return pin.stored
   }
 

@@ -4,7 +4,7 @@ import type { StepView } from '../model/context.ts'
 import { NOBODY, type ContextRecord, type StepError } from '../model/record.ts'
 import { maxAttemptsOf } from './attempts.ts'
 import { stepKeyOf } from '../model/standstill.ts'
-import { machineContext, machineState, stepOf, type Step } from './position.ts'
+import { stepOf, type Step } from './position.ts'
 import type { Redactor } from './redact/redactor.ts'
 
 /** When a step began that is in this server; null: it waits for a free slot; undefined: it isn't here. */
@@ -14,11 +14,11 @@ const KINDS = { code: 'invokeCode', script: 'script', flux: 'invokeFlux' } as co
 
 /** Null where nothing is under way, nor about to be tried again. */
 export function stepView(record: ContextRecord, flux: CompiledFlux, startedAt: StartedAt, redactor: Redactor): StepView | null {
-  const phase = machineState(record)
+  const phase = record.position.phase
   const state = flux.states[record.state]
   const action = state?.action
   if (!action || action.kind === 'map' || (phase !== 'acting' && phase !== 'backoff')) return null
-  const { epoch, attempt } = machineContext(record)
+  const { epoch, attempt } = record.position
   const began = phase === 'acting' ? beganAt(record, startedAt) : null
   const owner = record.lease?.owner ?? NOBODY
   return {

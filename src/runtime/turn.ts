@@ -4,7 +4,7 @@ import { isFinished } from '../model/context.ts'
 import type { Failure } from '../model/failure.ts'
 import type { Write } from '../ports/store.ts'
 import { RecordTooLarge } from './codec.ts'
-import type { Input } from './decision.ts'
+import type { Input } from './interpreter/decision.ts'
 import type { Birth } from './birth.ts'
 import { Lacking, UnitOfWork, type AtHand, type Env, type Need, type TrackedContext, type Verdict } from './unit-of-work.ts'
 

@@ -1,6 +1,6 @@
 // runtime: what one turn makes of a context, and of the relatives that must change in the same commit. It awaits nothing: what is not at hand is thrown as a need.
 import type { CompiledFlux } from '../definitions/flux.ts'
-import type { ActionError } from '../definitions/machine.ts'
+import type { ActionError } from '../model/action-error.ts'
 import { WorkBudget } from '../definitions/work-budget.ts'
 import { SYSTEM } from '../model/caller.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
@@ -11,9 +11,9 @@ import type { StoredContext, Write } from '../ports/store.ts'
 import type { FailedAttempt } from './attempts.ts'
 import { seedOf, type Birth } from './birth.ts'
 import { writeOf } from './codec.ts'
-import { begin, decide } from './decide.ts'
-import type { Decision, Input, Surroundings } from './decision.ts'
-import { machineContext, type Step } from './position.ts'
+import { begin, decide } from './interpreter/decide.ts'
+import type { Decision, Input, Surroundings } from './interpreter/decision.ts'
+import type { Step } from './position.ts'
 import { inheritedOf } from './redact/redactor.ts'
 
 /** Ancestors that a context can have. */
@@ -185,10 +185,10 @@ export class UnitOfWork {
 
   /** Starts a child; one that can't be started is a failed action of its parent. */
   #spawnChild(context: TrackedContext, { name, input }: { name: string; input: ContextRecord['input'] }): void {
-    const { epoch, attempt } = machineContext(context.record)
+    const { epoch, attempt } = context.record.position
     const child = this.#tryToSpawn(context, name, input, epoch)
     if (typeof child === 'number') context.record = { ...context.record, child }
-    else this.#apply(context, { type: 'FAIL', epoch, attempt, error: child, unborn: true })
+    else this.#apply(context, { type: 'FAIL', epoch, attempt, error: child, isUnspawned: true })
   }
 
   #tryToSpawn({ record, flux: parentFlux }: TrackedContext, name: string, input: ContextRecord['input'], epoch: number): ContextId | ActionError {
@@ -217,7 +217,7 @@ export class UnitOfWork {
   #childResult({ record }: TrackedContext): Input | null {
     if (record.child === null) return null
     const child = this.find(record.child)
-    const { epoch, attempt } = machineContext(record)
+    const { epoch, attempt } = record.position
     const fail = (error: ActionError): Input => ({ type: 'FAIL', epoch, attempt, error })
     if (!child) return fail(errorOf('ServiceNotFound', `context ${record.child} is gone`))
     const { status, output, error, fluxName } = child.record

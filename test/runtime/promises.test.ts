@@ -1,6 +1,7 @@
 // What events and starts cost in promises: each is an object, and a place in the queue of microtasks. Many come at once: the group in which they are written
 // makes a dozen of its own, however many share it.
 import { createHook } from 'node:async_hooks'
+import { EventEmitter, once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openBench, type Bench } from '../support/runtime.ts'
 
@@ -15,18 +16,17 @@ afterAll(() => bench.close())
 /** Promises made for each of so many calls, from the call to its answer; without those of the test itself. */
 async function promisesPerCall(call: (index: number) => Promise<unknown>): Promise<number> {
   let [count, answered] = [0, 0]
-  const { promise, resolve } = withResolvers()
+  const allAnswered = new EventEmitter()
+  const promise = once(allAnswered, 'end')
   const hook = createHook({ init: (_, type) => { if (type === 'PROMISE') count += 1 } }).enable()
-  for (let index = 0; index < CALLS; index += 1) void call(index).then(() => { if (++answered === CALLS) resolve() })
+  const answer = () => {
+    answered += 1
+    return answered === CALLS && allAnswered.emit('end')
+  }
+  for (let index = 0; index < CALLS; index += 1) void call(index).then(answer)
   await promise
   hook.disable()
   return count / CALLS - 1
-}
-
-function withResolvers() {
-  let resolve = () => {}
-  const promise = new Promise<void>((settle) => { resolve = settle })
-  return { promise, resolve }
 }
 
 test('an event to a context in memory makes at most 8', async () => {

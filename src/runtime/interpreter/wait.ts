@@ -1,8 +1,8 @@
-// runtime: until when a wait lasts.
-import type { Scope } from '../definitions/expressions/expression.ts'
-import type { Wait } from '../definitions/flux.ts'
-import { parseDate } from '../definitions/dates.ts'
-import type { Json } from '../model/json.ts'
+// runtime/interpreter: until when a wait lasts.
+import type { Scope } from '../../definitions/expressions/expression.ts'
+import type { Wait } from '../../definitions/flux.ts'
+import { parseDate } from '../../definitions/dates.ts'
+import type { Json } from '../../model/json.ts'
 
 /** The last moment that a date can name (ECMA-262, 21.4.1.1). */
 const LAST_MOMENT = 8.64e15

@@ -1,16 +1,14 @@
-import { createActor } from 'xstate'
 import { describe, expect, test } from 'vitest'
-import { compileFlux } from '../../src/definitions/compile.ts'
-import type { CompiledFlux } from '../../src/definitions/flux.ts'
-import type { Draft } from '../../src/definitions/machine.ts'
-import { Report } from '../../src/definitions/report.ts'
-import { SYSTEM } from '../../src/model/caller.ts'
-import type { JsonObject } from '../../src/model/json.ts'
-import { NOBODY, type ContextRecord } from '../../src/model/record.ts'
-import { seedOf } from '../../src/runtime/birth.ts'
-import { begin, decide } from '../../src/runtime/decide.ts'
-import { blockOf, lossOf } from '../../src/runtime/leases.ts'
-import type { Decision, Input, Surroundings } from '../../src/runtime/decision.ts'
+import { compileFlux } from '../../../src/definitions/compile.ts'
+import type { CompiledFlux } from '../../../src/definitions/flux.ts'
+import { Report } from '../../../src/definitions/report.ts'
+import { SYSTEM } from '../../../src/model/caller.ts'
+import type { JsonObject } from '../../../src/model/json.ts'
+import { NOBODY, type ContextRecord } from '../../../src/model/record.ts'
+import { seedOf } from '../../../src/runtime/birth.ts'
+import { begin, decide } from '../../../src/runtime/interpreter/decide.ts'
+import { blockOf, lossOf } from '../../../src/runtime/leases.ts'
+import type { Decision, Input, Surroundings } from '../../../src/runtime/interpreter/decision.ts'
 
 const set = (to: string, expression: string) => ({ type: 'set', expression, evaluate: true, to: [to] })
 const given: Surroundings = { now: 1000, random: () => 0.5, uuid: () => 'u-1', owner: 'me', trail: [], tagLimits: { count: 64, bytes: 256 }, startsAtOnce: true }
@@ -144,7 +142,7 @@ describe('a decision', () => {
     const birth = seedOf({ flux: patient, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null }, given)
     if (!('seed' in birth)) throw new Error('not born')
     const { record } = next(begin(patient, { id: 1, ...birth.seed }, given))
-    const late = { ...record, snapshot: { ...record.snapshot, context: { moves: 0, epoch: 1, attempt: 1500, due: null, pick: null } } }
+    const late = { ...record, position: { ...record.position, epoch: 1, attempt: 1500 } }
     const error = { message: 'no', type: 'Error', className: 'Error', realException: null }
     const { due } = next(decide(patient, late, { type: 'FAIL', epoch: 1, attempt: 1500, error }, given)).record
     expect(due).toBeGreaterThanOrEqual(1000)
@@ -154,37 +152,8 @@ describe('a decision', () => {
   test('asks for the log when an exception needs its trace', () => {
     const record = { ...working(), moves: 5, tail: [] }
     const error = { message: 'no', type: 'Error', className: 'Error', realException: null }
-    const last = { ...record, snapshot: { ...record.snapshot, context: { moves: 0, epoch: 2, attempt: 2, due: null, pick: null } } }
+    const last = { ...record, position: { ...record.position, epoch: 2, attempt: 2 } }
     expect(tell(last, { type: 'FAIL', epoch: 2, attempt: 2, error }, { trail: null })).toEqual({ kind: 'needsLog' })
-  })
-})
-
-describe('the machine', () => {
-  const idle: Draft = {
-    failed: false, enter() {}, park: () => null, take: () => true, map() {}, prepare: () => null, result() {}, fail() {}, choose: () => ({ pick: 'completed', due: null }),
-  }
-
-  test('persists as XState would persist it, without the user\'s data', () => {
-    const record = working()
-    const { machine } = flux
-    const restored = machine.resolveState({ value: { s1: 'acting' }, context: { draft: idle, moves: 0, epoch: 2, attempt: 1, due: null, pick: null } })
-    const { context, ...persisted } = JSON.parse(JSON.stringify(machine.getPersistedSnapshot(restored)))
-    expect(record.snapshot).toEqual({ ...persisted, context: { moves: 0, epoch: 2, attempt: 1, due: null, pick: null } })
-    expect(context).toMatchObject({ epoch: 2 })
-  })
-
-  test('is one that XState can run and show: the service\'s own names, a node for each state, all targets there', () => {
-    const { machine } = flux
-    expect(machine.id).toBe('Test')
-    expect(Object.values(machine.states).map(({ description, key }) => [key, description])).toEqual([
-      ['begin', undefined], ['s0', 'wait'], ['s1', 'work'], ['s2', 'end'], ['completed', undefined], ['failed', undefined], ['terminated', undefined],
-    ])
-    expect(JSON.stringify(machine.definition)).toContain('"description":"work"')
-    const actor = createActor(machine, { input: { draft: idle } }).start()
-    actor.send({ type: 'START', state: 0 })
-    expect(actor.getSnapshot().value).toEqual({ s0: 'waiting' })
-    actor.send({ type: 'TERMINATE' })
-    expect(actor.getSnapshot()).toMatchObject({ status: 'done', value: 'terminated' })
   })
 })
 

@@ -1,15 +1,15 @@
-// runtime: what a decision is about, what it is given and what it comes to.
-import type { Turn } from '../definitions/expressions/expression.ts'
-import type { ActionError } from '../definitions/machine.ts'
-import type { WorkBudget } from '../definitions/work-budget.ts'
-import type { Caller } from '../model/caller.ts'
-import type { ContextId } from '../model/context.ts'
-import type { Failure } from '../model/failure.ts'
-import type { Json, JsonObject } from '../model/json.ts'
-import type { ContextRecord, Move } from '../model/record.ts'
-import type { TagLimits } from '../model/tags.ts'
-import type { FailedAttempt } from './attempts.ts'
-import type { Step } from './position.ts'
+// runtime/interpreter: what a decision is about, what it is given and what it comes to.
+import type { Turn } from '../../definitions/expressions/expression.ts'
+import type { ActionError } from '../../model/action-error.ts'
+import type { WorkBudget } from '../../definitions/work-budget.ts'
+import type { Caller } from '../../model/caller.ts'
+import type { ContextId } from '../../model/context.ts'
+import type { Failure } from '../../model/failure.ts'
+import type { Json, JsonObject } from '../../model/json.ts'
+import type { ContextRecord, Move } from '../../model/record.ts'
+import type { TagLimits } from '../../model/tags.ts'
+import type { FailedAttempt } from '../attempts.ts'
+import type { Step } from '../position.ts'
 
 /** What a context can be told. */
 export type Input =
@@ -18,7 +18,7 @@ export type Input =
   | { readonly type: 'WAKE' }
   /** `owner`: whom the step was leased to when it started; left out for the end of a child. */
   | { readonly type: 'DONE'; readonly epoch: number; readonly attempt: number; readonly owner?: string; readonly result: Json }
-  | { readonly type: 'FAIL'; readonly epoch: number; readonly attempt: number; readonly owner?: string; readonly error: ActionError; readonly unborn?: true }
+  | { readonly type: 'FAIL'; readonly epoch: number; readonly attempt: number; readonly owner?: string; readonly error: ActionError; readonly isUnspawned?: true }
   | { readonly type: 'TERMINATE'; readonly caller: Caller }
   /** `owner`: whom the step was leased to when it was found abandoned. `isUncounted`: it is known that this step wasn't what ended that server. */
   | { readonly type: 'TAKE_OVER'; readonly owner: string; readonly isUncounted?: boolean }

@@ -1,49 +1,38 @@
-// runtime: what the expressions and scripts of a turn see: the nearest value of a name.
-import { SPECIAL_NAMES } from '../definitions/compile-names.ts'
-import type { Scope, Turn } from '../definitions/expressions/expression.ts'
-import type { CompiledFlux } from '../definitions/flux.ts'
-import type { Line } from '../definitions/lines.ts'
-import type { Shape } from '../definitions/properties.ts'
-import { TooMuchWork, WorkBudget } from '../definitions/work-budget.ts'
-import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
-import type { ContextRecord, StateData } from '../model/record.ts'
-import { LANGUAGE_NAMES } from './language-names.ts'
+// runtime/interpreter: what the expressions and scripts of a turn see: the nearest value of a name.
+import { SPECIAL_NAMES } from '../../definitions/compile-names.ts'
+import type { Scope, Turn } from '../../definitions/expressions/expression.ts'
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { Line } from '../../definitions/lines.ts'
+import type { Shape } from '../../definitions/properties.ts'
+import { TooMuchWork, WorkBudget } from '../../definitions/work-budget.ts'
+import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json.ts'
+import type { ContextRecord } from '../../model/record.ts'
+import { LANGUAGE_NAMES } from '../language-names.ts'
+import { stateData, type Data } from './turn-state.ts'
 
-/** What a record says of a user's data; the rest of it is the decision's to fill in. */
-export type Data = Mutable<ContextRecord, 'input' | 'output' | 'states' | 'fluxEvent' | 'request' | 'answer' | 'response' | 'args' | 'state' | 'visited' | 'exception' | 'moves'>
-type Mutable<T, K extends keyof T> = { -readonly [P in K]: T[P] }
-
-/** Data of a state, empty if it was never entered. */
-export const stateData = ({ states }: Data, index: number): StateData => getOwn(states, String(index)) ?? NO_DATA
-const NO_DATA: StateData = { input: {}, output: {} }
-
-interface SightParts {
+interface ScopeParts {
   readonly flux: CompiledFlux
-  /** As it was before the turn: what is fixed at the birth of a context is read from it. */
-  readonly record: ContextRecord
   readonly turn: Turn
   readonly budget: WorkBudget
   /** As the turn has it so far. */
   readonly data: Readonly<Data>
 }
 
-export class Sight implements Scope {
+export class EvaluationScope implements Scope {
   readonly turn: Turn
   readonly budget: WorkBudget
   /** Whether `$fluxException` is shown: to the lines of its transition only. */
   seesException = false
   readonly #flux: CompiledFlux
-  readonly #record: ContextRecord
   readonly #data: Readonly<Data>
   #result: { readonly value: Json } | null = null
   /** What the lines under way have written, laid over what was visible before: a model written field by field hides none of its other fields. */
   #overlay: JsonObject = {}
 
-  constructor({ flux, record, turn, budget, data }: SightParts) {
+  constructor({ flux, turn, budget, data }: ScopeParts) {
     this.turn = turn
     this.budget = budget
     this.#flux = flux
-    this.#record = record
     this.#data = data
   }
 
@@ -89,11 +78,11 @@ export class Sight implements Scope {
   }
 
   /** `$result`, and its keys, nearer than all other names. */
-  showResult(value: Json): void {
+  bindResult(value: Json): void {
     this.#result = { value }
   }
 
-  hideResult(): void {
+  unbindResult(): void {
     this.#result = null
   }
 
@@ -103,7 +92,7 @@ export class Sight implements Scope {
   }
 
   /** Shows the lines that follow what one has written; `written`: all that lines wrote to where they do not write to the turn's data. */
-  lay(line: Line, value: Json, { before, written }: { readonly before: Json | undefined; readonly written: JsonObject }): void {
+  overlay(line: Line, value: Json, { before, written }: { readonly before: Json | undefined; readonly written: JsonObject }): void {
     const [name] = line.path
     if (name === undefined || line.place === 'response') return
     const present = getOwn(this.#rootOf(line.place) ?? written, name) ?? null
@@ -111,7 +100,7 @@ export class Sight implements Scope {
   }
 
   /** The lines are through. */
-  forget(): void {
+  clearOverlay(): void {
     this.#overlay = {}
   }
 
@@ -135,16 +124,16 @@ export class Sight implements Scope {
   }
 
   #special(name: string): Json | undefined {
-    const [record, data] = [this.#record, this.#data]
+    const data = this.#data
     switch (name) {
       case '$result': return this.#result?.value
-      case '$fluxContextId': return record.id
-      case '$fluxName': return record.fluxName
+      case '$fluxContextId': return data.id
+      case '$fluxName': return data.fluxName
       case '$fluxStateName': return this.#flux.states[data.state]?.name
       case '$fluxEvent': return data.fluxEvent
       case '$fluxException': return this.seesException && data.exception ? data.exception : undefined
-      case '$triggerFluxEvent': return record.trigger ?? undefined
-      case '$trackerId': return getOwn(record.input, name) ?? record.trackerId
+      case '$triggerFluxEvent': return data.trigger ?? undefined
+      case '$trackerId': return getOwn(data.input, name) ?? data.trackerId
       case '$request': return data.request ?? undefined
       case '$response': return data.response ?? undefined
       default: return undefined
@@ -166,4 +155,4 @@ const NO_TURN: Turn = { now: 0, random: () => 0, uuid: () => '' }
  * same. Records of version 0.1 have it in `args`.
  */
 export const scriptNames = (flux: CompiledFlux, record: ContextRecord): JsonObject =>
-  Object.keys(record.args ?? {}).length > 0 ? record.args ?? {} : new Sight({ flux, record, turn: NO_TURN, budget: new WorkBudget(), data: record }).names()
+  Object.keys(record.args ?? {}).length > 0 ? record.args ?? {} : new EvaluationScope({ flux, turn: NO_TURN, budget: new WorkBudget(), data: record }).names()

@@ -1,9 +1,9 @@
-// runtime: errors as data: what `$fluxException` and a failed context show.
-import type { CompiledFlux } from '../definitions/flux.ts'
-import type { ActionError } from '../definitions/machine.ts'
-import type { FluxException, StackEntry } from '../model/context.ts'
-import { isObject, toBoundedJson, type Json, type JsonObject } from '../model/json.ts'
-import type { Move } from '../model/record.ts'
+// runtime/interpreter: errors as data: what `$fluxException` and a failed context show.
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { ActionError } from '../../model/action-error.ts'
+import type { FluxException, StackEntry } from '../../model/context.ts'
+import { isObject, toBoundedJson, type Json, type JsonObject } from '../../model/json.ts'
+import type { Move } from '../../model/record.ts'
 
 /** Characters of a message, and bytes of what else an error holds: it explains a failure, and is kept like any data. */
 const MAX_TEXT = 10_000
