@@ -1,0 +1,101 @@
+// recorded: tells when nothing is under way any more, by what the store was given: no step that runs, nothing due, nobody who waits for the end of a relative that has ended.
+import type { ContextId } from '../../src/model/context.ts'
+import type { Store } from '../../src/ports/store.ts'
+import type { SimulatedClock } from '../support/simulated-clock.ts'
+import { STANDING } from './actions.ts'
+
+/** Real time that steps may take together before the test gives up, milliseconds. */
+const PATIENCE_MS = 20_000
+/** Turns of the event loop after the last commit, in which its replies go out and its timers are set. */
+const TURNS_AFTER = 3
+
+/** Looks before each further one is preceded by a pause. */
+const LOOKS_AT_ONCE = 200
+
+interface Open {
+  readonly due: number | null
+  readonly owner: string | null
+}
+
+export class Quiet {
+  readonly #open = new Map<ContextId, Open>()
+  readonly #notified = new Set<ContextId>()
+  readonly #standing = new Set<ContextId>()
+  #clock: SimulatedClock | null = null
+
+  /** The store, watched. */
+  readonly wrap = (store: Store): Store => {
+    const commit: Store['commit'] = async (request) => {
+      const outcome = await store.commit(request)
+      if (!outcome.ok) return outcome
+      for (const {
+        context: { id, due, owner, endedAt },
+        pokes,
+        answersPoke,
+      } of request.writes) {
+        if (answersPoke) this.#notified.delete(id)
+        if (endedAt === null) this.#open.set(id, { due, owner })
+        else this.#open.delete(id)
+        for (const parent of pokes) this.#notified.add(parent)
+      }
+      return outcome
+    }
+    return new Proxy(store, {
+      get: (target, name) => {
+        if (name === 'commit') return commit
+        const value: unknown = Reflect.get(target, name, target)
+        return typeof value === 'function' ? value.bind(target) : value
+      },
+    })
+  }
+
+  watch(clock: SimulatedClock): void {
+    this.#clock = clock
+    Reflect.set(globalThis, STANDING, this.#standing)
+  }
+
+  /** Resolves when nothing is under way, save for functions that stand still on purpose. */
+  async settle(): Promise<void> {
+    const clock = this.#theClock()
+    const limit = Date.now() + PATIENCE_MS
+    for (let turns = 0, looks = 0; turns < TURNS_AFTER; looks += 1) {
+      await clock.advance(0)
+      turns = this.#isBusy(clock.now()) ? 0 : turns + 1
+      // A process that has to start needs this one's time.
+      if (looks > LOOKS_AT_ONCE)
+        await new Promise((resolve) => {
+          setTimeout(resolve, 2)
+        })
+      if (Date.now() > limit)
+        throw new Error(
+          `something is still under way: ${JSON.stringify([...this.#open])}, notified ${JSON.stringify([...this.#notified])}`,
+        )
+    }
+  }
+
+  /** Moves the clock from one moment at which something happens to the next. */
+  async advance(milliseconds: number): Promise<void> {
+    const clock = this.#theClock()
+    const end = clock.now() + milliseconds
+    await this.settle()
+    while (clock.now() < end) {
+      const next = clock.pending.find((at) => at > clock.now()) ?? end
+      await clock.advance(Math.min(next, end) - clock.now())
+      await this.settle()
+    }
+  }
+
+  #theClock(): SimulatedClock {
+    if (this.#clock === null) throw new Error('no clock is watched yet')
+    return this.#clock
+  }
+
+  #isBusy(now: number): boolean {
+    if ([...this.#notified].some((id) => this.#open.has(id))) return true
+    for (const [id, { due, owner }] of this.#open) {
+      if (owner !== null && !this.#standing.has(id)) return true
+      if (due !== null && due <= now) return true
+    }
+    return false
+  }
+}
