@@ -1,6 +1,6 @@
 // recorded: tells when nothing is under way any more, by what the store was given: no step that runs, nothing due, nobody who waits for the end of a relative that has ended.
 import type { ContextId } from '../../src/model/context.ts'
-import type { Store } from '../../src/ports/store.ts'
+import type { Store, Write } from '../../src/ports/store.ts'
 import type { SimulatedClock } from '../support/simulated-clock.ts'
 import { STANDING } from './actions.ts'
 
@@ -17,27 +17,27 @@ interface Open {
   readonly owner: string | null
 }
 
+/** A context in the store, and the relatives that it has told of its end and that haven't looked yet. */
+export type Stored = Pick<Write, 'context' | 'pokes'>
+
 export class Quiet {
   readonly #open = new Map<ContextId, Open>()
   readonly #notified = new Set<ContextId>()
   readonly #standing = new Set<ContextId>()
   #clock: SimulatedClock | null = null
 
+  /** `stored`: what the store holds already. */
+  constructor(stored: readonly Stored[]) {
+    for (const each of stored) this.#keep({ ...each, answersPoke: false })
+    Reflect.set(globalThis, STANDING, this.#standing)
+  }
+
   /** The store, watched. */
   readonly wrap = (store: Store): Store => {
     const commit: Store['commit'] = async (request) => {
       const outcome = await store.commit(request)
       if (!outcome.ok) return outcome
-      for (const {
-        context: { id, due, owner, endedAt },
-        pokes,
-        answersPoke,
-      } of request.writes) {
-        if (answersPoke) this.#notified.delete(id)
-        if (endedAt === null) this.#open.set(id, { due, owner })
-        else this.#open.delete(id)
-        for (const parent of pokes) this.#notified.add(parent)
-      }
+      for (const write of request.writes) this.#keep(write)
       return outcome
     }
     return new Proxy(store, {
@@ -51,7 +51,6 @@ export class Quiet {
 
   watch(clock: SimulatedClock): void {
     this.#clock = clock
-    Reflect.set(globalThis, STANDING, this.#standing)
   }
 
   /** Resolves when nothing is under way, save for functions that stand still on purpose. */
@@ -83,6 +82,17 @@ export class Quiet {
       await clock.advance(Math.min(next, end) - clock.now())
       await this.settle()
     }
+  }
+
+  #keep({
+    context: { id, due, owner, endedAt },
+    pokes,
+    answersPoke,
+  }: Stored & Pick<Write, 'answersPoke'>): void {
+    if (answersPoke) this.#notified.delete(id)
+    for (const parent of pokes) this.#notified.add(parent)
+    if (endedAt === null) this.#open.set(id, { due, owner })
+    else this.#open.delete(id)
   }
 
   #theClock(): SimulatedClock {

@@ -87,7 +87,7 @@ async function unfinished(server: RecordedServer): Promise<Standing[]> {
 }
 
 /** Replaces random ids by numbers in the order in which they are met, so that the same one is the same; and hashes, which cover more than what is answered. */
-function stabiliser(): (text: string) => string {
+export function stabiliser(): (text: string) => string {
   const known = new Map<string, string>()
   return (text) =>
     text

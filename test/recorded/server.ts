@@ -3,9 +3,12 @@ import { existsSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openBench, type Files } from '../support/runtime.ts'
+import type { FluxApi } from '../../src/model/calls.ts'
+import type { Store } from '../../src/ports/store.ts'
 import { testApp } from '../http/support.ts'
-import { Quiet } from './quiet.ts'
+import { openBench, type Files } from '../support/runtime.ts'
+import type { SimulatedClock } from '../support/simulated-clock.ts'
+import { Quiet, type Stored } from './quiet.ts'
 
 export interface Call {
   readonly method: string
@@ -16,8 +19,16 @@ export interface Call {
 }
 
 export interface RecordedServer {
+  /** The calls in process, with all rights. */
+  readonly api: FluxApi
+  /** As `request`, and doesn't wait for what it sets off. */
+  send(call: Call): Promise<Response>
+  /** Resolves when nothing is under way. */
+  settle(): Promise<void>
   request(call: Call): Promise<Response>
   advance(milliseconds: number): Promise<void>
+  /** Stops as a server does, and leaves its folder. */
+  stop(): Promise<void>
   close(): Promise<void>
 }
 
@@ -28,27 +39,46 @@ const RETENTION_MS = 10 * 365 * 86_400_000
 const SHARED_MEMORY = '/dev/shm'
 const ROOT = existsSync(SHARED_MEMORY) ? SHARED_MEMORY : tmpdir()
 
-export async function openServer(files: Files): Promise<RecordedServer> {
-  const quiet = new Quiet()
+/** A folder of its own for a server's services and data. */
+export const newFolder = (): Promise<string> => mkdtemp(join(ROOT, 'actorflux-'))
+
+export interface ServerOptions {
+  /** Where it has its services and data; a new one if left out. It is removed in the end. */
+  readonly folder?: string
+  readonly clock?: SimulatedClock
+  /** What its store holds already. */
+  readonly stored?: readonly Stored[]
+  readonly wrap?: (store: Store) => Store
+}
+
+export async function openServer(files: Files, options: ServerOptions = {}): Promise<RecordedServer> {
+  const { folder = await newFolder(), clock, stored = [], wrap = (store: Store) => store } = options
+  const quiet = new Quiet(stored)
   const bench = await openBench(files, {
-    folder: await mkdtemp(join(ROOT, 'actorflux-')),
+    folder,
+    ...(clock && { clock }),
     retention: RETENTION_MS,
-    wrap: quiet.wrap,
+    wrap: (store) => wrap(quiet.wrap(store)),
   })
   quiet.watch(bench.clock)
   const { runtime } = bench
   const { app } = testApp({}, { api: runtime.api, webhooks: runtime.webhooks, ready: () => runtime.trouble() })
+  const send = async ({ method, path, headers, body }: Call): Promise<Response> =>
+    app.request(path, { method, ...(headers && { headers }), ...(body !== undefined && { body }) })
   return {
-    async request({ method, path, headers, body }) {
-      const response = await app.request(path, {
-        method,
-        ...(headers && { headers }),
-        ...(body !== undefined && { body }),
-      })
+    api: bench,
+    send,
+    settle: () => quiet.settle(),
+    async request(call) {
+      const response = await send(call)
       await quiet.settle()
       return response
     },
     advance: (milliseconds) => quiet.advance(milliseconds),
+    async stop() {
+      runtime.webhooks.giveUp()
+      await runtime.close({ grace: 0 })
+    },
     close: () => bench.close(),
   }
 }
