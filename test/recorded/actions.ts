@@ -4,12 +4,16 @@ import { randomExpression, randomLine } from './expressions.ts'
 import type { Property } from './properties.ts'
 import { object, type Random } from './random.ts'
 
-/** Names of the set in which functions that stand still put their contexts, for whoever waits until nothing is under way any more. */
+/** The global set in which functions that stand still put their contexts: nothing is under way there. */
 export const STANDING = 'actorfluxTestStanding'
 
 export const CODE = `
-export const echo = (args, { attempt, stepKey, contextId, stateName }) => ({ ...args, attempt, stepKey, contextId, stateName })
-export const shape = async ({ n = 2 }) => ({ event: 'go', list: Array.from({ length: 3 }, (_, at) => at * n), nested: { a: { b: null }, date: new Date(0), none: undefined } })
+export const echo = (args, { attempt, stepKey, contextId, stateName }) =>
+  ({ ...args, attempt, stepKey, contextId, stateName })
+export const shape = async ({ n = 2 }) => ({
+  event: 'go', list: Array.from({ length: 3 }, (_, at) => at * n),
+  nested: { a: { b: null }, date: new Date(0), none: undefined },
+})
 export const nothing = () => {}
 export const fail = ({ why = 'as told' }) => { throw Object.assign(new RangeError(String(why)), { code: 7 }) }
 export const odd = () => { throw 'a text' }

@@ -1,4 +1,5 @@
-// recorded: the answers that are kept, one line of JSON for each call, compressed; and how two of them differ, for whoever has to judge that.
+// recorded: the answers that are kept, one line of JSON for each call, compressed; and how two of them differ, for
+// whoever has to judge that.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
@@ -55,10 +56,15 @@ export function firstDifference(
   const title = `seed ${seed}, call ${index + 1} of ${expected.length}`
   if (!was || !is) return `${title}: ${expected.length} calls are recorded, ${actual.length} were made`
   if (was.request !== is.request)
-    return `${title} is another one, for an answer before it was another one, or the generator has changed\n  recorded: ${was.request}\n  now:      ${is.request}`
+    return [
+      `${title} is another one: the generator has changed`,
+      `recorded: ${was.request}`,
+      `now:      ${is.request}`,
+    ].join('\n  ')
   let at = 0
   while (at < was.answer.length && was.answer[at] === is.answer[at]) at += 1
-  return `${title} is answered otherwise, from character ${at} on\n  request:  ${was.request}\n  expected: ${part(was.answer, at)}\n  actual:   ${part(is.answer, at)}`
+  const lines = [`request:  ${was.request}`, `expected: ${part(was.answer, at)}`, `actual:   ${part(is.answer, at)}`]
+  return [`${title} is answered otherwise, from character ${at} on`, ...lines].join('\n  ')
 }
 
 const same = (one: Exchange | undefined, other: Exchange | undefined) =>
@@ -67,5 +73,6 @@ const same = (one: Exchange | undefined, other: Exchange | undefined) =>
 function part(answer: string, at: number): string {
   if (answer.length <= SHORT) return answer
   const from = Math.max(0, at - SHOWN.before)
-  return `${from > 0 ? '…' : ''}${answer.slice(from, at + SHOWN.after)}${at + SHOWN.after < answer.length ? '…' : ''}`
+  const to = at + SHOWN.after
+  return `${from > 0 ? '…' : ''}${answer.slice(from, to)}${to < answer.length ? '…' : ''}`
 }

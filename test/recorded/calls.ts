@@ -115,9 +115,8 @@ function view(given: Given): Call {
 
 function stateView(given: Given): Call {
   const { random, world } = given
-  return get(
-    `/flux-api/context/state?contextId=${someId(given)}&stateName=${encodeURIComponent(random.chance(0.9) ? random.pick(random.pick(world.services).states).name : 'no such')}`,
-  )
+  const name = random.chance(0.9) ? random.pick(random.pick(world.services).states).name : 'no such'
+  return get(`/flux-api/context/state?contextId=${someId(given)}&stateName=${encodeURIComponent(name)}`)
 }
 
 function list(given: Given): Call {
@@ -153,9 +152,8 @@ function terminate(given: Given): Call {
 
 function definition(given: Given): Call {
   const { random, world } = given
-  return get(
-    `/flux-api/definition?${random.chance(0.5) ? `contextId=${someId(given)}` : `fluxName=${random.chance(0.8) ? random.pick(world.services).fluxName : 'NoSuch'}`}`,
-  )
+  const name = random.chance(0.8) ? random.pick(world.services).fluxName : 'NoSuch'
+  return get(`/flux-api/definition?${random.chance(0.5) ? `contextId=${someId(given)}` : `fluxName=${name}`}`)
 }
 
 function hook({ random }: Given): Call {

@@ -78,7 +78,7 @@ export function randomExpression(random: Random, names: readonly string[]): stri
   return random.pick(GENERAL)(random.pick(names), random.pick(names))
 }
 
-/** A line that writes to the property: a copy, a text, or an expression. Mostly of the property's type, so that services get somewhere. */
+/** A line that writes to the property: a copy, a text, or an expression, mostly of the property's type. */
 export function randomLine(random: Random, seen: readonly Property[], target: Property): JsonObject {
   const inside = !target.array && (target.type === 'any' || target.type === 'object') && random.chance(0.2)
   const to = inside ? [target.name, random.pick(['a', 'odd name'])] : [target.name]

@@ -1,11 +1,12 @@
-// recorded: tells when nothing is under way any more, by what the store was given: no step that runs, nothing due, nobody who waits for the end of a relative that has ended.
+// recorded: tells when nothing is under way any more, by what the store was given: no step that runs, nothing due,
+// nobody who waits for the end of a relative that has ended.
 import type { ContextId } from '../../src/model/context.ts'
 import type { Store, Write } from '../../src/ports/store.ts'
 import type { SimulatedClock } from '../support/simulated-clock.ts'
 import { STANDING } from './actions.ts'
 
 /** Real time that steps may take together before the test gives up, milliseconds. */
-const PATIENCE_MS = 20_000
+const PATIENCE_MS = 10_000
 /** Turns of the event loop after the last commit, in which its replies go out and its timers are set. */
 const TURNS_AFTER = 3
 
@@ -67,7 +68,7 @@ export class Quiet {
         })
       if (Date.now() > limit)
         throw new Error(
-          `something is still under way: ${JSON.stringify([...this.#open])}, notified ${JSON.stringify([...this.#notified])}`,
+          `something is still under way: ${JSON.stringify({ open: [...this.#open], notified: [...this.#notified] })}`,
         )
     }
   }
@@ -84,11 +85,7 @@ export class Quiet {
     }
   }
 
-  #keep({
-    context: { id, due, owner, endedAt },
-    pokes,
-    answersPoke,
-  }: Stored & Pick<Write, 'answersPoke'>): void {
+  #keep({ context: { id, due, owner, endedAt }, pokes, answersPoke }: Stored & Pick<Write, 'answersPoke'>): void {
     if (answersPoke) this.#notified.delete(id)
     for (const parent of pokes) this.#notified.add(parent)
     if (endedAt === null) this.#open.set(id, { due, owner })

@@ -1,4 +1,4 @@
-// recorded: chance from a seed. The same seed gives the same sequence in every version of Node and of this project's libraries.
+// recorded: chance from a seed. The same seed gives the same sequence in every version of Node and of the libraries.
 import type { Json, JsonObject } from '../../src/model/json.ts'
 
 export class Random {

@@ -1,4 +1,5 @@
-// recorded: records what the server answers now, and shows how each seed differs from what was recorded before. `npm run record -- 7` shows the calls of seed 7 instead.
+// recorded: records what the server answers now, and shows how each seed differs from what was recorded before.
+// `npm run record -- 7` shows the recorded calls of seed 7 instead.
 import { CALLS, firstDifference, readAnswers, SEEDS, writeAnswers } from './answers.ts'
 import { runSeed, type Exchange } from './run.ts'
 

@@ -1,4 +1,5 @@
-// Holds the server against what an earlier one answered to random calls on random services. `npm run record` records anew, and shows what changes by that.
+// Holds the server against what an earlier one answered to random calls on random services. `npm run record` records
+// anew, and shows what changes by that.
 import { expect, test } from 'vitest'
 import { CALLS, firstDifference, readAnswers, SEEDS } from './answers.ts'
 import { runSeed } from './run.ts'

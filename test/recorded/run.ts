@@ -28,7 +28,7 @@ export interface Exchange {
 const SCRIPTS_EVERY = 14
 /** Calls after which the events are chosen by what is waited for then. */
 const LOOK_EVERY = 3
-/** Milliseconds between calls: they differ from anything that services wait for, so no two calls' contexts are ever due at once. */
+/** Milliseconds between calls. Services wait for other spans, so that no two calls' contexts are ever due at once. */
 const BETWEEN_MS = 7
 
 const HEADERS = ['content-type', 'link', 'allow', 'www-authenticate', 'retry-after', 'location'] as const
@@ -86,7 +86,7 @@ async function unfinished(server: RecordedServer): Promise<Standing[]> {
   return Standings.parse(await response.json())
 }
 
-/** Replaces random ids by numbers in the order in which they are met, so that the same one is the same; and hashes, which cover more than what is answered. */
+/** Replaces random ids by numbers in the order in which they are met; and hashes, which cover more than is answered. */
 export function stabiliser(): (text: string) => string {
   const known = new Map<string, string>()
   return (text) =>

@@ -1,4 +1,5 @@
-// recorded: a server in this process, with its services, its clock and its answers. What a redesign of the runtime may have to change is here and in quiet.ts alone.
+// recorded: a server in this process, with its services, its clock and its answers. Only this file and quiet.ts know
+// how a server is made and what its store is given.
 import { existsSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,5 @@
-// recorded: random services that load without a fault. Cycles lead through states that wait for an event, so that nothing runs on for ever by itself.
+// recorded: random services that load without a fault. Cycles lead through states that wait for an event, so that
+// nothing runs on for ever by itself.
 import type { JsonObject } from '../../src/model/json.ts'
 import { randomAction } from './actions.ts'
 import { randomLine } from './expressions.ts'
@@ -62,7 +63,7 @@ export function randomService(random: Random, plan: Plan): Service {
   }))
   const states = all.map((_, index) => randomState({ ...plan, random, index, input, output, all }))
   const hasChildren = states.some(({ action }) => JSON.stringify(action ?? null).includes('"invokeFlux"'))
-  // One that starts others hears only what is meant for it: ids are given in the order in which contexts are started, and two at once have none.
+  // One that starts others hears only what is meant for it: two that start children at once have them in any order.
   const tags = [
     ...(hasChildren ? ['only-${$fluxContextId}'] : []),
     ...random.some(['red', 'blue', ...(input[0] ? ['t-${json(i0)}'] : [])], hasChildren ? 0 : 0.2),

@@ -1,4 +1,5 @@
-// pinned: what a version of the program wrote, as it is kept in the folder of that version, and how it gets into a store again.
+// pinned: what a version of the program wrote, as it is kept in the folder of that version, and how it gets into a
+// store again.
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -26,7 +27,9 @@ export interface Corpus {
 }
 
 /** What `examine` finds. */
-export interface Expected { readonly [part: string]: readonly unknown[] }
+export interface Expected {
+  readonly [part: string]: readonly unknown[]
+}
 
 export async function readVersions(): Promise<string[]> {
   const entries = await readdir(import.meta.dirname, { withFileTypes: true })
@@ -45,25 +48,37 @@ export async function readExpected(version: string): Promise<Expected> {
 
 /** The files of a data folder of the embedded store, by name. */
 export async function readDataFolder(version: string): Promise<Map<string, Buffer>> {
-  const packed: { [name: string]: string } = JSON.parse(gunzipSync(await readFile(fileOf(version, 'data.json.gz'))).toString('utf8'))
+  const packed: { [name: string]: string } = JSON.parse(
+    gunzipSync(await readFile(fileOf(version, 'data.json.gz'))).toString('utf8'),
+  )
   return new Map(Object.entries(packed).map(([name, base64]) => [name, Buffer.from(base64, 'base64')]))
 }
 
 /** @throws Error when that version is there: what was pinned once isn't written again */
-export async function writeVersion(version: string, { corpus, expected, data }: { corpus: Corpus; expected: Expected; data: ReadonlyMap<string, Buffer> }): Promise<void> {
+export async function writeVersion(
+  version: string,
+  { corpus, expected, data }: { corpus: Corpus; expected: Expected; data: ReadonlyMap<string, Buffer> },
+): Promise<void> {
   const folder = join(import.meta.dirname, version)
   if (existsSync(folder)) throw new Error(`version ${version} is pinned already`)
   await mkdir(folder)
   const packed = Object.fromEntries([...data].map(([name, bytes]) => [name, bytes.toString('base64')]))
   await writeFile(fileOf(version, 'corpus.json'), listOf(corpus))
-  await writeFile(fileOf(version, 'expected.json.gz'), gzipSync(JSON.stringify(expected), { level: 9 }))
+  await writeExpected(version, expected)
   await writeFile(fileOf(version, 'data.json.gz'), gzipSync(JSON.stringify(packed), { level: 9 }))
 }
 
-/** One definition, record or file a line. */
+/** What the records of a version come to, when that is changed on purpose. What the version wrote stays. */
+export async function writeExpected(version: string, expected: Expected): Promise<void> {
+  await writeFile(fileOf(version, 'expected.json.gz'), gzipSync(JSON.stringify(expected), { level: 9 }))
+}
+
+const lines = (list: readonly unknown[]) => list.map((each) => `\n${JSON.stringify(each)}`).join(',')
+
+/** One definition or record a line. */
 function listOf({ now, definitions, records, code }: Corpus): string {
-  const lines = (list: readonly unknown[]) => list.map((each) => `\n${JSON.stringify(each)}`).join(',')
-  return `{"now":${now},"definitions":[${lines(definitions)}],\n"records":[${lines(records)}],\n"code":${JSON.stringify(code)}}\n`
+  const parts = [`"now":${now}`, `"definitions":[${lines(definitions)}]`, `"records":[${lines(records)}]`]
+  return `{${[...parts, `"code":${JSON.stringify(code)}`].join(',\n')}}\n`
 }
 
 /** Writes what is pinned into an empty store. */
@@ -75,7 +90,9 @@ export async function fill(store: Store, { definitions, records }: Corpus): Prom
   }
   // Whoever is told of an end must be there.
   for (const { context, log, pokes } of records.toSorted((a, b) => a.pokes.length - b.pokes.length)) {
-    const outcome = await store.commit({ writes: [{ context, previous: 0, changed: Object.keys(context.parts), log, pokes, answersPoke: false }] })
+    const outcome = await store.commit({
+      writes: [{ context, previous: 0, changed: Object.keys(context.parts), log, pokes, answersPoke: false }],
+    })
     if (!outcome.ok) throw new Error(`context ${context.id} could not be stored`)
   }
 }

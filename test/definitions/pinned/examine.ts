@@ -1,4 +1,5 @@
-// pinned: opens a server on what an earlier version wrote, looks at every context, and goes on with it: an event, a long time, the end.
+// pinned: opens a server on what an earlier version wrote, looks at every context, and goes on with it: an event, a
+// long time, the end.
 import type { FluxApi } from '../../../src/model/calls.ts'
 import { STATUSES, type ContextView } from '../../../src/model/context.ts'
 import { FluxError } from '../../../src/model/failure.ts'
@@ -18,17 +19,23 @@ export async function examine({ now, records, code }: Corpus, folder: string): P
   const stable = stabiliser()
   const each = async (look: (contextId: number) => Promise<unknown>): Promise<unknown[]> => {
     const found: unknown[] = []
-    for (const contextId of ids) found.push(JSON.parse(stable(JSON.stringify({ contextId, found: await orFailure(look(contextId)) }))))
+    for (const contextId of ids)
+      found.push(JSON.parse(stable(JSON.stringify({ contextId, found: await orFailure(look(contextId)) }))))
     return found
   }
   const { api } = server
   const standing = (contextId: number) => api.getContext({ contextId }).then(briefly)
   try {
     await server.settle()
-    const views = await each((contextId) => api.getContext({ contextId }))
+    const views = await each(async (contextId) => withoutVersion(await api.getContext({ contextId })))
     const states = await each((contextId) => stateOf(api, contextId))
     const definitions = await each((contextId) => api.getDefinition({ contextId }))
-    const lists = await Promise.all(STATUSES.map(async (status) => ({ status, ids: (await api.listContexts({ status, limit: 1000 })).map(({ id }) => id) })))
+    const lists = await Promise.all(
+      STATUSES.map(async (status) => ({
+        status,
+        ids: (await api.listContexts({ status, limit: 1000 })).map(({ id }) => id),
+      })),
+    )
     const events = await each(async (contextId) => {
       const answer = await orFailure(sendNext(api, contextId))
       await server.settle()
@@ -37,7 +44,7 @@ export async function examine({ now, records, code }: Corpus, folder: string): P
     await server.advance(LONG_MS)
     const later = await each(standing)
     const ended = await each(async (contextId) => {
-      const answer = await orFailure(api.terminate({ contextId }))
+      const answer = await orFailure(api.terminate({ contextId }).then(() => 'terminated'))
       await server.settle()
       return { answer, standing: await standing(contextId) }
     })
@@ -47,12 +54,15 @@ export async function examine({ now, records, code }: Corpus, folder: string): P
   }
 }
 
+/** Into how many commits a change is parted isn't what is held here, nor are the texts of answers. */
+const withoutVersion = (view: ContextView): unknown => ({ ...view, version: undefined })
+
 /** What came, or why it was refused. */
 async function orFailure(call: Promise<unknown>): Promise<unknown> {
   try {
     return await call
   } catch (error) {
-    if (error instanceof FluxError) return { failure: error.failure }
+    if (error instanceof FluxError) return { failure: error.failure.kind }
     throw error
   }
 }
@@ -64,19 +74,47 @@ async function stateOf(api: FluxApi, contextId: number): Promise<unknown> {
 
 /** The first event that its state names. */
 async function sendNext(api: FluxApi, contextId: number): Promise<unknown> {
-  const [{ currentState }, definition] = await Promise.all([api.getContext({ contextId }), api.getDefinition({ contextId })])
+  const [{ currentState }, definition] = await Promise.all([
+    api.getContext({ contextId }),
+    api.getDefinition({ contextId }),
+  ])
   const state = list(getOwn(definition, 'states')).find((one) => isObject(one) && one['name'] === currentState)
-  const names = list(isObject(state) ? state['transitions'] : undefined).flatMap((one) => isObject(one) && typeof one['event'] === 'string' ? [one['event']] : [])
-  return api.sendEvent({ contextId, event: names.find((name) => !name.startsWith('$')) ?? 'any' })
+  const names = list(isObject(state) ? state['transitions'] : undefined).flatMap((one) =>
+    isObject(one) && typeof one['event'] === 'string' ? [one['event']] : [],
+  )
+  const { transitions } = await api.sendEvent({
+    contextId,
+    event: names.find((name) => !name.startsWith('$')) ?? 'any',
+  })
+  return transitions
 }
 
 const list = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? value : [])
 
-function briefly({ id, currentState, status, version, nextRun, tags, output, error, step, executionHistory, stateContexts }: ContextView): unknown {
+function briefly({
+  id,
+  currentState,
+  status,
+  nextRun,
+  tags,
+  output,
+  error,
+  step,
+  executionHistory,
+  stateContexts,
+}: ContextView): unknown {
   const values = output.gloopProperties.map(({ name, value }) => [name, value ?? null])
   const transitions = stateContexts.map(({ transitionContexts }) => transitionContexts.length)
   return {
-    id, currentState, status, version, nextRun, tags, values, error: error && { type: error.type, message: error.message }, step: step && { attempt: step.attempt, startedAt: step.startedAt, nextAttemptAt: step.nextAttemptAt },
-    entered: executionHistory.slice(-8).map(({ stateIndex, enteredAt }) => [stateIndex, enteredAt]), transitions,
+    id,
+    currentState,
+    status,
+    nextRun,
+    tags,
+    values,
+    error: error && { type: error.type, message: error.message },
+    step: step && { attempt: step.attempt, startedAt: step.startedAt, nextAttemptAt: step.nextAttemptAt },
+    entered: executionHistory.slice(-8).map(({ stateIndex, enteredAt }) => [stateIndex, enteredAt]),
+    transitions,
   }
 }

@@ -1,14 +1,7 @@
-// pinned: services that together use all of the language, and the contexts of which can be left standing in every phase.
+// pinned: services that together use all of the language. Their contexts can be left standing in every phase.
 import type { Json, JsonObject } from '../../../src/model/json.ts'
-
-const set = (to: string, expression: string): JsonObject => ({ type: 'set', expression, evaluate: true, to: [to] })
-const code = (methodName: string, more: JsonObject = {}): JsonObject => ({
-  type: 'invokeCode',
-  className: 'code',
-  methodName,
-  ...more,
-})
-const end = { name: 'end' }
+import { code, end, set } from './parts.ts'
+import { RELATIVES } from './services-relatives.ts'
 
 const EVERY_TYPE: (JsonObject & { name: string })[] = [
   { name: 'text', type: 'string', minLength: 1, maxLength: 20, defaultValue: 'x', comments: 'a text' },
@@ -29,7 +22,10 @@ const EVERY_TYPE: (JsonObject & { name: string })[] = [
     name: 'model',
     type: 'model',
     allowExtraProperties: true,
-    gloopProperties: [{ name: 'a', required: true, allowNull: false }, { name: 'b', type: 'integer', array: true }],
+    gloopProperties: [
+      { name: 'a', required: true, allowNull: false },
+      { name: 'b', type: 'integer', array: true },
+    ],
   },
   { name: 'thing', type: 'model', reference: 'models.Thing', array: true },
   { name: 'any', type: 'any', allowNull: true },
@@ -47,23 +43,36 @@ const SERVICES: { readonly [name: string]: JsonObject } = {
     states: [
       { name: 'unused', transitions: [{ to: 'waits' }] },
       {
-        name: 'waits', displayName: 'Waits', x: 1, y: 2, comment: 'for anything', waiting: true,
+        name: 'waits',
+        displayName: 'Waits',
+        x: 1,
+        y: 2,
+        comment: 'for anything',
+        waiting: true,
         input: [{ name: 'told', type: 'any' }],
         output: [{ name: 'all', type: 'any' }],
-        action: { type: 'map', lines: [...EVERY_TYPE.map(({ name }) => ({ from: [name], to: [name] })), set('all', 'told ?? $fluxEvent')] },
+        action: {
+          type: 'map',
+          lines: [...EVERY_TYPE.map(({ name }) => ({ from: [name], to: [name] })), set('all', 'told ?? $fluxEvent')],
+        },
         transitions: [{ event: '$else', to: 'end', comments: 'any', lines: [{ from: ['all'], to: ['heard'] }] }],
       },
       { name: 'end', input: [{ name: 'heard', type: 'any' }] },
     ],
   },
   Events: {
-    tags: ['fixed', 'event-${name ?? \'none\'}'],
+    tags: ['fixed', "event-${name ?? 'none'}"],
     triggers: ['begin'],
     input: [{ name: 'name' }],
-    output: [{ name: 'rounds', type: 'integer', defaultValue: 0 }, { name: 'seen', type: 'any', array: true }],
+    output: [
+      { name: 'rounds', type: 'integer', defaultValue: 0 },
+      { name: 'seen', type: 'any', array: true },
+    ],
     states: [
       {
-        name: 'a.b #c', waiting: true, input: [{ name: 'note', type: 'any' }],
+        name: 'a.b #c',
+        waiting: true,
+        input: [{ name: 'note', type: 'any' }],
         action: { lines: [set('rounds', 'rounds + 1'), set('seen', '[...(seen ?? []), $fluxEvent].slice(-3)')] },
         transitions: [
           { event: 'again', to: 'a.b #c', lines: [{ from: ['note'], to: ['note'] }] },
@@ -78,7 +87,11 @@ const SERVICES: { readonly [name: string]: JsonObject } = {
   Stands: {
     output: [{ name: 'result', type: 'any' }],
     states: [
-      { name: 'stands', action: code('stand', { timeout: 3000, retry: { maxAttempts: 2, delay: 1 } }), transitions: [{ to: 'end' }, { event: '$exception', to: 'end' }] },
+      {
+        name: 'stands',
+        action: code('stand', { timeout: 3000, retry: { maxAttempts: 2, delay: 1 } }),
+        transitions: [{ to: 'end' }, { event: '$exception', to: 'end' }],
+      },
       end,
     ],
   },
@@ -88,7 +101,10 @@ const SERVICES: { readonly [name: string]: JsonObject } = {
     states: [
       {
         name: 'echo',
-        action: code('echo', { inputs: [{ from: ['what'], to: ['what'] }], outputs: [{ from: ['$result'], to: ['result'] }] }),
+        action: code('echo', {
+          inputs: [{ from: ['what'], to: ['what'] }],
+          outputs: [{ from: ['$result'], to: ['result'] }],
+        }),
         transitions: [{ to: 'end' }],
       },
       end,
@@ -100,7 +116,13 @@ const SERVICES: { readonly [name: string]: JsonObject } = {
     states: [
       {
         name: 'adds',
-        action: { type: 'script', script: 'return (list ?? []).reduce((a, b) => a + b, 0)', timeout: 20, retry: { maxAttempts: 2 }, outputs: [{ from: ['$result'], to: ['sum'] }] },
+        action: {
+          type: 'script',
+          script: 'return (list ?? []).reduce((a, b) => a + b, 0)',
+          timeout: 20,
+          retry: { maxAttempts: 2 },
+          outputs: [{ from: ['$result'], to: ['sum'] }],
+        },
         transitions: [{ to: 'end' }],
       },
       end,
@@ -112,7 +134,10 @@ const SERVICES: { readonly [name: string]: JsonObject } = {
       {
         name: 'tries',
         action: code('fail', { retry: { maxAttempts: 4, delay: 600, factor: 2, maxDelay: 900 }, timeout: 5 }),
-        transitions: [{ to: 'end' }, { event: '$exception', to: 'gives up', lines: [{ from: ['$fluxException', 'message'], to: ['why'] }] }],
+        transitions: [
+          { to: 'end' },
+          { event: '$exception', to: 'gives up', lines: [{ from: ['$fluxException', 'message'], to: ['why'] }] },
+        ],
       },
       { name: 'gives up', input: [{ name: 'why' }], action: { lines: [{ from: ['why'], to: ['why'] }] } },
       end,
@@ -120,66 +145,61 @@ const SERVICES: { readonly [name: string]: JsonObject } = {
   },
   Delays: {
     states: [
-      { name: 'fails', action: { type: 'invokeCode', className: 'Errors', methodName: 'throwException', inputs: [set('message', '\'held\''), set('type', '\'Own\'')] }, transitions: [{ to: 'end' }, { event: '$exception', wait: 'duration:900', to: 'next' }] },
-      { name: 'next', action: { lines: [{ type: 'set', expression: 'go', to: ['$fluxEvent'] }] }, transitions: [{ event: 'go', to: 'end', wait: 'duration:${60 * 60}' }, { event: '$else', to: 'end' }] },
+      {
+        name: 'fails',
+        action: {
+          type: 'invokeCode',
+          className: 'Errors',
+          methodName: 'throwException',
+          inputs: [set('message', "'held'"), set('type', "'Own'")],
+        },
+        transitions: [{ to: 'end' }, { event: '$exception', wait: 'duration:900', to: 'next' }],
+      },
+      {
+        name: 'next',
+        action: { lines: [{ type: 'set', expression: 'go', to: ['$fluxEvent'] }] },
+        transitions: [
+          { event: 'go', to: 'end', wait: 'duration:${60 * 60}' },
+          { event: '$else', to: 'end' },
+        ],
+      },
       end,
     ],
   },
   Fails: {
     states: [
-      { name: 'one', action: { type: 'invokeCode', className: 'Logger', methodName: 'info', inputs: [set('message', '\'on\'')] }, transitions: [{ to: 'two' }] },
+      {
+        name: 'one',
+        action: { type: 'invokeCode', className: 'Logger', methodName: 'info', inputs: [set('message', "'on'")] },
+        transitions: [{ to: 'two' }],
+      },
       { name: 'two', action: code('fail') },
     ],
   },
-  Isolated: { states: [{ name: 'alone', waiting: true, action: code('echo', { isolate: true }), transitions: [{ event: 'go', to: 'end' }] }, end] },
-  Ends: { states: [{ name: 'ends', action: { lines: [{ type: 'set', expression: '$fluxTerminate', to: ['$fluxEvent'] }] }, transitions: [{ event: 'x', to: 'end' }] }, end] },
-  Parent: {
-    input: [{ name: 'child', defaultValue: 'waits' }],
-    output: [{ name: 'text' }],
+  Isolated: {
     states: [
       {
-        name: 'runs',
-        action: { type: 'invokeFlux', name: 'Child', timeout: 7200, inputs: [{ from: ['child'], to: ['mode'] }], outputs: [{ from: ['text'], to: ['text'] }] },
-        transitions: [{ to: 'end' }, { event: '$exception', to: 'end' }],
+        name: 'alone',
+        waiting: true,
+        action: code('echo', { isolate: true }),
+        transitions: [{ event: 'go', to: 'end' }],
       },
       end,
     ],
   },
-  Child: {
-    secured: true,
-    input: [{ name: 'mode' }],
-    output: [{ name: 'text' }],
+  Ends: {
     states: [
-      { name: 'waits', waiting: true, action: { lines: [set('text', '`child ${mode}`')] }, transitions: [{ event: 'stop', to: 'end' }] },
-      end,
-    ],
-  },
-  Hook: {
-    webhooks: [{ urlPath: '/pinned/stands/{name}', httpMethods: ['POST'], name: 'stands', enabled: true, timeout: 5000 }],
-    input: [{ name: 'name' }],
-    output: [{ name: 'result', type: 'any' }],
-    states: [{ name: 'stands', action: code('stand', { inputs: [{ from: ['$request', 'headers'], to: ['headers'] }], timeout: 3000 }), transitions: [{ to: 'end' }, { event: '$exception', to: 'end' }] }, end],
-  },
-  HookWaits: {
-    webhooks: [{ urlPath: '/pinned/waits', httpMethods: ['POST'] }],
-    output: [{ name: 'text' }],
-    states: [
-      { name: 'runs', output: [{ name: 'all', type: 'any' }], action: { type: 'invokeFlux', name: 'HookChild', inputs: [{ from: ['$request'], to: ['request'] }], outputs: [{ from: ['$request'], to: ['all'] }] }, transitions: [{ to: 'waits' }] },
-      { name: 'waits', waiting: true, transitions: [{ event: 'stop', to: 'end' }] },
-      end,
-    ],
-  },
-  HookChild: { input: [{ name: 'request', type: 'any' }], states: [{ name: 'waits', waiting: true, transitions: [{ event: 'stop', to: 'end' }] }, end] },
-  HookAnswers: {
-    webhooks: [{ urlPath: '/pinned/answers', httpMethods: ['POST', 'GET'] }],
-    output: [{ name: 'answer', type: 'any' }],
-    states: [
-      { name: 'answers', action: { lines: [set('$response', '{ responseCode: 201, headers: { \'X-Own\': \'1\' } }'), { type: 'set', expression: 'done', to: ['$response', 'content'] }, { from: ['$response'], to: ['answer'] }] }, transitions: [{ to: 'waits' }] },
-      { name: 'waits', waiting: true, transitions: [{ event: 'stop', to: 'end' }] },
+      {
+        name: 'ends',
+        action: { lines: [{ type: 'set', expression: '$fluxTerminate', to: ['$fluxEvent'] }] },
+        transitions: [{ event: 'x', to: 'end' }],
+      },
       end,
     ],
   },
 }
 
 /** Package `k`. */
-export const FILES: { readonly [path: string]: Json } = Object.fromEntries(Object.entries(SERVICES).map(([name, source]) => [`k/${name}.flux`, source]))
+export const FILES: { readonly [path: string]: Json } = Object.fromEntries(
+  Object.entries({ ...SERVICES, ...RELATIVES }).map(([name, source]) => [`k/${name}.flux`, source]),
+)
