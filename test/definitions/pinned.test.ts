@@ -23,6 +23,9 @@ const VALUES = `
   .trim()
   .split(/\s+/)
 
+/** Milliseconds: it starts processes for scripts. */
+const TIMEOUT_MS = 90_000
+
 const versions = await readVersions()
 
 test('version 0.1 is pinned', () => {
@@ -40,7 +43,7 @@ describe.each(versions)('what version %s wrote', async (version) => {
     expect(new Set(corpus.records.map(({ phase }) => phase.split(':')[0]))).toEqual(new Set(STATUSES))
   })
 
-  test('is shown, and goes on, as it did', async () => {
+  test('is shown, and goes on, as it did', { timeout: TIMEOUT_MS }, async () => {
     const found = await examine(corpus, await filledFolder(corpus))
     expect(Object.keys(found)).toEqual(Object.keys(expected))
     for (const [part, list] of Object.entries(expected)) {

@@ -32,7 +32,7 @@ export const stand = (_, { contextId, signal }) => new Promise((_resolve, reject
   signal.addEventListener('abort', () => { standing?.delete(contextId); reject(signal.reason) })
 })
 `
-const METHODS = ['echo', 'echo', 'shape', 'nothing', 'fail', 'odd', 'flaky', 'flaky', 'look', 'stand'] as const
+const METHODS = 'echo echo echo shape shape nothing look flaky flaky flaky stand stand fail odd'.split(' ')
 
 const SCRIPTS = [
   'return 1 + 1',

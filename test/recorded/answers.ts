@@ -7,7 +7,7 @@ import { z } from 'zod'
 import type { Exchange } from './run.ts'
 
 /** As many worlds, and calls in each. */
-export const SEEDS = 40
+export const SEEDS = 36
 export const CALLS = 100
 
 const FILE = join(import.meta.dirname, 'answers.jsonl.gz')

@@ -5,8 +5,28 @@ import type { Store, Write } from '../../src/ports/store.ts'
 import type { SimulatedClock } from '../support/simulated-clock.ts'
 import { STANDING } from './actions.ts'
 
-/** Real time that steps may take together before the test gives up, milliseconds. */
-const PATIENCE_MS = 10_000
+/** Real time in which something must come to an end, milliseconds; and once something hasn't, for all that follows. */
+const PATIENCE_MS = { first: 10_000, later: 1000 }
+let patienceMs = PATIENCE_MS.first
+
+function stuck(what: string): Error {
+  patienceMs = PATIENCE_MS.later
+  return new Error(what)
+}
+
+/** @throws Error when it takes longer than anything should: a server that is broken must not hold up the tests */
+export async function within<T>(work: Promise<T>, what: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const limit = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(stuck(`${what} takes too long`)), patienceMs)
+  })
+  try {
+    return await Promise.race([work, limit])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 /** Turns of the event loop after the last commit, in which its replies go out and its timers are set. */
 const TURNS_AFTER = 3
 
@@ -57,7 +77,7 @@ export class Quiet {
   /** Resolves when nothing is under way, save for functions that stand still on purpose. */
   async settle(): Promise<void> {
     const clock = this.#theClock()
-    const limit = Date.now() + PATIENCE_MS
+    const limit = Date.now() + patienceMs
     for (let turns = 0, looks = 0; turns < TURNS_AFTER; looks += 1) {
       await clock.advance(0)
       turns = this.#isBusy(clock.now()) ? 0 : turns + 1
@@ -67,7 +87,7 @@ export class Quiet {
           setTimeout(resolve, 2)
         })
       if (Date.now() > limit)
-        throw new Error(
+        throw stuck(
           `something is still under way: ${JSON.stringify({ open: [...this.#open], notified: [...this.#notified] })}`,
         )
     }

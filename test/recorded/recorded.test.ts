@@ -4,6 +4,9 @@ import { expect, test } from 'vitest'
 import { CALLS, firstDifference, readAnswers, SEEDS } from './answers.ts'
 import { runSeed } from './run.ts'
 
+/** Milliseconds: some start processes for scripts. */
+const TIMEOUT_MS = 60_000
+
 const kept = await readAnswers()
 
 test('as many answers are kept as calls are made', () => {
@@ -12,7 +15,7 @@ test('as many answers are kept as calls are made', () => {
   )
 })
 
-test.each([...kept.keys()])('seed %i is answered as it was', async (seed) => {
+test.each([...kept.keys()])('seed %i is answered as it was', { timeout: TIMEOUT_MS }, async (seed) => {
   const difference = firstDifference(seed, kept.get(seed) ?? [], await runSeed(seed, CALLS))
   if (difference !== null) expect.fail(difference)
 })

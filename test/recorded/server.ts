@@ -9,7 +9,7 @@ import type { Store } from '../../src/ports/store.ts'
 import { testApp } from '../http/support.ts'
 import { openBench, type Files } from '../support/runtime.ts'
 import type { SimulatedClock } from '../support/simulated-clock.ts'
-import { Quiet, type Stored } from './quiet.ts'
+import { Quiet, within, type Stored } from './quiet.ts'
 
 export interface Call {
   readonly method: string
@@ -71,7 +71,7 @@ export async function openServer(files: Files, options: ServerOptions = {}): Pro
     send,
     settle: () => quiet.settle(),
     async request(call) {
-      const response = await send(call)
+      const response = await within(send(call), `${call.method} ${call.path}`)
       await quiet.settle()
       return response
     },
@@ -80,6 +80,6 @@ export async function openServer(files: Files, options: ServerOptions = {}): Pro
       runtime.webhooks.giveUp()
       await runtime.close({ grace: 0 })
     },
-    close: () => bench.close(),
+    close: () => within(bench.close(), 'the end of the server'),
   }
 }
