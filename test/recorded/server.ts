@@ -1,6 +1,6 @@
 // recorded: a server in this process, with its services, its clock and its answers. Only this file and quiet.ts know
 // how a server is made and what its store is given.
-import { existsSync } from 'node:fs'
+import { existsSync, statfsSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -36,9 +36,17 @@ export interface RecordedServer {
 /** Finished contexts stay: nothing that is recorded may depend on when they are purged. */
 const RETENTION_MS = 10 * 365 * 86_400_000
 
-/** In memory where the system has such a folder: what is asked is what is answered, not what a power cut leaves. */
+/** In memory where the system has room for it: what is asked is what is answered, not what a power cut leaves. */
 const SHARED_MEMORY = '/dev/shm'
-const ROOT = existsSync(SHARED_MEMORY) ? SHARED_MEMORY : tmpdir()
+/** The embedded store keeps some of it free. */
+const ROOM_BYTES = 256 * 1024 * 1024
+const ROOT = hasRoom(SHARED_MEMORY) ? SHARED_MEMORY : tmpdir()
+
+function hasRoom(folder: string): boolean {
+  if (!existsSync(folder)) return false
+  const { bavail, bsize } = statfsSync(folder)
+  return bavail * bsize > ROOM_BYTES
+}
 
 /** A folder of its own for a server's services and data. */
 export const newFolder = (): Promise<string> => mkdtemp(join(ROOT, 'actorflux-'))
