@@ -30,7 +30,7 @@ export interface MemoryOptions {
   readonly witness?: Witness
 }
 
-/** Ids given out at once. */
+/** Ids given out at once to one that is alone. Of several, each gets as many as it asks for, so that later contexts have higher ids. */
 const IDS = 4
 
 export class Memory {
@@ -50,7 +50,7 @@ export class Memory {
   }
 
   reserveIds(count: number, partition: number): { first: ContextId; count: number } {
-    const given = Math.max(count, IDS)
+    const given = this.#options.silence === null ? Math.max(count, IDS) : count
     const first = (this.#lastIds[partition] ?? 0) + this.partitions
     this.#lastIds[partition] = first + (given - 1) * this.partitions
     return { first, count: given }

@@ -1,0 +1,87 @@
+// What became true in the store, commit by commit, and what must hold of each commit.
+import type { Catalog } from '../../src/definitions/catalog.ts'
+import { isFinished, type ContextId } from '../../src/model/context.ts'
+import type { ContextRecord } from '../../src/model/record.ts'
+import type { StoredContext, Write } from '../../src/ports/store.ts'
+import { decode } from '../../src/runtime/codec.ts'
+import { machineContext, machineState } from '../../src/runtime/position.ts'
+import type { Witness } from './memory-store.ts'
+import type { Call } from './runner.ts'
+import type { Scheduler } from './scheduler.ts'
+
+/** States that only time leads to. */
+const TIMED: { readonly [fluxName: string]: readonly string[] } = { Timer: ['Expired', 'Over'], Child: ['Late'] }
+/** Milliseconds that a timer may be late when nothing goes wrong: a sweep, and the way to the store and back a few times. */
+const LATE_MS = 6_500
+
+export class Ledger implements Witness {
+  /** As last committed. */
+  readonly records = new Map<ContextId, ContextRecord>()
+  /** Since when nothing goes wrong, epoch milliseconds. */
+  calmSince = Infinity
+  /** By step key: JSON of its arguments. */
+  readonly #args = new Map<string, string>()
+  /** When an attempt may begin, by context. */
+  readonly #pauses = new Map<ContextId, { readonly epoch: number; readonly attempt: number; readonly until: number }>()
+  readonly #catalog: Catalog
+  readonly #scheduler: Scheduler
+  readonly #violations: string[]
+
+  constructor({ catalog, scheduler, violations }: { readonly catalog: Catalog; readonly scheduler: Scheduler; readonly violations: string[] }) {
+    this.#catalog = catalog
+    this.#scheduler = scheduler
+    this.#violations = violations
+  }
+
+  committed(writes: readonly Write[], befores: readonly (StoredContext | null)[]): void {
+    writes.forEach(({ context }, index) => {
+      const [before, record] = [this.records.get(context.id) ?? null, decode(context)]
+      this.records.set(context.id, record)
+      const wrong = (what: string) => { this.#violations.push(`context ${context.id}, version ${context.version}: ${what}`) }
+      if (context.version !== (befores[index]?.version ?? 0) + 1) wrong(`follows version ${befores[index]?.version ?? 0}`)
+      if (context.due !== record.due || context.due !== machineContext(record).due) wrong('its due times differ')
+      if ((context.owner ?? null) !== (record.lease?.owner ?? null)) wrong('its owners differ')
+      if ((context.endedAt !== null) !== isFinished(record.status)) wrong(`is ${record.status}, with ${context.endedAt} as its end`)
+      if (!before) return
+      if (isFinished(before.status)) wrong(`is written after its end as ${before.status}`)
+      if (record.moves < before.moves) wrong('forgets moves')
+      this.#checkTime(before, record, wrong)
+    })
+  }
+
+  purged(id: ContextId): void {
+    this.#violations.push(`context ${id} is purged`)
+  }
+
+  stateOf({ package: owner, fluxName, state }: ContextRecord): string {
+    return this.#catalog.find(owner, fluxName)?.states[state]?.name ?? ''
+  }
+
+  /** No timer early, and where nothing goes wrong none late. */
+  #checkTime(before: ContextRecord, record: ContextRecord, wrong: (what: string) => void): void {
+    const [phase, next] = [machineState(before), machineState(record)]
+    const { epoch, attempt } = machineContext(record)
+    if (next === 'backoff' && record.due !== null) this.#pauses.set(record.id, { epoch, attempt, until: record.due })
+    if (before.due === null || record.status === 'TERMINATED') return
+    const goesOn = phase !== next || epoch !== machineContext(before).epoch
+    const isTimed = TIMED[record.fluxName]?.includes(this.stateOf(record)) === true && this.stateOf(record) !== this.stateOf(before)
+    if (!goesOn || !(isTimed || phase === 'delayed' || phase === 'backoff')) return
+    if (record.updatedAt < before.due) wrong(`goes on ${before.due - record.updatedAt} ms before its time`)
+    const late = this.#scheduler.now - Math.max(before.due, this.calmSince + LATE_MS)
+    if (late > LATE_MS) wrong(`goes on ${late} ms after its time`)
+  }
+
+  /** Of a step that begins. */
+  called({ contextId, stepKey, attempt, args, at }: Call): void {
+    const wrong = (what: string) => { this.#violations.push(`step ${stepKey}, attempt ${attempt}: ${what}`) }
+    const known = this.#args.get(stepKey)
+    if (known !== undefined && known !== args) wrong(`is called with ${args}, and was with ${known}`)
+    this.#args.set(stepKey, args)
+    const record = this.records.get(contextId)
+    if (!record) return wrong('its context was never committed')
+    const pause = this.#pauses.get(contextId)
+    if (pause && stepKey === `${contextId}-${pause.epoch}` && pause.attempt === attempt && at < pause.until) wrong(`begins ${pause.until - at} ms too early`)
+    const { epoch } = machineContext(record)
+    if (Number(stepKey.split('-')[1]) > epoch) wrong('begins before it was committed')
+  }
+}
