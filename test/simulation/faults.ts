@@ -92,16 +92,17 @@ export class FaultyStore implements Store {
     const { random } = this.#scheduler
     const { conflict, late } = this.#server.faults()
     const what = `commit ${request.writes.map(({ context: { id, version } }) => `${id}v${version}`).join('+')}`
-    const write = () => {
-      const outcome = this.#store.commit(request)
-      void outcome.then(({ ok }) => { this.#scheduler.tell(this.#server, `${what} ${ok ? 'is true' : 'is stale'}`) }, () => undefined)
+    const write = async () => {
+      const outcome = await this.#store.commit(request)
+      this.#scheduler.tell(this.#server, `${what} ${outcome.ok ? 'is true' : 'is stale'}`)
       return outcome
     }
     // What only creates contexts was decided on nothing: nobody can have been faster.
     const stale = request.writes.find(({ previous }) => previous > 0)
     if (stale && random.chance(conflict)) {
       const { id } = stale.context
-      return this.#ask(`${what} meets a conflict`, async () => {
+      return this.#ask('commit', async () => {
+        this.#scheduler.tell(this.#server, `${what} meets a conflict`)
         const current = random.chance(0.5) ? await this.#store.load({ id }) : undefined
         return current === undefined ? { ok: false, stale: id } : { ok: false, stale: id, current }
       })
@@ -126,19 +127,19 @@ export class FaultyStore implements Store {
     return random.chance(this.#server.faults().slow) ? random.between(1, WAY_MS.slow) : random.between(0, WAY_MS.usual)
   }
 
-  /** There and back. What is on its way when the server crashes arrives all the same. */
-  #ask<T>(verb: Verb | `commit ${string}`, act: () => Promise<T>): Promise<T> {
+  /** There and back. What is on its way to a store elsewhere when the server crashes arrives all the same. */
+  #ask<T>(verb: Verb, act: () => Promise<T>): Promise<T> {
     const { random } = this.#scheduler
     const { lost, unanswered } = this.#server.faults()
-    const refused = (isDoubtful: boolean) => (isDoubtful && verb.startsWith('commit') ? inDoubt : unavailable)('the store is out of reach')
-    const answer = new Promise<T>((resolve, reject) => {
+    const refused = (isDoubtful: boolean) => (isDoubtful && verb === 'commit' ? inDoubt : unavailable)('the store is out of reach')
+    return new Promise<T>((resolve, reject) => {
       const back = (settle: () => void) => { this.#scheduler.after(this.#way(), this.#server, settle) }
       const fails = (isDoubtful: boolean) => {
         this.#scheduler.tell(this.#server, `${verb} fails${isDoubtful ? ', perhaps' : ''}`)
         back(() => reject(refused(isDoubtful)))
       }
       if (this.#isAway || random.chance(lost)) return fails(random.chance(0.5))
-      this.#scheduler.after(this.#way(), null, () => {
+      this.#scheduler.after(this.#way(), this.#server.isAlone ? this.#server : null, () => {
         const acted = act()
         if (random.chance(unanswered)) {
           acted.catch(() => undefined)
@@ -147,6 +148,5 @@ export class FaultyStore implements Store {
         acted.then((value) => back(() => resolve(value)), (error: unknown) => back(() => reject(error)))
       })
     })
-    return answer
   }
 }

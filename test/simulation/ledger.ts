@@ -3,7 +3,7 @@ import type { Catalog } from '../../src/definitions/catalog.ts'
 import { isFinished, type ContextId } from '../../src/model/context.ts'
 import type { ContextRecord } from '../../src/model/record.ts'
 import type { StoredContext, Write } from '../../src/ports/store.ts'
-import { decode } from '../../src/runtime/codec.ts'
+import { decodeHead } from '../../src/runtime/codec.ts'
 import { machineContext, machineState } from '../../src/runtime/position.ts'
 import type { Witness } from './memory-store.ts'
 import type { Call } from './runner.ts'
@@ -15,7 +15,7 @@ const TIMED: { readonly [fluxName: string]: readonly string[] } = { Timer: ['Exp
 const LATE_MS = 6_500
 
 export class Ledger implements Witness {
-  /** As last committed. */
+  /** As last committed, without data. */
   readonly records = new Map<ContextId, ContextRecord>()
   /** Since when nothing goes wrong, epoch milliseconds. */
   calmSince = Infinity
@@ -35,13 +35,15 @@ export class Ledger implements Witness {
 
   committed(writes: readonly Write[], befores: readonly (StoredContext | null)[]): void {
     writes.forEach(({ context }, index) => {
-      const [before, record] = [this.records.get(context.id) ?? null, decode(context)]
+      const [before, record] = [this.records.get(context.id) ?? null, decodeHead(context)]
       this.records.set(context.id, record)
       const wrong = (what: string) => { this.#violations.push(`context ${context.id}, version ${context.version}: ${what}`) }
       if (context.version !== (befores[index]?.version ?? 0) + 1) wrong(`follows version ${befores[index]?.version ?? 0}`)
       if (context.due !== record.due || context.due !== machineContext(record).due) wrong('its due times differ')
       if ((context.owner ?? null) !== (record.lease?.owner ?? null)) wrong('its owners differ')
       if ((context.endedAt !== null) !== isFinished(record.status)) wrong(`is ${record.status}, with ${context.endedAt} as its end`)
+      const seconds = record.fluxName === 'Timer' && record.due !== null && record.due !== before?.due ? Number(/"seconds":([\d.]+)/.exec(context.parts['input'] ?? '')?.[1]) : null
+      if (seconds !== null && record.due !== record.updatedAt + seconds * 1000) wrong(`waits for ${(record.due ?? 0) - record.updatedAt} ms, and was told ${seconds} s`)
       if (!before) return
       if (isFinished(before.status)) wrong(`is written after its end as ${before.status}`)
       if (record.moves < before.moves) wrong('forgets moves')

@@ -97,6 +97,14 @@ export class Memory {
     this.highestId = Math.max(this.highestId, id)
   }
 
+  /** As when the only process that has it begins anew: claims are forgotten, and nobody's steps run. */
+  reopen(): void {
+    for (const kept of this.kept.values()) {
+      kept.hiddenUntil = null
+      kept.abandonedUntil = kept.context.owner === null ? null : 0
+    }
+  }
+
   /** By ascending id. */
   matching(test: (context: StoredContext) => boolean, { after = 0, skip = 0, limit }: Page): StoredContext[] {
     return [...this.kept.values()].map(({ context }) => context).filter((context) => context.id > after && test(context))
@@ -155,10 +163,12 @@ export class Memory {
   }
 
   #perPartition<T>(all: readonly T[], limit: number, idOf: (one: T) => ContextId): T[] {
-    const taken = new Array<number>(this.partitions).fill(0)
+    const taken = new Map<number, number>()
     return all.filter((one) => {
       const partition = idOf(one) % this.partitions
-      return (taken[partition] = (taken[partition] ?? 0) + 1) <= limit
+      const count = (taken.get(partition) ?? 0) + 1
+      taken.set(partition, count)
+      return count <= limit
     })
   }
 }

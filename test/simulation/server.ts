@@ -1,13 +1,13 @@
 // One server of the simulation: the real runtime, on a clock, an alarm, a store and a runner that the scheduler drives.
+import { localAlarm } from '../../src/alarms/local.ts'
 import type { Catalog } from '../../src/definitions/catalog.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { FluxApi } from '../../src/model/calls.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
-import type { AlarmClock } from '../../src/ports/alarm-clock.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
 import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts'
-import { localAlarm } from '../../src/alarms/local.ts'
+import { Bell } from './bell.ts'
 import { FaultyStore, type Faults } from './faults.ts'
 import { MemoryStore, type Memory } from './memory-store.ts'
 import { SimulatedRunner, type Calls } from './runner.ts'
@@ -19,9 +19,6 @@ export const SILENCE_MS = BEAT_MS * 7
 const MIB = 1024 * 1024
 /** Longer than any run: what is purged is another test's matter. */
 const RETENTION_MS = 7 * 86_400_000
-/** Milliseconds without a ring after which a server looks by itself, about, and after a ring that failed. */
-const SWEEP_MS = 5_000
-const RETRY_MS = 1_000
 
 export interface World {
   readonly scheduler: Scheduler
@@ -47,6 +44,7 @@ export class SimulatedServer implements Actor {
   isServing = false
   frozenUntil = 0
   readonly store: FaultyStore
+  readonly bell: Bell
   readonly #world: World
   readonly #runtime: Runtime
   /** Calls that nobody will answer when it is gone. */
@@ -55,21 +53,27 @@ export class SimulatedServer implements Actor {
   constructor(name: string, world: World) {
     this.name = name
     this.#world = world
-    const { scheduler, memory, catalog, calls, isAlone, stepConcurrency, keeps } = world
+    const { scheduler, memory, catalog, calls, servers, isAlone, stepConcurrency, keeps } = world
+    if (isAlone) memory.reopen()
     this.store = new FaultyStore(new MemoryStore(memory), this, scheduler)
     const clock: Clock = { now: () => scheduler.now, after: (milliseconds, callback) => scheduler.after(milliseconds, this, callback) }
     const log = this.#log()
-    const feed = { tell: () => {}, onTold: () => {}, close: async () => {} }
+    const feed = { tell: nothing, onTold: nothing, close: async () => {} }
+    this.bell = new Bell({ scheduler, clock, servers, unheard: () => world.faults.unheard })
     this.#runtime = createRuntime({
       store: this.store, catalog, clock, log, stepConcurrency, isolated: 2, retention: RETENTION_MS, tagLimits: { count: 64, bytes: 256 },
       runner: new SimulatedRunner(this, scheduler, calls),
-      alarm: isAlone ? localAlarm({ clock, log }) : this.#alarm(clock),
+      alarm: isAlone ? localAlarm({ clock, log }) : this.bell,
       others: isAlone ? null : { beat: BEAT_MS, feed },
       memory: { requests: new ByteBudget({ bytes: 64 * MIB, what: 'requests' }), steps: 64 * MIB, recent: keeps ? 64 * MIB : 0, record: MIB },
     })
   }
 
   faults = (): Faults => this.#world.faults
+
+  get isAlone(): boolean {
+    return this.#world.isAlone
+  }
 
   get api(): FluxApi {
     return this.#runtime.api(SYSTEM)
@@ -131,54 +135,8 @@ export class SimulatedServer implements Actor {
       scheduler.tell(this, `${level}: ${message}${error === undefined ? '' : `: ${String(error)}`}`)
       if (error instanceof Error && error.name !== 'FluxError') violations.push(`${this.name} logs '${message}': ${error.stack ?? error.message}`)
     }
-    const quiet = () => {}
-    return { trace: quiet, debug: quiet, info: tell('info'), warn: tell('warn'), error: tell('error') }
+    return { trace: nothing, debug: nothing, info: tell('info'), warn: tell('warn'), error: tell('error') }
   }
-
-  /** Any server may hear that a context will be due, or none; and each looks by itself now and then. */
-  #alarm(clock: Clock): AlarmClock & { ring(): void } {
-    const { scheduler, servers } = this.#world
-    let ring: (() => Promise<number | null>) | null = null
-    let ringing: Promise<void> | null = null
-    let again = false
-    let callOff = () => {}
-    const look = (): void => {
-      if (ring === null) return
-      if (ringing !== null) {
-        again = true
-        return
-      }
-      callOff()
-      again = false
-      const pause = SWEEP_MS * (0.9 + scheduler.random.next() * 0.2)
-      ringing = ring().then((next) => {
-        if (next !== null) set(next)
-        return again ? 0 : pause
-      }, () => RETRY_MS).then((nap) => {
-        ringing = null
-        callOff = clock.after(nap, look)
-      })
-    }
-    const set = (due: number): void => {
-      if (due >= scheduler.now + 6 * SWEEP_MS || scheduler.random.chance(this.faults().unheard)) return
-      scheduler.after(due - scheduler.now, null, () => { scheduler.random.pick(servers)?.ring() })
-    }
-    this.ring = look
-    return {
-      ring: look,
-      set,
-      start(callback) {
-        ring = callback
-        look()
-      },
-      async close() {
-        ring = null
-        callOff()
-        await ringing
-      },
-    }
-  }
-
-  /** It is told that contexts may be due. */
-  ring: () => void = () => {}
 }
+
+const nothing = () => {}

@@ -126,14 +126,17 @@ class Simulation {
     if (what === 0) this.#scheduler.tell(server, `stands still for ${time} ms`)
     if (what === 0) server.frozenUntil = now + time
     else if (what === 1) this.#cutOff([server], time)
-    else if (what === 2) this.#cutOff([...this.#living], time / 4)
-    else {
-      this.#living.delete(server)
-      if (what === 3) server.crash()
-      // While it stops, another may be there already.
-      const gone = what === 4 ? server.stop() : Promise.resolve()
-      void (this.#world.isAlone ? gone : Promise.resolve()).then(() => { this.#scheduler.after(time, null, () => void this.#raise()) })
-    }
+    else if (what === 2) this.#cutOff([...this.#living], Math.ceil(time / 4))
+    else void this.#replace(server, what === 3, time)
+  }
+
+  /** Where several may be there, another one may be there while it stops. */
+  async #replace(server: SimulatedServer, isCrash: boolean, time: number): Promise<void> {
+    this.#living.delete(server)
+    if (isCrash) server.crash()
+    else if (this.#world.isAlone) await server.stop()
+    else void server.stop()
+    this.#scheduler.after(time, null, () => void this.#raise())
   }
 
   #cutOff(servers: readonly SimulatedServer[], time: number): void {
