@@ -1,7 +1,7 @@
 // What became true in the store, commit by commit, and what must hold of each commit.
 import type { Catalog } from '../../src/definitions/catalog.ts'
 import { isFinished, type ContextId } from '../../src/model/context.ts'
-import type { ContextRecord } from '../../src/model/record.ts'
+import { NOBODY, type ContextRecord } from '../../src/model/record.ts'
 import type { StoredContext, Write } from '../../src/ports/store.ts'
 import { decodeHead } from '../../src/runtime/codec.ts'
 import { machineContext, machineState } from '../../src/runtime/position.ts'
@@ -17,6 +17,12 @@ const LATE_MS = 6_500
 export class Ledger implements Witness {
   /** As last committed, without data. */
   readonly records = new Map<ContextId, ContextRecord>()
+  /** Whether the server of that boot id may be taken for dead. */
+  mayBeDead: (owner: string) => boolean = () => true
+  /** Names of servers, by boot id. */
+  servers: ReadonlyMap<string, string> = new Map()
+  /** By number, as it stands in their results. */
+  calls: readonly Call[] = []
   /** Since when nothing goes wrong, epoch milliseconds. */
   calmSince = Infinity
   /** By step key: JSON of its arguments. */
@@ -48,6 +54,11 @@ export class Ledger implements Witness {
       if (isFinished(before.status)) wrong(`is written after its end as ${before.status}`)
       if (record.moves < before.moves) wrong('forgets moves')
       this.#checkTime(before, record, wrong)
+      this.#checkLease(before, record, wrong)
+      const [result, earlier] = [lastResult(context), lastResult(befores[index] ?? null)]
+      const answerer = result === earlier ? undefined : this.calls[Number(result?.split('/')[1])]?.server
+      const leaseholder = this.servers.get(before.lease?.owner ?? '')
+      if (answerer !== undefined && answerer !== leaseholder) wrong(`takes the answer of ${answerer}, and its step is leased to ${leaseholder}`)
     })
   }
 
@@ -73,6 +84,14 @@ export class Ledger implements Witness {
     if (late > LATE_MS) wrong(`goes on ${late} ms after its time`)
   }
 
+  /** A step is taken from nobody who lives. */
+  #checkLease(before: ContextRecord, record: ContextRecord, wrong: (what: string) => void): void {
+    const [from, to] = [before.lease?.owner, record.lease?.owner]
+    if (from === undefined || to === undefined || from === to || from === NOBODY || to === NOBODY) return
+    const [known, next] = [machineContext(before), machineContext(record)]
+    if (known.epoch === next.epoch && known.attempt === next.attempt && !this.mayBeDead(from)) wrong(`is taken over from ${from}, which lives`)
+  }
+
   /** Of a step that begins. */
   called({ contextId, stepKey, attempt, args, at }: Call): void {
     const wrong = (what: string) => { this.#violations.push(`step ${stepKey}, attempt ${attempt}: ${what}`) }
@@ -87,3 +106,6 @@ export class Ledger implements Witness {
     if (Number(stepKey.split('-')[1]) > epoch) wrong('begins before it was committed')
   }
 }
+
+/** The newest of a service that keeps the results of its steps. */
+const lastResult = (context: StoredContext | null): string | undefined => /"([\d-]+\/\d+\/\d*)"\]/.exec(context?.parts['output'] ?? '')?.[1]

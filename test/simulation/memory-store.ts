@@ -146,6 +146,11 @@ export class Memory {
     return [...this.kept.values()].filter(({ context, abandonedUntil }) => context.owner === owner && abandonedUntil === null).map(({ context }) => context.id)
   }
 
+  /** Whether it has ever been taken for dead. */
+  isDead(owner: string): boolean {
+    return this.#dead.has(owner)
+  }
+
   heartbeat(owner: string): boolean {
     if (this.#dead.has(owner)) return false
     this.#beats.set(owner, this.#options.now())

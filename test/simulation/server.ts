@@ -21,6 +21,8 @@ const MIB = 1024 * 1024
 const RETENTION_MS = 7 * 86_400_000
 
 export interface World {
+  /** The names of servers, by boot id: one that is taken for dead has another from then on. */
+  readonly owners: Map<string, string>
   readonly scheduler: Scheduler
   readonly memory: Memory
   readonly catalog: Catalog
@@ -65,6 +67,7 @@ export class SimulatedServer implements Actor {
       runner: new SimulatedRunner(this, scheduler, calls),
       alarm: isAlone ? localAlarm({ clock, log }) : this.bell,
       others: isAlone ? null : { beat: BEAT_MS, feed },
+      onOwner: (owner) => { world.owners.set(owner, name) },
       memory: { requests: new ByteBudget({ bytes: 64 * MIB, what: 'requests' }), steps: 64 * MIB, recent: keeps ? 64 * MIB : 0, record: MIB },
     })
   }

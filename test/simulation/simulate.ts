@@ -63,6 +63,7 @@ class Simulation {
     this.#seed = seed
     this.#scheduler = scheduler
     const violations: string[] = []
+    const owners = new Map<string, string>()
     const ledger = this.#ledger = new Ledger({ catalog, scheduler, violations })
     const isAlone = random.chance(0.15)
     this.#most = isAlone ? 1 : random.between(1, 3)
@@ -70,9 +71,12 @@ class Simulation {
     const calls = this.#calls = {
       all: [], begins: (call) => ledger.called(call), failing: random.pick([0, 0.1, 0.5]) ?? 0, hanging: random.pick([0, 0, 0.1]) ?? 0,
     } satisfies Calls
+    ledger.calls = calls.all
+    ledger.servers = owners
+    if (!isAlone) ledger.mayBeDead = (owner) => memory.isDead(owner)
     const faults = random.chance(0.15) ? NO_FAULTS : someFaults(random)
     this.#world = {
-      scheduler, memory, catalog, calls, servers: [], violations, isAlone, stepConcurrency: random.pick([1, 2, 256]) ?? 1, keeps: random.chance(0.8),
+      owners, scheduler, memory, catalog, calls, servers: [], violations, isAlone, stepConcurrency: random.pick([1, 2, 256]) ?? 1, keeps: random.chance(0.8),
       // What is given up on a disk of one's own doesn't arrive later.
       faults: isAlone ? { ...faults, late: 0, unanswered: 0 } : faults,
     }
