@@ -20,14 +20,14 @@ export interface Calls {
   readonly all: Call[]
   /** Looks at a call that begins. */
   readonly begins: (call: Call) => void
-  /** How often functions fail, and never return. */
+  /** How often functions fail, take long, and never return. */
   failing: number
+  readonly long: number
   hanging: number
 }
 
 /** Milliseconds that a function takes, and a long one. */
 const TIME_MS = { usual: 200, long: 12_000 }
-const LONG = 0.1
 
 export class SimulatedRunner implements StepRunner {
   readonly #server: Actor
@@ -61,13 +61,13 @@ export class SimulatedRunner implements StepRunner {
 
   async #call(args: Json, { contextId, stepKey, attempt }: Flux): Promise<Json> {
     const { random } = this.#scheduler
-    const { all, begins, failing, hanging } = this.#calls
+    const { all, begins, failing, long, hanging } = this.#calls
     const call: Call = { server: this.#server.name, contextId, stepKey, attempt, args: JSON.stringify(args), at: this.#scheduler.now }
     all.push(call)
     this.#scheduler.tell(this.#server, `step ${stepKey} begins, attempt ${attempt}, with ${call.args}`)
     begins(call)
     if (random.chance(hanging)) return new Promise<never>(() => {})
-    await this.#scheduler.sleep(random.between(0, random.chance(LONG) ? TIME_MS.long : TIME_MS.usual), this.#server)
+    await this.#scheduler.sleep(random.between(0, random.chance(long) ? TIME_MS.long : TIME_MS.usual), this.#server)
     const fails = random.chance(failing)
     this.#scheduler.tell(this.#server, `step ${stepKey} ${fails ? 'fails' : 'ends'}, attempt ${attempt}`)
     if (fails) throw new Error('it failed')

@@ -32,7 +32,7 @@ export interface Run {
 /** The services of the simulation, for all runs. */
 export async function openServices(): Promise<Catalog> {
   const scheduler = new Scheduler(new Random(0), NOW)
-  const runner = new SimulatedRunner({ name: '-', isAlive: true, frozenUntil: 0 }, scheduler, { all: [], begins: () => {}, failing: 0, hanging: 0 })
+  const runner = new SimulatedRunner({ name: '-', isAlive: true, frozenUntil: 0 }, scheduler, { all: [], begins: () => {}, failing: 0, long: 0, hanging: 0 })
   const { catalog, report } = await openCatalog({ folders: [resolve(import.meta.dirname, 'services')], runner })
   if (report.length > 0) throw new Error(`the services have faults: ${JSON.stringify(report)}`)
   return catalog
@@ -69,7 +69,7 @@ class Simulation {
     this.#most = isAlone ? 1 : random.between(1, 3)
     const memory = new Memory({ now: () => scheduler.now, partitions: isAlone ? 1 : random.between(1, 2), silence: isAlone ? null : SILENCE_MS, witness: ledger })
     const calls = this.#calls = {
-      all: [], begins: (call) => ledger.called(call), failing: random.pick([0, 0.1, 0.5]) ?? 0, hanging: random.pick([0, 0, 0.1]) ?? 0,
+      all: [], begins: (call) => ledger.called(call), failing: random.pick([0, 0.1, 0.5]) ?? 0, long: random.pick([0.1, 0.6]) ?? 0, hanging: random.pick([0, 0, 0.1]) ?? 0,
     } satisfies Calls
     ledger.calls = calls.all
     ledger.servers = owners
