@@ -4,7 +4,9 @@ import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { openBench, type Bench, type Files } from '../support/runtime.ts'
 
-const FILES: Files = { 'p/Wait.flux': { states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'tick' }] }] } }
+const FILES: Files = {
+  'p/Wait.flux': { states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'tick' }] }] },
+}
 
 /** What becomes of the commits to come, one after the other: refused, or made and unanswered. */
 const fates: ('refused' | 'unanswered')[] = []
@@ -28,12 +30,19 @@ function unreliable(store: Store): Store {
 let bench: Bench
 afterEach(() => bench.close())
 
-test.each([['refused', 'unanswered'], ['unanswered', 'refused']] as const)('one %s, one %s: it is in doubt', async (first, second) => {
+test.each([
+  ['refused', 'unanswered'],
+  ['unanswered', 'refused'],
+] as const)('one %s, one %s: it is in doubt', async (first, second) => {
   bench = await openBench(FILES, { wrap: unreliable })
   const ids = [await bench.run('Wait'), await bench.run('Wait')]
   fates.push(first, second)
-  await expect(bench.sendEvent({ event: 'tick' })).rejects.toMatchObject({ failure: { kind: 'unavailable', inDoubt: true } })
-  const moves = await Promise.all(ids.map(async (contextId) => (await bench.getContext({ contextId })).executionHistory.length))
+  await expect(bench.sendEvent({ event: 'tick' })).rejects.toMatchObject({
+    failure: { kind: 'unavailable', inDoubt: true },
+  })
+  const moves = await Promise.all(
+    ids.map(async (contextId) => (await bench.getContext({ contextId })).executionHistory.length),
+  )
   expect(moves.toSorted()).toEqual([1, 2])
 })
 

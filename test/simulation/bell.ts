@@ -1,4 +1,5 @@
-// The alarm clock of servers that share a store: any of them may hear that a context will be due, or none; and each looks by itself now and then.
+// The alarm clock of servers that share a store: any of them may hear that a context will be due, or none; and each
+// looks by itself now and then.
 import type { AlarmClock } from '../../src/ports/alarm-clock.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Scheduler } from './scheduler.ts'
@@ -39,7 +40,9 @@ export class Bell implements AlarmClock {
     const { scheduler, servers, unheard } = this.#parts
     const { now, random } = scheduler
     if (due >= now + HORIZON_MS || random.chance(unheard())) return
-    scheduler.after(due - now, null, () => { random.pick(servers)?.bell.look() })
+    scheduler.after(due - now, null, () => {
+      random.pick(servers)?.bell.look()
+    })
   }
 
   async close(): Promise<void> {

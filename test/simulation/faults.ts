@@ -1,4 +1,5 @@
-// What goes wrong between a server and the store: slow answers, refused and lost requests, lost answers, requests that arrive late, conflicts.
+// What goes wrong between a server and the store: slow answers, refused and lost requests, lost answers, requests that
+// arrive late, conflicts.
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
 import type { MemoryStore } from './memory-store.ts'
@@ -30,7 +31,15 @@ const RATES = [0, 0, 0.01, 0.05, 0.2]
 export function someFaults(random: Random): Faults {
   const rate = () => random.pick(RATES) ?? 0
   const unheard = random.pick([0, 0.1, 0.5, 1]) ?? 0
-  return { lost: rate(), unanswered: rate(), late: rate(), conflict: rate(), slow: rate(), unheard, misfortuneMs: random.pick([0, 3_000, 10_000]) ?? 0 }
+  return {
+    lost: rate(),
+    unanswered: rate(),
+    late: rate(),
+    conflict: rate(),
+    slow: rate(),
+    unheard,
+    misfortuneMs: random.pick([0, 3_000, 10_000]) ?? 0,
+  }
 }
 
 /** Milliseconds on the way to the store, and back. */
@@ -39,8 +48,23 @@ const WAY_MS = { usual: 3, slow: 4_000 }
 const PATIENCE_MS = 500
 const LATE_MS = 3_000
 
-type Verb = 'reserveIds' | 'highestId' | 'load' | 'version' | 'commit' | 'log' | 'list' | 'waitingFor' | 'claimDue' | 'claimAbandoned' | 'leasedTo' | 'heartbeat'
-  | 'putDefinition' | 'getDefinition' | 'definitions' | 'purge'
+type Verb =
+  | 'reserveIds'
+  | 'highestId'
+  | 'load'
+  | 'version'
+  | 'commit'
+  | 'log'
+  | 'list'
+  | 'waitingFor'
+  | 'claimDue'
+  | 'claimAbandoned'
+  | 'leasedTo'
+  | 'heartbeat'
+  | 'putDefinition'
+  | 'getDefinition'
+  | 'definitions'
+  | 'purge'
 
 /** The store as one server reaches it. */
 export class FaultyStore implements Store {
@@ -69,7 +93,7 @@ export class FaultyStore implements Store {
     return isAway
   }
 
-  trouble = () => this.awayUntil > this.#scheduler.now ? 'the store is out of reach' : this.#store.trouble()
+  trouble = () => (this.awayUntil > this.#scheduler.now ? 'the store is out of reach' : this.#store.trouble())
   reserveIds: Store['reserveIds'] = (request) => this.#ask('reserveIds', () => this.#store.reserveIds(request))
   highestId: Store['highestId'] = () => this.#ask('highestId', () => this.#store.highestId())
   load: Store['load'] = (request) => this.#ask('load', () => this.#store.load(request))
@@ -78,11 +102,14 @@ export class FaultyStore implements Store {
   list: Store['list'] = (request) => this.#ask('list', () => this.#store.list(request))
   waitingFor: Store['waitingFor'] = (request) => this.#ask('waitingFor', () => this.#store.waitingFor(request))
   claimDue: Store['claimDue'] = (request) => this.#ask('claimDue', () => this.#store.claimDue(request))
-  claimAbandoned: Store['claimAbandoned'] = (request) => this.#ask('claimAbandoned', () => this.#store.claimAbandoned(request))
+  claimAbandoned: Store['claimAbandoned'] = (request) =>
+    this.#ask('claimAbandoned', () => this.#store.claimAbandoned(request))
   leasedTo: Store['leasedTo'] = (request) => this.#ask('leasedTo', () => this.#store.leasedTo(request))
   heartbeat: Store['heartbeat'] = (request) => this.#ask('heartbeat', () => this.#store.heartbeat(request))
-  putDefinition: Store['putDefinition'] = (request) => this.#ask('putDefinition', () => this.#store.putDefinition(request))
-  getDefinition: Store['getDefinition'] = (request) => this.#ask('getDefinition', () => this.#store.getDefinition(request))
+  putDefinition: Store['putDefinition'] = (request) =>
+    this.#ask('putDefinition', () => this.#store.putDefinition(request))
+  getDefinition: Store['getDefinition'] = (request) =>
+    this.#ask('getDefinition', () => this.#store.getDefinition(request))
   definitions: Store['definitions'] = () => this.#ask('definitions', () => this.#store.definitions())
   purge: Store['purge'] = (request) => this.#ask('purge', () => this.#store.purge(request))
   standstill: Store['standstill'] = (request) => this.#store.standstill(request)
@@ -131,9 +158,12 @@ export class FaultyStore implements Store {
   #ask<T>(verb: Verb, act: () => Promise<T>): Promise<T> {
     const { random } = this.#scheduler
     const { lost, unanswered } = this.#server.faults()
-    const refused = (isDoubtful: boolean) => (isDoubtful && verb === 'commit' ? inDoubt : unavailable)('the store is out of reach')
+    const refused = (isDoubtful: boolean) =>
+      (isDoubtful && verb === 'commit' ? inDoubt : unavailable)('the store is out of reach')
     return new Promise<T>((resolve, reject) => {
-      const back = (settle: () => void) => { this.#scheduler.after(this.#way(), this.#server, settle) }
+      const back = (settle: () => void) => {
+        this.#scheduler.after(this.#way(), this.#server, settle)
+      }
       const fails = (isDoubtful: boolean) => {
         this.#scheduler.tell(this.#server, `${verb} fails${isDoubtful ? ', perhaps' : ''}`)
         back(() => reject(refused(isDoubtful)))
@@ -145,7 +175,10 @@ export class FaultyStore implements Store {
           acted.catch(() => undefined)
           return fails(true)
         }
-        acted.then((value) => back(() => resolve(value)), (error: unknown) => back(() => reject(error)))
+        acted.then(
+          (value) => back(() => resolve(value)),
+          (error: unknown) => back(() => reject(error)),
+        )
       })
     })
   }

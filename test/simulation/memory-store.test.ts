@@ -2,14 +2,15 @@
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import type { OpenStore } from '../store/contract-support.ts'
 import { storeContract } from '../store/contract.ts'
-import { Memory, MemoryStore } from './memory-store.ts'
+import { Memory } from './memory.ts'
+import { MemoryStore } from './memory-store.ts'
 
 /** Milliseconds. */
 const SILENCE_MS = 1000
 
-storeContract('the simulation\'s memory', async () => open(1, SILENCE_MS))
-storeContract('the simulation\'s memory, in 5 partitions', async () => open(5, SILENCE_MS))
-storeContract('the simulation\'s memory, of one server at a time', async () => open(1, null))
+storeContract("the simulation's memory", async () => open(1, SILENCE_MS))
+storeContract("the simulation's memory, in 5 partitions", async () => open(5, SILENCE_MS))
+storeContract("the simulation's memory, of one server at a time", async () => open(1, null))
 
 function open(partitions: number, silence: number | null): Awaited<ReturnType<OpenStore>> {
   const clock = new SimulatedClock()

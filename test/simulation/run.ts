@@ -10,8 +10,11 @@ const HELP = `npm run simulate -- [options]
 
 const { values } = parseArgs({
   options: {
-    seeds: { type: 'string', default: '10000' }, from: { type: 'string', default: '1' }, trace: { type: 'boolean', default: false },
-    'go-on': { type: 'boolean', default: false }, help: { type: 'boolean', default: false },
+    seeds: { type: 'string', default: '10000' },
+    from: { type: 'string', default: '1' },
+    trace: { type: 'boolean', default: false },
+    'go-on': { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
   },
 })
 
@@ -33,7 +36,10 @@ async function main(): Promise<void> {
     if (run.violations.length === 0) continue
     failed += 1
     if (!values.trace && !values['go-on']) console.log(run.trace.slice(-SHOWN).join('\n'))
-    console.log(`seed ${seed}, number ${seed - from + 1}:\n  ${run.violations.slice(0, 3).join('\n  ')}\nagain: npm run simulate -- --from ${seed} --seeds 1 --trace`)
+    console.log(
+      `seed ${seed}, number ${seed - from + 1}:\n  ${run.violations.slice(0, 3).join('\n  ')}\n` +
+        `again: npm run simulate -- --from ${seed} --seeds 1 --trace`,
+    )
     process.exitCode = 1
     if (!values['go-on']) break
   }

@@ -1,4 +1,5 @@
-// The step runner of the simulation: functions that take their time, fail, never return, as the seed says. What was called with what is written down.
+// The step runner of the simulation: functions that take their time, fail, never return, as the seed says. What was
+// called with what is written down.
 import { isObject, type Json } from '../../src/model/json.ts'
 import type { FunctionName, Flux, IsolatedCall, ScriptCall, StepRunner } from '../../src/ports/step-runner.ts'
 import type { Actor, Scheduler } from './scheduler.ts'
@@ -45,14 +46,20 @@ export class SimulatedRunner implements StepRunner {
   missing = async () => null
   scriptFault = async () => null
   stackOf = () => null
-  run = ({ args, flux }: FunctionName & { readonly args: Json; readonly flux: Flux }): Promise<Json> => this.#call(args, flux)
+  run = ({ args, flux }: FunctionName & { readonly args: Json; readonly flux: Flux }): Promise<Json> =>
+    this.#call(args, flux)
 
   runIsolated({ args, flux, timeout }: IsolatedCall): Promise<Json> {
     const { signal } = flux
-    return Promise.race([this.#call(args, flux), new Promise<never>((_, reject) => {
-      this.#scheduler.after(timeout, this.#server, () => reject(new DOMException('no result in time', 'TimeoutError')))
-      signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-    })])
+    return Promise.race([
+      this.#call(args, flux),
+      new Promise<never>((_, reject) => {
+        this.#scheduler.after(timeout, this.#server, () =>
+          reject(new DOMException('no result in time', 'TimeoutError')),
+        )
+        signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+      }),
+    ])
   }
 
   runScript(_call: ScriptCall): Promise<Json> {
@@ -62,7 +69,14 @@ export class SimulatedRunner implements StepRunner {
   async #call(args: Json, { contextId, stepKey, attempt }: Flux): Promise<Json> {
     const { random } = this.#scheduler
     const { all, begins, failing, long, hanging } = this.#calls
-    const call: Call = { server: this.#server.name, contextId, stepKey, attempt, args: JSON.stringify(args), at: this.#scheduler.now }
+    const call: Call = {
+      server: this.#server.name,
+      contextId,
+      stepKey,
+      attempt,
+      args: JSON.stringify(args),
+      at: this.#scheduler.now,
+    }
     all.push(call)
     this.#scheduler.tell(this.#server, `step ${stepKey} begins, attempt ${attempt}, with ${call.args}`)
     begins(call)

@@ -1,4 +1,5 @@
-// All time of a simulation: what is to happen, in the order that the seed gives. Nothing else makes anything happen, so the same seed gives the same run.
+// All time of a simulation: what is to happen, in the order that the seed gives. Nothing else makes anything happen,
+// so the same seed gives the same run.
 import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 
@@ -65,14 +66,24 @@ export class Scheduler {
 
   /** Gives what calls it off. */
   after(milliseconds: number, actor: Actor | null, run: () => void): () => void {
-    const event: Event = { at: this.now + Math.max(0, milliseconds), order: this.random.next(), actor, run, isCalledOff: false }
+    const event: Event = {
+      at: this.now + Math.max(0, milliseconds),
+      order: this.random.next(),
+      actor,
+      run,
+      isCalledOff: false,
+    }
     this.#insert(event)
-    return () => { event.isCalledOff = true }
+    return () => {
+      event.isCalledOff = true
+    }
   }
 
   /** Resolves then. */
   sleep(milliseconds: number, actor: Actor | null = null): Promise<void> {
-    return new Promise((resolve) => { this.after(milliseconds, actor, resolve) })
+    return new Promise((resolve) => {
+      this.after(milliseconds, actor, resolve)
+    })
   }
 
   tell(who: Actor | null, what: string): void {
@@ -86,7 +97,7 @@ export class Scheduler {
       const event = this.#events.pop()
       if (!event) return
       const { actor } = event
-      if (event.isCalledOff || actor && !actor.isAlive) continue
+      if (event.isCalledOff || (actor && !actor.isAlive)) continue
       if (actor && actor.frozenUntil > event.at) {
         event.at = actor.frozenUntil
         this.#insert(event)
@@ -103,7 +114,7 @@ export class Scheduler {
     while (low < high) {
       const middle = (low + high) >> 1
       const other = this.#events[middle]
-      if (other && (other.at > event.at || other.at === event.at && other.order > event.order)) low = middle + 1
+      if (other && (other.at > event.at || (other.at === event.at && other.order > event.order))) low = middle + 1
       else high = middle
     }
     this.#events.splice(low, 0, event)
@@ -111,7 +122,10 @@ export class Scheduler {
 }
 
 /** Node calls back only when no promise has anything left to do. */
-const drained = () => new Promise<void>((resolve) => { process.nextTick(resolve) })
+const drained = () =>
+  new Promise<void>((resolve) => {
+    process.nextTick(resolve)
+  })
 
 /** How often a decision finds that it has taken long. */
 const SLOW_TURN = 0.02
@@ -119,18 +133,27 @@ const SLOW_TURN = 0.02
 const LONG_MS = 25
 
 /**
- * While `run` lasts, whatever in the process would tell time, give randomness or wait for the event loop goes by the scheduler: the runtime is given a
- * clock, but asks the process for ids, for how long a turn took, and to be called back soon.
+ * While `run` lasts, whatever in the process would tell time, give randomness or wait for the event loop goes by the
+ * scheduler: the runtime is given a clock, but asks the process for ids, for how long a turn took, and to be called
+ * back soon.
  */
 export async function withSeededProcess<T>(scheduler: Scheduler, run: () => Promise<T>): Promise<T> {
-  const real = { random: Math.random, randomUUID: crypto.randomUUID, now: performance.now, setImmediate: globalThis.setImmediate }
+  const real = {
+    random: Math.random,
+    randomUUID: crypto.randomUUID,
+    now: performance.now,
+    setImmediate: globalThis.setImmediate,
+  }
   const random = new Random(scheduler.random.between(1, 2 ** 31))
   let spent = 0
   const hex = (digits: number) => Array.from({ length: digits }, () => random.between(0, 15).toString(16)).join('')
   replace(Math, { random: () => random.next() })
   replace(crypto, { randomUUID: () => [hex(8), hex(4), `4${hex(3)}`, `8${hex(3)}`, hex(12)].join('-') })
-  replace(performance, { now: () => scheduler.now + (random.chance(SLOW_TURN) ? spent += LONG_MS : spent) })
-  replace(globalThis, { setImmediate: (callback: (...given: unknown[]) => void, ...given: unknown[]) => scheduler.after(0, null, () => callback(...given)) })
+  replace(performance, { now: () => scheduler.now + (random.chance(SLOW_TURN) ? (spent += LONG_MS) : spent) })
+  replace(globalThis, {
+    setImmediate: (callback: (...given: unknown[]) => void, ...given: unknown[]) =>
+      scheduler.after(0, null, () => callback(...given)),
+  })
   try {
     return await run()
   } finally {

@@ -9,7 +9,8 @@ import type { Log } from '../../src/ports/log.ts'
 import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts'
 import { Bell } from './bell.ts'
 import { FaultyStore, type Faults } from './faults.ts'
-import { MemoryStore, type Memory } from './memory-store.ts'
+import type { Memory } from './memory.ts'
+import { MemoryStore } from './memory-store.ts'
 import { SimulatedRunner, type Calls } from './runner.ts'
 import type { Actor, Scheduler } from './scheduler.ts'
 
@@ -58,17 +59,34 @@ export class SimulatedServer implements Actor {
     const { scheduler, memory, catalog, calls, servers, isAlone, stepConcurrency, keeps } = world
     if (isAlone) memory.reopen()
     this.store = new FaultyStore(new MemoryStore(memory), this, scheduler)
-    const clock: Clock = { now: () => scheduler.now, after: (milliseconds, callback) => scheduler.after(milliseconds, this, callback) }
+    const clock: Clock = {
+      now: () => scheduler.now,
+      after: (milliseconds, callback) => scheduler.after(milliseconds, this, callback),
+    }
     const log = this.#log()
     const feed = { tell: nothing, onTold: nothing, close: async () => {} }
     this.bell = new Bell({ scheduler, clock, servers, unheard: () => world.faults.unheard })
     this.#runtime = createRuntime({
-      store: this.store, catalog, clock, log, stepConcurrency, isolated: 2, retention: RETENTION_MS, tagLimits: { count: 64, bytes: 256 },
+      store: this.store,
+      catalog,
+      clock,
+      log,
+      stepConcurrency,
+      isolated: 2,
+      retention: RETENTION_MS,
+      tagLimits: { count: 64, bytes: 256 },
       runner: new SimulatedRunner(this, scheduler, calls),
       alarm: isAlone ? localAlarm({ clock, log }) : this.bell,
       others: isAlone ? null : { beat: BEAT_MS, feed },
-      onOwner: (owner) => { world.owners.set(owner, name) },
-      memory: { requests: new ByteBudget({ bytes: 64 * MIB, what: 'requests' }), steps: 64 * MIB, recent: keeps ? 64 * MIB : 0, record: MIB },
+      onOwner: (owner) => {
+        world.owners.set(owner, name)
+      },
+      memory: {
+        requests: new ByteBudget({ bytes: 64 * MIB, what: 'requests' }),
+        steps: 64 * MIB,
+        recent: keeps ? 64 * MIB : 0,
+        record: MIB,
+      },
     })
   }
 
@@ -136,7 +154,8 @@ export class SimulatedServer implements Actor {
     const tell = (level: string) => (message: string, fields?: object) => {
       const error: unknown = fields && 'error' in fields ? fields.error : undefined
       scheduler.tell(this, `${level}: ${message}${error === undefined ? '' : `: ${String(error)}`}`)
-      if (error instanceof Error && error.name !== 'FluxError') violations.push(`${this.name} logs '${message}': ${error.stack ?? error.message}`)
+      if (error instanceof Error && error.name !== 'FluxError')
+        violations.push(`${this.name} logs '${message}': ${error.stack ?? error.message}`)
     }
     return { trace: nothing, debug: nothing, info: tell('info'), warn: tell('warn'), error: tell('error') }
   }

@@ -1,11 +1,12 @@
-// One run: servers on one store, clients, and what goes wrong, all from one seed; then a calm in which everything must settle.
+// One run: servers on one store, clients, and what goes wrong, all from one seed; then a calm in which everything must
+// settle.
 import { resolve } from 'node:path'
 import { openCatalog, type Catalog } from '../../src/definitions/catalog.ts'
 import { isFinished } from '../../src/model/context.ts'
 import { faultsOf } from './checks.ts'
 import { NO_FAULTS, someFaults } from './faults.ts'
 import { Ledger } from './ledger.ts'
-import { Memory } from './memory-store.ts'
+import { Memory } from './memory.ts'
 import { SimulatedRunner, type Calls } from './runner.ts'
 import { Random, Scheduler, withSeededProcess } from './scheduler.ts'
 import { SILENCE_MS, SimulatedServer, type World } from './server.ts'
@@ -32,7 +33,13 @@ export interface Run {
 /** The services of the simulation, for all runs. */
 export async function openServices(): Promise<Catalog> {
   const scheduler = new Scheduler(new Random(0), NOW)
-  const runner = new SimulatedRunner({ name: '-', isAlive: true, frozenUntil: 0 }, scheduler, { all: [], begins: () => {}, failing: 0, long: 0, hanging: 0 })
+  const runner = new SimulatedRunner({ name: '-', isAlive: true, frozenUntil: 0 }, scheduler, {
+    all: [],
+    begins: () => {},
+    failing: 0,
+    long: 0,
+    hanging: 0,
+  })
   const { catalog, report } = await openCatalog({ folders: [resolve(import.meta.dirname, 'services')], runner })
   if (report.length > 0) throw new Error(`the services have faults: ${JSON.stringify(report)}`)
   return catalog
@@ -64,23 +71,44 @@ class Simulation {
     this.#scheduler = scheduler
     const violations: string[] = []
     const owners = new Map<string, string>()
-    const ledger = this.#ledger = new Ledger({ catalog, scheduler, violations })
+    const ledger = (this.#ledger = new Ledger({ catalog, scheduler, violations }))
     const isAlone = random.chance(0.15)
     this.#most = isAlone ? 1 : random.between(1, 3)
-    const memory = new Memory({ now: () => scheduler.now, partitions: isAlone ? 1 : random.between(1, 2), silence: isAlone ? null : SILENCE_MS, witness: ledger })
-    const calls = this.#calls = {
-      all: [], begins: (call) => ledger.called(call), failing: random.pick([0, 0.1, 0.5]) ?? 0, long: random.pick([0.1, 0.6]) ?? 0, hanging: random.pick([0, 0, 0.1]) ?? 0,
-    } satisfies Calls
+    const memory = new Memory({
+      now: () => scheduler.now,
+      partitions: isAlone ? 1 : random.between(1, 2),
+      silence: isAlone ? null : SILENCE_MS,
+      witness: ledger,
+    })
+    const calls = (this.#calls = {
+      all: [],
+      begins: (call) => ledger.called(call),
+      failing: random.pick([0, 0.1, 0.5]) ?? 0,
+      long: random.pick([0.1, 0.6]) ?? 0,
+      hanging: random.pick([0, 0, 0.1]) ?? 0,
+    } satisfies Calls)
     ledger.calls = calls.all
     ledger.servers = owners
     if (!isAlone) ledger.mayBeDead = (owner) => memory.isDead(owner)
     const faults = random.chance(0.15) ? NO_FAULTS : someFaults(random)
     this.#world = {
-      owners, scheduler, memory, catalog, calls, servers: [], violations, isAlone, stepConcurrency: random.pick([1, 2, 256]) ?? 1, keeps: random.chance(0.8),
+      owners,
+      scheduler,
+      memory,
+      catalog,
+      calls,
+      servers: [],
+      violations,
+      isAlone,
+      stepConcurrency: random.pick([1, 2, 256]) ?? 1,
+      keeps: random.chance(0.8),
       // What is given up on a disk of one's own doesn't arrive later.
       faults: isAlone ? { ...faults, late: 0, unanswered: 0 } : faults,
     }
-    this.#clients = Array.from({ length: random.between(1, 3) }, (_, number) => new Client(number + 1, this.#world, ledger))
+    this.#clients = Array.from(
+      { length: random.between(1, 3) },
+      (_, number) => new Client(number + 1, this.#world, ledger),
+    )
   }
 
   async run(): Promise<Run> {
@@ -89,13 +117,16 @@ class Simulation {
     this.#scheduler.tell(null, `seed ${this.#seed}: ${JSON.stringify(this.#world.faults)}`)
     for (let count = 0; count < this.#most; count += 1) void this.#raise()
     let working = this.#clients.length
-    for (const client of this.#clients) void client.work(random.between(3, 12)).finally(() => { working -= 1 })
+    for (const client of this.#clients)
+      void client.work(random.between(3, 12)).finally(() => {
+        working -= 1
+      })
     this.#befall()
     await this.#scheduler.run(() => working === 0 || violations.length > 0)
     if (violations.length === 0) await this.#calm()
     if (violations.length === 0) {
       const sent = this.#clients.flatMap((client) => client.sent)
-      violations.push(...await faultsOf({ memory, ledger: this.#ledger, sent, calls: this.#calls.all }))
+      violations.push(...(await faultsOf({ memory, ledger: this.#ledger, sent, calls: this.#calls.all })))
     }
     const commits = [...memory.kept.values()].reduce((sum, { context }) => sum + context.version, 0)
     return { seed: this.#seed, trace: this.#scheduler.trace, violations, commits }
@@ -103,7 +134,7 @@ class Simulation {
 
   /** Starts a server, and tries again until one comes up. */
   async #raise(): Promise<void> {
-    const server = new SimulatedServer(`S${this.#named += 1}`, this.#world)
+    const server = new SimulatedServer(`S${(this.#named += 1)}`, this.#world)
     this.#living.add(server)
     if (await server.start()) return
     this.#living.delete(server)
@@ -160,11 +191,11 @@ class Simulation {
       server.frozenUntil = 0
       server.store.awayUntil = 0
     }
-    const began = this.#ledger.calmSince = this.#scheduler.now + MISFORTUNE_MS
+    const began = (this.#ledger.calmSince = this.#scheduler.now + MISFORTUNE_MS)
     let isSettled = false
     const look = () => {
       const { now } = this.#scheduler
-      isSettled = now >= began + CALM_MS && this.#isSettled() || now > began + PATIENCE_MS
+      isSettled = (now >= began + CALM_MS && this.#isSettled()) || now > began + PATIENCE_MS
       if (!isSettled) this.#scheduler.after(LOOK_MS, null, look)
     }
     look()
@@ -173,7 +204,8 @@ class Simulation {
 
   /** Whether everything that isn't finished waits for an event. */
   #isSettled(): boolean {
-    for (const { status, due } of this.#ledger.records.values()) if (!isFinished(status) && (status !== 'WAITING' || due !== null)) return false
+    for (const { status, due } of this.#ledger.records.values())
+      if (!isFinished(status) && (status !== 'WAITING' || due !== null)) return false
     for (const { poked } of this.#world.memory.kept.values()) if (poked) return false
     return true
   }

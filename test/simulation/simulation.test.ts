@@ -1,4 +1,5 @@
-// Servers that crash, stand still and lose their store, on time that the seed makes: what was acknowledged holds, once, in order, and everything settles.
+// Servers that crash, stand still and lose their store, on time that the seed makes: what was acknowledged holds,
+// once, in order, and everything settles.
 // `npm run simulate -- --seeds 100000` runs more of them, and any single one again with its trace.
 import { beforeAll, expect, test } from 'vitest'
 import type { Catalog } from '../../src/definitions/catalog.ts'
@@ -11,7 +12,9 @@ const SHOWN = 100
 const TWICE = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89]
 
 let services: Catalog
-beforeAll(async () => { services = await openServices() })
+beforeAll(async () => {
+  services = await openServices()
+})
 
 test(`${SEEDS} seeds`, async () => {
   for (let seed = 1; seed <= SEEDS; seed += 1) {

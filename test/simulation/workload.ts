@@ -1,4 +1,5 @@
-// Clients, each with one call at a time to any server, as the seed says; and what they were told, to be held against what the store has in the end.
+// Clients, each with one call at a time to any server, as the seed says; and what they were told, to be held against
+// what the store has in the end.
 import type { EventAnswer } from '../../src/model/calls.ts'
 import { isFinished, type ContextId } from '../../src/model/context.ts'
 import { FluxError, type Failure } from '../../src/model/failure.ts'
@@ -26,7 +27,10 @@ export interface Sent {
   readonly tag: string | null
 }
 
-type Outcome<T> = { readonly told: 'done'; readonly value: T } | { readonly told: 'refused'; readonly failure: Failure } | { readonly told: 'unknown' }
+type Outcome<T> =
+  | { readonly told: 'done'; readonly value: T }
+  | { readonly told: 'refused'; readonly failure: Failure }
+  | { readonly told: 'unknown' }
 
 /** Milliseconds between two calls of a client. */
 const PAUSE_MS = 2_000
@@ -83,36 +87,59 @@ export class Client {
     const { random } = this.#scheduler
     const [token, fluxName] = [this.#token, random.pick(STARTED) ?? 'Tally']
     const more: { [fluxName: string]: JsonObject } = {
-      Timer: { seconds: random.between(1, 12) }, Work: { rounds: random.between(1, 3) },
-      Parent: { rounds: random.between(1, 2), seconds: random.between(1, 40) }, Grand: { seconds: random.between(1, 10) },
+      Timer: { seconds: random.between(1, 12) },
+      Work: { rounds: random.between(1, 3) },
+      Parent: { rounds: random.between(1, 2), seconds: random.between(1, 40) },
+      Grand: { seconds: random.between(1, 10) },
     }
     const tags = random.chance(0.3) ? ['red'] : []
-    const outcome = await this.#call(server, `start ${fluxName} ${token}`, () => server.api.execute({ package: 'sim', fluxName, input: { token, ...more[fluxName] }, tags }))
-    this.#note({ do: 'start', token, told: outcome.told, contextId: outcome.told === 'done' ? outcome.value.contextId : null })
+    const outcome = await this.#call(server, `start ${fluxName} ${token}`, () =>
+      server.api.execute({ package: 'sim', fluxName, input: { token, ...more[fluxName] }, tags }),
+    )
+    this.#note({
+      do: 'start',
+      token,
+      told: outcome.told,
+      contextId: outcome.told === 'done' ? outcome.value.contextId : null,
+    })
   }
 
   async #event(server: SimulatedServer, before: ContextRecord): Promise<void> {
     const { id: contextId, fluxName } = before
     const token = this.#token
-    const event = fluxName === 'Child' ? 'answer' : fluxName === 'Tally' && this.#scheduler.random.chance(0.05) ? 'finish' : 'add'
-    const outcome = await this.#call(server, `send ${event} ${token} to ${contextId}`, () => server.api.sendEvent({ contextId, event, input: { token } }))
+    const event =
+      fluxName === 'Child' ? 'answer' : fluxName === 'Tally' && this.#scheduler.random.chance(0.05) ? 'finish' : 'add'
+    const outcome = await this.#call(server, `send ${event} ${token} to ${contextId}`, () =>
+      server.api.sendEvent({ contextId, event, input: { token } }),
+    )
     if (event === 'finish') return
     this.#note({ do: 'event', token, told: outcome.told, contextId })
     const record = this.#ledger.records.get(contextId)
     if (outcome.told !== 'refused' || !record || outcome.failure.kind === 'unavailable') return
-    if (LISTENERS.has(fluxName) && !isFinished(record.status)) this.#wrong(`${event} ${token} is refused by context ${contextId}, which waits for it: ${outcome.failure.detail}`)
+    if (LISTENERS.has(fluxName) && !isFinished(record.status))
+      this.#wrong(`${event} ${token} is refused by context ${contextId}, which waits for it: ${outcome.failure.detail}`)
   }
 
   async #broadcast(server: SimulatedServer): Promise<void> {
     const { random } = this.#scheduler
     const token = this.#token
     const [event, tags] = [random.chance(0.2) ? 'begin' : 'add', random.chance(0.4) ? ['red'] : []]
-    const listen = () => [...this.#ledger.records.values()].filter((record) => hears(record, event, tags)).map(({ id }) => id)
+    const listen = () =>
+      [...this.#ledger.records.values()].filter((record) => hears(record, event, tags)).map(({ id }) => id)
     const before = listen()
-    const outcome = await this.#call(server, `broadcast ${event} ${token} to ${tags.join() || 'all without tags'}`, () => server.api.sendEvent({ event, input: { token }, tags }))
+    const outcome = await this.#call(
+      server,
+      `broadcast ${event} ${token} to ${tags.join() || 'all without tags'}`,
+      () => server.api.sendEvent({ event, input: { token }, tags }),
+    )
     const after = new Set(listen())
     this.#note({
-      do: 'broadcast', token, told: outcome.told, contextId: null, answer: outcome.told === 'done' ? outcome.value : null, listening: before.filter((id) => after.has(id)),
+      do: 'broadcast',
+      token,
+      told: outcome.told,
+      contextId: null,
+      answer: outcome.told === 'done' ? outcome.value : null,
+      listening: before.filter((id) => after.has(id)),
     })
   }
 
@@ -121,7 +148,8 @@ export class Client {
     const outcome = await this.#call(server, `terminate ${contextId}`, () => server.api.terminate({ contextId }))
     this.#note({ do: 'terminate', token, told: outcome.told, contextId })
     const record = this.#ledger.records.get(contextId)
-    if (outcome.told === 'refused' && outcome.failure.kind !== 'unavailable' && record && !isFinished(record.status)) this.#wrong(`context ${contextId} isn't finished, and can't be terminated: ${outcome.failure.detail}`)
+    if (outcome.told === 'refused' && outcome.failure.kind !== 'unavailable' && record && !isFinished(record.status))
+      this.#wrong(`context ${contextId} isn't finished, and can't be terminated: ${outcome.failure.detail}`)
   }
 
   async #tag(server: SimulatedServer, { id: contextId, tags }: ContextRecord): Promise<void> {
@@ -130,7 +158,11 @@ export class Client {
     const old = random.chance(0.3) ? random.pick(tags) : undefined
     const tag = old ?? (random.chance(0.5) ? 'red' : `tag-${token}`)
     const request = { contextId, tag: [tag] }
-    const outcome = await this.#call(server, `${old ? 'remove' : 'add'} tag ${tag} ${old ? 'from' : 'to'} ${contextId}`, () => old ? server.api.removeTags(request) : server.api.addTags(request))
+    const outcome = await this.#call(
+      server,
+      `${old ? 'remove' : 'add'} tag ${tag} ${old ? 'from' : 'to'} ${contextId}`,
+      () => (old ? server.api.removeTags(request) : server.api.addTags(request)),
+    )
     this.#note({ do: old ? 'removeTag' : 'addTag', token, told: outcome.told, contextId, tag })
   }
 
@@ -138,8 +170,10 @@ export class Client {
   async #read(server: SimulatedServer, { id: contextId }: ContextRecord): Promise<void> {
     const least = this.#ledger.records.get(contextId)?.version ?? 0
     const outcome = await this.#call(server, `read ${contextId}`, () => server.api.getContext({ contextId }))
-    if (outcome.told === 'done' && outcome.value.version < least) this.#wrong(`context ${contextId} is read in version ${outcome.value.version}, and had version ${least}`)
-    if (outcome.told === 'refused' && outcome.failure.kind !== 'unavailable') this.#wrong(`context ${contextId} can't be read: ${outcome.failure.detail}`)
+    if (outcome.told === 'done' && outcome.value.version < least)
+      this.#wrong(`context ${contextId} is read in version ${outcome.value.version}, and had version ${least}`)
+    if (outcome.told === 'refused' && outcome.failure.kind !== 'unavailable')
+      this.#wrong(`context ${contextId} can't be read: ${outcome.failure.detail}`)
   }
 
   #note(sent: Pick<Sent, 'do' | 'token' | 'told' | 'contextId'> & Partial<Sent>): void {
@@ -150,7 +184,11 @@ export class Client {
     this.#world.violations.push(what)
   }
 
-  async #call<T extends { readonly message?: Json } | object>(server: SimulatedServer, what: string, run: () => Promise<T>): Promise<Outcome<T>> {
+  async #call<T extends { readonly message?: Json } | object>(
+    server: SimulatedServer,
+    what: string,
+    run: () => Promise<T>,
+  ): Promise<Outcome<T>> {
     const tell = (told: string) => this.#scheduler.tell(server, `client ${this.#number}, ${what}: ${told}`)
     tell('asks')
     try {
@@ -170,6 +208,6 @@ export class Client {
 }
 
 function hears({ fluxName, status, tags }: ContextRecord, event: string, sent: readonly string[]): boolean {
-  if (!LISTENERS.has(fluxName) || isFinished(status) || event === 'begin' && fluxName !== 'Begun') return false
+  if (!LISTENERS.has(fluxName) || isFinished(status) || (event === 'begin' && fluxName !== 'Begun')) return false
   return tags.length === 0 ? sent.length === 0 : tags.some((tag) => sent.includes(tag))
 }
