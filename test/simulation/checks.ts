@@ -185,7 +185,7 @@ function checkChildren(record: ContextRecord, records: readonly ContextRecord[],
           : reply !== 'ServiceFailed'
     )
       wrong(
-        `parent ${record.id} was told '${String(reply)}', child ${child?.id} is ${child?.status}: ${String(child?.reply)}`,
+        `parent ${record.id} was told ${String(reply)}, child ${child?.id} is ${child?.status}: ${String(child?.reply)}`,
       )
   })
 }
