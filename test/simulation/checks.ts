@@ -177,6 +177,7 @@ function checkChildren(record: ContextRecord, records: readonly ContextRecord[],
     wrong(`parent ${record.id} had ${children.length} children and ${replies.length} replies`)
   replies.forEach((reply, index) => {
     const child = expected[index]
+    const told = String(reply)
     if (
       child?.status === 'COMPLETED'
         ? reply !== child.reply
@@ -185,7 +186,7 @@ function checkChildren(record: ContextRecord, records: readonly ContextRecord[],
           : reply !== 'ServiceFailed'
     )
       wrong(
-        `parent ${record.id} was told ${String(reply)}, child ${child?.id} is ${child?.status}: ${String(child?.reply)}`,
+        `parent ${record.id} was told ${told}, child ${child?.id} is ${child?.status}: ${String(child?.reply)}`,
       )
   })
 }
