@@ -38,7 +38,7 @@ const table: { readonly [topic: string]: readonly (readonly [source: string, res
   ],
   logic: [
     ['nothing ?? a', 5], ["empty || 'x'", 'x'], ["empty ?? 'x'", ''], ['a && text', 'Hello'], ['a > 1 ? text : b', 'Hello'], ['nothing ? 1 : empty ? 2 : 3', 3],
-    ['false && missing.x.trim()', false], ['true ? false ? 1 : 2 : 3', 2],
+    ['false && missing.x.trim()', false], ['true ? false ? 1 : 2 : 3', 2], ['a?.5:1', 0.5], ['(nothing ?? b) || a', 2], ['nothing ?? (empty || a)', 5], ['(a && nothing) ?? b', 2],
   ],
   reading: [
     ['order.total', 12.5], ["order['due date']", '2024-02-29'], ['order.lines[1].sku', 'y'], ["order.lines['1'].sku", 'y'], ['order.lines.length', 2], ['text[1]', 'e'], ['text.length', 5],
@@ -137,7 +137,7 @@ describe('faults', () => {
     'a & b', 'a | b', 'a ^ b', '~a', 'a << 1', 'a >> 1', 'typeof a', 'void 0', 'delete a.b', 'new Date()', 'a in b', 'a instanceof b', 'this', 'this.a', 'function () {}', 'async x => x', 'await a', 'a`x`', 'a.b`x`', 'nope()', 'eval("1")',
     'constructor()', 'toString()', 'a()()', '(a => a)(1)', 'a.nope()', 'a.constructor()', 'a[b]()', "a['call']()", 'a.map()', 'a.map(b)', 'a.map(...b)', 'a.includes(x => x)', 'a.reduce(0, x => x)', 'size(x => x)', 'x => x', '() => 1',
     '[x => x]', '{a: x => x}', 'a ? x => x : b', 'a.map(x => y => y)', 'a.map((x, x) => x)', 'a.map(({x}) => x)', 'a.map([x] => x)', 'a.map((...x) => x)', 'a.map((x = 1) => x)', 'a.map(x => { x })', 'a.map(x => {})',
-    'a.map((a, b, c, d, e) => a)', '...a', '(...a)', '1 + ...a', 'a ? ...b : c', '-2 ** 2', '-a.b ** 2', 'import("fs")', 'if (a) b', 'a => b || c', 'a?.5:1', 'return a', 'a\n"b"', 'a ? b : ', '[...]', '{...}', '!', 'a !b', '(a) b', '[a] {b}',
+    'a.map((a, b, c, d, e) => a)', '...a', '(...a)', '1 + ...a', 'a ? ...b : c', '-2 ** 2', '-a.b ** 2', 'import("fs")', 'if (a) b', 'a => b || c', 'return a', 'a\n"b"', 'a ? b : ', '[...]', '{...}', '!', 'a !b', '(a) b', '[a] {b}',
   ])('%j is one', (source) => {
     expect(() => compileExpression(source)).toThrow(ExpressionFault)
   })
