@@ -39,8 +39,15 @@ export function placedAt<T>(start: number, run: () => T): T {
 
 const TOKEN = /[\p{ID_Continue}$]+|=>|\.\.\.|\?\.(?!\d)|[=!]==?|>>>?=?|(?:<<|\*\*|&&|\|\||\?\?)=?|\+\+|--|[-+*/%&|^<>]=?|[^]/uy
 
+const VALUES: ReadonlySet<string> = new Set(['null', 'true', 'false'])
+/** Words that are no names in JavaScript, and no values either. */
+const RESERVED: ReadonlySet<string> = new Set(Object.values(tokTypes).flatMap(({ keyword }) => keyword ?? []).filter((word) => !VALUES.has(word)))
+
 /** The fault that a token is where none of its kind belongs. */
-export const unexpected = (source: string, at: number): ExpressionFault => new ExpressionFault(`unexpected '${matchAt(TOKEN, source, at)}'`, at)
+export function unexpected(source: string, at: number): ExpressionFault {
+  const token = matchAt(TOKEN, source, at)
+  return new ExpressionFault(`unexpected '${token}'${RESERVED.has(token) ? ' (a word of JavaScript\'s own)' : ''}`, at)
+}
 
 function matchAt(pattern: RegExp, source: string, at: number): string {
   pattern.lastIndex = at
@@ -98,6 +105,8 @@ class Reader {
   #hasArrow = false
   #tokens = 0
   #last: Token | undefined
+  /** The token before that. */
+  #before: Token | undefined
 
   constructor(text: string, closer: '' | '}') {
     this.#text = text
@@ -114,10 +123,11 @@ class Reader {
 
   #parse(parser: typeof Parser): Expression {
     try {
-      return parser.parseExpressionAt(this.#text, 0, { ecmaVersion: 2023, onToken: (token) => this.#take(token) })
+      return parser.parseExpressionAt(this.#text, 0, {
+        ecmaVersion: 2023, onToken: (token) => this.#take(token), onComment: (_block, _text, start) => { throw unexpected(this.#text, start) },
+      })
     } catch (error) {
       if (error instanceof SyntaxError && 'pos' in error) throw this.#refused(error.message.replace(/ \(\d+:\d+\)$/, ''), Number(error.pos))
-      if (error instanceof RangeError) throw new ExpressionFault('an expression nested too deep', 0)
       throw error
     }
   }
@@ -132,6 +142,7 @@ class Reader {
     if (OPENING.has(token.type)) this.#opening(token)
     else if (CLOSING.has(token.type)) this.#open.pop()
     else if (token.type === tokTypes.name || token.type.keyword !== undefined) this.#word(token)
+    this.#before = this.#last
     this.#last = token
   }
 
@@ -163,11 +174,13 @@ class Reader {
 
   /** What the parser says, in the language's words. */
   #refused(message: string, at: number): ExpressionFault {
-    if (at >= MAX_LENGTH) return tooLong()
+    if (at >= MAX_LENGTH && this.#text.length > MAX_LENGTH) return tooLong()
+    if (message.startsWith('Not enough stack')) return new ExpressionFault('an expression nested too deep', at)
     if (message.startsWith('Logical expressions')) {
       return new ExpressionFault("parentheses are missing: '??' beside '||' or '&&' can be read in two ways,", at)
     }
     if (!message.startsWith('Unexpected')) return new ExpressionFault(message.charAt(0).toLowerCase() + message.slice(1), at)
+    if (this.#last !== undefined && this.#endsReserved(this.#last)) return unexpected(this.#text, this.#last.start)
     const text = this.#text.charAt(at)
     const opener = this.#open.at(-1)?.token
     if (text === '' && opener !== undefined) return new ExpressionFault(`'${this.#textOf(opener)}' isn't closed, it opens`, opener.start)
@@ -177,6 +190,11 @@ class Reader {
     // The parser has taken this operator: it is what stands before it that doesn't fit.
     const signed = this.#last?.start === at && this.#last.type === tokTypes.starstar
     return signed ? new ExpressionFault("parentheses are missing: a sign before '**' can be read in two ways,", at) : unexpected(this.#text, at)
+  }
+
+  /** Whether the parser stopped after a reserved word: then the word is the fault, not what follows it. */
+  #endsReserved({ type: { keyword = '' } }: Token): boolean {
+    return RESERVED.has(keyword) && this.#before?.type !== tokTypes.dot && this.#before?.type !== tokTypes.questionDot
   }
 
   #textOf({ start, end }: Token): string {
