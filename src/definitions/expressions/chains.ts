@@ -1,4 +1,5 @@
-// definitions/expressions: chains of properties and calls, which a `?.` may cut short. Parentheses around a part of a chain change nothing.
+// definitions/expressions: chains of properties and calls, which a `?.` may cut short. Parentheses around a part change
+// nothing.
 import type { AnyNode, MemberExpression } from 'acorn'
 import type { Invocation } from './calls.ts'
 import type { Code, Fields } from './evaluation.ts'

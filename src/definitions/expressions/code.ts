@@ -1,8 +1,9 @@
-// definitions/expressions: from syntax tree to code: closures over data, with nothing left to look up but the data's own properties.
-// Which nodes there are is a closed list: `Compiler.node`. All others are refused, with their place.
+// definitions/expressions: from syntax tree to code: closures over data, with nothing left to look up but the data's
+// own properties. Which nodes there are is a closed list, `Compiler.node`: any other is refused, with its place.
 import type {
-  AnyNode, ArrayExpression, ArrowFunctionExpression, CallExpression, ConditionalExpression, Expression, Literal, MemberExpression, ObjectExpression,
-  Property, SpreadElement, TemplateLiteral,
+  AnyNode, ArrayExpression, ArrowFunctionExpression, BinaryExpression, CallExpression, ConditionalExpression,
+  Expression, Literal, LogicalExpression, MemberExpression, ObjectExpression, Property, SpreadElement, TemplateLiteral,
+  UnaryExpression,
 } from 'acorn'
 import { getOwn, setOwn } from '../../model/json.ts'
 import { keyOf, read, readHeader } from './access.ts'
@@ -15,21 +16,17 @@ import { looksLikeTemplate } from '../foreign.ts'
 import { suggestion } from '../../model/nearest.ts'
 import { ExpressionFault } from './expression.ts'
 import { functions } from './functions.ts'
+import { literalValue } from './literals.ts'
 import { binaryOperators, unaryOperators } from './operators.ts'
-import { unexpected } from './parse.ts'
-import { join, textOf } from './values.ts'
+import { misplacedFunction } from './parse.ts'
+import { afterOperand, refused, unexpected } from './unexpected.ts'
+import { joined, textOf } from './values.ts'
 
 const MAX_DEPTH = 200
 const MAX_PARAMETERS = 4
-const AFTER_OPERAND = /[\s)]*/y
-/** A number as most languages write it. */
-const DECIMAL = /^(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
-const OLD_OCTAL = /^0\d/
-const OCTAL_ESCAPE = /\\(?:[1-9]|0\d)/
 /** Of the evaluation of a node. A call makes a list of its arguments, and has work of its own. */
 const STEPS_A_NODE = 1
-const STEPS_A_PROPERTY = 2
-const STEPS_A_CALL = 5
+const STEPS: ReadonlyMap<string, number> = new Map([['MemberExpression', 2], ['CallExpression', 5]])
 
 /** Compiles one expression, and gathers what it needs to run. */
 export class Compiler {
@@ -65,7 +62,7 @@ export class Compiler {
     const node = linkOf(marked)
     if (this.depth === MAX_DEPTH) throw new ExpressionFault(`an expression nested deeper than ${MAX_DEPTH}`, node.start)
     this.depth += 1
-    this.cost += node.type === 'CallExpression' ? STEPS_A_CALL : node.type === 'MemberExpression' ? STEPS_A_PROPERTY : STEPS_A_NODE
+    this.cost += STEPS.get(node.type) ?? STEPS_A_NODE
     const code = this.node(node)
     this.depth -= 1
     return code
@@ -77,53 +74,34 @@ export class Compiler {
       case 'Identifier': return this.name(node.name)
       case 'MemberExpression': return linked(this.link(node.object), node, this.property(node))
       case 'CallExpression': return this.call(node)
-      case 'UnaryExpression': return this.operator(unaryOperators.get(node.operator), node.start)(this.compile(node.argument))
+      case 'UnaryExpression': return this.unary(node)
       case 'BinaryExpression':
-      case 'LogicalExpression':
-        return this.operator(binaryOperators.get(node.operator), this.after(node.left))(this.compile(node.left), this.compile(node.right))
+      case 'LogicalExpression': return this.binary(node)
       case 'ConditionalExpression': return this.conditional(node)
       case 'ArrayExpression': return this.list(node)
       case 'ObjectExpression': return this.object(node)
       case 'TemplateLiteral': return this.template(node)
-      case 'ArrowFunctionExpression':
-        throw new ExpressionFault('a function can only be the first argument of a method such as map,', node.start)
-      default: throw this.refused(node)
+      case 'ArrowFunctionExpression': throw misplacedFunction(node.start)
+      default: throw refused(node, this.source)
     }
   }
 
-  private refused(node: AnyNode): ExpressionFault {
-    switch (node.type) {
-      case 'AssignmentExpression': return unexpected(this.source, this.after(node.left))
-      case 'UpdateExpression': return unexpected(this.source, node.prefix ? node.start : this.after(node.argument))
-      case 'SequenceExpression': return unexpected(this.source, this.after(node.expressions[0]))
-      case 'TaggedTemplateExpression': return new ExpressionFault('a template with a tag', node.quasi.start)
-      default: return unexpected(this.source, node.start)
-    }
+  private unary({ operator, argument, start }: UnaryExpression): Code {
+    const builder = unaryOperators.get(operator)
+    if (builder === undefined) throw unexpected(this.source, start)
+    return builder(this.compile(argument))
   }
 
-  /** Where the token after an operand is. */
-  private after(operand: AnyNode | undefined): number {
-    AFTER_OPERAND.lastIndex = operand?.end ?? 0
-    AFTER_OPERAND.test(this.source)
-    return AFTER_OPERAND.lastIndex
-  }
-
-  private operator<T>(builder: T | undefined, at: number): T {
-    if (builder === undefined) throw unexpected(this.source, at)
-    return builder
+  private binary({ operator, left, right }: BinaryExpression | LogicalExpression): Code {
+    const builder = binaryOperators.get(operator)
+    if (builder === undefined) throw unexpected(this.source, afterOperand(left, this.source))
+    return builder(this.compile(left), this.compile(right))
   }
 
   private literal(node: Literal): Code {
-    const value = this.valueOf(node)
+    const value = literalValue(node, this.source)
     if (typeof value === 'string' && looksLikeTemplate(value)) this.quotesPlaceholder = true
     return () => value
-  }
-
-  private valueOf({ value, raw = '', start }: Literal): string | number | boolean | null {
-    if (typeof value === 'string' && OCTAL_ESCAPE.test(raw.replaceAll('\\\\', '__'))) throw new ExpressionFault(`a malformed escape in ${raw}`, start)
-    if (typeof value === 'number' && (!DECIMAL.test(raw) || OLD_OCTAL.test(raw))) throw new ExpressionFault(`not a decimal number: ${raw}`, start)
-    if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value
-    throw unexpected(this.source, start)
   }
 
   private name(name: string): Code {
@@ -135,7 +113,8 @@ export class Compiler {
   }
 
   private conditional(node: ConditionalExpression): Code {
-    const [test, consequent, alternate] = [this.compile(node.test), this.compile(node.consequent), this.compile(node.alternate)]
+    const test = this.compile(node.test)
+    const [consequent, alternate] = [this.compile(node.consequent), this.compile(node.alternate)]
     return (run) => test(run) ? consequent(run) : alternate(run)
   }
 
@@ -151,7 +130,7 @@ export class Compiler {
   private staticKey({ computed, property }: MemberExpression): string | undefined {
     if (!computed) return property.type === 'Identifier' ? property.name : undefined
     if (property.type !== 'Literal') return undefined
-    const value = this.valueOf(property)
+    const value = literalValue(property, this.source)
     return typeof value === 'string' ? value : undefined
   }
 
@@ -165,7 +144,9 @@ export class Compiler {
   private call(node: CallExpression): Code {
     const callee = linkOf(node.callee)
     if (callee.type === 'MemberExpression') return linked(this.link(callee.object), callee, this.method(callee, node))
-    if (callee.type !== 'Identifier') throw new ExpressionFault('only functions and methods can be called,', callee.start)
+    if (callee.type !== 'Identifier') {
+      throw new ExpressionFault('only functions and methods can be called,', callee.start)
+    }
     const call = functions.get(callee.name)
     if (call === undefined) throw unknown('function', callee.name, [...functions.keys()], callee)
     const args = this.items(node.arguments, node)
@@ -177,8 +158,12 @@ export class Compiler {
     if (name === undefined) throw new ExpressionFault("a method's name must be written out", callee.property.start)
     if (!isMethod(name)) throw unknown('method', name, methodNames(), callee.property)
     const [first, ...rest] = node.arguments
-    if (first?.type === 'ArrowFunctionExpression' && isLoop(name)) return loopCall(name, this.callback(first), this.items(rest, node), node.optional)
-    if (needsFunction(name)) throw new ExpressionFault(`'${name}' needs a function such as x => x.name`, callee.property.start)
+    if (first?.type === 'ArrowFunctionExpression' && isLoop(name)) {
+      return loopCall(name, this.callback(first), this.items(rest, node), node.optional)
+    }
+    if (needsFunction(name)) {
+      throw new ExpressionFault(`'${name}' needs a function such as x => x.name`, callee.property.start)
+    }
     return methodCall(name, this.items(node.arguments, node), node.optional)
   }
 
@@ -210,10 +195,10 @@ export class Compiler {
   }
 
   private list(node: ArrayExpression): Code {
-    const { elements } = node
-    const items = this.items(elements, node)
+    const { length } = node.elements
+    const items = this.items(node.elements, node)
     return (run) => {
-      run.makeElements(elements.length)
+      run.makeElements(length)
       return run.own(items(run))
     }
   }
@@ -230,7 +215,9 @@ export class Compiler {
 
   private member(node: Property | SpreadElement): Member {
     if (node.type === 'SpreadElement') return spreadMember(this.compile(node.argument))
-    if (node.kind !== 'init' || node.method) throw new ExpressionFault('an object with a member that is no key and value,', node.start)
+    if (node.kind !== 'init' || node.method) {
+      throw new ExpressionFault('an object with a member that is no key and value,', node.start)
+    }
     const value = this.compile(node.value)
     if (!node.computed) {
       const name = this.keyName(node.key)
@@ -242,7 +229,7 @@ export class Compiler {
 
   private keyName(key: Expression): string {
     if (key.type === 'Identifier') return key.name
-    if (key.type === 'Literal') return String(this.valueOf(key))
+    if (key.type === 'Literal') return String(literalValue(key, this.source))
     throw unexpected(this.source, key.start)
   }
 
@@ -251,8 +238,7 @@ export class Compiler {
       if (typeof cooked !== 'string') throw new ExpressionFault(`a malformed escape in '${raw}'`, start)
       return cooked
     })
-    const codes = expressions.map((expression) => this.compile(expression))
-    return (run) => codes.reduce((whole, code, index) => join(run, join(run, whole, textOf(run, code(run))), texts[index + 1] ?? ''), texts[0] ?? '')
+    return joined(texts, expressions.map((expression) => this.compile(expression)), textOf)
   }
 }
 

@@ -1,4 +1,5 @@
-// definitions/expressions: the language's front door: source in, something to evaluate out. Compiled once, when a file is loaded.
+// definitions/expressions: the language's front door: source in, something to evaluate out. Compiled once, when a file
+// is loaded.
 import type { Json } from '../../model/json.ts'
 import { Compiler } from './code.ts'
 import type { Code } from './evaluation.ts'
@@ -6,7 +7,7 @@ import { Evaluation } from './evaluation.ts'
 import type { Expression, Scope, Template } from './expression.ts'
 import { ExpressionError, ExpressionFault } from './expression.ts'
 import { parse, placedAt, type Syntax } from './parse.ts'
-import { join, plainText } from './values.ts'
+import { joined, plainText } from './values.ts'
 
 /** Longest template, literal text included. */
 const MAX_TEMPLATE = 100_000
@@ -20,13 +21,14 @@ interface Compiled {
 }
 
 export interface CompileOptions {
-  /** The source was accepted once: it keeps the meaning that it had, and one that can't be read any more fails only when it is evaluated. */
+  /** The source was accepted once, and means what it meant. What can't be read any more fails when it is evaluated. */
   readonly pinned?: boolean
 }
 
 /**
- * Compiles a safe part of JavaScript's expressions. Where it differs from JavaScript: a property of null or undefined is undefined, not a
- * failure; lists and objects become JSON text where text is needed, and NaN where a number is; dates are numbers and their methods tell UTC.
+ * Compiles a safe part of JavaScript's expressions. Where it differs from JavaScript: a property of null or undefined
+ * is undefined, not a failure; lists and objects become JSON text where text is needed, and NaN where a number is;
+ * dates are numbers and their methods tell UTC.
  * @throws ExpressionFault when it doesn't parse, or uses what the language lacks
  */
 export function compileExpression(source: string, { pinned = false }: CompileOptions = {}): Expression {
@@ -37,20 +39,22 @@ export function compileExpression(source: string, { pinned = false }: CompileOpt
 }
 
 /**
- * Compiles literal text with `${…}` in it. In the text, what has no value (null, undefined, NaN) is empty, and a list or an object is JSON.
- * Nothing escapes a `${`; `${'${'}` writes one.
+ * Compiles literal text with `${…}` in it. In the text, what has no value (null, undefined, NaN) is empty, and a list
+ * or an object is JSON. Nothing escapes a `${`; `${'${'}` writes one.
  * @throws ExpressionFault
  */
 export function compileTemplate(source: string, { pinned = false }: CompileOptions = {}): Template {
   return orFailing(source, pinned, () => {
-    if (source.length > MAX_TEMPLATE) throw new ExpressionFault(`a template longer than ${MAX_TEMPLATE} characters`, MAX_TEMPLATE)
+    if (source.length > MAX_TEMPLATE) {
+      throw new ExpressionFault(`a template longer than ${MAX_TEMPLATE} characters`, MAX_TEMPLATE)
+    }
     const { texts, placeholders } = split(source, pinned)
     const compiled = placeholders.map(({ start, syntax }) => placedAt(start, () => compile(syntax)))
     const [first] = compiled
     const names = new Set(compiled.flatMap(({ names }) => [...names]))
     const cost = compiled.reduce((sum, placeholder) => sum + placeholder.cost, 1)
-    const code: Code = first !== undefined && compiled.length === 1 && texts.every((text) => text === '') ? first.code
-      : (run) => compiled.reduce((whole, { code }, index) => join(run, join(run, whole, plainText(run, code(run))), texts[index + 1] ?? ''), texts[0] ?? '')
+    const isLone = compiled.length === 1 && texts.every((text) => text === '')
+    const code = isLone && first !== undefined ? first.code : joined(texts, compiled.map(({ code }) => code), plainText)
     const quotesPlaceholder = compiled.some((placeholder) => placeholder.quotesPlaceholder)
     const sources = placeholders.map(({ syntax }) => syntax.source)
     return { source, placeholders: sources, names, quotesPlaceholder, evaluate: (scope) => evaluate(scope, code, cost) }

@@ -1,7 +1,10 @@
-// definitions/expressions: from source to syntax tree, by acorn. Refuses what JavaScript refuses, each fault with its place, and bounds what the
-// parser's recursion may take of the stack. Which nodes belong to the language is for `code.ts` to say.
-import { Parser, tokTypes, type Expression, type Token, type TokenType } from 'acorn'
+// definitions/expressions: from source to syntax tree. What doesn't parse is told in the language's words, with its
+// place; what the parser's recursion takes of the stack is bounded. Which nodes belong to the language is for `code.ts`
+// to say.
+import { tokTypes, type Expression, type Token, type TokenType } from 'acorn'
 import { ExpressionFault } from './expression.ts'
+import { PinnedParser, StrictParser } from './parsers.ts'
+import { isReserved, matchAt, unexpected } from './unexpected.ts'
 
 /** Longest source of one expression, in characters. */
 const MAX_LENGTH = 10_000
@@ -17,7 +20,7 @@ export interface Syntax {
 export interface ParseOptions {
   /** Takes what version 0.1 took. */
   readonly pinned?: boolean
-  /** Index of a placeholder's first character: its source ends before the `}` that closes it. Left out: the source is one expression. */
+  /** Where an expression in a template begins: it ends before the `}` that closes it. Left out: the source is one. */
   readonly placeholder?: number
 }
 
@@ -25,7 +28,7 @@ export interface ParseOptions {
 export function parse(source: string, { pinned = false, placeholder }: ParseOptions = {}): Syntax {
   const start = placeholder ?? 0
   const text = source.slice(start, start + MAX_LENGTH + 1)
-  return placedAt(start, () => new Reader(text, placeholder === undefined ? '' : '}').read(pinned ? PinnedParser : StrictParser))
+  return placedAt(start, () => new Reader(text, placeholder === undefined ? '' : '}').read(pinned))
 }
 
 /** Tells the places of faults by a source in which this one begins at `start`. */
@@ -37,72 +40,26 @@ export function placedAt<T>(start: number, run: () => T): T {
   }
 }
 
-const TOKEN = /[\p{ID_Continue}$]+|=>|\.\.\.|\?\.(?!\d)|[=!]==?|>>>?=?|(?:<<|\*\*|&&|\|\||\?\?)=?|\+\+|--|[-+*/%&|^<>]=?|[^]/uy
-
-const VALUES: ReadonlySet<string> = new Set(['null', 'true', 'false'])
-/** Words that are no names in JavaScript, and no values either. */
-const RESERVED: ReadonlySet<string> = new Set(Object.values(tokTypes).flatMap(({ keyword }) => keyword ?? []).filter((word) => !VALUES.has(word)))
-
-/** The fault that a token is where none of its kind belongs. */
-export function unexpected(source: string, at: number): ExpressionFault {
-  const token = matchAt(TOKEN, source, at)
-  return new ExpressionFault(`unexpected '${token}'${RESERVED.has(token) ? ' (a word of JavaScript\'s own)' : ''}`, at)
-}
-
-function matchAt(pattern: RegExp, source: string, at: number): string {
-  pattern.lastIndex = at
-  return pattern.exec(source)?.[0] ?? ''
-}
-
-class StrictParser extends Parser {
-  declare readonly start: number
-
-  readRegexp(): never {
-    throw new ExpressionFault("there are no regular expressions here: unexpected '/'", this.start)
-  }
-}
-
-/**
- * Reads what was once accepted as it was then: all words but four are names, `??` binds as `||` does, and a line may end before `=>`.
- * These are the parser's own methods, which its plugins replace, too.
- */
-class PinnedParser extends StrictParser {
-  declare readonly input: string
-  declare pos: number
-  declare readonly finishToken: (type: TokenType, value: string) => void
-  readonly keywords = /^(?:this|null|true|false)$/
-
-  finishOp(type: TokenType, size: number): void {
-    const operator = this.input.slice(this.pos, this.pos + size)
-    this.pos += size
-    this.finishToken(type === tokTypes.coalesce ? tokTypes.logicalOR : type, operator)
-  }
-
-  canInsertSemicolon(): boolean {
-    return false
-  }
-
-  raiseRecoverable(): void {}
-}
-
 const SPACE = /[ \t\r\n]*/y
-const OPENING: ReadonlySet<TokenType> = new Set([tokTypes.parenL, tokTypes.bracketL, tokTypes.braceL, tokTypes.dollarBraceL])
-const CLOSING: ReadonlySet<TokenType> = new Set([tokTypes.parenR, tokTypes.bracketR, tokTypes.braceR])
-/** The parts of templates, which aren't counted: each has its placeholder in brackets, or stands alone. */
-const UNCOUNTED: ReadonlySet<TokenType> = new Set([tokTypes.template, tokTypes.backQuote, tokTypes.dollarBraceL])
+const { parenL, bracketL, braceL, dollarBraceL, parenR, bracketR, braceR } = tokTypes
+const OPENING: ReadonlySet<TokenType> = new Set([parenL, bracketL, braceL, dollarBraceL])
+const CLOSING: ReadonlySet<TokenType> = new Set([parenR, bracketR, braceR])
+/** Parts of templates, which aren't counted: of a placeholder its end is. */
+const UNCOUNTED: ReadonlySet<TokenType> = new Set([tokTypes.template, tokTypes.backQuote, dollarBraceL])
 
-/** Brackets that aren't closed so far. */
-interface Opener {
-  readonly token: Token
+/** A bracket that isn't closed so far, or the whole source. */
+interface Level {
+  readonly opener: Token | undefined
   hasArrow: boolean
 }
 
+/** Reads one expression, and hears of each token before the parser goes on from it. */
 class Reader {
   readonly #text: string
   /** What follows the expression; empty: nothing does. */
   readonly #closer: '' | '}'
-  readonly #open: Opener[] = []
-  #hasArrow = false
+  readonly #outer: Level[] = []
+  #level: Level = { opener: undefined, hasArrow: false }
   #tokens = 0
   #last: Token | undefined
   /** The token before that. */
@@ -113,58 +70,62 @@ class Reader {
     this.#closer = closer
   }
 
-  read(parser: typeof Parser): Syntax {
+  read(pinned: boolean): Syntax {
     if (this.#closer === '' && this.#text.length > MAX_LENGTH) throw tooLong()
-    const tree = this.#parse(parser)
+    const tree = this.#parse(pinned ? PinnedParser : StrictParser)
     const end = this.#afterSpace()
     if (this.#text.charAt(end) === this.#closer) return { tree, source: this.#text.slice(0, end) }
-    throw end < this.#text.length ? unexpected(this.#text, end) : end > MAX_LENGTH ? tooLong() : new ExpressionFault("'${' isn't closed", end)
+    if (end < this.#text.length) throw unexpected(this.#text, end)
+    throw end > MAX_LENGTH ? tooLong() : new ExpressionFault("'${' isn't closed", end)
   }
 
-  #parse(parser: typeof Parser): Expression {
+  #parse(parser: typeof StrictParser): Expression {
+    const onToken = (token: Token) => { this.#take(token) }
+    const onComment = (_block: boolean, _text: string, start: number) => { throw unexpected(this.#text, start) }
     try {
-      return parser.parseExpressionAt(this.#text, 0, {
-        ecmaVersion: 2023, onToken: (token) => this.#take(token), onComment: (_block, _text, start) => { throw unexpected(this.#text, start) },
-      })
+      return parser.parseExpressionAt(this.#text, 0, { ecmaVersion: 2023, onToken, onComment })
     } catch (error) {
-      if (error instanceof SyntaxError && 'pos' in error) throw this.#refused(error.message.replace(/ \(\d+:\d+\)$/, ''), Number(error.pos))
-      throw error
+      if (!(error instanceof SyntaxError) || !('pos' in error)) throw error
+      throw this.#refused(error.message.replace(/ \(\d+:\d+\)$/, ''), Number(error.pos))
     }
   }
 
-  /** Hears of each token before the parser goes on from it. */
   #take(token: Token): void {
+    const { type, start } = token
     const space = this.#afterSpace()
-    if (space < token.start) throw unexpected(this.#text, space)
-    if (!UNCOUNTED.has(token.type)) this.#tokens += 1
-    if (this.#tokens > MAX_TOKENS) throw new ExpressionFault(`an expression of more than ${MAX_TOKENS} tokens`, token.start)
-    if (token.type === tokTypes.arrow) this.#arrow(token)
-    if (OPENING.has(token.type)) this.#opening(token)
-    else if (CLOSING.has(token.type)) this.#open.pop()
-    else if (token.type === tokTypes.name || token.type.keyword !== undefined) this.#word(token)
+    if (space < start) throw unexpected(this.#text, space)
+    if (!UNCOUNTED.has(type)) this.#tokens += 1
+    if (this.#tokens > MAX_TOKENS) throw new ExpressionFault(`an expression of more than ${MAX_TOKENS} tokens`, start)
+    if (type === tokTypes.arrow) this.#arrow(token)
+    else if (OPENING.has(type)) this.#opening(token)
+    else if (CLOSING.has(type)) this.#level = this.#outer.pop() ?? this.#level
+    else if (type === tokTypes.name || type.keyword !== undefined) this.#word(token)
     this.#before = this.#last
     this.#last = token
   }
 
-  #opening(token: Token): void {
-    if (this.#open.length === MAX_BRACKETS) throw new ExpressionFault(`brackets nested deeper than ${MAX_BRACKETS}`, token.start)
-    if (token.type === tokTypes.braceL && this.#last?.type === tokTypes.arrow) {
-      throw new ExpressionFault("a function's body is one expression (put an object in parentheses): unexpected '{'", token.start)
-    }
-    this.#open.push({ token, hasArrow: false })
-  }
-
-  /** Functions directly in one another belong to no method, and are beyond the bound of brackets. */
+  /** Functions directly in one another belong to no method, and would pass by the bound of brackets. */
   #arrow({ start }: Token): void {
-    const top = this.#open.at(-1)
-    if (top?.hasArrow ?? this.#hasArrow) throw new ExpressionFault('a function can only be the first argument of a method such as map,', start)
-    if (top === undefined) this.#hasArrow = true
-    else top.hasArrow = true
+    if (this.#level.hasArrow) throw misplacedFunction(start)
+    this.#level.hasArrow = true
   }
 
-  #word({ start, end }: Token): void {
-    const escape = this.#text.slice(start, end).indexOf('\\')
-    if (escape >= 0) throw unexpected(this.#text, start + escape)
+  #opening(opener: Token): void {
+    if (this.#outer.length === MAX_BRACKETS) {
+      throw new ExpressionFault(`brackets nested deeper than ${MAX_BRACKETS}`, opener.start)
+    }
+    if (opener.type === braceL && this.#last?.type === tokTypes.arrow) {
+      const reason = "a function's body is one expression (put an object in parentheses): unexpected '{'"
+      throw new ExpressionFault(reason, opener.start)
+    }
+    this.#outer.push(this.#level)
+    this.#level = { opener, hasArrow: false }
+  }
+
+  /** Names are written as they are, without escapes. */
+  #word(token: Token): void {
+    const escape = this.#textOf(token).indexOf('\\')
+    if (escape >= 0) throw unexpected(this.#text, token.start + escape)
   }
 
   #afterSpace(): number {
@@ -176,25 +137,31 @@ class Reader {
   #refused(message: string, at: number): ExpressionFault {
     if (at >= MAX_LENGTH && this.#text.length > MAX_LENGTH) return tooLong()
     if (message.startsWith('Not enough stack')) return new ExpressionFault('an expression nested too deep', at)
-    if (message.startsWith('Logical expressions')) {
-      return new ExpressionFault("parentheses are missing: '??' beside '||' or '&&' can be read in two ways,", at)
-    }
-    if (!message.startsWith('Unexpected')) return new ExpressionFault(message.charAt(0).toLowerCase() + message.slice(1), at)
-    if (this.#last !== undefined && this.#endsReserved(this.#last)) return unexpected(this.#text, this.#last.start)
+    if (message.startsWith('Logical')) return twoWays("'??' beside '||' or '&&'", at)
+    if (message.startsWith('Unexpected')) return this.#unexpected(at)
+    return new ExpressionFault(message.charAt(0).toLowerCase() + message.slice(1), at)
+  }
+
+  #unexpected(at: number): ExpressionFault {
+    const last = this.#last
+    if (last !== undefined && this.#endsReserved(last)) return unexpected(this.#text, last.start)
+    const { opener } = this.#level
     const text = this.#text.charAt(at)
-    const opener = this.#open.at(-1)?.token
-    if (text === '' && opener !== undefined) return new ExpressionFault(`'${this.#textOf(opener)}' isn't closed, it opens`, opener.start)
-    if (text === this.#closer && opener === undefined) {
-      return new ExpressionFault(this.#last === undefined ? 'an empty expression' : `nothing follows '${this.#textOf(this.#last)}'`, at)
+    if (text === '' && opener !== undefined) {
+      return new ExpressionFault(`'${this.#textOf(opener)}' isn't closed, it opens`, opener.start)
     }
-    // The parser has taken this operator: it is what stands before it that doesn't fit.
-    const signed = this.#last?.start === at && this.#last.type === tokTypes.starstar
-    return signed ? new ExpressionFault("parentheses are missing: a sign before '**' can be read in two ways,", at) : unexpected(this.#text, at)
+    if (text === this.#closer && opener === undefined) {
+      const reason = last === undefined ? 'an empty expression' : `nothing follows '${this.#textOf(last)}'`
+      return new ExpressionFault(reason, at)
+    }
+    // The parser has taken that operator: what stands before it is the fault.
+    if (last?.type === tokTypes.starstar && last.start === at) return twoWays("a sign before '**'", at)
+    return unexpected(this.#text, at)
   }
 
   /** Whether the parser stopped after a reserved word: then the word is the fault, not what follows it. */
   #endsReserved({ type: { keyword = '' } }: Token): boolean {
-    return RESERVED.has(keyword) && this.#before?.type !== tokTypes.dot && this.#before?.type !== tokTypes.questionDot
+    return isReserved(keyword) && this.#before?.type !== tokTypes.dot && this.#before?.type !== tokTypes.questionDot
   }
 
   #textOf({ start, end }: Token): string {
@@ -202,4 +169,8 @@ class Reader {
   }
 }
 
+export const misplacedFunction = (at: number) =>
+  new ExpressionFault('a function can only be the first argument of a method such as map,', at)
 const tooLong = () => new ExpressionFault(`an expression longer than ${MAX_LENGTH} characters`, MAX_LENGTH)
+const twoWays = (what: string, at: number) =>
+  new ExpressionFault(`parentheses are missing: ${what} can be read in two ways,`, at)

@@ -21,6 +21,20 @@ const OLD: readonly (readonly [source: string, value: Json])[] = [
   ['list.map(x\n => x)', [1, 2]], ['list.map((x)\n\n=> x)', [1, 2]], ['{__proto__: 1, a, __proto__: 2}.a', 5],
 ]
 
+const service = (expression: string): JsonObject => ({
+  output: [{ name: 'out', type: 'any' }], input: [{ name: 'a' }, { name: 'class' }], tags: [`\${${expression}}`],
+  states: [{ name: 'end', action: { lines: [{ type: 'set', expression, evaluate: true, to: ['out'] }] } }],
+})
+
+const meaning = (source: string, pinned: boolean): unknown => {
+  const compiled = compileExpression(source, { pinned })
+  try {
+    return [[...compiled.names], compiled.evaluate(scopeOf(data))]
+  } catch (error) {
+    return String(error)
+  }
+}
+
 describe('pinned', () => {
   it.each(OLD)('%s', (source, value) => {
     expect(compileExpression(source, { pinned: true }).evaluate(scopeOf(data))).toStrictEqual(value)
@@ -46,10 +60,6 @@ describe('pinned', () => {
   })
 
   it('in a stored definition', () => {
-    const service = (expression: string): JsonObject => ({
-      output: [{ name: 'out', type: 'any' }], input: [{ name: 'a' }, { name: 'class' }], tags: [`\${${expression}}`],
-      states: [{ name: 'end', action: { lines: [{ type: 'set', expression, evaluate: true, to: ['out'] }] } }],
-    })
     for (const [expression, value] of [['a ?? class || 1', 'A'], ['class', 'C'], ['nope(a)', null]] as const) {
       const unit = { package: 'p', fluxName: 'S', source: service(expression), models: new Map() }
       expect(compileFlux(unit, new Report('S.flux')), expression).toBeNull()
@@ -69,14 +79,6 @@ describe('what is taken now', () => {
   )
 
   it('means the same when it is pinned', () => {
-    const meaning = (source: string, pinned: boolean): unknown => {
-      const compiled = compileExpression(source, { pinned })
-      try {
-        return [[...compiled.names], compiled.evaluate(scopeOf(data))]
-      } catch (error) {
-        return String(error)
-      }
-    }
     fc.assert(fc.property(fc.array(part, { maxLength: 12 }).map((parts) => parts.join('')), (source) => {
       let now: unknown
       try {
