@@ -76,7 +76,7 @@ class Reader {
     const end = this.#afterSpace()
     if (this.#text.charAt(end) === this.#closer) return { tree, source: this.#text.slice(0, end) }
     if (end < this.#text.length) throw unexpected(this.#text, end)
-    throw end > MAX_LENGTH ? tooLong() : new ExpressionFault("'${' isn't closed", end)
+    throw end > MAX_LENGTH ? tooLong() : unclosed(end)
   }
 
   #parse(parser: typeof StrictParser): Expression {
@@ -150,6 +150,7 @@ class Reader {
     if (text === '' && opener !== undefined) {
       return new ExpressionFault(`'${this.#textOf(opener)}' isn't closed, it opens`, opener.start)
     }
+    if (text === '' && this.#closer !== '') return unclosed(at)
     if (text === this.#closer && opener === undefined) {
       const reason = last === undefined ? 'an empty expression' : `nothing follows '${this.#textOf(last)}'`
       return new ExpressionFault(reason, at)
@@ -171,6 +172,7 @@ class Reader {
 
 export const misplacedFunction = (at: number) =>
   new ExpressionFault('a function can only be the first argument of a method such as map,', at)
+const unclosed = (at: number) => new ExpressionFault("'${' isn't closed", at)
 const tooLong = () => new ExpressionFault(`an expression longer than ${MAX_LENGTH} characters`, MAX_LENGTH)
 const twoWays = (what: string, at: number) =>
   new ExpressionFault(`parentheses are missing: ${what} can be read in two ways,`, at)
