@@ -2,10 +2,8 @@
 // is loaded.
 import type { Json } from '../../model/json.ts'
 import { Compiler } from './code.ts'
-import type { Code } from './evaluation.ts'
-import { Evaluation } from './evaluation.ts'
-import type { Expression, Scope, Template } from './expression.ts'
-import { ExpressionError, ExpressionFault } from './expression.ts'
+import { Evaluation, type Code } from './evaluation.ts'
+import { ExpressionError, ExpressionFault, type Expression, type Scope, type Template } from './expression.ts'
 import { parse, placedAt, type Syntax } from './parse.ts'
 import { joined, plainText } from './values.ts'
 
