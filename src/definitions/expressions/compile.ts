@@ -11,6 +11,7 @@ import { joined, plainText } from './values.ts'
 const MAX_TEMPLATE = 100_000
 
 interface Compiled {
+  readonly source: string
   readonly code: Code
   readonly names: ReadonlySet<string>
   readonly quotesPlaceholder: boolean
@@ -32,7 +33,7 @@ export interface CompileOptions {
 export function compileExpression(source: string, { pinned = false }: CompileOptions = {}): Expression {
   return orFailing(source, pinned, () => {
     const { code, cost, ...about } = compile(parse(source, { pinned }))
-    return { source, ...about, evaluate: (scope) => evaluate(scope, code, cost) }
+    return { ...about, evaluate: (scope) => evaluate(scope, code, cost) }
   })
 }
 
@@ -46,16 +47,14 @@ export function compileTemplate(source: string, { pinned = false }: CompileOptio
     if (source.length > MAX_TEMPLATE) {
       throw new ExpressionFault(`a template longer than ${MAX_TEMPLATE} characters`, MAX_TEMPLATE)
     }
-    const { texts, placeholders } = split(source, pinned)
-    const compiled = placeholders.map(({ start, syntax }) => placedAt(start, () => compile(syntax)))
-    const [first] = compiled
-    const names = new Set(compiled.flatMap(({ names }) => [...names]))
-    const cost = compiled.reduce((sum, placeholder) => sum + placeholder.cost, 1)
-    const isLone = compiled.length === 1 && texts.every((text) => text === '')
-    const code = isLone && first !== undefined ? first.code : joined(texts, compiled.map(({ code }) => code), plainText)
-    const quotesPlaceholder = compiled.some((placeholder) => placeholder.quotesPlaceholder)
-    const sources = placeholders.map(({ syntax }) => syntax.source)
-    return { source, placeholders: sources, names, quotesPlaceholder, evaluate: (scope) => evaluate(scope, code, cost) }
+    const { texts, parts } = split(source, pinned)
+    const isLone = parts.length === 1 && texts.every((text) => text === '')
+    const code = isLone && parts[0] !== undefined ? parts[0].code : joined(texts, parts.map(({ code }) => code), plainText)
+    const cost = parts.reduce((sum, part) => sum + part.cost, 1)
+    return {
+      source, placeholders: parts.map((part) => part.source), names: new Set(parts.flatMap(({ names }) => [...names])),
+      quotesPlaceholder: parts.some((part) => part.quotesPlaceholder), evaluate: (scope) => evaluate(scope, code, cost),
+    }
   })
 }
 
@@ -73,28 +72,23 @@ function orFailing<T extends Expression>(source: string, pinned: boolean, compil
 function compile({ tree, source }: Syntax): Compiled {
   const compiler = new Compiler(source)
   const code = compiler.compile(tree)
-  return { code, names: compiler.names, quotesPlaceholder: compiler.quotesPlaceholder, cost: compiler.cost }
+  const { names, quotesPlaceholder, cost } = compiler
+  return { source, code, names, quotesPlaceholder, cost }
 }
 
-interface Split {
-  /** The literal texts around the placeholders, one more than there are of these. */
-  readonly texts: readonly string[]
-  readonly placeholders: readonly { readonly start: number; readonly syntax: Syntax }[]
-}
-
-function split(source: string, pinned: boolean): Split {
+/** A template's placeholders, and the literal texts around them, one more than there are of these. */
+function split(source: string, pinned: boolean): { texts: string[]; parts: Compiled[] } {
   const texts: string[] = []
-  const placeholders: Split['placeholders'][number][] = []
+  const parts: Compiled[] = []
   let at = 0
   for (let opening = source.indexOf('${'); opening >= 0; opening = source.indexOf('${', at)) {
     const start = opening + 2
     const syntax = parse(source, { pinned, placeholder: start })
     texts.push(source.slice(at, opening))
-    placeholders.push({ start, syntax })
+    parts.push(placedAt(start, () => compile(syntax)))
     at = start + syntax.source.length + 1
   }
-  texts.push(source.slice(at))
-  return { texts, placeholders }
+  return { texts: [...texts, source.slice(at)], parts }
 }
 
 function evaluate(scope: Scope, code: Code, cost: number): Json {

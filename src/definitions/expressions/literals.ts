@@ -8,16 +8,10 @@ const DECIMAL = /^(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/
 const OCTAL_ESCAPE = /\\(?:[1-9]|0\d)/
 
 export function literalValue({ value, raw = '', start }: Literal, source: string): string | number | boolean | null {
-  switch (typeof value) {
-    case 'string':
-      if (OCTAL_ESCAPE.test(raw.replaceAll('\\\\', '__'))) throw new ExpressionFault(`an octal escape in ${raw}`, start)
-      return value
-    case 'number':
-      if (!DECIMAL.test(raw)) throw new ExpressionFault(`'${raw}' is no decimal number,`, start)
-      return value
-    case 'boolean': return value
-    default:
-      if (value === null) return null
-      throw unexpected(source, start)
+  if (typeof value === 'string' && OCTAL_ESCAPE.test(raw.replaceAll('\\\\', '__'))) {
+    throw new ExpressionFault(`an octal escape in ${raw}`, start)
   }
+  if (typeof value === 'number' && !DECIMAL.test(raw)) throw new ExpressionFault(`'${raw}' is no decimal number,`, start)
+  if (typeof value === 'bigint' || value instanceof RegExp || value === undefined) throw unexpected(source, start)
+  return value
 }

@@ -47,6 +47,8 @@ const CLOSING: ReadonlySet<TokenType> = new Set([parenR, bracketR, braceR])
 /** Parts of templates, which aren't counted: of a placeholder its end is. */
 const UNCOUNTED: ReadonlySet<TokenType> = new Set([tokTypes.template, tokTypes.backQuote, dollarBraceL])
 
+const ONE_BODY = "a function's body is one expression (put an object in parentheses)"
+
 /** A bracket that isn't closed so far, or the whole source. */
 interface Level {
   readonly opener: Token | undefined
@@ -115,8 +117,7 @@ class Reader {
       throw new ExpressionFault(`brackets nested deeper than ${MAX_BRACKETS}`, opener.start)
     }
     if (opener.type === braceL && this.#last?.type === tokTypes.arrow) {
-      const reason = "a function's body is one expression (put an object in parentheses): unexpected '{'"
-      throw new ExpressionFault(reason, opener.start)
+      throw new ExpressionFault(`${ONE_BODY}: unexpected '{'`, opener.start)
     }
     this.#outer.push(this.#level)
     this.#level = { opener, hasArrow: false }

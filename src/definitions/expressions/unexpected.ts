@@ -9,7 +9,7 @@ const VALUES: ReadonlySet<string> = new Set(['null', 'true', 'false'])
 const KEYWORDS = Object.values(tokTypes).flatMap(({ keyword }) => keyword ?? [])
 const RESERVED: ReadonlySet<string> = new Set(KEYWORDS.filter((word) => !VALUES.has(word)))
 
-/** Whether JavaScript takes a word for neither a name nor a value. */
+/** Whether a word is neither a name nor a value in JavaScript. */
 export const isReserved = (word: string): boolean => RESERVED.has(word)
 
 export function unexpected(source: string, at: number): ExpressionFault {
