@@ -81,7 +81,12 @@ export function join(run: Evaluation, left: string, right: string): string {
 
 /** Makes one text: the parts' texts, as `write` has them, each between two of `texts`. */
 export function joined([start = '', ...texts]: readonly string[], parts: readonly Code[], write: typeof textOf): Code {
-  return (run) => parts.reduce((whole, part, index) => join(run, join(run, whole, write(run, part(run))), texts[index] ?? ''), start)
+  const pairs = parts.map((part, index) => ({ part, after: texts[index] ?? '' }))
+  return (run) => {
+    let whole = start
+    for (const { part, after } of pairs) whole = join(run, join(run, whole, write(run, part(run))), after)
+    return whole
+  }
 }
 
 /** Pays for comparing two texts: at most the shorter is looked at. */
