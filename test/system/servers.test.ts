@@ -15,7 +15,7 @@ const TAKEOVER_MS = 2 * RECOVERY * 1000 + 3000
 
 let redis: RedisServer
 
-type OnEnd = (end: () => Promise<unknown>) => void
+type OnEnd = (end: () => Promise<void>) => void
 
 /** A namespace, and the files that its steps write to and wait for. Its servers are gone at the end. */
 async function openPlace(onEnd: OnEnd) {
@@ -26,7 +26,7 @@ async function openPlace(onEnd: OnEnd) {
     namespace,
     async open(url = redis.url): Promise<Server> {
       const server = await startServer({ program: inject('program'), ...place, env: { ACTORFLUX_REDIS_URL: url, ACTORFLUX_NAMESPACE: namespace, ACTORFLUX_RECOVERY: `${RECOVERY}s` } })
-      onEnd(() => server.kill('SIGKILL'))
+      onEnd(async () => { await server.kill('SIGKILL') })
       return server
     },
     lines: async (name: string) => (await readFile(file(name), 'utf8').catch(() => '')).split('\n').filter(Boolean),
@@ -62,9 +62,9 @@ afterAll(async () => {
 describe('two servers', () => {
   let client: (index: number) => Client
   let namespace: string
-  const ends: (() => Promise<unknown>)[] = []
-  beforeAll(async () => { ({ client, namespace } = await openPair((end) => ends.push(end))) })
-  afterAll(() => Promise.all(ends.map((end) => end())))
+  const ends: (() => Promise<void>)[] = []
+  beforeAll(async () => { ({ client, namespace } = await openPair((end) => { ends.push(end) })) })
+  afterAll(async () => { for (const end of ends) await end() })
 
   test('count each of 400 events to one context once', async () => {
     const id = await client(0).start('Counter')
