@@ -28,9 +28,10 @@ async function sandboxesOf(parent: number | undefined): Promise<number[]> {
   return lines.filter((line) => line.includes('sandbox-process')).map((line) => line.trim().split(/\s+/).map(Number)).filter(([, of]) => of === parent).map(([pid = 0]) => pid)
 }
 
+const read = (pid: string, name: string) => readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '')
+
 /** Not each machine has a `ps`. */
 async function fromProc(parent: number | undefined): Promise<number[]> {
-  const read = (pid: string, name: string) => readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '')
   const found = await Promise.all((await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(async (pid) => {
     const isChild = Number((await read(pid, 'stat')).split(') ')[1]?.split(' ')[1]) === parent
     return isChild && (await read(pid, 'cmdline')).includes('sandbox-process') ? [Number(pid)] : []

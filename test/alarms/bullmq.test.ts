@@ -245,11 +245,11 @@ describe.concurrent('the alarm clock on BullMQ', () => {
 
   test('finds what is due without any job, and BullMQ goes on when its keys were deleted', async ({ expect, onTestFinished }) => {
     const { alarm, clock, rings, namespace } = await startServer(onTestFinished)
-    const due = clock.now() + 600
+    const due = clock.now() + 1500
     alarm.set(due)
     await expect.poll(() => jobsOf(namespace), LATE).toHaveLength(1)
     await deleteKeys(namespace)
-    await sleep(1000)
+    await sleep(due + 400 - clock.now())
     expect(rings).toEqual([])
     clock.sweep()
     await expect.poll(() => rings.length, LATE).toBe(1)
@@ -309,11 +309,11 @@ describe.concurrent('the alarm clock on BullMQ', () => {
 
   test('hands what it was to ring for on to others when it closes', async ({ expect, onTestFinished }) => {
     // The machine's clock is ahead: the job comes well before its time.
-    const leaver = await startServer(onTestFinished, { clock: new StoreClock(-1000) })
-    const due = leaver.clock.now() + 1700
+    const leaver = await startServer(onTestFinished, { clock: new StoreClock(-1500) })
+    const due = leaver.clock.now() + 2200
     leaver.alarm.set(due)
     await expect.poll(() => redis.llen(keyOf(leaver.namespace, 'active')), LATE).toBe(1)
-    const stayer = await startServer(onTestFinished, { clock: new StoreClock(-1000), namespace: leaver.namespace })
+    const stayer = await startServer(onTestFinished, { clock: new StoreClock(-1500), namespace: leaver.namespace })
     await leaver.alarm.close()
     await expect.poll(() => stayer.rings.length, LATE).toBe(1)
     expect(stayer.rings[0]).toBeGreaterThanOrEqual(due)
