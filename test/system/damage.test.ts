@@ -5,7 +5,7 @@ import { cp, mkdtemp, open, stat, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { open as openLmdb } from 'lmdb'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import { cleanUp, launch, placeFor, startServer, type Place, type ServerOptions } from '../support/server.ts'
 import { Client, forEach } from './client.ts'
 import { SERVICES } from './services.ts'
@@ -13,6 +13,8 @@ import { SERVICES } from './services.ts'
 const COUNT = 200
 
 let place: Place
+let options: ServerOptions
+let file: string
 let ids: number[]
 
 const lineOf = (id: number) => `"msg":"the stored record of context ${id} can't be read"`
@@ -25,44 +27,43 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(cleanUp)
 
-/** A copy of the data, for a test of its own: they run at once. */
-async function copyData(): Promise<{ options: ServerOptions; file: string }> {
+beforeEach(async () => {
   const data = await mkdtemp(join(place.folder, 'damaged-'))
   await cp(place.data, data, { recursive: true })
-  return { options: { program: inject('program'), ...place, data }, file: join(data, 'default.mdb') }
-}
+  options = { program: inject('program'), ...place, data }
+  file = join(data, 'default.mdb')
+})
 
 /** Runs `actorflux doctor` on the data. */
-async function doctor({ program, data }: ServerOptions, ...args: string[]): Promise<{ code: unknown; stdout: string }> {
-  const run = promisify(execFile)(process.execPath, [program, 'doctor', ...args], { env: { ...process.env, ACTORFLUX_DATA: data } })
+async function doctor(...args: string[]): Promise<{ code: unknown; stdout: string }> {
+  const run = promisify(execFile)(process.execPath, [options.program, 'doctor', ...args], { env: { ...process.env, ACTORFLUX_DATA: options.data } })
   return run.then(({ stdout }) => ({ code: 0, stdout }), (error: { code: unknown; stdout: string }) => ({ code: error.code, stdout: error.stdout }))
 }
 
-async function overwrite(file: string, at: number, bytes: Buffer): Promise<void> {
+async function overwrite(at: number, bytes: Buffer): Promise<void> {
   const handle = await open(file, 'r+')
   await handle.write(bytes, 0, bytes.length, at)
   await handle.close()
 }
 
-const DAMAGE: { readonly [what: string]: (file: string) => Promise<void> } = {
-  'cut short': async (file) => truncate(file, (await stat(file)).size - 100),
-  'cut in half': async (file) => truncate(file, (await stat(file)).size / 2),
+const DAMAGE: { readonly [what: string]: () => Promise<void> } = {
+  'cut short': async () => truncate(file, (await stat(file)).size - 100),
+  'cut in half': async () => truncate(file, (await stat(file)).size / 2),
   // Every other page, so that one of them is in use.
-  'noisy': async (file) => { for (let at = 8; at < (await stat(file)).size / 4096; at += 2) await overwrite(file, at * 4096, randomBytes(4096)) },
-  'zero at its head': (file) => overwrite(file, 0, Buffer.alloc(4096)),
+  'noisy': async () => { for (let at = 8; at < (await stat(file)).size / 4096; at += 2) await overwrite(at * 4096, randomBytes(4096)) },
+  'zero at its head': () => overwrite(0, Buffer.alloc(4096)),
 }
 
-describe.concurrent('a data file that is damaged', () => {
+describe('a data file that is damaged', () => {
   test.each(Object.keys(DAMAGE))('(%s) is refused in one line, saved as far as it can be read, and served from there', async (what) => {
-    const { options, file } = await copyData()
-    await DAMAGE[what]?.(file)
+    await DAMAGE[what]?.()
     const { code, signal, output } = await launch(options).ended
     expect({ code, signal }).toEqual({ code: 1, signal: null })
     expect(output).toMatch(/^actorflux: the data in [^\n]*default\.mdb [^\n]*; restore a backup [^\n]* actorflux doctor --salvage <new folder>\n$/)
 
-    expect(await doctor(options)).toMatchObject({ code: 1, stdout: expect.stringMatching(/^the data in \S*default\.mdb is damaged\n {2}/) })
+    expect(await doctor()).toMatchObject({ code: 1, stdout: expect.stringMatching(/^the data in \S*default\.mdb is damaged\n {2}/) })
     const into = `${options.data}-saved`
-    const saved = await doctor(options, '--salvage', into)
+    const saved = await doctor('--salvage', into)
     expect(saved.code).toBe(1)
     const count = Number(/^(\d+) (?:of 200 )?contexts? were read, and written to /m.exec(saved.stdout)?.[1])
     expect(count).toBeGreaterThan(0)
@@ -77,20 +78,17 @@ describe.concurrent('a data file that is damaged', () => {
   }, 60_000)
 
   test('(not at all, that is) is called whole', async () => {
-    const { options } = await copyData()
-    expect(await doctor(options)).toMatchObject({ code: 0, stdout: expect.stringMatching(/is whole: 200 contexts\n$/) })
+    expect(await doctor()).toMatchObject({ code: 0, stdout: expect.stringMatching(/is whole: 200 contexts\n$/) })
   }, 60_000)
 
   test('(empty) is refused in one line, and there is nothing to save', async () => {
-    const { options, file } = await copyData()
     await truncate(file)
     expect(await launch(options).ended).toMatchObject({ code: 1, output: expect.stringMatching(/^actorflux: the data file [^\n]* is gone or empty, [^\n]*\n$/) })
-    expect(await doctor(options)).toMatchObject({ code: 1 })
+    expect(await doctor()).toMatchObject({ code: 1 })
   }, 60_000)
 })
 
-test.concurrent('a stored record that is garbage, or holds garbage, spoils nothing but itself', async () => {
-  const { options, file } = await copyData()
+test('a stored record that is garbage, or holds garbage, spoils nothing but itself', async () => {
   const [first = 0, second = 0, third = 0] = ids
   const root = openLmdb({ path: file, noSubdir: true, overlappingSync: false })
   const contexts = root.openDB<Buffer, number>('contexts', { encoding: 'binary' })
@@ -118,5 +116,5 @@ test.concurrent('a stored record that is garbage, or holds garbage, spoils nothi
   const told = (id: number) => server.output().split('\n').filter((line) => line.includes(lineOf(id))).length
   expect([told(first), told(second)]).toEqual([1, 1])
   await server.kill('SIGTERM')
-  expect(await doctor(options)).toMatchObject({ code: 1, stdout: expect.stringContaining(`the stored record of context ${first} can't be read`) })
+  expect(await doctor()).toMatchObject({ code: 1, stdout: expect.stringContaining(`the stored record of context ${first} can't be read`) })
 }, 60_000)
