@@ -14,7 +14,10 @@ export default defineConfig(({ mode }) => {
   const common = {
     root: resolve(import.meta.dirname, '..'),
     maxWorkers: 3,
+    // Of tests that say that they only wait.
+    maxConcurrency: 4,
     testTimeout: 30_000,
+    hookTimeout: 60_000,
     env: mode === 'fuzz' && process.env['FUZZ_RUNS'] === undefined ? FUZZ_RUNS : {},
   }
   return {

@@ -245,7 +245,7 @@ describe.concurrent('the alarm clock on BullMQ', () => {
 
   test('finds what is due without any job, and BullMQ goes on when its keys were deleted', async ({ expect, onTestFinished }) => {
     const { alarm, clock, rings, namespace } = await startServer(onTestFinished)
-    const due = clock.now() + 1500
+    const due = clock.now() + 3000
     alarm.set(due)
     await expect.poll(() => jobsOf(namespace), LATE).toHaveLength(1)
     await deleteKeys(namespace)
