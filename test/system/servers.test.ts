@@ -123,7 +123,8 @@ describe('two servers', () => {
   })
 })
 
-describe.concurrent('one of two servers', () => {
+// Not at once: they are about who sends his heartbeats in time.
+describe('one of two servers', () => {
   test('that is killed with steps and timers under way leaves all of it to the other', async ({ onTestFinished }) => {
     const { client, server, lines, files, openGate } = await openPair(onTestFinished)
     const holders = await forEach(Array.from({ length: 20 }), () => client(0).start('Holder', files('holder')))
