@@ -173,12 +173,12 @@ describe('a data file', () => {
   })
 })
 
-/** Noise within the record of a context, where its parts are. */
+/** Other characters within the record of a context, where its parts are: of as many bytes, and half as many. */
 async function garble(id: number): Promise<void> {
   const root = openLmdb({ path: file, noSubdir: true, overlappingSync: false })
   const contexts = root.openDB<Buffer, number>('contexts', { encoding: 'binary' })
   const record = contexts.get(id) ?? Buffer.alloc(0)
-  await contexts.put(id, Buffer.concat([record.subarray(0, -50), Buffer.alloc(20)]))
+  await contexts.put(id, Buffer.concat([record.subarray(0, -50), Buffer.from('é'.repeat(25))]))
   await root.close()
 }
 

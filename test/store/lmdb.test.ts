@@ -154,7 +154,7 @@ describe('the embedded store', () => {
     const meta = root.openDB<unknown, string>('meta', { encoding: 'json' })
     await meta.put('format', 99)
     await root.close()
-    await expect(openIn(folder)).rejects.toThrow(/default\.mdb has format 99, .* knows format 3/)
+    await expect(openIn(folder)).rejects.toThrow(/default\.mdb has format 99, .* knows formats 3 and 4$/)
     await expect(openIn(folder)).rejects.toThrow(DataFolderError)
   })
 

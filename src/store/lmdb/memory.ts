@@ -1,7 +1,7 @@
 // store/lmdb: what is known of every context without reading it. It shows what is on disk, never more.
 import type { ContextId } from '../../model/context.ts'
 import type { Lease, ListQuery, Page } from '../../ports/store.ts'
-import type { Header, Rows } from './stored-context.ts'
+import type { Header, LargePart, Rows } from './header.ts'
 import { type Found, type Posting, Terms } from './terms.ts'
 import { TimeQueue } from './time-queue.ts'
 
@@ -11,6 +11,7 @@ export interface Entry extends Rows {
   readonly endedAt: number | null
   readonly parent: ContextId | null
   readonly postings: readonly Posting[]
+  readonly large: readonly LargePart[]
 }
 
 export class Memory {
@@ -41,13 +42,13 @@ export class Memory {
   }
 
   put(id: ContextId, header: Header): void {
-    const { version, due, endedAt, parent, firstRow, nextRow, owner } = header
+    const { version, due, endedAt, parent, firstRow, nextRow, owner, large } = header
     const before = this.#entries.get(id)
     if (before === undefined) this.#terms.add(id)
     this.highestId = Math.max(this.highestId, id)
     const postings = this.#terms.replace(id, before?.postings ?? [], header.terms)
     this.#retime(id, () => {
-      this.#entries.set(id, { version, due, endedAt, parent, firstRow, nextRow, postings })
+      this.#entries.set(id, { version, due, endedAt, parent, firstRow, nextRow, postings, large })
       this.#hidden.delete(id)
     })
     if (endedAt !== null && endedAt !== before?.endedAt) this.#ends.push(id, endedAt)

@@ -25,7 +25,7 @@ export async function rebuild(disk: Disk, log: Log): Promise<Memory> {
     await new Promise((resolve) => { setImmediate(resolve) })
   }
   for (const id of disk.contexts.getKeys()) {
-    const record = disk.contexts.getBinaryFast(id)
+    const record = disk.record(id)
     found += 1
     try {
       if (record === undefined || !Number.isSafeInteger(id)) throw unreadable(id)

@@ -4,8 +4,10 @@ import { LOG_LIMIT } from '../../model/record.ts'
 import type { CommitOutcome, Write } from '../../ports/store.ts'
 import type { Disk } from './disk.ts'
 import type { Group } from './group-commit.ts'
+import { type Header, type LargePart, NO_LARGE_PARTS, type Rows } from './header.ts'
+import { encodeLargePart, placeLargeParts } from './large-parts.ts'
 import type { Entry, Memory } from './memory.ts'
-import { encode, type Header, headerOf, type Rows } from './stored-context.ts'
+import { encode } from './stored-context.ts'
 
 /** A log is trimmed when it has grown so far, a good many rows at once. */
 const LOG_ROOM = LOG_LIMIT + LOG_LIMIT / 4
@@ -29,7 +31,7 @@ const HASH = /^[\w+/=-]{1,200}$/
 
 const POKED = Buffer.of(1)
 
-export class Draft implements Group {
+export class WriteGroup implements Group {
   readonly #disk: Disk
   readonly #memory: Memory
   /** Calls to lmdb; none of them throws. */
@@ -46,6 +48,7 @@ export class Draft implements Group {
     this.#disk = disk
     this.#memory = memory
     this.#lastId = memory.lastId
+    disk.arena.clear()
   }
 
   get full(): boolean {
@@ -67,12 +70,15 @@ export class Draft implements Group {
   commit(writes: readonly Write[]): CommitOutcome {
     const contexts = new Map<ContextId, Header>()
     const operations: (() => void)[] = []
-    for (const { context, previous, log } of writes) {
-      const { id } = context
+    for (const write of writes) {
+      const { context, previous, log } = write
+      const { id, version, terms, due, owner, endedAt, parent } = context
       const before = contexts.get(id) ?? this.#context(id)
       if ((before?.version ?? 0) !== previous) return { ok: false, stale: id }
-      const header = headerOf(context, this.#append(id, before ?? NO_ROWS, log.slice(-LOG_LIMIT), operations))
-      const record = encode(header, context)
+      const { firstRow, nextRow } = this.#append(id, before ?? NO_ROWS, log.slice(-LOG_LIMIT), operations)
+      const large = this.#writeLargeParts(write, before?.large ?? NO_LARGE_PARTS, operations)
+      const header = { version, terms, due, owner, endedAt, parent, firstRow, nextRow, large }
+      const record = encode(this.#disk.arena, header, context)
       operations.push(() => void this.#disk.contexts.put(id, record))
       this.#size += record.length
       this.#pages += this.#pagesOf(record.length)
@@ -107,12 +113,12 @@ export class Draft implements Group {
   purge(endedBefore: number, limit: number): number {
     const ids: ContextId[] = []
     let keys = 0
-    for (const [id, { parent, firstRow, nextRow }] of this.#memory.endedBefore(endedBefore)) {
+    for (const [id, { parent, firstRow, nextRow, large }] of this.#memory.endedBefore(endedBefore)) {
       if (ids.length >= limit || keys >= PURGE_KEYS) break
       // What this group has written isn't finished, or is gone already.
       if (this.#contexts.has(id) || (parent !== null && this.#isPoked(parent))) continue
       ids.push(id)
-      keys += 1 + nextRow - firstRow
+      keys += 1 + nextRow - firstRow + large.length
     }
     for (const id of ids) this.#remove(id)
     return ids.length
@@ -148,12 +154,14 @@ export class Draft implements Group {
 
   #remove(id: ContextId): void {
     const rows = this.#disk.rowsOf(id)
+    const large = this.#context(id)?.large ?? NO_LARGE_PARTS
     this.#operations.push(() => {
+      for (const { slot } of large) this.#disk.removeLargePart(id, slot)
       for (const row of rows) void this.#disk.rows.remove([id, row])
       void this.#disk.pokes.remove(id)
       void this.#disk.contexts.remove(id)
     })
-    this.#pages += COPIES + rows.length
+    this.#pages += COPIES + rows.length + large.length
     this.#contexts.set(id, null)
     this.#poked.set(id, false)
     this.#effects.push(() => this.#memory.remove(id))
@@ -175,6 +183,24 @@ export class Draft implements Group {
     })
     this.#pages += old.length
     return { firstRow: kept, nextRow: end }
+  }
+
+  /** Writes those that have changed. Gives all of them. */
+  #writeLargeParts(write: Write, before: readonly LargePart[], operations: (() => void)[]): readonly LargePart[] {
+    const placement = placeLargeParts(write, before)
+    if (placement === null) return NO_LARGE_PARTS
+    const { id, version, parts } = write.context
+    for (const { name, slot } of placement.written) {
+      const row = encodeLargePart(version, parts[name] ?? '')
+      operations.push(() => this.#disk.putLargePart(id, slot, row))
+      this.#size += row.length
+      this.#pages += this.#pagesOf(row.length)
+    }
+    for (const slot of placement.freed) {
+      operations.push(() => this.#disk.removeLargePart(id, slot))
+      this.#pages += COPIES
+    }
+    return placement.parts
   }
 
   #pagesOf(bytes: number): number {
