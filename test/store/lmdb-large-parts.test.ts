@@ -51,13 +51,14 @@ async function withRows<T>(use: (rows: Database<Buffer, [number, number]>) => T)
 
 const rowCount = (): Promise<number> => withRows((rows) => rows.getCount())
 
+/** Its length differs, so that what is written behind it lies at another place in its pages. */
+const headOf = (version: number): string => 'x'.repeat(version)
+
 describe('a context with a body of 1 MiB', () => {
   it('costs a few pages at each later event, as long as the body stays as it is', async () => {
     const store = await open()
     const id = await newId(store)
     const body = randomBytes(MIB / 2).toString('hex')
-    // Its length differs, so that what is written behind it lies at another place in its pages.
-    const headOf = (version: number) => 'x'.repeat(version)
     const write = (version: number, changed: string[]) => mustCommit(store, writeOf(contextOf(id, version, { parts: { head: headOf(version), body } }), { changed }))
     await write(1, ['head', 'body'])
     for (let version = 2; version <= 10; version++) await write(version, ['head'])

@@ -12,7 +12,7 @@ import { decodeLargePart, isLargePart } from './large-parts.ts'
 /** What the first byte says. */
 const LAYOUT = 4
 
-/** Where the facts lie. Lengths are bytes, and NaN stands for null. */
+/** Where the facts lie. Lengths are bytes. Times are floating-point numbers, and NaN stands for null; the rest is integers. */
 const FLAGS_AT = 1
 const WORDS_LENGTH_AT = 4
 const TABLE_LENGTH_AT = 8
@@ -59,12 +59,12 @@ export function encode(arena: Arena, header: Header, { parts }: StoredContext): 
     bytes.writeUInt32LE(wordsEnd - start - FACTS_BYTES, start + WORDS_LENGTH_AT)
     bytes.writeUInt32LE(tableEnd - wordsEnd, start + TABLE_LENGTH_AT)
     bytes.writeUInt32LE(end - tableEnd, start + TEXTS_LENGTH_AT)
-    bytes.writeDoubleLE(header.version, start + VERSION_AT)
+    writeInteger(bytes, header.version, start + VERSION_AT)
     bytes.writeDoubleLE(header.due ?? NaN, start + DUE_AT)
     bytes.writeDoubleLE(header.endedAt ?? NaN, start + ENDED_AT_AT)
-    bytes.writeDoubleLE(header.parent ?? NaN, start + PARENT_AT)
-    bytes.writeDoubleLE(header.firstRow, start + FIRST_ROW_AT)
-    bytes.writeDoubleLE(header.nextRow, start + NEXT_ROW_AT)
+    writeInteger(bytes, header.parent ?? NO_PARENT, start + PARENT_AT)
+    writeInteger(bytes, header.firstRow, start + FIRST_ROW_AT)
+    writeInteger(bytes, header.nextRow, start + NEXT_ROW_AT)
     return end
   })
 }
@@ -78,7 +78,12 @@ export function decodeHeader(id: ContextId, bytes: Buffer, readWords: ReadWords 
   try {
     const { wordsEnd, tableEnd, flags } = endsOf(bytes)
     const [, owner, large] = (flags & HAS_MORE) === 0 ? NOTHING_MORE : tableOf(bytes.toString('utf8', wordsEnd, tableEnd))
-    return { ...factsOf(bytes), terms: readWords(bytes.toString('utf8', FACTS_BYTES, wordsEnd)), owner, large }
+    const terms = readWords(bytes.toString('utf8', FACTS_BYTES, wordsEnd))
+    const [version, parent] = [integerAt(bytes, VERSION_AT), integerAt(bytes, PARENT_AT)]
+    return {
+      version, terms, due: timeAt(bytes, DUE_AT), owner, endedAt: timeAt(bytes, ENDED_AT_AT), parent: parent === NO_PARENT ? null : parent,
+      firstRow: integerAt(bytes, FIRST_ROW_AT), nextRow: integerAt(bytes, NEXT_ROW_AT), large,
+    }
   } catch (cause) {
     throw unreadable(id, cause)
   }
@@ -94,8 +99,7 @@ export function decode(id: ContextId, bytes: Buffer, readRow: (part: LargePart) 
     const { wordsEnd, tableEnd, end, flags } = endsOf(bytes)
     const [lengths, owner, large] = tableOf(bytes.toString('utf8', wordsEnd, tableEnd))
     const texts = bytes.toString((flags & WIDE) === 0 ? 'utf8' : 'utf16le', tableEnd, end)
-    const { version, due, endedAt, parent } = factsOf(bytes)
-    const terms = wordsOf(bytes.toString('utf8', FACTS_BYTES, wordsEnd))
+    const { version, terms, due, endedAt, parent } = decodeHeader(id, bytes)
     const parts = partsOf(lengths, texts)
     for (const part of large) setOwn(parts, part.name, decodeLargePart(readRow(part) ?? Buffer.alloc(0), part))
     return { id, version, terms, due, owner, endedAt, parent, parts }
@@ -110,21 +114,28 @@ function endsOf(bytes: Buffer): { readonly wordsEnd: number; readonly tableEnd: 
     const wordsEnd = FACTS_BYTES + bytes.readUInt32LE(WORDS_LENGTH_AT)
     const tableEnd = wordsEnd + bytes.readUInt32LE(TABLE_LENGTH_AT)
     const end = tableEnd + bytes.readUInt32LE(TEXTS_LENGTH_AT)
-    if (end === bytes.length) return { wordsEnd, tableEnd, end, flags: bytes[FLAGS_AT] ?? 0 }
+    // The upper half of a version is less than 2 to the power of 21, or it is none.
+    if (end === bytes.length && bytes.readUInt32LE(VERSION_AT + 4) < 2 ** 21) return { wordsEnd, tableEnd, end, flags: bytes[FLAGS_AT] ?? 0 }
   }
   throw new TypeError('this is no record')
 }
 
-/** @throws TypeError */
-function factsOf(bytes: Buffer): Omit<Header, 'terms' | 'owner' | 'large'> {
-  const version = bytes.readDoubleLE(VERSION_AT)
-  const firstRow = bytes.readDoubleLE(FIRST_ROW_AT)
-  const nextRow = bytes.readDoubleLE(NEXT_ROW_AT)
-  if (!Number.isSafeInteger(version) || !Number.isSafeInteger(firstRow) || !Number.isSafeInteger(nextRow)) throw new TypeError('this is no record')
-  return { version, due: factAt(bytes, DUE_AT), endedAt: factAt(bytes, ENDED_AT_AT), parent: factAt(bytes, PARENT_AT), firstRow, nextRow }
+/** Beyond all ids. */
+const NO_PARENT = 2 ** 53
+
+function writeInteger(bytes: Buffer, value: number, at: number): void {
+  bytes.writeUInt32LE(value % 2 ** 32, at)
+  bytes.writeUInt32LE(Math.floor(value / 2 ** 32), at + 4)
 }
 
-function factAt(bytes: Buffer, at: number): number | null {
+/** Not read as a floating-point number: V8 would give each an object of its own. */
+function integerAt(bytes: Buffer, at: number): number {
+  const low = bytes.readUInt32LE(at)
+  const high = bytes.readUInt32LE(at + 4)
+  return high === 0 ? low : high * 2 ** 32 + low
+}
+
+function timeAt(bytes: Buffer, at: number): number | null {
   const value = bytes.readDoubleLE(at)
   return Number.isNaN(value) ? null : value
 }
