@@ -11,20 +11,41 @@ export interface Group {
   adopt(): void
 }
 
-interface Request<G> {
-  /** Gives what to do once the group is durable. */
-  readonly decide: (group: G) => () => void
+/** A request, from when it is made until it is answered. */
+class Request<G, T> {
+  readonly #decide: (group: G) => T
+  readonly #resolve: (decision: T) => void
   readonly reject: (error: unknown) => void
+  #decision: { readonly value: T } | null = null
+
+  constructor(decide: (group: G) => T, resolve: (decision: T) => void, reject: (error: unknown) => void) {
+    this.#decide = decide
+    this.#resolve = resolve
+    this.reject = reject
+  }
+
+  /** Whether it was decided. A decision that throws is the request's answer. */
+  decide(group: G): boolean {
+    try {
+      this.#decision = { value: this.#decide(group) }
+      return true
+    } catch (error) {
+      this.reject(error)
+      return false
+    }
+  }
+
+  /** Tells the decision, which is durable by now. */
+  answer(): void {
+    if (this.#decision !== null) this.#resolve(this.#decision.value)
+  }
 }
 
-interface Decided {
-  readonly answer: () => void
-  readonly reject: (error: unknown) => void
-}
+type AnyRequest<G> = Pick<Request<G, never>, 'decide' | 'answer' | 'reject'>
 
 export class GroupCommit<G extends Group> {
   readonly #begin: () => G
-  #waiting: Request<G>[] = []
+  #waiting: AnyRequest<G>[] = []
   #running: Promise<void> | null = null
   #writing: { readonly group: G; readonly done: Promise<void> } | null = null
   #closed = false
@@ -40,15 +61,14 @@ export class GroupCommit<G extends Group> {
   run<T>(decide: (group: G) => T): Promise<T> {
     if (this.#closed) return Promise.reject(unavailable('the server is stopping'))
     return new Promise((resolve, reject) => {
-      this.#waiting.push({
-        decide: (group) => {
-          const decision = decide(group)
-          return () => resolve(decision)
-        },
-        reject,
-      })
+      this.#waiting.push(new Request<G, T>(decide, resolve, reject))
       this.#running ??= this.#writeAll()
     })
+  }
+
+  /** Whether any group is being written. */
+  get isWriting(): boolean {
+    return this.#writing !== null
   }
 
   /**
@@ -80,32 +100,31 @@ export class GroupCommit<G extends Group> {
 
   async #write(): Promise<void> {
     const group = this.#begin()
-    const requests = this.#waiting
-    this.#waiting = []
-    const decided: Decided[] = []
-    for (const [index, { decide, reject }] of requests.entries()) {
-      if (group.full) {
-        this.#waiting = requests.slice(index)
-        break
-      }
-      try {
-        decided.push({ answer: decide(group), reject })
-      } catch (error) {
-        reject(error)
-      }
-    }
-    const done = this.#finish(group, decided)
+    const done = this.#finish(group, this.#decide(group))
     this.#writing = { group, done }
     await done
     this.#writing = null
   }
 
+  /** Gives the requests that are to be answered once the group is durable. */
+  #decide(group: G): readonly AnyRequest<G>[] {
+    const requests = this.#waiting
+    const decided: AnyRequest<G>[] = []
+    let count = 0
+    for (; count < requests.length && !group.full; count++) {
+      const request = requests[count]
+      if (request?.decide(group) === true) decided.push(request)
+    }
+    this.#waiting = requests.slice(count)
+    return decided
+  }
+
   /** Never rejects. */
-  async #finish(group: G, decided: readonly Decided[]): Promise<void> {
+  async #finish(group: G, decided: readonly AnyRequest<G>[]): Promise<void> {
     try {
       await group.write()
       group.adopt()
-      for (const { answer } of decided) answer()
+      for (const request of decided) request.answer()
     } catch (error) {
       const failure = error instanceof FluxError ? error : unavailable('the store can not write at present', { cause: error })
       for (const { reject } of decided) reject(failure)

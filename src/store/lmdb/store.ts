@@ -87,7 +87,7 @@ class LmdbStore implements Store {
   }
 
   async load({ id }: { id: ContextId }): Promise<StoredContext | null> {
-    await this.#commits.settled((group) => group.touches(id))
+    if (this.#commits.isWriting) await this.#commits.settled((group) => group.touches(id))
     return this.#read(id)
   }
 
@@ -95,7 +95,8 @@ class LmdbStore implements Store {
     return this.#memory.entry(id)?.version ?? null
   }
 
-  async commit({ writes }: { writes: readonly Write[] }): Promise<CommitOutcome> {
+  /** Not async: that would cost each commit another promise. */
+  commit({ writes }: { writes: readonly Write[] }): Promise<CommitOutcome> {
     return this.#commits.run((group) => group.commit(writes))
   }
 

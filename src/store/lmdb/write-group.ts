@@ -68,24 +68,21 @@ export class WriteGroup implements Group {
   }
 
   commit(writes: readonly Write[]): CommitOutcome {
-    const contexts = new Map<ContextId, Header>()
-    const operations: (() => void)[] = []
-    for (const write of writes) {
-      const { context, previous, log } = write
-      const { id, version, terms, due, owner, endedAt, parent } = context
-      const before = contexts.get(id) ?? this.#context(id)
-      if ((before?.version ?? 0) !== previous) return { ok: false, stale: id }
-      const { firstRow, nextRow } = this.#append(id, before ?? NO_ROWS, log.slice(-LOG_LIMIT), operations)
-      const large = this.#writeLargeParts(write, before?.large ?? NO_LARGE_PARTS, operations)
-      const header = { version, terms, due, owner, endedAt, parent, firstRow, nextRow, large }
-      const record = encode(this.#disk.arena, header, context)
-      operations.push(() => void this.#disk.contexts.put(id, record))
-      this.#size += record.length
-      this.#pages += this.#pagesOf(record.length)
-      contexts.set(id, header)
+    const headers = new Map<ContextId, Header>()
+    const operationsBefore = this.#operations.length
+    let isWhole = false
+    try {
+      for (const write of writes) {
+        const { id } = write.context
+        const before = headers.get(id) ?? this.#context(id)
+        if ((before?.version ?? 0) !== write.previous) return { ok: false, stale: id }
+        headers.set(id, this.#write(write, before))
+      }
+      isWhole = true
+    } finally {
+      if (!isWhole) this.#operations.length = operationsBefore
     }
-    this.#operations.push(...operations)
-    for (const [id, header] of contexts) this.#put(id, header)
+    for (const [id, header] of headers) this.#put(id, header)
     for (const { context, answersPoke } of writes) if (answersPoke && this.#isPoked(context.id)) this.#unpoke(context.id)
     // After the answers: a poke that comes along with one stands.
     for (const { pokes } of writes) for (const id of pokes) if (this.#context(id) !== null) this.#poke(id)
@@ -122,6 +119,20 @@ export class WriteGroup implements Group {
     }
     for (const id of ids) this.#remove(id)
     return ids.length
+  }
+
+  /** Adds the operations that write it; gives its header. */
+  #write(write: Write, before: Header | Entry | null): Header {
+    const { context, log } = write
+    const { id, version, terms, due, owner, endedAt, parent } = context
+    const { firstRow, nextRow } = this.#append(id, before ?? NO_ROWS, log.length > LOG_LIMIT ? log.slice(-LOG_LIMIT) : log)
+    const large = this.#writeLargeParts(write, before?.large ?? NO_LARGE_PARTS)
+    const header = { version, terms, due, owner, endedAt, parent, firstRow, nextRow, large }
+    const record = encode(this.#disk.arena, header, context)
+    this.#operations.push(() => void this.#disk.contexts.put(id, record))
+    this.#size += record.length
+    this.#pages += this.#pagesOf(record.length)
+    return header
   }
 
   #context(id: ContextId): Header | Entry | null {
@@ -168,17 +179,17 @@ export class WriteGroup implements Group {
   }
 
   /** The rows of one write are one value, keyed by the number of the first. Gives which are kept. */
-  #append(id: ContextId, { firstRow, nextRow }: Rows, rows: readonly string[], operations: (() => void)[]): Rows {
+  #append(id: ContextId, { firstRow, nextRow }: Rows, rows: readonly string[]): Rows {
     if (rows.length === 0) return { firstRow, nextRow }
     const value = Buffer.from(JSON.stringify(rows))
-    operations.push(() => void this.#disk.rows.put([id, nextRow], value))
+    this.#operations.push(() => void this.#disk.rows.put([id, nextRow], value))
     this.#pages += this.#pagesOf(value.length)
     const end = nextRow + rows.length
     if (end - firstRow <= LOG_ROOM) return { firstRow, nextRow: end }
     // Whole values only: the last that begins before the rows to keep may reach into them.
     const old = this.#disk.rowsOf(id, end - LOG_LIMIT)
     const kept = old.pop() ?? firstRow
-    operations.push(() => {
+    this.#operations.push(() => {
       for (const row of old) void this.#disk.rows.remove([id, row])
     })
     this.#pages += old.length
@@ -186,18 +197,18 @@ export class WriteGroup implements Group {
   }
 
   /** Writes those that have changed. Gives all of them. */
-  #writeLargeParts(write: Write, before: readonly LargePart[], operations: (() => void)[]): readonly LargePart[] {
+  #writeLargeParts(write: Write, before: readonly LargePart[]): readonly LargePart[] {
     const placement = placeLargeParts(write, before)
     if (placement === null) return NO_LARGE_PARTS
     const { id, version, parts } = write.context
     for (const { name, slot } of placement.written) {
       const row = encodeLargePart(version, parts[name] ?? '')
-      operations.push(() => this.#disk.putLargePart(id, slot, row))
+      this.#operations.push(() => this.#disk.putLargePart(id, slot, row))
       this.#size += row.length
       this.#pages += this.#pagesOf(row.length)
     }
     for (const slot of placement.freed) {
-      operations.push(() => this.#disk.removeLargePart(id, slot))
+      this.#operations.push(() => this.#disk.removeLargePart(id, slot))
       this.#pages += COPIES
     }
     return placement.parts
