@@ -1,4 +1,4 @@
-// A data folder that version 0.1 wrote: it is opened as it is, goes on, and takes the present format with its first write.
+// A data folder that version 0.1 wrote: it is read as it is, goes on, and has the present format after a write.
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,15 +12,18 @@ import { SimulatedClock } from '../support/simulated-clock.ts'
 import { contextOf, idsOf, mustCommit, update, writeOf } from './contract-support.ts'
 
 const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: (message: string) => { throw new Error(message) } }
+const log = {
+  trace: quiet, debug: quiet, info: quiet, warn: quiet,
+  error: (message: string) => { throw new Error(message) },
+}
 const BODY = JSON.stringify({ body: 'x'.repeat(100_000) })
 const EMPTY_HASH = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
 let folder = ''
 let file = ''
 let free = Infinity
-const open = (from = folder): Promise<Store> =>
-  openLmdbStore({ folder: from, log, clock: new SimulatedClock(), gauge: { freeBytes: () => free, now: () => performance.now() } })
+const gauge = { freeBytes: () => free, now: () => performance.now() }
+const open = (from = folder): Promise<Store> => openLmdbStore({ folder: from, log, clock: new SimulatedClock(), gauge })
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'actorflux-format-3-'))
@@ -66,7 +69,8 @@ describe('a data folder of version 0.1', () => {
     free = 0
     const store = await open()
     await expectAll(store)
-    await expect(store.reserveIds({ count: 1, partition: 0 })).rejects.toMatchObject({ failure: { kind: 'unavailable' } })
+    const refused = { failure: { kind: 'unavailable' } }
+    await expect(store.reserveIds({ count: 1, partition: 0 })).rejects.toMatchObject(refused)
     await store.close()
     expect(await formatOf()).toBe(3)
   })
@@ -76,7 +80,8 @@ describe('a data folder of version 0.1', () => {
     const { first } = await store.reserveIds({ count: 1, partition: 0 })
     expect(first).toBeGreaterThan(10)
     await expectAll(store)
-    await mustCommit(store, writeOf(contextOf(2, 2, { terms: ['waiting', 'large'], parts: { head: '{"more":1}', body: BODY } }), { changed: ['head'], answersPoke: true }))
+    const next = contextOf(2, 2, { terms: ['waiting', 'large'], parts: { head: '{"more":1}', body: BODY } })
+    await mustCommit(store, writeOf(next, { changed: ['head'], answersPoke: true }))
     await update(store, 1, { terms: ['small'], due: null }, { log: ['row 3'] })
     await mustCommit(store, writeOf(contextOf(first, 1, { terms: ['waiting'], parts: { body: BODY } })))
     await store.close()
@@ -92,7 +97,8 @@ describe('a data folder of version 0.1', () => {
 
   it('is looked at by the doctor, and saved into a folder of the present format', async () => {
     await (await open()).close()
-    expect(await diagnose({ folder, namespace: 'default' })).toMatchObject({ damage: [], unreadable: [], contexts: 6, counted: 6, isDoubtful: false })
+    const findings = { damage: [], unreadable: [], contexts: 6, counted: 6, isDoubtful: false }
+    expect(await diagnose({ folder, namespace: 'default' })).toMatchObject(findings)
     const into = join(folder, 'saved')
     await salvage({ folder, namespace: 'default' }, { into, log })
     const saved = await open(into)

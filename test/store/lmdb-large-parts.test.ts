@@ -17,7 +17,10 @@ const PAGE_BYTES = 4096
 const MIB = 1024 * 1024
 const errors: { message: string; fields: object | undefined }[] = []
 const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: (message: string, fields?: object) => void errors.push({ message, fields }) }
+const log = {
+  trace: quiet, debug: quiet, info: quiet, warn: quiet,
+  error: (message: string, fields?: object) => void errors.push({ message, fields }),
+}
 
 let folder = ''
 let file = ''
@@ -59,7 +62,8 @@ describe('a context with a body of 1 MiB', () => {
     const store = await open()
     const id = await newId(store)
     const body = randomBytes(MIB / 2).toString('hex')
-    const write = (version: number, changed: string[]) => mustCommit(store, writeOf(contextOf(id, version, { parts: { head: headOf(version), body } }), { changed }))
+    const contextAt = (version: number) => contextOf(id, version, { parts: { head: headOf(version), body } })
+    const write = (version: number, changed: string[]) => mustCommit(store, writeOf(contextAt(version), { changed }))
     await write(1, ['head', 'body'])
     for (let version = 2; version <= 10; version++) await write(version, ['head'])
     const before = readFileSync(file)
@@ -67,17 +71,21 @@ describe('a context with a body of 1 MiB', () => {
     expect(bytesBetween(before, readFileSync(file))).toBeLessThanOrEqual(16 * PAGE_BYTES)
     await write(12, ['head', 'body'])
     expect(bytesBetween(before, readFileSync(file))).toBeGreaterThan(MIB)
-    expect(await store.load({ id })).toEqual(contextOf(id, 12, { parts: { head: headOf(12), body } }))
+    expect(await store.load({ id })).toEqual(contextAt(12))
     await store.close()
   })
 })
 
 describe('parts that come, change, grow, shrink and go', () => {
-  const text = fc.oneof(fc.string({ maxLength: 10 }), fc.integer({ min: 2040, max: 5000 }).map((length) => 'é'.repeat(length)), fc.constantFrom('\ud800'.repeat(2048), 'x'.repeat(2047)))
+  const text = fc.oneof(
+    fc.string({ maxLength: 10 }), fc.integer({ min: 2040, max: 5000 }).map((length) => 'é'.repeat(length)),
+    fc.constantFrom('\ud800'.repeat(2048), 'x'.repeat(2047)),
+  )
   const change = fc.record({ name: fc.constantFrom('head', 'body', '__proto__', 'ü'), text: fc.option(text) })
 
   it('are read as they were written, also after the store was opened again, and leave no row behind', async () => {
-    await fc.assert(fc.asyncProperty(fc.array(fc.array(change, { maxLength: 3 }), { minLength: 1, maxLength: 12 }), fc.nat(11), async (steps, reopenAt) => {
+    const histories = fc.array(fc.array(change, { maxLength: 3 }), { minLength: 1, maxLength: 12 })
+    await fc.assert(fc.asyncProperty(histories, fc.nat(11), async (steps, reopenAt) => {
       let store = await open()
       const id = await newId(store)
       const parts = new Map<string, string>()
@@ -86,7 +94,8 @@ describe('parts that come, change, grow, shrink and go', () => {
           if (next === null) parts.delete(name)
           else parts.set(name, next)
         }
-        const context = contextOf(id, index + 1, { parts: Object.fromEntries(parts), endedAt: index + 1 === steps.length ? 5 : null })
+        const endedAt = index + 1 === steps.length ? 5 : null
+        const context = contextOf(id, index + 1, { parts: Object.fromEntries(parts), endedAt })
         await mustCommit(store, writeOf(context, { changed: changes.map(({ name }) => name) }))
         if (index === reopenAt) {
           await store.close()
@@ -115,13 +124,15 @@ describe('a large part that can\'t be read', () => {
     for (const version of [1, 2]) {
       for (const id of ids) {
         const parts = { head: `${version}`, body: `${id}`.repeat(20_000), other: `${id}:${version} `.repeat(1000) }
-        await mustCommit(store, writeOf(contextOf(id, version, { terms: ['t'], parts }), { changed: version === 1 ? ['head', 'body', 'other'] : ['head', 'other'] }))
+        const changed = version === 1 ? ['head', 'body', 'other'] : ['head', 'other']
+        await mustCommit(store, writeOf(contextOf(id, version, { terms: ['t'], parts }), { changed }))
       }
     }
     await store.close()
   })
 
-  it.each(['lost', 'noise', 'cut short', 'of another version'])('(%s) spoils its own context and no other', async (what) => {
+  const FAULTS = ['lost', 'noise', 'cut short', 'of another version']
+  it.each(FAULTS)('(%s) spoils its own context and no other', async (what) => {
     const [bad = 0, ...good] = ids
     await withRows(async (rows) => {
       const row = Buffer.from(rows.get([bad, 1]) ?? '')
@@ -137,12 +148,14 @@ describe('a large part that can\'t be read', () => {
     const store = await open()
     expect(errors).toEqual([])
     expect(await idsOf(store.list({ all: ['t'], limit: 100 }))).toEqual(good)
-    await expect(store.load({ id: bad })).rejects.toMatchObject({ failure: { kind: 'unreadable', detail: `the stored record of context ${bad} can't be read` } })
+    const detail = `the stored record of context ${bad} can't be read`
+    await expect(store.load({ id: bad })).rejects.toMatchObject({ failure: { kind: 'unreadable', detail } })
     for (const id of good) expect((await store.load({ id }))?.parts['other']).toBe(`${id}:2 `.repeat(1000))
     expect(errors).toMatchObject([{ fields: { contextId: bad } }])
     await store.close()
 
-    expect(await diagnose({ folder, namespace: 'default' })).toMatchObject({ damage: [], unreadable: [bad], contexts: COUNT - 1, counted: COUNT })
+    const findings = { damage: [], unreadable: [bad], contexts: COUNT - 1, counted: COUNT }
+    expect(await diagnose({ folder, namespace: 'default' })).toMatchObject(findings)
     const into = join(folder, 'saved')
     await salvage({ folder, namespace: 'default' }, { into, log })
     const [old, saved] = [await open(), await open(into)]

@@ -1,4 +1,5 @@
-// store/lmdb: reads records of format 3, which version 0.1 wrote: a line of JSON, then the texts of the parts. A commit writes them anew.
+// store/lmdb: reads records of format 3, which version 0.1 wrote: a line of JSON, then the texts of the parts. A commit
+// writes them in the present format.
 import { isObject, setOwn } from '../../model/json.ts'
 import type { ContextId } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
@@ -48,7 +49,8 @@ function oldHeaderOf(id: ContextId, bytes: Buffer): OldHeader {
 function isOldHeader(value: unknown): value is OldHeader {
   if (!isObject(value)) return false
   const { version, terms, firstRow, nextRow, parts } = value
-  return [version, firstRow, nextRow].every(Number.isSafeInteger) && Array.isArray(terms) && terms.every((word) => typeof word === 'string') && Array.isArray(parts)
+  return [version, firstRow, nextRow].every(Number.isSafeInteger) && Array.isArray(parts)
+    && Array.isArray(terms) && terms.every((word) => typeof word === 'string')
     && [value['due'], value['endedAt'], value['parent']].every((fact) => fact === null || typeof fact === 'number')
 }
 

@@ -1,11 +1,11 @@
-// store/lmdb: many requests, one flush. While a group is being written the next one gathers; it is decided only when the one
-// before is on disk and in memory, or has failed, so a decision never rests on something that may yet be lost.
+// store/lmdb: many requests, one flush. While a group is being written the next one gathers; it is decided only when the
+// one before is on disk and in memory, or has failed, so a decision never rests on something that may yet be lost.
 import { FluxError, unavailable } from '../../model/failure.ts'
 
 export interface Group {
   /** It is large enough: what else waits is for the next one, and others are served in between. */
   readonly full: boolean
-  /** Writes what was decided, all of it or nothing. Resolves when it is durable. A FluxError that it throws is told as it is. */
+  /** Writes what was decided, all or nothing. Resolves when it is durable. A FluxError that it throws is told as it is. */
   write(): Promise<void>
   /** Makes it visible. */
   adopt(): void
@@ -55,7 +55,8 @@ export class GroupCommit<G extends Group> {
   }
 
   /**
-   * Resolves with the decision when its group is durable. A decision that throws fails alone, and must leave the group as it was.
+   * Resolves with the decision when its group is durable. A decision that throws fails alone, and must leave the group as
+   * it was.
    * @throws FluxError `unavailable` when the group can't be written, or the store is closed
    */
   run<T>(decide: (group: G) => T): Promise<T> {
@@ -72,8 +73,8 @@ export class GroupCommit<G extends Group> {
   }
 
   /**
-   * Resolves when no group is being written that concerns the caller, with whether there was one. What lies on the disk already is until then neither
-   * durable nor in memory: who read it would know more than the rest of the store.
+   * Resolves when no group is being written that concerns the caller, with whether there was one. What lies on the disk
+   * already is until then neither durable nor in memory: who read it would know more than the rest of the store.
    */
   async settled(concerns: (group: G) => boolean): Promise<boolean> {
     let waited = false
@@ -126,7 +127,8 @@ export class GroupCommit<G extends Group> {
       group.adopt()
       for (const request of decided) request.answer()
     } catch (error) {
-      const failure = error instanceof FluxError ? error : unavailable('the store can not write at present', { cause: error })
+      const isTold = error instanceof FluxError
+      const failure = isTold ? error : unavailable('the store can not write at present', { cause: error })
       for (const { reject } of decided) reject(failure)
     }
   }

@@ -1,11 +1,14 @@
-// store/lmdb: parts that are too large to be written with each version of their context. Each is a row of its own, written when it changes.
+// store/lmdb: parts that are too large to be written with each version of their context. Each is a row of its own,
+// written when it changes.
 import { isObject } from '../../model/json.ts'
 import type { Write } from '../../ports/store.ts'
+import type { Arena } from './arena.ts'
 import type { LargePart } from './header.ts'
 
 /**
- * A part of so many UTF-16 units, of a byte at least each, is a row of its own. lmdb gives a value of about half a page (2 KB) pages of
- * its own, so a record with such a part would take these for each version. Smaller parts cost less than another key.
+ * A part of so many UTF-16 units, of a byte at least each, is a row of its own. lmdb gives a value of about half a page
+ * (2 KB) pages of its own, so a record with such a part would take these for each version. Smaller parts cost less than
+ * another key.
  */
 const LARGE_PART_BYTES = 2048
 
@@ -25,7 +28,8 @@ export interface Placement {
 }
 
 /** Which parts are rows of their own; null: none, before or after. */
-export function placeLargeParts({ context: { version, parts }, changed }: Write, before: readonly LargePart[]): Placement | null {
+export function placeLargeParts(write: Write, before: readonly LargePart[]): Placement | null {
+  const { context: { version, parts }, changed } = write
   const large = Object.keys(parts).filter((name) => (parts[name]?.length ?? 0) >= LARGE_PART_BYTES)
   if (large.length === 0 && before.length === 0) return null
   const known = new Map(before.map((part) => [part.name, part]))
@@ -43,24 +47,28 @@ export function placeLargeParts({ context: { version, parts }, changed }: Write,
   return { parts: all, written, freed: Array.from(known.values(), ({ slot }) => slot) }
 }
 
-export function encodeLargePart(version: number, text: string): Buffer {
+/** The bytes lie in the arena until it is cleared. */
+export function encodeLargePart(arena: Arena, version: number, text: string): Buffer {
   const encoding = text.isWellFormed() ? 'utf8' : 'utf16le'
-  const row = Buffer.allocUnsafe(TEXT_AT + Buffer.byteLength(text, encoding))
-  row[0] = encoding === 'utf8' ? UTF8 : UTF16
-  row.writeDoubleLE(version, VERSION_AT)
-  row.write(text, TEXT_AT, encoding)
-  return row
+  return arena.write(TEXT_AT + Buffer.byteLength(text, encoding), (row, start) => {
+    row[start] = encoding === 'utf8' ? UTF8 : UTF16
+    row.writeDoubleLE(version, start + VERSION_AT)
+    return start + TEXT_AT + row.write(text, start + TEXT_AT, encoding)
+  })
 }
 
 /** Whether these bytes may be the row of a large part, and not of a log. */
-export const isLargePartRow = (row: Buffer): boolean => row.length >= TEXT_AT && (row[0] === UTF8 || row[0] === UTF16)
+export const isLargePartRow = (row: Buffer): boolean =>
+  row.length >= TEXT_AT && (row[0] === UTF8 || row[0] === UTF16)
 
 /** The version of the context that wrote the row. */
 export const versionOfRow = (row: Buffer): number => row.readDoubleLE(VERSION_AT)
 
 /** @throws TypeError when the row isn't that of the part */
-export function decodeLargePart(row: Buffer, { length, version }: LargePart): string {
-  if (!isLargePartRow(row) || versionOfRow(row) !== version) throw new TypeError('this is no large part, or one of another version')
+export function decodeLargePart(row: Buffer | undefined, { length, version }: LargePart): string {
+  if (row === undefined || !isLargePartRow(row) || versionOfRow(row) !== version) {
+    throw new TypeError('this is no large part, or one of another version')
+  }
   const text = row.toString(row[0] === UTF8 ? 'utf8' : 'utf16le', TEXT_AT)
   if (text.length !== length) throw new TypeError('this large part has another length')
   return text
@@ -68,5 +76,6 @@ export function decodeLargePart(row: Buffer, { length, version }: LargePart): st
 
 /** Whether this is what a record says of a large part. */
 export function isLargePart(value: unknown): value is LargePart {
-  return isObject(value) && typeof value['name'] === 'string' && [value['length'], value['slot'], value['version']].every(Number.isSafeInteger)
+  return isObject(value) && typeof value['name'] === 'string'
+    && [value['length'], value['slot'], value['version']].every(Number.isSafeInteger)
 }

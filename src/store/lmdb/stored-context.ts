@@ -1,5 +1,5 @@
-// store/lmdb: the record of one context as bytes: what the index needs at fixed places, then its index words, then its parts. Large
-// parts are rows of their own, to which the record refers.
+// store/lmdb: the record of one context as bytes: what the index needs at fixed places, then its index words, then its
+// parts. Large parts are rows of their own, to which the record refers.
 import type { ContextId } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
 import { setOwn } from '../../model/json.ts'
@@ -12,7 +12,7 @@ import { decodeLargePart, isLargePart } from './large-parts.ts'
 /** What the first byte says. */
 const LAYOUT = 4
 
-/** Where the facts lie. Lengths are bytes. Times are floating-point numbers, and NaN stands for null; the rest is integers. */
+/** Where the facts lie. Lengths are bytes. Times are floating-point numbers, NaN for null; the rest is integers. */
 const FLAGS_AT = 1
 const WORDS_LENGTH_AT = 4
 const TABLE_LENGTH_AT = 8
@@ -30,7 +30,7 @@ const WIDE = 1
 /** The table has an owner, or large parts. */
 const HAS_MORE = 2
 
-/** JSON between the words and the texts: names and lengths of the other parts by turns, the owner, and the large parts. */
+/** JSON between words and texts: names and lengths of the other parts by turns, the owner, and the large parts. */
 type Table = readonly [parts: readonly unknown[], owner: string | null, large: readonly LargePart[]]
 
 /** The bytes lie in the arena until it is cleared. */
@@ -76,14 +76,8 @@ export type ReadWords = (text: string) => readonly string[]
 export function decodeHeader(id: ContextId, bytes: Buffer, readWords: ReadWords = wordsOf): Header {
   if (isFormat3(bytes)) return headerOfFormat3(id, bytes)
   try {
-    const { wordsEnd, tableEnd, flags } = endsOf(bytes)
-    const [, owner, large] = (flags & HAS_MORE) === 0 ? NOTHING_MORE : tableOf(bytes.toString('utf8', wordsEnd, tableEnd))
-    const terms = readWords(bytes.toString('utf8', FACTS_BYTES, wordsEnd))
-    const [version, parent] = [integerAt(bytes, VERSION_AT), integerAt(bytes, PARENT_AT)]
-    return {
-      version, terms, due: timeAt(bytes, DUE_AT), owner, endedAt: timeAt(bytes, ENDED_AT_AT), parent: parent === NO_PARENT ? null : parent,
-      firstRow: integerAt(bytes, FIRST_ROW_AT), nextRow: integerAt(bytes, NEXT_ROW_AT), large,
-    }
+    const ends = endsOf(bytes)
+    return headerOf(bytes, ends, (ends.flags & HAS_MORE) === 0 ? NOTHING_MORE : tableIn(bytes, ends), readWords)
   } catch (cause) {
     throw unreadable(id, cause)
   }
@@ -91,33 +85,51 @@ export function decodeHeader(id: ContextId, bytes: Buffer, readWords: ReadWords 
 
 /**
  * `readRow` gives the row of a large part; what it reads may take the place of `bytes`.
- * @throws FluxError `unreadable` that names the context, if these bytes are no record, or a large part of it can't be read
+ * @throws FluxError `unreadable` that names the context, if these bytes are no record, or a large part is lost
  */
 export function decode(id: ContextId, bytes: Buffer, readRow: (part: LargePart) => Buffer | undefined): StoredContext {
   if (isFormat3(bytes)) return decodeFormat3(id, bytes)
   try {
-    const { wordsEnd, tableEnd, end, flags } = endsOf(bytes)
-    const [lengths, owner, large] = tableOf(bytes.toString('utf8', wordsEnd, tableEnd))
-    const texts = bytes.toString((flags & WIDE) === 0 ? 'utf8' : 'utf16le', tableEnd, end)
-    const { version, terms, due, endedAt, parent } = decodeHeader(id, bytes)
-    const parts = partsOf(lengths, texts)
-    for (const part of large) setOwn(parts, part.name, decodeLargePart(readRow(part) ?? Buffer.alloc(0), part))
+    const ends = endsOf(bytes)
+    const table = tableIn(bytes, ends)
+    const { version, terms, due, owner, endedAt, parent, large } = headerOf(bytes, ends, table, wordsOf)
+    const encoding = (ends.flags & WIDE) === 0 ? 'utf8' : 'utf16le'
+    const parts = partsOf(table[0], bytes.toString(encoding, ends.table, ends.texts))
+    for (const part of large) setOwn(parts, part.name, decodeLargePart(readRow(part), part))
     return { id, version, terms, due, owner, endedAt, parent, parts }
   } catch (cause) {
     throw unreadable(id, cause)
   }
 }
 
-/** Where in the bytes what ends. A buffer that lmdb lends is longer than its `length`: beyond that is old data. @throws TypeError */
-function endsOf(bytes: Buffer): { readonly wordsEnd: number; readonly tableEnd: number; readonly end: number; readonly flags: number } {
+/** Where in the bytes what ends. */
+interface Ends { readonly words: number; readonly table: number; readonly texts: number; readonly flags: number }
+
+/** A buffer that lmdb lends is longer than its `length`: beyond that is old data. @throws TypeError */
+function endsOf(bytes: Buffer): Ends {
   if (bytes.length >= FACTS_BYTES && bytes[0] === LAYOUT) {
-    const wordsEnd = FACTS_BYTES + bytes.readUInt32LE(WORDS_LENGTH_AT)
-    const tableEnd = wordsEnd + bytes.readUInt32LE(TABLE_LENGTH_AT)
-    const end = tableEnd + bytes.readUInt32LE(TEXTS_LENGTH_AT)
-    // The upper half of a version is less than 2 to the power of 21, or it is none.
-    if (end === bytes.length && bytes.readUInt32LE(VERSION_AT + 4) < 2 ** 21) return { wordsEnd, tableEnd, end, flags: bytes[FLAGS_AT] ?? 0 }
+    const words = FACTS_BYTES + bytes.readUInt32LE(WORDS_LENGTH_AT)
+    const table = words + bytes.readUInt32LE(TABLE_LENGTH_AT)
+    const texts = table + bytes.readUInt32LE(TEXTS_LENGTH_AT)
+    if (texts === bytes.length) return { words, table, texts, flags: bytes[FLAGS_AT] ?? 0 }
   }
   throw new TypeError('this is no record')
+}
+
+/** @throws Error when these are no facts, or no words */
+function headerOf(bytes: Buffer, { words }: Ends, [, owner, large]: Table, readWords: ReadWords): Header {
+  const version = integerAt(bytes, VERSION_AT)
+  const parent = integerAt(bytes, PARENT_AT)
+  const firstRow = integerAt(bytes, FIRST_ROW_AT)
+  const nextRow = integerAt(bytes, NEXT_ROW_AT)
+  if (!Number.isSafeInteger(version) || !Number.isSafeInteger(firstRow) || !Number.isSafeInteger(nextRow)) {
+    throw new TypeError('this is no record')
+  }
+  const terms = readWords(bytes.toString('utf8', FACTS_BYTES, words))
+  return {
+    version, terms, due: timeAt(bytes, DUE_AT), owner, endedAt: timeAt(bytes, ENDED_AT_AT),
+    parent: parent === NO_PARENT ? null : parent, firstRow, nextRow, large,
+  }
 }
 
 /** Beyond all ids. */
@@ -149,12 +161,14 @@ export function wordsOf(text: string): string[] {
 
 const NOTHING_MORE: Table = [[], null, NO_LARGE_PARTS]
 
-/** What we wrote ourselves is trusted as far as its shape goes. @throws Error when the text is no table */
-function tableOf(text: string): Table {
-  const table: unknown = JSON.parse(text)
+/** What we wrote ourselves is trusted as far as its shape goes. @throws Error when there is no table */
+function tableIn(bytes: Buffer, ends: Ends): Table {
+  const table: unknown = JSON.parse(bytes.toString('utf8', ends.words, ends.table))
   if (!Array.isArray(table)) throw new TypeError('this is no table of parts')
   const [lengths, owner = null, large = NO_LARGE_PARTS]: unknown[] = table
-  if (Array.isArray(lengths) && (owner === null || typeof owner === 'string') && isLargeParts(large)) return [lengths, owner, large]
+  if (Array.isArray(lengths) && (owner === null || typeof owner === 'string') && isLargeParts(large)) {
+    return [lengths, owner, large]
+  }
   throw new TypeError('this is no table of parts')
 }
 

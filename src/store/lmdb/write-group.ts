@@ -19,8 +19,8 @@ const PURGE_KEYS = 20_000
 const FULL = 4 * 1024 * 1024
 
 /**
- * Pages for each key. lmdb never changes one in place: what a key lies on is copied, with what leads to it, as far as the group has
- * no copy yet; and the old pages are listed as free.
+ * Pages for each key. lmdb never changes one in place: what a key lies on is copied, with what leads to it, as far as the
+ * group has no copy yet; and the old pages are listed as free.
  */
 const COPIES = 2
 
@@ -83,7 +83,7 @@ export class WriteGroup implements Group {
       if (!isWhole) this.#operations.length = operationsBefore
     }
     for (const [id, header] of headers) this.#put(id, header)
-    for (const { context, answersPoke } of writes) if (answersPoke && this.#isPoked(context.id)) this.#unpoke(context.id)
+    for (const { context: { id }, answersPoke } of writes) if (answersPoke && this.#isPoked(id)) this.#unpoke(id)
     // After the answers: a poke that comes along with one stands.
     for (const { pokes } of writes) for (const id of pokes) if (this.#context(id) !== null) this.#poke(id)
     return { ok: true }
@@ -125,7 +125,8 @@ export class WriteGroup implements Group {
   #write(write: Write, before: Header | Entry | null): Header {
     const { context, log } = write
     const { id, version, terms, due, owner, endedAt, parent } = context
-    const { firstRow, nextRow } = this.#append(id, before ?? NO_ROWS, log.length > LOG_LIMIT ? log.slice(-LOG_LIMIT) : log)
+    const kept = log.length > LOG_LIMIT ? log.slice(-LOG_LIMIT) : log
+    const { firstRow, nextRow } = this.#append(id, before ?? NO_ROWS, kept)
     const large = this.#writeLargeParts(write, before?.large ?? NO_LARGE_PARTS)
     const header = { version, terms, due, owner, endedAt, parent, firstRow, nextRow, large }
     const record = encode(this.#disk.arena, header, context)
@@ -136,8 +137,8 @@ export class WriteGroup implements Group {
   }
 
   #context(id: ContextId): Header | Entry | null {
-    const drafted = this.#contexts.get(id)
-    return drafted === undefined ? this.#memory.entry(id) : drafted
+    const made = this.#contexts.get(id)
+    return made === undefined ? this.#memory.entry(id) : made
   }
 
   #isPoked(id: ContextId): boolean {
@@ -202,7 +203,7 @@ export class WriteGroup implements Group {
     if (placement === null) return NO_LARGE_PARTS
     const { id, version, parts } = write.context
     for (const { name, slot } of placement.written) {
-      const row = encodeLargePart(version, parts[name] ?? '')
+      const row = encodeLargePart(this.#disk.arena, version, parts[name] ?? '')
       this.#operations.push(() => this.#disk.putLargePart(id, slot, row))
       this.#size += row.length
       this.#pages += this.#pagesOf(row.length)
