@@ -46,8 +46,11 @@ type AnyRequest<G> = Pick<Request<G, never>, 'decide' | 'answer' | 'reject'>
 export class GroupCommit<G extends Group> {
   readonly #begin: () => G
   #waiting: AnyRequest<G>[] = []
-  #running: Promise<void> | null = null
   #writing: { readonly group: G; readonly done: Promise<void> } | null = null
+  /** Whether a group is being written, or will be in the next turn of the event loop. */
+  #isRunning = false
+  /** To be called when there is nothing left to write. */
+  #onIdle: (() => void) | null = null
   #closed = false
 
   constructor(begin: () => G) {
@@ -63,7 +66,7 @@ export class GroupCommit<G extends Group> {
     if (this.#closed) return Promise.reject(unavailable('the server is stopping'))
     return new Promise((resolve, reject) => {
       this.#waiting.push(new Request<G, T>(decide, resolve, reject))
-      this.#running ??= this.#writeAll()
+      if (!this.#isRunning) this.#writeSoon()
     })
   }
 
@@ -88,23 +91,26 @@ export class GroupCommit<G extends Group> {
   /** Takes no more requests; resolves when those taken are answered. */
   async close(): Promise<void> {
     this.#closed = true
-    await this.#running
+    if (this.#isRunning) await new Promise<void>((resolve) => { this.#onIdle = resolve })
   }
 
-  async #writeAll(): Promise<void> {
-    // What else comes in this turn of the event loop, and what the callers of the group before do next, comes along.
-    for (await turn(); this.#waiting.length > 0; await turn()) {
-      await this.#write()
+  /** What else comes in this turn of the event loop, and what the callers of the group before do next, comes along. */
+  #writeSoon(): void {
+    this.#isRunning = true
+    setImmediate(() => this.#writeNext())
+  }
+
+  #writeNext(): void {
+    if (this.#waiting.length === 0) {
+      this.#isRunning = false
+      this.#onIdle?.()
+      return
     }
-    this.#running = null
-  }
-
-  async #write(): Promise<void> {
     const group = this.#begin()
-    const done = this.#finish(group, this.#decide(group))
+    const decided = this.#decide(group)
+    // Not awaited: each async function costs a promise, and so does each await.
+    const done = group.write().then(() => this.#finish(group, decided), (error: unknown) => this.#fail(decided, error))
     this.#writing = { group, done }
-    await done
-    this.#writing = null
   }
 
   /** Gives the requests that are to be answered once the group is durable. */
@@ -120,22 +126,31 @@ export class GroupCommit<G extends Group> {
     return decided
   }
 
-  /** Never rejects. */
-  async #finish(group: G, decided: readonly AnyRequest<G>[]): Promise<void> {
+  /** The group is durable. */
+  #finish(group: G, decided: readonly AnyRequest<G>[]): void {
     try {
-      await group.write()
       group.adopt()
       for (const request of decided) request.answer()
     } catch (error) {
-      const isTold = error instanceof FluxError
-      const failure = isTold ? error : unavailable('the store can not write at present', { cause: error })
-      for (const { reject } of decided) reject(failure)
+      this.#reject(decided, error)
     }
+    this.#goOn()
   }
-}
 
-function turn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve)
-  })
+  #fail(decided: readonly AnyRequest<G>[], error: unknown): void {
+    this.#reject(decided, error)
+    this.#goOn()
+  }
+
+  #reject(decided: readonly AnyRequest<G>[], error: unknown): void {
+    const isTold = error instanceof FluxError
+    const failure = isTold ? error : unavailable('the store can not write at present', { cause: error })
+    for (const { reject } of decided) reject(failure)
+  }
+
+  /** The answers run as microtasks, after this. */
+  #goOn(): void {
+    this.#writing = null
+    this.#writeSoon()
+  }
 }

@@ -59,8 +59,9 @@ export class WriteGroup implements Group {
     return this.#contexts.has(id)
   }
 
-  async write(): Promise<void> {
-    if (this.#operations.length > 0) await this.#disk.write(this.#operations, this.#pages * this.#disk.pageBytes)
+  write(): Promise<void> {
+    if (this.#operations.length === 0) return Promise.resolve()
+    return this.#disk.write(this.#operations, this.#pages * this.#disk.pageBytes)
   }
 
   adopt(): void {
