@@ -48,6 +48,7 @@ export class WriteGroup implements Group {
     this.#disk = disk
     this.#memory = memory
     this.#lastId = memory.lastId
+    // The group before is written, or has failed.
     disk.arena.clear()
   }
 
