@@ -31,7 +31,7 @@ const root = () => partitionKey(namespace, 0)
 const row = (id: ContextId) => `${root()}c:${id}`
 
 async function openStore(): Promise<RedisStore> {
-  const store = await openRedisStore({ address: await explore(inject('redisUrl')), namespace, partitions: 1, silence: 1000, log })
+  const store = await openRedisStore({ address: await explore(inject('redisUrl')), namespace, partitions: 1, deadAfterMs: 1000, log })
   closing.push(() => store.close())
   return store
 }
@@ -81,7 +81,7 @@ describe.each(DAMAGES)('%s', (_, damage) => {
     await admin.zadd(`${root()}t:word`, 1, 'garbage')
     expect((await store.claimDue({ now: 2, limit: 10, hideFor: 1e6 })).ids).toEqual([bad, good])
     expect(await store.waitingFor({ any: ['word'], upTo: good, limit: 10 })).toEqual([bad, good])
-    await admin.zunionstore(`${root()}run:${nobody()}`, 1, `${root()}run:dead`)
+    await admin.zunionstore(`${root()}run:${unowned()}`, 1, `${root()}run:dead`)
     expect((await store.claimAbandoned({ owner: 'me', limit: 10, hideFor: 1e6 })).map(({ id }) => id)).toContain(good)
     expect(await store.purge({ endedBefore: 10, limit: 10 })).toBe(2)
     expect(await store.load({ id: good })).toBeNull()
@@ -89,8 +89,8 @@ describe.each(DAMAGES)('%s', (_, damage) => {
 })
 
 /** What scripts call the owner of steps that nobody runs. */
-function nobody(): string {
-  return /local nobody = '(.*)'/.exec(PARTITION_KEYS)?.[1] ?? ''
+function unowned(): string {
+  return /local unowned = '(.*)'/.exec(PARTITION_KEYS)?.[1] ?? ''
 }
 
 test('a commit in which one is damaged writes none of its contexts', async () => {

@@ -26,7 +26,7 @@ afterAll(async () => {
 /** Of contexts that have nothing but their version. */
 async function indexed(partitions: number): Promise<RedisStore> {
   const namespace = randomUUID()
-  const store = await openRedisStore({ address: await explore(server.url), namespace, partitions, silence: 1000, log })
+  const store = await openRedisStore({ address: await explore(server.url), namespace, partitions, deadAfterMs: 1000, log })
   for (let partition = 0; partition < partitions; partition++) {
     const [root, all, even]: [string, string[], string[]] = [partitionKey(namespace, partition), [], []]
     for (let id = partition === 0 ? partitions : partition; id <= COUNT; id += partitions) {
@@ -88,7 +88,7 @@ describe.each([1, 5])('in %i partitions', (partitions) => {
 
 test('large contexts are read a few by one script, all of them in the end', async ({ onTestFinished }) => {
   const namespace = randomUUID()
-  const store = await openRedisStore({ address: await explore(server.url), namespace, partitions: 1, silence: 1000, log })
+  const store = await openRedisStore({ address: await explore(server.url), namespace, partitions: 1, deadAfterMs: 1000, log })
   onTestFinished(() => store.close())
   for (let id = 1; id <= 40; id++) {
     const context = { id, version: 1, terms: ['x'], due: null, owner: null, endedAt: null, parent: null, parts: { record: 'x'.repeat(100_000) } }

@@ -5,4 +5,4 @@
 --
 -- Returns
 --   {id}  empty when there is no context
-return redis.call('ZRANGE', all, -1, -1)
+return redis.call('ZRANGE', leaf_of(all, '+inf'), -1, -1)

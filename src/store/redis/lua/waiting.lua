@@ -12,9 +12,16 @@
 local after, up_to, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local found, known = {}, {}
 for place = 4, #ARGV do
-  for _, id in ipairs(redis.call('ZRANGE', term(ARGV[place]), '(' .. after, up_to, 'BYSCORE', 'LIMIT', 0, limit)) do
-    if not known[id] then found[#found + 1] = id end
-    known[id] = true
+  local name, left = term(ARGV[place]), limit
+  local leaf, following = leaf_from(name, after, up_to)
+  while leaf do
+    local ids = redis.call('ZRANGE', leaf, '(' .. after, up_to, 'BYSCORE', 'LIMIT', 0, left)
+    for _, id in ipairs(ids) do
+      if not known[id] then found[#found + 1] = id end
+      known[id] = true
+    end
+    left, leaf = left - #ids, nil
+    if left > 0 and following then leaf, following = leaf_from(name, following, up_to) end
   end
 end
 -- What is no id is passed over by the caller.

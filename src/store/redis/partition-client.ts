@@ -2,13 +2,13 @@
 import { FluxError, inDoubt, unavailable } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
 import { untilReady, type Connection } from './connection.ts'
-import { Gather } from './gather.ts'
+import { WriteCoalescer } from './write-coalescer.ts'
 import { codeOf, runScript, type Reply, type ScriptName } from './scripts.ts'
 
 /** Milliseconds for which a commit whose answer was lost is asked for again. */
-export const PATIENCE = 3_000
+export const PATIENCE_MS = 3_000
 /** Milliseconds between two lines in the log about the same trouble. */
-const TELL_AGAIN = 10_000
+const TELL_AGAIN_MS = 10_000
 
 /** Place of an argument of the commit script. */
 const SENT_BEFORE = 3
@@ -19,28 +19,28 @@ const CANNOT_NOW = new Set(['LOADING', 'CLUSTERDOWN', 'MASTERDOWN', 'READONLY', 
 /** A connection was made; a node of a cluster came or went. */
 const INTERRUPTIONS = ['ready', '+node', '-node'] as const
 
-export class Line {
+export class PartitionClient {
   readonly #connection: Connection
   readonly #log: Log
-  readonly #gather: Gather
+  readonly #writes: WriteCoalescer
   /** What the keys of each partition begin with. */
   readonly #roots: readonly string[]
-  #era = 0
+  #storeIncarnation = 0
   #toldAt = -Infinity
   #closing: Promise<void> | null = null
 
   constructor(connection: Connection, { roots, log }: { readonly roots: readonly string[]; readonly log: Log }) {
     this.#connection = connection
     this.#log = log
-    this.#gather = new Gather(connection)
+    this.#writes = new WriteCoalescer(connection)
     this.#roots = roots
     connection.on('error', (error) => this.#tell(error))
-    for (const event of INTERRUPTIONS) connection.on(event, () => { this.#era += 1 })
+    for (const event of INTERRUPTIONS) connection.on(event, () => { this.#storeIncarnation += 1 })
   }
 
   /** Counts how often another Redis may have come in place of the one that answered before. */
-  get era(): number {
-    return this.#era
+  get storeIncarnation(): number {
+    return this.#storeIncarnation
   }
 
   trouble(): string | null {
@@ -73,13 +73,15 @@ export class Line {
   /**
    * Sends a commit until it is known what became of it. Sent again, it mostly asks: the script knows its number and says whether it was done, and if it wasn't,
    * the caller has to decide anew, since another Redis may be there, which knows less than the one that it was decided on. Waits while others go first.
+   * Null when it was done; else what the script says.
    * @throws FluxError `unavailable`, `inDoubt` when it may have been sent
    */
-  async commit(partition: number, values: string[]): Promise<readonly Reply[]> {
-    const end = performance.now() + PATIENCE
+  async commit(partition: number, values: string[]): Promise<readonly Reply[] | null> {
+    const end = performance.now() + PATIENCE_MS
     for (let doubtful = false; ;) {
       try {
         const reply = await this.run('commit', partition, values)
+        if (reply === 0) return null
         if (reply === null || typeof reply !== 'object') throw new TypeError('a commit gave no list')
         const [code, detail] = reply
         if (code !== 2) return reply
@@ -102,7 +104,7 @@ export class Line {
   async ask<T>(question: (connection: Connection) => Promise<T>): Promise<T> {
     if (this.#closing) throw unavailable('the server is stopping')
     if (this.#connection.status !== 'ready') throw unavailable('Redis is out of reach')
-    this.#gather.hold()
+    this.#writes.hold()
     try {
       return await question(this.#connection)
     } catch (error) {
@@ -130,7 +132,7 @@ export class Line {
   }
 
   #tell(error: unknown): void {
-    if (this.#closing || performance.now() - this.#toldAt < TELL_AGAIN) return
+    if (this.#closing || performance.now() - this.#toldAt < TELL_AGAIN_MS) return
     this.#toldAt = performance.now()
     this.#log.error('Redis does not serve', { error })
   }

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import { mastersOf, type Connection } from './connection.ts'
 
-export class Gather {
+export class WriteCoalescer {
   readonly #connection: Connection
   #held: readonly Pick<Socket, 'cork' | 'uncork'>[] | null = null
 
