@@ -62,10 +62,10 @@ export class Queries {
   }
 
   #pages(partition: number, words: readonly (string | number)[], { after, skip, piece }: { after: ContextId; skip: number; piece: number }): Source {
-    let [from, left] = [`(${after}`, skip]
+    let [from, left] = [String(after + 1), skip]
     return async () => {
       while (from !== '') {
-        const [next = '', skipped = '', ...ids] = texts(await this.#client.run('page', partition, [from, '+inf', left, piece, this.#hops, ...words]))
+        const [next = '', skipped = '', ...ids] = texts(await this.#client.run('page', partition, [from, Number.MAX_SAFE_INTEGER, left, piece, this.#hops, ...words]))
         from = next
         left = Number(skipped)
         const numbers = idsOf(ids)
@@ -94,9 +94,9 @@ export class Queries {
 
   /** Matches above one id and below another. */
   async #count(partition: number, words: readonly (string | number)[], after: ContextId, before: ContextId): Promise<number> {
-    let [from, left] = [`(${after}`, Number.MAX_SAFE_INTEGER]
+    let [from, left] = [String(after + 1), Number.MAX_SAFE_INTEGER]
     while (from !== '') {
-      const [next = '', skipped = ''] = texts(await this.#client.run('page', partition, [from, `(${before}`, left, 0, this.#hops, ...words]))
+      const [next = '', skipped = ''] = texts(await this.#client.run('page', partition, [from, before - 1, left, 0, this.#hops, ...words]))
       from = next
       left = Number(skipped)
     }

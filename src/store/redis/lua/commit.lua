@@ -99,13 +99,19 @@ while ARGV[at] do
   for _ = 1, 4 do at = at + 1 + ARGV[at] end
 end
 
-local function index(id, before, after)
-  local stays, goes = {}, {}
+local function index(id, before, after, is_new)
+  local stays, goes, comes = {}, {}, {}
+  if is_new then comes[1] = all end
   for _, word in ipairs(before) do goes[word] = true end
   for _, word in ipairs(after) do
-    if not goes[word] and not stays[word] then insert(term(word), id) end
+    if not goes[word] and not stays[word] then comes[#comes + 1] = term(word) end
+    if #comes == 500 then
+      insert(comes, id)
+      comes = {}
+    end
     stays[word] = true
   end
+  if #comes > 0 then insert(comes, id) end
   for word in pairs(goes) do
     if not stays[word] then remove(term(word), id) end
   end
@@ -159,8 +165,7 @@ for place, at in ipairs(starts) do
   local was_due, poked = old.poked == '1', old.poked == '1' and answers ~= '1'
   if old.facts ~= facts then
     local old_due, old_owner, old_ended, _, old_terms = facts_of(old.facts or '\31\31\31\31')
-    if not old.version then insert(all, id) end
-    if terms ~= old_terms then index(id, old.words or {}, cjson.decode(terms)) end
+    if terms ~= old_terms then index(id, old.words or {}, cjson.decode(terms), not old.version) end
     if owner ~= '' or old_owner ~= '' then lease(id, old_owner, owner) end
     if ended_at ~= old_ended then
       if ended_at ~= '' then redis.call('ZADD', ended, ended_at, id) else redis.call('ZREM', ended, id) end

@@ -1,46 +1,109 @@
--- Sets of ids, named as in the keys. Each lies in leaves of few ids, which Redis keeps in a tenth of the memory of one large sorted set. The first leaf is the key
--- itself; the directory has the lowest id that belongs to each of the others. What version 0.1 wrote is a first leaf of any size: it only shrinks.
-local LEAF_IDS = 64
+-- Sets of ids, named as in the keys, in leaves of few ids each: Redis keeps a small set of numbers in four bytes each, and a large one in a hundred. The first leaf
+-- is a sorted set under the name itself: all of it while it is small, and what version 0.1 wrote, of any size. The others are sets; the directory, a sorted set, has
+-- the lowest id that belongs to each. A leaf is known by that id, the first one by false.
+local FIRST_IDS = 64
+local LEAF_IDS = 128
 local function directory(name) return root .. 'd:' .. name end
+local function leaf(name, first) return root .. 'l:' .. first .. ':' .. name end
 
--- The leaf to which an id belongs: its key, and the lowest id that belongs to it, nil for the first leaf.
+-- Hash: the last leaf of each set that has more than the first.
+local last_leaves = root .. 'last'
+
+local function text_of(id) return string.format('%.0f', id) end
+
+-- The leaf to which an id belongs.
 local function leaf_of(name, id)
-  local first = redis.call('ZRANGE', directory(name), id, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
-  return first and root .. 'l:' .. first .. ':' .. name or root .. name, first
+  return redis.call('ZRANGE', directory(name), id, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1] or false
 end
+
+-- Leaves after an id, and up to another.
+local function leaves_after(name, id, last, limit)
+  return redis.call('ZRANGE', directory(name), '(' .. text_of(id), text_of(last), 'BYSCORE', 'LIMIT', 0, limit)
+end
+
+-- What is in the first leaf from one rank to another.
+local function ranked(name, from, to) return redis.call('ZRANGE', root .. name, from, to) end
 
 -- At least as many ids as there are.
 local function size_of(name) return redis.call('ZCARD', root .. name) + redis.call('ZCARD', directory(name)) * LEAF_IDS end
 
--- Where the leaves after an id and up to another begin.
-local function leaves_after(name, id, last, limit) return redis.call('ZRANGE', directory(name), '(' .. id, last, 'BYSCORE', 'LIMIT', 0, limit) end
+-- How many the first leaf has from one id on and up to another, and any other leaf.
+local function count_in_first(name, from, to) return redis.call('ZCOUNT', root .. name, from, to) end
+local function count_of(name, first) return redis.call('SCARD', leaf(name, first)) end
 
--- The leaf in which the ids from one on begin, and where the next leaf begins; nil: there is none up to `last`.
-local function leaf_from(name, id, last)
-  return leaf_of(name, id), leaves_after(name, id, last, 1)[1]
+local function scores_in_first(name, ids) return redis.call('ZMSCORE', root .. name, unpack(ids)) end
+
+local function contains(name, id)
+  local first = leaf_of(name, id)
+  if first then return redis.call('SISMEMBER', leaf(name, first), id) == 1 end
+  return redis.call('ZSCORE', root .. name, id)
 end
 
-local function insert(name, id)
-  local key = leaf_of(name, id)
-  if redis.call('ZADD', key, id, id) == 0 then return end
-  local count = redis.call('ZCARD', key)
-  if count <= LEAF_IDS then return end
-  local moved = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
-  -- The highest of all begins a leaf: so ascending ids fill theirs. Else the upper half goes to a leaf of its own.
-  if moved[1] ~= id or redis.call('ZCOUNT', directory(name), '(' .. id, '+inf') > 0 then
-    if count > 2 * LEAF_IDS then return end
-    moved = redis.call('ZRANGE', key, LEAF_IDS / 2, -1, 'WITHSCORES')
+local leaves_read = {}
+-- All ids of a leaf that isn't the first, ascending; read once.
+local function ids_of(name, first)
+  local key = leaf(name, first)
+  if not leaves_read[key] then
+    local ids = redis.call('SMEMBERS', key)
+    -- They come in that order, save where Redis is told to keep sets otherwise.
+    table.sort(ids, function(one, other) return tonumber(one) < tonumber(other) end)
+    leaves_read[key] = ids
   end
-  local first = moved[2]
-  redis.call('ZADD', directory(name), first, first)
-  for place = 1, #moved, 2 do
-    redis.call('ZREM', key, moved[place])
-    redis.call('ZADD', root .. 'l:' .. first .. ':' .. name, moved[place + 1], moved[place])
+  return leaves_read[key]
+end
+
+-- Ids of a leaf from one on and up to another, ascending.
+local function ids_between(name, first, from, to, limit)
+  if not first then return redis.call('ZRANGE', root .. name, text_of(from), text_of(to), 'BYSCORE', 'LIMIT', 0, limit) end
+  local found = {}
+  for _, id in ipairs(ids_of(name, first)) do
+    if #found == limit or tonumber(id) > to then break end
+    if tonumber(id) >= from then found[#found + 1] = id end
+  end
+  return found
+end
+
+-- Moves ids from a leaf that has too many to a new one: the highest of all if it has just come, so that ascending ids fill their leaves, else the upper half.
+-- What is no id stays.
+local function split(name, first, id, is_last, count)
+  local ids = first and ids_of(name, first) or redis.call('ZRANGE', root .. name, -FIRST_IDS, -1)
+  local moved = {}
+  if is_last and ids[#ids] == id then moved[1] = id
+  elseif count <= LEAF_IDS + 1 then
+    for place = math.floor(#ids / 2) + 1, #ids do if tonumber(ids[place]) then moved[#moved + 1] = ids[place] end end
+  end
+  if not moved[1] then return end
+  redis.call('ZADD', directory(name), moved[1], moved[1])
+  if is_last then redis.call('HSET', last_leaves, name, moved[1]) end
+  redis.call(first and 'SREM' or 'ZREM', first and leaf(name, first) or root .. name, unpack(moved))
+  redis.call('SADD', leaf(name, moved[1]), unpack(moved))
+end
+
+-- Into some hundreds of sets at most.
+local function insert(names, id)
+  for place, last in ipairs(redis.call('HMGET', last_leaves, unpack(names))) do
+    local name, first, count = names[place], last, 0
+    if last and tonumber(id) < tonumber(last) then first = leaf_of(name, id) end
+    if first then
+      redis.call('SADD', leaf(name, first), id)
+      count = redis.call('SCARD', leaf(name, first))
+    else
+      redis.call('ZADD', root .. name, id, id)
+      count = redis.call('ZCARD', root .. name)
+    end
+    if count > (first and LEAF_IDS or FIRST_IDS) then split(name, first, id, first == last, count) end
   end
 end
 
 -- An empty leaf goes; one with few ids stays as it is.
 local function remove(name, id)
-  local key, first = leaf_of(name, id)
-  if redis.call('ZREM', key, id) == 1 and first and redis.call('EXISTS', key) == 0 then redis.call('ZREM', directory(name), first) end
+  local first = leaf_of(name, id)
+  if not first then
+    redis.call('ZREM', root .. name, id)
+  elseif redis.call('SREM', leaf(name, first), id) == 1 and redis.call('EXISTS', leaf(name, first)) == 0 then
+    redis.call('ZREM', directory(name), first)
+    if redis.call('HGET', last_leaves, name) ~= first then return end
+    local last = leaf_of(name, '+inf')
+    if last then redis.call('HSET', last_leaves, name, last) else redis.call('HDEL', last_leaves, name) end
+  end
 end
