@@ -27,9 +27,9 @@ end
 local claimed = {}
 for _, id in ipairs(redis.call('ZRANGE', running(unowned), '-inf', text(now), 'BYSCORE', 'LIMIT', 0, limit)) do
   redis.call('ZADD', running(unowned), text(now + hide_for), id)
-  local text, owner = redis.pcall('GET', packed(id)), nil
-  if type(text) == 'string' then
-    local _, _, _, _, facts = unpacked(text)
+  local kept, owner = redis.pcall('GET', packed(id)), nil
+  if type(kept) == 'string' then
+    local _, _, _, _, facts = unpacked(kept)
     _, owner = facts_of(facts or '')
   else
     owner = redis.pcall('HGET', context(id), 'o')

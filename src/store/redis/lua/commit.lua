@@ -100,19 +100,18 @@ while ARGV[at] do
 end
 
 local function index(id, before, after, is_new)
-  local stays, goes, comes = {}, {}, {}
+  local had, stays, comes = {}, {}, {}
   if is_new then comes[1] = all end
-  for _, word in ipairs(before) do goes[word] = true end
+  for _, word in ipairs(before) do had[word] = true end
   for _, word in ipairs(after) do
-    if not goes[word] and not stays[word] then comes[#comes + 1] = term(word) end
+    if had[word] then stays[word] = true else comes[#comes + 1] = term(word) end
     if #comes == 500 then
       insert(comes, id)
       comes = {}
     end
-    stays[word] = true
   end
   if #comes > 0 then insert(comes, id) end
-  for word in pairs(goes) do
+  for word in pairs(had) do
     if not stays[word] then remove(term(word), id) end
   end
 end

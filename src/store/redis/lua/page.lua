@@ -116,7 +116,7 @@ local function pass(first, up_to, is_whole)
     skip = skip - count
     return
   end
-  for _, id in ipairs(ids_between(lead, first, from, up_to, LEAF_IDS + 1)) do
+  for _, id in ipairs(ids_between(lead, first, from, up_to, math.huge)) do
     if skip > 0 then skip = skip - 1 elseif #page < limit then page[#page + 1] = id end
   end
 end

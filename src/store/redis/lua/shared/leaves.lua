@@ -24,8 +24,8 @@ end
 -- What is in the first leaf from one rank to another.
 local function ranked(name, from, to) return redis.call('ZRANGE', root .. name, from, to) end
 
--- At least as many ids as there are.
-local function size_of(name) return redis.call('ZCARD', root .. name) + redis.call('ZCARD', directory(name)) * LEAF_IDS end
+-- At least as many ids as there are. A leaf may get as many again as fit into it, near to its first.
+local function size_of(name) return redis.call('ZCARD', root .. name) + redis.call('ZCARD', directory(name)) * 2 * LEAF_IDS end
 
 -- How many the first leaf has from one id on and up to another, and any other leaf.
 local function count_in_first(name, from, to) return redis.call('ZCOUNT', root .. name, from, to) end
@@ -39,17 +39,11 @@ local function contains(name, id)
   return redis.call('ZSCORE', root .. name, id)
 end
 
-local leaves_read = {}
--- All ids of a leaf that isn't the first, ascending; read once.
+-- All ids of a leaf that isn't the first, ascending. They come in that order, save where Redis is told to keep sets otherwise.
 local function ids_of(name, first)
-  local key = leaf(name, first)
-  if not leaves_read[key] then
-    local ids = redis.call('SMEMBERS', key)
-    -- They come in that order, save where Redis is told to keep sets otherwise.
-    table.sort(ids, function(one, other) return tonumber(one) < tonumber(other) end)
-    leaves_read[key] = ids
-  end
-  return leaves_read[key]
+  local ids = redis.call('SMEMBERS', leaf(name, first))
+  table.sort(ids, function(one, other) return tonumber(one) < tonumber(other) end)
+  return ids
 end
 
 -- Ids of a leaf from one on and up to another, ascending.
@@ -69,7 +63,7 @@ local function split(name, first, id, is_last, count)
   local ids = first and ids_of(name, first) or redis.call('ZRANGE', root .. name, -FIRST_IDS, -1)
   local moved = {}
   if is_last and ids[#ids] == id then moved[1] = id
-  elseif count <= LEAF_IDS + 1 then
+  elseif first or count <= LEAF_IDS then
     for place = math.floor(#ids / 2) + 1, #ids do if tonumber(ids[place]) then moved[#moved + 1] = ids[place] end end
   end
   if not moved[1] then return end
@@ -81,17 +75,23 @@ end
 
 -- Into some hundreds of sets at most.
 local function insert(names, id)
+  local number, known, begins = tonumber(id), false, 0
   for place, last in ipairs(redis.call('HMGET', last_leaves, unpack(names))) do
     local name, first, count = names[place], last, 0
-    if last and tonumber(id) < tonumber(last) then first = leaf_of(name, id) end
-    if first then
-      redis.call('SADD', leaf(name, first), id)
-      count = redis.call('SCARD', leaf(name, first))
-    else
+    -- Many sets have leaves that begin alike.
+    if last ~= known then known, begins = last, tonumber(last or 0) end
+    if number < begins then first = leaf_of(name, id) end
+    if not first then
       redis.call('ZADD', root .. name, id, id)
       count = redis.call('ZCARD', root .. name)
+      if count > FIRST_IDS then split(name, first, id, not last, count) end
+    else
+      local key = leaf(name, first)
+      redis.call('SADD', key, id)
+      -- Ids so near to its first can't be too many.
+      if first == last and number - begins < LEAF_IDS then count = 0 else count = redis.call('SCARD', key) end
+      if count > LEAF_IDS then split(name, first, id, first == last, count) end
     end
-    if count > (first and LEAF_IDS or FIRST_IDS) then split(name, first, id, first == last, count) end
   end
 end
 
