@@ -14,6 +14,8 @@
 --   {from, skip, ids…}  where to go on and how many matches to pass over then; from is empty when there are no more
 local from, to, skip, limit, hops = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local page = {}
+-- What it costs to read a leaf, in candidates.
+local LEAF_HOPS = 24
 
 local function answer(where)
   return { where and text_of(where) or '', skip, unpack(page) }
@@ -41,8 +43,9 @@ local function at_or_after(name, id)
   while id do
     local first, following = leaf_from(name, id)
     local found = ids_between(name, first, id, to, 1)[1]
+    hops = hops - LEAF_HOPS
     if found then return tonumber(found) end
-    id, hops = following, hops - 1
+    id = following
   end
 end
 
@@ -116,6 +119,7 @@ local function pass(first, up_to, is_whole)
     skip = skip - count
     return
   end
+  hops = hops - LEAF_HOPS
   for _, id in ipairs(ids_between(lead, first, from, up_to, math.huge)) do
     if skip > 0 then skip = skip - 1 elseif #page < limit then page[#page + 1] = id end
   end
@@ -139,7 +143,7 @@ while hops > 0 do
   else
     local count = math.max(16, math.min(200, 2 * (skip + limit - #page)))
     local candidates = ids_between(lead, first, from, to, count)
-    hops = hops - 8 - #candidates * (#sets - 1 + #without)
+    hops = hops - 2 * LEAF_HOPS - #candidates * (#sets - 1 + #without)
     if #candidates > 0 and take(candidates) then return answer(from) end
     if #candidates < count then
       if not following then return answer() end
