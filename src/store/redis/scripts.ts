@@ -36,7 +36,7 @@ function read(name: ScriptName): Script {
 const SCRIPTS = new Map(NAMES.map((name) => [name, read(name)]))
 
 /** Runs a script on the partition whose keys begin with `root`. One round trip, save when Redis doesn't know the script yet. */
-export function runScript(redis: Redis | Cluster, name: ScriptName, root: string, values: readonly (string | number)[]): Promise<Reply> {
+export function sendScript(redis: Redis | Cluster, name: ScriptName, root: string, values: readonly (string | number)[]): Promise<Reply> {
   const script = SCRIPTS.get(name)
   if (!script) throw new Error(`there is no script '${name}'`)
   return redis.evalsha(script.hash, 1, root, ...values).then(asReply, async (error: unknown) => {

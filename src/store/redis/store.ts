@@ -31,6 +31,7 @@ export interface RedisStoreOptions {
 const RESERVE = { after: 3, for: '20' }
 /** Milliseconds until the next look for due contexts when a partition was out of reach. */
 const LOOK_AGAIN = 1_000
+const DONE: CommitOutcome = { ok: true }
 /** Ids read at once. */
 const PIECE = 1_000
 /** Contexts deleted by one script: others want to be served too. */
@@ -135,20 +136,22 @@ export class RedisStore implements Store {
     }
   }
 
-  async commit({ writes, lost = 0 }: { writes: readonly Write[]; lost?: number }): Promise<CommitOutcome> {
+  /** Not an async function: each promise of a commit is paid by every event. */
+  commit({ writes, lost = 0 }: { writes: readonly Write[]; lost?: number }): Promise<CommitOutcome> {
     const [first] = writes
-    if (!first) return { ok: true }
+    if (!first) return Promise.resolve(DONE)
     const partition = first.context.id % this.partitions
-    if (writes.some(({ context }) => context.id % this.partitions !== partition)) throw new TypeError('the contexts of a commit must be in one partition')
+    if (writes.some(({ context }) => context.id % this.partitions !== partition)) return Promise.reject(new TypeError('the contexts of a commit must be in one partition'))
     const values = [this.#writer, String(++this.#commits), lost >= RESERVE.after ? RESERVE.for : '0', '0']
     for (const write of writes) pushWrite(values, write)
-    const refused = await this.#client.commit(partition, values)
-    if (refused === null) {
-      for (const { context } of writes) this.#ids.seen(context.id)
-      return { ok: true }
-    }
-    const [, id, kept = []] = refused
-    return { ok: false, stale: Number(id), current: decodeContext(Number(id), kept) }
+    return this.#client.commit(partition, values, (reply) => {
+      if (reply === 0) {
+        for (const { context } of writes) this.#ids.seen(context.id)
+        return DONE
+      }
+      const [, id, kept = []] = listOf(reply)
+      return { ok: false, stale: Number(id), current: decodeContext(Number(id), kept) }
+    })
   }
 
   async log({ id, limit }: { id: ContextId; limit: number }): Promise<string[]> {
