@@ -33,10 +33,13 @@ const text = (id: ContextId) => `${root()}p:${id}`
 /** Parts that are too large for one text. */
 const LARGE = { parts: { record: 'x'.repeat(5000) } }
 
+/** Between the texts of a context that is one text, and before its facts. */
+const [SEPARATOR, FACTS] = ['\x1f', '\x1e']
+
 /** Changes a context that is one text. */
-async function edit(id: ContextId, pattern: RegExp, replacement: string): Promise<void> {
+async function edit(id: ContextId, change: (text: string) => string): Promise<void> {
   const before = await admin.get(text(id)) ?? ''
-  const after = before.replace(pattern, replacement)
+  const after = change(before)
   expect(after).not.toBe(before)
   await admin.set(text(id), after)
 }
@@ -60,14 +63,14 @@ const DAMAGES: Damages = [
     await admin.del(row(id))
     await admin.set(row(id), 'garbage')
   }],
-  ['one text with a version that is no number', {}, (id) => edit(id, /^\d+/, 'garbage')],
-  ['one text without version', {}, (id) => edit(id, /^\d+/, '')],
-  ['one text with index words that are no JSON', {}, (id) => edit(id, /\[.*?\]/, '["a')],
-  ['one text with index words that are no list of texts', {}, (id) => edit(id, /\[.*?\]/, '[1,{}]')],
-  ['one text with a due time that is no number', {}, (id) => edit(id, /\x1e[^\x1f]*/, '\x1esoon')],
-  ['one text with a part whose name is no JSON', {}, (id) => edit(id, /record/, '"x')],
-  ['one text that is cut short', {}, (id) => edit(id, /\x1f[^\x1f]*\x1f$/, '')],
-  ['one text that is cut shorter', {}, (id) => edit(id, /\x1f[^]*/, '')],
+  ['one text with a version that is no number', {}, (id) => edit(id, (whole) => whole.replace(/^\d+/, 'garbage'))],
+  ['one text without version', {}, (id) => edit(id, (whole) => whole.replace(/^\d+/, ''))],
+  ['one text with index words that are no JSON', {}, (id) => edit(id, (whole) => whole.replace(/\[.*?\]/, '["a'))],
+  ['one text with index words that are no list of texts', {}, (id) => edit(id, (whole) => whole.replace(/\[.*?\]/, '[1,{}]'))],
+  ['one text with a due time that is no number', {}, (id) => edit(id, (whole) => whole.replace(FACTS, `${FACTS}soon`))],
+  ['one text with a part whose name is no JSON', {}, (id) => edit(id, (whole) => whole.replace('record', '"x'))],
+  ['one text that is cut short', {}, (id) => edit(id, (whole) => whole.slice(0, whole.slice(0, -1).lastIndexOf(SEPARATOR) + 1))],
+  ['one text that is cut shorter', {}, (id) => edit(id, (whole) => whole.slice(0, whole.indexOf(SEPARATOR)))],
   ['one text that is none', {}, (id) => admin.set(text(id), 'garbage')],
   ['a text of another type', {}, async (id) => {
     await admin.del(text(id))
@@ -122,7 +125,7 @@ function unowned(): string {
 test('a commit in which one is damaged writes none of its contexts', async () => {
   const store = await openStore()
   const [good, bad] = [await createOne(store, { terms: ['a'] }), await createOne(store, { terms: ['a'] })]
-  await edit(bad, /\["a"\]/, '[')
+  await edit(bad, (whole) => whole.replace('["a"]', '['))
   await expect(store.commit({ writes: [good, bad].map((id) => writeOf(contextOf(id, 2, { terms: ['b'] }))) })).rejects.toMatchObject({ failure: { kind: 'unreadable' } })
   expect(await store.load({ id: good })).toMatchObject({ version: 1, terms: ['a'] })
   await update(store, good, { terms: ['b'] })
@@ -149,7 +152,7 @@ test('an event to a context whose version is no number fails at once, and so doe
   }
   const [runtime, other] = [await open(), await open()]
   const [bad, good] = [await runtime.execute({ package: 'p', fluxName: 'Wait' }), await runtime.execute({ package: 'p', fluxName: 'Wait' })]
-  await edit(bad.contextId, /^\d+/, 'garbage')
+  await edit(bad.contextId, (whole) => whole.replace(/^\d+/, 'garbage'))
   for (const each of [runtime, other]) {
     await expect(each.sendEvent({ contextId: bad.contextId, event: 'go' })).rejects.toMatchObject({ failure: { kind: 'unreadable' } })
     await expect(each.terminate({ contextId: bad.contextId })).rejects.toMatchObject({ failure: { kind: 'unreadable' } })

@@ -30,6 +30,9 @@ afterEach(async () => {
 
 const key = (name: string) => partitionKey(namespace, 0) + name
 const kindsOf = async (id: ContextId) => [await admin.type(key(`p:${id}`)), await admin.type(key(`c:${id}`))]
+const leaves = (word: string) => admin.zcard(key(`d:t:${word}`))
+const found = (word: string) => idsOf(store.list({ all: [word], limit: 5000 }))
+const memory = async () => Number(/used_memory:(\d+)/.exec(await admin.info('memory'))?.[1])
 const SMALL = ['string', 'none']
 const LARGE = ['none', 'hash']
 
@@ -88,9 +91,6 @@ describe('a context', () => {
 })
 
 describe('a set of ids', () => {
-  const leaves = async (word: string) => admin.zcard(key(`d:t:${word}`))
-  const found = (word: string) => idsOf(store.list({ all: [word], limit: 5000 }))
-
   test('is whole in whatever order its contexts come, leave and come back', async () => {
     const { first } = await store.reserveIds({ count: 900, partition: 0 })
     const ids = Array.from({ length: 900 }, (_, index) => first + index)
@@ -127,7 +127,6 @@ describe('a set of ids', () => {
   })
 
   test('takes a few bytes for each id, and a small waiting context at most 1.5 KB', async () => {
-    const memory = async () => Number(/used_memory:(\d+)/.exec(await admin.info('memory'))?.[1])
     const words = ['u:all', 'status:WAITING', 'u:flux:6:Spread', 'u:start:8:counting', 'u:state:8:counting', 'open:5:bench:6:Spread', 'hear:4:tick', 'hear:6:finish']
     const parts = { base: 'b'.repeat(245), head: 'h'.repeat(340), tail: 't'.repeat(140), input: '{"nr":0}', output: '{"count":0}', s0: '{"input":{},"output":{}}' }
     const count = 4000

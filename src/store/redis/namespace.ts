@@ -6,7 +6,7 @@ import { settingsKey } from './keys.ts'
 /** Raised when keys or their content change so that older versions can't go on with them. */
 const FORMAT = '2'
 /** What version 0.1 wrote is read, too: a context is kept anew when it is next written, a set of ids stays where it is. Once that has begun, version 0.1 is refused. */
-const OLDER = ['1']
+const OLDER = '1'
 /** The scripts say in their first line what they may do, so that Redis refuses them whole when it has no memory left. */
 const OLDEST = 7
 
@@ -33,7 +33,7 @@ export async function checkNamespace(connection: Connection, { namespace, partit
   await connection.hsetnx(key, 'partitions', partitions)
   await connection.hsetnx(key, 'format', FORMAT)
   const found = await connection.hgetall(key)
-  if (OLDER.includes(found['format'] ?? '') && found['partitions'] === String(partitions)) {
+  if (found['format'] === OLDER && found['partitions'] === String(partitions)) {
     await connection.hset(key, 'format', FORMAT)
     found['format'] = FORMAT
   }

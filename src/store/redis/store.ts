@@ -6,6 +6,7 @@ import { readStandstill, type Standstill } from '../../model/standstill.ts'
 import type { Log } from '../../ports/log.ts'
 import type { NotesPlace } from '../../ports/step-watch.ts'
 import type { CommitOutcome, Lease, ListQuery, Page, Store, StoredContext, Write } from '../../ports/store.ts'
+import { Claims } from './claims.ts'
 import { connect, outOfReach, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
 import { IdNumbers } from './id-numbers.ts'
 import { definitionKey, definitionsKey, partitionKey, standstillKey } from './keys.ts'
@@ -13,7 +14,7 @@ import { PartitionClient, PATIENCE_MS } from './partition-client.ts'
 import { checkNamespace, checkRedis } from './namespace.ts'
 import { notesPlace } from './notes.ts'
 import { Queries } from './queries.ts'
-import { idsOf, listOf, texts } from './scripts.ts'
+import { listOf, texts } from './scripts.ts'
 import { decodeContext, pushWrite, versionOf } from './stored-context.ts'
 import { RedisTime } from './time.ts'
 
@@ -29,11 +30,7 @@ export interface RedisStoreOptions {
 
 /** Losses in a row after which a context is reserved, and for how long, milliseconds. */
 const RESERVE = { after: 3, for: '20' }
-/** Milliseconds until the next look for due contexts when a partition was out of reach. */
-const LOOK_AGAIN = 1_000
 const DONE: CommitOutcome = { ok: true }
-/** Ids read at once. */
-const PIECE = 1_000
 /** Contexts deleted by one script: others want to be served too. */
 const BULK = 100
 
@@ -71,8 +68,7 @@ export class RedisStore implements Store {
   #commits = 0
   readonly #ids: IdNumbers
   readonly #queries: Queries
-  /** This server's last heartbeat in each partition that took it, and since when they followed one another without a gap there, by the clock of the Redis that took them. */
-  readonly #beats = new Map<number, { readonly last: number; readonly steadySince: number }>()
+  readonly #claims: Claims
 
   constructor(connection: Connection, options: RedisStoreOptions) {
     const { namespace, partitions, log } = options
@@ -83,6 +79,7 @@ export class RedisStore implements Store {
     this.#client = new PartitionClient(connection, { roots: Array.from({ length: partitions }, (_, partition) => partitionKey(namespace, partition)), log })
     this.#ids = new IdNumbers(this.#client, partitions)
     this.#queries = new Queries(this.#client, { partitions, log })
+    this.#claims = new Claims(this.#client, { ...options, time: this.#time })
     // The one that came may have a time of its own. If it goes again at once, the next one is asked.
     connection.on('ready', () => void this.learnTime().catch(() => {}))
   }
@@ -101,12 +98,8 @@ export class RedisStore implements Store {
     await this.#client.reachable(async (partition) => {
       const asked = performance.now()
       const [time] = texts(await this.#client.run('time', partition, []))
-      this.#told(Number(time), asked, partition)
+      this.#time.told({ time: Number(time), asked, partition, storeIncarnation: this.era })
     })
-  }
-
-  #told(time: number, asked: number, partition: number): void {
-    this.#time.told({ time, asked, partition, storeIncarnation: this.era })
   }
 
   reserveIds(request: { count: number; partition: number }): Promise<{ first: ContextId; count: number }> {
@@ -166,66 +159,20 @@ export class RedisStore implements Store {
     return this.#queries.waitingFor(query)
   }
 
-  async claimDue({ now, limit, hideFor }: { now: number; limit: number; hideFor: number }): Promise<{ ids: ContextId[]; next: number | null }> {
-    const claims = await this.#client.reachable(async (partition) => {
-      const asked = performance.now()
-      // Nodes of a cluster may have clocks of their own.
-      const bounded = !this.#options.address.cluster || this.#time.isFrom(partition)
-      const [time = '', ...claim] = texts(await this.#client.run('claim-due', partition, [now, limit, now + hideFor, bounded ? 1 : 0]))
-      this.#told(Number(time), asked, partition)
-      return claim
-    })
-    const claimed: { id: ContextId; time: number }[] = []
-    let next = claims.length < this.partitions ? now + LOOK_AGAIN : Infinity
-    for (const [soonest = '', ...pairs] of claims) {
-      if (soonest !== '') next = Math.min(next, Number(soonest))
-      for (let place = 0; place < pairs.length; place += 2) for (const id of idsOf(pairs.slice(place, place + 1))) claimed.push({ id, time: Number(pairs[place + 1]) })
-    }
-    return { ids: claimed.sort((one, other) => one.time - other.time).map(({ id }) => id), next: next === Infinity ? null : next }
+  claimDue(request: { now: number; limit: number; hideFor: number }): Promise<{ ids: ContextId[]; next: number | null }> {
+    return this.#claims.due(request)
   }
 
-  async claimAbandoned({ limit, hideFor }: { owner: string; limit: number; hideFor: number }): Promise<Lease[]> {
-    const { deadAfterMs } = this.#options
-    const claims = await this.#client.reachable(async (partition) => {
-      // After a partition was away nobody's heartbeat is fresh there: the others get as long as anyone to send theirs.
-      const { last = 0, steadySince = last } = this.#beats.get(partition) ?? {}
-      const judges = last - steadySince >= deadAfterMs
-      return texts(await this.#client.run('claim-abandoned', partition, [limit, hideFor, judges ? deadAfterMs : '']))
-    })
-    const leases: Lease[] = []
-    for (const pairs of claims) {
-      for (let place = 0; place < pairs.length; place += 2) for (const id of idsOf(pairs.slice(place, place + 1))) leases.push({ id, owner: pairs[place + 1] ?? '' })
-    }
-    return leases
+  claimAbandoned(request: { owner: string; limit: number; hideFor: number }): Promise<Lease[]> {
+    return this.#claims.abandoned(request)
   }
 
-  async leasedTo({ owner }: { owner: string }): Promise<ContextId[]> {
-    const ids = await this.#client.reachable(async (partition) => {
-      const own: ContextId[] = []
-      for (let [piece, passed] = [PIECE, 0]; piece === PIECE; passed += piece) {
-        const some = texts(await this.#client.run('leased-to', partition, [owner, passed, PIECE]))
-        own.push(...idsOf(some))
-        piece = some.length
-      }
-      return own
-    })
-    return ids.flat()
+  leasedTo({ owner }: { owner: string }): Promise<ContextId[]> {
+    return this.#claims.leasedTo(owner)
   }
 
-  async heartbeat({ owner }: { owner: string }): Promise<boolean> {
-    const answers = await this.#client.reachable(async (partition) => {
-      const before = this.#beats.get(partition)
-      this.#beats.delete(partition)
-      const asked = performance.now()
-      const [lives, time] = texts(await this.#client.run('heartbeat', partition, [owner]))
-      const now = Number(time)
-      // At once: others may take long to answer, or never do.
-      this.#told(now, asked, partition)
-      const steady = before !== undefined && now - before.last <= this.#options.deadAfterMs
-      this.#beats.set(partition, { last: now, steadySince: steady ? before.steadySince : now })
-      return lives === '1'
-    })
-    return answers.every((lives) => lives)
+  heartbeat({ owner }: { owner: string }): Promise<boolean> {
+    return this.#claims.heartbeat(owner)
   }
 
   async standstill({ owner }: { owner: string }): Promise<Standstill | null> {
