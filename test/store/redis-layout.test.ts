@@ -86,7 +86,7 @@ describe('a context', () => {
     await admin.config('RESETSTAT')
     await mustCommit(store, writeOf(contextOf(id, 2, { terms: ['a', 'b', 'c'], parent: 7, parts: { record: '2' } })))
     const names = [...(await admin.info('commandstats')).matchAll(/cmdstat_([\w|]+):/g)].map(([, name]) => name)
-    expect(names.filter((name) => name !== 'config|resetstat').sort()).toEqual(['evalsha', 'get', 'set'])
+    expect(names.filter((name) => name !== 'config|resetstat').sort()).toEqual(['evalsha', 'getrange', 'set'])
   })
 })
 

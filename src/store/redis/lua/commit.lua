@@ -7,9 +7,10 @@
 -- ARGV[2]  number of the commit, counted by its writer
 -- ARGV[3]  milliseconds for which a stale context is reserved for the writer, who has lost so often; 0: it isn't
 -- ARGV[4]  1 when it was sent before, else 0
--- ARGV[5…] the writes, each: id, version before, facts, 1 when it is to be one text, else 0, answers a parent notification (1 or 0), number of rows, rows,
---          number of texts, texts (all parts as one text, or name and value of each part that is set), number of parts that are removed, names,
---          number of contexts that must look at their relatives, ids
+-- ARGV[5…] the writes, each: id, version before, facts, 1 when it is to be one text, else 0,
+--          1 when it answers a notification, else 0, number of rows, rows,
+--          number of texts, texts (all parts as one text, or name and value of each part that is set),
+--          number of parts that are removed, names, number of contexts that must look at their relatives, ids
 --
 -- Returns
 --   0                  done
@@ -36,13 +37,18 @@ local function with_this(commits, fate)
   return list
 end
 
--- What is there: version, facts and the like; its text when it is one. Without version there is none.
+-- What is there: version, facts and the like. Without version there is none.
 local function read(id, before)
   if before == '0' and redis.call('EXISTS', packed(id), context(id)) == 0 then return { reserved = '', commits = '' } end
-  local text = redis.call('GET', packed(id))
-  if text then
+  -- Lua looks at each byte of a text that it is given: most contexts have all that is needed in their first ones.
+  local text = redis.call('GETRANGE', packed(id), 0, 319)
+  if text ~= '' then
     local version, poked, reserved, commits, facts, parts = unpacked(text)
-    return { text = text, version = version or '', poked = poked, reserved = reserved or '', commits = commits or '', facts = facts, parts = parts }
+    if not version then version, poked, reserved, commits, facts, parts = unpacked(redis.call('GET', packed(id))) end
+    return {
+      is_text = true, version = version or '', poked = poked, reserved = reserved or '', commits = commits or '',
+      facts = facts, parts = parts,
+    }
   end
   local f = redis.call('HMGET', context(id), 'v', 'k', 'r', 'w', 'd', 'o', 'e', 'p', 't')
   if not f[1] and redis.call('EXISTS', context(id)) == 0 then return { reserved = '', commits = '' } end
@@ -52,16 +58,25 @@ local function read(id, before)
   }
 end
 
+local function parts_of(id, old) return string.sub(redis.call('GET', packed(id)), old.parts) end
+
+local function set_text(id, version, poked, reserved, commits, facts, parts)
+  local head = version .. '\31' .. poked .. '\31' .. reserved .. '\31' .. commits
+  redis.call('SET', packed(id), head .. '\30' .. facts .. '\30' .. parts)
+end
+
 -- Changes what only scripts write.
 local function mark(id, old, poked, reserved, commits)
-  if old.text then
-    redis.call('SET', packed(id), old.version .. '\31' .. poked .. '\31' .. reserved .. '\31' .. commits .. '\30' .. old.facts .. '\30' .. string.sub(old.text, old.parts))
+  if old.is_text then
+    set_text(id, old.version, poked, reserved, commits, old.facts, parts_of(id, old))
   else
     redis.call('HSET', context(id), 'k', poked, 'r', reserved, 'w', commits)
   end
 end
 
-local function as_loaded(id, old) return { 1, id, old.text or redis.call('HGETALL', context(id)) } end
+local function as_loaded(id, old)
+  return { 1, id, old.is_text and redis.call('GET', packed(id)) or redis.call('HGETALL', context(id)) }
+end
 
 -- Looks whether all of the writes may be made.
 local starts, olds, at = {}, {}, 5
@@ -83,7 +98,9 @@ while ARGV[at] do
     if holder == writer or tonumber(till) <= milliseconds() then holder = nil end
   end
   if lost then
-    if reserve ~= '0' and old.facts and not holder then mark(id, old, old.poked, writer .. ':' .. string.format('%.0f', milliseconds() + reserve), old.commits) end
+    if reserve ~= '0' and old.facts and not holder then
+      mark(id, old, old.poked, writer .. ':' .. string.format('%.0f', milliseconds() + reserve), old.commits)
+    end
     return as_loaded(id, old)
   end
   if holder then return { 2, tonumber(till) - milliseconds() } end
@@ -137,15 +154,16 @@ end
 local function write(id, old, version, facts, is_packed, poked, texts, removed, rest)
   local commits = with_this(old.commits, '')
   if is_packed then
-    redis.call('SET', packed(id), version .. '\31' .. poked .. '\31\31' .. commits .. '\30' .. facts .. '\30' .. ARGV[texts + 1])
-    if old.version and not old.text then redis.call('DEL', context(id)) end
+    set_text(id, version, poked, '', commits, facts, ARGV[texts + 1])
+    if old.version and not old.is_text then redis.call('DEL', context(id)) end
     return
   end
   local due_at, owner, ended_at, parent, terms = facts_of(facts)
-  redis.call('HSET', context(id), 'v', version, 'w', commits, 'k', poked, 'r', '', 'd', due_at, 'o', owner, 'e', ended_at, 'p', parent, 't', terms)
-  if old.text then
+  redis.call('HSET', context(id), 'v', version, 'w', commits, 'k', poked, 'r', '',
+    'd', due_at, 'o', owner, 'e', ended_at, 'p', parent, 't', terms)
+  if old.is_text then
     local parts, name = {}, true
-    for text in string.gmatch(string.sub(old.text, old.parts), '([^\31]*)\31') do
+    for text in string.gmatch(parts_of(id, old), '([^\31]*)\31') do
       parts[#parts + 1] = name and '.' .. text or text
       name = not name
     end
@@ -180,7 +198,8 @@ for place, at in ipairs(starts) do
 
   local texts = at + 6 + rows
   local removed = texts + 1 + ARGV[texts]
-  write(id, old, string.format('%.0f', before + 1), facts, is_packed == '1', poked and '1' or '', texts, removed, removed + 1 + ARGV[removed])
+  local rest = removed + 1 + ARGV[removed]
+  write(id, old, string.format('%.0f', before + 1), facts, is_packed == '1', poked and '1' or '', texts, removed, rest)
   if rows ~= '0' then
     in_pieces('RPUSH', log(id), ARGV, at + 6, texts - 1)
     -- A good many rows at once: trimming costs as much for one as for many.
