@@ -56,14 +56,23 @@ function factsOf({ due, owner, endedAt, parent, terms }: StoredContext): string 
   return textOf(due) + SEPARATOR + textOf(owner) + SEPARATOR + textOf(endedAt) + SEPARATOR + textOf(parent) + SEPARATOR + encodeTerms(terms)
 }
 
-/** Arguments of the commit script for one write. */
+/** Arguments of the commit script for one write, after those of the commit: its writer and number first. */
 export function pushWrite(values: string[], { context, previous, changed, log, pokes, answersPoke }: Write): void {
   const { id, parts } = context
   const packed = packedParts(parts)
   const rows = log.length > LOG_LIMIT ? log.slice(-LOG_LIMIT) : log
-  values.push(String(id), String(previous), factsOf(context), packed === null ? '0' : '1', answersPoke ? '1' : '0', String(rows.length), ...rows)
-  if (packed === null) pushChanged(values, parts, changed)
-  else values.push('1', packed, '0')
+  const facts = factsOf(context)
+  values.push(
+    String(id), String(previous), facts, packed === null ? '0' : '1', answersPoke ? '1' : '0', String(rows.length), ...rows,
+  )
+  if (packed === null) {
+    pushChanged(values, parts, changed)
+  } else {
+    // Put together here: Lua looks at each byte of a text that it makes.
+    const [writer = '', number = ''] = values
+    const head = `${previous + 1}${SEPARATOR}${SEPARATOR}${SEPARATOR}${writer}=${number}`
+    values.push('1', head + FACTS + facts + FACTS + packed, '0')
+  }
   values.push(String(pokes.length), ...pokes.map(String))
 }
 

@@ -9,7 +9,8 @@
 -- ARGV[4]  1 when it was sent before, else 0
 -- ARGV[5…] the writes, each: id, version before, facts, 1 when it is to be one text, else 0,
 --          1 when it answers a notification, else 0, number of rows, rows,
---          number of texts, texts (all parts as one text, or name and value of each part that is set),
+--          number of texts, texts (the whole as it is if this writer was the only one so far and no notification is left,
+--          or name and value of each part that is set),
 --          number of parts that are removed, names, number of contexts that must look at their relatives, ids
 --
 -- Returns
@@ -154,7 +155,13 @@ end
 local function write(id, old, version, facts, is_packed, poked, texts, removed, rest)
   local commits = with_this(old.commits, '')
   if is_packed then
-    set_text(id, version, poked, '', commits, facts, ARGV[texts + 1])
+    local text = ARGV[texts + 1]
+    if poked == '' and commits == writer .. '=' .. number then
+      redis.call('SET', packed(id), text)
+    else
+      local _, _, _, _, _, parts = unpacked(text)
+      set_text(id, version, poked, '', commits, facts, string.sub(text, parts))
+    end
     if old.version and not old.is_text then redis.call('DEL', context(id)) end
     return
   end
