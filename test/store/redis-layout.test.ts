@@ -1,4 +1,5 @@
-// How Redis keeps contexts and their index: small ones as one text, large ones as a hash, sets of ids in leaves. Nobody who asks sees a difference.
+// How Redis keeps contexts and their index: small ones as one text, large ones as a hash, sets of ids in leaves. Nobody
+// who asks sees a difference.
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// store/redis: what servers claim of one another and of the clock: contexts that are due, and those whose server is dead. A partition that is out of reach
-// holds up no other.
+// store/redis: what servers claim of one another and of the clock: contexts that are due, and those whose server is
+// dead. A partition that is out of reach holds up no other.
 import type { ContextId } from '../../model/context.ts'
 import type { Lease } from '../../ports/store.ts'
 import type { RedisAddress } from './connection.ts'

@@ -23,8 +23,9 @@ export const PARTITION_KEYS = `
 local root = KEYS[1]
 -- String: a small context.
 local function packed(id) return root .. 'p:' .. id end
--- Hash: a large one, and those of version 0.1. v(ersion), t(erms, a JSON list), d(ue), o(wner), e(nded at), p(arent), k: 1 when a relative asks it to look,
--- w: the last commit of each writer, r: for whom it is reserved and until when; and its parts, each under '.' and its name. What is null is empty.
+-- Hash: a large one, and those of version 0.1. v(ersion), t(erms, a JSON list), d(ue), o(wner), e(nded at), p(arent),
+-- k: 1 when a relative asks it to look, w: the last commit of each writer, r: for whom it is reserved and until when;
+-- and its parts, each under '.' and its name. What is null is empty.
 local function context(id) return root .. 'c:' .. id end
 -- List: rows of a context's log.
 local function log(id) return root .. 'h:' .. id end
@@ -32,7 +33,8 @@ local function log(id) return root .. 'h:' .. id end
 local function term(word) return 't:' .. word end
 -- Set of ids, in leaves.
 local all = 'all'
--- Sorted set: when a context may be claimed. That is its due time, 0 when a relative asks it to look, or the end of the last claim.
+-- Sorted set: when a context may be claimed. That is its due time, 0 when a relative asks it to look, or the end of
+-- the last claim.
 local due = root .. 'due'
 -- Sorted set: when a context finished.
 local ended = root .. 'end'

@@ -5,7 +5,10 @@ import { settingsKey } from './keys.ts'
 
 /** Raised when keys or their content change so that older versions can't go on with them. */
 const FORMAT = '2'
-/** What version 0.1 wrote is read, too: a context is kept anew when it is next written, a set of ids stays where it is. Once that has begun, version 0.1 is refused. */
+/**
+ * What version 0.1 wrote is read, too: a context is kept anew when it is next written, a set of ids stays where it is.
+ * Version 0.1 is refused from then on; none of its servers may run any more.
+ */
 const OLDER = '1'
 /** The scripts say in their first line what they may do, so that Redis refuses them whole when it has no memory left. */
 const OLDEST = 7

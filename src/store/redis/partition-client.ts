@@ -74,8 +74,8 @@ export class PartitionClient {
   }
 
   /**
-   * Sends a commit until it is known what became of it, and gives what `read` makes of that. Waits while others go first. Not an async function:
-   * each event comes through here.
+   * Sends a commit until it is known what became of it, and gives what `read` makes of that. Waits while others go
+   * first. Not an async function: each event comes through here.
    * @throws FluxError `unavailable`, `inDoubt` when it may have been sent
    */
   commit<T>(partition: number, values: string[], read: (reply: Reply) => T): Promise<T> {
@@ -90,10 +90,13 @@ export class PartitionClient {
   }
 
   /**
-   * What follows the first answer. Sent again, a commit mostly asks: the script knows its number and says whether it was done, and if it wasn't, the caller has to
-   * decide anew, since another Redis may be there, which knows less than the one that it was decided on.
+   * What follows the first answer. Sent again, a commit mostly asks: the script knows its number and says whether it
+   * was done, and if it wasn't, the caller has to decide anew, since another Redis may be there, which knows less than
+   * the one that it was decided on.
    */
-  async #commitAgain<T>(partition: number, values: string[], read: (reply: Reply) => T, end: number, first: Answer): Promise<T> {
+  async #commitAgain<T>(
+    partition: number, values: string[], read: (reply: Reply) => T, end: number, first: Answer,
+  ): Promise<T> {
     let doubtful = false
     const send = () => this.run('commit', partition, values).then((reply) => ({ reply }), (error: unknown) => ({ error }))
     for (let answer = first; ; answer = await send()) {

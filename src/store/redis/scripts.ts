@@ -24,11 +24,16 @@ const SHARED = [PARTITION_KEYS, sourceOf('shared/packed'), sourceOf('shared/leav
     return name === undefined ? [] : [{ name, text: piece.trim() }]
   }))
 
-/** With the shared pieces that it needs, after the first line, which says what the script may do. Each piece costs time whenever a script runs. */
+/**
+ * With the shared pieces that it needs, after the first line, which says what the script may do. Each piece costs time
+ * whenever a script runs.
+ */
 function read(name: ScriptName): Script {
   const [first = '', ...lines] = sourceOf(name).split('\n')
   let body = lines.filter((line) => !line.startsWith('--')).join('\n')
-  for (const piece of SHARED.toReversed()) if (new RegExp(`\\b${piece.name}\\b`).test(body)) body = `${piece.text}\n${body}`
+  for (const piece of SHARED.toReversed()) {
+    if (new RegExp(`\\b${piece.name}\\b`).test(body)) body = `${piece.text}\n${body}`
+  }
   const text = `${first}\n${body}`
   return { text, hash: createHash('sha1').update(text).digest('hex') }
 }

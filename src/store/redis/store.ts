@@ -76,7 +76,8 @@ export class RedisStore implements Store {
     this.notes = notesPlace(options)
     this.#options = options
     this.#connection = connection
-    this.#client = new PartitionClient(connection, { roots: Array.from({ length: partitions }, (_, partition) => partitionKey(namespace, partition)), log })
+    const roots = Array.from({ length: partitions }, (_, partition) => partitionKey(namespace, partition))
+    this.#client = new PartitionClient(connection, { roots, log })
     this.#ids = new IdNumbers(this.#client, partitions)
     this.#queries = new Queries(this.#client, { partitions, log })
     this.#claims = new Claims(this.#client, { ...options, time: this.#time })
@@ -134,7 +135,9 @@ export class RedisStore implements Store {
     const [first] = writes
     if (!first) return Promise.resolve(DONE)
     const partition = first.context.id % this.partitions
-    if (writes.some(({ context }) => context.id % this.partitions !== partition)) return Promise.reject(new TypeError('the contexts of a commit must be in one partition'))
+    if (writes.some(({ context }) => context.id % this.partitions !== partition)) {
+      return Promise.reject(new TypeError('the contexts of a commit must be in one partition'))
+    }
     const values = [this.#writer, String(++this.#commits), lost >= RESERVE.after ? RESERVE.for : '0', '0']
     for (const write of writes) pushWrite(values, write)
     return this.#client.commit(partition, values, (reply) => {

@@ -1,5 +1,5 @@
-// store/redis: a context as Redis keeps it, one text while it is small and a hash when it is large, and as arguments of the commit. Texts of users' become bytes:
-// one that is not well-formed Unicode is told in JSON's escapes.
+// store/redis: a context as Redis keeps it, one text while it is small and a hash when it is large, and as arguments of
+// the commit. Texts of users' become bytes: one that is not well-formed Unicode is told in JSON's escapes.
 import type { ContextId } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
 import { LOG_LIMIT } from '../../model/record.ts'
@@ -36,7 +36,7 @@ const textOf = (value: number | string | null) => value === null ? '' : String(v
 /** Between the texts of a context that is one text, and around its facts (`lua/shared/packed.lua`). */
 const SEPARATOR = '\x1f'
 const FACTS = '\x1e'
-/** Characters of parts that are kept as one text: all of it is written at each commit, and takes half the memory of a hash. */
+/** Characters of parts that are kept as one text: all of it is written at each commit; it takes half as much memory. */
 const PACKED_CHARACTERS = 4096
 
 /** All parts as one text; null when they are too large for it, or hold its separator. */
@@ -52,8 +52,11 @@ function packedParts(parts: StoredContext['parts']): string | null {
 }
 
 function factsOf({ due, owner, endedAt, parent, terms }: StoredContext): string {
-  if (owner !== null && (owner.includes(SEPARATOR) || owner.includes(FACTS))) throw new TypeError('a boot id has no control characters')
-  return textOf(due) + SEPARATOR + textOf(owner) + SEPARATOR + textOf(endedAt) + SEPARATOR + textOf(parent) + SEPARATOR + encodeTerms(terms)
+  if (owner !== null && (owner.includes(SEPARATOR) || owner.includes(FACTS))) {
+    throw new TypeError('a boot id has no control characters')
+  }
+  const times = textOf(due) + SEPARATOR + textOf(owner) + SEPARATOR + textOf(endedAt)
+  return times + SEPARATOR + textOf(parent) + SEPARATOR + encodeTerms(terms)
 }
 
 /** Arguments of the commit script for one write, after those of the commit: its writer and number first. */
@@ -106,10 +109,14 @@ function contextOfText(id: ContextId, text: string): StoredContext {
   const facts = text.slice(begin + 1, end).split(SEPARATOR)
   const [v = ''] = text.slice(0, begin).split(SEPARATOR)
   const list = text.slice(end + 1).split(SEPARATOR)
-  if (begin === -1 || end === -1 || facts.length !== 5 || list.length % 2 !== 1 || list.at(-1) !== '') throw new Error('it is cut short, or no context')
+  if (begin === -1 || end === -1 || facts.length !== 5 || list.length % 2 !== 1 || list.at(-1) !== '') {
+    throw new Error('it is cut short, or no context')
+  }
   const [d, o, e, p, t] = facts
   const parts: [string, string][] = []
-  for (let place = 0; place < list.length - 1; place += 2) parts.push([decodeText(list[place] ?? ''), list[place + 1] ?? ''])
+  for (let place = 0; place < list.length - 1; place += 2) {
+    parts.push([decodeText(list[place] ?? ''), list[place + 1] ?? ''])
+  }
   return contextOf(id, { v, d, o, e, p, t }, parts)
 }
 
@@ -130,7 +137,8 @@ type Facts = Readonly<Record<'v' | 'd' | 'o' | 'e' | 'p' | 't', string | undefin
 
 function contextOf(id: ContextId, { v = '', d, o, e, p, t = '[]' }: Facts, parts: readonly [string, string][]): StoredContext {
   return {
-    id, version: versionOf(v), terms: decodeTerms(t), due: numberOf(d), owner: o || null, endedAt: numberOf(e), parent: numberOf(p),
+    id, version: versionOf(v), terms: decodeTerms(t),
+    due: numberOf(d), owner: o || null, endedAt: numberOf(e), parent: numberOf(p),
     // Own properties only, whatever their names: `__proto__` too.
     parts: Object.fromEntries(parts),
   }

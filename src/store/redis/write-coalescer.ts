@@ -1,5 +1,6 @@
-// store/redis: what is sent in one turn of the event loop goes to Redis in few pieces. A write to a socket of its own for each costs more than all else about it;
-// but Redis should begin before this process has come to the end of a long turn.
+// store/redis: what is sent in one turn of the event loop goes to Redis in few pieces. A write to a socket of its own
+// for each costs more than all else about it; but Redis should begin before this process has come to the end of a long
+// turn.
 import type { Socket } from 'node:net'
 import { mastersOf, type Connection } from './connection.ts'
 

@@ -1,6 +1,7 @@
 #!lua
--- Makes all writes true, or none. A commit that is sent again is known by its number and not done twice. If it isn't known, it may have been decided on what
--- this Redis has forgotten: it is refused, and for good, should it still arrive as it was sent first. What only creates contexts was decided on nothing.
+-- Makes all writes true, or none. A commit that is sent again is known by its number and not done twice. If it isn't
+-- known, it may have been decided on what this Redis has forgotten: it is refused, and for good, should it still arrive
+-- as it was sent first. What only creates contexts was decided on nothing.
 --
 -- Keys  all, context, due, ended, log, owners, packed, running, term
 -- ARGV[1]  writer: letters, digits, '-' and '_'
@@ -24,7 +25,8 @@ local function milliseconds()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- The number of the writer's last commit, and what became of it: 'writer=number', the last writer first, separated by ';'. One that was refused has a '!' after it.
+-- The number of the writer's last commit, and what became of it: 'writer=number', the last writer first, separated by
+-- ';'. One that was refused has a '!' after it.
 local function last_commit(commits)
   local _, last = string.find(commits, writer .. '=', 1, true)
   if last then return string.match(commits, '^(%d+)(!?)', last + 1) end
@@ -40,7 +42,9 @@ end
 
 -- What is there: version, facts and the like. Without version there is none.
 local function read(id, before)
-  if before == '0' and redis.call('EXISTS', packed(id), context(id)) == 0 then return { reserved = '', commits = '' } end
+  if before == '0' and redis.call('EXISTS', packed(id), context(id)) == 0 then
+    return { reserved = '', commits = '' }
+  end
   -- Lua looks at each byte of a text that it is given: most contexts have all that is needed in their first ones.
   local text = redis.call('GETRANGE', packed(id), 0, 319)
   if text ~= '' then

@@ -6,8 +6,8 @@
 -- ARGV[2…] ids
 --
 -- Returns
---   {contexts…}  one for each context that was read: the text that it is; or a list of names and values of its hash, empty when there is none; 'err' and a message
---                when the key holds something else
+--   {contexts…}  one for each context that was read: the text that it is; or a list of names and values of its hash,
+--                empty when there is none; 'err' and a message when the key holds something else
 local bytes, found = tonumber(ARGV[1]), {}
 for place = 2, #ARGV do
   local row = redis.pcall('GET', packed(ARGV[place])) or redis.pcall('HGETALL', context(ARGV[place]))

@@ -1,5 +1,6 @@
 #!lua flags=no-writes
--- Reads ids of contexts that have all of some words and none of others, by ascending id. Stops early when it has looked at many: others want to be served, too.
+-- Reads ids of contexts that have all of some words and none of others, by ascending id. Stops early when it has looked
+-- at many: others want to be served, too.
 --
 -- Keys  all, term
 -- ARGV[1]  the lowest id
@@ -12,7 +13,8 @@
 --
 -- Returns
 --   {from, skip, ids…}  where to go on and how many matches to pass over then; from is empty when there are no more
-local from, to, skip, limit, hops = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local from, to, skip = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local limit, hops = tonumber(ARGV[4]), tonumber(ARGV[5])
 local page = {}
 -- What it costs to read a leaf, in candidates.
 local LEAF_HOPS = 24

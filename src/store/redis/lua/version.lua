@@ -7,4 +7,5 @@
 -- Returns
 --   version  or nil when there is none
 -- More than any version has digits.
-return string.match(redis.call('GETRANGE', packed(ARGV[1]), 0, 31), '^([^\31]*)\31') or redis.call('HGET', context(ARGV[1]), 'v')
+local version = string.match(redis.call('GETRANGE', packed(ARGV[1]), 0, 31), '^([^\31]*)\31')
+return version or redis.call('HGET', context(ARGV[1]), 'v')

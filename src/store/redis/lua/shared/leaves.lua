@@ -1,6 +1,7 @@
--- Sets of ids, named as in the keys, in leaves of few ids each: Redis keeps a small set of numbers in four bytes each, and a large one in a hundred. The first leaf
--- is a sorted set under the name itself: all of it while it is small, and what version 0.1 wrote, of any size. The others are sets; the directory, a sorted set, has
--- the lowest id that belongs to each. A leaf is known by that id, the first one by false.
+-- Sets of ids, named as in the keys, in leaves of few ids each: Redis keeps a small set of numbers in four bytes each,
+-- and a large one in a hundred. The first leaf is a sorted set under the name itself: all of it while it is small, and
+-- what version 0.1 wrote, of any size. The others are sets; the directory, a sorted set, has the lowest id that belongs
+-- to each. A leaf is known by that id, the first one by false.
 local FIRST_IDS = 64
 local LEAF_IDS = 128
 local function directory(name) return root .. 'd:' .. name end
@@ -25,7 +26,9 @@ end
 local function ranked(name, from, to) return redis.call('ZRANGE', root .. name, from, to) end
 
 -- At least as many ids as there are. A leaf may get as many again as fit into it, near to its first.
-local function size_of(name) return redis.call('ZCARD', root .. name) + redis.call('ZCARD', directory(name)) * 2 * LEAF_IDS end
+local function size_of(name)
+  return redis.call('ZCARD', root .. name) + redis.call('ZCARD', directory(name)) * 2 * LEAF_IDS
+end
 
 -- How many the first leaf has from one id on and up to another, and any other leaf.
 local function count_in_first(name, from, to) return redis.call('ZCOUNT', root .. name, from, to) end
@@ -39,7 +42,8 @@ local function contains(name, id)
   return redis.call('ZSCORE', root .. name, id)
 end
 
--- All ids of a leaf that isn't the first, ascending. They come in that order, save where Redis is told to keep sets otherwise.
+-- All ids of a leaf that isn't the first, ascending. They come in that order, save where Redis is told to keep sets
+-- otherwise.
 local function ids_of(name, first)
   local ids = redis.call('SMEMBERS', leaf(name, first))
   table.sort(ids, function(one, other) return tonumber(one) < tonumber(other) end)
@@ -48,7 +52,9 @@ end
 
 -- Ids of a leaf from one on and up to another, ascending.
 local function ids_between(name, first, from, to, limit)
-  if not first then return redis.call('ZRANGE', root .. name, text_of(from), text_of(to), 'BYSCORE', 'LIMIT', 0, limit) end
+  if not first then
+    return redis.call('ZRANGE', root .. name, text_of(from), text_of(to), 'BYSCORE', 'LIMIT', 0, limit)
+  end
   local found = {}
   for _, id in ipairs(ids_of(name, first)) do
     if #found == limit or tonumber(id) > to then break end
@@ -57,8 +63,8 @@ local function ids_between(name, first, from, to, limit)
   return found
 end
 
--- Moves ids from a leaf that has too many to a new one: the highest of all if it has just come, so that ascending ids fill their leaves, else the upper half.
--- What is no id stays.
+-- Moves ids from a leaf that has too many to a new one: the highest of all if it has just come, so that ascending ids
+-- fill their leaves, else the upper half. What is no id stays.
 local function split(name, first, id, is_last, count)
   local ids = first and ids_of(name, first) or redis.call('ZRANGE', root .. name, -FIRST_IDS, -1)
   local moved = {}
