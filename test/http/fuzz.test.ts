@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import { decodeXml } from '../../src/http/xml-decode.ts'
-import { encodeXml } from '../../src/http/xml-encode.ts'
+import { decodeXml } from '../../src/http/formats/xml/decode.ts'
+import { encodeXml } from '../../src/http/formats/xml/encode.ts'
 import { cleanUp, placeFor, startServer, type Server } from '../support/server.ts'
 
 const RUNS = Number(process.env['FUZZ_RUNS'] ?? 1_500)

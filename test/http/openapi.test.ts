@@ -6,7 +6,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { validateXML } from 'xmllint-wasm'
-import { decodeXml } from '../../src/http/xml-decode.ts'
+import { decodeXml } from '../../src/http/formats/xml/decode.ts'
 import { openLive, type Live, type Request } from './live.ts'
 
 const HTTP = resolve(import.meta.dirname, '../../src/http')

@@ -1,9 +1,9 @@
 // What is written in pieces is what would be written at once.
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { FORMATS, JSON_FORMAT } from '../../src/http/formats.ts'
-import { jsonPieces, weight } from '../../src/http/json-encode.ts'
-import type { Pieces } from '../../src/http/pieces.ts'
+import { FORMATS, JSON_FORMAT } from '../../src/http/formats/codecs.ts'
+import { jsonPieces, weight } from '../../src/http/formats/json/encode.ts'
+import type { Pieces } from '../../src/http/answers/pieces.ts'
 
 function all(pieces: Pieces): string[] {
   const texts: string[] = []

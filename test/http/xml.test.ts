@@ -1,10 +1,10 @@
 import * as fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
-import { decodeWebhookBody } from '../../src/http/webhook-body.ts'
-import { decodeXml } from '../../src/http/xml-decode.ts'
-import { encodeXml } from '../../src/http/xml-encode.ts'
-import { cut, join } from '../../src/http/xml-pieces.ts'
-import { decodeLargeXml } from '../../src/http/xml-threads.ts'
+import { decodeWebhookBody } from '../../src/http/webhooks/body.ts'
+import { decodeXml } from '../../src/http/formats/xml/decode.ts'
+import { encodeXml } from '../../src/http/formats/xml/encode.ts'
+import { cut, join } from '../../src/http/formats/xml/transfer.ts'
+import { decodeLargeXml } from '../../src/http/formats/xml/threads.ts'
 import { FluxError } from '../../src/model/failure.ts'
 
 const DEPTH = 64
