@@ -5,7 +5,6 @@ import type { Env } from '../request/incoming.ts'
 import { ownTurn } from './turns.ts'
 import { SMALL_BYTES, withLength, type AnswerHeaders, type Answers, type Hold } from './answers.ts'
 import type { Pieces } from './pieces.ts'
-import type { Root } from '../formats/xml/encode.ts'
 
 /** Bytes of a page. An item that is larger is a page of its own. */
 export const PAGE_BYTES = 2 * 1024 * 1024
@@ -24,7 +23,7 @@ export class Page {
   /** What is left of a single item that is larger than a page. */
   #rest: Pieces | null = null
 
-  constructor(answers: Answers, format: Codec, root: Root) {
+  constructor(answers: Answers, format: Codec, root: string) {
     this.#answers = answers
     this.#format = format
     this.#markup = format.list(root)

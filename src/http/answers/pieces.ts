@@ -14,3 +14,10 @@ export function* slices(text: string): Generator<string, void> {
     yield text.slice(start, end)
   }
 }
+
+/** All of it at once: for small texts. */
+export function textOf(pieces: Pieces): string {
+  let text = ''
+  for (let next = pieces.next(); !next.done; next = pieces.next()) text += next.value
+  return text
+}

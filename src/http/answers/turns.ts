@@ -15,7 +15,9 @@ export function ownTurn(): Promise<void> {
   return turn
 }
 
+export const isLarge = (bytes: number): boolean => bytes > LARGE_BYTES
+
 /** Between two things that are done with a body of so many bytes. Large ones that have come together take a turn each. */
 export function pauseFor(bytes: number): Promise<void> | undefined {
-  return bytes <= LARGE_BYTES ? undefined : ownTurn()
+  return isLarge(bytes) ? ownTurn() : undefined
 }

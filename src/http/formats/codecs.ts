@@ -7,7 +7,7 @@ import { negotiate, type Format } from './negotiate.ts'
 import type { Pieces } from '../answers/pieces.ts'
 import { encodeProblemPage, type ShownProblem } from './html/problem.ts'
 import type { XmlOptions } from './xml/decode.ts'
-import { encodeProblemXml, encodeXml, xmlItemPieces, xmlListMarkup, xmlPieces, type Root } from './xml/encode.ts'
+import { encodeProblemXml, xmlItemPieces, xmlListMarkup, xmlPieces } from './xml/encode.ts'
 import { decodeLargeXml } from './xml/threads.ts'
 
 /** A format in which problems are told. */
@@ -24,12 +24,10 @@ export interface Codec extends ProblemFormat {
   readonly untyped: boolean
   /** Content-Type of an answer. */
   readonly answerType: string
-  /** `root`: what XML calls the whole. */
-  encode(value: unknown, root: Root): string | Promise<string>
-  /** The same, each piece made when it is asked for. */
-  pieces(value: unknown, root: Root): Pieces
+  /** The text of a value, each piece made when it is asked for. `root`: what XML calls the whole. */
+  pieces(value: unknown, root: string): Pieces
   /** What stands around and between the elements of a list, and such an element. */
-  list(root: Root): ListMarkup
+  list(root: string): ListMarkup
   itemPieces(value: unknown): Pieces
   /** @throws FluxError `malformed`, `tooLarge` for more than `maxValues` values and names, `unsupportedType` for another encoding than UTF-8, `unavailable` when it can't be read now */
   decode(text: string, options: XmlOptions): Json | Promise<Json>
@@ -44,7 +42,6 @@ export const JSON_FORMAT: Codec = {
   untyped: false,
   answerType: 'application/json',
   problemType: 'application/problem+json',
-  encode: (value) => JSON.stringify(value),
   pieces: jsonPieces,
   list: () => ({ start: '[', between: ',', end: ']', empty: '[]' }),
   itemPieces: jsonPieces,
@@ -58,7 +55,6 @@ const XML_FORMAT: Codec = {
   untyped: true,
   answerType: 'application/xml',
   problemType: 'application/problem+xml',
-  encode: encodeXml,
   pieces: xmlPieces,
   list: (root) => ({ ...xmlListMarkup(root), between: '' }),
   itemPieces: xmlItemPieces,

@@ -3,15 +3,14 @@ import { isUtf8 } from 'node:buffer'
 import type { Context } from 'hono'
 import type { ByteBudget, Hold } from '../../model/byte-budget.ts'
 import { malformed, unsupportedType } from '../../model/failure.ts'
-import { isObject } from '../../model/json.ts'
+import type { Json } from '../../model/json.ts'
 import type { JsonLimits } from '../../model/json-text.ts'
-import { FORMATS } from '../formats/codecs.ts'
+import { FORMATS, type Codec } from '../formats/codecs.ts'
 import { headerOf, readBytes, type Env } from './incoming.ts'
 import { isFromPage } from './origin-guard.ts'
 import { formatOf, namesType } from '../formats/negotiate.ts'
 import { isUtf8Name, readHeaderValue } from './text.ts'
-import { pauseFor } from '../answers/turns.ts'
-import { isBlank, trimSpace } from '../formats/xml/names.ts'
+import { isLarge, pauseFor } from '../answers/turns.ts'
 
 export interface BodyLimits extends JsonLimits {
   /** Bytes. */
@@ -28,19 +27,30 @@ export interface Body {
 }
 
 /**
- * Does something with the decoded body, which counts among what is in flight until that is done.
+ * Reads the body of a call, which counts among what is in flight until `hold` is released. One promise, if it is small.
  * @throws FluxError for a body of a foreign type, too large, or not to be read; `overloaded`
  */
-export async function withBody<T>(c: Context<Env>, limits: BodyLimits & Admission, use: (body: Body) => Promise<T>): Promise<T> {
-  const hold = limits.inFlight.hold()
-  try {
-    return await use(await readBody(c, limits, hold))
-  } finally {
-    hold.release()
-  }
+export function readBody(c: Context<Env>, limits: BodyLimits, hold: Hold): Promise<Body> {
+  const format = formatOfBody(c)
+  return readBytes(c, { limit: limits.maxBody, charge: hold.resize }, (bytes) => decode(bytes, format, limits))
 }
 
-async function readBody(c: Context<Env>, { maxBody, maxDepth, maxValues }: BodyLimits, hold: Hold): Promise<Body> {
+function decode(bytes: Buffer, format: Codec, { maxDepth, maxValues }: BodyLimits): Body | Promise<Body> {
+  if (!isUtf8(bytes)) throw malformed('the body is not valid UTF-8')
+  const text = bytes.toString()
+  // RFC 8259, 8.1: a byte order mark may be ignored.
+  const value = format.decode(text.startsWith('\uFEFF') ? text.slice(1) : text, { maxDepth, maxValues })
+  const { untyped } = format
+  return value instanceof Promise || isLarge(bytes.length) ? paused(value, bytes.length).then((later) => ({ value: later, untyped })) : { value, untyped }
+}
+
+async function paused(value: Json | Promise<Json>, bytes: number): Promise<Json> {
+  const data = await value
+  await pauseFor(bytes)
+  return data
+}
+
+function formatOfBody(c: Context<Env>): Codec {
   const contentType = headerOf(c, 'content-type')
   // Without a type a page may send a body wherever it likes: its browser asks nobody first.
   if (!namesType(contentType) && isFromPage(c)) throw unsupportedType('a body that a page sends needs a Content-Type')
@@ -50,27 +60,5 @@ async function readBody(c: Context<Env>, { maxBody, maxDepth, maxValues }: BodyL
   if (charset !== undefined && !isUtf8Name(charset)) throw unsupportedType('the body must be in UTF-8')
   const coding = headerOf(c, 'content-encoding')?.toLowerCase() ?? 'identity'
   if (coding !== 'identity') throw unsupportedType('the body must not be compressed')
-  const bytes = await readBytes(c, { limit: maxBody, charge: hold.resize })
-  if (!isUtf8(bytes)) throw malformed('the body is not valid UTF-8')
-  const text = bytes.toString()
-  // RFC 8259, 8.1: a byte order mark may be ignored.
-  const value = await format.decode(text.startsWith('\uFEFF') ? text.slice(1) : text, { maxDepth, maxValues })
-  await pauseFor(bytes.length)
-  return { value: format.untyped ? laidOut(value) : value, untyped: format.untyped }
+  return format
 }
-
-/** Empty elements of these count as left out. */
-const OPTIONAL: ReadonlySet<string> = new Set(['startState', 'input', 'tags'])
-
-/** The fields as XML means them that tells no types and may be laid out over lines: optional ones that are empty were left out, and there is white space around the others. */
-function laidOut(value: unknown): unknown {
-  if (!isObject(value)) return value
-  const fields = Object.entries(value).filter(([name, field]) => typeof field !== 'string' || !OPTIONAL.has(name) || !isBlank(field))
-  return Object.fromEntries(fields.map(([name, field]) => [name, name === 'input' ? inputOf(field) : name === 'tags' ? tagsOf(field) : trimmed(field)]))
-}
-
-const trimmed = (field: unknown): unknown => (typeof field === 'string' ? trimSpace(field) : field)
-/** A single one is a list of one. */
-const tagsOf = (field: unknown): unknown => (Array.isArray(field) ? field.map(trimmed) : typeof field === 'string' ? [trimSpace(field)] : field)
-/** With `item` alone it looks like a list. */
-const inputOf = (field: unknown): unknown => (Array.isArray(field) && field.length > 0 ? { item: field.length === 1 ? field[0] : field } : field)

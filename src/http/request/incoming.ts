@@ -61,10 +61,10 @@ const COPIES = 6
 const PARSED_COPIES = 2
 
 /**
- * The whole body.
+ * What is made of the whole body. One promise, if it is small.
  * @throws FluxError `tooLarge`, `malformed` when it breaks off, `overloaded` when the server has no room for it
  */
-export async function readBytes(c: Context<Env>, { limit, charge }: ReadOptions): Promise<Buffer> {
+export function readBytes<T>(c: Context<Env>, { limit, charge }: ReadOptions, use: (bytes: Buffer) => T | Promise<T>): Promise<T> {
   const announced = Number(headerOf(c, 'content-length') ?? 0)
   if (announced > limit) throw tooLarge(limit)
   if (announced > 0) charge(announced)
@@ -72,22 +72,19 @@ export async function readBytes(c: Context<Env>, { limit, charge }: ReadOptions)
     if (size > limit) throw tooLarge(limit)
     if (size > announced) charge(size)
   }
-  const bytes = await (socketed(c) ? readIncoming(c.env.incoming, grow) : readStream(c.req.raw.body, grow))
-  if (bytes.length > 0) charge(bytes.length * COPIES + parsedBytes(bytes) * PARSED_COPIES)
-  await pauseFor(bytes.length)
-  return bytes
+  const whole = (bytes: Buffer): T | Promise<T> => {
+    if (bytes.length > 0) charge(bytes.length * COPIES + parsedBytes(bytes) * PARSED_COPIES)
+    const pause = pauseFor(bytes.length)
+    return pause ? pause.then(() => use(bytes)) : use(bytes)
+  }
+  return socketed(c) ? readIncoming(c.env.incoming, grow, whole) : readStream(c.req.raw.body, grow).then(whole)
 }
 
-const EMPTY = Buffer.alloc(0)
-
 /** `grow` is told how much has come, and throws when it is too much. */
-function readIncoming(incoming: IncomingMessage, grow: (size: number) => void): Promise<Buffer> {
-  // A request without a length has no body (RFC 9112, 6.3): there is no end to wait for.
-  if (incoming.headers['transfer-encoding'] === undefined && Number(incoming.headers['content-length'] ?? 0) === 0) return Promise.resolve(EMPTY)
+function readIncoming<T>(incoming: IncomingMessage, grow: (size: number) => void, whole: (bytes: Buffer) => T | Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
-    if (incoming.destroyed) return reject(brokenOff())
     const take = (chunk: Buffer) => {
       size += chunk.length
       chunks.push(chunk)
@@ -99,9 +96,19 @@ function readIncoming(incoming: IncomingMessage, grow: (size: number) => void): 
         reject(error)
       }
     }
-    incoming.on('data', take)
-    incoming.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size)))
-    incoming.on('error', () => reject(brokenOff()))
+    const end = () => {
+      let made
+      try {
+        made = whole(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size))
+      } catch (error) {
+        return reject(error)
+      }
+      resolve(made)
+    }
+    // A request without a length has no body (RFC 9112, 6.3): there is no end to wait for.
+    if (incoming.headers['transfer-encoding'] === undefined && Number(incoming.headers['content-length'] ?? 0) === 0) return end()
+    if (incoming.destroyed) return reject(brokenOff())
+    incoming.on('data', take).on('end', end).on('error', () => reject(brokenOff()))
   })
 }
 

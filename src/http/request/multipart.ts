@@ -3,7 +3,7 @@ import { Dicer } from '@fastify/busboy'
 import { z } from 'zod'
 import { FluxError, malformed } from '../../model/failure.ts'
 import type { Json, JsonObject } from '../../model/json.ts'
-import { addField, fieldsToJson, type Fields } from './fields.ts'
+import { addField, fieldsToJson, type FormFields } from './form-fields.ts'
 import { decodeText, readHeaderValue } from './text.ts'
 import { nextTurn } from '../answers/turns.ts'
 
@@ -15,7 +15,7 @@ import { nextTurn } from '../answers/turns.ts'
 export async function readMultipart(bytes: Buffer, boundary: string | undefined, { maxParts }: { readonly maxParts: number }): Promise<JsonObject> {
   // RFC 2046, 5.1.1, save that more than 70 characters are taken.
   if (boundary === undefined || !/^[ -~]{1,200}$/.test(boundary)) throw malformed('the Content-Type of the form names no boundary')
-  const fields: Fields<Json> = new Map()
+  const fields: FormFields<Json> = new Map()
   const parts = await split(bytes, boundary, maxParts)
   for (const [index, part] of parts.entries()) {
     if (index > 0 && index % PARTS_PER_TURN === 0) await nextTurn()

@@ -1,41 +1,40 @@
 // http: reads the query part of a URL. Stricter than URLSearchParams: what is malformed is refused, not mended.
-import { malformed } from '../../model/failure.ts'
-import { setOwn } from '../../model/json.ts'
+import { FluxError, malformed } from '../../model/failure.ts'
 import { unknownFields } from '../../model/unknown-fields.ts'
-import { addField, type Fields } from './fields.ts'
-
-export type Query = { [name: string]: string | string[] }
-
-/** Repeated, or separated by commas; always read as a list. */
-const LISTS: ReadonlySet<string> = new Set(['tag'])
+import { fromText, type Fields, type FieldsByName } from './call-fields.ts'
+import { addField, type FormFields } from './form-fields.ts'
 
 /**
- * The parameters that the URL has. One that is repeated is a list.
- * @throws FluxError `malformed` for an escape that is broken or not UTF-8, for a parameter without a value, and for one that isn't among the names
+ * The parameters that the URL has. A list may be repeated, or separated by commas.
+ * @throws FluxError `malformed` for an escape that is broken or not UTF-8, for a list without a value, and for a parameter that is repeated or not known
  */
-export function readQuery(url: string, names: ReadonlySet<string>): Query {
-  const query: Query = {}
-  let unknown: Set<string> | undefined
+export function readQuery(url: string, known: FieldsByName): Fields {
+  const query: Fields = {}
   const start = url.indexOf('?')
   if (start === -1) return query
   const end = url.indexOf('#', start)
-  const fields: Fields<string> = new Map()
+  const given: FormFields<string> = new Map()
+  const unknown = new Set<string>()
   for (const pair of url.slice(start + 1, end === -1 ? undefined : end).split('&')) {
     if (pair === '') continue
     const equals = pair.indexOf('=')
     const name = decode(equals === -1 ? pair : pair.slice(0, equals))
-    if (names.has(name)) addField(fields, name, equals === -1 ? '' : decode(pair.slice(equals + 1)))
-    else unknown = (unknown ?? new Set()).add(name)
+    if (known.has(name)) addField(given, name, equals === -1 ? '' : decode(pair.slice(equals + 1)))
+    else unknown.add(name)
   }
-  const refusal = unknown && unknownFields([...unknown], names, 'parameter')
+  const refusal = unknown.size > 0 ? unknownFields([...unknown], known, 'parameter') : null
   if (refusal) throw refusal
-  for (const [name, given] of fields) {
-    const [first = '', ...more] = given
-    const values = LISTS.has(name) ? given.flatMap((text) => text.split(',')) : more.length > 0 ? given : first
-    if (Array.isArray(values) && values.every((text) => text === '')) throw malformed(`${name} has no value`)
-    setOwn(query, name, values)
-  }
+  for (const [name, texts] of given) query[name] = valueOf(name, texts, known.get(name)?.type)
   return query
+}
+
+function valueOf(name: string, texts: readonly string[], type: string | undefined): unknown {
+  const [first = '', ...more] = texts
+  if (type !== 'array' && more.length === 0) return fromText(first, type)
+  const values = type === 'array' ? texts.flatMap((text) => text.split(',')) : []
+  if (values.some((text) => text !== '')) return values
+  const detail = type === 'array' ? 'has no value' : 'must be given once'
+  throw new FluxError({ kind: 'malformed', detail: `${name} ${detail}`, errors: [{ pointer: `/${name}`, detail }] })
 }
 
 /** Most texts have nothing to decode, and to find that out is cheaper. */

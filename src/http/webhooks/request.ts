@@ -2,7 +2,7 @@
 import type { Context } from 'hono'
 import { malformed, unsupportedType } from '../../model/failure.ts'
 import type { Json, JsonObject } from '../../model/json.ts'
-import { fieldsToJson, pairsOf, readPairs, type Fields } from '../request/fields.ts'
+import { fieldsToJson, pairsOf, readPairs, type FormFields } from '../request/form-fields.ts'
 import { headerOf, readBytes, type Env } from '../request/incoming.ts'
 import { decodeWebhookBody, type WebhookLimits } from './body.ts'
 
@@ -34,12 +34,12 @@ export interface RequestOptions {
 export async function readWebhookRequest(c: Context<Env>, { path, timeout, limits, charge }: RequestOptions): Promise<WebhookRequest> {
   const uri = uriOf(c)
   const query = readQueryOf(uri, limits.maxParts)
-  const inPath: Fields<string> = new Map()
+  const inPath: FormFields<string> = new Map()
   for (const [name, value] of path) inPath.set(name, [value])
   const headers = headersOf(c)
   const coding = headerOf(c, 'content-encoding')?.trim().toLowerCase() ?? ''
   if (coding !== '' && coding !== 'identity') throw unsupportedType('the body must not be compressed')
-  const rawBody = await readBytes(c, { limit: limits.maxBody, charge })
+  const rawBody = await readBytes(c, { limit: limits.maxBody, charge }, (bytes) => bytes)
   const contentType = headerOf(c, 'content-type')
   const { body, encoded } = await decodeWebhookBody(rawBody, contentType, limits)
 
@@ -58,7 +58,7 @@ function uriOf(c: Context<Env>): string {
   return target.replace(/^[A-Za-z][\w+.-]*:\/\/[^/?#]*/, '').split('#', 1)[0] ?? ''
 }
 
-function readQueryOf(uri: string, maxParts: number): Fields<string> {
+function readQueryOf(uri: string, maxParts: number): FormFields<string> {
   const start = uri.indexOf('?')
   const pairs = start === -1 ? [] : pairsOf(uri.slice(start + 1))
   if (pairs.length > maxParts) throw malformed(`the query has more than ${maxParts} parameters`)

@@ -1,37 +1,19 @@
 // http: JSON as XML, so that nothing is lost on the way back. A field is an element, a list holds <item>s; `type` says what the text alone can't.
 // Written as text at once: through fast-xml-parser's builder it took six times as long, and others waited meanwhile.
+import { PROBLEM_NAMESPACE } from '../../../api/problem.ts'
 import { isObject, type JsonObject } from '../../../model/json.ts'
-import { PIECE, slices, type Pieces } from '../../answers/pieces.ts'
+import { PIECE, slices } from '../../answers/pieces.ts'
 import { attributeMarkup, escapeText, isXmlName, needsEscape, textMarkup, withoutForbidden } from './names.ts'
-
-export type Root = 'contexts' | 'context' | 'stateContext' | 'definition' | 'response' | 'request'
 
 /** How an element begins: its name, and attributes of a name that can't stand there itself. */
 interface Head { readonly name: string; readonly attributes: string; readonly escaped: boolean }
 
 const DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
-/** The namespace is that of RFC 7807 still (RFC 9457, appendix B). */
-export const PROBLEM_NAMESPACE = 'urn:ietf:rfc:7807'
 
 const ITEM: Head = { name: 'item', attributes: '', escaped: false }
 
-/** A promise for what is large. */
-export function encodeXml(value: unknown, root: Root): string | Promise<string> {
-  const pieces = xmlPieces(value, root)
-  const [first, second] = [pieces.next(), pieces.next()]
-  return second.done ? first.value ?? '' : finish(`${first.value ?? ''}${second.value}`, pieces)
-}
-
-async function finish(text: string, pieces: Pieces): Promise<string> {
-  for (let next = pieces.next(); !next.done; next = pieces.next()) {
-    text += next.value
-    await new Promise((resolve) => { setImmediate(resolve) })
-  }
-  return text
-}
-
-/** The same in pieces, each made when it is asked for. */
-export function* xmlPieces(value: unknown, root: Root): Generator<string, void> {
+/** The document in pieces, each made when it is asked for. */
+export function* xmlPieces(value: unknown, root: string): Generator<string, void> {
   yield* new Writer(DECLARATION).pieces({ name: root, attributes: '', escaped: false }, value)
 }
 
@@ -41,7 +23,7 @@ export function* xmlItemPieces(value: unknown): Generator<string, void> {
 }
 
 /** What stands around the elements of a list. */
-export const xmlListMarkup = (root: Root): { readonly start: string; readonly end: string; readonly empty: string } =>
+export const xmlListMarkup = (root: string): { readonly start: string; readonly end: string; readonly empty: string } =>
   ({ start: `${DECLARATION}<${root} type="array">`, end: `</${root}>`, empty: `${DECLARATION}<${root} type="array"/>` })
 
 /** RFC 9457, appendix B: no types, lists hold <i>s. It is for people, so what XML can't hold is shown as U+FFFD. */

@@ -3,16 +3,16 @@ import { setOwn, type Json, type JsonObject } from '../../model/json.ts'
 import { decodeText, percentDecode } from './text.ts'
 
 /** All values of each name, in the order in which they came. */
-export type Fields<T> = Map<string, T[]>
+export type FormFields<T> = Map<string, T[]>
 
-export function addField<T>(fields: Fields<T>, name: string, value: T): void {
+export function addField<T>(fields: FormFields<T>, name: string, value: T): void {
   const values = fields.get(name)
   if (values) values.push(value)
   else fields.set(name, [value])
 }
 
 /** One value stands for itself, several are a list. */
-export function fieldsToJson(fields: Fields<Json>): JsonObject {
+export function fieldsToJson(fields: FormFields<Json>): JsonObject {
   const object: JsonObject = {}
   for (const [name, values] of fields) {
     const [first = null] = values
@@ -29,8 +29,8 @@ export const pairsOf = (text: string): string[] => text.split('&').filter((pair)
  * @param pairs each character is a byte
  * @throws FluxError `malformed` for an escape that is broken, or isn't text; `unsupportedType` for an unknown charset
  */
-export function readPairs(pairs: readonly string[], charset?: string): Fields<string> {
-  const fields: Fields<string> = new Map()
+export function readPairs(pairs: readonly string[], charset?: string): FormFields<string> {
+  const fields: FormFields<string> = new Map()
   for (const pair of pairs) {
     const equals = pair.indexOf('=')
     const [name, value] = equals === -1 ? [pair, ''] : [pair.slice(0, equals), pair.slice(equals + 1)]
