@@ -1,7 +1,7 @@
 // api: shows a context.
 import { z } from 'zod'
 import { STATUSES } from '../model/context.ts'
-import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
+import { describeCall, type RequestOf } from './call.ts'
 import { component } from './component.ts'
 import { contextId, data, flag, id, model, object, text, time } from './fields.ts'
 import { emptyModel, STATE_EXAMPLE, stateAnswer } from './get-state.ts'
@@ -74,4 +74,3 @@ export const GET_CONTEXT = describeCall({
 })
 
 export type GetContextRequest = RequestOf<typeof GET_CONTEXT>
-export type GetContextAnswer = AnswerOf<typeof GET_CONTEXT>
