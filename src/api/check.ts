@@ -5,24 +5,27 @@ import { isObject } from '../model/json.ts'
 import { unknownFields } from '../model/unknown-fields.ts'
 import type { Call } from './call.ts'
 
-/** What came out of the check, by the schema that it passed. It goes in again as it is. */
-const passed = new WeakMap<object, z.ZodType>()
+/** What passed last, and by which schema: HTTP hands it on at once, and it isn't looked at twice. */
+let passed: { readonly request: unknown; readonly schema: z.ZodType } | null = null
 
-const isChecked = <R extends z.ZodType>({ request: schema }: Call<R>, request: unknown): request is z.output<R> =>
-  typeof request === 'object' && request !== null && passed.get(request) === schema
+const hasPassed = <R extends z.ZodType>({ request: schema }: Call<R>, request: unknown): request is z.output<R> =>
+  passed !== null && passed.request === request && passed.schema === schema
 
 /**
  * The request as the call has it: a copy, save for the values of its fields.
  * @throws FluxError `malformed` when its form is wrong, `invalid` when only its content is
  */
 export function check<R extends z.ZodType>(call: Call<R>, request: unknown): z.output<R> {
-  if (isChecked(call, request)) return request
+  if (hasPassed(call, request)) {
+    passed = null
+    return request
+  }
   if (!isObject(request)) throw malformed('a call takes one object')
   const unknown = call.strict ? unknownFields(Object.keys(request), call.fields) : null
   if (unknown) throw unknown
   const { success, data, error } = call.request.safeParse(request)
   if (!success) throw refusalOf(call, request, error.issues)
-  if (isObject(data)) passed.set(data, call.request)
+  passed = { request: data, schema: call.request }
   return data
 }
 

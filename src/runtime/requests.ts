@@ -11,13 +11,15 @@ import { describe } from './describe.ts'
 
 /** @throws FluxError `malformed` for what isn't of the call's form, `invalid` for invalid input, tags or start state; so do all that follow */
 export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
-  const { input, untyped = false, tags, ...others } = check(EXECUTE, request)
-  return { ...others, ...inputOf(input), untyped, tags: tagsOf(tags, '/tags', limits) }
+  const { package: given, fluxName, startState, input: data, untyped = false, tags } = check(EXECUTE, request)
+  const { input, isLarge } = inputOf(data)
+  return { package: given, fluxName, startState, input, isLarge, untyped, tags: tagsOf(tags, '/tags', limits) }
 }
 
 export function eventRequest(request: EventRequest, limits: TagLimits) {
-  const { input, untyped = false, tags, ...others } = check(SEND_EVENT, request)
-  return { ...others, ...inputOf(input), untyped, tags: tagsOf(tags, '/tags', limits) }
+  const { contextId, event, input: data, untyped = false, tags } = check(SEND_EVENT, request)
+  const { input, isLarge } = inputOf(data)
+  return { contextId, event, input, isLarge, untyped, tags: tagsOf(tags, '/tags', limits) }
 }
 
 export function tagRequest(request: TagRequest, limits: TagLimits) {

@@ -3,7 +3,6 @@ import type { Context } from 'hono'
 import type { z } from 'zod'
 import type { Call } from '../../api/call.ts'
 import { check } from '../../api/check.ts'
-import { FluxError } from '../../model/failure.ts'
 import type { Body } from '../request/body.ts'
 import { fieldsOf, readFields, type Fields } from '../request/call-fields.ts'
 import type { Env } from '../request/incoming.ts'
@@ -24,16 +23,11 @@ export function requestReader<R extends z.ZodType>(call: Call<R>): RequestReader
       for (const name of inPath) fields[name] = c.req.param(name)
       return fields
     },
-    finish: (fields, body) => check(call, body === null ? fields : both(fields, { ...readFields(body, inBody), untyped: body.untyped })),
+    finish(fields, body) {
+      if (body === null) return check(call, fields)
+      const request = readFields(fields, body, inBody)
+      request['untyped'] = body.untyped
+      return check(call, request)
+    },
   }
-}
-
-/** A field that may be in either may be in both, if it is the same. */
-function both(query: Fields, body: Fields): Fields {
-  for (const name of Object.keys(query)) {
-    if (!Object.hasOwn(body, name) || body[name] === query[name]) continue
-    const errors = [{ pointer: `/${name}`, detail: 'must be the one in the query, or be left out' }]
-    throw new FluxError({ kind: 'malformed', detail: `${name} differs in the body and in the query`, errors })
-  }
-  return { ...query, ...body }
 }

@@ -29,20 +29,29 @@ export function fromText(text: string, type: string | undefined): unknown {
   return type === 'boolean' && (text === 'true' || text === 'false') ? text === 'true' : text
 }
 
-/** @throws FluxError `malformed` for what is no object, and for fields that the call doesn't have */
-export function readFields({ value, untyped }: Body, known: FieldsByName): Fields {
+/**
+ * Puts those of the body to those of the query. One may be in both, if it is the same.
+ * @throws FluxError `malformed` for what is no object, for fields that the call doesn't have, and for those that differ
+ */
+export function readFields(fields: Fields, { value, untyped }: Body, known: FieldsByName): Fields {
   if (!isObject(value)) throw new FluxError({ kind: 'malformed', detail: 'the body must be an object', errors: [{ pointer: '', detail: 'must be an object' }] })
   const unknown = unknownFields(Object.keys(value), known)
   if (unknown) throw unknown
-  const fields: Fields = {}
   for (const [name, { type, canBeNull }] of known) {
     const given = getOwn(value, name)
     // XML that tells no types can't leave out what is empty.
     if (given === undefined || (untyped && canBeNull && typeof given === 'string' && isBlank(given))) continue
-    const field = untyped ? laidOut(given, type) : given
-    fields[name] = typeof field === 'string' ? fromText(field, type) : field
+    const laid = untyped ? laidOut(given, type) : given
+    const field = typeof laid === 'string' ? fromText(laid, type) : laid
+    if (fields[name] !== undefined && fields[name] !== field) throw differing(name)
+    fields[name] = field
   }
   return fields
+}
+
+function differing(name: string): FluxError {
+  const errors = [{ pointer: `/${name}`, detail: 'must be the one in the query, or be left out' }]
+  return new FluxError({ kind: 'malformed', detail: `${name} differs in the body and in the query`, errors })
 }
 
 /** As XML means it that tells no types and may be laid out over lines: there is white space around texts. */
