@@ -35,7 +35,7 @@ export const input = () => orNull(z.custom<JsonObject>(isObject, { error: 'must 
   .meta({ type: 'object', additionalProperties: true, description: 'Inputs by name' }))
 
 /** May be left out, or null, which is the same. */
-export const orNull = <T extends z.ZodType>(type: T) => type.nullish().transform((value) => value ?? undefined)
+export const orNull = <T extends z.ZodType>(type: T) => type.nullish()
 
 /** In process alone: HTTP knows it from the format of the body. */
 export const untyped = z.boolean({ error: 'must be true or false' }).optional()

@@ -13,7 +13,7 @@ import { describe } from './describe.ts'
 export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
   const { package: given, fluxName, startState, input: data, untyped = false, tags } = check(EXECUTE, request)
   const { input, isLarge } = inputOf(data)
-  return { package: given, fluxName, startState, input, isLarge, untyped, tags: tagsOf(tags, '/tags', limits) }
+  return { package: given, fluxName, startState: startState ?? undefined, input, isLarge, untyped, tags: tagsOf(tags, '/tags', limits) }
 }
 
 export function eventRequest(request: EventRequest, limits: TagLimits) {
@@ -40,11 +40,11 @@ export type CheckedList = ReturnType<typeof listRequest>
 const MANY_VALUES = 5000
 
 /** `isLarge`: others should be served before more is done with it. */
-function inputOf(input: JsonObject = {}): { readonly input: JsonObject; readonly isLarge: boolean } {
+function inputOf(given: JsonObject | null | undefined): { readonly input: JsonObject; readonly isLarge: boolean } {
   const tally = { values: 0 }
   let value
   try {
-    value = toJson(input, refuseNumber, tally)
+    value = toJson(given ?? {}, refuseNumber, tally)
   } catch (error) {
     return refuse('/input', `is no plain data: ${error instanceof Error ? error.message : 'it can\'t be read'}`)
   }
@@ -57,8 +57,8 @@ function refuseNumber(): never {
 }
 
 /** A copy: what was checked must not be changed afterwards. */
-function tagsOf(given: readonly string[] = [], pointer: string, limits: TagLimits): readonly string[] {
-  const tags = [...given]
+function tagsOf(given: readonly string[] | null | undefined, pointer: string, limits: TagLimits): readonly string[] {
+  const tags = [...given ?? []]
   const errors = tagErrors(tags, pointer, limits)
   if (errors.length > 0) throw invalid(describe(errors), errors)
   return tags

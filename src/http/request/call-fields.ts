@@ -39,8 +39,8 @@ export function readFields(fields: Fields, { value, untyped }: Body, known: Fiel
   if (unknown) throw unknown
   for (const [name, { type, canBeNull }] of known) {
     const given = getOwn(value, name)
-    // XML that tells no types can't leave out what is empty.
-    if (given === undefined || (untyped && canBeNull && typeof given === 'string' && isBlank(given))) continue
+    // Null, and what is empty in XML that tells no types, was left out.
+    if (given === undefined || (canBeNull && (given === null || (untyped && typeof given === 'string' && isBlank(given))))) continue
     const laid = untyped ? laidOut(given, type) : given
     const field = typeof laid === 'string' ? fromText(laid, type) : laid
     if (fields[name] !== undefined && fields[name] !== field) throw differing(name)
