@@ -10,7 +10,6 @@ import { compileText } from './compile-text.ts'
 import { compileWebhooks } from './compile-webhooks.ts'
 import { seenIn } from './compile-names.ts'
 import type { CompiledFlux } from './flux.ts'
-import { compileMachine } from './machine.ts'
 import { compileShape, type Shape } from './properties.ts'
 import { Report } from './report.ts'
 import { Root, take } from './schema.ts'
@@ -73,7 +72,7 @@ function compile({ package: owner, fluxName, source, models }: FluxUnit, text: s
   return {
     hash: createHash('sha256').update(text).digest('hex'), text, package: owner, fluxName, source, input, output, tags,
     triggers: root.triggers ?? [], webhooks, secured: root.secured ?? false, allowExtraProperties: extra,
-    states, stateIndex: new Map(states.map(({ name, index }) => [name, index])), startState, machine: compileMachine({ fluxName, states }),
+    states, stateIndex: new Map(states.map(({ name, index }) => [name, index])), startState,
   }
 }
 

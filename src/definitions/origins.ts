@@ -88,7 +88,7 @@ class Tracing implements Carried {
   told(index: number): Origins {
     const action = this.#flux.states[index]?.action
     const given = this.at({ of: 'args', index, name: '' })
-    return action?.kind === 'code' && PASSES_ON.test(action.className) ? mixed(given) : returned(given)
+    return action?.code && PASSES_ON.test(action.code.className) ? mixed(given) : returned(given)
   }
 
   arguments(index: number): readonly string[] {
@@ -114,10 +114,10 @@ class Tracing implements Carried {
 
   #trace(state: CompiledState): void {
     const { index, action, transitions } = state
-    if (action.kind === 'map') this.#lines(action.lines, { index })
+    if (action.effect === null) this.#lines(action.outputs, { index })
     else {
-      if (action.kind === 'script') this.#add({ of: 'args', index, name: '' }, this.#mentioned(action.script, state))
-      else this.#lines(action.inputs, { index })
+      if (action.script !== null) this.#add({ of: 'args', index, name: '' }, this.#mentioned(action.script, state))
+      this.#lines(action.inputs, { index })
       const told = this.told(index)
       this.#add({ of: 'result', index }, told)
       this.#add({ of: 'error', index }, told)

@@ -61,6 +61,24 @@ export type Answer = {
   from: string[][]
 }
 
+/** Where a context stands within its state; `begin`: nothing has happened to it. */
+export type Phase = 'begin' | 'waiting' | 'acting' | 'backoff' | 'leaving' | 'delayed' | 'completed' | 'failed' | 'terminated'
+
+/** Position of the chosen transition, or how the context ends. */
+export type Pick = number | 'completed' | 'failed' | 'terminated'
+
+/** What the machine remembers of a context besides the data. */
+export type Position = {
+  readonly phase: Phase
+  /** Moves since the last pause or step. */
+  readonly moves: number
+  /** Counts entries of states: tells a late answer from a present one. */
+  readonly epoch: number
+  readonly attempt: number
+  /** What was chosen, while it is delayed or waits for its time. */
+  readonly pick: Pick | null
+}
+
 export interface ContextRecord {
   readonly id: ContextId
   /** 1 when created, one more with each commit. */
@@ -104,8 +122,7 @@ export interface ContextRecord {
   readonly tail: readonly Move[]
   /** Indices of the states visited, in order of first visit. */
   readonly visited: readonly number[]
-  /** The persisted XState snapshot, without the user's data. */
-  readonly snapshot: JsonObject
+  readonly position: Position
   readonly input: JsonObject
   readonly output: JsonObject
   /** `$request`, of a context that a webhook started. */

@@ -1,9 +1,8 @@
 // runtime: attempts of a step that fail: what the record keeps of the last one, and what the log tells.
 import type { CompiledFlux } from '../definitions/flux.ts'
-import type { ActionError } from '../definitions/machine.ts'
+import type { ActionError } from '../model/action-error.ts'
 import type { ContextRecord, StepError } from '../model/record.ts'
 import type { Log } from '../ports/log.ts'
-import { machineContext } from './position.ts'
 import { redactorOf } from './redact/redactor.ts'
 
 export interface FailedAttempt {
@@ -24,18 +23,17 @@ const WARN_FROM = 3
 export function failureOf(flux: CompiledFlux, record: ContextRecord, error: ActionError | null): FailedAttempt | null {
   if (!error) return null
   const { state } = record
-  return { state, attempt: machineContext(record).attempt, maxAttempts: maxAttemptsOf(flux, state), error }
+  return { state, attempt: record.position.attempt, maxAttempts: maxAttemptsOf(flux, state), error }
 }
 
 /** Of the action of that state; a child is tried once. */
 export function maxAttemptsOf(flux: CompiledFlux, state: number): number {
-  const action = flux.states[state]?.action
-  return action?.kind === 'code' || action?.kind === 'script' ? action.retry.maxAttempts : 1
+  return flux.states[state]?.action.retry.maxAttempts ?? 1
 }
 
 /** The last error of the step under way, which began with the state's entry `epoch`. */
 export function errorAfter(record: ContextRecord, epoch: number, failure: FailedAttempt | null, now: number): StepError | undefined {
-  if (machineContext(record).epoch !== epoch) return undefined
+  if (record.position.epoch !== epoch) return undefined
   if (!failure) return record.lastError
   const { type, message, stack } = failure.error
   return { type: cut(type), message: cut(message), at: now, ...stack !== undefined && { stack } }

@@ -7,7 +7,8 @@ import type { FieldError, Failure } from '../model/failure.ts'
 import { getOwn, type Json, type JsonObject } from '../model/json.ts'
 import type { ContextRecord, Parent } from '../model/record.ts'
 import { describe } from './describe.ts'
-import { textOf } from './draft.ts'
+import { START } from './interpreter/turn-state.ts'
+import { textOf } from './interpreter/choose.ts'
 import { suggestion } from '../model/nearest.ts'
 import { tagErrors, type TagLimits } from '../model/tags.ts'
 
@@ -23,14 +24,19 @@ export interface Birth {
   /** The event that started it. */
   readonly trigger: string | null
   readonly parent: Parent | null
+  /** In which it is to be kept. */
+  readonly partition: number
   /** What it must hide as its parent does. */
   readonly inherited?: JsonObject | null
   /** Of a webhook: `$request`, and the bytes of its body. */
   readonly request?: { readonly shown: JsonObject; readonly raw: Uint8Array }
 }
 
+/** A context that no other one starts. */
+export type StartRequest = Omit<Birth, 'parent' | 'partition' | 'inherited'>
+
 /** The record before its first turn, still without an id; or why there can be none. */
-export function seedOf(birth: Birth, turn: Turn & { readonly tagLimits: TagLimits }): { seed: Omit<ContextRecord, 'id'> } | { failure: Failure } {
+export function seedOf(birth: Omit<Birth, 'partition'>, turn: Turn & { readonly tagLimits: TagLimits }): { seed: Omit<ContextRecord, 'id'> } | { failure: Failure } {
   const { flux, trigger, parent } = birth
   const startState = birth.startState === undefined ? flux.startState : flux.stateIndex.get(birth.startState)
   if (startState === undefined) {
@@ -50,14 +56,14 @@ export function seedOf(birth: Birth, turn: Turn & { readonly tagLimits: TagLimit
     seed: {
       version: 0, package: flux.package, fluxName: flux.fluxName, definition: flux.hash, status: 'RUNNING', state: startState, startState,
       startedAt: turn.now, updatedAt: turn.now, endedAt: null, due: null, tags: tags.tags, error: null, exception: null, fluxEvent: null, trigger, trackerId,
-      parent, child: null, lease: null, moves: 0, tail: [], visited: [], snapshot: {}, input, output: defaults(flux.output, turn.now),
+      parent, child: null, lease: null, moves: 0, tail: [], visited: [], position: START, input, output: defaults(flux.output, turn.now),
       request: birth.request?.shown ?? null, inherited: birth.inherited ?? null, raw: birth.request && birth.request.raw.length > 0 ? { body: Buffer.from(birth.request.raw).toString('base64') } : null, answer: null, response: null, args: null, states: {},
     },
   }
 }
 
 /** The tags given, and the service's own; one that works out as empty is left out. */
-function tagsOf({ flux, tags: given }: Birth, scope: Scope, limits: TagLimits): { tags: string[] } | { failure: Failure } {
+function tagsOf({ flux, tags: given }: Pick<Birth, 'flux' | 'tags'>, scope: Scope, limits: TagLimits): { tags: string[] } | { failure: Failure } {
   const tags = new Set(given)
   try {
     for (const template of flux.tags) {

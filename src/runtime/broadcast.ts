@@ -8,7 +8,7 @@ import { FluxError, type Failure } from '../model/failure.ts'
 import type { JsonObject } from '../model/json.ts'
 import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
-import { standOf, type Contexts } from './contexts.ts'
+import { standOf, type Mailboxes } from './mailboxes.ts'
 import type { Refusals } from './refusals.ts'
 import { wordsOfEvent } from './terms.ts'
 import { isUnreadable } from './unreadable.ts'
@@ -32,25 +32,24 @@ type Found =
 interface BroadcastParts {
   readonly store: Store
   readonly catalog: Catalog
-  readonly contexts: Contexts
+  readonly mailboxes: Mailboxes
   readonly log: Log
   readonly refusals: Refusals
 }
 
 /** @throws FluxError `unavailable` when the store was out of reach for everything that the event addressed */
-export async function broadcast({ store, catalog, contexts, log, refusals }: BroadcastParts, sent: BroadcastEvent): Promise<EventAnswer> {
+export async function broadcast({ store, catalog, mailboxes, log, refusals }: BroadcastParts, sent: BroadcastEvent): Promise<EventAnswer> {
   const found: Found[] = []
   const any = wordsOfEvent(sent.event, sent.tags)
-  const upTo = await store.highestId()
-  for (let after: ContextId | undefined = 0; after !== undefined;) {
-    const ids: ContextId[] = await store.waitingFor({ any, upTo, after, limit: WAVE })
-    found.push(...await Promise.all(ids.map((id) => move({ contexts, log, refusals }, id, sent))))
-    after = ids.length === WAVE ? ids.at(-1) : undefined
+  const addressed = await waitingFor(store, any)
+  for (let from = 0; from < addressed.length; from += WAVE) {
+    const ids = addressed.slice(from, from + WAVE)
+    found.push(...await Promise.all(ids.map((id) => move({ mailboxes, log, refusals }, id, sent))))
     // Where nothing is written, nothing is waited for, and others want to be served, too.
-    if (after !== undefined) await new Promise((resolve) => { setImmediate(resolve) })
+    if (from + WAVE < addressed.length) await new Promise((resolve) => { setImmediate(resolve) })
   }
   const triggered = catalog.triggeredBy(sent.event).filter((flux) => !(flux.secured && denial(sent.caller, 'invoke')))
-  found.push(...await Promise.all(triggered.map((flux) => start({ contexts, log, refusals }, flux, sent))))
+  found.push(...await Promise.all(triggered.map((flux) => start({ mailboxes, log, refusals }, flux, sent))))
   const answer: EventAnswer = { message: '', transitions: [], executions: [], ignored: [] }
   collect(answer, found)
   tellOf(refusals, sent.event, answer, found)
@@ -58,6 +57,17 @@ export async function broadcast({ store, catalog, contexts, log, refusals }: Bro
   if (outOfReach && answer.transitions.length + answer.executions.length === 0) throw new FluxError(outOfReach)
   const counts = `moved ${answer.transitions.length}, started ${answer.executions.length}, ignored by ${answer.ignored.length}`
   return { ...answer, message: `'${sent.event}': ${counts}` }
+}
+
+/** All of them, before any is moved: a child that the event itself starts may have a lower id than contexts of other partitions that come later. */
+async function waitingFor(store: Store, any: readonly string[]): Promise<ContextId[]> {
+  const upTo = await store.highestId()
+  const found: ContextId[] = []
+  for (;;) {
+    const ids = await store.waitingFor({ any, upTo, after: found.at(-1) ?? 0, limit: WAVE })
+    for (const id of ids) found.push(id)
+    if (ids.length < WAVE) return found
+  }
 }
 
 function collect(answer: EventAnswer, found: readonly Found[]): void {
@@ -80,11 +90,11 @@ function tellOf(refusals: Refusals, event: string, { transitions, executions, ig
   }))
 }
 
-type Teller = Pick<BroadcastParts, 'contexts' | 'log' | 'refusals'>
+type Teller = Pick<BroadcastParts, 'mailboxes' | 'log' | 'refusals'>
 
-async function move({ contexts, log, refusals }: Teller, id: ContextId, { event, input, untyped, tags, caller }: BroadcastEvent): Promise<Found> {
+async function move({ mailboxes, log, refusals }: Teller, id: ContextId, { event, input, untyped, tags, caller }: BroadcastEvent): Promise<Found> {
   try {
-    const outcome = await contexts.deliver(id, { type: 'EVENT', name: event, input, untyped, tags, caller })
+    const outcome = await mailboxes.post(id, { type: 'EVENT', name: event, input, untyped, tags, caller })
     if (outcome.moved) return { answer: 'transitions', stand: standOf(outcome) }
     if (!outcome.failure) return null
     const { failure, flux: { fluxName } } = outcome
@@ -98,9 +108,9 @@ async function move({ contexts, log, refusals }: Teller, id: ContextId, { event,
   }
 }
 
-async function start({ contexts, refusals }: Teller, flux: CompiledFlux, { event, input, untyped, tags }: BroadcastEvent): Promise<Found> {
+async function start({ mailboxes, refusals }: Teller, flux: CompiledFlux, { event, input, untyped, tags }: BroadcastEvent): Promise<Found> {
   try {
-    const outcome = await contexts.start({ flux, input, untyped, unknown: 'ignore', tags, trigger: event, parent: null })
+    const outcome = await mailboxes.start({ flux, input, untyped, unknown: 'ignore', tags, trigger: event })
     return { answer: 'executions', stand: standOf(outcome) }
   } catch (error) {
     return ignored(refusals, { contextId: null, fluxName: flux.fluxName, state: null }, error)

@@ -3,9 +3,10 @@ import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ContextId } from '../model/context.ts'
 import { unreadable } from '../model/failure.ts'
 import { getOwn, setOwn, type JsonObject } from '../model/json.ts'
-import { LOG_LIMIT, type ContextRecord, type Move, type StateData } from '../model/record.ts'
+import { LOG_LIMIT, type ContextRecord, type Move, type Position, type StateData } from '../model/record.ts'
 import type { Log } from '../ports/log.ts'
 import type { Store, StoredContext, Write } from '../ports/store.ts'
+import { phaseOf } from './interpreter/nodes.ts'
 import { termsOf } from './terms.ts'
 import { isUnreadable } from './unreadable.ts'
 
@@ -21,7 +22,7 @@ function headOf(record: ContextRecord): Head {
   return {
     status: record.status, state: record.state, updatedAt: record.updatedAt, endedAt: record.endedAt, due: record.due, tags: record.tags, error: record.error,
     exception: record.exception, fluxEvent: record.fluxEvent, child: record.child, lease: record.lease, moves: record.moves, visited: record.visited,
-    snapshot: record.snapshot, paused: record.paused, stepStartedAt: record.stepStartedAt, lastError: record.lastError,
+    position: record.position, paused: record.paused, stepStartedAt: record.stepStartedAt, lastError: record.lastError,
   }
 }
 
@@ -164,7 +165,7 @@ export function decode(stored: Pick<StoredContext, 'id' | 'version' | 'parts'>):
 
 function recordOf({ id, version, parts }: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord {
   if (parts['base'] === undefined || parts['head'] === undefined) throw new TypeError('parts of it are missing')
-  const head: Head & Base = { ...JSON.parse(parts['base']), ...JSON.parse(parts['head']) }
+  const head = upgraded({ ...JSON.parse(parts['base']), ...JSON.parse(parts['head']) })
   const states: { [index: string]: StateData } = {}
   for (const name of Object.keys(parts)) {
     if (name.startsWith(STATE)) states[name.slice(STATE.length)] = JSON.parse(parts[name] ?? '{}')
@@ -176,6 +177,15 @@ function recordOf({ id, version, parts }: Pick<StoredContext, 'id' | 'version' |
     request: dataOf(parts, 'request'), inherited: dataOf(parts, 'inherited'), raw: dataOf(parts, 'raw'), answer: parts['answer'] === undefined ? null : { filled: [], from: [], ...JSON.parse(parts['answer']) }, response: dataOf(parts, 'response'), args: dataOf(parts, 'args'), tail: rowsOf(parts['tail'] ?? '[]').map(moveOf),
     ...head,
   }
+}
+
+type Stored = Head & Base & { readonly snapshot?: { readonly value: unknown; readonly context: Omit<Position, 'phase'> } }
+
+/** Version 0.1 kept the machine's snapshot, with nodes of its own naming: `{ "s0": "waiting" }`, or the name of an end. */
+function upgraded({ snapshot, ...head }: Stored): Head & Base {
+  if (!snapshot) return head
+  const { moves, epoch, attempt, pick } = snapshot.context
+  return { ...head, position: { phase: phaseOf(typeof snapshot.value === 'string' ? `$${snapshot.value}` : snapshot.value), moves, epoch, attempt, pick } }
 }
 
 /** The definition that it was started with, without reading the rest. */

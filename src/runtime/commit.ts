@@ -1,43 +1,127 @@
-// runtime: makes what was decided true in the store, and copies in memory what the store has. They only save a read: what was overtaken, or is in doubt, is read again.
-import type { ContextId } from '../model/context.ts'
+// runtime: makes what was decided true in the store, and only then lets the world hear of it: steps start, alarms are set, parents and callers are told.
+import type { CompiledFlux } from '../definitions/flux.ts'
+import { isFinished, type ContextId } from '../model/context.ts'
 import { FluxError } from '../model/failure.ts'
-import type { CommitOutcome, Write } from '../ports/store.ts'
+import type { ContextRecord } from '../model/record.ts'
+import type { AlarmClock } from '../ports/alarm-clock.ts'
+import type { Log } from '../ports/log.ts'
+import type { CommitOutcome, Store, StoredContext, Write } from '../ports/store.ts'
+import { logFailures } from './attempts.ts'
 import { decode } from './codec.ts'
-import type { Work, WorkParts } from './work.ts'
+import type { Step } from './position.ts'
+import type { Recent } from './recent.ts'
+import type { TrackedContext, UnitOfWork } from './unit-of-work.ts'
 
-export interface CommitParts extends Pick<WorkParts, 'store' | 'recent'> {
+/** Hears of each commit to one context, after it. */
+export type Watcher = (record: ContextRecord, flux: CompiledFlux) => void
+
+export interface CommitsParts {
+  readonly store: Store
+  readonly recent: Recent
+  readonly alarm: AlarmClock
+  readonly log: Log
+  /** `texts`: the context as it was committed. */
+  readonly onStep: (step: Step, context: TrackedContext, texts: StoredContext['parts']) => void
+  readonly onEnd: (id: ContextId) => void
+  /** A relative of that context has ended. */
+  readonly onParent: (id: ContextId) => void
+  /** What a webhook's caller waits for has come, and he waits at another server, if he still does. */
+  readonly onAnswer: (id: ContextId) => void
   /** What was to become of the context may have become true or not. */
-  readonly onDoubt: (id: ContextId) => void
+  readonly onUnknownOutcome: (id: ContextId) => void
 }
 
-/** Commits, unless another server was faster. What is in doubt is looked after. @throws FluxError `unavailable` */
-export async function tryCommit({ store, recent, onDoubt }: CommitParts, writes: readonly Write[], lost: number): Promise<CommitOutcome> {
-  try {
-    return await store.commit({ writes, lost })
-  } catch (error) {
-    for (const { context } of writes) recent.forget(context.id)
-    if (error instanceof FluxError && error.failure.kind === 'unavailable' && error.failure.inDoubt) for (const { context } of writes) onDoubt(context.id)
+export class Commits {
+  readonly #parts: CommitsParts
+  readonly #watchers = new Map<ContextId, Watcher>()
+
+  constructor(parts: CommitsParts) {
+    this.#parts = parts
+  }
+
+  /** The watcher hears of all commits of this server to that context from now on. */
+  watch(id: ContextId, watcher: Watcher): void {
+    this.#watchers.set(id, watcher)
+  }
+
+  /** Its watcher hears nothing more. */
+  unwatch(id: ContextId): void {
+    this.#watchers.delete(id)
+  }
+
+  /** Commits, unless another server was faster. What is unknown afterwards is looked after. @throws FluxError `unavailable` */
+  commit(work: UnitOfWork, writes: readonly Write[], { lost, era }: { readonly lost: number; readonly era: number }): Promise<CommitOutcome> {
+    // No async function: each await would be two promises more, for each event.
+    return this.#parts.store.commit({ writes, lost }).then((outcome) => {
+      if (outcome.ok) this.#publish(work, writes, era)
+      else this.#forget(work, outcome, era)
+      return outcome
+    }, (error: unknown) => this.#failed(writes, error))
+  }
+
+  /** Commits without a word to anybody. @throws FluxError `unavailable` */
+  write(writes: readonly Write[], lost: number): Promise<CommitOutcome> {
+    return this.#parts.store.commit({ writes, lost }).catch((error: unknown) => this.#failed(writes, error))
+  }
+
+  /** Whether what came to nothing was decided on what the store has, and not on an old copy. */
+  async isCurrent({ contexts }: UnitOfWork): Promise<boolean> {
+    const { store, recent } = this.#parts
+    for (const { record } of contexts.values()) {
+      if (await store.version({ id: record.id }) === record.version) continue
+      recent.forget(record.id)
+      return false
+    }
+    return true
+  }
+
+  /** Finds out what has become of a context, and sees to what follows from it. */
+  reconcile(id: ContextId): void {
+    this.#parts.onUnknownOutcome(id)
+  }
+
+  #failed(writes: readonly Write[], error: unknown): never {
+    const { recent, onUnknownOutcome } = this.#parts
+    const isUnknown = error instanceof FluxError && error.failure.kind === 'unavailable' && error.failure.inDoubt
+    for (const { context: { id } } of writes) {
+      recent.forget(id)
+      if (isUnknown) onUnknownOutcome(id)
+    }
     throw error
   }
-}
 
-/** False when another server was faster. */
-export async function write(parts: CommitParts, work: Work, writes: readonly Write[], lost: number): Promise<boolean> {
-  const { recent } = parts
-  const outcome = await tryCommit(parts, writes, lost)
-  if (outcome.ok) return true
-  for (const id of work.entries.keys()) recent.forget(id)
-  const entry = work.entries.get(outcome.stale)
-  if (outcome.current && entry) recent.keep({ record: decode(outcome.current), flux: entry.flux }, outcome.current.parts, work.era)
-  return false
-}
-
-/** Whether what came to nothing was decided on what the store has, and not on an old copy. */
-export async function isStill({ store, recent }: CommitParts, work: Work): Promise<boolean> {
-  for (const { record } of work.entries.values()) {
-    if (await store.version({ id: record.id }) === record.version) continue
-    recent.forget(record.id)
-    return false
+  /** Nothing that was known counts; what the store has now is told where that costs nothing. */
+  #forget({ contexts }: UnitOfWork, { stale, current }: CommitOutcome & { ok: false }, era: number): void {
+    const { recent } = this.#parts
+    for (const id of contexts.keys()) recent.forget(id)
+    const context = contexts.get(stale)
+    if (current && context) recent.keep({ record: decode(current), flux: context.flux }, current.parts, era)
   }
-  return true
+
+  #publish({ contexts }: UnitOfWork, writes: readonly Write[], era: number): void {
+    const { recent, log, alarm, onStep, onEnd, onParent, onAnswer } = this.#parts
+    for (const { context: { id, parts, due } } of writes) {
+      const context = contexts.get(id)
+      if (!context) continue
+      recent.keep(context, parts, era)
+      if (isFinished(context.record.status)) onEnd(id)
+      else if (context.step && isUnderWay(context.step, context.record)) onStep(context.step, context, parts)
+      logFailures(log, context)
+      if (due !== null) alarm.set(due)
+      for (const parent of context.parents) onParent(parent)
+      const watcher = this.#watchers.get(id)
+      if (watcher) watcher(context.record, context.flux)
+      else if (answers(context)) onAnswer(id)
+    }
+  }
+}
+
+/** Whether this commit is the first in which the context of a webhook has paused or ended. */
+const answers = ({ before, record }: TrackedContext): boolean =>
+  record.request !== null && before?.status === 'RUNNING' && before.paused === undefined && (record.paused !== undefined || record.status !== 'RUNNING')
+
+/** A later message of the same turn may have ended what an earlier one began. */
+function isUnderWay({ epoch, attempt }: Step, record: ContextRecord): boolean {
+  const present = record.position
+  return record.lease !== null && present.epoch === epoch && present.attempt === attempt
 }

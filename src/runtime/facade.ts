@@ -25,10 +25,11 @@ import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
 import { broadcast } from './broadcast.ts'
 import { decode, movesOf } from './codec.ts'
-import { standOf, type Contexts } from './contexts.ts'
-import type { Input } from './decision.ts'
+import type { Input } from './interpreter/decision.ts'
+import { snapshotOf } from './interpreter/snapshot.ts'
 import type { EventHints } from './event-hint.ts'
 import { list } from './list.ts'
+import { standOf, type Mailboxes } from './mailboxes.ts'
 import { isTold, type Refusals } from './refusals.ts'
 import { eventRequest, executeRequest, listRequest, tagRequest } from './requests.ts'
 import type { StartedAt } from './step-view.ts'
@@ -38,7 +39,7 @@ export interface FacadeParts {
   readonly tagLimits: TagLimits
   readonly store: Store
   readonly catalog: Catalog
-  readonly contexts: Contexts
+  readonly mailboxes: Mailboxes
   readonly hints: EventHints
   readonly log: Log
   /** When a step began that runs or waits in this server. */
@@ -68,7 +69,7 @@ async function charged<T>(budget: ByteBudget, input: JsonObject, run: () => Prom
 }
 
 /** The calls, as that caller may make them. */
-export function facade({ store, catalog, contexts, hints, log, refusals, tagLimits, startedAt }: FacadeParts, { caller, home, admission }: Access): FluxApi {
+export function facade({ store, catalog, mailboxes, hints, log, refusals, tagLimits, startedAt }: FacadeParts, { caller, home, admission }: Access): FluxApi {
   const admitted = <T>(input: JsonObject, run: () => Promise<T>): Promise<T> => admission === null ? run() : charged(admission, input, run)
   const guard = (flux: CompiledFlux, role: Role) => {
     const failure = flux.secured ? denial(caller, role) : null
@@ -85,7 +86,7 @@ export function facade({ store, catalog, contexts, hints, log, refusals, tagLimi
     return { record, flux }
   }
   const send = async (id: ContextId, input: Input) => {
-    const outcome = await contexts.deliver(id, input)
+    const outcome = await mailboxes.post(id, input)
     if (outcome.failure) throw new FluxError(outcome.failure)
     return outcome
   }
@@ -132,7 +133,7 @@ export function facade({ store, catalog, contexts, hints, log, refusals, tagLimi
       if (isLarge) await nextTurn()
       const flux = serviceOf(catalog, { package: given, fluxName }, home)
       guard(flux, 'invoke')
-      const { record } = await admitted(birth.input, () => contexts.start({ ...birth, flux, unknown: 'refuse', trigger: null, parent: null }))
+      const { record } = await admitted(birth.input, () => mailboxes.start({ ...birth, flux, unknown: 'refuse', trigger: null }))
       return { message: `started '${flux.fluxName}' as context ${record.id}`, contextId: record.id }
     },
 
@@ -147,10 +148,10 @@ export function facade({ store, catalog, contexts, hints, log, refusals, tagLimi
         const { contextId, event, isLarge, ...sent } = eventRequest(request, tagLimits)
         if (isLarge) await nextTurn()
         if (contextId === undefined) {
-          const answer = await admitted(sent.input, () => broadcast({ store, catalog, contexts, log, refusals }, { event, ...sent, caller }))
+          const answer = await admitted(sent.input, () => broadcast({ store, catalog, mailboxes, log, refusals }, { event, ...sent, caller }))
           return isNobody(answer) ? { ...answer, ...await hintOn(event) } : answer
         }
-        const outcome = await admitted(sent.input, () => contexts.deliver(contextId, { type: 'EVENT', name: event, ...sent, tags: null, caller }))
+        const outcome = await admitted(sent.input, () => mailboxes.post(contextId, { type: 'EVENT', name: event, ...sent, tags: null, caller }))
         const failure: Failure | null = outcome.failure
         if (failure?.kind === 'conflict') throw new FluxError({ ...failure, ...await hintOn(event) })
         if (failure) throw new FluxError(failure)
@@ -168,7 +169,7 @@ export function facade({ store, catalog, contexts, hints, log, refusals, tagLimi
       const { contextId, snapshot } = check(GET_CONTEXT, request)
       const { record, flux } = await find(contextId)
       const view = contextView(record, flux, await movesOf(record, { store, log }), startedAt)
-      return snapshot ? { ...view, snapshot: record.snapshot } : view
+      return snapshot ? { ...view, snapshot: snapshotOf(record, flux) } : view
     },
 
     async getStateContext(request) {

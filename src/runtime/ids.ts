@@ -1,4 +1,4 @@
-// runtime: ids, so many at once as are asked for while the last were on their way. So later contexts have higher ids, on whichever server.
+// runtime: ids of new contexts, reserved in the store so many at once as are asked for meanwhile. So later contexts have higher ids, on whichever server.
 import type { ContextId } from '../model/context.ts'
 import type { Store } from '../ports/store.ts'
 
@@ -8,7 +8,8 @@ class Supply {
   readonly #partition: number
   #next = 0
   #left = 0
-  #asking = 0
+  /** Ids that are waited for. */
+  #wanted = 0
   #refill: Promise<void> | null = null
 
   constructor(store: Store, partition: number) {
@@ -16,24 +17,30 @@ class Supply {
     this.#partition = partition
   }
 
-  async take(): Promise<ContextId> {
-    this.#asking += 1
-    try {
-      while (this.#left === 0) {
-        this.#refill ??= this.#reserve().finally(() => { this.#refill = null })
-        await this.#refill
-      }
-    } finally {
-      this.#asking -= 1
-    }
+  tryTake(): ContextId | undefined {
+    if (this.#left === 0) return undefined
     const id = this.#next
     this.#next += this.#store.partitions
     this.#left -= 1
     return id
   }
 
+  async take(): Promise<ContextId> {
+    this.#wanted += 1
+    try {
+      for (;;) {
+        const id = this.tryTake()
+        if (id !== undefined) return id
+        this.#refill ??= this.#reserve().finally(() => { this.#refill = null })
+        await this.#refill
+      }
+    } finally {
+      this.#wanted -= 1
+    }
+  }
+
   async #reserve(): Promise<void> {
-    const { first, count } = await this.#store.reserveIds({ count: this.#asking, partition: this.#partition })
+    const { first, count } = await this.#store.reserveIds({ count: this.#wanted, partition: this.#partition })
     this.#next = first
     this.#left = count
   }
@@ -47,11 +54,21 @@ export class Ids {
     this.#supplies = Array.from({ length: store.partitions }, (_, partition) => new Supply(store, partition))
   }
 
-  /** A new id, of the partition of `beside`; without it, of each partition in turn. */
-  take(beside: ContextId | null): Promise<ContextId> {
-    const { length } = this.#supplies
-    const supply = this.#supplies[beside === null ? this.#turn++ % length : beside % length]
-    if (!supply) throw new Error('a store has at least one partition')
+  /** The partition of a new context that has no parent: each in turn. */
+  nextPartition(): number {
+    this.#turn = (this.#turn + 1) % this.#supplies.length
+    return this.#turn
+  }
+
+  /** A new id of that partition; undefined when none is at hand. */
+  tryTake(partition: number): ContextId | undefined {
+    return this.#supplies[partition]?.tryTake()
+  }
+
+  /** A new id of that partition, from the store if need be. */
+  take(partition: number): Promise<ContextId> {
+    const supply = this.#supplies[partition]
+    if (!supply) throw new TypeError(`there is no partition ${partition}`)
     return supply.take()
   }
 }

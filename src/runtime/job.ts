@@ -1,6 +1,6 @@
 // runtime: a step as the server has it that runs it, or will.
 import type { CompiledFlux } from '../definitions/flux.ts'
-import type { ActionError } from '../definitions/machine.ts'
+import type { ActionError } from '../model/action-error.ts'
 import type { Json } from '../model/json.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { StoredContext } from '../ports/store.ts'
@@ -34,7 +34,7 @@ export type Kind = 'code' | 'isolated' | 'script'
 
 export function kindOf({ state }: Step, flux: CompiledFlux): Kind {
   const action = flux.states[state]?.action
-  return action?.kind === 'script' ? 'script' : action?.kind === 'code' && action.isolate ? 'isolated' : 'code'
+  return action?.script != null ? 'script' : action?.code?.isolate ? 'isolated' : 'code'
 }
 
 /** Whether the context is still at that step, as its record knows it. */

@@ -1,12 +1,11 @@
 // runtime: what becomes of a step whose server is gone, and of a context that can't go on. Neither looks at the context's data, which may be what is wrong with it.
 import type { CompiledFlux } from '../definitions/flux.ts'
-import type { ActionError } from '../definitions/machine.ts'
-import { isObject, type JsonObject } from '../model/json.ts'
+import type { ActionError } from '../model/action-error.ts'
 import { stepKeyOf, type Standstill } from '../model/standstill.ts'
 import { NOBODY, type ContextRecord, type Move } from '../model/record.ts'
-import type { Decision, Input, Surroundings } from './decision.ts'
-import { exceptionOf } from './exception.ts'
-import { machineContext, runsHere, stepOf } from './position.ts'
+import type { Decision, Input, Surroundings } from './interpreter/decision.ts'
+import { exceptionOf } from './interpreter/exception.ts'
+import { runsHere, stepOf } from './position.ts'
 
 /** A server whose steps kill it must not kill every server in turn. */
 const MAX_TAKEOVERS = 5
@@ -32,13 +31,13 @@ const isLost = ({ lease }: ContextRecord): boolean => lease !== null && lease.ta
 export function lossOf(record: ContextRecord): Input | null {
   const { lease } = record
   if (lease === null || !isLost(record)) return null
-  const { epoch, attempt } = machineContext(record)
+  const { epoch, attempt } = record.position
   return { type: 'FAIL', epoch, attempt, owner: lease.owner, error: LOST }
 }
 
 /** What a step is told that held up the whole server until that ended; null: it wasn't this one. */
 export function blockOf(record: ContextRecord, { step, message, stack }: Standstill): Input | null {
-  const { epoch, attempt } = machineContext(record)
+  const { epoch, attempt } = record.position
   if (record.lease === null || step?.stepKey !== stepKeyOf(record.id, epoch) || step.attempt !== attempt) return null
   const type = 'EventLoopBlocked'
   const realException = { name: type, message, ...stack !== '' && { stack } }
@@ -54,10 +53,9 @@ export function release(record: ContextRecord, { owner }: Surroundings): Decisio
 
 /** Ends a context as failed. No transition is taken, and what it had stays as it was. */
 export function endNow(flux: CompiledFlux, record: ContextRecord, error: ActionError, { now }: Surroundings, trail: readonly Move[]): Decision {
-  const { context } = record.snapshot
-  const snapshot: JsonObject = { ...record.snapshot, status: 'done', value: 'failed', context: { ...isObject(context) ? context : {}, due: null } }
   const next: ContextRecord = {
-    ...record, status: 'FAILED', due: null, lease: null, child: null, stepStartedAt: undefined, lastError: undefined, error: exceptionOf(error, flux, trail), snapshot,
+    ...record, status: 'FAILED', due: null, lease: null, child: null, stepStartedAt: undefined, lastError: undefined, error: exceptionOf(error, flux, trail),
+    position: { ...record.position, phase: 'failed' },
     updatedAt: now, endedAt: now,
   }
   return { kind: 'next', record: next, log: [], step: null, child: null, orphan: record.child, failure: null }

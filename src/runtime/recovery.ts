@@ -2,14 +2,22 @@
 import { isFinished, type ContextId } from '../model/context.ts'
 import { NOBODY, type ContextRecord } from '../model/record.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
-import { WorkBudget } from '../definitions/work-budget.ts'
-import type { Lease } from '../ports/store.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Log } from '../ports/log.ts'
+import type { Lease, Store } from '../ports/store.ts'
 import { logFailures } from './attempts.ts'
 import { decodeHead, headWrite } from './codec.ts'
-import { tryCommit } from './commit.ts'
-import type { Contexts, ContextsParts } from './contexts.ts'
-import { decide } from './decide.ts'
+import type { Commits } from './commit.ts'
+import { decide } from './interpreter/decide.ts'
 import { blockOf } from './leases.ts'
+import type { Loads } from './loads.ts'
+import type { Mailboxes } from './mailboxes.ts'
+import { stepOf } from './position.ts'
+import type { Recent } from './recent.ts'
+import type { Redelivery } from './redelivery.ts'
+import type { Steps } from './steps.ts'
+import type { Timers } from './timers.ts'
+import type { Env } from './unit-of-work.ts'
 import { isUnreadable } from './unreadable.ts'
 
 /** Contexts claimed at once, and for how long (milliseconds) a claim keeps others away. */
@@ -19,10 +27,18 @@ const AT_ONCE = 8
 /** Milliseconds until a context that couldn't be taken over is tried again. */
 const TRY_AGAIN = 5_000
 
-export interface RecoveryParts extends Pick<ContextsParts, 'store' | 'recent' | 'loads' | 'log' | 'clock' | 'onDoubt' | 'onEnd' | 'surroundings'> {
-  readonly contexts: Contexts
-  /** Starts the step of a context, whose record is given without data; resolves when it has begun, or never will. */
-  readonly carryOn: (record: ContextRecord, flux: CompiledFlux) => Promise<void>
+export interface RecoveryParts {
+  readonly store: Store
+  readonly clock: Clock
+  readonly log: Log
+  readonly loads: Loads
+  readonly recent: Recent
+  readonly commits: Commits
+  readonly mailboxes: Mailboxes
+  readonly redelivery: Redelivery
+  readonly steps: Steps
+  readonly timers: Timers
+  readonly env: () => Env
 }
 
 export class Recovery {
@@ -40,9 +56,9 @@ export class Recovery {
 
   /** Claims what is there to be taken over, unless there is enough to do already. */
   async look(): Promise<void> {
-    const { store, surroundings, log } = this.#parts
+    const { store, env, log } = this.#parts
     while (!this.#stopped && this.#queue.length < CLAIM.limit) {
-      const leases = await store.claimAbandoned({ owner: surroundings(new WorkBudget()).owner, ...CLAIM })
+      const leases = await store.claimAbandoned({ owner: env().owner, ...CLAIM })
       if (leases.length === 0) return
       const fresh = leases.filter(({ id }) => !this.#known.has(id))
       if (fresh.length === 0) return
@@ -96,7 +112,7 @@ export class Recovery {
    * @throws FluxError `unavailable`
    */
   async #takeOver({ id, owner }: Lease): Promise<void> {
-    const { store, loads, recent, surroundings, carryOn, contexts } = this.#parts
+    const { store, loads, recent, commits, env, mailboxes } = this.#parts
     // What that server wrote down if it ended because its event loop stood still.
     const standstill = owner === NOBODY ? null : await store.standstill({ owner })
     for (let lost = 0; !this.#stopped; lost += 1) {
@@ -106,26 +122,34 @@ export class Recovery {
       const flux = await loads.flux(before)
       const blocked = standstill && before.lease?.owner === owner ? blockOf(before, standstill) : null
       if (blocked) {
-        await contexts.deliver(id, blocked)
+        await mailboxes.post(id, blocked)
         return
       }
-      const decision = decide(flux, before, { type: 'TAKE_OVER', owner, isUncounted: standstill?.isCertain ?? false }, surroundings(new WorkBudget()))
+      const decision = decide(flux, before, { type: 'TAKE_OVER', owner, isUncounted: standstill?.isCertain ?? false }, { ...env(), trail: null })
       if (decision.kind !== 'next') return
       const ends = isFinished(decision.record.status)
       const pokes = ends && before.parent ? [before.parent.id] : []
-      const outcome = await tryCommit(this.#parts, [headWrite(stored, decision.record, flux, pokes)], lost)
+      const outcome = await commits.write([headWrite(stored, decision.record, flux, pokes)], lost)
       recent.forget(id)
       if (!outcome.ok) continue
       if (ends) this.#end(before, decision.record, flux)
-      else await carryOn(decision.record, flux)
+      else await this.#carryOn(decision.record, flux)
       return
     }
   }
 
+  /** Resolves when its step has begun, or never will. `record` is without data. */
+  async #carryOn(record: ContextRecord, flux: CompiledFlux): Promise<void> {
+    const { redelivery, steps } = this.#parts
+    redelivery.carryOn(record, flux)
+    const step = stepOf(record)
+    if (step) await steps.begun(step)
+  }
+
   #end(before: ContextRecord, record: ContextRecord, flux: CompiledFlux): void {
-    const { log, onEnd, contexts } = this.#parts
+    const { log, steps, timers } = this.#parts
     logFailures(log, { before, record, flux, failures: [] })
-    onEnd(record.id)
-    if (record.parent) contexts.wake(record.parent.id)
+    steps.abort(record.id)
+    if (record.parent) timers.notifyParent(record.parent.id)
   }
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 import { isOf, type Job } from './job.ts'
 import type { Loads } from './loads.ts'
-import { scriptNames } from './sight.ts'
+import { scriptNames } from './interpreter/scope.ts'
 import { isUnreadable } from './unreadable.ts'
 
 /** Milliseconds until a step is tried anew whose context can't be read. */

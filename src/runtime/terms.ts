@@ -4,7 +4,6 @@ import type { ListRequest } from '../api/list-contexts.ts'
 import { isFinished, type Status } from '../model/context.ts'
 import { getOwn } from '../model/json.ts'
 import type { ContextRecord } from '../model/record.ts'
-import { machineState } from './position.ts'
 
 const word = (kind: string, name: string) => `${kind}:${name.length}:${name}`
 const hears = (event: string, tag: string | null) => tag === null ? word('hear', event) : `${word('hear', event)}:${tag}`
@@ -25,7 +24,7 @@ export function termsOf(record: ContextRecord, flux: CompiledFlux): readonly str
   if (record.tags.length > 0) return wordsOf(record, flux)
   const lists = untagged.get(flux) ?? new Map<string, readonly string[]>()
   untagged.set(flux, lists)
-  const key = `${record.status} ${record.state} ${record.startState} ${machineState(record)}`
+  const key = `${record.status} ${record.state} ${record.startState} ${record.position.phase}`
   const words = lists.get(key) ?? wordsOf(record, flux)
   lists.set(key, words)
   return words
@@ -43,7 +42,7 @@ function wordsOf(record: ContextRecord, flux: CompiledFlux): string[] {
     ...tags.map((tag) => word(`${at}:tag`, tag)),
     getOwn(flux.source, 'secured') === true ? SECURED : wordOfOpen(record),
   ]
-  const choice = machineState(record) === 'waiting' ? flux.states[record.state]?.choice : undefined
+  const choice = record.position.phase === 'waiting' ? flux.states[record.state]?.choice : undefined
   if (choice) {
     for (const tag of tags.length > 0 ? tags : [null]) {
       for (const event of choice.events.keys()) terms.push(hears(event, tag))

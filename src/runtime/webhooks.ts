@@ -11,13 +11,15 @@ import type { Clock } from '../ports/clock.ts'
 import type { CommitFeed } from '../ports/commit-feed.ts'
 import type { Store } from '../ports/store.ts'
 import { decode, decodeHead } from './codec.ts'
-import type { Contexts } from './contexts.ts'
+import type { Commits } from './commit.ts'
+import type { Mailboxes } from './mailboxes.ts'
 import type { Refusals } from './refusals.ts'
 import { redactorOf } from './redact/redactor.ts'
 
 export interface WebhooksParts {
   readonly catalog: Catalog
-  readonly contexts: Contexts
+  readonly mailboxes: Mailboxes
+  readonly commits: Commits
   readonly store: Store
   readonly clock: Clock
   /** What other servers that carry contexts on tell of; null: there are none. */
@@ -31,7 +33,7 @@ const LOOK_EVERY = 1000
 /** Milliseconds that the last look may take: a store that is silent is no reason to keep a caller. */
 const LAST_LOOK = 200
 
-export function webhooks({ catalog, contexts, store, clock, feed, refusals }: WebhooksParts): WebhookApi {
+export function webhooks({ catalog, mailboxes, commits, store, clock, feed, refusals }: WebhooksParts): WebhookApi {
   /** Those who wait. */
   const waiting = new Set<() => void>()
   /** Looks what the store has of a context that a caller waits for. */
@@ -62,8 +64,8 @@ export function webhooks({ catalog, contexts, store, clock, feed, refusals }: We
       }
       // Its start counts, too.
       const began = clock.now()
-      const started = contexts.start({
-        flux, input, untyped: true, unknown: 'ignore', tags: [], trigger: null, parent: null, request: { shown: request, raw: rawBody },
+      const started = mailboxes.start({
+        flux, input, untyped: true, unknown: 'ignore', tags: [], trigger: null, request: { shown: request, raw: rawBody },
       }, look).then(({ record: { id, version } }) => {
         onStarted()
         return { id, version }
@@ -107,7 +109,7 @@ export function webhooks({ catalog, contexts, store, clock, feed, refusals }: We
       callOff()
       stopLooking()
       looks.delete(id)
-      contexts.letGo(id)
+      commits.unwatch(id)
     }
   }
 }

@@ -7,7 +7,7 @@ import { stepRunner } from '../../src/actions/runner.ts'
 import { notFound } from '../../src/model/failure.ts'
 import type { JsonObject } from '../../src/model/json.ts'
 import type { Flux, StepRunner } from '../../src/ports/step-runner.ts'
-import { errorOf } from '../../src/runtime/exception.ts'
+import { errorOf } from '../../src/runtime/interpreter/exception.ts'
 import { flux, quiet } from './flux.ts'
 
 const MODULE = `

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { stepRunner } from '../../src/actions/runner.ts'
 import type { Json, JsonObject } from '../../src/model/json.ts'
-import { errorOf } from '../../src/runtime/exception.ts'
+import { errorOf } from '../../src/runtime/interpreter/exception.ts'
 import { quiet } from './flux.ts'
 
 const runner = stepRunner({ log: quiet })

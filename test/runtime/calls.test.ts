@@ -63,7 +63,7 @@ describe('views', () => {
     const contextId = await bench.run('Greet', { who: 'x' })
     expect(await bench.getContext({ contextId })).not.toHaveProperty('snapshot')
     expect((await bench.getContext({ contextId, snapshot: true })).snapshot).toEqual({
-      status: 'active', value: { s1: 'waiting' }, historyValue: {}, children: {}, context: { moves: 0, epoch: 2, attempt: 1, due: null, pick: null },
+      status: 'active', value: { wait: 'waiting' }, historyValue: {}, children: {}, context: { moves: 0, epoch: 2, attempt: 1, due: null, pick: null },
     })
   })
 

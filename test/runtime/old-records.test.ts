@@ -5,7 +5,7 @@ import { Report } from '../../src/definitions/report.ts'
 import type { JsonObject } from '../../src/model/json.ts'
 import { decode } from '../../src/runtime/codec.ts'
 import { takeOver } from '../../src/runtime/leases.ts'
-import { scriptNames } from '../../src/runtime/sight.ts'
+import { scriptNames } from '../../src/runtime/interpreter/scope.ts'
 import { contextView } from '../../src/runtime/views.ts'
 
 const source = { input: [{ name: 'word' }], states: [{ name: 's', action: { type: 'script', script: 'return 1' } }] }

@@ -3,9 +3,11 @@ import { expect, test } from 'vitest'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { CommitFeed } from '../../src/ports/commit-feed.ts'
 import type { Store } from '../../src/ports/store.ts'
-import { Contexts } from '../../src/runtime/contexts.ts'
+import { Commits } from '../../src/runtime/commit.ts'
 import { Ids } from '../../src/runtime/ids.ts'
 import { Loads } from '../../src/runtime/loads.ts'
+import { Mailboxes } from '../../src/runtime/mailboxes.ts'
+import { Pins } from '../../src/runtime/pins.ts'
 import { Recent } from '../../src/runtime/recent.ts'
 import { Refusals } from '../../src/runtime/refusals.ts'
 import { webhooks } from '../../src/runtime/webhooks.ts'
@@ -35,13 +37,15 @@ test('the last look at a silent store takes no longer than a moment', async () =
   const clock = new SimulatedClock()
   const feed: CommitFeed = { tell() {}, onTold() {}, close: () => Promise.resolve() }
   const recent = new Recent(1024)
-  const contexts = new Contexts({
-    store, catalog, clock, log: quiet, ids: new Ids(store), recent, loads: new Loads({ store, catalog, recent, bytes: 1024 }), turns: new ByteBudget({ bytes: 1024, what: 'contexts' }), maxRecord: 1024 * 1024, pin: () => Promise.resolve(),
-    alarm: { start() {}, set() {}, close: () => Promise.resolve() },
-    surroundings: () => ({ now: clock.now(), random: Math.random, uuid: () => 'x', owner: 'me', trail: null, tagLimits: { count: 64, bytes: 256 }, startsAtOnce: true }),
-    onStep() {}, onEnd() {}, onAnswer() {}, onDoubt() {},
+  const commits = new Commits({
+    store, recent, log: quiet, alarm: { start() {}, set() {}, close: () => Promise.resolve() },
+    onStep() {}, onEnd() {}, onParent() {}, onAnswer() {}, onUnknownOutcome() {},
   })
-  const api = webhooks({ catalog, contexts, store, clock, feed, refusals: new Refusals({ log: quiet, clock }) })
+  const mailboxes = new Mailboxes({
+    store, catalog, log: quiet, ids: new Ids(store), recent, loads: new Loads({ store, catalog, recent, bytes: 1024 }), turns: new ByteBudget({ bytes: 1024, what: 'contexts' }), pins: new Pins(store, clock), commits,
+    env: () => ({ now: clock.now(), random: Math.random, uuid: () => 'x', owner: 'me', tagLimits: { count: 64, bytes: 256 }, startsAtOnce: true, maxRecord: 1024 * 1024 }),
+  })
+  const api = webhooks({ catalog, mailboxes, commits, store, clock, feed, refusals: new Refusals({ log: quiet, clock }) })
   const found = api.find('GET', ['long'])
   if (!found || !('endpoint' in found)) throw new Error('the webhook is not there')
   const answer = api.receive({ endpoint: found.endpoint, request: {}, rawBody: new Uint8Array(), textsOf: () => [], timeout: 2000, onStarted() {} })

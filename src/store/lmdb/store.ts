@@ -95,7 +95,7 @@ class LmdbStore implements Store {
     return this.#memory.entry(id)?.version ?? null
   }
 
-  async commit({ writes }: { writes: readonly Write[] }): Promise<CommitOutcome> {
+  commit({ writes }: { writes: readonly Write[] }): Promise<CommitOutcome> {
     return this.#commits.run((draft) => draft.commit(writes))
   }
 

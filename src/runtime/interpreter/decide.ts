@@ -1,0 +1,148 @@
+// runtime/interpreter: record + input → next record. Pure: time, randomness and ids come with the turn, and nothing given is changed.
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import { accept } from '../../definitions/properties.ts'
+import { WorkBudget } from '../../definitions/work-budget.ts'
+import { denial } from '../../model/caller.ts'
+import { isFinished, type Status } from '../../model/context.ts'
+import type { ContextRecord, Lease, Phase } from '../../model/record.ts'
+import { errorAfter, failureOf } from '../attempts.ts'
+import { describe } from '../describe.ts'
+import { endNow, release, takeOver } from '../leases.ts'
+import { runsHere, stepOf } from '../position.ts'
+import { NeedsHistory } from './choose.ts'
+import type { Decision, Input, Surroundings } from './decision.ts'
+import { transition, type MachineEvent, type Transition } from './machine.ts'
+import { turnStateOf } from './turn-state.ts'
+
+/** Decides what one input makes of a context. */
+export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, given: Surroundings): Decision {
+  const failure = flux.secured && 'caller' in input ? denial(input.caller, 'invoke') : null
+  if (failure) return input.type === 'EVENT' && input.tags ? { kind: 'unmoved' } : { kind: 'refused', failure }
+  if (isFinished(record.status)) {
+    const ended = input.type === 'EVENT' || input.type === 'TERMINATE' || input.type === 'TAG'
+    return ended ? refused('conflict', `context ${record.id} has ended: it is ${record.status}`) : { kind: 'unmoved' }
+  }
+  // Another server took the step over: its answer counts, and it is not to be robbed of it by what was known before.
+  if ('owner' in input && input.owner !== record.lease?.owner) return { kind: 'unmoved' }
+  switch (input.type) {
+    case 'EVENT': return event(flux, record, input, given)
+    case 'WAKE': return transit(flux, record, { type: 'WAKE' }, given)
+    case 'DONE': return transit(flux, record, input, given)
+    case 'TERMINATE': return transit(flux, record, { type: 'TERMINATE' }, given)
+    case 'FAIL': return transit(flux, record, input, given)
+    case 'TAKE_OVER': return takeOver(flux, record, input, given)
+    case 'RELEASE': return release(record, given)
+    case 'OUTGROWN': return given.trail ? endNow(flux, record, input.error, given, given.trail) : { kind: 'needsLog' }
+    case 'TAG': return tag(record, input, given)
+  }
+}
+
+/** The first record of a context: `seed` holds what is fixed when it is started. */
+export function begin(flux: CompiledFlux, seed: ContextRecord, given: Surroundings): Decision {
+  const env = { turn: given, budget: given.budget ?? new WorkBudget(), history: [] }
+  return conclude({ flux, record: seed, event: null }, transition(flux, seed.position.phase, turnStateOf(seed), { type: 'START', state: seed.startState, env }), given)
+}
+
+function event(flux: CompiledFlux, record: ContextRecord, input: Input & { type: 'EVENT' }, given: Surroundings): Decision {
+  if (input.tags && !matches(record.tags, input.tags)) return { kind: 'unmoved' }
+  const state = flux.states[record.state]
+  const waits = record.position.phase === 'waiting'
+  if (!state || !waits) return refused('conflict', `context ${record.id} can't take an event now: it is ${record.status} in state '${state?.name ?? ''}'`)
+  if (!state.choice.events.has(input.name) && state.choice.otherwise === null) {
+    return refused('conflict', `context ${record.id} doesn't wait for '${input.name}' in state '${state.name}'`)
+  }
+  const { value, errors } = accept(state.input, input.input, { now: given.now, unknown: 'ignore', fill: false, text: input.untyped, pointer: '/input' })
+  if (errors.length > 0) return { kind: 'refused', failure: { kind: 'invalid', detail: describe(errors), errors } }
+  return transit(flux, record, { type: 'EVENT', name: input.name, input: value }, given)
+}
+
+/** A context that has tags hears only events that carry any of them, one without tags only events without. */
+function matches(own: readonly string[], sent: readonly string[]): boolean {
+  return own.length === 0 ? sent.length === 0 : sent.some((tag) => own.includes(tag))
+}
+
+function tag(record: ContextRecord, { add, remove }: Input & { type: 'TAG' }, given: Surroundings): Decision {
+  const tags = [...new Set([...record.tags, ...add])].filter((name) => !remove.includes(name))
+  if (tags.length > given.tagLimits.count) {
+    const errors = [{ pointer: '/tag', detail: `a context can have ${given.tagLimits.count} tags` }]
+    return { kind: 'refused', failure: { kind: 'invalid', detail: `context ${record.id} would have ${tags.length} tags`, errors } }
+  }
+  if (tags.length === record.tags.length && tags.every((name) => record.tags.includes(name))) return { kind: 'unmoved' }
+  return { kind: 'next', record: { ...record, tags, updatedAt: given.now }, log: [], step: null, child: null, orphan: null, failure: null }
+}
+
+/** Sends one event through the machine. */
+function transit(flux: CompiledFlux, record: ContextRecord, event: MachineEvent, given: Surroundings): Decision {
+  const history = given.trail ?? (record.moves === record.tail.length ? record.tail : null)
+  try {
+    const env = { turn: given, budget: given.budget ?? new WorkBudget(), history }
+    return conclude({ flux, record, event }, transition(flux, record.position.phase, turnStateOf(record), { ...event, env }), given)
+  } catch (error) {
+    if (error instanceof NeedsHistory) return { kind: 'needsLog' }
+    throw error
+  }
+}
+
+/** What the machine was told, and about whom. */
+interface Told { readonly flux: CompiledFlux; readonly record: ContextRecord; /** null: it begins. */ readonly event: MachineEvent | null }
+
+/** Turns what the machine says into the next record. */
+function conclude({ flux, record, event }: Told, made: Transition | null, { now, owner, startsAtOnce }: Surroundings): Decision {
+  if (!made) return { kind: 'unmoved' }
+  const { phase, effect, state: { data, turn, moves, epoch, attempt, pick, due: wanted } } = made
+  const status = statusOf(phase, wanted)
+  const isEnd = isFinished(status)
+  // Whatever it was that it waited for: nothing wakes what has ended.
+  const due = isEnd ? null : wanted
+  const acting = phase === 'acting'
+  const isChild = flux.states[data.state]?.action.effect === 'child'
+  const begins = acting && effect === 'step'
+  const awaits = acting && isChild
+  const invokes = awaits && effect === 'child'
+  const failure = failureOf(flux, record, event?.type === 'FAIL' ? event.error : turn.broke)
+  const next: ContextRecord = {
+    ...record,
+    ...data,
+    status,
+    paused: record.paused ?? (record.request !== null && (status === 'WAITING' || status === 'WAITING_UNTIL') ? status : undefined),
+    position: { phase, moves, epoch, attempt, pick },
+    due,
+    lease: acting && !awaits ? leaseOf(record, owner, begins) : null,
+    child: awaits && !invokes ? record.child : null,
+    stepStartedAt: !acting ? undefined : invokes || (begins && startsAtOnce && runsHere(flux, data.state)) ? now : begins ? undefined : record.stepStartedAt,
+    lastError: acting || phase === 'backoff' ? errorAfter(record, epoch, failure, now) : undefined,
+    error: turn.fatal,
+    updatedAt: now,
+    endedAt: isEnd ? now : null,
+  }
+  return {
+    kind: 'next', record: next, log: turn.history,
+    step: begins ? stepOf(next) : null,
+    child: invokes ? childOf(flux, next) : null,
+    orphan: record.child !== next.child ? record.child : null,
+    failure,
+  }
+}
+
+/** A step that starts belongs to this server; one that goes on, to whoever had it. */
+function leaseOf(record: ContextRecord, owner: string, starts: boolean): Lease {
+  return starts || !record.lease ? { owner, takeovers: 0 } : record.lease
+}
+
+function childOf(flux: CompiledFlux, { state, args }: ContextRecord) {
+  const action = flux.states[state]?.action
+  return action?.child == null ? null : { name: action.child, input: args ?? {} }
+}
+
+const refused = (kind: 'conflict', detail: string): Decision => ({ kind: 'refused', failure: { kind, detail } })
+
+function statusOf(phase: Phase, due: number | null): Status {
+  switch (phase) {
+    case 'completed': return 'COMPLETED'
+    case 'failed': return 'FAILED'
+    case 'terminated': return 'TERMINATED'
+    case 'waiting': return due === null ? 'WAITING' : 'WAITING_UNTIL'
+    case 'delayed': return 'WAITING_UNTIL'
+    default: return 'RUNNING'
+  }
+}

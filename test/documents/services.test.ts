@@ -1,0 +1,65 @@
+// The services, lines and functions that the documents show are valid: they load without a fault or a warning, and run.
+import { execFile } from 'node:child_process'
+import { symlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import { afterEach, expect, inject, test } from 'vitest'
+import { checkServices } from '../../src/main.ts'
+import { readSettings } from '../../src/settings.ts'
+import { ACTORS, SILENT } from '../examples/examples.ts'
+import { cleanUp, placeFor } from '../support/server.ts'
+import { readDocuments, type Block } from './documents.ts'
+
+const blocks = (await readDocuments()).flatMap((document) => document.blocks)
+const inLanguage = (language: string) => blocks.filter((block) => block.language === language)
+
+afterEach(cleanUp)
+
+test('services load, alone and with their functions', async () => {
+  const shown = [...inLanguage('json'), ...inLanguage('ts')]
+  const named = shown.flatMap(({ file, text }) => file === null ? [] : [[file, text] as const])
+  const { services, report } = await load(Object.fromEntries(named))
+  expect(report).toEqual([])
+  expect(services.map(({ fluxName }) => fluxName).sort()).toEqual(['Approval', 'Greeting', 'Hello'])
+})
+
+test('all other JSON is lines, or keys of an action', async () => {
+  const others = inLanguage('json').filter(({ file }) => file === null)
+  const files = others.map((block, index) => [`others/Service${index}.flux`, wrapped(block)] as const)
+  const functions = { 'others/functions.ts': 'export const run = () => 1' }
+  const { services, report } = await load({ ...Object.fromEntries(files), ...functions })
+  expect(report).toEqual([])
+  expect(services.length).toBe(3)
+})
+
+test('a program that uses actorflux in process runs', async () => {
+  const programs = inLanguage('ts').filter(({ file }) => file === null)
+  expect(programs.length).toBe(1)
+  const main = pathToFileURL(join(dirname(inject('program')), '../main.js')).href
+  for (const { text } of programs) {
+    const { folder } = await placeFor({})
+    await symlink(ACTORS, join(folder, 'actors'))
+    const program = `${text.replaceAll("'actorflux'", `'${main}'`)}\nconsole.log('at its end')`
+    const words = ['--input-type=module', '--eval', program]
+    const { stdout } = await promisify(execFile)(process.execPath, words, { cwd: folder })
+    expect(stdout).toContain('at its end')
+  }
+}, 60_000)
+
+async function load(files: { readonly [path: string]: unknown }) {
+  const { actors: [folder = ''] } = await placeFor(files)
+  return checkServices(readSettings({ ACTORFLUX_ACTORS: folder }), { log: SILENT })
+}
+
+/** A service around what is only a part of one. */
+function wrapped({ text }: Block): object {
+  const part: unknown = JSON.parse(text.startsWith('"') ? `{${text}}` : text)
+  const call = { type: 'invokeCode', className: 'functions', methodName: 'run' }
+  const action = Array.isArray(part) ? { lines: part } : { ...call, ...Object(part) }
+  return {
+    input: [{ name: 'order', type: 'any' }, { name: 'name' }],
+    output: ['first', 'note', 'total', 'answer'].map((name) => ({ name, type: 'any' })),
+    states: [{ name: 'first', action }],
+  }
+}

@@ -1,0 +1,111 @@
+// The calls that the documents show are made in order, to a real server that is killed and started where they say so;
+// the answers are those that they show.
+import { symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, expect, inject, test, vi } from 'vitest'
+import { ACTORS, PACKAGE } from '../examples/examples.ts'
+import { cleanUp, placeFor, startServer } from '../support/server.ts'
+import { readDocuments, type Document } from './documents.ts'
+
+const documents = await readDocuments()
+
+/** Milliseconds that a context may take to get where a document says that it is. */
+const PATIENCE_MS = 15_000
+
+interface Command {
+  readonly line: string
+  /** What the document shows below it; `…` stands for any text. */
+  readonly shown: string
+}
+
+interface Request {
+  readonly method: string
+  /** With the query. */
+  readonly path: string
+  readonly headers: { readonly [name: string]: string }
+  readonly body: string | null
+}
+
+afterAll(cleanUp)
+
+const TOURS: readonly (readonly [path: string, calls: number])[] = [
+  ['README.md', 5], ['actors/README.md', 1], ['src/http/README.md', 15],
+]
+
+test.concurrent.each(TOURS)('%s', async (path, least) => {
+  const document = documents.find((one) => one.path === path)
+  const blocks = document?.blocks.filter(({ language }) => language === 'console') ?? []
+  const commands = blocks.flatMap(({ text }) => commandsOf(text))
+  const calls = commands.filter(({ line }) => line.startsWith('curl'))
+  expect(calls.length).toBeGreaterThanOrEqual(least)
+  const options = { program: inject('program'), ...await placeOf(document) }
+  let server = await startServer(options)
+  for (const { line, shown } of commands) {
+    if (line.startsWith('pkill -9')) await server.kill('SIGKILL')
+    else if (line === 'npm start') server = await startServer(options)
+    else if (line.startsWith('curl')) await expectAnswer(server.url, readCurl(line), shown)
+  }
+}, 120_000)
+
+test.concurrent('src/store/README.md shows what a server tells at its start', async () => {
+  const document = documents.find(({ path }) => path === 'src/store/README.md')
+  const commands = document?.blocks.flatMap(({ text }) => commandsOf(text)) ?? []
+  const command = commands.find(({ line }) => line.endsWith('npm start'))
+  const lines = command?.shown.split('\n').filter((line) => /^(packages|triggers|webhooks) /.test(line)) ?? []
+  const server = await startServer({ program: inject('program'), ...await placeOf(document) })
+  expect(lines.length).toBe(3)
+  for (const line of lines) expect(server.output()).toContain(`${line}\n`)
+}, 120_000)
+
+/** The examples, and the services that the document shows. */
+async function placeOf(document: Document | undefined) {
+  const own = document?.blocks.flatMap(({ file, text }) => file === null ? [] : [[file, text] as const]) ?? []
+  const place = await placeFor({ 'README.md': '', ...Object.fromEntries(own) })
+  await symlink(join(ACTORS, PACKAGE), join(place.folder, 'actors', PACKAGE))
+  return place
+}
+
+async function expectAnswer(server: string, { method, path, headers, body }: Request, shown: string): Promise<void> {
+  const ask = async () => {
+    const response = await fetch(`${server}${path}`, { method, headers, body })
+    expect((await response.text()).trim(), `${method} ${path}`).toMatch(patternOf(shown))
+  }
+  // What is only read may take its time to get there.
+  if (method === 'GET') await vi.waitFor(ask, { timeout: PATIENCE_MS, interval: 50 })
+  else await ask()
+}
+
+/** Times, which are numbers of ten digits at least, are other ones each time. */
+function patternOf(shown: string): RegExp {
+  const literal = shown.trim().replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+  return new RegExp(`^${literal.replaceAll('…', '[^]*').replaceAll(/\d{10,}/g, '\\d{10,}')}$`)
+}
+
+/** A command goes on over lines while a quote is open. */
+function commandsOf(text: string): Command[] {
+  return text.split(/^\$ /m).slice(1).map((part) => {
+    const line = /^(?:[^'\n]|'[^']*')*/.exec(part)?.[0] ?? ''
+    return { line, shown: part.slice(line.length) }
+  })
+}
+
+/** The options that the documents use. */
+function readCurl(line: string): Request {
+  const words = Array.from(line.matchAll(/'([^']*)'|(\S+)/g), ([, quoted, plain]) => quoted ?? plain ?? '').slice(1)
+  const request = { method: 'GET', path: '', body: null as string | null }
+  const headers: { [name: string]: string } = {}
+  for (let index = 0; index < words.length; index += 1) {
+    const word = words[index] ?? ''
+    if (!word.startsWith('-')) {
+      request.path = word.replace(/^localhost:8080/, '')
+      continue
+    }
+    const value = words[index += 1] ?? ''
+    if (word === '-X') request.method = value
+    else if (word === '-H') headers[value.slice(0, value.indexOf(':'))] = value.slice(value.indexOf(':') + 1).trim()
+    else if (word === '--json' || word === '-d') Object.assign(request, { method: 'POST', body: value })
+    else throw new Error(`an option that this test doesn't know: ${word}`)
+    if (word === '--json') headers['content-type'] = 'application/json'
+  }
+  return { ...request, headers }
+}
