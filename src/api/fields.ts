@@ -25,8 +25,9 @@ export const count = (minimum: number, description: string) =>
 export const flag = (description: string) => z.boolean({ error: 'must be true or false' }).meta({ description })
 
 /** What each may be, and how many, depends on the settings of the server. */
-export const tags = (description: string) => z.custom<readonly string[]>(Array.isArray, { error: 'must be a list of texts' })
-  .meta({ type: 'array', items: { type: 'string' }, description })
+export const tags = (description: string) => z.custom<readonly string[]>(Array.isArray, {
+  error: ({ input }) => input === undefined ? 'must be given' : 'must be a list of texts',
+}).meta({ type: 'array', items: { type: 'string' }, description })
 
 export const bodyTags = () => orNull(tags('Texts of at most 256 bytes, without commas'))
 

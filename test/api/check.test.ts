@@ -51,7 +51,7 @@ test.each<[Method, object, string, string, string, string]>([
   ['listContexts', { status: 'TIRED' }, 'GET contexts?status=TIRED', 'malformed', '/status', 'must be one of RUNNING, WAITING, WAITING_UNTIL, COMPLETED, FAILED, TERMINATED'],
   ['getContext', { contextId: 1, snapshot: 'yes' }, 'GET context?contextId=1&snapshot=yes', 'malformed', '/snapshot', 'must be true or false'],
   ['getStateContext', { contextId: 1 }, 'GET context/state?contextId=1', 'malformed', '/stateName', 'must be a text that is not empty'],
-  ['addTags', { contextId: 1 }, 'POST context/tag?contextId=1', 'malformed', '/tag', 'must be a list of texts'],
+  ['addTags', { contextId: 1 }, 'POST context/tag?contextId=1', 'malformed', '/tag', 'must be given'],
   ['addTags', { contextId: 1, tag: ['x'.repeat(257)] }, `POST context/tag?contextId=1&tag=${'x'.repeat(257)}`, 'invalid', '/tag/0', 'must not be longer than 256 bytes'],
   ['getDefinition', {}, 'GET definition', 'malformed', '', 'fluxName or contextId must be given'],
 ])('%s %.60j', async (method, request, target, kind, pointer, detail) => {

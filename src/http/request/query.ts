@@ -33,8 +33,8 @@ function valueOf(name: string, texts: readonly string[], type: string | undefine
   if (type !== 'array' && more.length === 0) return fromText(first, type)
   const values = type === 'array' ? texts.flatMap((text) => text.split(',')) : []
   if (values.some((text) => text !== '')) return values
-  const detail = type === 'array' ? 'has no value' : 'must be given once'
-  throw new FluxError({ kind: 'malformed', detail: `${name} ${detail}`, errors: [{ pointer: `/${name}`, detail }] })
+  if (type === 'array') throw malformed(`${name} has no value`)
+  throw new FluxError({ kind: 'malformed', detail: `${name} must be given once`, errors: [{ pointer: `/${name}`, detail: 'must be given once' }] })
 }
 
 /** Most texts have nothing to decode, and to find that out is cheaper. */
