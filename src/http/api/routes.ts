@@ -43,29 +43,20 @@ const NOTHING: FieldsByName = new Map()
 /** Contexts change, and hold what is nobody else's business. */
 const NOT_KEPT = { 'cache-control': 'no-store', vary: 'Accept', ...NOSNIFF }
 
-export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, answers, origins, inFlight, ...limits }: FluxApiParts): void {
+/** What each route begins with. */
+interface Parts extends FluxApiParts {
+  /** @throws FluxError when the caller may not do that */
+  readonly callerOf: (c: Context<Env>, role: Role) => Caller
+}
+
+export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
+  const { authenticate, requireAuth, origins } = given
   const callerOf = (c: Context<Env>, role: Role): Caller => {
     origins.checkCall(c)
     const caller = authenticate(authorizationOf(c))
     const failure = requireAuth ? denial(caller, role) : null
     if (failure) throw new FluxError(failure)
     return caller
-  }
-  const add = <R extends z.ZodType>(call: Call<R>, run: (api: FluxApi, request: z.output<R>) => Promise<unknown>): void => {
-    const reader = requestReader(call)
-    const root = rootOf(call.answer)
-    app.on(call.method, call.route, async (c) => {
-      const calls = api(callerOf(c, call.role))
-      const format = accepted(c)
-      const fields = reader.begin(c)
-      const hold = call.body === null ? null : inFlight.hold()
-      try {
-        const value = await run(calls, reader.finish(fields, hold && await readBody(c, limits, hold)))
-        return answers.send(c, value, format.pieces(value, root), { headers: { 'content-type': format.answerType, ...NOT_KEPT } })
-      } finally {
-        hold?.release()
-      }
-    })
   }
   // What isn't there, too, is nobody else's business.
   const guard: MiddlewareHandler<Env> = (c, next) => {
@@ -74,32 +65,17 @@ export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, ans
   }
   if (requireAuth) app.use('/flux-api/*', guard)
 
-  add(EXECUTE, (calls, request) => calls.execute(request))
-  add(SEND_EVENT, (calls, request) => calls.sendEvent(request))
-  add(TERMINATE, (calls, request) => calls.terminate(request))
-  add(GET_CONTEXT, (calls, request) => calls.getContext(request))
-  add(GET_STATE, (calls, request) => calls.getStateContext(request))
-  add(ADD_TAGS, (calls, request) => calls.addTags(request))
-  add(PUT_TAGS, (calls, request) => calls.addTags(request))
-  add(REMOVE_TAGS, (calls, request) => calls.removeTags(request))
-  add(GET_DEFINITION, (calls, request) => calls.getDefinition(request))
-
-  const listReader = requestReader(LIST_CONTEXTS)
-  app.get(LIST_CONTEXTS.route, async (c) => {
-    const calls = api(callerOf(c, LIST_CONTEXTS.role))
-    const format = accepted(c)
-    const request = listReader.finish(listReader.begin(c), null)
-    const page = new Page(answers, format, rootOf(LIST_CONTEXTS.answer))
-    try {
-      const next = await fill(page, calls, request)
-      const link = next === null ? {} : { link: `<${nextPage(request, next)}>; rel="next"` }
-      return page.respond(c, { 'content-type': format.answerType, ...NOT_KEPT, ...link })
-    } catch (error) {
-      page.drop()
-      throw error
-    }
-  })
-
+  const parts = { ...given, callerOf }
+  addCall(app, parts, EXECUTE, (calls, request) => calls.execute(request))
+  addCall(app, parts, SEND_EVENT, (calls, request) => calls.sendEvent(request))
+  addCall(app, parts, TERMINATE, (calls, request) => calls.terminate(request))
+  addCall(app, parts, GET_CONTEXT, (calls, request) => calls.getContext(request))
+  addCall(app, parts, GET_STATE, (calls, request) => calls.getStateContext(request))
+  addCall(app, parts, ADD_TAGS, (calls, request) => calls.addTags(request))
+  addCall(app, parts, PUT_TAGS, (calls, request) => calls.addTags(request))
+  addCall(app, parts, REMOVE_TAGS, (calls, request) => calls.removeTags(request))
+  addCall(app, parts, GET_DEFINITION, (calls, request) => calls.getDefinition(request))
+  addList(app, parts)
   const schema = xmlSchema()
   app.get('/flux-api/schema.xsd', (c) => {
     callerOf(c, 'read')
@@ -107,6 +83,47 @@ export function addFluxApi(app: Hono<Env>, { api, authenticate, requireAuth, ans
     return c.body(schema, 200, { 'content-type': 'application/xml', 'cache-control': 'no-cache' })
   })
 }
+
+type Run<R extends z.ZodType> = (calls: FluxApi, request: z.output<R>) => Promise<unknown>
+
+function addCall<R extends z.ZodType>(app: Hono<Env>, parts: Parts, call: Call<R>, run: Run<R>): void {
+  const { api, callerOf, answers, inFlight } = parts
+  const reader = requestReader(call)
+  const root = rootOf(call.answer)
+  app.on(call.method, call.route, async (c) => {
+    const calls = api(callerOf(c, call.role))
+    const format = accepted(c)
+    const fields = reader.begin(c)
+    const hold = call.body === null ? null : inFlight.hold()
+    try {
+      const value = await run(calls, reader.finish(fields, hold && await readBody(c, parts, hold)))
+      return answers.send(c, value, format.pieces(value, root), { headers: headersOf(format) })
+    } finally {
+      hold?.release()
+    }
+  })
+}
+
+/** It is written as it is read, and ends where it becomes large. */
+function addList(app: Hono<Env>, { api, callerOf, answers }: Parts): void {
+  const reader = requestReader(LIST_CONTEXTS)
+  app.get(LIST_CONTEXTS.route, async (c) => {
+    const calls = api(callerOf(c, LIST_CONTEXTS.role))
+    const format = accepted(c)
+    const request = reader.finish(reader.begin(c), null)
+    const page = new Page(answers, format, rootOf(LIST_CONTEXTS.answer))
+    try {
+      const next = await fill(page, calls, request)
+      const link = next === null ? {} : { link: `<${nextPage(request, next)}>; rel="next"` }
+      return page.respond(c, { ...headersOf(format), ...link })
+    } catch (error) {
+      page.drop()
+      throw error
+    }
+  })
+}
+
+const headersOf = (format: Codec) => ({ 'content-type': format.answerType, ...NOT_KEPT })
 
 /** Gives where the list goes on. */
 async function fill(page: Page, api: FluxApi, request: CheckedList): Promise<ContextId | null> {
