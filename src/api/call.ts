@@ -16,7 +16,9 @@ interface Facts {
   readonly role: Role
   /** Fields whose faults are of content (422), not of form (400). */
   readonly content?: readonly string[]
-  /** Whether in process, too, fields that it doesn't know are refused: what is passed over would do more, or show more. */
+  /**
+   * Whether in process, too, fields that it doesn't know are refused: what is passed over would do more, or show more.
+   */
   readonly strict?: true
   /** Statuses of the problems that it may meet, besides those that any call may. */
   readonly problems: readonly number[]
@@ -46,11 +48,22 @@ export interface Call<R extends z.ZodType = z.ZodType, A extends z.ZodType = z.Z
   readonly answer: A
 }
 
-export function describeCall<A extends z.ZodType, P extends Shape = None, Q extends Shape = None, B extends Shape = None, I extends Shape = None>(
-  { path, query, body, internal, ...facts }: Parts<P, Q, B, I, A>,
-) {
+export function describeCall<
+  A extends z.ZodType,
+  P extends Shape = None,
+  Q extends Shape = None,
+  B extends Shape = None,
+  I extends Shape = None,
+>({ path, query, body, internal, ...facts }: Parts<P, Q, B, I, A>) {
   const shape: P & Q & B & I = Object.assign({}, path, query, body, internal)
-  return { ...facts, path: path ?? {}, query: query ?? {}, body: body ?? null, request: z.object(shape), fields: new Set(Object.keys(shape)) }
+  return {
+    ...facts,
+    path: path ?? {},
+    query: query ?? {},
+    body: body ?? null,
+    request: z.object(shape),
+    fields: new Set(Object.keys(shape)),
+  }
 }
 
 /** What callers give. */

@@ -29,8 +29,13 @@ export function check<R extends z.ZodType>(call: Call<R>, request: unknown): z.o
   return data
 }
 
-function refusalOf({ content = [] }: Call, request: { readonly [field: string]: unknown }, issues: readonly z.core.$ZodIssue[]): FluxError {
-  const isForm = ([field]: readonly PropertyKey[]) => !content.some((each) => each === field) || request[String(field)] === undefined
+function refusalOf(
+  { content = [] }: Call,
+  request: { readonly [field: string]: unknown },
+  issues: readonly z.core.$ZodIssue[],
+): FluxError {
+  const isForm = ([field]: readonly PropertyKey[]) =>
+    !content.some((each) => each === field) || request[String(field)] === undefined
   const form = issues.filter(({ path }) => isForm(path))
   if (form.length === 0) return invalid('some of what was sent is not valid', errorsOf(issues))
   const detail = form.map(({ path, message }) => [...path, message].join(' ')).join('; ')

@@ -11,11 +11,20 @@ const query = {
 
 export const GET_DEFINITION = {
   ...describeCall({
-    id: 'getDefinition', summary: 'Show the definition of a service, or the one that a context was started with', method: 'GET', route: '/flux-api/definition',
-    role: 'read', problems: [404, 409],
+    id: 'getDefinition',
+    summary: 'Show the definition of a service, or the one that a context was started with',
+    method: 'GET',
+    route: '/flux-api/definition',
+    role: 'read',
+    problems: [404, 409],
     query,
     answer: component('Definition', object, { xml: { name: 'definition' }, description: 'The file of the service' }),
-    answerExample: { states: [{ name: 'WaitForDecision', waiting: true, transitions: [{ event: 'approve', to: 'Approved' }] }, { name: 'Approved' }] },
+    answerExample: {
+      states: [
+        { name: 'WaitForDecision', waiting: true, transitions: [{ event: 'approve', to: 'Approved' }] },
+        { name: 'Approved' },
+      ],
+    },
   }),
   request: z.object(query).transform(({ fluxName, contextId }, { issues }) => {
     if (contextId !== undefined) return { contextId }

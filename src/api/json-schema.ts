@@ -8,15 +8,22 @@ const COMPONENTS = '#/components/schemas/'
 
 /** What of an answer is the same wherever it occurs, by its name. */
 export function componentSchemas(): { [name: string]: JsonObject } {
-  const { schemas } = z.toJSONSchema(components, { uri: (name) => COMPONENTS + name, unrepresentable: 'any', override: leaveOpen })
+  const { schemas } = z.toJSONSchema(components, {
+    uri: (name) => COMPONENTS + name,
+    unrepresentable: 'any',
+    override: leaveOpen,
+  })
   return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, plain(schema)]))
 }
 
 /** @param answer a component */
-export const referenceTo = (answer: z.ZodType): { $ref: string } => ({ $ref: COMPONENTS + (components.get(answer)?.id ?? '') })
+export const referenceTo = (answer: z.ZodType): { $ref: string } => ({
+  $ref: COMPONENTS + (components.get(answer)?.id ?? ''),
+})
 
 /** What a request's field takes, as it is sent. */
-export const fieldSchema = (type: z.core.$ZodType): JsonObject => plain(z.toJSONSchema(type, { io: 'input', unrepresentable: 'any' }))
+export const fieldSchema = (type: z.core.$ZodType): JsonObject =>
+  plain(z.toJSONSchema(type, { io: 'input', unrepresentable: 'any' }))
 
 /** Later versions may answer more fields, and clients are to expect that. */
 function leaveOpen({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {

@@ -7,9 +7,15 @@ import { id, RESPONSE, text } from './fields.ts'
 export const messageAnswer = component('Message', z.object({ message: text }), { xml: RESPONSE })
 
 export const TERMINATE = describeCall({
-  id: 'terminate', summary: 'End a context at once', method: 'DELETE', route: '/flux-api/terminate', role: 'invoke', problems: [404, 409, 429],
+  id: 'terminate',
+  summary: 'End a context at once',
+  method: 'DELETE',
+  route: '/flux-api/terminate',
+  role: 'invoke',
+  problems: [404, 409, 429],
   query: { contextId: id() },
-  answer: messageAnswer, answerExample: { message: 'terminated context 1' },
+  answer: messageAnswer,
+  answerExample: { message: 'terminated context 1' },
 })
 
 export type ContextRequest = RequestOf<typeof TERMINATE>

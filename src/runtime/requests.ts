@@ -9,11 +9,22 @@ import { isObject, toJson, type JsonObject } from '../model/json.ts'
 import { tagErrors, type TagLimits } from '../model/tags.ts'
 import { describe } from './describe.ts'
 
-/** @throws FluxError `malformed` for what isn't of the call's form, `invalid` for invalid input, tags or start state; so do all that follow */
+/**
+ * @throws FluxError `malformed` for what isn't of the call's form, `invalid` for invalid input, tags or start state; so
+ * do all that follow
+ */
 export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
   const { package: given, fluxName, startState, input: data, untyped = false, tags } = check(EXECUTE, request)
   const { input, isLarge } = inputOf(data)
-  return { package: given, fluxName, startState: startState ?? undefined, input, isLarge, untyped, tags: tagsOf(tags, '/tags', limits) }
+  return {
+    package: given,
+    fluxName,
+    startState: startState ?? undefined,
+    input,
+    isLarge,
+    untyped,
+    tags: tagsOf(tags, '/tags', limits),
+  }
 }
 
 export function eventRequest(request: EventRequest, limits: TagLimits) {
@@ -46,7 +57,7 @@ function inputOf(given: JsonObject | null | undefined): { readonly input: JsonOb
   try {
     value = toJson(given ?? {}, refuseNumber, tally)
   } catch (error) {
-    return refuse('/input', `is no plain data: ${error instanceof Error ? error.message : 'it can\'t be read'}`)
+    return refuse('/input', `is no plain data: ${error instanceof Error ? error.message : "it can't be read"}`)
   }
   return isObject(value) ? { input: value, isLarge: tally.values > MANY_VALUES } : refuse('/input', 'must be an object')
 }
@@ -58,7 +69,7 @@ function refuseNumber(): never {
 
 /** A copy: what was checked must not be changed afterwards. */
 function tagsOf(given: readonly string[] | null | undefined, pointer: string, limits: TagLimits): readonly string[] {
-  const tags = [...given ?? []]
+  const tags = [...(given ?? [])]
   const errors = tagErrors(tags, pointer, limits)
   if (errors.length > 0) throw invalid(describe(errors), errors)
   return tags

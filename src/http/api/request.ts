@@ -9,7 +9,10 @@ import type { Env } from '../request/incoming.ts'
 import { readQuery } from '../request/query.ts'
 
 export interface RequestReader<R extends z.ZodType> {
-  /** What path and query have. @throws FluxError `malformed` for a query that can't be read, or has more than the call knows */
+  /**
+   * What path and query have. @throws FluxError `malformed` for a query that can't be read, or has more than the call
+   * knows
+   */
   begin(c: Context<Env>): Fields
   /** `body`: null for calls that have none. @throws FluxError for what isn't what the call takes */
   finish(fields: Fields, body: Body | null): z.output<R>

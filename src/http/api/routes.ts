@@ -36,7 +36,9 @@ export interface FluxApiOptions extends BodyLimits, Admission {
   readonly answers: Answers
 }
 
-export interface FluxApiParts extends FluxApiOptions { readonly origins: OriginGuard }
+export interface FluxApiParts extends FluxApiOptions {
+  readonly origins: OriginGuard
+}
 
 const NOTHING: FieldsByName = new Map()
 
@@ -96,7 +98,7 @@ function addCall<R extends z.ZodType>(app: Hono<Env>, parts: Parts, call: Call<R
     const fields = reader.begin(c)
     const hold = call.body === null ? null : inFlight.hold()
     try {
-      const value = await run(calls, reader.finish(fields, hold && await readBody(c, parts, hold)))
+      const value = await run(calls, reader.finish(fields, hold && (await readBody(c, parts, hold))))
       return answers.send(c, value, format.pieces(value, root), { headers: headersOf(format) })
     } finally {
       hold?.release()
@@ -128,20 +130,26 @@ const headersOf = (format: Codec) => ({ 'content-type': format.answerType, ...NO
 /** Gives where the list goes on. */
 async function fill(page: Page, api: FluxApi, request: CheckedList): Promise<ContextId | null> {
   const { contexts, next } = await api.listPage(request, (context) => page.add(context))
-  for (const context of contexts.slice(page.count)) if (!await page.add(context)) return contexts[page.count - 1]?.id ?? null
+  for (const context of contexts.slice(page.count))
+    if (!(await page.add(context))) return contexts[page.count - 1]?.id ?? null
   return next
 }
 
 function accepted(c: Context<Env>): Codec {
   const format = answerFormat(headerOf(c, 'accept'))
-  if (format === null) throw new FluxError({ kind: 'notAcceptable', detail: `answers are ${FORMATS.map(({ type }) => type).join(' or ')}` })
+  if (format === null)
+    throw new FluxError({
+      kind: 'notAcceptable',
+      detail: `answers are ${FORMATS.map(({ type }) => type).join(' or ')}`,
+    })
   return format
 }
 
 /** The same filters and limit, from the last id on. Relative, so that it holds behind a proxy too. */
 function nextPage({ tag, ...filters }: CheckedList, after: ContextId): string {
   const query = new URLSearchParams()
-  for (const [name, value] of Object.entries({ ...filters, page: undefined, after })) if (value !== undefined) query.set(name, String(value))
+  for (const [name, value] of Object.entries({ ...filters, page: undefined, after }))
+    if (value !== undefined) query.set(name, String(value))
   for (const each of tag ?? []) query.append('tag', each)
   return `/flux-api/contexts?${query}`
 }

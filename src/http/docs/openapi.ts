@@ -1,4 +1,5 @@
-// http: the OpenAPI document (3.1): the calls under /flux-api as `api/` describes them, and the webhooks of the services that are loaded.
+// http: the OpenAPI document (3.1): the calls under /flux-api as `api/` describes them, and the webhooks of the
+// services that are loaded.
 import type { Hono } from 'hono'
 import type { Authenticate } from '../../access/authenticate.ts'
 import { CALLS } from '../../api/calls.ts'
@@ -20,9 +21,10 @@ export interface DocumentParts {
   readonly answers: Answers
 }
 
-const DESCRIPTION = 'Starts workflow services, routes events to their contexts, and shows them. Every call takes and gives JSON or XML; '
-  + 'XML is the same data with a field as an element and lists of `<item>`, as `/flux-api/schema.xsd` has it. Requests may leave the attribute `type` out. '
-  + 'What is refused is answered with a problem (RFC 9457).'
+const DESCRIPTION =
+  'Starts workflow services, routes events to their contexts, and shows them. Every call takes and gives JSON or XML; ' +
+  'XML is the same data with a field as an element and lists of `<item>`, as `/flux-api/schema.xsd` has it. ' +
+  'Requests may leave the attribute `type` out. What is refused is answered with a problem (RFC 9457).'
 
 const FLUX_API_TAG = { name: 'flux-api', description: 'The calls that start, move and show contexts' }
 const WEBHOOKS_TAG = { name: 'webhooks', description: 'The paths at which services that are loaded now are called' }
@@ -69,7 +71,12 @@ function documentOf(endpoints: readonly EndpointDescription[], requireAuth: bool
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
       // RFC 9457 calls the elements of a list <i> in XML.
-      schemas: Object.fromEntries(Object.entries(componentSchemas()).map(([name, schema]) => [name, withListHints(schema, name === 'Problem' ? 'i' : 'item')])),
+      schemas: Object.fromEntries(
+        Object.entries(componentSchemas()).map(([name, schema]) => [
+          name,
+          withListHints(schema, name === 'Problem' ? 'i' : 'item'),
+        ]),
+      ),
       responses: Object.fromEntries(responses.map((status) => [`Problem${status}`, problemResponseOf(status)])),
     },
   }

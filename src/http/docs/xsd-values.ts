@@ -15,7 +15,8 @@ export const VALUE_TYPES = `  <!-- How values are written -->
   <xs:simpleType name="escaped">
     <xs:annotation>
       <xs:documentation>
-        What of the element is escaped, since XML can't hold it: \\uXXXX is a UTF-16 code unit, \\\\ a backslash. Without this attribute a backslash is a backslash.
+        What of the element is escaped, since XML can't hold it: \\uXXXX is a UTF-16 code unit, \\\\ a backslash.
+        Without this attribute a backslash is a backslash.
       </xs:documentation>
     </xs:annotation>
     <xs:restriction base="xs:string">
@@ -28,7 +29,8 @@ export const VALUE_TYPES = `  <!-- How values are written -->
   <xs:complexType name="data" mixed="true">
     <xs:annotation>
       <xs:documentation>
-        Any data: a text, a number and so on, fields, or items. A field whose name can't be that of an element is an entry element with the name in its attribute.
+        Any data: a text, a number and so on, fields, or items. A field whose name can't be that of an element is an
+        entry element with the name in its attribute.
       </xs:documentation>
     </xs:annotation>
     <xs:sequence>
@@ -46,17 +48,35 @@ export const VALUE_TYPES = `  <!-- How values are written -->
     <xs:attribute name="type" type="arrayType" use="required"/>
   </xs:complexType>
 
-  <xs:simpleType name="arrayType"><xs:restriction base="jsonType"><xs:enumeration value="array"/></xs:restriction></xs:simpleType>
-  <xs:simpleType name="nullType"><xs:restriction base="jsonType"><xs:enumeration value="null"/></xs:restriction></xs:simpleType>
-  <xs:simpleType name="numberType"><xs:restriction base="jsonType"><xs:enumeration value="number"/></xs:restriction></xs:simpleType>
-  <xs:simpleType name="booleanType"><xs:restriction base="jsonType"><xs:enumeration value="boolean"/></xs:restriction></xs:simpleType>
+  <xs:simpleType name="arrayType">
+    <xs:restriction base="jsonType">
+      <xs:enumeration value="array"/>
+    </xs:restriction>
+  </xs:simpleType>
+  <xs:simpleType name="nullType">
+    <xs:restriction base="jsonType">
+      <xs:enumeration value="null"/>
+    </xs:restriction>
+  </xs:simpleType>
+  <xs:simpleType name="numberType">
+    <xs:restriction base="jsonType">
+      <xs:enumeration value="number"/>
+    </xs:restriction>
+  </xs:simpleType>
+  <xs:simpleType name="booleanType">
+    <xs:restriction base="jsonType">
+      <xs:enumeration value="boolean"/>
+    </xs:restriction>
+  </xs:simpleType>
   <xs:simpleType name="numberOrNullType">
     <xs:restriction base="jsonType"><xs:enumeration value="number"/><xs:enumeration value="null"/></xs:restriction>
   </xs:simpleType>
 
   <xs:complexType name="text">
     <xs:simpleContent>
-      <xs:extension base="xs:string"><xs:attribute name="escaped" type="escaped"/></xs:extension>
+      <xs:extension base="xs:string">
+        <xs:attribute name="escaped" type="escaped"/>
+      </xs:extension>
     </xs:simpleContent>
   </xs:complexType>
 
@@ -78,7 +98,9 @@ export const VALUE_TYPES = `  <!-- How values are written -->
 
   <xs:complexType name="number">
     <xs:simpleContent>
-      <xs:extension base="xs:long"><xs:attribute name="type" type="numberType" use="required"/></xs:extension>
+      <xs:extension base="xs:long">
+        <xs:attribute name="type" type="numberType" use="required"/>
+      </xs:extension>
     </xs:simpleContent>
   </xs:complexType>
 
@@ -87,12 +109,16 @@ export const VALUE_TYPES = `  <!-- How values are written -->
 
   <xs:complexType name="numberOrNull">
     <xs:simpleContent>
-      <xs:extension base="longOrNothing"><xs:attribute name="type" type="numberOrNullType" use="required"/></xs:extension>
+      <xs:extension base="longOrNothing">
+        <xs:attribute name="type" type="numberOrNullType" use="required"/>
+      </xs:extension>
     </xs:simpleContent>
   </xs:complexType>
 
   <xs:complexType name="boolean">
     <xs:simpleContent>
-      <xs:extension base="xs:boolean"><xs:attribute name="type" type="booleanType" use="required"/></xs:extension>
+      <xs:extension base="xs:boolean">
+        <xs:attribute name="type" type="booleanType" use="required"/>
+      </xs:extension>
     </xs:simpleContent>
   </xs:complexType>`

@@ -20,7 +20,11 @@ type Lines = readonly string[]
 /** The type of an element: its name, or what stands in the element. */
 type Type = string | Lines
 
-interface Field { readonly name: string; readonly schema: JsonObject; readonly isRequired: boolean }
+interface Field {
+  readonly name: string
+  readonly schema: JsonObject
+  readonly isRequired: boolean
+}
 
 export function xmlSchema(): string {
   const answers = new Map<string, Set<z.ZodType>>()
@@ -46,7 +50,10 @@ class Types {
   ofAnswers(answers: readonly z.ZodType[]): Type {
     const [schema, ...others] = answers.map(schemaOf)
     if (schema && others.length === 0) return this.#typeOf(schema)
-    return wrap('xs:complexType', this.#particle([schema, ...others].map((each) => fieldsOf(this.#resolve(each ?? {}).schema))))
+    return wrap(
+      'xs:complexType',
+      this.#particle([schema, ...others].map((each) => fieldsOf(this.#resolve(each ?? {}).schema))),
+    )
   }
 
   #resolve(schema: JsonObject): { readonly schema: JsonObject; readonly component: string | null } {
@@ -75,28 +82,43 @@ class Types {
     const named = [first.replace('>', ` name="${name}">`), ...lines]
     const earlier = this.#named.get(name)
     // To be null or not belongs to the type.
-    if (earlier && earlier.join() !== named.join()) throw new TypeError(`the XML Schema has two types of the name ${name}`)
+    if (earlier && earlier.join() !== named.join())
+      throw new TypeError(`the XML Schema has two types of the name ${name}`)
     this.#named.set(name, named)
     return name
   }
 
   #objectOf(schema: JsonObject, canBeNull: boolean): Lines {
     const fields = fieldsOf(schema)
-    const content = hint(schema, 'anyOrder') === true ? wrap('xs:all', this.#elements(fields)) : this.#particle(canBeNull ? [fields, []] : [fields])
-    return wrap('xs:complexType', [...content, ...canBeNull ? ['<xs:attribute name="type" type="nullType"/>'] : []])
+    const content =
+      hint(schema, 'anyOrder') === true
+        ? wrap('xs:all', this.#elements(fields))
+        : this.#particle(canBeNull ? [fields, []] : [fields])
+    return wrap('xs:complexType', [...content, ...(canBeNull ? ['<xs:attribute name="type" type="nullType"/>'] : [])])
   }
 
   #listOf(name: string | undefined, type: Type): Type {
     if (type === 'text' || type === 'data') return `${type}List`
     const items = element('item', type, ' minOccurs="0" maxOccurs="unbounded"')
-    return this.#define(name, wrap('xs:complexType', [...wrap('xs:sequence', items), '<xs:attribute name="type" type="arrayType" use="required"/>']))
+    return this.#define(
+      name,
+      wrap('xs:complexType', [
+        ...wrap('xs:sequence', items),
+        '<xs:attribute name="type" type="arrayType" use="required"/>',
+      ]),
+    )
   }
 
   #elements(fields: readonly Field[]): Lines {
-    return fields.flatMap(({ name, schema, isRequired }) => element(name, this.#typeOf(schema), isRequired ? '' : ' minOccurs="0"'))
+    return fields.flatMap(({ name, schema, isRequired }) =>
+      element(name, this.#typeOf(schema), isRequired ? '' : ' minOccurs="0"'),
+    )
   }
 
-  /** One of several sequences of fields. Those that begin alike share that: a reader must know by the next element which one it is. */
+  /**
+   * One of several sequences of fields. Those that begin alike share that: a reader must know by the next element which
+   * one it is.
+   */
   #particle(sequences: readonly (readonly Field[])[]): Lines {
     const some = sequences.filter(({ length }) => length > 0)
     const optional = some.length < sequences.length ? ' minOccurs="0"' : ''
@@ -106,7 +128,8 @@ class Types {
     const branches = [...names].map((name) => {
       const branch = some.filter(([first]) => first?.name === name)
       const [[first] = []] = branch
-      return branch.length === 1 || !first ? this.#particle(branch)
+      return branch.length === 1 || !first
+        ? this.#particle(branch)
         : wrap('xs:sequence', [...this.#elements([first]), ...this.#particle(branch.map(([, ...rest]) => rest))])
     })
     return branches.length === 1 && optional === '' ? branches.flat() : wrap(`xs:choice${optional}`, branches.flat())
@@ -114,11 +137,16 @@ class Types {
 }
 
 /** A component by its name. */
-const schemaOf = (answer: z.ZodType): JsonObject => answer === pausedAnswer ? fieldSchema(answer) : referenceTo(answer)
+const schemaOf = (answer: z.ZodType): JsonObject =>
+  answer === pausedAnswer ? fieldSchema(answer) : referenceTo(answer)
 
 function withoutNull(schema: JsonObject): { readonly schema: JsonObject; readonly canBeNull: boolean } {
   const { anyOf, type } = schema
-  if (Array.isArray(type)) return { schema: { ...schema, type: type.find((each) => each !== 'null') ?? null }, canBeNull: type.includes('null') }
+  if (Array.isArray(type))
+    return {
+      schema: { ...schema, type: type.find((each) => each !== 'null') ?? null },
+      canBeNull: type.includes('null'),
+    }
   if (!Array.isArray(anyOf)) return { schema, canBeNull: false }
   const other = anyOf.find((each) => isObject(each) && each['type'] !== 'null')
   return { schema: isObject(other) ? other : {}, canBeNull: true }
@@ -126,11 +154,14 @@ function withoutNull(schema: JsonObject): { readonly schema: JsonObject; readonl
 
 function fieldsOf({ properties, required }: JsonObject): readonly Field[] {
   const names: readonly unknown[] = Array.isArray(required) ? required : []
-  return Object.entries(isObject(properties) ? properties : {}).map(([name, schema]) =>
-    ({ name, schema: isObject(schema) ? schema : {}, isRequired: names.includes(name) }))
+  return Object.entries(isObject(properties) ? properties : {}).map(([name, schema]) => ({
+    name,
+    schema: isObject(schema) ? schema : {},
+    isRequired: names.includes(name),
+  }))
 }
 
-const hint = ({ xsd }: JsonObject, key: string): unknown => isObject(xsd) ? xsd[key] : undefined
+const hint = ({ xsd }: JsonObject, key: string): unknown => (isObject(xsd) ? xsd[key] : undefined)
 
 function nameOf(schema: JsonObject): string | undefined {
   const { xml } = schema
@@ -139,12 +170,23 @@ function nameOf(schema: JsonObject): string | undefined {
 }
 
 const enumerationOf = (values: Lines): Lines =>
-  wrap('xs:simpleType', wrap('xs:restriction base="xs:string"', values.map((value) => `<xs:enumeration value="${value}"/>`)))
+  wrap(
+    'xs:simpleType',
+    wrap(
+      'xs:restriction base="xs:string"',
+      values.map((value) => `<xs:enumeration value="${value}"/>`),
+    ),
+  )
 
-const element = (name: string, type: Type, occurrence = ''): Lines => typeof type === 'string'
-  ? [`<xs:element name="${name}" type="${type}"${occurrence}/>`]
-  : wrap(`xs:element name="${name}"${occurrence}`, type)
+const element = (name: string, type: Type, occurrence = ''): Lines =>
+  typeof type === 'string'
+    ? [`<xs:element name="${name}" type="${type}"${occurrence}/>`]
+    : wrap(`xs:element name="${name}"${occurrence}`, type)
 
-const wrap = (start: string, content: Lines): Lines => [`<${start}>`, ...indented(content), `</${start.split(' ', 1)[0] ?? ''}>`]
+const wrap = (start: string, content: Lines): Lines => [
+  `<${start}>`,
+  ...indented(content),
+  `</${start.split(' ', 1)[0] ?? ''}>`,
+]
 
-const indented = (lines: Lines): Lines => lines.map((line) => line === '' ? '' : `  ${line}`)
+const indented = (lines: Lines): Lines => lines.map((line) => (line === '' ? '' : `  ${line}`))

@@ -18,7 +18,9 @@ export interface BodyLimits extends JsonLimits {
 }
 
 /** What requests may hold of the server's memory at once. */
-export interface Admission { readonly inFlight: ByteBudget }
+export interface Admission {
+  readonly inFlight: ByteBudget
+}
 
 export interface Body {
   readonly value: unknown
@@ -41,7 +43,9 @@ function decode(bytes: Buffer, format: Codec, { maxDepth, maxValues }: BodyLimit
   // RFC 8259, 8.1: a byte order mark may be ignored.
   const value = format.decode(text.startsWith('\uFEFF') ? text.slice(1) : text, { maxDepth, maxValues })
   const { untyped } = format
-  return value instanceof Promise || isLarge(bytes.length) ? paused(value, bytes.length).then((later) => ({ value: later, untyped })) : { value, untyped }
+  return value instanceof Promise || isLarge(bytes.length)
+    ? paused(value, bytes.length).then((later) => ({ value: later, untyped }))
+    : { value, untyped }
 }
 
 async function paused(value: Json | Promise<Json>, bytes: number): Promise<Json> {

@@ -1,4 +1,5 @@
-// http: the request as it came. Read past the web API where Node's own request is at hand: that halves what a small request costs.
+// http: the request as it came. Read past the web API where Node's own request is at hand: that halves what a small
+// request costs.
 import type { IncomingMessage } from 'node:http'
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
@@ -11,25 +12,39 @@ export type Env = { Bindings: HttpBindings }
 
 const socketed = (c: Context<Env>): boolean => c.env !== undefined
 
-/** Characters of a header that is read here. All headers of a request together are bounded by Node: 16 KiB, 431 beyond. */
+/**
+ * Characters of a header that is read here. All headers of a request together are bounded by Node: 16 KiB, 431 beyond.
+ */
 const LONGEST_HEADER = 8192
 
 /** In lower case. */
-type HeaderName = 'accept' | 'authorization' | 'content-encoding' | 'content-length' | 'content-type' | 'origin' | 'sec-fetch-site'
+type HeaderName =
+  'accept' | 'authorization' | 'content-encoding' | 'content-length' | 'content-type' | 'origin' | 'sec-fetch-site'
 
-const givenHeaderOf = (c: Context<Env>, name: HeaderName): string | undefined => socketed(c) ? c.env.incoming.headers[name] : c.req.raw.headers.get(name) ?? undefined
+const givenHeaderOf = (c: Context<Env>, name: HeaderName): string | undefined =>
+  socketed(c) ? c.env.incoming.headers[name] : (c.req.raw.headers.get(name) ?? undefined)
 
 /** @throws FluxError `headersTooLarge` for one of more than 8192 characters */
 export function headerOf(c: Context<Env>, name: HeaderName): string | undefined {
   const value = givenHeaderOf(c, name)
-  if (value !== undefined && value.length > LONGEST_HEADER) throw new FluxError({ kind: 'headersTooLarge', detail: `the header ${name} is longer than ${LONGEST_HEADER} characters` })
+  if (value !== undefined && value.length > LONGEST_HEADER)
+    throw new FluxError({
+      kind: 'headersTooLarge',
+      detail: `the header ${name} is longer than ${LONGEST_HEADER} characters`,
+    })
   return value
 }
 
-/** The hosts, with their ports, that the request is meant for: that of its Host header, and that of a target that is a whole URL (RFC 9112, 3.2.2). */
+/**
+ * The hosts, with their ports, that the request is meant for: that of its Host header, and that of a target that is a
+ * whole URL (RFC 9112, 3.2.2).
+ */
 export function requestHosts(c: Context<Env>): readonly string[] {
   if (!socketed(c)) return [c.req.raw.headers.get('host') ?? new URL(c.req.url).host]
-  const { headers: { host = '' }, url = '' } = c.env.incoming
+  const {
+    headers: { host = '' },
+    url = '',
+  } = c.env.incoming
   return url.startsWith('/') ? [host] : [host, new URL(c.req.url).host]
 }
 
@@ -51,11 +66,17 @@ export function authorizationOf(c: Context<Env>): string | undefined {
 export interface ReadOptions {
   /** Bytes; counted while the body comes, whatever its header says. */
   readonly limit: number
-  /** Told how many bytes of memory the request takes in all: those that come, and later what is made of them. @throws FluxError `overloaded` */
+  /**
+   * Told how many bytes of memory the request takes in all: those that come, and later what is made of them. @throws
+   * FluxError `overloaded`
+   */
   readonly charge: (bytes: number) => void
 }
 
-/** Beside what it is parsed to, the body is there as bytes, as a text, as what the store gets of it, and in base64 as what functions see. */
+/**
+ * Beside what it is parsed to, the body is there as bytes, as a text, as what the store gets of it, and in base64 as
+ * what functions see.
+ */
 const COPIES = 6
 /** What is parsed is copied as it is checked. */
 const PARSED_COPIES = 2
@@ -64,7 +85,11 @@ const PARSED_COPIES = 2
  * What is made of the whole body. One promise, if it is small.
  * @throws FluxError `tooLarge`, `malformed` when it breaks off, `overloaded` when the server has no room for it
  */
-export function readBytes<T>(c: Context<Env>, { limit, charge }: ReadOptions, use: (bytes: Buffer) => T | Promise<T>): Promise<T> {
+export function readBytes<T>(
+  c: Context<Env>,
+  { limit, charge }: ReadOptions,
+  use: (bytes: Buffer) => T | Promise<T>,
+): Promise<T> {
   const announced = Number(headerOf(c, 'content-length') ?? 0)
   if (announced > limit) throw tooLarge(limit)
   if (announced > 0) charge(announced)
@@ -81,7 +106,11 @@ export function readBytes<T>(c: Context<Env>, { limit, charge }: ReadOptions, us
 }
 
 /** `grow` is told how much has come, and throws when it is too much. */
-function readIncoming<T>(incoming: IncomingMessage, grow: (size: number) => void, whole: (bytes: Buffer) => T | Promise<T>): Promise<T> {
+function readIncoming<T>(
+  incoming: IncomingMessage,
+  grow: (size: number) => void,
+  whole: (bytes: Buffer) => T | Promise<T>,
+): Promise<T> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
@@ -106,9 +135,13 @@ function readIncoming<T>(incoming: IncomingMessage, grow: (size: number) => void
       resolve(made)
     }
     // A request without a length has no body (RFC 9112, 6.3): there is no end to wait for.
-    if (incoming.headers['transfer-encoding'] === undefined && Number(incoming.headers['content-length'] ?? 0) === 0) return end()
+    if (incoming.headers['transfer-encoding'] === undefined && Number(incoming.headers['content-length'] ?? 0) === 0)
+      return end()
     if (incoming.destroyed) return reject(brokenOff())
-    incoming.on('data', take).on('end', end).on('error', () => reject(brokenOff()))
+    incoming
+      .on('data', take)
+      .on('end', end)
+      .on('error', () => reject(brokenOff()))
   })
 }
 
@@ -123,5 +156,6 @@ async function readStream(body: ReadableStream<Uint8Array> | null, grow: (size: 
   return Buffer.concat(chunks, size)
 }
 
-const tooLarge = (limit: number) => new FluxError({ kind: 'tooLarge', detail: `the body is larger than ${limit} bytes` })
+const tooLarge = (limit: number) =>
+  new FluxError({ kind: 'tooLarge', detail: `the body is larger than ${limit} bytes` })
 const brokenOff = () => malformed('the body ended early')

@@ -6,7 +6,8 @@ import { addField, type FormFields } from './form-fields.ts'
 
 /**
  * The parameters that the URL has. A list may be repeated, or separated by commas.
- * @throws FluxError `malformed` for an escape that is broken or not UTF-8, for a list without a value, and for a parameter that is repeated or not known
+ * @throws FluxError `malformed` for an escape that is broken or not UTF-8, for a list without a value, and for a
+ * parameter that is repeated or not known
  */
 export function readQuery(url: string, known: FieldsByName): Fields {
   const query: Fields = {}
@@ -34,7 +35,11 @@ function valueOf(name: string, texts: readonly string[], type: string | undefine
   const values = type === 'array' ? texts.flatMap((text) => text.split(',')) : []
   if (values.some((text) => text !== '')) return values
   if (type === 'array') throw malformed(`${name} has no value`)
-  throw new FluxError({ kind: 'malformed', detail: `${name} must be given once`, errors: [{ pointer: `/${name}`, detail: 'must be given once' }] })
+  throw new FluxError({
+    kind: 'malformed',
+    detail: `${name} must be given once`,
+    errors: [{ pointer: `/${name}`, detail: 'must be given once' }],
+  })
 }
 
 /** Most texts have nothing to decode, and to find that out is cheaper. */

@@ -1,4 +1,5 @@
-// http: XML as JSON, and well-formed at that. What `type` doesn't say is told from the element: its text, its fields, or its <item>s.
+// http: XML as JSON, and well-formed at that. What `type` doesn't say is told from the element: its text, its fields,
+// or its <item>s.
 import { malformed } from '../../../model/failure.ts'
 import { setOwn, type Json, type JsonObject } from '../../../model/json.ts'
 import type { JsonLimits } from '../../../model/json-text.ts'
@@ -7,7 +8,10 @@ import { isBlank, trimSpace, unescapeText } from './names.ts'
 import { scanXml, tooDeep, type Element } from './scan.ts'
 
 export interface XmlOptions extends JsonLimits {
-  /** The document knows nothing of our attributes: where they don't fit they are attributes like any other. Nor is its encoding ours to judge. */
+  /**
+   * The document knows nothing of our attributes: where they don't fit they are attributes like any other. Nor is its
+   * encoding ours to judge.
+   */
   readonly foreign?: boolean
 }
 
@@ -32,7 +36,8 @@ const FITS: ReadonlyMap<string, (element: Element) => boolean> = new Map([
   ['number', ({ text, elements }: Element) => elements.length === 0 && isNumber(trimSpace(text))],
 ])
 
-const isNumber = (text: string): boolean => /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][-+]?\d+)?$/.test(text) && Number.isFinite(Number(text))
+const isNumber = (text: string): boolean =>
+  /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][-+]?\d+)?$/.test(text) && Number.isFinite(Number(text))
 
 class Reader {
   readonly #foreign: boolean
@@ -48,12 +53,18 @@ class Reader {
     this.#count(1)
     const { text, elements } = element
     switch (this.#typeOf(element)) {
-      case 'array': return elements.map((item) => this.value(item, below(depth)))
-      case 'object': return this.#object(elements, below(depth))
-      case 'null': return null
-      case 'boolean': return trimSpace(text) === 'true'
-      case 'number': return Number(trimSpace(text)) + 0
-      default: return isEscaped(element, 'text') ? this.#unescape(text) : text
+      case 'array':
+        return elements.map((item) => this.value(item, below(depth)))
+      case 'object':
+        return this.#object(elements, below(depth))
+      case 'null':
+        return null
+      case 'boolean':
+        return trimSpace(text) === 'true'
+      case 'number':
+        return Number(trimSpace(text)) + 0
+      default:
+        return isEscaped(element, 'text') ? this.#unescape(text) : text
     }
   }
 
@@ -63,7 +74,9 @@ class Reader {
     const fits = type === undefined ? undefined : FITS.get(type)
     if (type !== undefined && fits?.(element)) return type
     if (type !== undefined && !this.#foreign) {
-      throw malformed(`<${element.name}> has ${fits ? `type ${type} and does not hold one` : 'a type that is none of string, number, boolean, null, array, object'}`)
+      throw malformed(
+        `<${element.name}> has ${fits ? `type ${type} and does not hold one` : 'a type that is none of string, number, boolean, null, array, object'}`,
+      )
     }
     if (elements.length === 0) return 'string'
     if (!isBlank(text)) throw malformed(`<${element.name}> holds both text and elements`)
@@ -83,7 +96,13 @@ class Reader {
     const result: JsonObject = {}
     for (const [key, [first, ...others]] of fields) {
       if (first === undefined) continue
-      setOwn(result, key, others.length === 0 ? this.value(first, depth) : [first, ...others].map((element) => this.value(element, below(depth))))
+      setOwn(
+        result,
+        key,
+        others.length === 0
+          ? this.value(first, depth)
+          : [first, ...others].map((element) => this.value(element, below(depth))),
+      )
     }
     return result
   }
@@ -115,4 +134,5 @@ function below(depth: number): number {
   return depth - 1
 }
 
-const isEscaped = ({ attributes }: Element, part: 'name' | 'text'): boolean => attributes.get('escaped')?.split(' ').includes(part) ?? false
+const isEscaped = ({ attributes }: Element, part: 'name' | 'text'): boolean =>
+  attributes.get('escaped')?.split(' ').includes(part) ?? false

@@ -1,4 +1,5 @@
-// http: reads a text as XML, to the letter: what isn't well-formed is refused, and so is any document type. Libraries take much that isn't XML, or read in one
+// http: reads a text as XML, to the letter: what isn't well-formed is refused, and so is any document type. Libraries
+// take much that isn't XML, or read in one
 // place as markup what is text to others.
 import { malformed, unsupportedType } from '../../../model/failure.ts'
 import { tooMany } from '../json/decode.ts'
@@ -14,7 +15,9 @@ export interface Element {
 }
 
 const S = '[ \\t\\r\\n]'
-const DECLARATION = new RegExp(`^<\\?xml${S}+version${S}*=${S}*(["'])1\\.\\d+\\1(?:${S}+encoding${S}*=${S}*(["'])([A-Za-z][-.\\w]*)\\2)?(?:${S}+standalone${S}*=${S}*(["'])(?:yes|no)\\4)?${S}*\\?>`)
+const DECLARATION = new RegExp(
+  `^<\\?xml${S}+version${S}*=${S}*(["'])1\\.\\d+\\1(?:${S}+encoding${S}*=${S}*(["'])([A-Za-z][-.\\w]*)\\2)?(?:${S}+standalone${S}*=${S}*(["'])(?:yes|no)\\4)?${S}*\\?>`,
+)
 const CDATA = '<![CDATA['
 const ENCODING = /^(?:utf-8|us-ascii)$/i
 const TAG = new RegExp(`<(/?)(${NAME})(${S}*(/?)>)?`, 'yu')
@@ -29,7 +32,8 @@ export const tooDeep = () => malformed('the body is nested too deep')
  * The root of the document.
  * @param maxNested elements within each other
  * @param maxValues elements and attributes
- * @param anyEncoding whether it doesn't matter which encoding the document names: whoever made text of it has seen to that
+ * @param anyEncoding whether it doesn't matter which encoding the document names: whoever made text of it has seen to
+ * that
  * @throws FluxError `malformed`, `tooLarge`, `unsupportedType` for another encoding than UTF-8
  */
 export function scanXml(text: string, options: ScanOptions): Element {
@@ -38,10 +42,17 @@ export function scanXml(text: string, options: ScanOptions): Element {
   return new Scan(text.includes('\r') ? text.replaceAll(/\r\n?/g, '\n') : text, options).run()
 }
 
-interface ScanOptions { readonly maxNested: number; readonly maxValues: number; readonly anyEncoding: boolean }
+interface ScanOptions {
+  readonly maxNested: number
+  readonly maxValues: number
+  readonly anyEncoding: boolean
+}
 
 /** An element that is being read. */
-interface Open extends Element { readonly elements: Open[]; text: string }
+interface Open extends Element {
+  readonly elements: Open[]
+  text: string
+}
 
 const NO_ATTRIBUTES: ReadonlyMap<string, string> = new Map()
 
@@ -105,7 +116,8 @@ class Scan {
       return
     }
     const around = this.#open.at(-1)
-    if (!around || !text.startsWith(CDATA, this.#at)) throw malformed('the body must be well-formed XML without a document type')
+    if (!around || !text.startsWith(CDATA, this.#at))
+      throw malformed('the body must be well-formed XML without a document type')
     const start = this.#at + CDATA.length
     this.#at = this.#end(']]>', start)
     around.text += text.slice(start, this.#at - 3)
@@ -129,7 +141,8 @@ class Scan {
       return
     }
     this.#count()
-    const { attributes, isEmpty } = end === undefined ? this.#attributes() : { attributes: NO_ATTRIBUTES, isEmpty: match[4] === '/' }
+    const { attributes, isEmpty } =
+      end === undefined ? this.#attributes() : { attributes: NO_ATTRIBUTES, isEmpty: match[4] === '/' }
     const element: Open = { name, attributes, elements: [], text: '' }
     const around = this.#open.at(-1)
     if (around) around.elements.push(element)
