@@ -2,7 +2,6 @@
 // at a context
 // that has a request.
 import { isSecretName } from '../model/secret-names.ts'
-import { placeholdersOf } from './expressions/compile.ts'
 import {
   expressionOrigins, laidAt, memberOrigins, mixed, NO_ORIGINS, returned, tidy, type Lookup, type Origin, type Origins,
 } from './expressions/origins.ts'
@@ -72,7 +71,7 @@ class Tracing implements Carried {
     this.#flux = flux
     this.#hasRequest = hasRequest
     for (const [name, origins] of seed) this.#add({ of: 'input', name }, origins)
-    const inTemplates = flux.tags.flatMap(({ source }) => placeholdersOf(source))
+    const inTemplates = flux.tags.flatMap(({ placeholders }) => placeholders)
     const lookup: Lookup = (name) => name === '$request' ? this.#request : this.at({ of: 'input', name })
     this.#add({ of: 'tags' }, mixed(inTemplates.flatMap((source) => expressionOrigins(source, lookup))))
     for (let round = 0; this.#changed && round < MOST_ROUNDS; round += 1) {
@@ -126,7 +125,7 @@ class Tracing implements Carried {
     for (const { lines, to, wait } of transitions) {
       this.#lines(lines, { index, target: to })
       const lookup: Lookup = (name) => this.#lookup(index, name, NOTHING)
-      const read = placeholdersOf(wait?.value.source ?? '').flatMap((source) => expressionOrigins(source, lookup))
+      const read = (wait?.value.placeholders ?? []).flatMap((source) => expressionOrigins(source, lookup))
       this.#add({ of: 'lineError', index }, mixed(read))
     }
   }
