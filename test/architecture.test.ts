@@ -35,7 +35,7 @@ const LIBRARIES: { readonly [library: string]: readonly string[] } = {
   jiti: ['actions'], 'quickjs-emscripten-core': ['actions'], '@jitl/quickjs-wasmfile-release-sync': ['actions'],
   ioredis: ['store/redis', 'alarms'], bullmq: ['alarms'],
   lmdb: ['store/lmdb'], 'fs-native-extensions': ['store/lmdb'],
-  hono: ['http'], '@hono/node-server': ['http'], '@fastify/busboy': ['http'],
+  hono: ['http'], 'fast-xml-parser': ['http'], '@hono/node-server': ['http'], '@fastify/busboy': ['http'],
   pino: ['observe'], 'pino-pretty': ['observe'],
 }
 

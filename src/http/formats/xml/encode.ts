@@ -1,5 +1,5 @@
 // http: JSON as XML, so that nothing is lost on the way back. A field is an element, a list holds <item>s; `type` says what the text alone can't.
-// Written as text at once: through a library's builder it took six times as long, and others waited meanwhile.
+// Written as text at once: through fast-xml-parser's builder it took six times as long, and others waited meanwhile.
 import { PROBLEM_NAMESPACE } from '../../../api/problem.ts'
 import { isObject, type JsonObject } from '../../../model/json.ts'
 import { PIECE, slices } from '../../answers/pieces.ts'

@@ -8,7 +8,7 @@ const PLAIN = /^(?!xml)[A-Z_a-z][-.\w]{0,999}$/i
 export const isXmlName = (name: string): boolean => PLAIN.test(name)
 
 const START = ':A-Z_a-z\\xC0-\\xD6\\xD8-\\xF6\\xF8-\\u02FF\\u0370-\\u037D\\u037F-\\u167F\\u1681-\\u1FFF\\u200C\\u200D\\u2070-\\u218F\\u2C00-\\u2FEF\\u3001-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFEFE\\uFF00-\\uFFFD\\u{10000}-\\u{EFFFF}'
-/** Source of an expression for the names that are read: those of the fifth edition (production 5), save for U+1680 and U+FEFF, which many readers take for white space. */
+/** Source of an expression for the names that are read: those of the fifth edition (production 5), save for U+1680 and U+FEFF, which fast-xml-parser takes for white space. */
 export const NAME = `[${START}][${START}\\-.\\d\\xB7\\u0300-\\u036F\\u203F\\u2040]*`
 
 const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9
