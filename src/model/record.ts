@@ -62,7 +62,7 @@ export type Answer = {
 }
 
 /** Where a context stands within its state; `begin`: nothing has happened to it. */
-export type Phase = 'begin' | 'waiting' | 'acting' | 'backoff' | 'leaving' | 'delayed' | 'completed' | 'failed' | 'terminated'
+export type Phase = 'begin' | 'waiting' | 'acting' | 'backoff' | 'delayed' | 'completed' | 'failed' | 'terminated'
 
 /** Position of the chosen transition, or how the context ends. */
 export type Pick = number | 'completed' | 'failed' | 'terminated'

@@ -1,11 +1,11 @@
 // runtime/interpreter: a service as an XState machine, and all that is asked of XState.
 //
-// Every state of the service is a compound node with up to five sub-states:
-//   waiting ──EVENT──▶ acting ──(DONE, FAIL)──▶ leaving ──▶ the next state, or an end
-//      └────────WAKE──────────────────────────▶ leaving ──(wait)──▶ delayed ──WAKE──▶ leaving
-//                      acting ◀──WAKE── backoff ◀──(FAIL, attempts left)── acting
-// A map needs no time: its state has no `acting`, and maps on the way into `leaving`. One that neither waits nor delays is left as soon as it is entered:
-// it has no sub-states at all.
+// Every state of the service is a compound node with up to four sub-states:
+//   waiting ──EVENT──▶ acting ──(FAIL, attempts left)──▶ backoff ──WAKE──▶ acting
+//   waiting (WAKE), acting (DONE, FAIL), delayed (WAKE) ──▶ a transition is chosen
+//   a transition is chosen ──(it has a wait)──▶ delayed, or else ──▶ the next state, or an end
+// A map needs no time: its state has no `acting`, and maps as it takes the event. One that neither waits nor delays is left as soon as it is entered: it has
+// no sub-states at all. What was chosen is in the context, and the node's own eventless transitions go there.
 // The machine's context is the state of the turn, each action a pure reducer. Events are six fixed ones, so that no name of a user's can mean something to XState.
 import { randomUUID } from 'node:crypto'
 import { assign, createActor, createMachine, setup, type AnyActorScope, type AnyMachineSnapshot, type AnyStateMachine } from 'xstate'
@@ -40,7 +40,6 @@ interface RetryParams { readonly maxAttempts: number; readonly delay: number; re
 /** Without a server: the present, chance, and no earlier history. */
 const ownEnv = (): ReducerEnv => ({ turn: { now: Date.now(), random: Math.random, uuid: randomUUID }, budget: new WorkBudget(), history: [] })
 const envOf = ({ env }: MachineEvent): ReducerEnv => env ?? ownEnv()
-const eventOf = (event: MachineEvent) => event.type === 'EVENT' ? event : null
 
 /** An answer to an earlier attempt, or to an earlier visit of the state, changes nothing. */
 const isAnswer = ({ epoch, attempt }: TurnState, event: MachineEvent): boolean =>
@@ -55,17 +54,18 @@ function library(flux: CompiledFlux) {
       // Few and large, since each assignment costs a snapshot.
       enter: assign(({ context, event }: Args, { state, ...params }: At & { moves: number; waits: boolean }) => reduce(event).enter(context, state, params)),
       pass: assign(({ context, event }: Args, { state, ...params }: At & { moves: number }) => reduce(event).pass(context, state, params)),
+      run: assign(({ context, event }: Args, { state }: At) => reduce(event).run(context, state)),
       take: assign(({ context, event }: Args, { state }: At) => event.type === 'EVENT' ? reduce(event).take(context, state, event) : context),
-      elapse: assign(({ context, event }: Args) => reduce(event).elapse(context)),
-      map: assign(({ context, event }: Args, { state }: At) => reduce(event).map(context, state, eventOf(event))),
+      map: assign(({ context, event }: Args, { state }: At) => event.type === 'EVENT' ? reduce(event).map(context, state, event) : context),
       prepare: assign(({ context, event }: Args, { state }: At) => reduce(event).prepare(context, state)),
       finish: assign(({ context, event }: Args, { state }: At) => event.type === 'DONE' ? reduce(event).finish(context, state, event.result) : context),
-      fail: assign(({ context, event }: Args) => {
+      fail: assign(({ context, event }: Args, { state }: At) => {
         const [error, isUnspawned] = event.type === 'FAIL' ? [event.error, event.isUnspawned ?? false] : [null, false]
-        return reduce(event).fail(context, error, { isUnspawned })
+        return reduce(event).fail(context, state, { error, isUnspawned })
       }),
       retry: assign(({ context, event }: Args, params: RetryParams) => reduce(event).retry(context, params)),
       choose: assign(({ context, event }: Args, { state }: At) => reduce(event).choose(context, state)),
+      resume: assign(({ context, event }: Args, { state }: At) => reduce(event).resume(context, state)),
       // The two effects of the machine: the turn finds them in the list of effects, and they are acted on after the commit.
       step: (_arguments, _params: At) => {},
       child: (_arguments, _params: At) => {},
@@ -78,8 +78,8 @@ function library(flux: CompiledFlux) {
       answers: ({ context, event }: Args) => isAnswer(context, event),
       hasAttempts: ({ context, event }: Args, { maxAttempts }: RetryParams) => isAnswer(context, event) && context.attempt < maxAttempts,
       failed: ({ context: { turn } }: Args) => turn.error !== null,
-      delayed: ({ context: { due } }: Args) => due !== null,
-      picked: ({ context }: Args, { pick }: { readonly pick: Choice }) => context.pick === pick,
+      delayed: ({ context: { pick, due, waits } }: Args) => pick !== null && due !== null && !waits,
+      picked: ({ context: { pick, due, waits } }: Args, { pick: which }: { readonly pick: Choice }) => pick === which && due === null && !waits,
     },
   })
 }
@@ -129,29 +129,34 @@ const entering = (state: CompiledState, moves: number) => passes(state)
   : { type: 'enter' as const, params: { ...at(state), moves, waits: state.waiting } }
 
 function stateNode(state: CompiledState, states: readonly CompiledState[]): NodeConfig {
-  const node = { id: `s${state.index}`, description: state.name }
-  if (passes(state)) return { ...node, always: leavingNode(state, states).always }
+  const params = at(state)
+  const node = { id: `s${state.index}`, description: state.name, always: leaving(state, states) }
+  if (passes(state)) return node
   return {
     ...node,
-    initial: state.waiting ? 'waiting' : isMap(state) ? 'leaving' : 'acting',
+    initial: state.waiting ? 'waiting' : isMap(state) ? 'mapping' : 'acting',
     states: {
       ...state.waiting && { waiting: waitingNode(state) },
+      ...!state.waiting && isMap(state) && { mapping: { entry: { type: 'run', params } } },
       ...!isMap(state) && { acting: actingNode(state) },
       ...retryOf(state) && { backoff: { on: { WAKE: { guard: 'due', target: 'acting' } } } },
-      leaving: leavingNode(state, states),
-      ...delays(state) && { delayed: { on: { WAKE: { guard: 'due', target: 'leaving', actions: 'elapse' } } } },
+      ...delays(state) && { delayed: { on: { WAKE: { guard: 'due', actions: { type: 'resume', params } } } } },
     },
   }
 }
 
+/** What fails on the way in has no other way than a transition. */
+const failing = (state: CompiledState) => ({ guard: 'failed' as const, actions: { type: 'choose' as const, params: at(state) } })
+
 function waitingNode(state: CompiledState): NodeConfig {
   const { choice } = state
+  const params = at(state)
   const guard = { type: 'waitsFor' as const, params: { events: [...choice.events.keys()], otherwise: choice.otherwise !== null } }
   return {
-    always: { guard: 'failed', target: 'leaving' },
+    always: failing(state),
     on: {
-      EVENT: { guard, ...isMap(state) ? { target: 'leaving' } : { target: 'acting', actions: { type: 'take' as const, params: at(state) } } },
-      ...choice.timed.length > 0 && { WAKE: { guard: 'due', target: 'leaving', actions: 'elapse' } },
+      EVENT: { guard, ...isMap(state) ? { actions: { type: 'map' as const, params } } : { target: 'acting', actions: { type: 'take' as const, params } } },
+      ...choice.timed.length > 0 && { WAKE: { guard: 'due', actions: { type: 'resume' as const, params } } },
     },
   }
 }
@@ -162,34 +167,32 @@ function actingNode(state: CompiledState): NodeConfig {
   const { action: { effect: wanted } } = state
   return {
     entry: [{ type: 'prepare', params }, { type: wanted ?? 'step', params }],
-    always: { guard: 'failed', target: 'leaving' },
+    always: failing(state),
     on: {
-      DONE: { guard: 'answers', target: 'leaving', actions: { type: 'finish', params } },
+      DONE: { guard: 'answers', actions: { type: 'finish', params } },
       FAIL: [
         ...retry ? [{ guard: { type: 'hasAttempts' as const, params: retry }, target: 'backoff', actions: { type: 'retry' as const, params: retry } }] : [],
-        { guard: 'answers', target: 'leaving', actions: 'fail' },
+        { guard: 'answers', actions: { type: 'fail' as const, params } },
       ],
-      ...wanted === 'child' && { WAKE: { guard: 'due', target: 'leaving', actions: 'fail' } },
+      ...wanted === 'child' && { WAKE: { guard: 'due', actions: { type: 'fail' as const, params } } },
     },
   }
 }
 
 const picked = (pick: Choice) => ({ type: 'picked' as const, params: { pick } })
 
-function leavingNode(state: CompiledState, states: readonly CompiledState[]): NodeConfig {
-  return {
-    entry: { type: isMap(state) ? 'map' : 'choose', params: at(state) },
-    always: [
-      ...delays(state) ? [{ guard: 'delayed' as const, target: 'delayed' }] : [],
-      ...state.transitions.flatMap(({ to }, pick) => {
-        const target = states[to]
-        return target ? { guard: picked(pick), target: idOf(to), reenter: true, actions: entering(target, 1) } : []
-      }),
-      { guard: picked('completed'), target: '#completed' },
-      { guard: picked('terminated'), target: '#terminated' },
-      { target: '#failed' },
-    ],
-  }
+/** Where it goes once a transition is chosen. */
+function leaving(state: CompiledState, states: readonly CompiledState[]): NodeConfig['always'] {
+  return [
+    ...delays(state) ? [{ guard: 'delayed' as const, target: '.delayed' }] : [],
+    ...state.transitions.flatMap(({ to }, pick) => {
+      const target = states[to]
+      return target ? { guard: picked(pick), target: idOf(to), reenter: true, actions: entering(target, 1) } : []
+    }),
+    { guard: picked('completed'), target: '#completed' },
+    { guard: picked('terminated'), target: '#terminated' },
+    { guard: picked('failed'), target: '#failed' },
+  ]
 }
 
 function retryOf({ action }: CompiledState): RetryParams | null {

@@ -24,7 +24,7 @@ export const endNode = (phase: 'begin' | 'completed' | 'failed' | 'terminated'):
 
 const PHASES: ReadonlyMap<string, Phase> = new Map([
   ...(['begin', 'completed', 'failed', 'terminated'] as const).map((phase) => [endNode(phase), phase] as const),
-  ...(['waiting', 'acting', 'backoff', 'leaving', 'delayed'] as const).map((phase) => [phase, phase] as const),
+  ...(['waiting', 'acting', 'backoff', 'delayed'] as const).map((phase) => [phase, phase] as const),
 ])
 
 /** Where within its state a machine stands whose snapshot has that value. */

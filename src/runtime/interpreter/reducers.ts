@@ -49,19 +49,19 @@ export class Reducers {
     return next.next(state, { due: null, pick: null, waits: false })
   }
 
-  /** The time of a wait has come. */
-  elapse(state: TurnState): TurnState {
-    return { ...state, due: null, moves: 0, waits: false }
+  /** Takes an event, maps and chooses. */
+  map(state: TurnState, index: number, event: { readonly name: string; readonly input: JsonObject }): TurnState {
+    const next = this.#open(state)
+    takeEvent(next, index, event)
+    next.act(next.state(index).action.outputs)
+    return next.next(state, { waits: false, ...choose(next, index, { moves: state.moves, picked: null }) })
   }
 
-  /** Takes the event, if one led here; maps, unless the way here led past the action (a time that came, a wait that failed); and chooses. */
-  map(state: TurnState, index: number, event: { readonly name: string; readonly input: JsonObject } | null): TurnState {
+  /** Maps and chooses, in a state that doesn't wait before. */
+  run(state: TurnState, index: number): TurnState {
     const next = this.#open(state)
-    const isTaken = event !== null && state.waits && !next.failed
-    if (isTaken) takeEvent(next, index, event)
-    const picked = isTaken ? null : state.pick
-    if (picked === null && !next.failed) next.act(next.state(index).action.outputs)
-    return next.next(state, { waits: false, ...choose(next, index, { moves: state.moves, picked }) })
+    next.act(next.state(index).action.outputs)
+    return next.next(state, choose(next, index, { moves: state.moves, picked: null }))
   }
 
   /** Works out the arguments of a step or a child; a child that has a timeout is due then, since it outlives the process. */
@@ -83,16 +83,19 @@ export class Reducers {
     next.scope.bindResult(result)
     next.act(next.state(index).action.outputs)
     next.scope.unbindResult()
-    return next.next(state, { due: null, moves: 0 })
+    return next.next(state, { moves: 0, ...choose(next, index, { moves: 0, picked: null }) })
   }
 
-  /** A step or child failed for good; null: its time is over. `isUnspawned`: a child that couldn't even be started, which is no rest from moving. */
-  fail(state: TurnState, error: ActionError | null, { isUnspawned }: { readonly isUnspawned: boolean }): TurnState {
+  /**
+   * A step or child failed for good; without an error, its time is over. `isUnspawned`: a child that couldn't even be started, which is no rest from moving.
+   */
+  fail(state: TurnState, index: number, { error, isUnspawned }: { readonly error: ActionError | null; readonly isUnspawned: boolean }): TurnState {
     const next = this.#open(state)
     next.data.args = null
     next.error = error ?? TIMED_OUT
     next.broke = next.error
-    return next.next(state, { due: null, ...!isUnspawned && { moves: 0 } })
+    const moves = isUnspawned ? state.moves : 0
+    return next.next(state, { moves, ...choose(next, index, { moves, picked: null }) })
   }
 
   /** A step is to be tried again. */
@@ -102,11 +105,16 @@ export class Reducers {
     return { ...state, due: this.#env.turn.now + pause, attempt: state.attempt + 1 }
   }
 
-  /** Chooses what follows an action that took time, or a delay. */
+  /** Something failed: chooses what follows. */
   choose(state: TurnState, index: number): TurnState {
     const next = this.#open(state)
-    const chosen = choose(next, index, { moves: state.moves, picked: state.pick })
-    return next.next(state, { waits: false, ...chosen })
+    return next.next(state, { waits: false, ...choose(next, index, { moves: state.moves, picked: state.pick }) })
+  }
+
+  /** The time of a wait or a delay has come: what was picked for it is taken. */
+  resume(state: TurnState, index: number): TurnState {
+    const next = this.#open(state)
+    return next.next(state, { moves: 0, waits: false, ...choose(next, index, { moves: 0, picked: state.pick }) })
   }
 
   #open(state: TurnState): WorkingState {
