@@ -19,7 +19,8 @@ export function redisFeed({ listening, publish, namespace, log }: FeedOptions): 
   const fail = (error: unknown) => {
     if (isTold) return
     isTold = true
-    log.warn('servers can not tell one another of commits at once: callers of webhooks may wait up to a second longer', { channel, error })
+    const late = 'callers of webhooks may wait up to a second longer, and steps run on for some heartbeats after their context has ended'
+    log.warn(`servers can not tell one another of commits at once: ${late}`, { channel, error })
   }
   listening.on('error', (error) => log.debug('the feed of commits is broken off', { error }))
   return {
