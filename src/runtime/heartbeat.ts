@@ -16,11 +16,11 @@ export interface HeartbeatParts {
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
-  readonly mailboxes: Mailboxes
-  readonly redelivery: Redelivery
-  readonly steps: Steps
-  readonly cancels: Cancels
-  readonly recovery: Recovery
+  readonly mailboxes: Pick<Mailboxes, 'isBusy'>
+  readonly redelivery: Pick<Redelivery, 'reconcile'>
+  readonly steps: Pick<Steps, 'contexts' | 'isBusy' | 'abandon'>
+  readonly cancels: Pick<Cancels, 'checkAll'>
+  readonly recovery: Pick<Recovery, 'look'>
   readonly identity: Identity
   /** Milliseconds between heartbeats; null: no other server can be there, and one is enough. */
   readonly every: number | null

@@ -19,9 +19,9 @@ const PAUSE_MS = { first: 100, most: 5_000 }
 const MAX_TRIES = 5
 
 export interface RedeliveryParts {
-  readonly mailboxes: Mailboxes
+  readonly mailboxes: Pick<Mailboxes, 'post'>
   /** Late, since steps in turn deliver their results with this. */
-  readonly steps: () => Steps
+  readonly steps: () => Pick<Steps, 'start' | 'abort'>
   readonly alarm: AlarmClock
   readonly clock: Clock
   readonly log: Log
