@@ -36,7 +36,7 @@ afterEach(async () => {
 describe('with two servers on one store', () => {
   const BEAT_MS = 1000
   /** What servers tell one another; nothing while `isLost`. */
-  const words = { isLost: false, tell: (_: number): void => {} }
+  const words: { isLost: boolean; tell: CommitFeed['tell'] } = { isLost: false, tell: () => undefined }
   let slots: number
 
   async function openBoth(commit?: (store: Store) => Store['commit']): Promise<readonly [Bench, Bench]> {

@@ -5,6 +5,7 @@ import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { CommitOutcome, Store } from '../../src/ports/store.ts'
 import { Commits } from '../../src/runtime/commit.ts'
 import { Recent } from '../../src/runtime/recent.ts'
+import { held, nextTurn } from '../support/held.ts'
 import { emptyStore } from '../support/stores.ts'
 import { compiled, event, Hand, TERMINATE, type Decided } from '../support/turns.ts'
 
@@ -43,13 +44,13 @@ describe('a commit that came true', () => {
   })
 
   test('starts a step, once the store has it and not before', async () => {
-    let release = (): void => {}
-    const { heard, commit } = open(() => new Promise((resolve) => { release = () => resolve({ ok: true }) }))
+    const written = held<CommitOutcome>()
+    const { heard, commit } = open(() => written.promise)
     const { id } = hand.start(work).context.record
     const committed = commit(hand.turn(id, [event('go')]))
-    await new Promise((resolve) => { setImmediate(resolve) })
+    await nextTurn()
     expect(heard).toEqual([])
-    release()
+    written.release({ ok: true })
     await committed
     expect(heard).toEqual([['step', id]])
   })

@@ -1,8 +1,9 @@
 // A server says that it lives, and sees that the steps that are leased to it are those that it runs.
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { Heartbeat, Identity } from '../../src/runtime/heartbeat.ts'
+import { held } from '../support/held.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore } from '../support/stores.ts'
 
@@ -117,16 +118,16 @@ test('once the store was away, all are looked after at the next beat: it may hav
 })
 
 test('stopping waits for the beat under way', async () => {
-  let release = (_: boolean): void => {}
+  const taken = held<boolean>()
   const beats = [Promise.resolve(true)]
-  const { clock, seen, heartbeat } = open({ heartbeat: () => beats.pop() ?? new Promise((resolve) => { release = resolve }) })
+  const { clock, seen, heartbeat } = open({ heartbeat: () => beats.pop() ?? taken.promise })
   await heartbeat.start()
   await clock.advance(BEAT_MS)
-  let isStopped = false
-  const stopped = heartbeat.stop().then(() => { isStopped = true })
+  const onStopped = vi.fn()
+  const stopped = heartbeat.stop().finally(onStopped)
   await clock.advance(0)
-  expect(isStopped).toBe(false)
-  release(true)
+  expect(onStopped).not.toHaveBeenCalled()
+  taken.release(true)
   await stopped
   await clock.advance(BEAT_MS * 3)
   expect(seen.beats).toHaveLength(2)

@@ -1,6 +1,7 @@
 // Mailboxes: what waits for a context is decided together, bounded, and others are served in between.
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { CommitOutcome, Store } from '../../src/ports/store.ts'
+import { nextTurn } from '../support/held.ts'
 import { openBench, outputs, type Bench, type BenchOptions, type Files } from '../support/runtime.ts'
 import { withVerbs } from '../support/stores.ts'
 
@@ -68,7 +69,7 @@ describe('a full mailbox', () => {
     await expect(bench.addTags({ contextId, tag: ['t'] })).rejects.toMatchObject(busy)
     await expect(bench.removeTags({ contextId, tag: ['t'] })).rejects.toMatchObject(busy)
     const broadcast = bench.sendEvent({ event: 'tick' })
-    await new Promise((resolve) => { setImmediate(resolve) })
+    await nextTurn()
     held.open()
     expect(await broadcast).toMatchObject({ transitions: [{ contextId, state: 'w' }], ignored: [] })
     await Promise.all(sent)
@@ -76,6 +77,11 @@ describe('a full mailbox', () => {
     await bench.terminate({ contextId })
   })
 })
+
+const slowly = async <T>(run: () => Promise<T>): Promise<T> => {
+  await new Promise((resolve) => { setTimeout(resolve, 25) })
+  return run()
+}
 
 describe('what waits', () => {
   test('is decided a hundred at a time', async () => {
@@ -108,10 +114,6 @@ describe('what waits', () => {
 
   test('for a context that is not in memory is decided together, however slow the store is', async () => {
     let commits = 0
-    const slowly = async <T>(run: () => Promise<T>): Promise<T> => {
-      await new Promise((resolve) => { setTimeout(resolve, 25) })
-      return run()
-    }
     await open((store) => withVerbs(store, {
       load: (request) => slowly(() => store.load(request)),
       getDefinition: (request) => slowly(() => store.getDefinition(request)),
@@ -146,39 +148,39 @@ describe('what waits', () => {
   })
 })
 
-describe('a start whose commit came true, though its answer was lost, and which was moved on before it was asked for again', () => {
-  const begun = (one: Bench) => one.logged.filter(({ message }) => message === 'begun').length
+const begun = (one: Bench) => one.logged.filter(({ message }) => message === 'begun').length
 
-  /** The first commit comes true; then `meddle` moves the context on elsewhere, and the store says that another was faster. */
-  async function openMeddled(meddle: (other: Bench, id: number) => Promise<unknown>): Promise<{ other: () => Bench; commits: () => number }> {
-    let [other, commits]: [Bench | null, number] = [null, 0]
-    const there = () => {
-      if (!other) throw new Error('the other server is not there')
-      return other
-    }
-    const wrap = (store: Store) => withVerbs(store, {
-      claimAbandoned: () => Promise.resolve([]),
-      async commit(request): Promise<CommitOutcome> {
-        const outcome = await store.commit(request)
-        const id = request.writes[0]?.context.id ?? 0
-        commits += 1
-        if (commits > 1) return outcome
-        await meddle(there(), id)
-        return { ok: false, stale: id, current: await store.load({ id }) }
-      },
-    })
-    let shared: Store | null = null
-    await open((store) => {
-      shared = withVerbs(store, { claimAbandoned: () => Promise.resolve([]) })
-      return wrap(store)
-    })
-    if (!shared) throw new Error('the store is open')
-    const second = await openBench(FILES, { store: shared, clock: bench.clock })
-    other = second
-    closing.push(() => second.runtime.close({ grace: 0 }))
-    return { other: there, commits: () => commits }
+/** The first commit comes true; then `meddle` moves the context on elsewhere, and the store says that another was faster. */
+async function openMeddled(meddle: (other: Bench, id: number) => Promise<unknown>): Promise<{ other: () => Bench }> {
+  let [other, commits]: [Bench | null, number] = [null, 0]
+  const there = () => {
+    if (!other) throw new Error('the other server is not there')
+    return other
   }
+  const wrap = (store: Store) => withVerbs(store, {
+    claimAbandoned: () => Promise.resolve([]),
+    async commit(request): Promise<CommitOutcome> {
+      const outcome = await store.commit(request)
+      const id = request.writes[0]?.context.id ?? 0
+      commits += 1
+      if (commits > 1) return outcome
+      await meddle(there(), id)
+      return { ok: false, stale: id, current: await store.load({ id }) }
+    },
+  })
+  let shared: Store | null = null
+  await open((store) => {
+    shared = withVerbs(store, { claimAbandoned: () => Promise.resolve([]) })
+    return wrap(store)
+  })
+  if (!shared) throw new Error('the store is open')
+  const second = await openBench(FILES, { store: shared, clock: bench.clock })
+  other = second
+  closing.push(() => second.runtime.close({ grace: 0 }))
+  return { other: there }
+}
 
+describe('a start whose commit came true, though its answer was lost, and which was moved on before it was asked for again', () => {
   test('by a broadcast: it is answered with its id, and nothing is started twice', async () => {
     const { other } = await openMeddled(async (there) => {
       expect((await there.sendEvent({ event: 'go' })).transitions).toMatchObject([{ state: 's' }])

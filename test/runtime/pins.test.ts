@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { unavailable } from '../../src/model/failure.ts'
 import { Pins } from '../../src/runtime/pins.ts'
+import { held } from '../support/held.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore } from '../support/stores.ts'
 import { compiled } from '../support/turns.ts'
@@ -24,11 +25,11 @@ function open(put: () => Promise<void> = () => Promise.resolve()) {
 }
 
 test('a definition is stored once, however many ask for it at once, and is there only then', async () => {
-  let release = (): void => {}
-  const { stored, pins } = open(() => new Promise((resolve) => { release = resolve }))
+  const put = held<void>()
+  const { stored, pins } = open(() => put.promise)
   const all = Promise.all([pins.pin(flux), pins.pin(flux), pins.pin(flux)])
   expect([stored, pins.has(flux)]).toEqual([[flux.hash], false])
-  release()
+  put.release()
   await all
   expect(pins.has(flux)).toBe(true)
   await pins.pin(flux)

@@ -1,7 +1,8 @@
 // Finished contexts are deleted once they are old enough, some at a time, again and again.
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Store } from '../../src/ports/store.ts'
 import { Retention } from '../../src/runtime/retention.ts'
+import { held } from '../support/held.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore } from '../support/stores.ts'
 
@@ -18,8 +19,7 @@ function open(retention: number, purge: (request: Purge) => Promise<number>) {
       return purge(request)
     },
   })
-  const parts = new Retention({ store, clock, log, retention })
-  return { clock, logged, asked, purges: parts }
+  return { clock, logged, asked, purges: new Retention({ store, clock, log, retention }) }
 }
 
 test('it deletes until there is nothing left, and again after a tenth of the retention', async () => {
@@ -60,14 +60,14 @@ test('a store that fails is told of and asked again', async () => {
 })
 
 test('stopping waits for the purge under way, and begins no other', async () => {
-  let release = (_: number): void => {}
-  const { clock, asked, purges } = open(60_000, () => new Promise((resolve) => { release = resolve }))
+  const purged = held<number>()
+  const { clock, asked, purges } = open(60_000, () => purged.promise)
   purges.start()
-  let isStopped = false
-  const stopped = purges.stop().then(() => { isStopped = true })
+  const onStopped = vi.fn()
+  const stopped = purges.stop().finally(onStopped)
   await clock.advance(0)
-  expect(isStopped).toBe(false)
-  release(500)
+  expect(onStopped).not.toHaveBeenCalled()
+  purged.release(500)
   await stopped
   await clock.advance(60_000)
   expect(asked).toHaveLength(1)

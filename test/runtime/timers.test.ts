@@ -4,6 +4,7 @@ import { unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
 import type { Outcome } from '../../src/runtime/mailboxes.ts'
 import { Timers } from '../../src/runtime/timers.ts'
+import { held, nextTurn } from '../support/held.ts'
 import { openBench } from '../support/runtime.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore, withVerbs } from '../support/stores.ts'
@@ -71,32 +72,30 @@ test('when more than half of a claim takes long, those that follow wait for them
   const releases: (() => void)[] = []
   const { posted, timers } = open(1000, () => new Promise((resolve) => { releases.push(() => resolve(outcome)) }))
   const dispatched = timers.dispatchDue()
-  await turn()
+  await nextTurn()
   expect(posted).toHaveLength(256)
   for (const release of releases.splice(0, 127)) release()
-  await turn()
+  await nextTurn()
   expect(posted).toHaveLength(256)
   for (const release of releases.splice(0, 1)) release()
-  await turn()
+  await nextTurn()
   expect(posted).toHaveLength(256 + 128)
   while (posted.length < 1000) {
     for (const release of releases.splice(0)) release()
-    await turn()
+    await nextTurn()
   }
   for (const release of releases) release()
   await dispatched
 })
 
-const turn = () => new Promise((resolve) => { setImmediate(resolve) })
-
 test('one whose claim is over while it is still being woken is not woken twice', async () => {
-  let release = (): void => {}
+  const slow = held<Outcome>()
   const claimed = [[5], [5, 6]]
-  const { posted, timers } = open(0, (id) => id === 6 ? Promise.resolve(outcome) : new Promise((resolve) => { release = () => resolve(outcome) }), () => claimed.shift() ?? [])
+  const { posted, timers } = open(0, (id) => id === 6 ? Promise.resolve(outcome) : slow.promise, () => claimed.shift() ?? [])
   await timers.dispatchDue()
   expect([claimed, posted]).toEqual([[], [5, 6]])
-  release()
-  await turn()
+  slow.release(outcome)
+  await nextTurn()
   claimed.push([5])
   await timers.dispatchDue()
   expect(posted).toEqual([5, 6, 5])
@@ -106,7 +105,7 @@ test('a wake-up that the store refuses is left to the next claim; one that fails
   const errors = [unavailable('out of reach'), new TypeError('no function')]
   const { delivered, logged, timers } = open(2, () => Promise.reject(errors.shift() ?? new Error('no more')))
   await timers.dispatchDue()
-  await turn()
+  await nextTurn()
   expect(delivered).toEqual([2])
   expect(logged).toEqual(['a context could not be woken'])
 })
@@ -118,10 +117,10 @@ test('a parent that could not be told of an end is told again a second later', a
     return fault ? Promise.reject(fault) : Promise.resolve(outcome)
   })
   timers.notifyParent(3)
-  await turn()
+  await nextTurn()
   expect([posted, alarms, logged]).toEqual([[3], [clock.now() + 1000], ['a parent could not be told of an end; it will be again']])
   timers.notifyParent(4)
-  await turn()
+  await nextTurn()
   expect(alarms).toHaveLength(1)
 })
 
