@@ -28,8 +28,7 @@ const MAY: { readonly [room: string]: readonly string[] } = {
 /** Where each outside library may be used. */
 const LIBRARIES: { readonly [library: string]: readonly string[] } = {
   xstate: ['definitions', 'runtime'],
-  jsep: ['definitions'], '@jsep-plugin/template': ['definitions'], '@jsep-plugin/object': ['definitions'], '@jsep-plugin/arrow': ['definitions'], '@jsep-plugin/spread': ['definitions'],
-  chokidar: ['definitions'],
+  acorn: ['definitions'], chokidar: ['definitions'],
   zod: ['definitions', 'access', 'http', 'settings', 'store/lmdb'],
   jiti: ['actions'], 'quickjs-emscripten-core': ['actions'], '@jitl/quickjs-wasmfile-release-sync': ['actions'],
   ioredis: ['store/redis', 'alarms'], bullmq: ['alarms'],

@@ -4,14 +4,32 @@ import { defineConfig } from 'vitest/config'
 /** Runs of each property of the fuzz: many in a mode of their own (`npm run fuzz`). */
 const FUZZ_RUNS = { FUZZ_RUNS: '20000' }
 
-export default defineConfig(({ mode }) => ({
-  test: {
+/**
+ * These start servers and other processes, replace modules, or must load the sources anew: each has a process of its own. They come first, since some
+ * take long.
+ */
+const APART = ['test/{actions,support,system}/**/*.test.ts', 'test/http/{fuzz,hostile}.test.ts', 'test/regular-expressions.test.ts']
+
+export default defineConfig(({ mode }) => {
+  const common = {
     root: resolve(import.meta.dirname, '..'),
-    include: ['test/**/*.test.ts'],
-    globalSetup: ['test/support/build.ts', 'test/support/redis-setup.ts'],
-    maxWorkers: 2,
+    maxWorkers: 3,
+    // Of tests that say that they only wait.
+    maxConcurrency: 4,
     testTimeout: 30_000,
-    reporters: process.env['CI'] ? ['default', ['json', { outputFile: '.ci/report.json' }]] : ['default'],
+    hookTimeout: 60_000,
     env: mode === 'fuzz' && process.env['FUZZ_RUNS'] === undefined ? FUZZ_RUNS : {},
-  },
-}))
+  }
+  return {
+    test: {
+      ...common,
+      globalSetup: ['test/support/build.ts', 'test/support/redis-setup.ts'],
+      reporters: process.env['CI'] ? ['default', ['json', { outputFile: '.ci/report.json' }]] : ['default'],
+      projects: [
+        { test: { ...common, name: 'apart', include: APART } },
+        // To load the sources anew takes longer than most of these files.
+        { test: { ...common, name: 'together', include: ['test/**/*.test.ts'], exclude: APART, isolate: false } },
+      ],
+    },
+  }
+})

@@ -26,7 +26,7 @@ export function startProcess({ module, flags, env, cwd, output }: ProcessOptions
   const own = output ? 'inherit' : 'ignore'
   const stdio: StdioOptions = ['ignore', own, own, 'ipc']
   return spawn(process.execPath, [...flags, ...command, String(process.pid)], {
-    ...cwd !== undefined && { cwd }, env: { ...env, ...!isBuilt && { JITI_FS_CACHE: 'false' } }, stdio, serialization: 'advanced',
+    ...cwd !== undefined && { cwd }, env, stdio, serialization: 'advanced',
     detached: true,   // What a terminal sends to its whole group is the server's business, which may still want an answer.
   })
 }

@@ -3,7 +3,9 @@ import type { JsonObject } from '../model/json.ts'
 import type { PackageFolder, StepRunner } from '../ports/step-runner.ts'
 import { BUILT_IN_MODELS } from './builtin-models.ts'
 import { checkModelKeys } from './check-keys.ts'
-import { checkChildren, checkEndpoints, checkFunctions, checkScripts, type Unit } from './check-references.ts'
+import type { Unit } from './actions/action-type.ts'
+import { checkActions } from './actions/actions.ts'
+import { checkEndpoints } from './check-endpoints.ts'
 import { compileFlux } from './compile.ts'
 import type { CompiledFlux } from './flux.ts'
 import { compileShape } from './properties.ts'
@@ -41,11 +43,7 @@ export async function loadFolders({ folders, runner }: LoadOptions, { whole }: {
     return { ...unit, flux }
   })
   checkEndpoints(units)
-  for (const unit of units) {
-    checkChildren(unit, units)
-    await checkFunctions(unit, runner)
-    await checkScripts(unit, runner)
-  }
+  for (const unit of units) await checkActions(unit, units, runner)
   const all = [...faults, ...checkModels(models, modelsOf), ...units.flatMap(({ report }) => report.faults)]
   const texts = new Map([...fluxes, ...models].map(({ file, text }) => [file, text]))
   return {

@@ -1,7 +1,7 @@
 // definitions: states and their transitions. Outlines first, since a transition's lines are held to the inputs of its target.
 import type { JsonObject } from '../model/json.ts'
 import { alternatives } from '../model/nearest.ts'
-import { compileAction } from './compile-action.ts'
+import { compileAction } from './actions/actions.ts'
 import { inputsOf, outputsOf, visibleIn } from './compile-names.ts'
 import { compileWait } from './compile-text.ts'
 import type { CompiledState, CompiledTransition } from './flux.ts'

@@ -9,7 +9,7 @@ import { notParsed, PLAIN_TEXT, unseenNames, type Visible } from './visible.ts'
 /** null after a fault. */
 export function compileText(source: string, visible: Visible, pointer: string, report: Report): Template | null {
   try {
-    const template = compileTemplate(source)
+    const template = compileTemplate(source, { pinned: report.pinned })
     if (template.quotesPlaceholder) report.warn(pointer, PLAIN_TEXT)
     const unseen = unseenNames(template.names, visible, source)
     if (unseen === null) return template

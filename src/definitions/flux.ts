@@ -71,13 +71,21 @@ export interface Retry {
   readonly maxDelay: number
 }
 
-export type CompiledAction =
-  | { readonly kind: 'map'; readonly lines: Lines }
-  | {
-    readonly kind: 'code'; readonly className: string; readonly methodName: string
-    readonly inputs: Lines; readonly outputs: Lines; readonly retry: Retry; /** Milliseconds. */ readonly timeout: number
-    /** Whether it runs in a process of its own. */
-    readonly isolate: boolean
-  }
-  | { readonly kind: 'flux'; readonly name: string; readonly inputs: Lines; readonly outputs: Lines; /** Milliseconds; null: none. */ readonly timeout: number | null }
-  | { readonly kind: 'script'; readonly script: string; readonly outputs: Lines; readonly retry: Retry; readonly timeout: number }
+export interface CompiledAction {
+  /** As files name it. */
+  readonly type: 'map' | 'invokeCode' | 'invokeFlux' | 'script'
+  /** What is to be started after the commit; null: nothing, it ends in the turn. */
+  readonly effect: 'step' | 'child' | null
+  /** They work out its arguments. */
+  readonly inputs: Lines
+  /** They run on its result; a map has no others. */
+  readonly outputs: Lines
+  readonly retry: Retry
+  /** null: none. */
+  readonly timeoutMs: number | null
+  /** The function that it calls; `isolate`: in a process of its own. */
+  readonly code: { readonly className: string; readonly methodName: string; readonly isolate: boolean } | null
+  readonly script: string | null
+  /** The service that it starts. */
+  readonly child: string | null
+}

@@ -177,7 +177,7 @@ function compileSet(source: JsonObject, pointer: string, { visible, report }: Op
   const literal = expression ?? null
   if (!evaluate || typeof literal !== 'string') return { source: null, read: () => literal, literal }
   try {
-    const compiled = compileExpression(literal)
+    const compiled = compileExpression(literal, { pinned: report.pinned })
     if (compiled.quotesPlaceholder) report.warn(at, PLAIN_TEXT)
     const unseen = unseenNames(compiled.names, visible, literal)
     if (unseen !== null) return broken(report, at, unseen)

@@ -2,7 +2,6 @@
 // at a context
 // that has a request.
 import { isSecretName } from '../model/secret-names.ts'
-import { placeholdersOf } from './expressions/compile.ts'
 import {
   expressionOrigins, laidAt, memberOrigins, mixed, NO_ORIGINS, returned, tidy, type Lookup, type Origin, type Origins,
 } from './expressions/origins.ts'
@@ -72,7 +71,7 @@ class Tracing implements Carried {
     this.#flux = flux
     this.#hasRequest = hasRequest
     for (const [name, origins] of seed) this.#add({ of: 'input', name }, origins)
-    const inTemplates = flux.tags.flatMap(({ source }) => placeholdersOf(source))
+    const inTemplates = flux.tags.flatMap(({ placeholders }) => placeholders)
     const lookup: Lookup = (name) => name === '$request' ? this.#request : this.at({ of: 'input', name })
     this.#add({ of: 'tags' }, mixed(inTemplates.flatMap((source) => expressionOrigins(source, lookup))))
     for (let round = 0; this.#changed && round < MOST_ROUNDS; round += 1) {
@@ -88,7 +87,7 @@ class Tracing implements Carried {
   told(index: number): Origins {
     const action = this.#flux.states[index]?.action
     const given = this.at({ of: 'args', index, name: '' })
-    return action?.kind === 'code' && PASSES_ON.test(action.className) ? mixed(given) : returned(given)
+    return action?.code && PASSES_ON.test(action.code.className) ? mixed(given) : returned(given)
   }
 
   arguments(index: number): readonly string[] {
@@ -114,10 +113,10 @@ class Tracing implements Carried {
 
   #trace(state: CompiledState): void {
     const { index, action, transitions } = state
-    if (action.kind === 'map') this.#lines(action.lines, { index })
+    if (action.effect === null) this.#lines(action.outputs, { index })
     else {
-      if (action.kind === 'script') this.#add({ of: 'args', index, name: '' }, this.#mentioned(action.script, state))
-      else this.#lines(action.inputs, { index })
+      if (action.script !== null) this.#add({ of: 'args', index, name: '' }, this.#mentioned(action.script, state))
+      this.#lines(action.inputs, { index })
       const told = this.told(index)
       this.#add({ of: 'result', index }, told)
       this.#add({ of: 'error', index }, told)
@@ -126,7 +125,7 @@ class Tracing implements Carried {
     for (const { lines, to, wait } of transitions) {
       this.#lines(lines, { index, target: to })
       const lookup: Lookup = (name) => this.#lookup(index, name, NOTHING)
-      const read = placeholdersOf(wait?.value.source ?? '').flatMap((source) => expressionOrigins(source, lookup))
+      const read = (wait?.value.placeholders ?? []).flatMap((source) => expressionOrigins(source, lookup))
       this.#add({ of: 'lineError', index }, mixed(read))
     }
   }

@@ -19,12 +19,12 @@ export interface Fault {
 export class Report {
   readonly file: string
   readonly faults: Fault[] = []
-  readonly #pinned: boolean
+  /** Whether the file was accepted before, so that only what can't be run is a fault. */
+  readonly pinned: boolean
 
-  /** `pinned`: the file was accepted before, so that only what can't be run is a fault. */
   constructor(file: string, { pinned = false }: { readonly pinned?: boolean } = {}) {
     this.file = file
-    this.#pinned = pinned
+    this.pinned = pinned
   }
 
   fault(pointer: string, reason: string): void {
@@ -37,7 +37,7 @@ export class Report {
 
   /** A key that means nothing. One that is `misspelt` is a fault: what it was to say would silently not hold. */
   unknownKey(pointer: string, reason: string, { misspelt }: { readonly misspelt: boolean }): void {
-    this.faults.push({ severity: misspelt && !this.#pinned ? 'fault' : 'warning', file: this.file, pointer, reason, part: 'key' })
+    this.faults.push({ severity: misspelt && !this.pinned ? 'fault' : 'warning', file: this.file, pointer, reason, part: 'key' })
   }
 
   get broken(): boolean {

@@ -5,42 +5,45 @@ import { alternatives, nearestName, suggestion } from '../model/nearest.ts'
 import type { Report } from './report.ts'
 
 /** Data of a user's is handed on as it is, never copied key by key. */
-const record = z.custom<JsonObject>(isObject, { error: 'must be an object' })
+export const RECORD = z.custom<JsonObject>(isObject, { error: 'must be an object' })
 /** Whoever takes an entry looks whether it is an object, so that a wrong one doesn't hide the others. */
-const list = z.array(z.custom<JsonObject>(), { error: 'must be a list' }).nullish()
+export const LIST = z.array(z.custom<JsonObject>(), { error: 'must be a list' }).nullish()
 const text = z.string({ error: 'must be text' }).nullish()
-const name = z.string({ error: 'must be text' }).min(1, { error: 'must not be empty' })
+export const NAME = z.string({ error: 'must be text' }).min(1, { error: 'must not be empty' })
 const texts = z.array(z.string({ error: 'must be text' }), { error: 'must be a list of texts' }).nullish()
-const flag = z.boolean({ error: 'must be true or false' }).nullish()
-const anything = z.unknown().optional()
+export const FLAG = z.boolean({ error: 'must be true or false' }).nullish()
+export const ANYTHING = z.unknown().optional()
 const seconds = z.number({ error: 'must be a number of seconds' }).min(0, { error: 'must not be negative' }).max(1e10, { error: 'is too long' })
+/** Of an action. */
+export const TYPE = text
+export const TIMEOUT = seconds.positive({ error: 'must be greater than 0' }).nullish()
 
 export const Root = z.object({
-  $schema: anything, comment: anything, triggers: texts, tags: texts, startState: text, input: list, output: list, webhooks: list,
-  secured: flag, allowExtraProperties: flag, states: list,
+  $schema: ANYTHING, comment: ANYTHING, triggers: texts, tags: texts, startState: text, input: LIST, output: LIST, webhooks: LIST,
+  secured: FLAG, allowExtraProperties: FLAG, states: LIST,
 })
 
 export const State = z.object({
-  name, displayName: anything, x: anything, y: anything, comment: anything, waiting: flag, action: record.nullish(),
-  input: list, output: list, transitions: list,
+  name: NAME, displayName: ANYTHING, x: ANYTHING, y: ANYTHING, comment: ANYTHING, waiting: FLAG, action: RECORD.nullish(),
+  input: LIST, output: LIST, transitions: LIST,
 })
 
-export const Transition = z.object({ to: name, event: text, wait: text, lines: list, comments: anything })
+export const Transition = z.object({ to: NAME, event: text, wait: text, lines: LIST, comments: ANYTHING })
 
-export const Line = z.object({ type: anything, from: anything, to: anything, expression: anything, evaluate: anything })
+export const Line = z.object({ type: ANYTHING, from: ANYTHING, to: ANYTHING, expression: ANYTHING, evaluate: ANYTHING })
 
 export const Property = z.object({
-  name: anything, type: anything, array: anything, defaultValue: anything, required: anything, allowNull: anything, allowExtraProperties: anything,
-  gloopProperties: anything, reference: anything, comments: anything, min: anything, max: anything, minLength: anything, maxLength: anything,
-  choices: anything, allowOtherValues: anything,
+  name: ANYTHING, type: ANYTHING, array: ANYTHING, defaultValue: ANYTHING, required: ANYTHING, allowNull: ANYTHING, allowExtraProperties: ANYTHING,
+  gloopProperties: ANYTHING, reference: ANYTHING, comments: ANYTHING, min: ANYTHING, max: ANYTHING, minLength: ANYTHING, maxLength: ANYTHING,
+  choices: ANYTHING, allowOtherValues: ANYTHING,
 })
 
 /** A property of type model. */
-export const ModelFile = Property.extend({ $schema: anything, gloopProperties: list, reference: text })
+export const ModelFile = Property.extend({ $schema: ANYTHING, gloopProperties: LIST, reference: text })
 
 export const Webhook = z.object({
-  urlPath: name,
-  httpMethods: texts, name: text, enabled: flag, timeout: seconds.nullish(),
+  urlPath: NAME,
+  httpMethods: texts, name: text, enabled: FLAG, timeout: seconds.nullish(),
 })
 
 export const Retry = z.object({
@@ -49,16 +52,6 @@ export const Retry = z.object({
   factor: z.number({ error: 'must be a number' }).positive({ error: 'must be greater than 0' }).nullish(),
   maxDelay: seconds.nullish(),
 })
-
-const type = text
-const timeout = seconds.positive({ error: 'must be greater than 0' }).nullish()
-
-export const MapAction = z.object({ type, lines: list })
-export const CodeAction = z.object({
-  type, className: name, methodName: name, parameters: anything, inputs: list, outputs: list, retry: record.nullish(), timeout, isolate: flag,
-})
-export const FluxAction = z.object({ type, name, inputs: list, outputs: list, timeout })
-export const ScriptAction = z.object({ type, script: name, outputs: list, retry: record.nullish(), timeout })
 
 /**
  * Takes an object out of a file. Fields of the wrong type are faults and count as absent; unknown keys are faults if they are misspelt, else warnings.

@@ -121,7 +121,7 @@ function startWorker(): Worker {
 /** Unbuilt, Node can't read the thread's module by itself. */
 function fromSource(options: object): Worker {
   const data = { jiti: createRequire(import.meta.url).resolve('jiti'), file: new URL('./xml-thread.ts', import.meta.url).href }
-  return new Worker('const { jiti, file } = require("worker_threads").workerData; require(jiti).createJiti(file, { fsCache: false }).import(file)', {
+  return new Worker('const { jiti, file } = require("worker_threads").workerData; require(jiti).createJiti(file).import(file)', {
     ...options, eval: true, workerData: data,
   })
 }

@@ -28,8 +28,7 @@ export function failureOf(flux: CompiledFlux, record: ContextRecord, error: Acti
 
 /** Of the action of that state; a child is tried once. */
 export function maxAttemptsOf(flux: CompiledFlux, state: number): number {
-  const action = flux.states[state]?.action
-  return action?.kind === 'code' || action?.kind === 'script' ? action.retry.maxAttempts : 1
+  return flux.states[state]?.action.retry.maxAttempts ?? 1
 }
 
 /** The last error of the step under way, which began with the state's entry `epoch`. */

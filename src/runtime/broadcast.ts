@@ -53,7 +53,9 @@ export async function broadcast({ store, catalog, mailboxes, log, refusals }: Br
   const answer: EventAnswer = { message: '', transitions: [], executions: [], ignored: [] }
   collect(answer, found)
   tellOf(refusals, sent.event, answer, found)
-  const [outOfReach] = found.flatMap((one) => one?.answer === 'ignored' && one.failure?.kind === 'unavailable' ? [one.failure] : [])
+  const unreached = found.flatMap((one) => one?.answer === 'ignored' && one.failure?.kind === 'unavailable' ? [one.failure] : [])
+  // One that may have moved all the same is told of before those that surely did not.
+  const outOfReach = unreached.find(({ inDoubt }) => inDoubt) ?? unreached[0]
   if (outOfReach && answer.transitions.length + answer.executions.length === 0) throw new FluxError(outOfReach)
   const counts = `moved ${answer.transitions.length}, started ${answer.executions.length}, ignored by ${answer.ignored.length}`
   return { ...answer, message: `'${sent.event}': ${counts}` }

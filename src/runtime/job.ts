@@ -34,7 +34,7 @@ export type Kind = 'code' | 'isolated' | 'script'
 
 export function kindOf({ state }: Step, flux: CompiledFlux): Kind {
   const action = flux.states[state]?.action
-  return action?.kind === 'script' ? 'script' : action?.kind === 'code' && action.isolate ? 'isolated' : 'code'
+  return action?.script != null ? 'script' : action?.code?.isolate ? 'isolated' : 'code'
 }
 
 /** Whether the context is still at that step, as its record knows it. */

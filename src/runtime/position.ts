@@ -23,5 +23,5 @@ export function stepOf(record: ContextRecord): Step | null {
 /** Whether the step of that state is a function that runs in the server's own process. */
 export function runsHere({ states }: CompiledFlux, state: number): boolean {
   const action = states[state]?.action
-  return action?.kind === 'code' && !action.isolate
+  return action?.code?.isolate === false
 }

@@ -10,22 +10,20 @@ import type { Redactor } from './redact/redactor.ts'
 /** When a step began that is in this server; null: it waits for a free slot; undefined: it isn't here. */
 export type StartedAt = (step: Step) => number | null | undefined
 
-const KINDS = { code: 'invokeCode', script: 'script', flux: 'invokeFlux' } as const
-
 /** Null where nothing is under way, nor about to be tried again. */
 export function stepView(record: ContextRecord, flux: CompiledFlux, startedAt: StartedAt, redactor: Redactor): StepView | null {
   const phase = record.position.phase
   const state = flux.states[record.state]
   const action = state?.action
-  if (!action || action.kind === 'map' || (phase !== 'acting' && phase !== 'backoff')) return null
+  if (!action || action.type === 'map' || (phase !== 'acting' && phase !== 'backoff')) return null
   const { epoch, attempt } = record.position
   const began = phase === 'acting' ? beganAt(record, startedAt) : null
   const owner = record.lease?.owner ?? NOBODY
   return {
     state: state.name,
-    kind: KINDS[action.kind],
-    className: action.kind === 'code' ? action.className : null,
-    methodName: action.kind === 'code' ? action.methodName : null,
+    kind: action.type,
+    className: action.code?.className ?? null,
+    methodName: action.code?.methodName ?? null,
     attempt,
     maxAttempts: maxAttemptsOf(flux, record.state),
     startedAt: began,
@@ -45,9 +43,9 @@ function beganAt(record: ContextRecord, startedAt: StartedAt): number | null {
 }
 
 /** A child's is in the record, since it outlives servers. */
-function timeoutOf(record: ContextRecord, action: Exclude<CompiledAction, { kind: 'map' }>, began: number | null): number | null {
-  if (action.kind === 'flux') return record.due
-  return began === null ? null : began + action.timeout
+function timeoutOf(record: ContextRecord, { effect, timeoutMs }: CompiledAction, began: number | null): number | null {
+  if (effect === 'child') return record.due
+  return began === null || timeoutMs === null ? null : began + timeoutMs
 }
 
 function errorShown(error: StepError | undefined, shown: (text: string) => string): StepView['lastError'] {

@@ -1,5 +1,5 @@
 // runtime: steps, the actions that leave the process: so many at once, each with a time limit and a signal. What comes back is a message like any other.
-import type { CompiledAction, CompiledFlux } from '../definitions/flux.ts'
+import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ByteBudget } from '../model/byte-budget.ts'
 import type { FluxApi } from '../model/calls.ts'
 import type { ContextId } from '../model/context.ts'
@@ -255,13 +255,13 @@ export class Steps {
     const controller = this.#begins(job)
     const { signal } = controller
     const action = flux.states[step.state]?.action
-    if (action?.kind !== 'code') throw new Error('the state has no function')
+    if (!action?.code || action.timeoutMs === null) throw new Error('the state has no function')
     const { clock, runner, log, apiOf } = this.#parts
-    const { className, methodName, timeout } = action
+    const { code: { className, methodName, isolate }, timeoutMs: timeout } = action
     const name = { package: record.package, className, methodName }
     const argument = fluxOf({ step, flux, record, signal, log, api: apiOf(record.package) })
     const args = record.args ?? {}
-    if (action.isolate) return runner.runIsolated({ ...name, args, flux: argument, timeout })
+    if (isolate) return runner.runIsolated({ ...name, args, flux: argument, timeout })
     const callOff = clock.after(timeout, () => controller.abort(new DOMException(`no result within ${timeout / 1000} s`, 'TimeoutError')))
     const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
     try {
@@ -274,10 +274,10 @@ export class Steps {
   /** The sandbox holds it to its time, which begins when it gets a process: others may be before it. */
   #script(job: Job): Promise<Json> {
     const { flux, step } = job
-    const action: CompiledAction | undefined = flux.states[step.state]?.action
-    if (action?.kind !== 'script') return Promise.reject(new Error('the state has no script'))
+    const action = flux.states[step.state]?.action
+    if (action?.script == null || action.timeoutMs === null) return Promise.reject(new Error('the state has no script'))
     job.controller = new AbortController()
-    const { script, timeout } = action
+    const { script, timeoutMs: timeout } = action
     const names = () => {
       this.#begins(job)
       return namesText(this.#parts, job, () => this.#isWanted(job))

@@ -135,10 +135,11 @@ export class UnitOfWork {
     const { flux } = request
     const born = seedOf(request, this.#env)
     if ('failure' in born) return born
-    if (!this.#atHand.isPinned(flux)) throw new Lacking({ kind: 'definition', flux })
     const partition = request.partition % this.#atHand.partitions
     const id = this.#atHand.newId(partition)
+    // Before all else that is to be waited for: contexts are numbered in the order in which they are asked for.
     if (id === undefined) throw new Lacking({ kind: 'id', partition })
+    if (!this.#atHand.isPinned(flux)) throw new Lacking({ kind: 'definition', flux })
     const seed: ContextRecord = { id, ...born.seed }
     const decision = begin(flux, seed, this.#env)
     if (decision.kind !== 'next') throw new Error(`the first turn of '${flux.fluxName}' came to nothing: ${decision.kind}`)

@@ -120,5 +120,5 @@ function startThread(options: ThreadOptions): Worker {
   if (import.meta.url.endsWith('.js')) return new Worker(new URL('./thread.js', import.meta.url), { ...common, workerData: options })
   // Unbuilt, Node can't read the thread's module by itself.
   const [jiti, file] = [createRequire(import.meta.url).resolve('jiti'), new URL('./thread.ts', import.meta.url).href].map((text) => JSON.stringify(text))
-  return new Worker(`require(${jiti}).createJiti(${file}, { fsCache: false }).import(${file})`, { ...common, eval: true, workerData: options })
+  return new Worker(`require(${jiti}).createJiti(${file}).import(${file})`, { ...common, eval: true, workerData: options })
 }

@@ -1,7 +1,7 @@
 // The alarm clock on BullMQ, in real time on a real Redis: never early, and soon enough whatever becomes of the jobs.
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { bullAlarm } from '../../src/alarms/bullmq.ts'
 import { systemClock } from '../../src/alarms/clock.ts'
 import type { AlarmClock } from '../../src/ports/alarm-clock.ts'
@@ -43,6 +43,8 @@ interface Server {
   readonly rings: number[]
   readonly logged: string[]
   readonly namespace: string
+  /** To Redis, all that it made. */
+  readonly connections: readonly { readonly status: string }[]
   start(): Promise<void>
 }
 
@@ -54,21 +56,24 @@ interface Facts {
   readonly answer?: () => Promise<number | null>
 }
 
-const closing: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close()
-})
+type OnEnd = (end: () => Promise<void>) => void
 
 let redis: Redis
 beforeAll(() => { redis = new Redis(inject('redisUrl')) })
 afterAll(() => redis.disconnect())
 
-async function openServer({ url = inject('redisUrl'), namespace = `test-${randomUUID()}`, clock = new StoreClock(), answer = async () => null }: Facts = {}): Promise<Server> {
+async function openServer(onEnd: OnEnd, { url = inject('redisUrl'), namespace = `test-${randomUUID()}`, clock = new StoreClock(), answer = async () => null }: Facts = {}): Promise<Server> {
   const [rings, logged]: [number[], string[]] = [[], []]
   const tell = (message: string) => void logged.push(message)
   const address = await explore(url)
-  const alarm = bullAlarm({ connect: (role) => connect(address, role), namespace, clock, log: { trace: tell, debug: tell, info: tell, warn: tell, error: tell } })
-  closing.push(() => alarm.close())
+  const connections: ReturnType<typeof connect>[] = []
+  const connectAs = (role: 'queue' | 'worker') => {
+    const made = connect(address, role)
+    connections.push(made)
+    return made
+  }
+  const alarm = bullAlarm({ connect: connectAs, namespace, clock, log: { trace: tell, debug: tell, info: tell, warn: tell, error: tell } })
+  onEnd(() => alarm.close())
   const start = async () => {
     let first = true
     alarm.start(async () => {
@@ -77,15 +82,15 @@ async function openServer({ url = inject('redisUrl'), namespace = `test-${random
       first = false
       return null
     })
-    await expect.poll(() => rings.length, LATE).toBe(1)
+    await vi.waitFor(() => expect(rings).toHaveLength(1), LATE)
     await sleep(0)
     rings.length = 0
   }
-  return { alarm, clock, rings, logged, namespace, start }
+  return { alarm, clock, rings, logged, namespace, connections, start }
 }
 
-async function startServer(facts?: Facts): Promise<Server> {
-  const server = await openServer(facts)
+async function startServer(onEnd: OnEnd, facts?: Facts): Promise<Server> {
+  const server = await openServer(onEnd, facts)
   await server.start()
   return server
 }
@@ -107,15 +112,15 @@ function expectNoneEarly(rings: readonly number[], dues: readonly number[]): voi
   for (const [index, ring] of rings.entries()) expect(ring).toBeGreaterThanOrEqual(buckets[index] ?? Infinity)
 }
 
-describe('the alarm clock on BullMQ', () => {
-  test('looks once when it starts', async () => {
-    const { rings } = await startServer()
+describe.concurrent('the alarm clock on BullMQ', () => {
+  test('looks once when it starts', async ({ expect, onTestFinished }) => {
+    const { rings } = await startServer(onTestFinished)
     await sleep(300)
     expect(rings).toEqual([])
   })
 
-  test('rings for each of many times, soon after it and never before', async () => {
-    const { alarm, clock, rings } = await startServer()
+  test('rings for each of many times, soon after it and never before', async ({ expect, onTestFinished }) => {
+    const { alarm, clock, rings } = await startServer(onTestFinished)
     const dues = Array.from({ length: 40 }, () => clock.now() + 200 + Math.random() * 2000)
     for (const due of dues) alarm.set(due)
     const last = Math.max(...dues)
@@ -124,8 +129,8 @@ describe('the alarm clock on BullMQ', () => {
     for (const due of dues) expect(Math.min(...rings.filter((ring) => ring >= due)) - due).toBeLessThan(2000)
   })
 
-  test('has one job for times that are close together, however often they are set', async () => {
-    const { alarm, clock, rings, namespace } = await startServer()
+  test('has one job for times that are close together, however often they are set', async ({ expect, onTestFinished }) => {
+    const { alarm, clock, rings, namespace } = await startServer(onTestFinished)
     const bucket = bucketOf(clock.now() + 1000)
     for (let turn = 0; turn < 10_000; turn += 1) alarm.set(bucket - turn % 100)
     await expect.poll(() => jobsOf(namespace), LATE).toHaveLength(1)
@@ -136,14 +141,14 @@ describe('the alarm clock on BullMQ', () => {
     expect(await redis.get(keyOf(namespace, 'id'))).toBe('1')
   })
 
-  test('rings at once for a time that is past', async () => {
-    const { alarm, rings } = await startServer()
+  test('rings at once for a time that is past', async ({ expect, onTestFinished }) => {
+    const { alarm, rings } = await startServer(onTestFinished)
     alarm.set(0)
     await expect.poll(() => rings.length, LATE).toBe(1)
   })
 
-  test('rings for what was set before it started', async () => {
-    const { alarm, clock, rings, start } = await openServer()
+  test('rings for what was set before it started', async ({ expect, onTestFinished }) => {
+    const { alarm, clock, rings, start } = await openServer(onTestFinished)
     const due = clock.now() + 700
     alarm.set(due)
     await start()
@@ -151,9 +156,9 @@ describe('the alarm clock on BullMQ', () => {
     expectNoneEarly(rings, [due])
   })
 
-  test('has no job for what is due much later, and gets to it by looking now and then', async () => {
+  test('has no job for what is due much later, and gets to it by looking now and then', async ({ expect, onTestFinished }) => {
     let due = 0
-    const { alarm, clock, rings, namespace } = await startServer({ answer: async () => due > clock.now() ? due : null })
+    const { alarm, clock, rings, namespace } = await startServer(onTestFinished, { answer: async () => due > clock.now() ? due : null })
     due = clock.now() + 3_600_000
     alarm.set(due)
     clock.sweep()
@@ -165,18 +170,18 @@ describe('the alarm clock on BullMQ', () => {
     expect(rings.at(-1)).toBeGreaterThanOrEqual(due)
   })
 
-  test('goes on with what each ring tells of the next', async () => {
+  test('goes on with what each ring tells of the next', async ({ expect, onTestFinished }) => {
     const begun = Date.now()
     const dues = [700, 1100, 1250].map((due) => begun + due)
-    const { clock, rings } = await startServer({ answer: async () => dues.find((due) => due > clock.now()) ?? null })
+    const { clock, rings } = await startServer(onTestFinished, { answer: async () => dues.find((due) => due > clock.now()) ?? null })
     clock.sweep()
     await expect.poll(() => rings.at(-1), LATE).toBeGreaterThanOrEqual(begun + 1250)
     expectNoneEarly(rings.slice(1), dues)
   })
 
-  test('never rings twice at once, and misses nothing that is set meanwhile', async () => {
+  test('never rings twice at once, and misses nothing that is set meanwhile', async ({ expect, onTestFinished }) => {
     let [running, most] = [0, 0]
-    const { alarm, clock, rings } = await startServer({ answer: async () => {
+    const { alarm, clock, rings } = await startServer(onTestFinished, { answer: async () => {
       running += 1
       most = Math.max(most, running)
       await sleep(500)
@@ -194,9 +199,9 @@ describe('the alarm clock on BullMQ', () => {
     expect(rings.length).toBeLessThanOrEqual(3)
   })
 
-  test('tries again when a ring failed, also when it throws at once, and says so', async () => {
+  test('tries again when a ring failed, also when it throws at once, and says so', async ({ expect, onTestFinished }) => {
     const errors: (() => Promise<null>)[] = [() => Promise.reject(new Error('the store is away')), () => { throw new Error('still') }]
-    const { alarm, rings, logged } = await startServer({ answer: () => errors.shift()?.() ?? Promise.resolve(null) })
+    const { alarm, rings, logged } = await startServer(onTestFinished, { answer: () => errors.shift()?.() ?? Promise.resolve(null) })
     alarm.set(0)
     await expect.poll(() => rings.length, LATE).toBe(3)
     await sleep(1200)
@@ -204,9 +209,9 @@ describe('the alarm clock on BullMQ', () => {
     expect(logged).toEqual(['looking for due contexts failed'])
   })
 
-  test('rings on any of several servers, and in each namespace apart', async () => {
-    const [one, other] = [await startServer(), await startServer()]
-    const same = await startServer({ namespace: one.namespace })
+  test('rings on any of several servers, and in each namespace apart', async ({ expect, onTestFinished }) => {
+    const [one, other] = [await startServer(onTestFinished), await startServer(onTestFinished)]
+    const same = await startServer(onTestFinished, { namespace: one.namespace })
     const dues = Array.from({ length: 20 }, (_, index) => Date.now() + 300 + index * 71)
     for (const [index, due] of dues.entries()) (index % 3 === 0 ? one : same).alarm.set(due)
     const rings = () => [...one.rings, ...same.rings]
@@ -215,9 +220,9 @@ describe('the alarm clock on BullMQ', () => {
     expect(other.rings).toEqual([])
   })
 
-  test('rings once for what several servers have set', async () => {
-    const one = await startServer()
-    const others = [await openServer({ namespace: one.namespace }), await openServer({ namespace: one.namespace })]
+  test('rings once for what several servers have set', async ({ expect, onTestFinished }) => {
+    const one = await startServer(onTestFinished)
+    const others = [await openServer(onTestFinished, { namespace: one.namespace }), await openServer(onTestFinished, { namespace: one.namespace })]
     const due = one.clock.now() + 700
     for (const { alarm } of [one, ...others]) alarm.set(due)
     await expect.poll(() => jobsOf(one.namespace), LATE).toHaveLength(3)
@@ -225,8 +230,8 @@ describe('the alarm clock on BullMQ', () => {
     expect(one.rings).toHaveLength(1)
   })
 
-  test('keeps no jobs, and few events', async () => {
-    const { alarm, clock, rings, namespace } = await startServer()
+  test('keeps no jobs, and few events', async ({ expect, onTestFinished }) => {
+    const { alarm, clock, rings, namespace } = await startServer(onTestFinished)
     const now = clock.now()
     for (let index = 0; index < 290; index += 1) alarm.set(now + index * 100)
     await expect.poll(() => redis.zcard(keyOf(namespace, 'delayed')), LATE).toBeGreaterThan(250)
@@ -238,13 +243,13 @@ describe('the alarm clock on BullMQ', () => {
     await deleteKeys(namespace)
   })
 
-  test('finds what is due without any job, and BullMQ goes on when its keys were deleted', async () => {
-    const { alarm, clock, rings, namespace } = await startServer()
-    const due = clock.now() + 600
+  test('finds what is due without any job, and BullMQ goes on when its keys were deleted', async ({ expect, onTestFinished }) => {
+    const { alarm, clock, rings, namespace } = await startServer(onTestFinished)
+    const due = clock.now() + 3000
     alarm.set(due)
     await expect.poll(() => jobsOf(namespace), LATE).toHaveLength(1)
     await deleteKeys(namespace)
-    await sleep(1000)
+    await sleep(due + 400 - clock.now())
     expect(rings).toEqual([])
     clock.sweep()
     await expect.poll(() => rings.length, LATE).toBe(1)
@@ -253,8 +258,8 @@ describe('the alarm clock on BullMQ', () => {
     await expect.poll(() => rings.length, { timeout: 10_000 }).toBe(2)
   })
 
-  test('looks by itself every few seconds', async () => {
-    const { clock, rings } = await startServer()
+  test('looks by itself every few seconds', async ({ expect, onTestFinished }) => {
+    const { clock, rings } = await startServer(onTestFinished)
     const slept: number[] = []
     const { after } = clock
     clock.after = (milliseconds, callback) => {
@@ -271,8 +276,8 @@ describe('the alarm clock on BullMQ', () => {
     expect(new Set(slept).size).toBeGreaterThan(20)
   })
 
-  test.each([-5000, 5000])('rings at the store\'s time when that is %i ms from the machine\'s', async (offset) => {
-    const { alarm, clock, rings } = await startServer({ clock: new StoreClock(offset) })
+  test.for([-5000, 5000])('rings at the store\'s time when that is %i ms from the machine\'s', async (offset, { expect, onTestFinished }) => {
+    const { alarm, clock, rings } = await startServer(onTestFinished, { clock: new StoreClock(offset) })
     const due = clock.now() + 700
     alarm.set(due)
     await expect.poll(() => rings.length, LATE).toBe(1)
@@ -280,8 +285,8 @@ describe('the alarm clock on BullMQ', () => {
     expect((rings[0] ?? 0) - due).toBeLessThan(2500)
   })
 
-  test('rings in time for a server whose machine is ahead', async () => {
-    const { alarm, clock, rings } = await startServer()
+  test('rings in time for a server whose machine is ahead', async ({ expect, onTestFinished }) => {
+    const { alarm, clock, rings } = await startServer(onTestFinished)
     const due = clock.now() + 700
     clock.offset = -5000
     const ahead = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 5000)
@@ -293,8 +298,8 @@ describe('the alarm clock on BullMQ', () => {
     expect((rings[0] ?? 0) - due).toBeLessThan(2500)
   })
 
-  test('goes on ringing when the store\'s clock was put back', async () => {
-    const { alarm, clock, rings } = await startServer()
+  test('goes on ringing when the store\'s clock was put back', async ({ expect, onTestFinished }) => {
+    const { alarm, clock, rings } = await startServer(onTestFinished)
     clock.offset = -3_600_000
     clock.sweep()
     await expect.poll(() => rings.length, LATE).toBe(1)
@@ -302,22 +307,22 @@ describe('the alarm clock on BullMQ', () => {
     await expect.poll(() => rings.length, LATE).toBe(2)
   })
 
-  test('hands what it was to ring for on to others when it closes', async () => {
+  test('hands what it was to ring for on to others when it closes', async ({ expect, onTestFinished }) => {
     // The machine's clock is ahead: the job comes well before its time.
-    const leaver = await startServer({ clock: new StoreClock(-1000) })
-    const due = leaver.clock.now() + 1700
+    const leaver = await startServer(onTestFinished, { clock: new StoreClock(-1500) })
+    const due = leaver.clock.now() + 2200
     leaver.alarm.set(due)
     await expect.poll(() => redis.llen(keyOf(leaver.namespace, 'active')), LATE).toBe(1)
-    const stayer = await startServer({ clock: new StoreClock(-1000), namespace: leaver.namespace })
+    const stayer = await startServer(onTestFinished, { clock: new StoreClock(-1500), namespace: leaver.namespace })
     await leaver.alarm.close()
     await expect.poll(() => stayer.rings.length, LATE).toBe(1)
     expect(stayer.rings[0]).toBeGreaterThanOrEqual(due)
     expect(leaver.rings).toEqual([])
   })
 
-  test('waits for a ring under way when it closes, and is silent then', async () => {
+  test('waits for a ring under way when it closes, and is silent then', async ({ expect, onTestFinished }) => {
     const finish: (() => void)[] = []
-    const { alarm, clock, rings, logged } = await startServer({ answer: () => new Promise((resolve) => { finish.push(() => resolve(null)) }) })
+    const { alarm, clock, rings, logged } = await startServer(onTestFinished, { answer: () => new Promise((resolve) => { finish.push(() => resolve(null)) }) })
     alarm.set(clock.now() + 400)
     clock.sweep()
     let closed = false
@@ -332,15 +337,25 @@ describe('the alarm clock on BullMQ', () => {
     expect([rings.length, logged]).toEqual([1, []])
   })
 
-  test('may be closed before it was started', async () => {
-    const { alarm } = await openServer()
+  test('may be closed before it was started: it lets go of Redis at once, and what was set is left to others', async ({ expect, onTestFinished }) => {
+    const { alarm, clock, namespace, connections, logged } = await openServer(onTestFinished)
+    alarm.set(clock.now() + 20_000)
+    await expect.poll(() => jobsOf(namespace), LATE).toHaveLength(1)
+    const begun = performance.now()
     await alarm.close()
+    expect(performance.now() - begun).toBeLessThan(1500)
+    await expect.poll(() => connections.map(({ status }) => status), LATE).toEqual(['end'])
+    alarm.set(clock.now() + 25_000)
+    await sleep(200)
+    expect(await jobsOf(namespace)).toHaveLength(1)
+    expect(logged).toEqual([])
+    await deleteKeys(namespace)
   })
 
-  test('works again when Redis was killed and is back, and closes while it is away', async () => {
+  test('works again when Redis was killed and is back, and closes while it is away', async ({ expect, onTestFinished }) => {
     const server = await startRedis()
-    closing.push(() => server.close())
-    const { alarm, clock, rings, logged } = await startServer({ url: server.url })
+    onTestFinished(() => server.close())
+    const { alarm, clock, rings, logged } = await startServer(onTestFinished, { url: server.url })
     alarm.set(0)
     await expect.poll(() => rings.length, LATE).toBe(1)
     await server.signal('SIGKILL')
@@ -367,10 +382,10 @@ describe('the alarm clock on BullMQ', () => {
     guest.disconnect()
   })
 
-  test('rings on a cluster, and its keys are in one slot', async () => {
+  test('rings on a cluster, and its keys are in one slot', async ({ expect, onTestFinished }) => {
     const cluster = await startRedisCluster()
-    closing.push(() => cluster.close())
-    const { alarm, clock, rings } = await startServer({ url: cluster.url })
+    onTestFinished(() => cluster.close())
+    const { alarm, clock, rings } = await startServer(onTestFinished, { url: cluster.url })
     const dues = Array.from({ length: 10 }, (_, index) => clock.now() + 300 + index * 117)
     for (const due of dues) alarm.set(due)
     await expect.poll(() => rings.at(-1), LATE).toBeGreaterThanOrEqual(Math.max(...dues))

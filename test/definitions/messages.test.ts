@@ -48,7 +48,7 @@ describe('an unknown name', () => {
   test('a method that a value of another kind has names those of this kind', async () => {
     const folder = await folderOf({ 'p/S.flux': { output: [{ name: 'out' }], states: [{ ...end, action: { lines: [set('[1].trim()')] } }] } })
     const flux = (await open(folder)).catalog.find('p', 'S')
-    const [line] = flux?.states[0]?.action.kind === 'map' ? flux.states[0].action.lines : []
+    const [line] = flux?.states[0]?.action.outputs ?? []
     const { scopeOf } = await import('./expressions/evaluate.ts')
     expect(() => line?.read(scopeOf({}))).toThrow(/a list has no method 'trim'; there are at, slice, .*reduce/)
   })

@@ -2,7 +2,7 @@
 import { EventEmitter, once } from 'node:events'
 import { Agent, IncomingMessage, request, ServerResponse, type RequestOptions } from 'node:http'
 import { connect, Socket } from 'node:net'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { connectionFaults } from '../../src/http/connection-faults.ts'
 import { listen, type HttpServer, type ListenOptions } from '../../src/http/server.ts'
 import type { EventAnswer, FluxApi } from '../../src/model/calls.ts'
@@ -226,10 +226,11 @@ describe('closing', () => {
 
   test('answers what is under way, says goodbye, and takes nothing new', async () => {
     const answering = new EventEmitter()
-    const { server, url } = await start({ sendEvent: () => once(answering, 'now').then(() => sent) })
+    const sendEvent = vi.fn(() => once(answering, 'now').then(() => sent))
+    const { server, url } = await start({ sendEvent })
     const options = { agent: agent(), method: 'POST', headers: { 'content-type': 'application/json' } }
     const waiting = ask(`${url}/flux-api/event`, options, '{"event":"e"}')
-    await sleep(50)
+    await vi.waitFor(() => expect(sendEvent).toHaveBeenCalled(), 5000)
     const closed = server.close(5000)
     await sleep(20)
     await expect(ask(`${url}/healthz`, {})).rejects.toThrow('ECONNREFUSED')
@@ -243,9 +244,10 @@ describe('closing', () => {
   })
 
   test('breaks off what is not done within the grace', async () => {
-    const { server, url } = await start({ sendEvent: () => new Promise(() => {}) })
+    const sendEvent = vi.fn(() => new Promise<never>(() => {}))
+    const { server, url } = await start({ sendEvent })
     const waiting = ask(`${url}/flux-api/event`, { method: 'POST', headers: { 'content-type': 'application/json' } }, '{"event":"e"}')
-    await sleep(50)
+    await vi.waitFor(() => expect(sendEvent).toHaveBeenCalled(), 5000)
     const began = performance.now()
     const [outcome] = await Promise.allSettled([waiting, server.close(200)])
     expect(outcome.status).toBe('rejected')

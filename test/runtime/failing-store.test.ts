@@ -10,6 +10,8 @@ const FILES: Files = {
 let runs = 0
 export async function slow(args, flux) {
   runs += 1
+  flux.signal.addEventListener('abort', () => flux.log.info('slow is aborted', { id: flux.contextId, why: flux.signal.reason.message }))
+  flux.log.info('slow has begun', { id: flux.contextId })
   while (!(await flux.getContext({ contextId: flux.contextId })).tags.includes('end')) await new Promise((resolve) => setTimeout(resolve, 5))
   return { runs }
 }`,
@@ -63,6 +65,16 @@ describe('when the store fails', () => {
     await expect(bench.sendEvent({ contextId, event: 'tick' })).rejects.toMatchObject({ failure: { kind: 'unavailable', retryAfter: 1 } })
     expect(await bench.getContext({ contextId, snapshot: true })).toEqual(before)
     await expect(bench.sendEvent({ contextId, event: 'tick' })).resolves.toMatchObject({ transitions: [{ contextId }] })
+  })
+
+  test('a step is aborted when its context ended with a commit that landed all the same', async () => {
+    await open()
+    const contextId = await bench.run('Slow')
+    const told = (word: string) => bench.logged.filter(({ message }) => message === `slow ${word}`).map(({ fields }) => fields)
+    await expect.poll(() => told('has begun'), { timeout: 5000 }).toMatchObject([{ id: contextId }])
+    fail('commit', { after: true })
+    await expect(bench.terminate({ contextId })).rejects.toMatchObject({ failure: { inDoubt: true } })
+    await expect.poll(() => told('is aborted'), { timeout: 5000 }).toMatchObject([{ id: contextId, why: 'the context has ended' }])
   })
 
   test('what follows from a commit that landed all the same, follows', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { openBench, outputs, type Bench } from '../support/runtime.ts'
 
 const set = (to: string, expression: string) => ({ type: 'set', expression, evaluate: true, to: [to] })
@@ -15,6 +15,8 @@ export function flaky(args, flux) {
   return { n, keys: seen.filter(([key]) => key === flux.stepKey).map(([, attempt]) => attempt), now: args.now }
 }
 export async function slow(args, flux) {
+  flux.log.info('slow has begun', { key: flux.stepKey })
+  flux.signal.addEventListener('abort', () => flux.log.info('slow is aborted', { key: flux.stepKey, why: flux.signal.reason.message }))
   await new Promise((resolve, reject) => flux.signal.addEventListener('abort', () => reject(flux.signal.reason)))
 }
 export function deaf() { return new Promise(() => {}) }
@@ -145,8 +147,13 @@ describe('a step', () => {
 
   test('is aborted when its context is terminated', async () => {
     const contextId = await bench.run('Slow')
+    const told = (word: string) => bench.logged.filter(({ message, fields }) => message === `slow ${word}` && JSON.stringify(fields).includes(`"${contextId}-1"`)).map(({ fields }) => fields)
+    await vi.waitFor(() => expect(told('has begun')).toHaveLength(1), 5000)
+    expect(told('is aborted')).toEqual([])
     await bench.terminate({ contextId })
     expect(await bench.getContext({ contextId })).toMatchObject({ status: 'TERMINATED' })
+    // Well before its time is over: the clock stands still.
+    await vi.waitFor(() => expect(told('is aborted')).toMatchObject([{ why: 'the context has ended' }]), 5000)
     await expect(bench.terminate({ contextId })).rejects.toMatchObject({ failure: { kind: 'conflict' } })
   })
 
@@ -246,7 +253,10 @@ test('scripts that compute or wait keep no function waiting', async () => {
   }, { stepConcurrency: 1 })
   const endless = await Promise.all(Array.from({ length: 12 }, () => busy.run('Endless')))
   const id = await busy.run('Text')
-  expect(await busy.until(id, ({ status }) => status === 'COMPLETED')).toBeTruthy()
-  for (const contextId of endless) await busy.terminate({ contextId })
+  expect(await busy.until(id, done)).toMatchObject({ status: 'COMPLETED' })
+  for (const contextId of endless) {
+    expect(await busy.getContext({ contextId })).toMatchObject({ status: 'RUNNING' })
+    await busy.terminate({ contextId })
+  }
   await busy.close()
 })

@@ -1,4 +1,5 @@
-// Finds a real Redis for a run of the tests: REDIS_URL, a redis-server from the PATH, or one that it installs. Without any, the run ends with one line.
+// Finds a real Redis for a run of the tests: REDIS_URL, a redis-server from the PATH, or one that it installs, which it says before. Without any, the run
+// ends with one line.
 import { execFile } from 'node:child_process'
 import { open } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
@@ -18,8 +19,11 @@ declare module 'vitest' {
 /** What tests stand on: the first with a port of one's own choice for the bus of a cluster. */
 const OLDEST = 7
 
+/** `false`: nothing is installed. */
+const INSTALL = 'ACTORFLUX_TEST_INSTALL'
+
 export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
-  if (!await found() && !await installed()) {
+  if (!await found() && (process.env[INSTALL] === 'false' || !await installed())) {
     console.error(`The tests need redis-server and redis-cli, ${OLDEST}.0 or newer, on the PATH: apt-get install redis-server, or brew install redis`)
     process.exit(1)
   }
@@ -46,7 +50,8 @@ async function installed(): Promise<boolean> {
     while (!tryLock(lock.fd)) await new Promise((resolve) => { setTimeout(resolve, 200) })
     if (await found()) return true
     const commands = await installation()
-    if (commands.length > 0) console.error(`redis-server ${OLDEST}.0 or newer is not on the PATH: installing it`)
+    const [last] = commands.slice(-1)
+    if (last) console.error(`redis-server ${OLDEST}.0 or newer is not on the PATH: installing it (${last.join(' ')}); ${INSTALL}=false prevents that`)
     for (const command of commands) await output(command)
     return await found()
   } finally {

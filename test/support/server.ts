@@ -39,7 +39,7 @@ export interface Server extends Launched {
 }
 
 /** Milliseconds that a server may take until it serves. */
-const PATIENCE = 20_000
+const PATIENCE = 60_000
 
 const processes = new Set<ChildProcess>()
 const folders = new Set<string>()

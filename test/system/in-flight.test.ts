@@ -1,7 +1,7 @@
 // A small server, real and with little memory, that is sent more than it can hold at once: it refuses, it lives, and it starts again on the same data.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
+import { afterAll, describe, expect, inject, test, vi } from 'vitest'
 import { cleanUp, placeFor, startServer, type Place, type Server } from '../support/server.ts'
 
 /** A mebibyte of empty objects: about forty times as much once it is parsed. */
@@ -18,12 +18,10 @@ export async function hold({ gate }: { gate: string }, { signal }: { signal: Abo
 }
 `
 
-let place: Place
-let gate: string
-
-beforeAll(async () => {
-  place = await placeFor({ 'crash/Steps.ts': HOLD })
-  gate = join(place.folder, 'gate')
+/** Each in a place of its own: they run at once. */
+async function openPlace(): Promise<Place & { gate: string }> {
+  const place = await placeFor({ 'crash/Steps.ts': HOLD })
+  const gate = join(place.folder, 'gate')
   const files = {
     'Slow.flux': {
       webhooks: [{ urlPath: '/slow', httpMethods: ['POST'] }],
@@ -35,7 +33,8 @@ beforeAll(async () => {
     },
   }
   for (const [name, content] of Object.entries(files)) await writeFile(join(place.folder, 'actors/crash', name), JSON.stringify(content))
-})
+  return { ...place, gate }
+}
 afterAll(cleanUp)
 
 interface Answer { readonly status: number; readonly retryAfter: string | null }
@@ -59,9 +58,10 @@ const hasAny = async ({ url }: Server, status: string): Promise<boolean> => {
   return length > 0
 }
 
-describe.each([['a slow function', '/api/slow'], ['a script', '/api/script']])('25 webhooks of a mebibyte for %s', (_, path) => {
+describe.concurrent.each([['a slow function', '/api/slow'], ['a script', '/api/script']])('25 webhooks of a mebibyte for %s', (_, path) => {
   test('are refused or taken, kill nothing, and are carried on after a kill', { timeout: 600_000 }, async () => {
-    const options = { program: inject('program'), ...place, data: join(place.folder, path.replaceAll('/', '-')), env: ENV, node: NODE }
+    const { gate, ...place } = await openPlace()
+    const options = { program: inject('program'), ...place, env: ENV, node: NODE }
     let server = await startServer(options)
     const { url } = server
     const answers = (await Promise.all(Array.from({ length: SENT }, () => send(url, path)))).flat()

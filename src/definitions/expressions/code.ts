@@ -1,30 +1,31 @@
-// definitions/expressions: from syntax tree to code: closures over data, with nothing left to look up but the data's own properties.
-import type { ArrowExpression } from '@jsep-plugin/arrow'
-import type { ObjectExpression } from '@jsep-plugin/object'
-import type { TemplateLiteral } from '@jsep-plugin/template'
-import type jsep from 'jsep'
+// definitions/expressions: from syntax tree to code: closures over data, with nothing left to look up but the data's
+// own properties. Which nodes there are is a closed list, `Compiler.node`: any other is refused, with its place.
+import type {
+  AnyNode, ArrayExpression, ArrowFunctionExpression, BinaryExpression, CallExpression, ConditionalExpression,
+  Expression, Literal, LogicalExpression, MemberExpression, ObjectExpression, Property, SpreadElement, TemplateLiteral,
+  UnaryExpression,
+} from 'acorn'
 import { getOwn, setOwn } from '../../model/json.ts'
 import { keyOf, read, readHeader } from './access.ts'
 import type { CallbackCode, Invocation, Items, Member } from './calls.ts'
 import { isLoop, isMethod, itemsCode, loopCall, methodCall, methodNames, needsFunction, spreadMember } from './calls.ts'
-import { arrowOf, linked, SKIPPED, skips } from './chains.ts'
-import type { Code, Value } from './evaluation.ts'
-import { isFields } from './evaluation.ts'
+import { linked, linkOf, SKIPPED, skips } from './chains.ts'
+import { isFields, type Code, type Value } from './evaluation.ts'
 import { looksLikeTemplate } from '../foreign.ts'
 import { suggestion } from '../../model/nearest.ts'
 import { ExpressionFault } from './expression.ts'
-import { functions } from './functions.ts'
-import { unescape } from './literals.ts'
+import { functions } from './builtins/functions.ts'
+import { literalValue } from './literals.ts'
 import { binaryOperators, unaryOperators } from './operators.ts'
-import { isNode, isProperty } from './parse.ts'
-import { join, textOf } from './values.ts'
+import { misplacedFunction } from './parse.ts'
+import { afterOperand, refused, unexpected } from './unexpected.ts'
+import { joined, textOf } from './values.ts'
 
 const MAX_DEPTH = 200
 const MAX_PARAMETERS = 4
 /** Of the evaluation of a node. A call makes a list of its arguments, and has work of its own. */
 const STEPS_A_NODE = 1
-const STEPS_A_PROPERTY = 2
-const STEPS_A_CALL = 5
+const STEPS: ReadonlyMap<string, number> = new Map([['MemberExpression', 2], ['CallExpression', 5]])
 
 /** Compiles one expression, and gathers what it needs to run. */
 export class Compiler {
@@ -34,19 +35,19 @@ export class Compiler {
   quotesPlaceholder = false
   /** Steps to evaluate what was compiled so far, once. */
   cost = 0
-  private readonly places: ReadonlyMap<string, number>
+  private readonly source: string
   /** The parameters that the present node sees, with their places in an evaluation. */
   private visible: ReadonlyMap<string, number> = new Map()
   /** How many parameters its arrow functions have together, so far. */
   private parameters = 0
   private depth = 0
 
-  constructor(places: ReadonlyMap<string, number>) {
-    this.places = places
+  constructor(source: string) {
+    this.source = source
   }
 
   /** @throws ExpressionFault for what the language lacks */
-  compile(node: jsep.Expression): Code {
+  compile(node: AnyNode): Code {
     const code = this.link(node)
     if (!skips(node)) return code
     return (run) => {
@@ -56,56 +57,50 @@ export class Compiler {
   }
 
   /** As `compile`, but for a link of a chain, which may give SKIPPED. */
-  private link(node: jsep.Expression): Code {
-    if (this.depth === MAX_DEPTH) throw this.fault(`an expression nested deeper than ${MAX_DEPTH}`)
+  private link(marked: AnyNode): Code {
+    const node = linkOf(marked)
+    if (this.depth === MAX_DEPTH) throw new ExpressionFault(`an expression nested deeper than ${MAX_DEPTH}`, node.start)
     this.depth += 1
-    this.cost += node.type === 'CallExpression' ? STEPS_A_CALL : node.type === 'MemberExpression' ? STEPS_A_PROPERTY : STEPS_A_NODE
+    this.cost += STEPS.get(node.type) ?? STEPS_A_NODE
     const code = this.node(node)
     this.depth -= 1
     return code
   }
 
-  private node(node: jsep.Expression): Code {
-    if (!isNode(node)) throw this.refused(node)
+  private node(node: AnyNode): Code {
     switch (node.type) {
       case 'Literal': return this.literal(node)
       case 'Identifier': return this.name(node.name)
       case 'MemberExpression': return linked(this.link(node.object), node, this.property(node))
       case 'CallExpression': return this.call(node)
-      case 'UnaryExpression': return this.operator(unaryOperators.get(node.operator), node.operator)(this.compile(node.argument))
+      case 'UnaryExpression': return this.unary(node)
       case 'BinaryExpression':
-        return this.operator(binaryOperators.get(node.operator), node.operator)(this.compile(node.left), this.compile(node.right))
+      case 'LogicalExpression': return this.binary(node)
       case 'ConditionalExpression': return this.conditional(node)
       case 'ArrayExpression': return this.list(node)
       case 'ObjectExpression': return this.object(node)
       case 'TemplateLiteral': return this.template(node)
-      case 'ArrowFunctionExpression': throw this.fault('a function can only be the first argument of a method such as map,', '=>')
-      case 'SpreadElement': throw this.fault("'...' belongs into a list, an object or arguments,", '...')
+      case 'ArrowFunctionExpression': throw misplacedFunction(node.start)
+      default: throw refused(node, this.source)
     }
   }
 
-  private refused({ type }: jsep.Expression): ExpressionFault {
-    if (type === 'ThisExpression') return this.fault("unexpected 'this'", 'this')
-    if (type === 'TaggedTemplateExpression') return this.fault('a template with a tag', '`')
-    return this.fault('more than one expression', ',')
+  private unary({ operator, argument, start }: UnaryExpression): Code {
+    const builder = unaryOperators.get(operator)
+    if (builder === undefined) throw unexpected(this.source, start)
+    return builder(this.compile(argument))
   }
 
-  private operator<T>(builder: T | undefined, operator: string): T {
-    if (builder === undefined) throw this.fault(`unknown operator '${operator}'`, operator)
-    return builder
+  private binary({ operator, left, right }: BinaryExpression | LogicalExpression): Code {
+    const builder = binaryOperators.get(operator)
+    if (builder === undefined) throw unexpected(this.source, afterOperand(left, this.source))
+    return builder(this.compile(left), this.compile(right))
   }
 
-  private literal({ value, raw }: jsep.Literal): Code {
-    const literal = typeof value === 'string' ? this.unescape(raw.slice(1, -1)) : value
-    if (typeof literal === 'string' && looksLikeTemplate(literal)) this.quotesPlaceholder = true
-    if (typeof literal === 'object' && literal !== null) throw this.fault('unknown literal', raw)
-    return () => literal
-  }
-
-  private unescape(raw: string): string {
-    const text = unescape(raw)
-    if (text === null) throw this.fault(`a malformed escape in '${raw}'`)
-    return text
+  private literal(node: Literal): Code {
+    const value = literalValue(node, this.source)
+    if (typeof value === 'string' && looksLikeTemplate(value)) this.quotesPlaceholder = true
+    return () => value
   }
 
   private name(name: string): Code {
@@ -116,12 +111,13 @@ export class Compiler {
     return (run) => run.scope.get(name)
   }
 
-  private conditional(node: jsep.ConditionalExpression): Code {
-    const [test, consequent, alternate] = [this.compile(node.test), this.compile(node.consequent), this.compile(node.alternate)]
+  private conditional(node: ConditionalExpression): Code {
+    const test = this.compile(node.test)
+    const [consequent, alternate] = [this.compile(node.consequent), this.compile(node.alternate)]
     return (run) => test(run) ? consequent(run) : alternate(run)
   }
 
-  private property(node: jsep.MemberExpression): Invocation {
+  private property(node: MemberExpression): Invocation {
     const name = this.staticKey(node)
     const key = name === undefined ? this.compile(node.property) : () => name
     if (this.isHeaders(node.object)) return (run, target) => readHeader(run, target, key(run))
@@ -130,48 +126,51 @@ export class Compiler {
   }
 
   /** The key that a member expression writes out. */
-  private staticKey({ computed, property }: jsep.MemberExpression): string | undefined {
-    if (!isNode(property)) return undefined
+  private staticKey({ computed, property }: MemberExpression): string | undefined {
     if (!computed) return property.type === 'Identifier' ? property.name : undefined
-    return property.type === 'Literal' && typeof property.value === 'string' ? this.unescape(property.raw.slice(1, -1)) : undefined
+    if (property.type !== 'Literal') return undefined
+    const value = literalValue(property, this.source)
+    return typeof value === 'string' ? value : undefined
   }
 
   /** `$request.headers`, or the response's, in any way of writing it. */
-  private isHeaders(node: jsep.Expression): boolean {
-    if (!isNode(node) || node.type !== 'MemberExpression' || this.staticKey(node) !== 'headers') return false
-    const { object } = node
-    return isNode(object) && object.type === 'Identifier' && !this.visible.has(object.name)
-      && (object.name === '$request' || object.name === '$response')
+  private isHeaders(object: AnyNode): boolean {
+    const node = linkOf(object)
+    return node.type === 'MemberExpression' && this.staticKey(node) === 'headers' && node.object.type === 'Identifier'
+      && !this.visible.has(node.object.name) && (node.object.name === '$request' || node.object.name === '$response')
   }
 
-  private call(node: jsep.CallExpression): Code {
-    const { callee } = node
-    if (isNode(callee) && callee.type === 'MemberExpression') return linked(this.link(callee.object), callee, this.method(callee, node))
-    if (!isNode(callee) || callee.type !== 'Identifier') throw this.fault('only functions and methods can be called,', '(')
-    const call = functions.get(callee.name)
-    if (call === undefined) {
-      throw this.fault(`unknown function '${callee.name}'${suggestion(callee.name, functions.keys())} (there are ${[...functions.keys()].join(', ')})`, callee.name)
+  private call(node: CallExpression): Code {
+    const callee = linkOf(node.callee)
+    if (callee.type === 'MemberExpression') return linked(this.link(callee.object), callee, this.method(callee, node))
+    if (callee.type !== 'Identifier') {
+      throw new ExpressionFault('only functions and methods can be called,', callee.start)
     }
-    const args = this.items(node.arguments)
+    const call = functions.get(callee.name)
+    if (call === undefined) throw unknown('function', callee.name, [...functions.keys()], callee)
+    const args = this.items(node.arguments, node)
     return (run) => call(run, args(run))
   }
 
-  private method(callee: jsep.MemberExpression, node: jsep.CallExpression): Invocation {
+  private method(callee: MemberExpression, node: CallExpression): Invocation {
     const name = this.staticKey(callee)
-    if (name === undefined) throw this.fault("a method's name must be written out", '[')
-    if (!isMethod(name)) throw this.fault(`unknown method '${name}'${suggestion(name, methodNames())} (there are ${methodNames().join(', ')})`, name)
-    const optional = node['optional'] === true
+    if (name === undefined) throw new ExpressionFault("a method's name must be written out", callee.property.start)
+    if (!isMethod(name)) throw unknown('method', name, methodNames(), callee.property)
     const [first, ...rest] = node.arguments
-    const callback = first && isLoop(name) ? arrowOf(first) : undefined
-    if (callback) return loopCall(name, this.callback(callback), this.items(rest), optional)
-    if (needsFunction(name)) throw this.fault(`'${name}' needs a function such as x => x.name`, name)
-    return methodCall(name, this.items(node.arguments), optional)
+    if (first?.type === 'ArrowFunctionExpression' && isLoop(name)) {
+      return loopCall(name, this.callback(first), this.items(rest, node), node.optional)
+    }
+    if (needsFunction(name)) {
+      throw new ExpressionFault(`'${name}' needs a function such as x => x.name`, callee.property.start)
+    }
+    return methodCall(name, this.items(node.arguments, node), node.optional)
   }
 
-  private callback({ params, body }: ArrowExpression): CallbackCode {
-    const names = (params ?? []).map((param) => isNode(param) && param.type === 'Identifier' ? param.name : 'undefined')
+  private callback({ params, body, async: isAsync, start }: ArrowFunctionExpression): CallbackCode {
+    if (isAsync) throw unexpected(this.source, start)
+    const names = params.map((param) => param.type === 'Identifier' ? param.name : 'undefined')
     if (names.includes('undefined') || new Set(names).size < names.length || names.length > MAX_PARAMETERS) {
-      throw this.fault(`a function has up to ${MAX_PARAMETERS} parameters, different plain names,`, '=>')
+      throw new ExpressionFault(`a function has up to ${MAX_PARAMETERS} parameters, different plain names,`, start)
     }
     const { visible, cost: before, parameters: first } = this
     this.parameters += names.length
@@ -186,18 +185,19 @@ export class Compiler {
     }
   }
 
-  private items(nodes: readonly (jsep.Expression | null)[]): Items {
+  private items(nodes: readonly (Expression | SpreadElement | null)[], { start }: AnyNode): Items {
     return itemsCode(nodes.map((node) => {
-      if (node === null) throw this.fault('a list with a hole', ',')
-      const spread = isNode(node) && node.type === 'SpreadElement'
+      if (node === null) throw new ExpressionFault('a list with a hole', start)
+      const spread = node.type === 'SpreadElement'
       return { code: this.compile(spread ? node.argument : node), spread }
     }))
   }
 
-  private list({ elements }: jsep.ArrayExpression): Code {
-    const items = this.items(elements)
+  private list(node: ArrayExpression): Code {
+    const { length } = node.elements
+    const items = this.items(node.elements, node)
     return (run) => {
-      run.makeElements(elements.length)
+      run.makeElements(length)
       return run.own(items(run))
     }
   }
@@ -212,9 +212,11 @@ export class Compiler {
     }
   }
 
-  private member(node: jsep.Expression): Member {
-    if (isNode(node) && node.type === 'SpreadElement') return spreadMember(this.compile(node.argument))
-    if (!isProperty(node) || node.value === undefined) throw this.fault('an object with a member that is no key and value,', '{')
+  private member(node: Property | SpreadElement): Member {
+    if (node.type === 'SpreadElement') return spreadMember(this.compile(node.argument))
+    if (node.kind !== 'init' || node.method) {
+      throw new ExpressionFault('an object with a member that is no key and value,', node.start)
+    }
     const value = this.compile(node.value)
     if (!node.computed) {
       const name = this.keyName(node.key)
@@ -224,21 +226,20 @@ export class Compiler {
     return (run, into) => setOwn(into, keyOf(run, key(run)), value(run))
   }
 
-  private keyName(key: jsep.Expression): string {
-    if (key.type === 'ThisExpression') return 'this'
-    if (isNode(key) && key.type === 'Identifier') return key.name
-    if (isNode(key) && key.type === 'Literal') return typeof key.value === 'string' ? this.unescape(key.raw.slice(1, -1)) : String(key.value)
-    throw this.fault('an object with a key that is neither a name, a text nor in brackets,', '{')
+  private keyName(key: Expression): string {
+    if (key.type === 'Identifier') return key.name
+    if (key.type === 'Literal') return String(literalValue(key, this.source))
+    throw unexpected(this.source, key.start)
   }
 
   private template({ quasis, expressions }: TemplateLiteral): Code {
-    const texts = quasis.map(({ value }) => this.unescape(value.raw.replaceAll(/\r\n?/g, '\n')))
-    const codes = expressions.map((expression) => this.compile(expression))
-    if (texts.length !== codes.length + 1) throw this.fault('a placeholder without exactly one expression', '${')
-    return (run) => codes.reduce((whole, code, index) => join(run, join(run, whole, textOf(run, code(run))), texts[index + 1] ?? ''), texts[0] ?? '')
-  }
-
-  private fault(reason: string, token = ''): ExpressionFault {
-    return new ExpressionFault(reason, this.places.get(token) ?? 0)
+    const texts = quasis.map(({ value: { cooked, raw }, start }) => {
+      if (typeof cooked !== 'string') throw new ExpressionFault(`a malformed escape in '${raw}'`, start)
+      return cooked
+    })
+    return joined(texts, expressions.map((expression) => this.compile(expression)), textOf)
   }
 }
+
+const unknown = (kind: string, name: string, known: readonly string[], { start }: AnyNode): ExpressionFault =>
+  new ExpressionFault(`unknown ${kind} '${name}'${suggestion(name, known)} (there are ${known.join(', ')})`, start)

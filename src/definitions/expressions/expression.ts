@@ -34,7 +34,10 @@ export interface Expression {
 }
 
 /** Literal text with `${…}` in it. One that is a single `${…}` and nothing else keeps the type of its value; any other gives text. */
-export type Template = Expression
+export interface Template extends Expression {
+  /** The expressions in it, as they are written. */
+  readonly placeholders: readonly string[]
+}
 
 export class ExpressionError extends Error {
   override readonly name = 'ExpressionError'

@@ -1,12 +1,11 @@
 // definitions/expressions: which parts of a request an expression's value is made of, found without evaluating it. More may be said than
-// is so,
-// never less.
-import type { ArrowExpression } from '@jsep-plugin/arrow'
-import type { ObjectExpression } from '@jsep-plugin/object'
-import type jsep from 'jsep'
+// is so, never less.
+import type {
+  AnyNode, ArrowFunctionExpression, BinaryExpression, CallExpression, LogicalExpression, ObjectExpression,
+} from 'acorn'
 import { isSecretName } from '../../model/secret-names.ts'
-import { unescape } from './literals.ts'
-import { isNode, isProperty, parse } from './parse.ts'
+import { linkOf } from './chains.ts'
+import { parse } from './parse.ts'
 
 /** That a part of the request is carried by a value. */
 export interface Origin {
@@ -41,14 +40,13 @@ const TELLS_NOTHING: ReadonlySet<string> = new Set([
   'now', 'uuid', 'random',
 ])
 const COMPARISONS: ReadonlySet<string> = new Set(['==', '!=', '===', '!==', '<', '<=', '>', '>='])
-const CHOICES: ReadonlySet<string> = new Set(['&&', '||', '??'])
 /** Functions that make one text of all that they are given. */
 const WRITERS: ReadonlySet<string> = new Set(['json', 'string'])
 
 /** Of what the expression gives. One that can't be parsed carries nothing: it is never evaluated. */
 export function expressionOrigins(source: string, lookup: Lookup): Origins {
   try {
-    return tidy(new Tracer(lookup).of(parse(source).tree))
+    return tidy(new Tracer(lookup).of(parse(source, { pinned: true }).tree))
   } catch {
     return NO_ORIGINS
   }
@@ -105,71 +103,72 @@ class Tracer {
     this.#lookup = lookup
   }
 
-  of(node: jsep.Expression | null | undefined): Origins {
-    if (!node || !isNode(node)) return NO_ORIGINS
-    switch (node.type) {
-      case 'Literal': return NO_ORIGINS
+  of(node: AnyNode | null): Origins {
+    switch (node?.type) {
       case 'Identifier': return this.#parameters.get(node.name) ?? this.#lookup(node.name)
-      case 'MemberExpression': return memberOrigins(this.of(node.object), keyOf(node))
+      case 'MemberExpression': return memberOrigins(this.of(node.object), keyOf(node.computed, node.property))
+      case 'ChainExpression': return this.of(node.expression)
       case 'CallExpression': return this.#call(node)
       case 'UnaryExpression': return node.operator === '!' ? NO_ORIGINS : mixed(this.of(node.argument))
       case 'BinaryExpression': return this.#binary(node)
+      case 'LogicalExpression': return this.#both(node)
       case 'ConditionalExpression': return [...this.of(node.consequent), ...this.of(node.alternate)]
       case 'ArrayExpression': return this.#list(node.elements)
       case 'ObjectExpression': return this.#object(node)
       case 'TemplateLiteral': return mixed(this.#all(node.expressions))
       case 'ArrowFunctionExpression': return this.of(node.body)
       case 'SpreadElement': return mixed(this.of(node.argument))
+      // A literal, or what doesn't compile.
+      default: return NO_ORIGINS
     }
   }
 
-  #all(nodes: readonly (jsep.Expression | null)[]): Origins {
+  #all(nodes: readonly (AnyNode | null)[]): Origins {
     return nodes.flatMap((node) => this.of(node))
   }
 
-  #binary({ operator, left, right }: jsep.BinaryExpression): Origins {
-    if (COMPARISONS.has(operator)) return NO_ORIGINS
-    const both = [...this.of(left), ...this.of(right)]
-    return CHOICES.has(operator) ? both : mixed(both)
+  #both({ left, right }: BinaryExpression | LogicalExpression): Origins {
+    return [...this.of(left), ...this.of(right)]
   }
 
-  #list(elements: readonly (jsep.Expression | null)[]): Origins {
-    const isSpread = elements.some((element) => element !== null && isNode(element) && element.type === 'SpreadElement')
+  #binary(node: BinaryExpression): Origins {
+    return COMPARISONS.has(node.operator) ? NO_ORIGINS : mixed(this.#both(node))
+  }
+
+  #list(elements: readonly (AnyNode | null)[]): Origins {
+    const isSpread = elements.some((element) => element?.type === 'SpreadElement')
     return tidy(isSpread ? mixed(this.#all(elements)) : elements.flatMap((element, index) => laidAt([String(index)], this.of(element))))
   }
 
   #object({ properties }: ObjectExpression): Origins {
     return tidy(properties.flatMap((property) => {
-      if (!isProperty(property)) return mixed(this.of(property))
-      const { key, computed, value } = property
-      const name = !computed && isNode(key) ? (key.type === 'Identifier' ? key.name : key.type === 'Literal' ? literal(key) : null) : null
+      if (property.type === 'SpreadElement') return mixed(this.of(property))
+      const name = keyOf(property.computed, property.key)
       // A key may be made of a secret, too.
-      return name === null ? mixed([...this.of(computed ? key : null), ...this.of(value)]) : laidAt([name], this.of(value))
+      return name === null ? mixed([...this.of(property.key), ...this.of(property.value)]) : laidAt([name], this.of(property.value))
     }))
   }
 
-  #call({ callee, arguments: args }: jsep.CallExpression): Origins {
-    if (!isNode(callee)) return NO_ORIGINS
+  #call({ callee: marked, arguments: args }: CallExpression): Origins {
+    const callee = linkOf(marked)
     if (callee.type !== 'MemberExpression') {
       const name = callee.type === 'Identifier' ? callee.name : ''
       if (TELLS_NOTHING.has(name)) return NO_ORIGINS
       return WRITERS.has(name) ? mixed(this.#all(args)) : taken(this.#all(args))
     }
-    const method = keyOf(callee) ?? ''
+    const method = keyOf(callee.computed, callee.property) ?? ''
     if (TELLS_NOTHING.has(method)) return NO_ORIGINS
     const target = this.of(callee.object)
     const [first, ...others] = args
-    const arrow = arrowOf(first)
-    if (!arrow) return taken([...target, ...this.#all(args)])
-    const made = this.#callback(arrow, [...memberOrigins(target, null), ...mixed(target), ...this.#all(others)])
+    if (first?.type !== 'ArrowFunctionExpression') return taken([...target, ...this.#all(args)])
+    const made = this.#callback(first, [...memberOrigins(target, null), ...mixed(target), ...this.#all(others)])
     // What `map` makes comes from its function alone, `filter` and others choose.
     return taken(method === 'map' || method === 'flatMap' ? made : [...target, ...made, ...this.#all(others)])
   }
 
-  #callback({ params, body }: ArrowExpression, given: Origins): Origins {
+  #callback({ params, body }: ArrowFunctionExpression, given: Origins): Origins {
     const outer = this.#parameters
-    const names = (params ?? []).flatMap((param) => (isNode(param) && param.type === 'Identifier' ? [param.name] : []))
-    const own = names.map((name) => [name, tidy(given)] as const)
+    const own = params.flatMap((param) => (param.type === 'Identifier' ? [[param.name, tidy(given)] as const] : []))
     this.#parameters = new Map([...outer, ...own])
     const made = this.of(body)
     this.#parameters = outer
@@ -181,19 +180,8 @@ class Tracer {
 const taken = (origins: Origins): Origins =>
   mixed(origins).map((origin) => (origin.kind === 'inside' && origin.path.length > 0 ? { ...origin, kind: 'cut' } : origin))
 
-/** The key that is written out; null: it is worked out. */
-function keyOf({ computed, property }: jsep.MemberExpression): string | null {
-  if (!isNode(property)) return null
-  if (!computed) return property.type === 'Identifier' ? property.name : null
-  return property.type === 'Literal' ? literal(property) : null
-}
-
-const literal = ({ value, raw }: jsep.Literal): string => (typeof value === 'string' ? unescape(raw.slice(1, -1)) ?? value : String(value))
-
-/** The parser takes `x => a ? b : c` for `(x => a) ? b : c`. */
-function arrowOf(node: jsep.Expression | undefined): ArrowExpression | null {
-  if (!node || !isNode(node)) return null
-  if (node.type === 'ArrowFunctionExpression') return node
-  const test = node.type === 'ConditionalExpression' ? arrowOf(node.test) : null
-  return test && { ...test, body: { ...node, test: test.body } }
+/** The key of a member that is written out; null: it is worked out. */
+function keyOf(computed: boolean, key: AnyNode): string | null {
+  if (key.type === 'Literal') return String(key.value)
+  return !computed && key.type === 'Identifier' ? key.name : null
 }

@@ -1,6 +1,6 @@
 // definitions/expressions: how values become texts, numbers and answers: JavaScript's rules for primitives, and rules of our own for lists and
 // objects, since JavaScript's would call what stands under `toString` or `valueOf`, which is data here.
-import type { Evaluation, Value } from './evaluation.ts'
+import type { Code, Evaluation, Value } from './evaluation.ts'
 import { isList, MAX_MADE } from './evaluation.ts'
 import { ExpressionError } from './expression.ts'
 
@@ -77,6 +77,16 @@ export function join(run: Evaluation, left: string, right: string): string {
   // To look into it makes the engine copy it, in one go and not piece by piece for everyone who looks.
   if (run.joins % COPIED_AFTER === 0) text.charCodeAt(0)
   return text
+}
+
+/** Makes one text: the parts' texts, as `write` has them, each between two of `texts`. */
+export function joined([start = '', ...texts]: readonly string[], parts: readonly Code[], write: typeof textOf): Code {
+  const pairs = parts.map((part, index) => ({ part, after: texts[index] ?? '' }))
+  return (run) => {
+    let whole = start
+    for (const { part, after } of pairs) whole = join(run, join(run, whole, write(run, part(run))), after)
+    return whole
+  }
 }
 
 /** Pays for comparing two texts: at most the shorter is looked at. */

@@ -95,9 +95,9 @@ function conclude({ flux, record, event }: Told, made: Transition | null, { now,
   // Whatever it was that it waited for: nothing wakes what has ended.
   const due = isEnd ? null : wanted
   const acting = phase === 'acting'
-  const action = flux.states[data.state]?.action.kind
+  const isChild = flux.states[data.state]?.action.effect === 'child'
   const begins = acting && effect === 'step'
-  const awaits = acting && action === 'flux'
+  const awaits = acting && isChild
   const invokes = awaits && effect === 'child'
   const failure = failureOf(flux, record, event?.type === 'FAIL' ? event.error : turn.broke)
   const next: ContextRecord = {
@@ -131,7 +131,7 @@ function leaseOf(record: ContextRecord, owner: string, starts: boolean): Lease {
 
 function childOf(flux: CompiledFlux, { state, args }: ContextRecord) {
   const action = flux.states[state]?.action
-  return action?.kind === 'flux' ? { name: action.name, input: args ?? {} } : null
+  return action?.child == null ? null : { name: action.child, input: args ?? {} }
 }
 
 const refused = (kind: 'conflict', detail: string): Decision => ({ kind: 'refused', failure: { kind, detail } })

@@ -116,7 +116,8 @@ export function machineOf(flux: CompiledFlux): AnyStateMachine {
 
 const at = ({ index }: CompiledState): At => ({ state: index })
 const idOf = (index: number) => `#s${index}`
-const isMap = ({ action }: CompiledState) => action.kind === 'map'
+/** Whether its action ends in the turn. */
+const isMap = ({ action }: CompiledState) => action.effect === null
 const delays = ({ transitions }: CompiledState) => transitions.some(({ wait }) => wait)
 
 /** Nothing in it takes time: no snapshot ever rests there. */
@@ -158,9 +159,9 @@ function waitingNode(state: CompiledState): NodeConfig {
 function actingNode(state: CompiledState): NodeConfig {
   const params = at(state)
   const retry = retryOf(state)
-  const isChild = state.action.kind === 'flux'
+  const { action: { effect: wanted } } = state
   return {
-    entry: [{ type: 'prepare', params }, { type: isChild ? 'child' : 'step', params }],
+    entry: [{ type: 'prepare', params }, { type: wanted ?? 'step', params }],
     always: { guard: 'failed', target: 'leaving' },
     on: {
       DONE: { guard: 'answers', target: 'leaving', actions: { type: 'finish', params } },
@@ -168,7 +169,7 @@ function actingNode(state: CompiledState): NodeConfig {
         ...retry ? [{ guard: { type: 'hasAttempts' as const, params: retry }, target: 'backoff', actions: { type: 'retry' as const, params: retry } }] : [],
         { guard: 'answers', target: 'leaving', actions: 'fail' },
       ],
-      ...isChild && { WAKE: { guard: 'due', target: 'leaving', actions: 'fail' } },
+      ...wanted === 'child' && { WAKE: { guard: 'due', target: 'leaving', actions: 'fail' } },
     },
   }
 }
@@ -192,7 +193,6 @@ function leavingNode(state: CompiledState, states: readonly CompiledState[]): No
 }
 
 function retryOf({ action }: CompiledState): RetryParams | null {
-  if (action.kind !== 'code' && action.kind !== 'script') return null
   const { maxAttempts, delay, factor, maxDelay } = action.retry
   return maxAttempts > 1 ? { maxAttempts, delay, factor, maxDelay } : null
 }

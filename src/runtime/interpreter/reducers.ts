@@ -1,5 +1,6 @@
 // runtime/interpreter: what each step of the machine makes of the turn's state. Pure and total: a failure is data until a transition is chosen.
 import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { Lines } from '../../definitions/lines.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import { getOwn, type Json, type JsonObject } from '../../model/json.ts'
 import { choose } from './choose.ts'
@@ -37,7 +38,7 @@ export class Reducers {
     const next = this.#open(state)
     const moves = state.moves + made
     enterState(next, index)
-    runMap(next, index)
+    next.act(next.state(index).action.outputs)
     return next.next(state, { moves, epoch: state.epoch + 1, attempt: 1, waits: false, ...choose(next, index, { moves, picked: null }) })
   }
 
@@ -59,31 +60,29 @@ export class Reducers {
     const isTaken = event !== null && state.waits && !next.failed
     if (isTaken) takeEvent(next, index, event)
     const picked = isTaken ? null : state.pick
-    if (picked === null && !next.failed) runMap(next, index)
+    if (picked === null && !next.failed) next.act(next.state(index).action.outputs)
     return next.next(state, { waits: false, ...choose(next, index, { moves: state.moves, picked }) })
   }
 
   /** Works out the arguments of a step or a child; a child that has a timeout is due then, since it outlives the process. */
   prepare(state: TurnState, index: number): TurnState {
     const next = this.#open(state)
-    const { action } = next.state(index)
-    let due: number | null = null
-    if (action.kind !== 'map' && prepareArgs(next, index)) due = action.kind === 'flux' && action.timeout !== null ? next.now + action.timeout : null
+    const { effect, inputs, timeoutMs } = next.state(index).action
+    // Another attempt has those of the first.
+    if (next.data.args === null) prepareArgs(next, inputs)
+    const due = effect === 'child' && timeoutMs !== null && !next.failed ? next.now + timeoutMs : null
     // A child may have been started for nothing: only a step is a rest from moving.
-    const rests = action.kind !== 'flux' && !next.failed
+    const rests = effect === 'step' && !next.failed
     return next.next(state, { due, waits: false, ...rests && { moves: 0 } })
   }
 
   /** A step or child ended well. */
   finish(state: TurnState, index: number, result: Json): TurnState {
     const next = this.#open(state)
-    const { action } = next.state(index)
     next.data.args = null
-    if (action.kind !== 'map') {
-      next.scope.bindResult(result)
-      next.act(action.outputs)
-      next.scope.unbindResult()
-    }
+    next.scope.bindResult(result)
+    next.act(next.state(index).action.outputs)
+    next.scope.unbindResult()
     return next.next(state, { due: null, moves: 0 })
   }
 
@@ -148,19 +147,7 @@ function takeEvent({ data }: WorkingState, index: number, { name, input }: { rea
   data.fluxEvent = name
 }
 
-function runMap(next: WorkingState, index: number): void {
-  const { action } = next.state(index)
-  if (action.kind === 'map') next.act(action.lines)
-}
-
-/** False where that fails. */
-function prepareArgs(next: WorkingState, index: number): boolean {
-  const { action } = next.state(index)
-  if (action.kind === 'map' || next.data.args !== null) return true
+function prepareArgs(next: WorkingState, inputs: Lines): void {
   next.written = {}
-  // What it sees is the context's data as it stands: a copy would double what a stranger sent.
-  if (action.kind === 'script') next.data.args = {}
-  else if (next.run(action.inputs)) next.data.args = next.written
-  else return false
-  return true
+  if (next.run(inputs)) next.data.args = next.written
 }

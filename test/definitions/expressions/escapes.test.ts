@@ -73,7 +73,7 @@ const reads: readonly (readonly [source: string, outcome: Outcome])[] = [
   ['require', nothing], ['arguments', nothing], ['arguments[0]', nothing], ['window', nothing], ['module', nothing], ['Function', nothing], ['Object.prototype', nothing], ['Symbol.iterator', nothing], ["list['Symbol.iterator']", nothing],
   ['list[Symbol.iterator]', nothing], ['Reflect', nothing], ['eval', nothing], ['run', nothing], ['run.scope', nothing], ['scope.turn', nothing], ['turn', nothing], ['$turn', nothing], ['text[-1]', nothing], ['list[1e99]', nothing],
   ['a?.constructor?.constructor', nothing], ["a?.['constructor']?.prototype", nothing], ['[a][0].constructor', nothing], ['parseJson(\'{"a": 1}\').constructor', nothing], ["'x'.concat.name", nothing], ['list.length.constructor', nothing],
-  ['new.target', nothing], ['list.map(x => x.constructor)', { value: [null, null, null] }], ['list.map((x, i, all) => all.constructor)', { value: [null, null, null] }], ['list.reduce((sum, x, i, all) => all.__proto__, 0)', nothing],
+  ['list.map(x => x.constructor)', { value: [null, null, null] }], ['list.map((x, i, all) => all.constructor)', { value: [null, null, null] }], ['list.reduce((sum, x, i, all) => all.__proto__, 0)', nothing],
   ['entries(a).constructor', nothing], ['values(evil)[1].prototype.polluted', { value: 1 }],
 ]
 
@@ -93,7 +93,7 @@ const calls: readonly (readonly [source: string, outcome: Outcome])[] = [
 const syntax = [
   'a.b = 2', 'a["b"] = 2', 'a.b += 1', 'a ??= 1', 'a.__proto__.polluted = 1', 'a.b++', '--a.b', 'delete a.b', 'void 0', 'typeof a', 'new Date', 'new a.constructor', 'a in a', 'a instanceof Object', 'this', 'this.constructor', 'a, process',
   '(1, eval)("1")', 'a; process', 'a`x`', 'size`x`', 'a.constructor`return process`', '`${a`', '`${a}}${`', '/(a+)+$/', '/x/.constructor', 'function () {}', 'function* () {}', 'class {}', 'async () => 1', 'yield a', 'await a', '{get x() { return 1 }}',
-  '{set x(v) {}}', '{async x() {}}', '{[x => x]: 1}', '[...x => x]', 'var x = 1', 'let x', 'throw a', 'while (1) {}', 'for (;;) {}', 'label: a', '#a', 'a.#b', 'a\\u002econstructor', 'import.meta(1)', 'super.x()', 'with (a) b', 'a <!-- b', 'a ||= b', '(a) => { while (true) {} }',
+  '{set x(v) {}}', '{async x() {}}', '{[x => x]: 1}', '[...x => x]', 'var x = 1', 'let x', 'throw a', 'while (1) {}', 'for (;;) {}', 'label: a', '#a', 'a.#b', 'a\\u002econstructor', 'import.meta(1)', 'new.target', 'import.meta', 'super.x()', 'with (a) b', 'a <!-- b', 'a ||= b', '(a) => { while (true) {} }',
   'list.map(({constructor}) => constructor)', 'list.map(([x]) => x)', 'list.map((x = process) => x)', 'list.map(this => 1)', 'list.map(undefined => 1)', 'list.map(...[x => x])', '1n', '0b1', '~a', 'a & b', '🦄',
 ]
 

@@ -38,7 +38,7 @@ const table: { readonly [topic: string]: readonly (readonly [source: string, res
   ],
   logic: [
     ['nothing ?? a', 5], ["empty || 'x'", 'x'], ["empty ?? 'x'", ''], ['a && text', 'Hello'], ['a > 1 ? text : b', 'Hello'], ['nothing ? 1 : empty ? 2 : 3', 3],
-    ['false && missing.x.trim()', false], ['true ? false ? 1 : 2 : 3', 2],
+    ['false && missing.x.trim()', false], ['true ? false ? 1 : 2 : 3', 2], ['a?.5:1', 0.5], ['(nothing ?? b) || a', 2], ['nothing ?? (empty || a)', 5], ['(a && nothing) ?? b', 2],
   ],
   reading: [
     ['order.total', 12.5], ["order['due date']", '2024-02-29'], ['order.lines[1].sku', 'y'], ["order.lines['1'].sku", 'y'], ['order.lines.length', 2], ['text[1]', 'e'], ['text.length', 5],
@@ -107,6 +107,10 @@ describe('templates', () => {
   it('tells the place of a fault by the whole text', () => {
     expect(() => compileTemplate('abc ${a b}')).toThrow("unexpected 'b' at character 9")
     expect(() => compileTemplate('${a} ${nope()}')).toThrow('at character 8')
+    expect(() => compileTemplate('x ${')).toThrow("'${' isn't closed at character 5")
+    expect(() => compileTemplate('x ${a +')).toThrow("'${' isn't closed at character 8")
+    expect(() => compileTemplate('x ${(a')).toThrow("'(' isn't closed, it opens at character 5")
+    expect(() => compileTemplate('x ${ }')).toThrow('an empty expression at character 6')
   })
 
   it.each(['${', '${}', '${a', '${a}}${', "${'}", '${a;}', '${a,b}', '${{}', '${a b}'])('refuses %s', (source) => {
@@ -137,7 +141,7 @@ describe('faults', () => {
     'a & b', 'a | b', 'a ^ b', '~a', 'a << 1', 'a >> 1', 'typeof a', 'void 0', 'delete a.b', 'new Date()', 'a in b', 'a instanceof b', 'this', 'this.a', 'function () {}', 'async x => x', 'await a', 'a`x`', 'a.b`x`', 'nope()', 'eval("1")',
     'constructor()', 'toString()', 'a()()', '(a => a)(1)', 'a.nope()', 'a.constructor()', 'a[b]()', "a['call']()", 'a.map()', 'a.map(b)', 'a.map(...b)', 'a.includes(x => x)', 'a.reduce(0, x => x)', 'size(x => x)', 'x => x', '() => 1',
     '[x => x]', '{a: x => x}', 'a ? x => x : b', 'a.map(x => y => y)', 'a.map((x, x) => x)', 'a.map(({x}) => x)', 'a.map([x] => x)', 'a.map((...x) => x)', 'a.map((x = 1) => x)', 'a.map(x => { x })', 'a.map(x => {})',
-    'a.map((a, b, c, d, e) => a)', '...a', '(...a)', '1 + ...a', 'a ? ...b : c', '-2 ** 2', '-a.b ** 2', 'import("fs")', 'if (a) b', 'a => b || c', 'a?.5:1', 'return a', 'a\n"b"', 'a ? b : ', '[...]', '{...}', '!', 'a !b', '(a) b', '[a] {b}',
+    'a.map((a, b, c, d, e) => a)', '...a', '(...a)', '1 + ...a', 'a ? ...b : c', '-2 ** 2', '-a.b ** 2', 'import("fs")', 'if (a) b', 'a => b || c', 'return a', 'a\n"b"', 'a ? b : ', '[...]', '{...}', '!', 'a !b', '(a) b', '[a] {b}',
   ])('%j is one', (source) => {
     expect(() => compileExpression(source)).toThrow(ExpressionFault)
   })
@@ -147,6 +151,23 @@ describe('faults', () => {
     expect(() => compileExpression('a = 1')).toThrow("unexpected '=' at character 3")
     expect(() => compileExpression('(a + [b)')).toThrow("unexpected ')' at character 8")
     expect(() => compileExpression('a + (b')).toThrow("'(' isn't closed, it opens at character 5")
+  })
+
+  it.each<[string, string]>([
+    ['a ?? b || c', "parentheses are missing: '??' beside '||' or '&&' can be read in two ways, at character 8"], ['a && b ?? c', "parentheses are missing: '??' beside '||' or '&&' can be read in two ways, at character 8"],
+    ['1 + -a ** 2', "parentheses are missing: a sign before '**' can be read in two ways, at character 8"], ['a ** ** b', "unexpected '**' at character 6"], ['a +', "nothing follows '+' at character 4"], ['  ', 'an empty expression at character 3'],
+    ['b + default', "unexpected 'default' (a word of JavaScript's own) at character 5"], ['class', "unexpected 'class' (a word of JavaScript's own) at character 1"], ['a + new Date().x', "unexpected 'new' (a word of JavaScript's own) at character 5"],
+    ['[typeof a]', "unexpected 'typeof' (a word of JavaScript's own) at character 2"], ['a in b', "unexpected 'in' (a word of JavaScript's own) at character 3"], ['import("fs")', "unexpected 'import' (a word of JavaScript's own) at character 1"],
+    ['(a) += 1', "unexpected '+=' at character 5"], ['size((a), (b, a))', "unexpected ',' at character 13"], ['a.b++', "unexpected '++' at character 4"], ['a <<= 1', "unexpected '<<=' at character 3"], ['(a) & b', "unexpected '&' at character 5"],
+    ['a /* b */ + c', "unexpected '/' at character 3"], ['a // b', "unexpected '/' at character 3"], ['a <!-- b', "unexpected '<' at character 3"], ['a\n--> b', "unexpected '--' at character 3"], ['a +\u00a0b', "unexpected '\u00a0' at character 4"],
+    ['a + /b/', "there are no regular expressions here: unexpected '/' at character 5"], ['a\\u0062', "unexpected '\\' at character 2"], ['a.\\u{62}', "unexpected '\\' at character 3"], ["a + '\\1'", "an octal escape in '\\1' at character 5"],
+    ['a + 0x1F', "'0x1F' is no decimal number, at character 5"], ['a + 1_000', "'1_000' is no decimal number, at character 5"], ['a + 10n', "unexpected '10n' at character 5"], ["a + 'b", 'unterminated string constant at character 5'],
+    ['a.map(x => { x })', "a function's body is one expression (put an object in parentheses): unexpected '{' at character 12"], ['size(x => x)', 'a function can only be the first argument of a method such as map, at character 6'],
+    ['a.map(x => y => z)', 'a function can only be the first argument of a method such as map, at character 14'], ['a + b`x`', 'a template with a tag at character 6'], ['b + a.includes(x => x)', 'a function can only be the first argument of a method such as map, at character 16'],
+    ['a + b.map()', "'map' needs a function such as x => x.name at character 7"], ['a + b[c]()', "a method's name must be written out at character 7"], ['{a, get b() {}}', 'an object with a member that is no key and value, at character 5'],
+    ['a + size(b)(1)', 'only functions and methods can be called, at character 5'],
+  ])('of %j tell %s', (source, message) => {
+    expect(() => compileExpression(source)).toThrow(expect.objectContaining({ message }))
   })
 
   it('are sources beyond the bounds', () => {

@@ -1,10 +1,10 @@
-// definitions/expressions: the methods of lists. None changes the list it is called on: `sort` and `reverse` give a copy.
-import type { Evaluation, List, Value } from './evaluation.ts'
-import { isList } from './evaluation.ts'
-import { ExpressionError } from './expression.ts'
+// definitions/expressions/builtins: the methods of lists. None changes the list it is called on: `sort` and `reverse` give a copy.
+import type { Evaluation, List, Value } from '../evaluation.ts'
+import { isList } from '../evaluation.ts'
+import { ExpressionError } from '../expression.ts'
 import type { Method } from './text-methods.ts'
-import { STEPS_AN_ELEMENT } from '../work-budget.ts'
-import { numberOf, positionOf, spendOnComparing, textOf } from './values.ts'
+import { STEPS_AN_ELEMENT } from '../../work-budget.ts'
+import { numberOf, positionOf, spendOnComparing, textOf } from '../values.ts'
 
 /** An arrow function given to a method. It lives as long as the call, and is no value. */
 export type Callback = (...values: Value[]) => Value

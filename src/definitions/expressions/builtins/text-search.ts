@@ -1,7 +1,7 @@
-// definitions/expressions: one text sought in another, in time that grows with the sum of their lengths. The engine's own search may compare each
+// definitions/expressions/builtins: one text sought in another, in time that grows with the sum of their lengths. The engine's own search may compare each
 // character with the whole of what is sought: it is used where that is cheaper.
-import { STEPS_AN_ELEMENT } from '../work-budget.ts'
-import type { Evaluation } from './evaluation.ts'
+import { STEPS_AN_ELEMENT } from '../../work-budget.ts'
+import type { Evaluation } from '../evaluation.ts'
 
 /** Characters that the engine compares in one step, in its worst case. */
 const COMPARED_AT_ONCE = 32

@@ -1,8 +1,8 @@
-// definitions/expressions: the methods of numbers. A date is the number of its epoch milliseconds, so the methods of dates are here; all tell the
+// definitions/expressions/builtins: the methods of numbers. A date is the number of its epoch milliseconds, so the methods of dates are here; all tell the
 // time in UTC, whichever zone a server stands in.
-import type { Evaluation, Value } from './evaluation.ts'
+import type { Evaluation, Value } from '../evaluation.ts'
 import type { Method } from './text-methods.ts'
-import { positionOf } from './values.ts'
+import { positionOf } from '../values.ts'
 
 const dateParts: readonly (readonly [name: string, part: (date: Date) => number])[] = [
   ['FullYear', (date) => date.getUTCFullYear()],

@@ -1,8 +1,8 @@
-// definitions/expressions: the methods of texts. JavaScript's own, without patterns; what they make is paid for before it is made.
-import type { Evaluation, List, Value } from './evaluation.ts'
+// definitions/expressions/builtins: the methods of texts. JavaScript's own, without patterns; what they make is paid for before it is made.
+import type { Evaluation, List, Value } from '../evaluation.ts'
 import { find, findAll, findLast } from './text-search.ts'
 import { changed, compareInEnglish, normalized } from './text-forms.ts'
-import { join, positionOf, textOf } from './values.ts'
+import { join, positionOf, textOf } from '../values.ts'
 
 export type Method<Self> = (run: Evaluation, self: Self, args: List) => Value
 

@@ -1,0 +1,39 @@
+// definitions/actions: the types of action there are.
+import { getOwn, type Json, type JsonObject } from '../../model/json.ts'
+import { alternatives } from '../../model/nearest.ts'
+import type { StepRunner } from '../../ports/step-runner.ts'
+import type { CompiledAction } from '../flux.ts'
+import { actionHint } from '../foreign.ts'
+import { actionsOf, PLAIN, type ActionOptions, type ActionType, type Unit } from './action-type.ts'
+import { invokeCode } from './invoke-code.ts'
+import { invokeFlux } from './invoke-flux.ts'
+import { map } from './map.ts'
+import { script } from './script.ts'
+
+const TYPES: ReadonlyMap<Json, ActionType> = new Map([map, invokeCode, invokeFlux, script].map((type) => [type.name, type]))
+
+const NOTHING: CompiledAction = { ...PLAIN, type: 'map' }
+
+/** Without a type it is a map. */
+const typeOf = (source: JsonObject): ActionType | undefined => TYPES.get(getOwn(source, 'type') || map.name)
+
+/** One that has a fault comes out as one that does nothing. */
+export function compileAction(source: JsonObject, options: ActionOptions): CompiledAction {
+  const type = typeOf(source)
+  if (type) return type.compile(source, options) ?? NOTHING
+  const name = getOwn(source, 'type')
+  options.report.fault(`${options.pointer}/type`, `unknown action type ${JSON.stringify(name)}${instead(name)}`)
+  return NOTHING
+}
+
+function instead(type: Json | undefined): string {
+  const names = [...TYPES.values()].map(({ name }) => name)
+  if (typeof type !== 'string') return alternatives('', names)
+  const hint = actionHint(type)
+  return hint === null ? alternatives(type, names) : `: ${hint}`
+}
+
+/** Looks whether what the actions of a service name is there. Works on broken services, too. */
+export async function checkActions(unit: Unit, units: readonly Unit[], runner: StepRunner): Promise<void> {
+  for (const { action, pointer } of actionsOf(unit.source)) await typeOf(action)?.check?.({ action, pointer, unit, units, runner })
+}

@@ -1,0 +1,16 @@
+// definitions/actions: lines that are run in the turn.
+import { z } from 'zod'
+import { compileLines } from '../lines.ts'
+import { LIST, take, TYPE } from '../schema.ts'
+import { PLAIN, type ActionType } from './action-type.ts'
+
+const schema = z.object({ type: TYPE, lines: LIST })
+
+export const map: ActionType = {
+  name: 'map',
+  schema,
+  compile(source, { visible, resolve, pointer, report }) {
+    const action = take(schema, source, pointer, report)
+    return { ...PLAIN, type: 'map', outputs: compileLines(action?.lines ?? [], { visible, resolve, pointer: `${pointer}/lines`, report }) }
+  },
+}

@@ -1,0 +1,31 @@
+// pinned: a folder as a server has it, with what an earlier version wrote in its store.
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Log } from '../../../src/ports/log.ts'
+import { openLmdbStore } from '../../../src/store/lmdb/store.ts'
+import { newFolder } from '../../recorded/server.ts'
+import { SimulatedClock } from '../../support/simulated-clock.ts'
+import { fill, type Corpus } from './corpus.ts'
+
+const quiet = (): void => {}
+const log: Log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
+
+/** Gives the folder, which `examine` removes. */
+export async function filledFolder(corpus: Corpus): Promise<string> {
+  const folder = await newFolder()
+  const store = await openLmdbStore({ folder: join(folder, 'data'), log, clock: new SimulatedClock(corpus.now) })
+  try {
+    await fill(store, corpus)
+  } finally {
+    await store.close()
+  }
+  return folder
+}
+
+/** The same, with the very files. */
+export async function copiedFolder(files: ReadonlyMap<string, Buffer>): Promise<string> {
+  const folder = await newFolder()
+  await mkdir(join(folder, 'data'))
+  for (const [name, bytes] of files) await writeFile(join(folder, 'data', name), bytes)
+  return folder
+}

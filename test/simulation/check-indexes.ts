@@ -1,0 +1,55 @@
+// That the store's indexes agree with its records.
+import { isFinished, STATUSES } from '../../src/model/context.ts'
+import type { ContextRecord } from '../../src/model/record.ts'
+import { wordsOfEvent, wordsOfList } from '../../src/runtime/terms.ts'
+import type { Ledger } from './ledger.ts'
+import type { Memory } from './memory.ts'
+import { MemoryStore } from './memory-store.ts'
+
+/** Whoever is looked for by what he is, is found, and nobody else. */
+export async function checkIndexes(
+  records: readonly ContextRecord[],
+  { memory, ledger }: { readonly memory: Memory; readonly ledger: Ledger },
+  wrong: (what: string) => void,
+): Promise<void> {
+  const store = new MemoryStore(memory)
+  const check = async (what: string, words: readonly string[], test: (record: ContextRecord) => boolean) => {
+    const found = (await store.list({ all: words, limit: Infinity })).map(({ id }) => id)
+    const expected = records
+      .filter(test)
+      .map(({ id }) => id)
+      .sort((a, b) => a - b)
+    if (found.join() !== expected.join()) wrong(`${what} are ${expected.join()}, and found are ${found.join()}`)
+  }
+  for (const status of STATUSES)
+    await check(`those that are ${status}`, wordsOfList({ status }), (record) => record.status === status)
+  await check('the unfinished', wordsOfList({}), ({ status }) => !isFinished(status))
+  await check(
+    'those with the tag red',
+    wordsOfList({ tag: ['red'] }),
+    ({ status, tags }) => !isFinished(status) && tags.includes('red'),
+  )
+  for (const name of new Set(records.map(({ fluxName }) => fluxName)))
+    await check(
+      `those of ${name}`,
+      wordsOfList({ fluxName: name }),
+      ({ status, fluxName }) => !isFinished(status) && fluxName === name,
+    )
+  await check(
+    'those in Listen',
+    wordsOfList({ currentState: 'Listen' }),
+    (record) => !isFinished(record.status) && ledger.stateOf(record) === 'Listen',
+  )
+  for (const tags of [[], ['red']]) {
+    const found = await store.waitingFor({ any: wordsOfEvent('add', tags), upTo: memory.highestId, limit: Infinity })
+    const waits = (record: ContextRecord) =>
+      record.position.phase === 'waiting' &&
+      record.fluxName !== 'Child' &&
+      (record.tags.length === 0 ? tags.length === 0 : tags.some((tag) => record.tags.includes(tag)))
+    const expected = records
+      .filter(waits)
+      .map(({ id }) => id)
+      .sort((a, b) => a - b)
+    if (found.join() !== expected.join()) wrong(`those that hear are ${expected.join()}, and found are ${found.join()}`)
+  }
+}

@@ -1,0 +1,185 @@
+// What goes wrong between a server and the store: slow answers, refused and lost requests, lost answers, requests that
+// arrive late, conflicts.
+import { inDoubt, unavailable } from '../../src/model/failure.ts'
+import type { Store } from '../../src/ports/store.ts'
+import type { MemoryStore } from './memory-store.ts'
+import type { Random, Scheduler } from './scheduler.ts'
+import type { SimulatedServer } from './server.ts'
+
+/** How often what happens in this run; each a probability of a call, but for those in milliseconds. */
+export interface Faults {
+  /** The request never arrives. */
+  readonly lost: number
+  /** It arrives, and the answer is lost. */
+  readonly unanswered: number
+  /** It is given up, and arrives later all the same. */
+  readonly late: number
+  /** A commit is refused although nobody was faster. */
+  readonly conflict: number
+  /** An answer takes much longer than others. */
+  readonly slow: number
+  /** A hint to look for due contexts comes to nothing. */
+  readonly unheard: number
+  /** Between two misfortunes of whole servers; 0: there are none. */
+  readonly misfortuneMs: number
+}
+
+export const NO_FAULTS: Faults = { lost: 0, unanswered: 0, late: 0, conflict: 0, slow: 0, unheard: 0, misfortuneMs: 0 }
+
+const RATES = [0, 0, 0.01, 0.05, 0.2]
+
+export function someFaults(random: Random): Faults {
+  const rate = () => random.pick(RATES) ?? 0
+  const unheard = random.pick([0, 0.1, 0.5, 1]) ?? 0
+  return {
+    lost: rate(),
+    unanswered: rate(),
+    late: rate(),
+    conflict: rate(),
+    slow: rate(),
+    unheard,
+    misfortuneMs: random.pick([0, 3_000, 10_000]) ?? 0,
+  }
+}
+
+/** Milliseconds on the way to the store, and back. */
+const WAY_MS = { usual: 3, slow: 4_000 }
+/** Milliseconds after which a request is given up, and within which it may arrive after that. */
+const PATIENCE_MS = 500
+const LATE_MS = 3_000
+
+type Verb =
+  | 'reserveIds'
+  | 'highestId'
+  | 'load'
+  | 'version'
+  | 'commit'
+  | 'log'
+  | 'list'
+  | 'waitingFor'
+  | 'claimDue'
+  | 'claimAbandoned'
+  | 'leasedTo'
+  | 'heartbeat'
+  | 'putDefinition'
+  | 'getDefinition'
+  | 'definitions'
+  | 'purge'
+
+/** The store as one server reaches it. */
+export class FaultyStore implements Store {
+  readonly notes = { module: '', place: null }
+  readonly partitions: number
+  era = 0
+  /** Until when it is out of reach for this server. */
+  awayUntil = 0
+  #wasAway = false
+  readonly #store: MemoryStore
+  readonly #server: SimulatedServer
+  readonly #scheduler: Scheduler
+
+  constructor(store: MemoryStore, server: SimulatedServer, scheduler: Scheduler) {
+    this.#store = store
+    this.#server = server
+    this.#scheduler = scheduler
+    this.partitions = store.partitions
+  }
+
+  get #isAway(): boolean {
+    const isAway = this.awayUntil > this.#scheduler.now
+    // What comes back may be another than the one that went.
+    if (this.#wasAway && !isAway && this.#scheduler.random.chance(0.5)) this.era += 1
+    this.#wasAway = isAway
+    return isAway
+  }
+
+  trouble = () => (this.awayUntil > this.#scheduler.now ? 'the store is out of reach' : this.#store.trouble())
+  reserveIds: Store['reserveIds'] = (request) => this.#ask('reserveIds', () => this.#store.reserveIds(request))
+  highestId: Store['highestId'] = () => this.#ask('highestId', () => this.#store.highestId())
+  load: Store['load'] = (request) => this.#ask('load', () => this.#store.load(request))
+  version: Store['version'] = (request) => this.#ask('version', () => this.#store.version(request))
+  log: Store['log'] = (request) => this.#ask('log', () => this.#store.log(request))
+  list: Store['list'] = (request) => this.#ask('list', () => this.#store.list(request))
+  waitingFor: Store['waitingFor'] = (request) => this.#ask('waitingFor', () => this.#store.waitingFor(request))
+  claimDue: Store['claimDue'] = (request) => this.#ask('claimDue', () => this.#store.claimDue(request))
+  claimAbandoned: Store['claimAbandoned'] = (request) =>
+    this.#ask('claimAbandoned', () => this.#store.claimAbandoned(request))
+  leasedTo: Store['leasedTo'] = (request) => this.#ask('leasedTo', () => this.#store.leasedTo(request))
+  heartbeat: Store['heartbeat'] = (request) => this.#ask('heartbeat', () => this.#store.heartbeat(request))
+  putDefinition: Store['putDefinition'] = (request) =>
+    this.#ask('putDefinition', () => this.#store.putDefinition(request))
+  getDefinition: Store['getDefinition'] = (request) =>
+    this.#ask('getDefinition', () => this.#store.getDefinition(request))
+  definitions: Store['definitions'] = () => this.#ask('definitions', () => this.#store.definitions())
+  purge: Store['purge'] = (request) => this.#ask('purge', () => this.#store.purge(request))
+  standstill: Store['standstill'] = (request) => this.#store.standstill(request)
+  close: Store['close'] = () => this.#store.close()
+
+  commit: Store['commit'] = (request) => {
+    const { random } = this.#scheduler
+    const { conflict, late } = this.#server.faults()
+    const what = `commit ${request.writes.map(({ context: { id, version } }) => `${id}v${version}`).join('+')}`
+    const write = async () => {
+      const outcome = await this.#store.commit(request)
+      this.#scheduler.tell(this.#server, `${what} ${outcome.ok ? 'is true' : 'is stale'}`)
+      return outcome
+    }
+    // What only creates contexts was decided on nothing: nobody can have been faster.
+    const stale = request.writes.find(({ previous }) => previous > 0)
+    if (stale && random.chance(conflict)) {
+      const { id } = stale.context
+      return this.#ask('commit', async () => {
+        this.#scheduler.tell(this.#server, `${what} meets a conflict`)
+        const current = random.chance(0.5) ? await this.#store.load({ id }) : undefined
+        return current === undefined ? { ok: false, stale: id } : { ok: false, stale: id, current }
+      })
+    }
+    if (random.chance(late)) return this.#late(what, write)
+    return this.#ask('commit', write)
+  }
+
+  /** It is given up before it arrives. */
+  async #late<T>(what: string, act: () => Promise<T>): Promise<T> {
+    const { random } = this.#scheduler
+    this.#scheduler.after(random.between(1, LATE_MS), null, () => {
+      this.#scheduler.tell(this.#server, `${what} arrives late`)
+      void act().catch(() => undefined)
+    })
+    await this.#scheduler.sleep(random.between(1, PATIENCE_MS), this.#server)
+    throw inDoubt('the store did not answer in time')
+  }
+
+  #way(): number {
+    const { random } = this.#scheduler
+    return random.chance(this.#server.faults().slow) ? random.between(1, WAY_MS.slow) : random.between(0, WAY_MS.usual)
+  }
+
+  /** There and back. What is on its way to a store elsewhere when the server crashes arrives all the same. */
+  #ask<T>(verb: Verb, act: () => Promise<T>): Promise<T> {
+    const { random } = this.#scheduler
+    const { lost, unanswered } = this.#server.faults()
+    const refused = (isDoubtful: boolean) =>
+      (isDoubtful && verb === 'commit' ? inDoubt : unavailable)('the store is out of reach')
+    return new Promise<T>((resolve, reject) => {
+      const back = (settle: () => void) => {
+        this.#scheduler.after(this.#way(), this.#server, settle)
+      }
+      const fails = (isDoubtful: boolean) => {
+        this.#scheduler.tell(this.#server, `${verb} fails${isDoubtful ? ', perhaps' : ''}`)
+        back(() => reject(refused(isDoubtful)))
+      }
+      if (this.#isAway || random.chance(lost)) return fails(random.chance(0.5))
+      this.#scheduler.after(this.#way(), this.#server.isAlone ? this.#server : null, () => {
+        const acted = act()
+        if (random.chance(unanswered)) {
+          acted.catch(() => undefined)
+          return fails(true)
+        }
+        acted.then(
+          (value) => back(() => resolve(value)),
+          (error: unknown) => back(() => reject(error)),
+        )
+      })
+    })
+  }
+}

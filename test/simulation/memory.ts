@@ -1,0 +1,208 @@
+// What a store in memory keeps: everything that the port promises, as plainly as it can be said.
+import type { ContextId } from '../../src/model/context.ts'
+import { LOG_LIMIT, NOBODY } from '../../src/model/record.ts'
+import type { CommitOutcome, Lease, Page, StoredContext, Write } from '../../src/ports/store.ts'
+
+interface Kept {
+  context: StoredContext
+  log: string[]
+  poked: boolean
+  /** Until when a claim keeps others away. */
+  hiddenUntil: number | null
+  /** Set once its owner is dead: until when a claim keeps others away from its step. */
+  abandonedUntil: number | null
+}
+
+/** Hears of what becomes true, at that moment. */
+export interface Witness {
+  /** `befores`: what was there, in the order of the writes. */
+  committed(writes: readonly Write[], befores: readonly (StoredContext | null)[]): void
+  purged(id: ContextId): void
+}
+
+export interface MemoryOptions {
+  readonly now: () => number
+  readonly partitions?: number
+  /** Milliseconds without heartbeat after which a server is dead; null: whoever else owns something is dead. */
+  readonly silence: number | null
+  readonly witness?: Witness
+}
+
+/**
+ * Ids given out at once to one that is alone. Of several, each gets as many as it asks for, so that later contexts
+ * have higher ids.
+ */
+const IDS = 4
+
+export class Memory {
+  readonly partitions: number
+  readonly kept = new Map<ContextId, Kept>()
+  readonly definitions = new Map<string, string>()
+  readonly #options: MemoryOptions
+  readonly #lastIds: number[]
+  readonly #beats = new Map<string, number>()
+  readonly #dead = new Set<string>()
+  highestId: ContextId = 0
+
+  constructor(options: MemoryOptions) {
+    this.#options = options
+    this.partitions = options.partitions ?? 1
+    this.#lastIds = Array.from({ length: this.partitions }, (_, partition) =>
+      partition === 0 ? 0 : partition - this.partitions,
+    )
+  }
+
+  reserveIds(count: number, partition: number): { first: ContextId; count: number } {
+    const given = this.#options.silence === null ? Math.max(count, IDS) : count
+    const first = (this.#lastIds[partition] ?? 0) + this.partitions
+    this.#lastIds[partition] = first + (given - 1) * this.partitions
+    return { first, count: given }
+  }
+
+  commit(writes: readonly Write[]): CommitOutcome {
+    for (const {
+      context: { id },
+      previous,
+    } of writes) {
+      const current = this.kept.get(id)?.context ?? null
+      if ((current?.version ?? 0) !== previous) return { ok: false, stale: id, current }
+    }
+    this.#options.witness?.committed(
+      writes,
+      writes.map(({ context: { id } }) => this.kept.get(id)?.context ?? null),
+    )
+    for (const write of writes) this.#write(write)
+    // After the answers: a poke that comes along with one stands.
+    for (const { pokes } of writes) {
+      for (const id of pokes) {
+        const kept = this.kept.get(id)
+        if (kept) Object.assign(kept, { poked: true, hiddenUntil: null })
+      }
+    }
+    return { ok: true }
+  }
+
+  #write({ context, changed, log, answersPoke }: Write): void {
+    const { id, owner } = context
+    const before = this.kept.get(id)
+    const kept = before ?? { context, log: [], poked: false, hiddenUntil: null, abandonedUntil: null }
+    // Only what is said to have changed is taken over, as by an adapter that writes parts.
+    const parts = before ? { ...before.context.parts } : {}
+    for (const name of before ? changed : Object.keys(context.parts)) {
+      const text = Object.hasOwn(context.parts, name) ? context.parts[name] : undefined
+      if (text === undefined) delete parts[name]
+      else Object.defineProperty(parts, name, { value: text, enumerable: true, configurable: true, writable: true })
+    }
+    if (owner === NOBODY) kept.abandonedUntil = 0
+    else if (owner !== before?.context.owner) kept.abandonedUntil = null
+    else if (kept.abandonedUntil !== null) kept.abandonedUntil = 0
+    if (owner !== null && owner !== NOBODY && !this.#beats.has(owner)) this.#beats.set(owner, this.#options.now())
+    kept.context = { ...context, parts }
+    kept.log.push(...log)
+    if (kept.log.length > LOG_LIMIT * 1.25) kept.log = kept.log.slice(-LOG_LIMIT)
+    kept.hiddenUntil = null
+    if (answersPoke) kept.poked = false
+    this.kept.set(id, kept)
+    this.highestId = Math.max(this.highestId, id)
+  }
+
+  /** As when the only process that has it begins anew: claims are forgotten, and nobody's steps run. */
+  reopen(): void {
+    for (const kept of this.kept.values()) {
+      kept.hiddenUntil = null
+      kept.abandonedUntil = kept.context.owner === null ? null : 0
+    }
+  }
+
+  /** By ascending id. */
+  matching(test: (context: StoredContext) => boolean, { after = 0, skip = 0, limit }: Page): StoredContext[] {
+    return [...this.kept.values()]
+      .map(({ context }) => context)
+      .filter((context) => context.id > after && test(context))
+      .sort((a, b) => a.id - b.id)
+      .slice(skip, skip + limit)
+  }
+
+  claimDue(now: number, limit: number, hideFor: number): { ids: ContextId[]; next: number | null } {
+    const waking = () =>
+      [...this.kept.values()]
+        .flatMap((kept) => {
+          const at = kept.hiddenUntil ?? (kept.poked ? 0 : kept.context.due)
+          return at === null ? [] : { kept, at }
+        })
+        .sort((a, b) => a.at - b.at || a.kept.context.id - b.kept.context.id)
+    const claimed = this.#perPartition(
+      waking().filter(({ at }) => at <= now),
+      limit,
+      ({ kept }) => kept.context.id,
+    )
+    for (const { kept } of claimed) kept.hiddenUntil = now + hideFor
+    return { ids: claimed.map(({ kept }) => kept.context.id), next: waking()[0]?.at ?? null }
+  }
+
+  claimAbandoned(caller: string, limit: number, hideFor: number): Lease[] {
+    const now = this.#options.now()
+    this.#judge(caller, now)
+    const abandoned = [...this.kept.values()].filter(
+      ({ abandonedUntil }) => abandonedUntil !== null && abandonedUntil <= now,
+    )
+    const claimed = this.#perPartition(abandoned, limit, ({ context }) => context.id)
+    for (const kept of claimed) kept.abandonedUntil = now + hideFor
+    return claimed.map(({ context: { id, owner } }) => ({ id, owner: owner ?? '' }))
+  }
+
+  /** Whoever has been silent for too long is dead, and what it owned is nobody's. */
+  #judge(caller: string, now: number): void {
+    const { silence } = this.#options
+    for (const [owner, beat] of this.#beats) {
+      const isDead = silence === null ? owner !== caller : beat <= now - silence
+      if (!isDead) continue
+      this.#beats.delete(owner)
+      this.#dead.add(owner)
+      for (const kept of this.kept.values()) if (kept.context.owner === owner) kept.abandonedUntil ??= 0
+    }
+  }
+
+  leasedTo(owner: string): ContextId[] {
+    return [...this.kept.values()]
+      .filter(({ context, abandonedUntil }) => context.owner === owner && abandonedUntil === null)
+      .map(({ context }) => context.id)
+  }
+
+  /** Whether it has ever been taken for dead. */
+  isDead(owner: string): boolean {
+    return this.#dead.has(owner)
+  }
+
+  heartbeat(owner: string): boolean {
+    if (this.#dead.has(owner)) return false
+    this.#beats.set(owner, this.#options.now())
+    return true
+  }
+
+  purge(endedBefore: number, limit: number): number {
+    const gone = [...this.kept.values()]
+      .filter(
+        ({ context: { endedAt, parent } }) =>
+          endedAt !== null && endedAt < endedBefore && !(parent !== null && this.kept.get(parent)?.poked === true),
+      )
+      .slice(0, limit)
+    for (const {
+      context: { id },
+    } of gone) {
+      this.#options.witness?.purged(id)
+      this.kept.delete(id)
+    }
+    return gone.length
+  }
+
+  #perPartition<T>(all: readonly T[], limit: number, idOf: (one: T) => ContextId): T[] {
+    const taken = new Map<number, number>()
+    return all.filter((one) => {
+      const partition = idOf(one) % this.partitions
+      const count = (taken.get(partition) ?? 0) + 1
+      taken.set(partition, count)
+      return count <= limit
+    })
+  }
+}

@@ -1,0 +1,212 @@
+// One run: servers on one store, clients, and what goes wrong, all from one seed; then a calm in which everything must
+// settle.
+import { resolve } from 'node:path'
+import { openCatalog, type Catalog } from '../../src/definitions/catalog.ts'
+import { isFinished } from '../../src/model/context.ts'
+import { faultsOf } from './checks.ts'
+import { NO_FAULTS, someFaults } from './faults.ts'
+import { Ledger } from './ledger.ts'
+import { Memory } from './memory.ts'
+import { SimulatedRunner, type Calls } from './runner.ts'
+import { Random, Scheduler, withSeededProcess } from './scheduler.ts'
+import { SILENCE_MS, SimulatedServer, type World } from './server.ts'
+import { Client } from './workload.ts'
+
+const NOW = Date.UTC(2026, 0, 1)
+/** Milliseconds of calm after which everything must have settled. */
+const PATIENCE_MS = 240_000
+/** Milliseconds of calm at least: what arrives late has arrived, and the dead are known to be. */
+const CALM_MS = 15_000
+/** Milliseconds between two looks whether everything has. */
+const LOOK_MS = 2_000
+/** Milliseconds for which a server is down, stands still or is cut off, at most. */
+const MISFORTUNE_MS = 2 * SILENCE_MS
+
+export interface Run {
+  readonly seed: number
+  readonly trace: readonly string[]
+  /** What didn't hold, in words. */
+  readonly violations: readonly string[]
+  readonly commits: number
+}
+
+/** The services of the simulation, for all runs. */
+export async function openServices(): Promise<Catalog> {
+  const scheduler = new Scheduler(new Random(0), NOW)
+  const runner = new SimulatedRunner({ name: '-', isAlive: true, frozenUntil: 0 }, scheduler, {
+    all: [],
+    begins: () => {},
+    failing: 0,
+    long: 0,
+    hanging: 0,
+  })
+  const { catalog, report } = await openCatalog({ folders: [resolve(import.meta.dirname, 'services')], runner })
+  if (report.length > 0) throw new Error(`the services have faults: ${JSON.stringify(report)}`)
+  return catalog
+}
+
+export function simulate(seed: number, catalog: Catalog): Promise<Run> {
+  const random = new Random(seed)
+  const scheduler = new Scheduler(random, NOW)
+  return withSeededProcess(scheduler, () => new Simulation(seed, catalog, scheduler).run())
+}
+
+class Simulation {
+  readonly #seed: number
+  readonly #scheduler: Scheduler
+  readonly #world: World
+  readonly #ledger: Ledger
+  readonly #clients: Client[]
+  readonly #calls: Calls
+  /** How many there are, of those that live. */
+  readonly #most: number
+  #named = 0
+  #isCalm = false
+  /** That live, whether they serve or not. */
+  readonly #living = new Set<SimulatedServer>()
+
+  constructor(seed: number, catalog: Catalog, scheduler: Scheduler) {
+    const { random } = scheduler
+    this.#seed = seed
+    this.#scheduler = scheduler
+    const violations: string[] = []
+    const owners = new Map<string, string>()
+    const ledger = (this.#ledger = new Ledger({ catalog, scheduler, violations }))
+    const isAlone = random.chance(0.15)
+    this.#most = isAlone ? 1 : random.between(1, 3)
+    const memory = new Memory({
+      now: () => scheduler.now,
+      partitions: isAlone ? 1 : random.between(1, 2),
+      silence: isAlone ? null : SILENCE_MS,
+      witness: ledger,
+    })
+    const calls = (this.#calls = {
+      all: [],
+      begins: (call) => ledger.called(call),
+      failing: random.pick([0, 0.1, 0.5]) ?? 0,
+      long: random.pick([0.1, 0.6]) ?? 0,
+      hanging: random.pick([0, 0, 0.1]) ?? 0,
+    } satisfies Calls)
+    ledger.calls = calls.all
+    ledger.servers = owners
+    if (!isAlone) ledger.mayBeDead = (owner) => memory.isDead(owner)
+    const faults = random.chance(0.15) ? NO_FAULTS : someFaults(random)
+    this.#world = {
+      owners,
+      scheduler,
+      memory,
+      catalog,
+      calls,
+      servers: [],
+      violations,
+      isAlone,
+      stepConcurrency: random.pick([1, 2, 256]) ?? 1,
+      keeps: random.chance(0.8),
+      // What is given up on a disk of one's own doesn't arrive later.
+      faults: isAlone ? { ...faults, late: 0, unanswered: 0 } : faults,
+    }
+    this.#clients = Array.from(
+      { length: random.between(1, 3) },
+      (_, number) => new Client(number + 1, this.#world, ledger),
+    )
+  }
+
+  async run(): Promise<Run> {
+    const { random } = this.#scheduler
+    const { violations, memory } = this.#world
+    this.#scheduler.tell(null, `seed ${this.#seed}: ${JSON.stringify(this.#world.faults)}`)
+    for (let count = 0; count < this.#most; count += 1) void this.#raise()
+    let working = this.#clients.length
+    for (const client of this.#clients)
+      void client.work(random.between(3, 12)).finally(() => {
+        working -= 1
+      })
+    this.#befall()
+    await this.#scheduler.run(() => working === 0 || violations.length > 0)
+    if (violations.length === 0) await this.#calm()
+    if (violations.length === 0) {
+      const sent = this.#clients.flatMap((client) => client.sent)
+      violations.push(...(await faultsOf({ memory, ledger: this.#ledger, sent, calls: this.#calls.all })))
+    }
+    const commits = [...memory.kept.values()].reduce((sum, { context }) => sum + context.version, 0)
+    return { seed: this.#seed, trace: this.#scheduler.trace, violations, commits }
+  }
+
+  /** Starts a server, and tries again until one comes up. */
+  async #raise(): Promise<void> {
+    const server = new SimulatedServer(`S${(this.#named += 1)}`, this.#world)
+    this.#living.add(server)
+    if (await server.start()) return
+    this.#living.delete(server)
+    this.#scheduler.after(1000, null, () => void this.#raise())
+  }
+
+  /** Things go wrong with whole servers, now and then. */
+  #befall(): void {
+    const { misfortuneMs } = this.#world.faults
+    if (misfortuneMs === 0) return
+    const { random } = this.#scheduler
+    this.#scheduler.after(random.between(1, 2 * misfortuneMs), null, () => {
+      if (this.#isCalm) return
+      const server = random.pick([...this.#living])
+      if (server) this.#strike(server)
+      this.#befall()
+    })
+  }
+
+  #strike(server: SimulatedServer): void {
+    const { random, now } = this.#scheduler
+    const time = random.between(1, MISFORTUNE_MS)
+    const what = random.between(0, 4)
+    if (what === 0) this.#scheduler.tell(server, `stands still for ${time} ms`)
+    if (what === 0) server.frozenUntil = now + time
+    else if (what === 1) this.#cutOff([server], time)
+    else if (what === 2) this.#cutOff([...this.#living], Math.ceil(time / 4))
+    else void this.#replace(server, what === 3, time)
+  }
+
+  /** Where several may be there, another one may be there while it stops. */
+  async #replace(server: SimulatedServer, isCrash: boolean, time: number): Promise<void> {
+    this.#living.delete(server)
+    if (isCrash) server.crash()
+    else if (this.#world.isAlone) await server.stop()
+    else void server.stop()
+    this.#scheduler.after(time, null, () => void this.#raise())
+  }
+
+  #cutOff(servers: readonly SimulatedServer[], time: number): void {
+    for (const { store } of servers) store.awayUntil = Math.max(store.awayUntil, this.#scheduler.now + time)
+    for (const server of servers) this.#scheduler.tell(server, `is cut off from the store for ${time} ms`)
+  }
+
+  /** Nothing goes wrong any more, and everything settles. */
+  async #calm(): Promise<void> {
+    this.#isCalm = true
+    const { calls } = this.#world
+    this.#scheduler.tell(null, 'from here on nothing goes wrong')
+    this.#world.faults = NO_FAULTS
+    calls.failing = 0
+    calls.hanging = 0
+    for (const server of this.#living) {
+      server.frozenUntil = 0
+      server.store.awayUntil = 0
+    }
+    const began = (this.#ledger.calmSince = this.#scheduler.now + MISFORTUNE_MS)
+    let isSettled = false
+    const look = () => {
+      const { now } = this.#scheduler
+      isSettled = (now >= began + CALM_MS && this.#isSettled()) || now > began + PATIENCE_MS
+      if (!isSettled) this.#scheduler.after(LOOK_MS, null, look)
+    }
+    look()
+    await this.#scheduler.run(() => isSettled || this.#world.violations.length > 0)
+  }
+
+  /** Whether everything that isn't finished waits for an event. */
+  #isSettled(): boolean {
+    for (const { status, due } of this.#ledger.records.values())
+      if (!isFinished(status) && (status !== 'WAITING' || due !== null)) return false
+    for (const { poked } of this.#world.memory.kept.values()) if (poked) return false
+    return true
+  }
+}

@@ -1,0 +1,35 @@
+// Servers that crash, stand still and lose their store, on time that the seed makes: what was acknowledged holds,
+// once, in order, and everything settles.
+// `npm run simulate -- --seeds 100000` runs more of them, and any single one again with its trace.
+import { beforeAll, expect, test } from 'vitest'
+import type { Catalog } from '../../src/definitions/catalog.ts'
+import { openServices, simulate } from './simulate.ts'
+
+const SEEDS = 2000
+/** Lines of the trace of a seed that fails. */
+const SHOWN = 100
+/** Seeds that are run twice. */
+const TWICE = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89]
+
+let services: Catalog
+beforeAll(async () => {
+  services = await openServices()
+})
+
+test(`${SEEDS} seeds`, async () => {
+  for (let seed = 1; seed <= SEEDS; seed += 1) {
+    const { trace, violations } = await simulate(seed, services)
+    const told = `${trace.slice(-SHOWN).join('\n')}\nagain: npm run simulate -- --from ${seed} --seeds 1 --trace`
+    expect(violations, violations.length === 0 ? '' : told).toEqual([])
+  }
+}, 600_000)
+
+test('the same seed gives the same run', async () => {
+  for (const seed of TWICE) {
+    const [first, again] = [await simulate(seed, services), await simulate(seed, await openServices())]
+    expect(first.trace.length).toBeGreaterThan(10)
+    expect(again.trace).toEqual(first.trace)
+  }
+  const [one, other] = [await simulate(1, services), await simulate(2, services)]
+  expect(one.trace).not.toEqual(other.trace)
+})
