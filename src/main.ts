@@ -137,7 +137,8 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
     const schema = await readFile(new URL('./http/schema.xsd', import.meta.url), 'utf8')
     const about = await aboutOf(catalog, settings.requireAuth)
     const tokens = await openTokens({
-      file: settings.tokens, now: systemClock.now, onError: ({ message }) => log.error('the tokens read last stay in force', { reason: message }),
+      file: settings.tokens, now: systemClock.now,
+      onError: ({ message }) => log.error('the tokens read last stay in force', { reason: message }),
     })
     follows = tokens
     // First of all, so that whoever asks is told that it lives while the store reads its index.

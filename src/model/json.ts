@@ -33,8 +33,10 @@ interface Bounds {
 }
 
 /**
- * Turns what a function returned into data: dates become epoch milliseconds, Map an object, Set and typed arrays of numbers a list, bytes (Buffer,
- * Uint8Array, ArrayBuffer, DataView) base64 text, bigint a number where that is exact and text where not, NaN and infinities null unless `notFinite` says otherwise. Functions, symbols and undefined vanish from objects and are null elsewhere.
+ * Turns what a function returned into data: dates become epoch milliseconds, Map an object, Set and typed arrays of
+ * numbers a list, bytes (Buffer, Uint8Array, ArrayBuffer, DataView) base64 text, bigint a number where that is exact and
+ * text where not, NaN and infinities null unless `notFinite` says otherwise. Functions, symbols and undefined vanish from
+ * objects and are null elsewhere.
  * @param tally counts the values
  * @throws TypeError for cycles and values nested deeper than 200
  */
@@ -96,7 +98,8 @@ function convertObject(value: object, bounds: Bounds, depth: number): JsonObject
 }
 
 /** Typed arrays among them: of bytes there is none left where this is asked. */
-const isList = (value: object): value is { readonly length: number } & Iterable<unknown> => Array.isArray(value) || ArrayBuffer.isView(value)
+const isList = (value: object): value is { readonly length: number } & Iterable<unknown> =>
+  Array.isArray(value) || ArrayBuffer.isView(value)
 
 function bytesOf(value: object): Uint8Array | null {
   if (value instanceof Uint8Array) return value

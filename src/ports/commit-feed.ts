@@ -1,5 +1,5 @@
-// ports: how servers tell one another of commits that matter elsewhere: a caller waits for one there, or a step runs there that is no more needed. A hint
-// only: whoever is concerned looks now and then all the same.
+// ports: how servers tell one another of commits that matter elsewhere: a caller waits for one there, or a step runs
+// there that is no more needed. A hint only: whoever is concerned looks now and then all the same.
 import type { ContextId } from '../model/context.ts'
 
 export interface CommitFeed {

@@ -1,5 +1,5 @@
-// runtime: aborts steps that run here although another server has ended their context or moved it on. What servers tell one another is a hint: the store
-// decides.
+// runtime: aborts steps that run here although another server has ended their context or moved it on. What servers tell
+// one another is a hint: the store decides.
 import type { ContextId } from '../model/context.ts'
 import { FluxError } from '../model/failure.ts'
 import type { Log } from '../ports/log.ts'
@@ -21,7 +21,7 @@ export class Cancels {
     this.#parts = parts
   }
 
-  /** Aborts the step of that context that runs here, or waits to, unless the store has the context at that step. Never rejects. */
+  /** Aborts the step of that context that runs here, or waits to, unless the store has the context at that step. */
   async check(id: ContextId): Promise<void> {
     const { loads, steps, log } = this.#parts
     const step = steps.of(id)
@@ -29,7 +29,7 @@ export class Cancels {
     try {
       const stored = await loads.read(id)
       // Meanwhile this server itself may have started the next one.
-      if (stored && isOf({ step }, decodeHead(stored)) || !steps.has(step)) return
+      if ((stored && isOf({ step }, decodeHead(stored))) || !steps.has(step)) return
       steps.abort(id, 'another server has ended the context or moved it on')
     } catch (error) {
       // The heartbeat looks again. What can't be read is told of when it is to be decided on.
@@ -38,7 +38,7 @@ export class Cancels {
     }
   }
 
-  /** The same of all steps that this server runs and the store knows nothing of. `running`: before the store was asked. */
+  /** The same of all steps that run here and aren't among the leased. `running`: before the store was asked. */
   checkAll(running: readonly ContextId[], leased: readonly ContextId[]): void {
     const known = new Set(leased)
     for (const id of running) if (!known.has(id)) void this.check(id)

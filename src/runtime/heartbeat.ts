@@ -98,8 +98,8 @@ export class Heartbeat {
 
   /**
    * Sees to steps that are leased to this server and don't run. A store that lost its last moments may have lost the end of one; and a commit whose outcome is
-   * unknown may have come true when nobody looked any more. And to steps that run and aren't leased to it: that another server has ended their contexts may not
-   * have been heard.
+   * unknown may have come true when nobody looked any more. And to steps that run and aren't leased to it: that another
+   * server has ended their contexts may not have been heard.
    */
   async #resume(): Promise<void> {
     const { store, mailboxes, redelivery, steps, cancels, identity } = this.#parts

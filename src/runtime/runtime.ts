@@ -93,7 +93,9 @@ export function createRuntime(parts: RuntimeParts): Runtime {
     onUnknownOutcome: (id) => void redelivery.reconcile(id),
   })
   const mailboxes = new Mailboxes({ store, log, catalog, recent, loads, turns, commits, env, ids: new Ids(store), pins: new Pins(store, clock) })
-  const redelivery: Redelivery = new Redelivery({ mailboxes, alarm, clock, log, steps: () => steps, owner: () => identity.owner, ended: life.signal, onEnd: tell })
+  const redelivery: Redelivery = new Redelivery({
+    mailboxes, alarm, clock, log, steps: () => steps, owner: () => identity.owner, ended: life.signal, onEnd: tell,
+  })
   const timers: Timers = new Timers({ store, mailboxes, redelivery, alarm, clock, log })
   const refusals = new Refusals({ log, clock })
   const hints = new EventHints({ catalog, store, clock })
@@ -107,7 +109,9 @@ export function createRuntime(parts: RuntimeParts): Runtime {
   const cancels = new Cancels({ loads, steps, log })
   others?.feed.onTold((id) => void cancels.check(id))
   const recovery = new Recovery({ store, clock, log, loads, recent, commits, mailboxes, redelivery, steps, timers, env })
-  const heartbeat = new Heartbeat({ store, clock, log, mailboxes, redelivery, steps, cancels, recovery, identity, every: others?.beat ?? null })
+  const heartbeat = new Heartbeat({
+    store, clock, log, mailboxes, redelivery, steps, cancels, recovery, identity, every: others?.beat ?? null,
+  })
   const purges = new Retention({ store, clock, log, retention })
   const facades = new WeakMap<Caller, FluxApi>()
 

@@ -9,9 +9,13 @@ import { emptyStore, withVerbs } from '../support/stores.ts'
 import { compiled, Hand, outcomeOf } from '../support/turns.ts'
 
 const WAVE = 1000
-const outcome = outcomeOf(new Hand().start(compiled({ states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'go' }] }] })), {
-  moved: false, failure: conflict('not now').failure,
-})
+const outcome = outcomeOf(
+  new Hand().start(compiled({ states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'go' }] }] })),
+  {
+    moved: false,
+    failure: conflict('not now').failure,
+  },
+)
 
 test('others are served after each thousand that it finds, though nothing is written', async () => {
   const ids = Array.from({ length: 3 * WAVE + 1 }, (_, index) => index + 1)
@@ -22,17 +26,25 @@ test('others are served after each thousand that it finds, though nothing is wri
     handle = setImmediate(count)
   }
   let handle = setImmediate(count)
-  const answer = await broadcast({
-    store: emptyStore({ highestId: () => Promise.resolve(ids.length), waitingFor: ({ after = 0, limit }) => Promise.resolve(ids.slice(after, after + limit)) }),
-    catalog: { triggeredBy: () => [] }, log: { trace() {}, debug() {}, info() {}, warn() {}, error() {} }, refusals: { tell: () => Promise.resolve() },
-    mailboxes: {
-      post() {
-        posted.push(turns)
-        return Promise.resolve(outcome)
+  const answer = await broadcast(
+    {
+      store: emptyStore({
+        highestId: () => Promise.resolve(ids.length),
+        waitingFor: ({ after = 0, limit }) => Promise.resolve(ids.slice(after, after + limit)),
+      }),
+      catalog: { triggeredBy: () => [] },
+      log: { trace() {}, debug() {}, info() {}, warn() {}, error() {} },
+      refusals: { tell: () => Promise.resolve() },
+      mailboxes: {
+        post() {
+          posted.push(turns)
+          return Promise.resolve(outcome)
+        },
+        start: () => Promise.reject(new Error('nothing is triggered')),
       },
-      start: () => Promise.reject(new Error('nothing is triggered')),
     },
-  }, { event: 'go', input: {}, untyped: false, tags: [], caller: SYSTEM })
+    { event: 'go', input: {}, untyped: false, tags: [], caller: SYSTEM },
+  )
   clearImmediate(handle)
   expect(answer.ignored).toHaveLength(ids.length)
   for (const wave of [1, 2, 3]) expect(posted[wave * WAVE]).toBeGreaterThan(posted[wave * WAVE - 1] ?? Infinity)
@@ -55,8 +67,16 @@ describe('on several partitions', () => {
   const wait = { name: 'wait', waiting: true, transitions: [{ to: 'wait', event: 'go' }] }
   const FILES = {
     'p/Many.flux': { states: [wait] },
-    'p/Parent.flux': { states: [{ name: 'wait', waiting: true, transitions: [{ to: 'call', event: 'go' }] }, { name: 'call', action: { type: 'invokeFlux', name: 'Child' } }] },
-    'p/Child.flux': { output: [{ name: 'n', type: 'integer', defaultValue: 0 }], states: [{ ...wait, action: { lines: [{ type: 'set', expression: 'n + 1', evaluate: true, to: ['n'] }] } }] },
+    'p/Parent.flux': {
+      states: [
+        { name: 'wait', waiting: true, transitions: [{ to: 'call', event: 'go' }] },
+        { name: 'call', action: { type: 'invokeFlux', name: 'Child' } },
+      ],
+    },
+    'p/Child.flux': {
+      output: [{ name: 'n', type: 'integer', defaultValue: 0 }],
+      states: [{ ...wait, action: { lines: [{ type: 'set', expression: 'n + 1', evaluate: true, to: ['n'] }] } }],
+    },
   }
 
   test('a child that the event itself starts does not hear it, though its id lies between those that do', async () => {
@@ -68,7 +88,7 @@ describe('on several partitions', () => {
       const many = await Promise.all(Array.from({ length: WAVE + 500 }, () => bench.run('Many')))
       for (const partition of next.keys()) next[partition] = 100_000 + partition
       const last = await bench.run('Many')
-      const childId = 50_000 + parent % 5
+      const childId = 50_000 + (parent % 5)
       next[parent % 5] = childId
       const answer = await bench.sendEvent({ event: 'go' })
       const [child] = await bench.listContexts({ fluxName: 'Child' })

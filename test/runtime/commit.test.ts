@@ -1,4 +1,4 @@
-// After a commit, and never before it, the world hears of it: steps start and are aborted, alarms are set, others are told.
+// After a commit, and never before it, steps start and are aborted, alarms are set, others are told.
 import { beforeEach, describe, expect, test } from 'vitest'
 import { SYSTEM } from '../../src/model/caller.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
@@ -9,28 +9,64 @@ import { held, nextTurn } from '../support/held.ts'
 import { emptyStore } from '../support/stores.ts'
 import { compiled, event, Hand, TERMINATE, type Decided } from '../support/turns.ts'
 
-const work = compiled({
-  states: [
-    { name: 'wait', waiting: true, transitions: [{ to: 'work', event: 'go' }, { to: 'end', wait: 'duration:5' }] },
-    { name: 'work', action: { type: 'invokeCode', className: 'A', methodName: 'b' }, transitions: [{ to: 'end' }] }, { name: 'end' },
-  ],
-}, 'Work')
+const work = compiled(
+  {
+    states: [
+      {
+        name: 'wait',
+        waiting: true,
+        transitions: [
+          { to: 'work', event: 'go' },
+          { to: 'end', wait: 'duration:5' },
+        ],
+      },
+      { name: 'work', action: { type: 'invokeCode', className: 'A', methodName: 'b' }, transitions: [{ to: 'end' }] },
+      { name: 'end' },
+    ],
+  },
+  'Work',
+)
 const parent = compiled({ states: [{ name: 'call', action: { type: 'invokeFlux', name: 'Work' } }] }, 'Parent')
 
 let hand: Hand
-beforeEach(() => { hand = new Hand([work]) })
+beforeEach(() => {
+  hand = new Hand([work])
+})
 
 function open(commit: Store['commit'] = () => Promise.resolve({ ok: true }), verbs: Partial<Store> = {}) {
   const recent = new Recent(1024 * 1024)
   const heard: (string | number)[][] = []
-  const tell = (word: string) => (id: number) => { heard.push([word, id]) }
+  const tell = (word: string) => (id: number) => {
+    heard.push([word, id])
+  }
   const commits = new Commits({
-    store: emptyStore({ ...verbs, commit }), recent, owner: () => 'me', log: { trace() {}, debug() {}, info() {}, warn() {}, error() {} },
-    alarm: { start() {}, set: (due) => { heard.push(['alarm', due]) }, close: () => Promise.resolve() },
-    onStep: ({ id }) => { heard.push(['step', id]) },
-    onEnd: tell('end'), onOthersStep: tell('others'), onParent: tell('parent'), onAnswer: tell('answer'), onUnknownOutcome: tell('unknown'),
+    store: emptyStore({ ...verbs, commit }),
+    recent,
+    owner: () => 'me',
+    log: { trace() {}, debug() {}, info() {}, warn() {}, error() {} },
+    alarm: {
+      start() {},
+      set: (due) => {
+        heard.push(['alarm', due])
+      },
+      close: () => Promise.resolve(),
+    },
+    onStep: ({ id }) => {
+      heard.push(['step', id])
+    },
+    onEnd: tell('end'),
+    onOthersStep: tell('others'),
+    onParent: tell('parent'),
+    onAnswer: tell('answer'),
+    onUnknownOutcome: tell('unknown'),
   })
-  return { recent, heard, commits, commit: ({ work: unit, writes }: Decided): Promise<CommitOutcome> => commits.commit(unit, writes, { lost: 0, era: 0 }) }
+  return {
+    recent,
+    heard,
+    commits,
+    commit: ({ work: unit, writes }: Decided): Promise<CommitOutcome> =>
+      commits.commit(unit, writes, { lost: 0, era: 0 }),
+  }
 }
 
 describe('a commit that came true', () => {
@@ -78,7 +114,10 @@ describe('a commit that came true', () => {
     await commit(hand.turn(id, [{ type: 'TAG', add: ['t'], remove: [], caller: SYSTEM }]))
     expect(heard).toEqual([])
     await commit(hand.turn(id, [TERMINATE]))
-    expect(heard).toEqual([['end', id], ['others', id]])
+    expect(heard).toEqual([
+      ['end', id],
+      ['others', id],
+    ])
 
     heard.length = 0
     const given = hand.start(work).context.record.id
@@ -94,17 +133,31 @@ describe('a commit that came true', () => {
     const child = id + 1
     hand.turn(child, [event('go')], { owner: 'other' })
     await commit(hand.turn(id, [TERMINATE]))
-    expect(heard.toSorted()).toEqual([['end', child], ['end', id], ['others', child]].toSorted())
+    expect(heard.toSorted()).toEqual(
+      [
+        ['end', child],
+        ['end', id],
+        ['others', child],
+      ].toSorted(),
+    )
   })
 
   test('tells the parent of an end, and whoever watches, or else the server at which a caller waits', async () => {
     const { heard, commits, commit } = open()
     const { id } = hand.start(parent).context.record
     const seen: string[] = []
-    commits.watch(id + 1, ({ status }) => { seen.push(status) })
+    commits.watch(id + 1, ({ status }) => {
+      seen.push(status)
+    })
     await commit(hand.turn(id + 1, [TERMINATE]))
     commits.unwatch(id + 1)
-    expect([heard, seen]).toEqual([[['end', id + 1], ['parent', id]], ['TERMINATED']])
+    expect([heard, seen]).toEqual([
+      [
+        ['end', id + 1],
+        ['parent', id],
+      ],
+      ['TERMINATED'],
+    ])
   })
 })
 
@@ -115,13 +168,18 @@ describe('a commit that did not', () => {
     const stored = other.writes[0]?.context
     const stale = new Hand([work])
     stale.start(work)
-    const { recent, heard, commit } = open(() => Promise.resolve({ ok: false, stale: id, ...stored && { current: stored } }))
+    const { recent, heard, commit } = open(() =>
+      Promise.resolve({ ok: false, stale: id, ...(stored && { current: stored }) }),
+    )
     expect(await commit(stale.turn(id, [TERMINATE]))).toMatchObject({ ok: false })
     expect(heard).toEqual([])
     expect(recent.get(id, 0)?.record).toMatchObject({ version: 2, lease: { owner: 'other' } })
   })
 
-  test.each([['is out of reach', unavailable('away'), []], ['may have done it', inDoubt('away'), [['unknown', 1]]]])('is forgotten when the store %s', async (_, error, told) => {
+  test.each([
+    ['is out of reach', unavailable('away'), []],
+    ['may have done it', inDoubt('away'), [['unknown', 1]]],
+  ])('is forgotten when the store %s', async (_, error, told) => {
     const { recent, heard, commits } = open(() => Promise.reject(error))
     const started = hand.start(work)
     const { context, work: unit, writes } = hand.turn(started.context.record.id, [event('go')])

@@ -22,9 +22,17 @@ interface State {
 function open({ every = BEAT_MS, ...verbs }: { every?: number | null } & Partial<Pick<Store, 'heartbeat'>> = {}) {
   const clock = new SimulatedClock()
   const [owners, logged]: [string[], string[]] = [[], []]
-  const identity = new Identity((owner) => { owners.push(owner) })
+  const identity = new Identity((owner) => {
+    owners.push(owner)
+  })
   const state: State = { era: 0, leased: [], running: [], busy: [] }
-  const seen: { beats: string[]; reconciled: number[]; checked: (readonly number[])[]; abandoned: string[]; looks: number } = { beats: [], reconciled: [], checked: [], abandoned: [], looks: 0 }
+  const seen: {
+    beats: string[]
+    reconciled: number[]
+    checked: (readonly number[])[]
+    abandoned: string[]
+    looks: number
+  } = { beats: [], reconciled: [], checked: [], abandoned: [], looks: 0 }
   const store = emptyStore({
     heartbeat(request) {
       seen.beats.push(request.owner)
@@ -36,12 +44,50 @@ function open({ every = BEAT_MS, ...verbs }: { every?: number | null } & Partial
     },
   })
   const heartbeat = new Heartbeat({
-    store: { ...store, get era() { return state.era } }, clock, identity, every, log: { trace() {}, debug() {}, info() {}, warn: (message) => { logged.push(message) }, error() {} },
+    store: {
+      ...store,
+      get era() {
+        return state.era
+      },
+    },
+    clock,
+    identity,
+    every,
+    log: {
+      trace() {},
+      debug() {},
+      info() {},
+      warn: (message) => {
+        logged.push(message)
+      },
+      error() {},
+    },
     mailboxes: { isBusy: (id) => state.busy.includes(id) },
-    redelivery: { reconcile: (id) => { seen.reconciled.push(id); return Promise.resolve() } },
-    steps: { contexts: () => state.running, isBusy: (id) => state.running.includes(id), abandon: (reason) => { seen.abandoned.push(reason); return [] } },
-    cancels: { checkAll: (running, leased) => { seen.checked.push(running.filter((id) => !leased.includes(id))) } },
-    recovery: { look: () => { seen.looks += 1; return Promise.resolve() } },
+    redelivery: {
+      reconcile: (id) => {
+        seen.reconciled.push(id)
+        return Promise.resolve()
+      },
+    },
+    steps: {
+      contexts: () => state.running,
+      isBusy: (id) => state.running.includes(id),
+      abandon: (reason) => {
+        seen.abandoned.push(reason)
+        return []
+      },
+    },
+    cancels: {
+      checkAll: (running, leased) => {
+        seen.checked.push(running.filter((id) => !leased.includes(id)))
+      },
+    },
+    recovery: {
+      look: () => {
+        seen.looks += 1
+        return Promise.resolve()
+      },
+    },
   })
   return { clock, owners, logged, identity, state, seen, heartbeat }
 }
@@ -65,7 +111,9 @@ test('one that no other server can hear is enough', async () => {
 
 test('a server that others took for dead lets its steps go, and goes on under another name', async () => {
   const alive = [true, false, true, true]
-  const { clock, owners, logged, identity, seen, heartbeat } = open({ heartbeat: () => Promise.resolve(alive.shift() ?? true) })
+  const { clock, owners, logged, identity, seen, heartbeat } = open({
+    heartbeat: () => Promise.resolve(alive.shift() ?? true),
+  })
   const first = identity.owner
   await heartbeat.start()
   await clock.advance(BEAT_MS)
@@ -78,7 +126,9 @@ test('a server that others took for dead lets its steps go, and goes on under an
 
 test('a beat that the store does not take is told of, and the next one comes', async () => {
   const outcomes = [Promise.resolve(true)]
-  const { clock, logged, seen, heartbeat } = open({ heartbeat: () => outcomes.pop() ?? Promise.reject(unavailable('away')) })
+  const { clock, logged, seen, heartbeat } = open({
+    heartbeat: () => outcomes.pop() ?? Promise.reject(unavailable('away')),
+  })
   await heartbeat.start()
   await clock.advance(BEAT_MS * 2)
   expect(seen.beats).toHaveLength(3)
@@ -86,12 +136,12 @@ test('a beat that the store does not take is told of, and the next one comes', a
   await heartbeat.stop()
 })
 
-test('at the start, a store that does not take it is the caller\'s matter', async () => {
+test("at the start, a store that does not take it is the caller's matter", async () => {
   const { heartbeat } = open({ heartbeat: () => Promise.reject(unavailable('away')) })
   await expect(heartbeat.start()).rejects.toThrow('away')
 })
 
-test('every few beats, steps that do not run are looked after, and those that the store knows nothing of are checked', async () => {
+test('every few beats, steps that do not run are looked after, and those that nobody leased are checked', async () => {
   const { clock, state, seen, heartbeat } = open()
   Object.assign(state, { leased: [1, 2, 3], running: [2, 4], busy: [3] })
   await heartbeat.start()
@@ -100,7 +150,10 @@ test('every few beats, steps that do not run are looked after, and those that th
   await clock.advance(BEAT_MS)
   expect([seen.reconciled, seen.checked]).toEqual([[1], [[4]]])
   await clock.advance(BEAT_MS * 3)
-  expect([seen.reconciled, seen.checked]).toEqual([[1, 1], [[4], [4]]])
+  expect([seen.reconciled, seen.checked]).toEqual([
+    [1, 1],
+    [[4], [4]],
+  ])
   await heartbeat.stop()
 })
 

@@ -10,7 +10,8 @@ function open(partitions: number) {
   const next = Array.from({ length: partitions }, (_, partition) => partitions + partition)
   const faults: Error[] = []
   const ids = new Ids({
-    ...emptyStore(), partitions,
+    ...emptyStore(),
+    partitions,
     async reserveIds(request) {
       asked.push(request)
       await Promise.resolve()

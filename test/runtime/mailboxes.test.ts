@@ -1,27 +1,40 @@
 // Mailboxes: what waits for a context is decided together, bounded, and others are served in between.
-import { afterEach, describe, expect, test, vi } from 'vitest'
-import type { CommitOutcome, Store } from '../../src/ports/store.ts'
+import { afterEach, describe, expect, test } from 'vitest'
+import type { Store } from '../../src/ports/store.ts'
 import { nextTurn } from '../support/held.ts'
-import { openBench, outputs, type Bench, type BenchOptions, type Files } from '../support/runtime.ts'
+import { openBench, outputs, type Bench, type Files } from '../support/runtime.ts'
 import { withVerbs } from '../support/stores.ts'
 
 const set = (to: string, expression: string) => ({ type: 'set', expression, evaluate: true, to: [to] })
 const FILES: Files = {
-  'p/Fn.ts': 'export async function f(args, flux) { flux.log.info("begun", { key: flux.stepKey }); await new Promise((resolve) => flux.signal.addEventListener("abort", resolve)) }',
   'p/Count.flux': {
     output: [{ name: 'n', type: 'integer', defaultValue: 0 }],
-    states: [{ name: 'w', waiting: true, action: { type: 'map', lines: [set('n', 'n + 1')] }, transitions: [{ to: 'w', event: 'tick' }] }],
+    states: [
+      {
+        name: 'w',
+        waiting: true,
+        action: { type: 'map', lines: [set('n', 'n + 1')] },
+        transitions: [{ to: 'w', event: 'tick' }],
+      },
+    ],
   },
   // Of 210 elements, an event takes about 190,000 steps of work.
   'p/Heavy.flux': {
-    input: [{ name: 'list', type: 'any' }], output: [{ name: 'n', type: 'integer', defaultValue: 0 }],
-    states: [{
-      name: 'w', waiting: true, output: [{ name: 'sum', type: 'integer' }], action: { type: 'map', lines: [set('n', 'n + 1'), set('sum', 'list.map(x => list.map(y => x + y).length).length')] },
-      transitions: [{ to: 'w', event: 'tick' }],
-    }],
+    input: [{ name: 'list', type: 'any' }],
+    output: [{ name: 'n', type: 'integer', defaultValue: 0 }],
+    states: [
+      {
+        name: 'w',
+        waiting: true,
+        output: [{ name: 'sum', type: 'integer' }],
+        action: {
+          type: 'map',
+          lines: [set('n', 'n + 1'), set('sum', 'list.map(x => list.map(y => x + y).length).length')],
+        },
+        transitions: [{ to: 'w', event: 'tick' }],
+      },
+    ],
   },
-  'p/Work.flux': { states: [{ name: 'w', waiting: true, transitions: [{ to: 's', event: 'go' }] }, { name: 's', action: { type: 'invokeCode', className: 'Fn', methodName: 'f' } }] },
-  'p/Starts.flux': { states: [{ name: 's', action: { type: 'invokeCode', className: 'Fn', methodName: 'f' } }] },
 }
 
 let bench: Bench
@@ -30,8 +43,8 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
 })
 
-async function open(wrap: (store: Store) => Store, more: BenchOptions = {}): Promise<void> {
-  bench = await openBench(FILES, { wrap, ...more })
+async function open(wrap: (store: Store) => Store): Promise<void> {
+  bench = await openBench(FILES, { wrap })
   closing.push(() => bench.close())
 }
 
@@ -40,18 +53,24 @@ function gate() {
   const state = { isOpen: true, commits: 0, waiting: [] as (() => void)[] }
   return {
     state,
-    close: () => { state.isOpen = false },
+    close: () => {
+      state.isOpen = false
+    },
     open: () => {
       state.isOpen = true
       for (const go of state.waiting.splice(0)) go()
     },
-    wrap: (store: Store) => withVerbs(store, {
-      async commit(request) {
-        state.commits += 1
-        if (!state.isOpen) await new Promise<void>((resolve) => { state.waiting.push(resolve) })
-        return store.commit(request)
-      },
-    }),
+    wrap: (store: Store) =>
+      withVerbs(store, {
+        async commit(request) {
+          state.commits += 1
+          if (!state.isOpen)
+            await new Promise<void>((resolve) => {
+              state.waiting.push(resolve)
+            })
+          return store.commit(request)
+        },
+      }),
   }
 }
 
@@ -63,7 +82,9 @@ describe('a full mailbox', () => {
     held.close()
     // The first one is being committed; the others wait.
     const sent = Array.from({ length: 1001 }, () => bench.sendEvent({ contextId, event: 'tick' }))
-    const busy = { failure: { kind: 'busy', detail: `1000 messages already wait for context ${contextId}`, retryAfter: 1 } }
+    const busy = {
+      failure: { kind: 'busy', detail: `1000 messages already wait for context ${contextId}`, retryAfter: 1 },
+    }
     await expect(bench.sendEvent({ contextId, event: 'tick' })).rejects.toMatchObject(busy)
     await expect(bench.terminate({ contextId })).rejects.toMatchObject(busy)
     await expect(bench.addTags({ contextId, tag: ['t'] })).rejects.toMatchObject(busy)
@@ -79,7 +100,9 @@ describe('a full mailbox', () => {
 })
 
 const slowly = async <T>(run: () => Promise<T>): Promise<T> => {
-  await new Promise((resolve) => { setTimeout(resolve, 25) })
+  await new Promise((resolve) => {
+    setTimeout(resolve, 25)
+  })
   return run()
 }
 
@@ -114,14 +137,16 @@ describe('what waits', () => {
 
   test('for a context that is not in memory is decided together, however slow the store is', async () => {
     let commits = 0
-    await open((store) => withVerbs(store, {
-      load: (request) => slowly(() => store.load(request)),
-      getDefinition: (request) => slowly(() => store.getDefinition(request)),
-      commit(request) {
-        commits += 1
-        return slowly(() => store.commit(request))
-      },
-    }))
+    await open((store) =>
+      withVerbs(store, {
+        load: (request) => slowly(() => store.load(request)),
+        getDefinition: (request) => slowly(() => store.getDefinition(request)),
+        commit(request) {
+          commits += 1
+          return slowly(() => store.commit(request))
+        },
+      }),
+    )
     const contextId = await bench.run('Count')
     bench = await bench.restart()
     commits = 0
@@ -140,76 +165,17 @@ describe('what waits', () => {
     }
     let handle = setImmediate(count)
     const sent = Array.from({ length: 1001 }, () => bench.sendEvent({ contextId, event: 'unknown' }))
-    const seen = sent.map((refused) => refused.then(() => { throw new Error('it is refused') }, () => turns))
+    const seen = sent.map((refused) =>
+      refused.then(
+        () => {
+          throw new Error('it is refused')
+        },
+        () => turns,
+      ),
+    )
     const [first = NaN, ...others] = await Promise.all(seen)
     clearImmediate(handle)
     // One turn decides the first, and ten the others.
     expect((others.at(-1) ?? NaN) - first).toBeGreaterThanOrEqual(9)
-  })
-})
-
-const begun = (one: Bench) => one.logged.filter(({ message }) => message === 'begun').length
-
-/** The first commit comes true; then `meddle` moves the context on elsewhere, and the store says that another was faster. */
-async function openMeddled(meddle: (other: Bench, id: number) => Promise<unknown>): Promise<{ other: () => Bench }> {
-  let [other, commits]: [Bench | null, number] = [null, 0]
-  const there = () => {
-    if (!other) throw new Error('the other server is not there')
-    return other
-  }
-  const wrap = (store: Store) => withVerbs(store, {
-    claimAbandoned: () => Promise.resolve([]),
-    async commit(request): Promise<CommitOutcome> {
-      const outcome = await store.commit(request)
-      const id = request.writes[0]?.context.id ?? 0
-      commits += 1
-      if (commits > 1) return outcome
-      await meddle(there(), id)
-      return { ok: false, stale: id, current: await store.load({ id }) }
-    },
-  })
-  let shared: Store | null = null
-  await open((store) => {
-    shared = withVerbs(store, { claimAbandoned: () => Promise.resolve([]) })
-    return wrap(store)
-  })
-  if (!shared) throw new Error('the store is open')
-  const second = await openBench(FILES, { store: shared, clock: bench.clock })
-  other = second
-  closing.push(() => second.runtime.close({ grace: 0 }))
-  return { other: there }
-}
-
-describe('a start whose commit came true, though its answer was lost, and which was moved on before it was asked for again', () => {
-  test('by a broadcast: it is answered with its id, and nothing is started twice', async () => {
-    const { other } = await openMeddled(async (there) => {
-      expect((await there.sendEvent({ event: 'go' })).transitions).toMatchObject([{ state: 's' }])
-    })
-    const contextId = await bench.run('Work')
-    expect(await bench.listContexts({})).toMatchObject([{ id: contextId, status: 'RUNNING', currentState: 's' }])
-    await vi.waitFor(() => expect(begun(other())).toBe(1))
-    await bench.advance(1000)
-    expect([begun(bench), begun(other())]).toEqual([0, 1])
-  })
-
-  test('by a tag: the step that it started begins, once', async () => {
-    const { other } = await openMeddled((there, contextId) => there.addTags({ contextId, tag: ['t'] }))
-    const contextId = await bench.run('Starts')
-    expect(await bench.listContexts({})).toMatchObject([{ id: contextId, status: 'RUNNING', tags: ['t'] }])
-    await vi.waitFor(() => expect(begun(bench)).toBe(1))
-    await bench.advance(1000)
-    expect([begun(bench), begun(other())]).toEqual([1, 0])
-  })
-
-  test('while an id that another context has is refused', async () => {
-    await open((store) => withVerbs(store, {
-      async commit(request): Promise<CommitOutcome> {
-        const id = request.writes[0]?.context.id ?? 0
-        const [first] = await store.list({ all: [], limit: 1 })
-        return first ? { ok: false, stale: id, current: { ...first, id } } : store.commit(request)
-      },
-    }))
-    await bench.run('Count')
-    await expect(bench.run('Work')).rejects.toMatchObject({ failure: { kind: 'unavailable', detail: expect.stringContaining('exists already') } })
   })
 })

@@ -109,7 +109,8 @@ test('a page ends before the first context that its reader has no room for, and 
 
 test('a page goes on when contexts of it are purged while it is read', async ({ onTestFinished }) => {
   const purged = new Set<number>()
-  const bench = await openBench({ 'p/Small.flux': WAITING }, { wrap: listing((contexts) => contexts.filter(({ id }) => !purged.has(id))) })
+  const wrap = listing((contexts) => contexts.filter(({ id }) => !purged.has(id)))
+  const bench = await openBench({ 'p/Small.flux': WAITING }, { wrap })
   onTestFinished(() => bench.close())
   const ids: number[] = []
   for (let index = 0; index < 12; index++) ids.push(await bench.run('Small'))

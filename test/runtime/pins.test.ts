@@ -20,7 +20,15 @@ function open(put: () => Promise<void> = () => Promise.resolve()) {
       return put()
     },
   })
-  const pins = new Pins({ ...store, get era() { return state.era } }, clock)
+  const pins = new Pins(
+    {
+      ...store,
+      get era() {
+        return state.era
+      },
+    },
+    clock,
+  )
   return { clock, stored, state, pins }
 }
 

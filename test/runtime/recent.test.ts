@@ -46,7 +46,7 @@ test('when there is too much, those that were committed longest ago go, a tenth 
   const recent = new Recent(COUNT * size * WORST)
   const texts = { a: 'x'.repeat(size - OVERHEAD) }
   const contexts = Array.from({ length: COUNT + 1 }, started)
-  const known = () => contexts.flatMap(({ record: { id } }, index) => recent.get(id, 0) ? [index] : [])
+  const known = () => contexts.flatMap(({ record: { id } }, index) => (recent.get(id, 0) ? [index] : []))
   for (const context of contexts.slice(0, COUNT)) recent.keep(context, texts, 0)
   expect(known()).toHaveLength(COUNT)
   const [first, last] = [contexts[0], contexts[COUNT]]

@@ -1,4 +1,5 @@
-// Messages that nobody would send again: delivered however long the store is away, and given up where the fault is ours.
+// Messages that nobody would send again: delivered however long the store is away, and given up where the fault is
+// ours.
 import { describe, expect, test } from 'vitest'
 import { conflict, notFound, unavailable } from '../../src/model/failure.ts'
 import type { Input } from '../../src/runtime/interpreter/decision.ts'
@@ -24,12 +25,45 @@ function outcomeFor({ owner = 'me', ended = false } = {}): Outcome {
 function open(...answers: (Error | Outcome)[]) {
   const clock = new SimulatedClock()
   const end = new AbortController()
-  const [posted, logged, started, aborted, told, alarms]: [Input[], string[], Step[], number[], number[], number[]] = [[], [], [], [], [], []]
+  const [posted, logged, started, aborted, told, alarms]: [Input[], string[], Step[], number[], number[], number[]] = [
+    [],
+    [],
+    [],
+    [],
+    [],
+    [],
+  ]
   const redelivery = new Redelivery({
-    clock, ended: end.signal, owner: () => 'me', log: { trace() {}, debug() {}, info() {}, warn() {}, error: (message) => { logged.push(message) } },
-    alarm: { start() {}, set: (time) => { alarms.push(time) }, close: () => Promise.resolve() },
-    steps: () => ({ start: (step) => { started.push(step) }, abort: (id) => { aborted.push(id) } }),
-    onEnd: (id) => { told.push(id) },
+    clock,
+    ended: end.signal,
+    owner: () => 'me',
+    log: {
+      trace() {},
+      debug() {},
+      info() {},
+      warn() {},
+      error: (message) => {
+        logged.push(message)
+      },
+    },
+    alarm: {
+      start() {},
+      set: (time) => {
+        alarms.push(time)
+      },
+      close: () => Promise.resolve(),
+    },
+    steps: () => ({
+      start: (step) => {
+        started.push(step)
+      },
+      abort: (id) => {
+        aborted.push(id)
+      },
+    }),
+    onEnd: (id) => {
+      told.push(id)
+    },
     mailboxes: {
       async post(_, input) {
         posted.push(input)
@@ -58,7 +92,10 @@ describe('a message', () => {
     expect(posted.every((input) => input === WAKE)).toBe(true)
   })
 
-  test.each([['a context that is gone', notFound('gone'), 0], ['one that refuses it', conflict('no'), 1]])('to %s is given up at once', async (_, error, lines) => {
+  test.each([
+    ['a context that is gone', notFound('gone'), 0],
+    ['one that refuses it', conflict('no'), 1],
+  ])('to %s is given up at once', async (_, error, lines) => {
     const { posted, logged, redelivery } = open(error)
     expect(await redelivery.deliver(1, WAKE)).toBeNull()
     expect([posted.length, logged.length]).toEqual([1, lines])
@@ -66,12 +103,17 @@ describe('a message', () => {
 
   test('that fails for no reason of ours ends the context after five times', async () => {
     const outcome = outcomeFor({ ended: true })
-    const { clock, posted, logged, redelivery } = open(...Array.from({ length: 5 }, () => new TypeError('no function')), outcome)
+    const { clock, posted, logged, redelivery } = open(
+      ...Array.from({ length: 5 }, () => new TypeError('no function')),
+      outcome,
+    )
     const delivered = redelivery.deliver(1, WAKE)
     await clock.advance(10_000)
     expect(await delivered).toBe(outcome)
     expect(posted.slice(0, 5)).toEqual(Array.from({ length: 5 }, () => WAKE))
-    expect(posted.slice(5)).toMatchObject([{ type: 'OUTGROWN', error: { type: 'UndeliverableMessage', message: expect.stringContaining('type WAKE') } }])
+    expect(posted.slice(5)).toMatchObject([
+      { type: 'OUTGROWN', error: { type: 'UndeliverableMessage', message: expect.stringContaining('type WAKE') } },
+    ])
     expect(logged).toHaveLength(5)
   })
 
@@ -132,28 +174,41 @@ const FILES = {
       { name: 'v', waiting: true, transitions: [{ to: 'v', event: 'go' }] },
     ],
   },
-  'p/Timed.flux': { states: [{ name: 'w', waiting: true, transitions: [{ to: 'v', wait: 'duration:5' }] }, { name: 'v', waiting: true, transitions: [{ to: 'v', event: 'go' }] }] },
+  'p/Timed.flux': {
+    states: [
+      { name: 'w', waiting: true, transitions: [{ to: 'v', wait: 'duration:5' }] },
+      { name: 'v', waiting: true, transitions: [{ to: 'v', event: 'go' }] },
+    ],
+  },
 }
 
-test.each([['Step', 'DONE', 0], ['Timed', 'WAKE', 5000]])('a context of %s that no %s can be written for fails, with the reason', async (fluxName, type, wait) => {
+test.each([
+  ['Step', 'DONE', 0],
+  ['Timed', 'WAKE', 5000],
+])('a context of %s that no %s can be written for fails, with the reason', async (fluxName, type, wait) => {
   let [isBroken, refused] = [false, 0]
   const bench = await openBench(FILES, {
-    wrap: (store) => withVerbs(store, {
-      commit(request) {
-        // What an encoder says of a value that it can't write.
-        const isRefused = isBroken && request.writes.some(({ context: { owner, endedAt } }) => owner === null && endedAt === null)
-        if (!isRefused) return store.commit(request)
-        refused += 1
-        return Promise.reject(new RangeError('Data read, but end of buffer not reached'))
-      },
-    }),
+    wrap: (store) =>
+      withVerbs(store, {
+        commit(request) {
+          // What an encoder says of a value that it can't write.
+          const isRefused =
+            isBroken && request.writes.some(({ context: { owner, endedAt } }) => owner === null && endedAt === null)
+          if (!isRefused) return store.commit(request)
+          refused += 1
+          return Promise.reject(new RangeError('Data read, but end of buffer not reached'))
+        },
+      }),
   })
   try {
     const contextId = await bench.run(fluxName)
     isBroken = true
     if (fluxName === 'Step') await bench.sendEvent({ contextId, event: 'go' })
-    for (let moments = 0; moments < 20; moments += 1) await bench.advance(wait / 10 + 200)
-    const view = await bench.until(contextId, ({ status }) => status === 'FAILED')
+    let view = await bench.getContext({ contextId })
+    for (let moments = 0; moments < 200 && view.status !== 'FAILED'; moments += 1) {
+      await bench.advance(wait / 10 + 200)
+      view = await bench.getContext({ contextId })
+    }
     expect(view.error).toMatchObject({ type: 'UndeliverableMessage', message: expect.stringContaining(`type ${type}`) })
     expect(refused).toBeGreaterThanOrEqual(5)
     expect(refused).toBeLessThanOrEqual(6)

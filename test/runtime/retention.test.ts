@@ -11,7 +11,15 @@ type Purge = Parameters<Store['purge']>[0]
 function open(retention: number, purge: (request: Purge) => Promise<number>) {
   const clock = new SimulatedClock(1_000_000)
   const logged: string[] = []
-  const log = { trace() {}, debug() {}, info() {}, warn() {}, error: (message: string) => { logged.push(message) } }
+  const log = {
+    trace() {},
+    debug() {},
+    info() {},
+    warn() {},
+    error: (message: string) => {
+      logged.push(message)
+    },
+  }
   const asked: Purge[] = []
   const store = emptyStore({
     purge(request) {
@@ -37,7 +45,10 @@ test('it deletes until there is nothing left, and again after a tenth of the ret
   expect(asked).toHaveLength(4)
 })
 
-test.each([[10, 1000], [7 * 86_400_000, 60_000]])('with a retention of %d ms, %d ms pass in between', async (retention, pause) => {
+test.each([
+  [10, 1000],
+  [7 * 86_400_000, 60_000],
+])('with a retention of %d ms, %d ms pass in between', async (retention, pause) => {
   const { clock, asked, purges } = open(retention, () => Promise.resolve(0))
   purges.start()
   await clock.advance(pause - 1)
@@ -49,7 +60,9 @@ test.each([[10, 1000], [7 * 86_400_000, 60_000]])('with a retention of %d ms, %d
 
 test('a store that fails is told of and asked again', async () => {
   let isAway = true
-  const { clock, logged, asked, purges } = open(10_000, () => isAway ? Promise.reject(new Error('away')) : Promise.resolve(0))
+  const { clock, logged, asked, purges } = open(10_000, () =>
+    isAway ? Promise.reject(new Error('away')) : Promise.resolve(0),
+  )
   purges.start()
   await clock.advance(0)
   expect(logged).toEqual(['finished contexts could not be purged; trying again later'])

@@ -10,25 +10,48 @@ import { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore, withVerbs } from '../support/stores.ts'
 import { compiled, Hand, outcomeOf } from '../support/turns.ts'
 
-const outcome = outcomeOf(new Hand().start(compiled({ states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'go' }] }] })))
+const outcome = outcomeOf(
+  new Hand().start(compiled({ states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'go' }] }] })),
+)
 
 /** With so many contexts that are due; or with those that `claim` gives. */
-function open(due: number, post: (id: number) => Promise<Outcome> = () => Promise.resolve(outcome), claim?: () => number[]) {
+function open(
+  due: number,
+  post: (id: number) => Promise<Outcome> = () => Promise.resolve(outcome),
+  claim?: () => number[],
+) {
   const clock = new SimulatedClock()
-  const [claims, posted, delivered, alarms, logged]: [Parameters<Store['claimDue']>[0][], number[], number[], number[], string[]] = [[], [], [], [], []]
+  const [claims, posted, delivered, alarms, logged]: [
+    Parameters<Store['claimDue']>[0][],
+    number[],
+    number[],
+    number[],
+    string[],
+  ] = [[], [], [], [], []]
   let claimed = 0
   const store = emptyStore({
     claimDue(request) {
       claims.push(request)
-      const ids = claim?.() ?? Array.from({ length: Math.min(request.limit, due - claimed) }, (_, index) => claimed + index + 1)
+      const ids =
+        claim?.() ?? Array.from({ length: Math.min(request.limit, due - claimed) }, (_, index) => claimed + index + 1)
       claimed += ids.length
       return Promise.resolve({ ids, next: ids.length === 0 ? 7_000_000 : null })
     },
   })
-  const tell = (message: string) => { logged.push(message) }
+  const tell = (message: string) => {
+    logged.push(message)
+  }
   const timers = new Timers({
-    store, clock, log: { trace() {}, debug() {}, info() {}, warn: tell, error: tell },
-    alarm: { start() {}, set: (time) => { alarms.push(time) }, close: () => Promise.resolve() },
+    store,
+    clock,
+    log: { trace() {}, debug() {}, info() {}, warn: tell, error: tell },
+    alarm: {
+      start() {},
+      set: (time) => {
+        alarms.push(time)
+      },
+      close: () => Promise.resolve(),
+    },
     mailboxes: {
       post(id, input) {
         expect(input).toEqual({ type: 'WAKE' })
@@ -36,7 +59,12 @@ function open(due: number, post: (id: number) => Promise<Outcome> = () => Promis
         return post(id)
       },
     },
-    redelivery: { deliver: (id) => { delivered.push(id); return Promise.resolve(null) } },
+    redelivery: {
+      deliver: (id) => {
+        delivered.push(id)
+        return Promise.resolve(null)
+      },
+    },
   })
   return { clock, claims, posted, delivered, alarms, logged, timers }
 }
@@ -52,7 +80,7 @@ test('all that is due is woken, and the time of the next is told', async () => {
   }
 })
 
-test('hundreds are woken while a hundred others take long, and no more than a claim\'s worth at once', async () => {
+test("hundreds are woken while a hundred others take long, and no more than a claim's worth at once", async () => {
   const releases: (() => void)[] = []
   let most = 0
   const { posted, timers } = open(1000, (id) => {
@@ -70,7 +98,13 @@ test('hundreds are woken while a hundred others take long, and no more than a cl
 
 test('when more than half of a claim takes long, those that follow wait for them', async () => {
   const releases: (() => void)[] = []
-  const { posted, timers } = open(1000, () => new Promise((resolve) => { releases.push(() => resolve(outcome)) }))
+  const { posted, timers } = open(
+    1000,
+    () =>
+      new Promise((resolve) => {
+        releases.push(() => resolve(outcome))
+      }),
+  )
   const dispatched = timers.dispatchDue()
   await nextTurn()
   expect(posted).toHaveLength(256)
@@ -91,7 +125,11 @@ test('when more than half of a claim takes long, those that follow wait for them
 test('one whose claim is over while it is still being woken is not woken twice', async () => {
   const slow = held<Outcome>()
   const claimed = [[5], [5, 6]]
-  const { posted, timers } = open(0, (id) => id === 6 ? Promise.resolve(outcome) : slow.promise, () => claimed.shift() ?? [])
+  const { posted, timers } = open(
+    0,
+    (id) => (id === 6 ? Promise.resolve(outcome) : slow.promise),
+    () => claimed.shift() ?? [],
+  )
   await timers.dispatchDue()
   expect([claimed, posted]).toEqual([[], [5, 6]])
   slow.release(outcome)
@@ -101,7 +139,7 @@ test('one whose claim is over while it is still being woken is not woken twice',
   expect(posted).toEqual([5, 6, 5])
 })
 
-test('a wake-up that the store refuses is left to the next claim; one that fails for no reason of ours is delivered again', async () => {
+test('a wake-up that the store refuses is left to the next claim, and one that throws is delivered again', async () => {
   const errors = [unavailable('out of reach'), new TypeError('no function')]
   const { delivered, logged, timers } = open(2, () => Promise.reject(errors.shift() ?? new Error('no more')))
   await timers.dispatchDue()
@@ -118,7 +156,11 @@ test('a parent that could not be told of an end is told again a second later', a
   })
   timers.notifyParent(3)
   await nextTurn()
-  expect([posted, alarms, logged]).toEqual([[3], [clock.now() + 1000], ['a parent could not be told of an end; it will be again']])
+  expect([posted, alarms, logged]).toEqual([
+    [3],
+    [clock.now() + 1000],
+    ['a parent could not be told of an end; it will be again'],
+  ])
   timers.notifyParent(4)
   await nextTurn()
   expect(alarms).toHaveLength(1)
@@ -126,14 +168,26 @@ test('a parent that could not be told of an end is told again a second later', a
 
 test('a wake-up that the store did not take is repeated after ten seconds, when its claim is over', async () => {
   let isAway = false
-  const bench = await openBench({ 'p/Timed.flux': { states: [{ name: 'w', waiting: true, transitions: [{ to: 'end', wait: 'duration:5' }] }, { name: 'end' }] } }, {
-    wrap: (store) => withVerbs(store, { commit: (request) => isAway ? Promise.reject(unavailable('out of reach')) : store.commit(request) }),
-  })
+  const bench = await openBench(
+    {
+      'p/Timed.flux': {
+        states: [{ name: 'w', waiting: true, transitions: [{ to: 'end', wait: 'duration:5' }] }, { name: 'end' }],
+      },
+    },
+    {
+      wrap: (store) =>
+        withVerbs(store, {
+          commit: (request) => (isAway ? Promise.reject(unavailable('out of reach')) : store.commit(request)),
+        }),
+    },
+  )
   try {
     const contextId = await bench.run('Timed')
     isAway = true
     await bench.advance(5000)
-    await expect.poll(() => bench.logged.map(({ message }) => message)).toContain('a context could not be woken')
+    await expect
+      .poll(() => bench.logged.map(({ message }) => message), { timeout: 10_000 })
+      .toContain('a context could not be woken')
     isAway = false
     await bench.advance(9999)
     expect(await bench.getContext({ contextId })).toMatchObject({ currentState: 'w' })

@@ -7,9 +7,14 @@ export interface Held<T> {
 
 export function held<T>(): Held<T> {
   const state: { release: (value: T) => void } = { release: () => undefined }
-  const promise = new Promise<T>((resolve) => { state.release = resolve })
+  const promise = new Promise<T>((resolve) => {
+    state.release = resolve
+  })
   return { promise, release: (value) => state.release(value) }
 }
 
 /** One turn of the event loop. */
-export const nextTurn = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve) })
+export const nextTurn = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve)
+  })

@@ -76,7 +76,8 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
   const opened = options.store ?? await openLmdbStore({ folder: join(folder, 'data'), log, clock })
   const store = options.wrap?.(opened) ?? opened
   const runtime = createRuntime({
-    store, catalog, runner, clock, log, alarm: localAlarm({ clock, log }), retention: options.retention ?? 7 * 86_400_000, stepConcurrency: options.stepConcurrency ?? 256, isolated: 8, others: options.others ?? null,
+    store, catalog, runner, clock, log, alarm: localAlarm({ clock, log }), retention: options.retention ?? 7 * 86_400_000,
+    stepConcurrency: options.stepConcurrency ?? 256, isolated: 8, others: options.others ?? null,
     tagLimits: { count: 64, bytes: 256 },
     memory: { requests: new ByteBudget({ bytes: 256 * MIB, what: 'requests' }), steps: 64 * MIB, recent: 256 * MIB, record: 16 * MIB, ...options.memory },
   })

@@ -18,7 +18,14 @@ export function compiled(source: JsonObject, fluxName = 'Test'): CompiledFlux {
 }
 
 export const env = (more: Partial<Env> = {}): Env => ({
-  now: 1000, random: () => 0.5, uuid: () => 'u-1', owner: 'me', tagLimits: { count: 64, bytes: 256 }, startsAtOnce: true, maxRecord: 1_000_000, ...more,
+  now: 1000,
+  random: () => 0.5,
+  uuid: () => 'u-1',
+  owner: 'me',
+  tagLimits: { count: 64, bytes: 256 },
+  startsAtOnce: true,
+  maxRecord: 1_000_000,
+  ...more,
 })
 
 /** Has all contexts that its turns wrote. */
@@ -54,7 +61,13 @@ export class Hand implements AtHand {
   }
 
   start(flux: CompiledFlux, more: Partial<Env> = {}): Decided {
-    return this.#take(runStart({ flux, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null, partition: 0 }, this, env(more)))
+    return this.#take(
+      runStart(
+        { flux, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null, partition: 0 },
+        this,
+        env(more),
+      ),
+    )
   }
 
   turn(id: ContextId, inputs: readonly Input[], more: Partial<Env> = {}): Decided {
@@ -63,7 +76,9 @@ export class Hand implements AtHand {
 
   #take(result: TurnResult): Decided {
     if (result.kind !== 'decided') throw new Error(`expected a decision: ${JSON.stringify(result)}`)
-    for (const { context: { id, parts } } of result.writes) {
+    for (const {
+      context: { id, parts },
+    } of result.writes) {
       const context = result.work.contexts.get(id)
       if (context) this.contexts.set(id, { record: context.record, flux: context.flux, texts: parts })
     }
@@ -73,9 +88,22 @@ export class Hand implements AtHand {
 
 export type Decided = TurnResult & { kind: 'decided' }
 
-export const event = (name: string): Input => ({ type: 'EVENT', name, input: {}, untyped: false, tags: null, caller: SYSTEM })
+export const event = (name: string): Input => ({
+  type: 'EVENT',
+  name,
+  input: {},
+  untyped: false,
+  tags: null,
+  caller: SYSTEM,
+})
 
 export const TERMINATE: Input = { type: 'TERMINATE', caller: SYSTEM }
 
 /** What the sender of a message would be told. */
-export const outcomeOf = ({ context: { record, flux } }: Decided, more: Partial<Outcome> = {}): Outcome => ({ moved: true, failure: null, record, flux, ...more })
+export const outcomeOf = ({ context: { record, flux } }: Decided, more: Partial<Outcome> = {}): Outcome => ({
+  moved: true,
+  failure: null,
+  record,
+  flux,
+  ...more,
+})

@@ -15,7 +15,10 @@ const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet
 /** Ids of the processes that this one has started, without those that were there before. */
 async function children(before: readonly string[] = []): Promise<string[]> {
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'ppid=,pid=,comm='])
-  const own = stdout.split('\n').map((line) => line.trim().split(/\s+/)).filter(([parent, , name]) => parent === String(process.pid) && name !== 'ps')
+  const own = stdout
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([parent, , name]) => parent === String(process.pid) && name !== 'ps')
   return own.map(([, id = '']) => id).filter((id) => !before.includes(id))
 }
 
@@ -25,12 +28,19 @@ test.each([
 ])('with %s, no process is left that checked the scripts of services', async (_, { tokens, data, error }) => {
   const folder = await mkdtemp(join(tmpdir(), 'actorflux-'))
   try {
-    await writeFiles(join(folder, 'actors'), { 'p/Script.flux': { states: [{ name: 's', action: { type: 'script', script: 'return 1', outputs: [] } }] } })
+    await writeFiles(join(folder, 'actors'), {
+      'p/Script.flux': { states: [{ name: 's', action: { type: 'script', script: 'return 1', outputs: [] } }] },
+    })
     await writeFile(join(folder, 'tokens.json'), tokens)
     if (data !== null) await writeFile(join(folder, 'data'), data)
     const before = await children()
     const settings = {
-      ...readSettings({}), host: '127.0.0.1', port: 0, actors: [join(folder, 'actors')], data: join(folder, 'data'), tokens: join(folder, 'tokens.json'),
+      ...readSettings({}),
+      host: '127.0.0.1',
+      port: 0,
+      actors: [join(folder, 'actors')],
+      data: join(folder, 'data'),
+      tokens: join(folder, 'tokens.json'),
     }
     await expect(startServer(settings, { log })).rejects.toThrow(error)
     await vi.waitFor(async () => expect(await children(before)).toEqual([]), { timeout: 5000, interval: 100 })
