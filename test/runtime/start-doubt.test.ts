@@ -1,4 +1,5 @@
-// Starts whose commit came true although its answer was lost: they are answered with their id, and nothing is done twice.
+// Starts whose commit came true although its answer was lost: they are answered with their id, and nothing is done
+// twice.
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { CommitOutcome, Store } from '../../src/ports/store.ts'
 import { openBench, type Bench, type Files } from '../support/runtime.ts'
