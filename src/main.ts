@@ -293,7 +293,7 @@ async function openRedis(settings: Settings, redisUrl: string, log: Log): Promis
   const { namespace, partitions, recovery } = settings
   const address = await explore(redisUrl)
   const beat = beatOf(recovery)
-  const store = await openRedisStore({ address, namespace, partitions: partitions ?? (address.cluster ? CLUSTER_PARTITIONS : 1), silence: silenceOf(settings), log })
+  const store = await openRedisStore({ address, namespace, partitions: partitions ?? (address.cluster ? CLUSTER_PARTITIONS : 1), deadAfterMs: silenceOf(settings), log })
   const clock: Clock = { now: () => store.now(), after: systemClock.after }
   const alarm = bullAlarm({ connect: (role) => connect(address, role), namespace, clock, log })
   const feed = redisFeed({ listening: connect(address, 'feed'), publish: (channel, text) => store.publish(channel, text), namespace, log })

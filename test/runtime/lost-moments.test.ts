@@ -53,7 +53,7 @@ async function openServer(files = FILES): Promise<FluxRuntime> {
 }
 
 async function openStore(): Promise<RedisStore> {
-  const store = await openRedisStore({ address: await explore(redis.url), namespace, partitions: 1, silence: 10_000, log })
+  const store = await openRedisStore({ address: await explore(redis.url), namespace, partitions: 1, deadAfterMs: 10_000, log })
   closing.push(() => store.close())
   return store
 }

@@ -116,6 +116,26 @@ describe('a group commit', () => {
     expect(counter.durable).toBe(10)
   })
 
+  it('rejects all of a group that can not be shown, and goes on', async () => {
+    const counter = new Counter()
+    let isBroken = true
+    const commits = new GroupCommit(() => {
+      const group = counter.begin()
+      const adopt = () => {
+        if (isBroken) throw new Error('a fault')
+        group.adopt()
+      }
+      return { ...group, full: false, adopt }
+    })
+    const lost = commits.run((group) => group.add(1))
+    ;(await counter.group(1)).finish()
+    await expect(lost).rejects.toMatchObject({ failure: { kind: 'unavailable' } })
+    isBroken = false
+    const next = commits.run((group) => group.add(2))
+    ;(await counter.group(2)).finish()
+    expect(await next).toBe(2)
+  })
+
   it('lets a decision that throws fail alone', async () => {
     const counter = new Counter()
     const commits = new GroupCommit(() => counter.begin())

@@ -73,6 +73,23 @@ describe('the inverted index', () => {
     expect(terms.all({ all: [], limit: 10 }, 10)).toEqual({ ids: [], rest: null })
   })
 
+  it('gives contexts whose words come in one array one list, as long as anyone has each of the words', () => {
+    const terms = new Terms()
+    const words = ['a', 'b']
+    const [one, two] = [1, 2].map((id) => terms.replace(id, [], words))
+    expect(two).toBe(one)
+    terms.remove(1, one ?? [])
+    terms.remove(2, two ?? [])
+    const other = terms.replace(3, [], ['a'])
+    const again = terms.replace(4, [], words)
+    expect(terms.any(['a'], 9, { limit: 9 })).toEqual([3, 4])
+    terms.remove(3, other)
+    expect(terms.any(['a'], 9, { limit: 9 })).toEqual([4])
+    expect(terms.any(['b'], 9, { limit: 9 })).toEqual([4])
+    terms.remove(4, again)
+    expect(terms.size).toBe(0)
+  })
+
   it('finds and pages as a filter over all contexts does', () => {
     const word = fc.constantFrom('a', 'b', 'c', 'd', 'nobody')
     const page = fc.record({ limit: fc.nat(20), skip: fc.nat(30), after: fc.nat(120), hops: fc.integer({ min: 1, max: 40 }) })

@@ -93,6 +93,7 @@ const DAMAGE: { readonly [what: string]: () => Promise<void> | void } = {
   'all but its first page cut off': () => truncate(file, PAGE_BYTES),
   'a page of noise where records are': () => noiseIn('contexts', 'leaf'),
   'a page of noise where their index is': () => noiseIn('contexts', 'branch'),
+  'a page of noise where large parts are': () => noiseIn('parts', 'leaf'),
   'a page of noise where logs are': () => noiseIn('rows', 'leaf'),
   'a page of noise where the format is': () => noiseIn('meta', 'leaf'),
   'zeros at its head': () => overwrite(0, Buffer.alloc(3 * PAGE_BYTES)),
@@ -173,12 +174,12 @@ describe('a data file', () => {
   })
 })
 
-/** Noise within the record of a context, where its parts are. */
+/** Other characters within the record of a context, where its parts are: of as many bytes, and half as many. */
 async function garble(id: number): Promise<void> {
   const root = openLmdb({ path: file, noSubdir: true, overlappingSync: false })
   const contexts = root.openDB<Buffer, number>('contexts', { encoding: 'binary' })
   const record = contexts.get(id) ?? Buffer.alloc(0)
-  await contexts.put(id, Buffer.concat([record.subarray(0, -50), Buffer.alloc(20)]))
+  await contexts.put(id, Buffer.concat([record.subarray(0, -50), Buffer.from('é'.repeat(25))]))
   await root.close()
 }
 
@@ -267,6 +268,18 @@ describe('what is salvaged', () => {
     const found = await versions(store)
     expect(found.size).toBe(findings.contexts)
     for (const [id, version] of found) expect(version).toBe(id === first ? 3 : 2)
+    await store.close()
+  })
+
+  it('of one whose large parts are lost is every context without any', async () => {
+    await noiseIn('parts', 'leaf')
+    const { into, findings } = await save()
+    // The first has become small.
+    const large = Array.from({ length: COUNT / 10 - 1 }, (_, index) => first + 10 * (index + 1))
+    expect(findings).toMatchObject({ contexts: COUNT - large.length, counted: COUNT, unreadable: large, isDoubtful: false })
+    const store = await openIn(into)
+    expect([...(await versions(store)).keys()].filter((id) => large.includes(id))).toEqual([])
+    expect((await versions(store)).size).toBe(COUNT - large.length)
     await store.close()
   })
 

@@ -1,4 +1,5 @@
 // The embedded store: what the port promises, and what only it does.
+import { createHook } from 'node:async_hooks'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
@@ -154,7 +155,7 @@ describe('the embedded store', () => {
     const meta = root.openDB<unknown, string>('meta', { encoding: 'json' })
     await meta.put('format', 99)
     await root.close()
-    await expect(openIn(folder)).rejects.toThrow(/default\.mdb has format 99, .* knows format 3/)
+    await expect(openIn(folder)).rejects.toThrow(/default\.mdb has format 99, .* knows formats 3 and 4$/)
     await expect(openIn(folder)).rejects.toThrow(DataFolderError)
   })
 
@@ -227,6 +228,39 @@ describe('the embedded store', () => {
     const root = openLmdb({ path: join(folder, 'default.mdb'), noSubdir: true, overlappingSync: false })
     expect(['contexts', 'rows', 'pokes'].map((name) => root.openDB({ name }).getCount())).toEqual([0, 0, 0])
     await root.close()
+  })
+
+  it('makes nothing of a commit in which a write can\'t be made, and all of the others of its group', async () => {
+    const store = await openIn(folder)
+    const { first } = await store.reserveIds({ count: 3, partition: 0 })
+    const bad = { ...contextOf(first + 1, 1), get parts(): never { throw new Error('no') } }
+    const outcomes = await Promise.allSettled([
+      store.commit({ writes: [writeOf(contextOf(first, 1)), { ...writeOf(contextOf(first + 1, 1)), context: bad }] }),
+      store.commit({ writes: [writeOf(contextOf(first + 2, 1))] }),
+    ])
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled'])
+    for (const id of [first, first + 1]) expect(await store.load({ id })).toBeNull()
+    expect(await store.load({ id: first + 2 })).toEqual(contextOf(first + 2, 1))
+    await store.close()
+  })
+
+  it('makes at most 6 promises of a commit', async () => {
+    const store = await openIn(folder)
+    const id = await createOne(store)
+    let promises = 0
+    const hook = createHook({ init(_, type) { if (type === 'PROMISE') promises += 1 } })
+    const counts: number[] = []
+    for (let version = 2; version <= 11; version++) {
+      const write = writeOf(contextOf(id, version))
+      promises = 0
+      hook.enable()
+      await store.commit({ writes: [write] })
+      hook.disable()
+      counts.push(promises)
+    }
+    // What else the process does may come in between.
+    expect(Math.min(...counts)).toBeLessThanOrEqual(6)
+    await store.close()
   })
 
   it('makes nothing of a commit with a hash that can\'t be one', async () => {

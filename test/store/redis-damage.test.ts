@@ -29,23 +29,52 @@ afterEach(async () => { for (const close of closing.splice(0).toReversed()) awai
 
 const root = () => partitionKey(namespace, 0)
 const row = (id: ContextId) => `${root()}c:${id}`
+const text = (id: ContextId) => `${root()}p:${id}`
+/** Parts that are too large for one text. */
+const LARGE = { parts: { record: 'x'.repeat(5000) } }
+
+/** Between the texts of a context that is one text, and before its facts. */
+const [SEPARATOR, FACTS] = ['\x1f', '\x1e']
+
+/** Changes a context that is one text. */
+async function edit(id: ContextId, change: (text: string) => string): Promise<void> {
+  const before = await admin.get(text(id)) ?? ''
+  const after = change(before)
+  expect(after).not.toBe(before)
+  await admin.set(text(id), after)
+}
 
 async function openStore(): Promise<RedisStore> {
-  const store = await openRedisStore({ address: await explore(inject('redisUrl')), namespace, partitions: 1, silence: 1000, log })
+  const store = await openRedisStore({ address: await explore(inject('redisUrl')), namespace, partitions: 1, deadAfterMs: 1000, log })
   closing.push(() => store.close())
   return store
 }
 
-const DAMAGES: readonly (readonly [string, (id: ContextId) => Promise<unknown>])[] = [
-  ['a version that is no number', (id) => admin.hset(row(id), 'v', 'garbage')],
-  ['no version', (id) => admin.hdel(row(id), 'v')],
-  ['index words that are no JSON', (id) => admin.hset(row(id), 't', '["a')],
-  ['index words that are no list of texts', (id) => admin.hset(row(id), 't', '[1,{}]')],
-  ['a due time that is no number', (id) => admin.hset(row(id), 'd', 'soon')],
-  ['a part whose name is no JSON', (id) => admin.hset(row(id), '."x', '1')],
-  ['a key of another type', async (id) => {
+type Damages = readonly (readonly [what: string, facts: object, damage: (id: ContextId) => Promise<unknown>])[]
+
+const DAMAGES: Damages = [
+  ['a version that is no number', LARGE, (id) => admin.hset(row(id), 'v', 'garbage')],
+  ['no version', LARGE, (id) => admin.hdel(row(id), 'v')],
+  ['index words that are no JSON', LARGE, (id) => admin.hset(row(id), 't', '["a')],
+  ['index words that are no list of texts', LARGE, (id) => admin.hset(row(id), 't', '[1,{}]')],
+  ['a due time that is no number', LARGE, (id) => admin.hset(row(id), 'd', 'soon')],
+  ['a part whose name is no JSON', LARGE, (id) => admin.hset(row(id), '."x', '1')],
+  ['a key of another type', LARGE, async (id) => {
     await admin.del(row(id))
     await admin.set(row(id), 'garbage')
+  }],
+  ['one text with a version that is no number', {}, (id) => edit(id, (whole) => whole.replace(/^\d+/, 'garbage'))],
+  ['one text without version', {}, (id) => edit(id, (whole) => whole.replace(/^\d+/, ''))],
+  ['one text with index words that are no JSON', {}, (id) => edit(id, (whole) => whole.replace(/\[.*?\]/, '["a'))],
+  ['one text with index words that are no list of texts', {}, (id) => edit(id, (whole) => whole.replace(/\[.*?\]/, '[1,{}]'))],
+  ['one text with a due time that is no number', {}, (id) => edit(id, (whole) => whole.replace(FACTS, `${FACTS}soon`))],
+  ['one text with a part whose name is no JSON', {}, (id) => edit(id, (whole) => whole.replace('record', '"x'))],
+  ['one text that is cut short', {}, (id) => edit(id, (whole) => whole.slice(0, whole.slice(0, -1).lastIndexOf(SEPARATOR) + 1))],
+  ['one text that is cut shorter', {}, (id) => edit(id, (whole) => whole.slice(0, whole.indexOf(SEPARATOR)))],
+  ['one text that is none', {}, (id) => admin.set(text(id), 'garbage')],
+  ['a text of another type', {}, async (id) => {
+    await admin.del(text(id))
+    await admin.hset(text(id), 'v', '1')
   }],
 ]
 
@@ -55,15 +84,15 @@ test('what follows more damaged rows than a script looks at is in the list all t
   for (let batch = 0; batch < 5; batch += 1) ids.push(...await createAll(store, ...Array.from({ length: 250 }, () => ({}))))
   const last = ids.at(-1) ?? 0
   const damaged = admin.pipeline()
-  for (const id of ids) if (id !== last) damaged.hset(row(id), 'v', 'garbage')
+  for (const id of ids) if (id !== last) damaged.set(text(id), 'garbage')
   await damaged.exec()
   expect((await store.list({ all: [], limit: 30 })).map(({ id }) => id)).toEqual([last])
 })
 
-describe.each(DAMAGES)('%s', (_, damage) => {
+describe.each(DAMAGES)('%s', (_, facts, damage) => {
   test('is told as a failure at once to who asks for it, and left out of lists, which go on', async () => {
     const store = await openStore()
-    const ids = await createAll(store, {}, {}, {}, {})
+    const ids = await createAll(store, facts, facts, facts, facts)
     const [first = 0, bad = 0, third = 0, fourth = 0] = ids
     await damage(bad)
     await expect(store.load({ id: bad })).rejects.toMatchObject({ failure: { kind: 'unreadable' } })
@@ -75,13 +104,13 @@ describe.each(DAMAGES)('%s', (_, damage) => {
 
   test('keeps nothing else from being claimed, taken over or purged', async () => {
     const store = await openStore()
-    const [bad = 0, good = 0] = await createAll(store, ...[0, 1].map(() => ({ due: 1, owner: 'dead', endedAt: 1, terms: ['word'] })))
+    const [bad = 0, good = 0] = await createAll(store, ...[0, 1].map(() => ({ due: 1, owner: 'dead', endedAt: 1, terms: ['word'], ...facts })))
     await damage(bad)
     await admin.zadd(`${root()}due`, 0, 'garbage')
     await admin.zadd(`${root()}t:word`, 1, 'garbage')
     expect((await store.claimDue({ now: 2, limit: 10, hideFor: 1e6 })).ids).toEqual([bad, good])
     expect(await store.waitingFor({ any: ['word'], upTo: good, limit: 10 })).toEqual([bad, good])
-    await admin.zunionstore(`${root()}run:${nobody()}`, 1, `${root()}run:dead`)
+    await admin.zunionstore(`${root()}run:${unowned()}`, 1, `${root()}run:dead`)
     expect((await store.claimAbandoned({ owner: 'me', limit: 10, hideFor: 1e6 })).map(({ id }) => id)).toContain(good)
     expect(await store.purge({ endedBefore: 10, limit: 10 })).toBe(2)
     expect(await store.load({ id: good })).toBeNull()
@@ -89,17 +118,26 @@ describe.each(DAMAGES)('%s', (_, damage) => {
 })
 
 /** What scripts call the owner of steps that nobody runs. */
-function nobody(): string {
-  return /local nobody = '(.*)'/.exec(PARTITION_KEYS)?.[1] ?? ''
+function unowned(): string {
+  return /local unowned = '(.*)'/.exec(PARTITION_KEYS)?.[1] ?? ''
 }
 
 test('a commit in which one is damaged writes none of its contexts', async () => {
   const store = await openStore()
   const [good, bad] = [await createOne(store, { terms: ['a'] }), await createOne(store, { terms: ['a'] })]
-  await admin.hset(row(bad), 't', '[')
+  await edit(bad, (whole) => whole.replace('["a"]', '['))
   await expect(store.commit({ writes: [good, bad].map((id) => writeOf(contextOf(id, 2, { terms: ['b'] }))) })).rejects.toMatchObject({ failure: { kind: 'unreadable' } })
   expect(await store.load({ id: good })).toMatchObject({ version: 1, terms: ['a'] })
   await update(store, good, { terms: ['b'] })
+})
+
+test.each(DAMAGES)('%s spoils no commit that asks it to look', async (_, facts, damage) => {
+  const store = await openStore()
+  const [good, bad] = [await createOne(store, { terms: ['a'] }), await createOne(store, facts)]
+  await damage(bad)
+  await update(store, good, { terms: ['b'] }, { log: ['row'], pokes: [bad, good] })
+  expect(await store.load({ id: good })).toMatchObject({ version: 2, terms: ['b'] })
+  expect((await store.claimDue({ now: 1, limit: 9, hideFor: 1 })).ids).toEqual([good, bad])
 })
 
 test('an event to a context whose version is no number fails at once, and so does its end; the others go on', async () => {
@@ -114,7 +152,7 @@ test('an event to a context whose version is no number fails at once, and so doe
   }
   const [runtime, other] = [await open(), await open()]
   const [bad, good] = [await runtime.execute({ package: 'p', fluxName: 'Wait' }), await runtime.execute({ package: 'p', fluxName: 'Wait' })]
-  await admin.hset(row(bad.contextId), 'v', 'garbage')
+  await edit(bad.contextId, (whole) => whole.replace(/^\d+/, 'garbage'))
   for (const each of [runtime, other]) {
     await expect(each.sendEvent({ contextId: bad.contextId, event: 'go' })).rejects.toMatchObject({ failure: { kind: 'unreadable' } })
     await expect(each.terminate({ contextId: bad.contextId })).rejects.toMatchObject({ failure: { kind: 'unreadable' } })

@@ -22,7 +22,7 @@ afterEach(async () => {
 })
 
 async function openStore({ url = redis.url, namespace = randomUUID(), partitions = 1, silence = 1000 } = {}): Promise<RedisStore> {
-  const store = await openRedisStore({ address: await explore(url), namespace, partitions, silence, log })
+  const store = await openRedisStore({ address: await explore(url), namespace, partitions, deadAfterMs: silence, log })
   closing.push(() => store.close())
   return store
 }

@@ -22,7 +22,7 @@ afterEach(async () => {
 })
 
 async function openStore({ url = redis.url, namespace = randomUUID(), partitions = 1 } = {}): Promise<RedisStore> {
-  const store = await openRedisStore({ address: await explore(url), namespace, partitions, silence: 1000, log })
+  const store = await openRedisStore({ address: await explore(url), namespace, partitions, deadAfterMs: 1000, log })
   closing.push(() => store.close())
   return store
 }

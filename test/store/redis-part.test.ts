@@ -29,7 +29,7 @@ beforeAll(async () => {
     await admin.config('SET', 'cluster-require-full-coverage', 'no')
     admin.disconnect()
   }
-  store = await openRedisStore({ address: await explore(cluster.url), namespace: randomUUID(), partitions: PARTITIONS, silence: SILENCE, log })
+  store = await openRedisStore({ address: await explore(cluster.url), namespace: randomUUID(), partitions: PARTITIONS, deadAfterMs: SILENCE, log })
   const each = Array.from({ length: PARTITIONS })
   dues = await createAll(store, ...each.map(() => ({ due: 1 })))
   abandoned = await createAll(store, ...each.map(() => ({ owner: 'dead' })))
@@ -88,7 +88,7 @@ test('a start while the cluster is down says so in the words of any start withou
   const [, one, other] = cluster.nodes
   if (!one || !other) throw new Error('a cluster has several nodes')
   await Promise.all([one, other].map((node) => node.signal('SIGKILL')))
-  const opening = async () => openRedisStore({ address: await explore(cluster.url), namespace: randomUUID(), partitions: PARTITIONS, silence: SILENCE, log })
+  const opening = async () => openRedisStore({ address: await explore(cluster.url), namespace: randomUUID(), partitions: PARTITIONS, deadAfterMs: SILENCE, log })
   // Whether the others have noticed by then or not.
   for (let attempt = 0; attempt < 2; attempt += 1) await expect(opening()).rejects.toThrow(/^Redis can't be reached at 127\.0\.0\.1:\d+, [\d.:]+, [\d.:]+: [^\n]+$/)
 }, 30_000)

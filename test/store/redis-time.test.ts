@@ -25,7 +25,7 @@ describe('the estimate', () => {
     here += there
     const read = here + ahead
     here += back
-    time.told({ time: read, asked, partition, era })
+    time.told({ time: read, asked, partition, storeIncarnation: era })
   }
 
   test('is as near as the quickest of the last answers, and never ahead', () => {
@@ -91,7 +91,7 @@ describe('the store', () => {
       await admin.config('SET', 'cluster-require-full-coverage', 'no')
       admin.disconnect()
     }
-    const store: RedisStore = await openRedisStore({ address: await explore(cluster.url), namespace: randomUUID(), partitions: 8, silence: 60_000, log })
+    const store: RedisStore = await openRedisStore({ address: await explore(cluster.url), namespace: randomUUID(), partitions: 8, deadAfterMs: 60_000, log })
     closing.push(() => store.close())
     await createAll(store, ...Array.from({ length: 8 }, () => ({ due: 1 })))
     // One of another partition than the first: the heartbeat there is answered at once, the whole after the silence of five seconds.
@@ -116,7 +116,7 @@ describe('the store', () => {
   }, 60_000)
 
   test('claims nothing that is not due by the clock of Redis, whatever the caller believes', async () => {
-    const store = await openRedisStore({ address: await explore(inject('redisUrl')), namespace: randomUUID(), partitions: 2, silence: 1000, log })
+    const store = await openRedisStore({ address: await explore(inject('redisUrl')), namespace: randomUUID(), partitions: 2, deadAfterMs: 1000, log })
     closing.push(() => store.close())
     const [due, later] = [store.now() - 1000, store.now() + 60_000]
     const [first] = await createAll(store, { due }, { due: later }, { due: later })

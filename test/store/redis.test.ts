@@ -29,7 +29,7 @@ test('a cluster has one database', async () => {
 /** In a namespace of its own, which is gone afterwards. */
 async function openOn(address: RedisAddress, partitions: number): Promise<OpenedStore> {
   const namespace = `test-${randomUUID()}`
-  const open = (): Promise<RedisStore> => openRedisStore({ address, namespace, partitions, silence: SILENCE, log })
+  const open = (): Promise<RedisStore> => openRedisStore({ address, namespace, partitions, deadAfterMs: SILENCE, log })
   let store = await open()
   return {
     store,

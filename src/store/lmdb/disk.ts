@@ -3,12 +3,19 @@ import { closeSync } from 'node:fs'
 import { join } from 'node:path'
 import { ABORT, type Database, open, type RootDatabase } from 'lmdb'
 import type { ContextId } from '../../model/context.ts'
+import { Arena } from './arena.ts'
 import { DataFolderError, isMarked, lockFolder, makeFile, mark, messageOf, sizeOf } from './data-folder.ts'
 import { ADVICE, inspect, META, noFormat } from './inspect.ts'
 import { Space, type SpaceOptions } from './space.ts'
 
 /** What the format of the data is called. A change that older code can't read takes the next number. */
-const FORMAT = 3
+const FORMAT = 4
+
+/** Without large parts, and with other records, which are read as they are. The first write makes the present format of it. */
+const FORMAT_OF_0_1 = 3
+
+/** What the upgrade of a file takes: two transactions, each of which copies what leads to what it writes. */
+const UPGRADE_PAGES = 16
 
 /** Bytes that a new data file and what lmdb keeps beside it take at most. */
 const FIRST_BYTES = 1024 * 1024
@@ -37,8 +44,7 @@ export async function openDisk(options: DiskOptions): Promise<Disk> {
     const space = new Space(options)
     // Files that are there already are opened without writing.
     if (!hasData || sizeOf(`${files.data}-lock`) === 0) space.take(FIRST_BYTES)
-    const disk = new Disk(files.data, lock, space)
-    disk.checkFormat(files.data, hasData)
+    const disk = new Disk({ file: files.data, hasData, lock, space })
     if (!isMarkedYet) mark(lock, log)
     return disk
   } catch (error) {
@@ -56,26 +62,33 @@ export class Disk {
   readonly definitions: Database<string, string>
   readonly meta: Database<unknown, string>
   readonly pageBytes: number
+  /** For the records of the group that is written next. */
+  readonly arena = new Arena()
   readonly #root: RootDatabase
   readonly #lock: number
   readonly #space: Space
+  /** Large parts, by context and slot; null as long as the file has the format of version 0.1. */
+  #parts: Database<Buffer, [ContextId, number]> | null = null
   #broken: Error | null = null
 
-  /** Opens the file, or makes it. */
-  constructor(file: string, lock: number, space: Space) {
+  /** Opens the file, or makes it. @throws DataFolderError when its format is another */
+  constructor({ file, hasData, lock, space }: { readonly file: string; readonly hasData: boolean; readonly lock: number; readonly space: Space }) {
     this.#lock = lock
     this.#space = space
     makeFile(file)
     // Without overlapping sync: a put's promise then means that it is on disk, and a failed flush is told (with it, `flushed` never settles).
     // Without batches of its own, whose promise nobody sees: its rejection would end the process.
-    this.#root = open({ path: file, noSubdir: true, overlappingSync: false, eventTurnBatching: false, encoding: 'binary', maxDbs: 5 })
+    this.#root = open({ path: file, noSubdir: true, overlappingSync: false, eventTurnBatching: false, encoding: 'binary', maxDbs: 6 })
     try {
       this.pageBytes = numberIn(this.#root.getStats(), 'pageSize')
       this.meta = this.#root.openDB(META, { encoding: 'json' })
+      const format = hasData ? this.#formatOf(file) : FORMAT
       this.contexts = this.#root.openDB('contexts', { encoding: 'binary' })
       this.rows = this.#root.openDB('rows', { encoding: 'binary' })
       this.pokes = this.#root.openDB('pokes', { encoding: 'binary' })
       this.definitions = this.#root.openDB('definitions', { encoding: 'string' })
+      if (format === FORMAT) this.#parts = this.#openParts()
+      if (!hasData) this.meta.putSync('format', FORMAT)
     } catch (error) {
       void this.#root.close()
       throw error
@@ -99,12 +112,17 @@ export class Disk {
    */
   async write(operations: readonly (() => void)[], bytes: number): Promise<void> {
     if (this.#broken !== null) throw this.#broken
-    this.#space.take(bytes)
+    const isOld = this.#parts === null
+    this.#space.take(bytes + (isOld ? UPGRADE_PAGES * this.pageBytes : 0))
     try {
+      this.#parts ??= this.#openParts()
       await this.#root.batch(() => {
+        if (isOld) void this.meta.put('format', FORMAT)
         for (const operation of operations) operation()
       })
     } catch (error) {
+      this.arena.renew()
+      if (isOld) this.#parts = null
       const cause = await causeOf(error)
       const failure = new Error(`the store can't write: ${messageOf(cause)}`, { cause })
       if (!this.#works()) this.#broken = failure
@@ -120,6 +138,30 @@ export class Disk {
     } catch {
       return false
     }
+  }
+
+  /** The record of a context. The bytes are there until the next is read. */
+  record(id: ContextId): Buffer | undefined {
+    return this.contexts.getBinaryFast(id)
+  }
+
+  /** The row of a large part. The bytes are there until the next is read. */
+  largePart(id: ContextId, slot: number): Buffer | undefined {
+    return this.#parts?.getBinaryFast([id, slot])
+  }
+
+  /** To be called by an operation. */
+  putLargePart(id: ContextId, slot: number, row: Buffer): void {
+    void this.#parts?.put([id, slot], row)
+  }
+
+  /** To be called by an operation. */
+  removeLargePart(id: ContextId, slot: number): void {
+    void this.#parts?.remove([id, slot])
+  }
+
+  #openParts(): Database<Buffer, [ContextId, number]> {
+    return this.#root.openDB('parts', { encoding: 'binary' })
   }
 
   /** Numbers under which rows of a context's log are kept, ascending, up to and including `upTo`. */
@@ -149,17 +191,12 @@ export class Disk {
     closeSync(this.#lock)
   }
 
-  /** Sets the format of a file without data. @throws DataFolderError, and closes it, when the format is another */
-  checkFormat(file: string, hasData: boolean): void {
-    if (!hasData) {
-      this.meta.putSync('format', FORMAT)
-      return
-    }
+  /** The format of a file with data. @throws DataFolderError when it is one that this code can't read */
+  #formatOf(file: string): typeof FORMAT | typeof FORMAT_OF_0_1 {
     const format = this.#readMeta('format')
-    if (format === FORMAT) return
-    void this.#root.close()
+    if (format === FORMAT || format === FORMAT_OF_0_1) return format
     if (format === undefined) throw new DataFolderError(noFormat(file))
-    throw new DataFolderError(`the data in ${file} has format ${String(format)}, and this version of actorflux knows format ${FORMAT} only`)
+    throw new DataFolderError(`the data in ${file} has format ${String(format)}, and this version of actorflux knows formats ${FORMAT_OF_0_1} and ${FORMAT}`)
   }
 
   /** The highest id given out. @throws DataFolderError when it can't be read */

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { bufferToKeyValue } from 'lmdb'
 import type { ContextId } from '../../model/context.ts'
 import { rowsIn } from './disk.ts'
+import { isLargePartRow, versionOfRow } from './large-parts.ts'
 import { type Node, type Page, PageError, type PageFile } from './page-file.ts'
 import { FREE_PAGES, type Walk } from './page-walk.ts'
 import { decodeHeader } from './stored-context.ts'
@@ -19,6 +20,8 @@ export interface Records {
   readonly contexts: Map<ContextId, Place>
   /** By context and number, with a colon between them. */
   readonly rows: Map<string, Place>
+  /** By context, slot and version, with colons between them. */
+  readonly parts: Map<string, Place>
   readonly pokes: Map<ContextId, Place>
   readonly definitions: Map<string, Place>
   readonly meta: Map<string, Place>
@@ -35,7 +38,7 @@ export async function findRecords(file: PageFile, { used, trees, damage }: Walk)
   const isDoubtful = file.damage.length > 0 || damage.some((line) => line.startsWith(FREE_PAGES))
   const free = isDoubtful ? new Set<number>() : freePagesOf(file)
   const records: Records = {
-    contexts: new Map(), rows: new Map(), pokes: new Map(), definitions: new Map(), meta: new Map(), unreadable: new Set(), isDoubtful,
+    contexts: new Map(), rows: new Map(), parts: new Map(), pokes: new Map(), definitions: new Map(), meta: new Map(), unreadable: new Set(), isDoubtful,
   }
   for (let number = 2; number < file.pages; number++) {
     if (number % STRIDE === 0) await new Promise((resolve) => { setImmediate(resolve) })
@@ -63,7 +66,9 @@ function sortIn(records: Records, file: PageFile, node: Node, place: Place, data
   const key = keyOf(node)
   try {
     const value = file.valueOf(node)
-    if (isRowKey(key) && isIn(database, 'rows')) {
+    if (isRowKey(key) && isIn(database, 'parts') && isLargePartRow(value)) {
+      keep(records.parts, [...key, versionOfRow(value)].join(':'), place)
+    } else if (isRowKey(key) && isIn(database, 'rows')) {
       rowsIn(value)
       keep(records.rows, key.join(':'), place)
     } else if (isId(key) && isIn(database, 'pokes') && value.length === 1) keep(records.pokes, key, place)

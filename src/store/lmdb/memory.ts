@@ -1,7 +1,7 @@
 // store/lmdb: what is known of every context without reading it. It shows what is on disk, never more.
 import type { ContextId } from '../../model/context.ts'
 import type { Lease, ListQuery, Page } from '../../ports/store.ts'
-import type { Header, Rows } from './stored-context.ts'
+import type { Header, LargePart, Rows } from './header.ts'
 import { type Found, type Posting, Terms } from './terms.ts'
 import { TimeQueue } from './time-queue.ts'
 
@@ -11,7 +11,10 @@ export interface Entry extends Rows {
   readonly endedAt: number | null
   readonly parent: ContextId | null
   readonly postings: readonly Posting[]
+  readonly large: readonly LargePart[]
 }
+
+const NO_POSTINGS: readonly Posting[] = []
 
 export class Memory {
   /** The highest id given out. */
@@ -41,22 +44,29 @@ export class Memory {
   }
 
   put(id: ContextId, header: Header): void {
-    const { version, due, endedAt, parent, firstRow, nextRow, owner } = header
+    const { version, due, endedAt, parent, firstRow, nextRow, owner, large } = header
     const before = this.#entries.get(id)
-    if (before === undefined) this.#terms.add(id)
-    this.highestId = Math.max(this.highestId, id)
-    const postings = this.#terms.replace(id, before?.postings ?? [], header.terms)
-    this.#retime(id, () => {
-      this.#entries.set(id, { version, due, endedAt, parent, firstRow, nextRow, postings })
+    const postings = this.#terms.replace(id, before?.postings ?? NO_POSTINGS, header.terms)
+    const entry = { version, due, endedAt, parent, firstRow, nextRow, postings, large }
+    if (before === undefined) {
+      // Nobody can have notified it, or claimed it.
+      this.#terms.add(id)
+      this.#entries.set(id, entry)
+      if (id > this.highestId) this.highestId = id
+      if (due !== null) this.#wakeUps.push(id, due)
+    } else {
+      const wasWokenAt = this.#wakeAt(id)
+      this.#entries.set(id, entry)
       this.#hidden.delete(id)
-    })
+      this.#wake(id, wasWokenAt)
+    }
     if (endedAt !== null && endedAt !== before?.endedAt) this.#ends.push(id, endedAt)
-    if (owner === null) this.#owners.delete(id)
-    else this.#owners.set(id, owner)
+    if (owner !== null) this.#owners.set(id, owner)
+    else if (before !== undefined) this.#owners.delete(id)
   }
 
   remove(id: ContextId): void {
-    this.#terms.remove(id, this.#entries.get(id)?.postings ?? [])
+    this.#terms.remove(id, this.#entries.get(id)?.postings ?? NO_POSTINGS)
     this.#entries.delete(id)
     this.#poked.delete(id)
     this.#hidden.delete(id)
@@ -65,14 +75,16 @@ export class Memory {
 
   /** It must look at its relatives, at once. */
   poke(id: ContextId): void {
-    this.#retime(id, () => {
-      this.#poked.add(id)
-      this.#hidden.delete(id)
-    })
+    const wasWokenAt = this.#wakeAt(id)
+    this.#poked.add(id)
+    this.#hidden.delete(id)
+    this.#wake(id, wasWokenAt)
   }
 
   unpoke(id: ContextId): void {
-    this.#retime(id, () => this.#poked.delete(id))
+    const wasWokenAt = this.#wakeAt(id)
+    this.#poked.delete(id)
+    this.#wake(id, wasWokenAt)
   }
 
   list(query: ListQuery, hops: number): Found {
@@ -131,9 +143,8 @@ export class Memory {
     return this.#hidden.get(id) ?? (this.#poked.has(id) ? 0 : this.#entries.get(id)?.due ?? null)
   }
 
-  #retime(id: ContextId, change: () => void): void {
-    const before = this.#wakeAt(id)
-    change()
+  /** To be called when something has changed that its time follows from. */
+  #wake(id: ContextId, before: number | null): void {
     const after = this.#wakeAt(id)
     if (after !== null && after !== before) this.#wakeUps.push(id, after)
   }

@@ -16,10 +16,10 @@ export function openNotes(place: unknown): Notes {
   const { file } = Place.parse(place)
   return {
     async write(owner, text) {
-      const draft = openSync(`${file}.tmp`, 'w', 0o600)
-      writeSync(draft, JSON.stringify({ owner, text }))
-      fsyncSync(draft)
-      closeSync(draft)
+      const descriptor = openSync(`${file}.tmp`, 'w', 0o600)
+      writeSync(descriptor, JSON.stringify({ owner, text }))
+      fsyncSync(descriptor)
+      closeSync(descriptor)
       renameSync(`${file}.tmp`, file)
       syncFolder(dirname(file))
     },

@@ -38,6 +38,11 @@ export type Page =
   | { readonly kind: 'branch'; readonly children: readonly number[]; readonly transaction: number }
   | { readonly kind: 'leaf'; readonly nodes: readonly Node[]; readonly transaction: number }
 
+/** A page without what is in its nodes. */
+export type Outline =
+  | { readonly kind: 'branch'; readonly children: readonly number[] }
+  | { readonly kind: 'leaf'; readonly records: number; readonly overflows: readonly Overflow[] }
+
 /** A page isn't what lmdb wrote. The message says which page, and what is wrong with it. */
 export class PageError extends Error {
   override readonly name = 'PageError'
@@ -105,6 +110,21 @@ export class PageFile {
     if (kind === BRANCH) return { kind: 'branch', transaction, children: offsetsOf(bytes, number).map((at) => childAt(bytes, at, number)) }
     if (kind === LEAF) return { kind: 'leaf', transaction, nodes: offsetsOf(bytes, number).map((at) => nodeAt(bytes, at, number)) }
     throw new PageError(`page ${number} is of no known kind`)
+  }
+
+  /** What a walk needs to know of a page; it takes a third of what `page` takes. `room` is as there. @throws PageError */
+  outline(number: number, room: Buffer): Outline {
+    const bytes = this.#read(number * this.pageBytes, this.pageBytes, `page ${number}`, room)
+    const kind = this.#check(bytes, number)
+    const offsets = offsetsOf(bytes, number)
+    if (kind === BRANCH) return { kind: 'branch', children: offsets.map((at) => childAt(bytes, at, number)) }
+    if (kind !== LEAF) throw new PageError(`page ${number} is of no known kind`)
+    const overflows: Overflow[] = []
+    for (const at of offsets) {
+      const overflow = overflowAt(bytes, at, number)
+      if (overflow !== null) overflows.push(overflow)
+    }
+    return { kind: 'leaf', records: offsets.length, overflows }
   }
 
   /** @throws PageError when what the node says of its value's pages isn't so */
@@ -183,13 +203,16 @@ const integerAt = (bytes: Buffer, at: number): number => bytes.readUInt32LE(at) 
 
 /** Where the nodes of a page begin. @throws PageError */
 function offsetsOf(bytes: Buffer, number: number): number[] {
-  const [lower, upper] = [bytes.readUInt16LE(20), bytes.readUInt16LE(22)]
+  const lower = bytes.readUInt16LE(20)
+  const upper = bytes.readUInt16LE(22)
   if (lower % 2 !== 0 || lower > upper || upper > bytes.length - HEADER_BYTES) throw new PageError(`page ${number} is garbled`)
-  return Array.from({ length: lower / 2 }, (_, index) => {
-    const offset = bytes.readUInt16LE(HEADER_BYTES + 2 * index)
+  const offsets: number[] = []
+  for (let at = HEADER_BYTES; at < HEADER_BYTES + lower; at += 2) {
+    const offset = bytes.readUInt16LE(at)
     if (offset < upper || HEADER_BYTES + offset + NODE_BYTES > bytes.length) throw new PageError(`page ${number} is garbled`)
-    return HEADER_BYTES + offset
-  })
+    offsets.push(HEADER_BYTES + offset)
+  }
+  return offsets
 }
 
 /** @throws PageError */
@@ -200,12 +223,18 @@ function childAt(bytes: Buffer, at: number, number: number): number {
 
 /** @throws PageError */
 function nodeAt(bytes: Buffer, at: number, number: number): Node {
-  const length = bytes.readUInt32LE(at)
   const flags = bytes.readUInt16LE(at + 4)
   const start = at + NODE_BYTES + bytes.readUInt16LE(at + 6)
-  const isLarge = (flags & IN_OVERFLOW) !== 0
-  const end = start + (isLarge ? HEADER_BYTES : length)
-  if (end > bytes.length) throw new PageError(`page ${number} is garbled`)
-  const overflow = isLarge ? { page: integerAt(bytes, start), pages: integerAt(bytes, start + 16), bytes: length } : null
+  const overflow = overflowAt(bytes, at, number)
+  const end = start + (overflow === null ? bytes.readUInt32LE(at) : HEADER_BYTES)
   return { key: bytes.subarray(at + NODE_BYTES, start), data: bytes.subarray(start, end), isTree: (flags & SUB_TREE) !== 0, overflow }
+}
+
+/** Where the value of a node lies, if not in the leaf. @throws PageError when it goes beyond the page */
+function overflowAt(bytes: Buffer, at: number, number: number): Overflow | null {
+  const length = bytes.readUInt32LE(at)
+  const isLarge = (bytes.readUInt16LE(at + 4) & IN_OVERFLOW) !== 0
+  const start = at + NODE_BYTES + bytes.readUInt16LE(at + 6)
+  if (start + (isLarge ? HEADER_BYTES : length) > bytes.length) throw new PageError(`page ${number} is garbled`)
+  return isLarge ? { page: integerAt(bytes, start), pages: integerAt(bytes, start + 16), bytes: length } : null
 }

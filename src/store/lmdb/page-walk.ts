@@ -1,10 +1,10 @@
 // store/lmdb: every page that the trees of a data file lead to, each once, and what is wrong with them.
-import { type Node, PageError, type PageFile, type Tree, TREE_BYTES, treeAt } from './page-file.ts'
+import { type Page, PageError, type PageFile, type Tree, TREE_BYTES, treeAt } from './page-file.ts'
 
 /** Pages after which others get their turn: a few milliseconds of work. */
 const STRIDE = 500
 
-/** Trees that a walk can tell apart; ours are seven. */
+/** Trees that a walk can tell apart; ours are eight. */
 const MOST_TREES = 200
 
 /** Lines of damage that are kept. */
@@ -36,9 +36,7 @@ export async function walkAll(file: PageFile): Promise<Walk> {
   walk.used.fill(1, 0, 2)
   await walkTree(file, walk, 1, file.meta.free, () => {})
   const found: { name: string; tree: Tree }[] = []
-  await walkTree(file, walk, 2, file.meta.main, ({ key, data, isTree }) => {
-    if (isTree && data.length === TREE_BYTES) found.push({ name: nameOf(key), tree: treeAt(data) })
-  })
+  await walkTree(file, walk, 2, file.meta.main, (number) => found.push(...treesIn(file.page(number))))
   for (const { name, tree } of found.slice(0, MOST_TREES)) {
     walk.counted.set(name, tree.entries)
     await walkTree(file, walk, walk.trees.push(name) - 1, tree, () => {})
@@ -46,10 +44,13 @@ export async function walkAll(file: PageFile): Promise<Walk> {
   return walk
 }
 
+const treesIn = (page: Page): { name: string; tree: Tree }[] => page.kind === 'branch' ? [] : page.nodes.flatMap(({ key, data, isTree }) =>
+  isTree && data.length === TREE_BYTES ? { name: nameOf(key), tree: treeAt(data) } : [])
+
 /** lmdb-js ends its names with a zero. */
 const nameOf = (key: Buffer): string => key.toString('latin1').replace(/\0$/, '')
 
-async function walkTree(file: PageFile, walk: Walk, number: number, tree: Tree, found: (node: Node) => void): Promise<void> {
+async function walkTree(file: PageFile, walk: Walk, number: number, tree: Tree, onLeaf: (number: number) => void): Promise<void> {
   const name = walk.trees[number] ?? ''
   const what = number > 2 ? `the database '${name}'` : name
   const room = Buffer.allocUnsafe(file.pageBytes)
@@ -58,16 +59,17 @@ async function walkTree(file: PageFile, walk: Walk, number: number, tree: Tree, 
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const { at, level } = next
     try {
-      const page = file.page(at, room)
+      const page = file.outline(at, room)
       use(walk, number, at, 1)
       if ((page.kind === 'leaf') !== (level === tree.depth)) throw new PageError(`page ${at} is at the wrong level of its tree`)
       if (page.kind === 'branch') for (const child of page.children.toReversed()) open.push({ at: child, level: level + 1 })
-      else for (const node of page.nodes) {
-        entries += 1
-        found(node)
-        if (node.overflow === null) continue
-        file.checkOverflow(node.overflow)
-        use(walk, number, node.overflow.page, node.overflow.pages)
+      else {
+        entries += page.records
+        onLeaf(at)
+        for (const overflow of page.overflows) {
+          file.checkOverflow(overflow)
+          use(walk, number, overflow.page, overflow.pages)
+        }
       }
     } catch (error) {
       if (!(error instanceof PageError)) throw error

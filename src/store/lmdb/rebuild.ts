@@ -5,7 +5,7 @@ import { DataFolderError, messageOf } from './data-folder.ts'
 import type { Disk } from './disk.ts'
 import { ADVICE } from './inspect.ts'
 import { Memory } from './memory.ts'
-import { decodeHeader } from './stored-context.ts'
+import { decodeHeader, type ReadWords, wordsOf } from './stored-context.ts'
 
 /** After so many records, or bytes of them, others get their turn: a few milliseconds of work. */
 const STRIDE = 250
@@ -16,6 +16,7 @@ export async function rebuild(disk: Disk, log: Log): Promise<Memory> {
   const memory = new Memory()
   memory.lastId = disk.lastId()
   const count = disk.contextCount
+  const readWords = rememberingWords()
   let [found, records, bytes] = [0, 0, 0]
   const breathe = async (length: number) => {
     records += 1
@@ -25,11 +26,11 @@ export async function rebuild(disk: Disk, log: Log): Promise<Memory> {
     await new Promise((resolve) => { setImmediate(resolve) })
   }
   for (const id of disk.contexts.getKeys()) {
-    const record = disk.contexts.getBinaryFast(id)
+    const record = disk.record(id)
     found += 1
     try {
       if (record === undefined || !Number.isSafeInteger(id)) throw unreadable(id)
-      memory.put(id, decodeHeader(id, record))
+      memory.put(id, decodeHeader(id, record, readWords))
     } catch (error) {
       // It harms itself alone: whoever asks for this context is told the same.
       log.error(messageOf(error), { contextId: id, error })
@@ -44,4 +45,21 @@ export async function rebuild(disk: Disk, log: Log): Promise<Memory> {
     await breathe(0)
   }
   return memory
+}
+
+/** Texts of index words that are remembered, and characters that one of them may have. */
+const MAX_TEXTS = 1024
+const TEXT_CHARACTERS = 1024
+
+/** Most contexts have the same words as many others: they are parsed once. */
+function rememberingWords(): ReadWords {
+  const lists = new Map<string, readonly string[]>()
+  return (text) => {
+    const known = lists.get(text)
+    if (known !== undefined) return known
+    const words = wordsOf(text)
+    if (lists.size >= MAX_TEXTS) lists.clear()
+    if (text.length <= TEXT_CHARACTERS) lists.set(text, words)
+    return words
+  }
 }

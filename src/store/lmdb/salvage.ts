@@ -6,6 +6,7 @@ import type { Log } from '../../ports/log.ts'
 import { DataFolderError, lockFolder, messageOf, sizeOf } from './data-folder.ts'
 import { type Disk, filesIn, openDisk } from './disk.ts'
 import { findRecords, type Place, type Records } from './find-records.ts'
+import type { LargePart } from './header.ts'
 import { PageFile } from './page-file.ts'
 import { type Walk, walkAll } from './page-walk.ts'
 import { decode, decodeHeader } from './stored-context.ts'
@@ -100,11 +101,11 @@ function findingsOf({ file, walk, records: { contexts, unreadable, isDoubtful },
 }
 
 /** Which contexts can be read whole, and which can't. */
-async function readAll(file: PageFile, { contexts }: Records): Promise<{ readable: ContextId[]; broken: ContextId[] }> {
+async function readAll(file: PageFile, { contexts, parts }: Records): Promise<{ readable: ContextId[]; broken: ContextId[] }> {
   const [readable, broken]: [ContextId[], ContextId[]] = [[], []]
   for (const [id, place] of [...contexts].sort(([a], [b]) => a - b)) {
     try {
-      decode(id, valueAt(file, place))
+      decode(id, valueAt(file, place), (part) => valueAt(file, parts.get(keyOfPart(id, part))))
       readable.push(id)
     } catch {
       broken.push(id)
@@ -115,9 +116,10 @@ async function readAll(file: PageFile, { contexts }: Records): Promise<{ readabl
 }
 
 /** @throws Error when it can't be read */
-function valueAt(file: PageFile, { page: number, index }: Place): Buffer {
-  const page = file.page(number)
-  const node = page.kind === 'leaf' ? page.nodes[index] : undefined
+function valueAt(file: PageFile, place: Place | undefined): Buffer {
+  if (place === undefined) throw new TypeError('it is not there')
+  const page = file.page(place.page)
+  const node = page.kind === 'leaf' ? page.nodes[place.index] : undefined
   if (node === undefined) throw new TypeError('the file changed')
   return file.valueOf(node)
 }
@@ -140,6 +142,8 @@ async function writeAll(found: Found, { folder, namespace, log }: DataPlace & { 
   await rename(partial, folder)
 }
 
+const keyOfPart = (id: ContextId, { slot, version }: LargePart): string => `${id}:${slot}:${version}`
+
 async function copy({ file, records, readable }: Found, disk: Disk): Promise<void> {
   let operations: (() => void)[] = []
   let bytes = 0
@@ -159,7 +163,11 @@ async function copy({ file, records, readable }: Found, disk: Disk): Promise<voi
     if (place === undefined) continue
     const value = valueAt(file, place)
     await add(value, () => void disk.contexts.put(id, value))
-    const { firstRow, nextRow } = decodeHeader(id, value)
+    const { firstRow, nextRow, large } = decodeHeader(id, value)
+    for (const part of large) {
+      const row = valueAt(file, records.parts.get(keyOfPart(id, part)))
+      await add(row, () => disk.putLargePart(id, part.slot, row))
+    }
     for (let row = firstRow; row < nextRow; row++) {
       const rowsAt = records.rows.get(`${id}:${row}`)
       if (rowsAt === undefined) continue

@@ -9,13 +9,13 @@ import type { NotesPlace } from '../../ports/step-watch.ts'
 import type { CommitOutcome, Lease, ListQuery, Page, Store, StoredContext, Write } from '../../ports/store.ts'
 import { messageOf } from './data-folder.ts'
 import { type Disk, openDisk } from './disk.ts'
-import { Draft } from './draft.ts'
 import { GroupCommit } from './group-commit.ts'
 import { Memory } from './memory.ts'
 import { notesPlace, readNote } from './notes.ts'
 import { rebuild } from './rebuild.ts'
 import type { Gauge } from './space.ts'
 import { decode } from './stored-context.ts'
+import { WriteGroup } from './write-group.ts'
 
 export { DataFolderError } from './data-folder.ts'
 
@@ -60,7 +60,7 @@ class LmdbStore implements Store {
   readonly #disk: Disk
   readonly #memory: Memory
   readonly #log: Log
-  readonly #commits: GroupCommit<Draft>
+  readonly #commits: GroupCommit<WriteGroup>
   /** Parts of logs that can't be read. */
   readonly #toldOf = new Set<string>()
   #closing: Promise<void> | null = null
@@ -70,12 +70,12 @@ class LmdbStore implements Store {
     this.#disk = disk
     this.#memory = memory
     this.#log = log
-    this.#commits = new GroupCommit(() => new Draft(disk, memory))
+    this.#commits = new GroupCommit(() => new WriteGroup(disk, memory))
   }
 
   async reserveIds({ count }: { count: number }): Promise<{ first: ContextId; count: number }> {
     const given = Math.max(count, IDS)
-    return { first: await this.#commits.run((draft) => draft.reserveIds(given)), count: given }
+    return { first: await this.#commits.run((group) => group.reserveIds(given)), count: given }
   }
 
   async highestId(): Promise<ContextId> {
@@ -87,7 +87,7 @@ class LmdbStore implements Store {
   }
 
   async load({ id }: { id: ContextId }): Promise<StoredContext | null> {
-    await this.#commits.settled((draft) => draft.touches(id))
+    if (this.#commits.isWriting) await this.#commits.settled((group) => group.touches(id))
     return this.#read(id)
   }
 
@@ -95,8 +95,9 @@ class LmdbStore implements Store {
     return this.#memory.entry(id)?.version ?? null
   }
 
+  /** Not async: that would cost each commit another promise. */
   commit({ writes }: { writes: readonly Write[] }): Promise<CommitOutcome> {
-    return this.#commits.run((draft) => draft.commit(writes))
+    return this.#commits.run((group) => group.commit(writes))
   }
 
   async log({ id, limit }: { id: ContextId; limit: number }): Promise<string[]> {
@@ -106,7 +107,7 @@ class LmdbStore implements Store {
   async list(query: ListQuery): Promise<StoredContext[]> {
     for (;;) {
       const ids = await this.#find(query)
-      const waited = await this.#commits.settled((draft) => ids.some((id) => draft.touches(id)))
+      const waited = await this.#commits.settled((group) => ids.some((id) => group.touches(id)))
       const onPage = waited ? await this.#find(query) : ids
       const before = this.#memory.size
       const contexts = this.#readAll(onPage, query.characters ?? Infinity)
@@ -141,7 +142,7 @@ class LmdbStore implements Store {
   }
 
   async putDefinition({ hash, text }: { hash: string; text: string }): Promise<void> {
-    await this.#commits.run((draft) => draft.putDefinition(hash, text))
+    await this.#commits.run((group) => group.putDefinition(hash, text))
   }
 
   async definitions(): Promise<string[]> {
@@ -153,7 +154,7 @@ class LmdbStore implements Store {
   }
 
   async purge({ endedBefore, limit }: { endedBefore: number; limit: number }): Promise<number> {
-    return this.#commits.run((draft) => draft.purge(endedBefore, limit))
+    return this.#commits.run((group) => group.purge(endedBefore, limit))
   }
 
   close(): Promise<void> {
@@ -203,9 +204,9 @@ class LmdbStore implements Store {
   /** @throws FluxError `unreadable`, and leaves the context out of the index: no list, broadcast or timer stumbles over it again */
   #read(id: ContextId): StoredContext | null {
     if (this.#closing) throw unavailable('the server is stopping')
-    const bytes = this.#disk.contexts.getBinaryFast(id)
+    const bytes = this.#disk.record(id)
     try {
-      return bytes === undefined ? null : decode(id, bytes)
+      return bytes === undefined ? null : decode(id, bytes, ({ slot }) => this.#disk.largePart(id, slot))
     } catch (error) {
       if (this.#memory.entry(id) !== null) this.#log.error(messageOf(error), { contextId: id, error })
       this.#memory.remove(id)

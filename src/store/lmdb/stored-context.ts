@@ -1,71 +1,188 @@
-// store/lmdb: the record of one context as bytes: a line of JSON for the index, then the texts of the parts, one after the other.
-import { isObject, setOwn } from '../../model/json.ts'
+// store/lmdb: the record of one context as bytes: what the index needs at fixed places, then its index words, then its
+// parts. Large parts are rows of their own, to which the record refers.
 import type { ContextId } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
+import { setOwn } from '../../model/json.ts'
 import type { StoredContext } from '../../ports/store.ts'
+import type { Arena } from './arena.ts'
+import { decodeFormat3, headerOfFormat3, isFormat3 } from './format-3.ts'
+import { type Header, type LargePart, NO_LARGE_PARTS } from './header.ts'
+import { decodeLargePart, isLargePart } from './large-parts.ts'
 
-/** What the index is built from. */
-export type Header = Omit<StoredContext, 'id' | 'parts'> & {
-  /** Number of the first row of the log that is kept. */
-  readonly firstRow: number
-  /** Number of the next row of the log. */
-  readonly nextRow: number
-  /** Names and lengths. */
-  readonly parts: readonly (readonly [name: string, length: number])[]
-  /** The texts are UTF-16, since UTF-8 can't hold the lone surrogates in them. */
-  readonly wide?: true
+/** What the first byte says. */
+const LAYOUT = 4
+
+/** Where the facts lie. Lengths are bytes. Times are floating-point numbers, NaN for null; the rest is integers. */
+const FLAGS_AT = 1
+const WORDS_LENGTH_AT = 4
+const TABLE_LENGTH_AT = 8
+const TEXTS_LENGTH_AT = 12
+const VERSION_AT = 16
+const DUE_AT = 24
+const ENDED_AT_AT = 32
+const PARENT_AT = 40
+const FIRST_ROW_AT = 48
+const NEXT_ROW_AT = 56
+const FACTS_BYTES = 64
+
+/** The texts are UTF-16, since UTF-8 can't hold the lone surrogates in them. */
+const WIDE = 1
+/** The table has an owner, or large parts. */
+const HAS_MORE = 2
+
+/** JSON between words and texts: names and lengths of the other parts by turns, the owner, and the large parts. */
+type Table = readonly [parts: readonly unknown[], owner: string | null, large: readonly LargePart[]]
+
+/** The bytes lie in the arena until it is cleared. */
+export function encode(arena: Arena, header: Header, { parts }: StoredContext): Buffer {
+  const { terms, owner, large } = header
+  const elsewhere = large.length === 0 ? null : new Set(large.map(({ name }) => name))
+  const lengths: (string | number)[] = []
+  let texts = ''
+  for (const name of Object.keys(parts)) {
+    if (elsewhere?.has(name) === true) continue
+    const text = parts[name] ?? ''
+    lengths.push(name, text.length)
+    texts += text
+  }
+  const hasMore = owner !== null || large.length > 0
+  const words = JSON.stringify(terms)
+  const table = JSON.stringify(hasMore ? [lengths, owner, large] : [lengths])
+  const isWide = !texts.isWellFormed()
+  // A UTF-16 unit takes 3 bytes of UTF-8 at most.
+  return arena.write(FACTS_BYTES + 3 * (words.length + table.length + texts.length), (bytes, start) => {
+    const wordsEnd = start + FACTS_BYTES + bytes.write(words, start + FACTS_BYTES)
+    const tableEnd = wordsEnd + bytes.write(table, wordsEnd)
+    const end = tableEnd + bytes.write(texts, tableEnd, isWide ? 'utf16le' : 'utf8')
+    bytes.writeUInt32LE(LAYOUT, start)
+    bytes[start + FLAGS_AT] = (isWide ? WIDE : 0) + (hasMore ? HAS_MORE : 0)
+    bytes.writeUInt32LE(wordsEnd - start - FACTS_BYTES, start + WORDS_LENGTH_AT)
+    bytes.writeUInt32LE(tableEnd - wordsEnd, start + TABLE_LENGTH_AT)
+    bytes.writeUInt32LE(end - tableEnd, start + TEXTS_LENGTH_AT)
+    writeInteger(bytes, header.version, start + VERSION_AT)
+    bytes.writeDoubleLE(header.due ?? NaN, start + DUE_AT)
+    bytes.writeDoubleLE(header.endedAt ?? NaN, start + ENDED_AT_AT)
+    writeInteger(bytes, header.parent ?? NO_PARENT, start + PARENT_AT)
+    writeInteger(bytes, header.firstRow, start + FIRST_ROW_AT)
+    writeInteger(bytes, header.nextRow, start + NEXT_ROW_AT)
+    return end
+  })
 }
 
-/** Which rows of its log are kept. */
-export type Rows = Pick<Header, 'firstRow' | 'nextRow'>
-
-const NEWLINE = 10
-
-/** The header that goes with a context. */
-export function headerOf(context: StoredContext, rows: Rows): Header {
-  const { version, due, terms, owner, endedAt, parent, parts } = context
-  const lengths = Object.keys(parts).map((name): [string, number] => [name, parts[name]?.length ?? 0])
-  return { version, due, terms, owner, endedAt, parent, ...rows, parts: lengths }
-}
-
-export function encode(header: Header, { parts }: StoredContext): Buffer {
-  const texts = Object.values(parts).join('')
-  if (texts.isWellFormed()) return Buffer.from(`${JSON.stringify(header)}\n${texts}`)
-  return Buffer.concat([Buffer.from(`${JSON.stringify({ ...header, wide: true })}\n`), Buffer.from(texts, 'utf16le')])
-}
+/** Reads index words from their JSON text. @throws Error when it is none */
+export type ReadWords = (text: string) => readonly string[]
 
 /** @throws FluxError `unreadable` that names the context, if these bytes are no record */
-export function decodeHeader(id: ContextId, bytes: Buffer): Header {
+export function decodeHeader(id: ContextId, bytes: Buffer, readWords: ReadWords = wordsOf): Header {
+  if (isFormat3(bytes)) return headerOfFormat3(id, bytes)
   try {
-    const header: unknown = JSON.parse(bytes.toString('utf8', 0, endOfHeader(bytes)))
-    if (isHeader(header)) return header
+    const ends = endsOf(bytes)
+    return headerOf(bytes, ends, (ends.flags & HAS_MORE) === 0 ? NOTHING_MORE : tableIn(bytes, ends), readWords)
   } catch (cause) {
     throw unreadable(id, cause)
   }
-  throw unreadable(id)
 }
 
-/** @throws FluxError `unreadable` that names the context, if these bytes are no record */
-export function decode(id: ContextId, bytes: Buffer): StoredContext {
-  const { version, due, terms, owner, endedAt, parent, parts: lengths, wide } = decodeHeader(id, bytes)
-  const texts = bytes.toString(wide === true ? 'utf16le' : 'utf8', endOfHeader(bytes) + 1, bytes.length)
+/**
+ * `readRow` gives the row of a large part; what it reads may take the place of `bytes`.
+ * @throws FluxError `unreadable` that names the context, if these bytes are no record, or a large part is lost
+ */
+export function decode(id: ContextId, bytes: Buffer, readRow: (part: LargePart) => Buffer | undefined): StoredContext {
+  if (isFormat3(bytes)) return decodeFormat3(id, bytes)
+  try {
+    const ends = endsOf(bytes)
+    const table = tableIn(bytes, ends)
+    const { version, terms, due, owner, endedAt, parent, large } = headerOf(bytes, ends, table, wordsOf)
+    const encoding = (ends.flags & WIDE) === 0 ? 'utf8' : 'utf16le'
+    const parts = partsOf(table[0], bytes.toString(encoding, ends.table, ends.texts))
+    for (const part of large) setOwn(parts, part.name, decodeLargePart(readRow(part), part))
+    return { id, version, terms, due, owner, endedAt, parent, parts }
+  } catch (cause) {
+    throw unreadable(id, cause)
+  }
+}
+
+/** Where in the bytes what ends. */
+interface Ends { readonly words: number; readonly table: number; readonly texts: number; readonly flags: number }
+
+/** A buffer that lmdb lends is longer than its `length`: beyond that is old data. @throws TypeError */
+function endsOf(bytes: Buffer): Ends {
+  if (bytes.length >= FACTS_BYTES && bytes[0] === LAYOUT) {
+    const words = FACTS_BYTES + bytes.readUInt32LE(WORDS_LENGTH_AT)
+    const table = words + bytes.readUInt32LE(TABLE_LENGTH_AT)
+    const texts = table + bytes.readUInt32LE(TEXTS_LENGTH_AT)
+    if (texts === bytes.length) return { words, table, texts, flags: bytes[FLAGS_AT] ?? 0 }
+  }
+  throw new TypeError('this is no record')
+}
+
+/** @throws Error when these are no facts, or no words */
+function headerOf(bytes: Buffer, { words }: Ends, [, owner, large]: Table, readWords: ReadWords): Header {
+  const version = integerAt(bytes, VERSION_AT)
+  const parent = integerAt(bytes, PARENT_AT)
+  const firstRow = integerAt(bytes, FIRST_ROW_AT)
+  const nextRow = integerAt(bytes, NEXT_ROW_AT)
+  if (!Number.isSafeInteger(version) || !Number.isSafeInteger(firstRow) || !Number.isSafeInteger(nextRow)) {
+    throw new TypeError('this is no record')
+  }
+  const terms = readWords(bytes.toString('utf8', FACTS_BYTES, words))
+  return {
+    version, terms, due: timeAt(bytes, DUE_AT), owner, endedAt: timeAt(bytes, ENDED_AT_AT),
+    parent: parent === NO_PARENT ? null : parent, firstRow, nextRow, large,
+  }
+}
+
+/** Beyond all ids. */
+const NO_PARENT = 2 ** 53
+
+function writeInteger(bytes: Buffer, value: number, at: number): void {
+  bytes.writeUInt32LE(value % 2 ** 32, at)
+  bytes.writeUInt32LE(Math.floor(value / 2 ** 32), at + 4)
+}
+
+/** Not read as a floating-point number: V8 would give each an object of its own. */
+function integerAt(bytes: Buffer, at: number): number {
+  const low = bytes.readUInt32LE(at)
+  const high = bytes.readUInt32LE(at + 4)
+  return high === 0 ? low : high * 2 ** 32 + low
+}
+
+function timeAt(bytes: Buffer, at: number): number | null {
+  const value = bytes.readDoubleLE(at)
+  return Number.isNaN(value) ? null : value
+}
+
+/** @throws Error when the text is no JSON list of texts */
+export function wordsOf(text: string): string[] {
+  const words: unknown = JSON.parse(text)
+  if (Array.isArray(words) && words.every((word) => typeof word === 'string')) return words
+  throw new TypeError('these are no index words')
+}
+
+const NOTHING_MORE: Table = [[], null, NO_LARGE_PARTS]
+
+/** What we wrote ourselves is trusted as far as its shape goes. @throws Error when there is no table */
+function tableIn(bytes: Buffer, ends: Ends): Table {
+  const table: unknown = JSON.parse(bytes.toString('utf8', ends.words, ends.table))
+  if (!Array.isArray(table)) throw new TypeError('this is no table of parts')
+  const [lengths, owner = null, large = NO_LARGE_PARTS]: unknown[] = table
+  if (Array.isArray(lengths) && (owner === null || typeof owner === 'string') && isLargeParts(large)) {
+    return [lengths, owner, large]
+  }
+  throw new TypeError('this is no table of parts')
+}
+
+const isLargeParts = (value: unknown): value is readonly LargePart[] => Array.isArray(value) && value.every(isLargePart)
+
+/** @throws TypeError when lengths and texts don't go together */
+function partsOf(lengths: readonly unknown[], texts: string): { [name: string]: string } {
   const parts: { [name: string]: string } = {}
   let start = 0
-  for (const [name, length] of lengths) setOwn(parts, name, texts.slice(start, start += length))
-  if (start !== texts.length) throw unreadable(id)
-  return { id, version, due, terms, owner, endedAt, parent, parts }
-}
-
-/** We wrote it ourselves: this is to notice that the disk, or someone, has changed it. */
-function isHeader(value: unknown): value is Header {
-  if (!isObject(value)) return false
-  const { version, terms, firstRow, nextRow, parts } = value
-  return [version, firstRow, nextRow].every(Number.isSafeInteger) && Array.isArray(terms) && terms.every((word) => typeof word === 'string') && Array.isArray(parts)
-    && [value['due'], value['endedAt'], value['parent']].every((fact) => fact === null || typeof fact === 'number')
-}
-
-/** A buffer that lmdb lends is longer than its `length`: beyond that is old data. */
-function endOfHeader(bytes: Buffer): number {
-  const end = bytes.indexOf(NEWLINE)
-  return end < bytes.length ? end : -1
+  for (let at = 0; at < lengths.length; at += 2) {
+    const [name, length] = [lengths[at], lengths[at + 1]]
+    if (typeof name !== 'string' || typeof length !== 'number') throw new TypeError('this is no table of parts')
+    setOwn(parts, name, texts.slice(start, start += length))
+  }
+  if (start !== texts.length) throw new TypeError('the texts of the parts have another length')
+  return parts
 }

@@ -9,9 +9,14 @@ export interface Posting {
   readonly ids: IdSet
 }
 
+/** Lists of words that are remembered. */
+const MAX_SHARED_LISTS = 1024
+
 export class Terms {
   readonly #postings = new Map<string, Posting>()
   readonly #everyone = new IdSet()
+  /** Lists that contexts may share, by the array that their words came in. */
+  readonly #lists = new Map<readonly string[], readonly Posting[]>()
 
   /** Number of words that anyone has. */
   get size(): number {
@@ -29,10 +34,10 @@ export class Terms {
 
   /** Gives a context these words instead of those it had. */
   replace(id: ContextId, before: readonly Posting[], words: readonly string[]): readonly Posting[] {
-    if (before.length === words.length && before.every(({ word }, index) => word === words[index])) return before
-    // `map` makes a list of just the length that is needed: there is one for each context.
-    const after = [...new Set(words)].map((word) => this.#posting(word))
-    for (const posting of after) posting.ids.add(id)
+    if (haveWords(before, words)) return before
+    const after = this.#listOf(words)
+    for (const { ids } of after) ids.add(id)
+    if (before.length === 0) return after
     const kept = new Set(after)
     for (const posting of before) {
       if (kept.has(posting)) continue
@@ -62,6 +67,17 @@ export class Terms {
     return Array.from(new Set(words), (word) => this.#postings.get(word)?.ids).filter((ids) => ids !== undefined)
   }
 
+  /** Contexts whose words come in the same array share one list: a list for each would be a third of what they take. */
+  #listOf(words: readonly string[]): readonly Posting[] {
+    const known = this.#lists.get(words)
+    // A word that nobody has any more is forgotten, and another posting may stand for it since.
+    if (known !== undefined && haveWords(known, words) && known.every(({ ids }) => ids.size > 0)) return known
+    const list = Array.from(new Set(words), (word) => this.#posting(word))
+    if (this.#lists.size >= MAX_SHARED_LISTS) this.#lists.clear()
+    this.#lists.set(words, list)
+    return list
+  }
+
   #posting(word: string): Posting {
     const known = this.#postings.get(word)
     if (known !== undefined) return known
@@ -69,6 +85,10 @@ export class Terms {
     this.#postings.set(word, posting)
     return posting
   }
+}
+
+function haveWords(postings: readonly Posting[], words: readonly string[]): boolean {
+  return postings.length === words.length && postings.every(({ word }, index) => word === words[index])
 }
 
 /** Ids of a list, and where the list goes on. */

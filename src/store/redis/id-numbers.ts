@@ -1,7 +1,7 @@
 // store/redis: ids of contexts, counted in each partition. None is given out twice, though a Redis may come back that has forgotten the last of them, or all.
 import { randomInt } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
-import type { Line } from './line.ts'
+import type { PartitionClient } from './partition-client.ts'
 import { idsOf, texts } from './scripts.ts'
 
 /**
@@ -11,24 +11,24 @@ import { idsOf, texts } from './scripts.ts'
 const GAP = 100_000
 
 export class IdNumbers {
-  readonly #line: Line
+  readonly #client: PartitionClient
   readonly #partitions: number
   /** Run id of the Redis that gave out ids of each partition last. */
-  readonly #issuers = new Map<number, string>()
+  readonly #issuerRunIds = new Map<number, string>()
   /** The last id of each partition that this server knows to have been given out, as the partition counts: a Redis that has forgotten it is told. */
   readonly #last = new Map<number, number>()
 
-  constructor(line: Line, partitions: number) {
-    this.#line = line
+  constructor(client: PartitionClient, partitions: number) {
+    this.#client = client
     this.#partitions = partitions
   }
 
   async reserve({ count, partition }: { count: number; partition: number }): Promise<{ first: ContextId; count: number }> {
     // A Redis that lost its last moments has forgotten the ids it gave then: whoever was told one must not find another context under it.
     const gap = GAP + randomInt(GAP)
-    const values = [count, gap, this.#issuers.get(partition) ?? '', this.#last.get(partition) ?? 0]
-    const [number = '', issuer = ''] = texts(await this.#line.run('reserve', partition, values))
-    this.#issuers.set(partition, issuer)
+    const values = [count, gap, this.#issuerRunIds.get(partition) ?? '', this.#last.get(partition) ?? 0]
+    const [number = '', issuerRunId = ''] = texts(await this.#client.run('reserve', partition, values))
+    this.#issuerRunIds.set(partition, issuerRunId)
     const last = Number(number)
     this.#raise(partition, last)
     return { first: (last - count) * this.#partitions + (partition === 0 ? this.#partitions : partition), count }
@@ -36,7 +36,7 @@ export class IdNumbers {
 
   /** The highest id of any context so far; 0 if there was none. */
   async highest(): Promise<ContextId> {
-    const highest = await this.#line.everywhere((partition) => this.#line.run('highest', partition, []))
+    const highest = await this.#client.everywhere((partition) => this.#client.run('highest', partition, []))
     const ids = idsOf(highest.flatMap(texts))
     ids.forEach((id) => this.seen(id))
     return Math.max(0, ...ids)

@@ -18,25 +18,30 @@ export const feedChannel = (namespace: string) => `af:${namespace}:feed`
 /** What all keys of a partition begin with. The braces keep them in one slot, so that a script may touch any of them. */
 export const partitionKey = (namespace: string, partition: number) => `{af:${namespace}:${partition}}:`
 
-/** How scripts name the keys of their partition: each begins with these lines. */
+/** How scripts name the keys of their partition: each begins with those of these lines that it needs. */
 export const PARTITION_KEYS = `
 local root = KEYS[1]
--- Hash: v(ersion), t(erms, a JSON list), d(ue), o(wner), e(nded at), p(arent), k: 1 when poked, w: the last commit of each writer,
--- r: for whom it is reserved and until when; and its parts, each under '.' and its name. What is null is empty.
+-- String: a small context.
+local function packed(id) return root .. 'p:' .. id end
+-- Hash: a large one, and those of version 0.1. v(ersion), t(erms, a JSON list), d(ue), o(wner), e(nded at), p(arent),
+-- k: 1 when a relative asks it to look, w: the last commit of each writer, r: for whom it is reserved and until when;
+-- and its parts, each under '.' and its name. What is null is empty.
 local function context(id) return root .. 'c:' .. id end
 -- List: rows of a context's log.
 local function log(id) return root .. 'h:' .. id end
--- Sorted set of the contexts that have a word; the score is the id, as in all.
-local function term(word) return root .. 't:' .. word end
-local all = root .. 'all'
--- Sorted set: when a context may be claimed. That is its due time, 0 when it is poked, or the end of the last claim.
+-- Set of ids, in leaves: the contexts that have a word.
+local function term(word) return 't:' .. word end
+-- Set of ids, in leaves.
+local all = 'all'
+-- Sorted set: when a context may be claimed. That is its due time, 0 when a relative asks it to look, or the end of
+-- the last claim.
 local due = root .. 'due'
 -- Sorted set: when a context finished.
 local ended = root .. 'end'
 -- Sorted set of the contexts whose step a server runs; the score is when they may be claimed by others once it is dead.
 local function running(owner) return root .. 'run:' .. owner end
--- Who owns the steps that nobody runs, those of a dead server among them.
-local nobody = '${NOBODY}'
+-- Who owns the steps that no server runs, those of a dead server among them.
+local unowned = '${NOBODY}'
 -- Newest rows of a log that are kept.
 local log_limit = ${LOG_LIMIT}
 -- Sorted set: the last heartbeat of each server.
@@ -46,5 +51,5 @@ local dead = root .. 'dead'
 -- String: the number of the last id given out.
 local ids = root .. 'ids'
 -- String: run id of the Redis that gave it.
-local giver = root .. 'giver'
+local issuer = root .. 'giver'
 `

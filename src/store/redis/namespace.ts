@@ -4,7 +4,12 @@ import { infoOf, mastersOf, RedisError, type Connection } from './connection.ts'
 import { settingsKey } from './keys.ts'
 
 /** Raised when keys or their content change so that older versions can't go on with them. */
-const FORMAT = '1'
+const FORMAT = '2'
+/**
+ * What version 0.1 wrote is read, too: a context is kept anew when it is next written, a set of ids stays where it is.
+ * Version 0.1 is refused from then on; none of its servers may run any more.
+ */
+const OLDER = '1'
 /** The scripts say in their first line what they may do, so that Redis refuses them whole when it has no memory left. */
 const OLDEST = 7
 
@@ -31,6 +36,10 @@ export async function checkNamespace(connection: Connection, { namespace, partit
   await connection.hsetnx(key, 'partitions', partitions)
   await connection.hsetnx(key, 'format', FORMAT)
   const found = await connection.hgetall(key)
+  if (found['format'] === OLDER && found['partitions'] === String(partitions)) {
+    await connection.hset(key, 'format', FORMAT)
+    found['format'] = FORMAT
+  }
   if (found['format'] !== FORMAT) throw new RedisError(`namespace '${namespace}' has data of format ${found['format']}; this version reads ${FORMAT}`)
   if (found['partitions'] !== String(partitions)) {
     throw new RedisError(`namespace '${namespace}' was made with ACTORFLUX_PARTITIONS=${found['partitions']}, which can't be changed; now it is ${partitions}`)

@@ -3,9 +3,9 @@ import type { ContextId } from '../../model/context.ts'
 import { charactersOf } from '../../model/texts.ts'
 import type { Log } from '../../ports/log.ts'
 import type { ListQuery, Page, StoredContext } from '../../ports/store.ts'
-import type { Line } from './line.ts'
+import type { PartitionClient } from './partition-client.ts'
 import { merged, type Source } from './merge.ts'
-import { idsOf, lists, texts, type Reply } from './scripts.ts'
+import { idsOf, listOf, texts, type Reply } from './scripts.ts'
 import { decodeContext, encodeText } from './stored-context.ts'
 
 /** Ids read at once, and candidates looked at for them: a millisecond or two. What all partitions are asked for together may come to one Redis. */
@@ -22,15 +22,15 @@ const FIRST = 16
 const DAMAGED = 10_000
 
 export class Queries {
-  readonly #line: Line
+  readonly #client: PartitionClient
   readonly #partitions: number
   readonly #log: Log
   readonly #hops: number
   /** Contexts of which the log has said that they can't be read. */
   readonly #damaged = new Set<ContextId>()
 
-  constructor(line: Line, { partitions, log }: { readonly partitions: number; readonly log: Log }) {
-    this.#line = line
+  constructor(client: PartitionClient, { partitions, log }: { readonly partitions: number; readonly log: Log }) {
+    this.#client = client
     this.#partitions = partitions
     this.#log = log
     this.#hops = Math.ceil(HOPS / partitions)
@@ -62,10 +62,10 @@ export class Queries {
   }
 
   #pages(partition: number, words: readonly (string | number)[], { after, skip, piece }: { after: ContextId; skip: number; piece: number }): Source {
-    let [from, left] = [`(${after}`, skip]
+    let [from, left] = [String(after + 1), skip]
     return async () => {
       while (from !== '') {
-        const [next = '', skipped = '', ...ids] = texts(await this.#line.run('page', partition, [from, '+inf', left, piece, this.#hops, ...words]))
+        const [next = '', skipped = '', ...ids] = texts(await this.#client.run('page', partition, [from, Number.MAX_SAFE_INTEGER, left, piece, this.#hops, ...words]))
         from = next
         left = Number(skipped)
         const numbers = idsOf(ids)
@@ -82,10 +82,10 @@ export class Queries {
   async #passOver(words: readonly (string | number)[], { after, skip }: { after: ContextId; skip: number }): Promise<{ after: ContextId; skip: number } | null> {
     while (skip > FEW * this.#partitions) {
       const share = Math.floor(skip / this.#partitions)
-      const heads = await this.#line.everywhere((partition) => this.#pages(partition, words, { after, skip: share, piece: 1 })())
+      const heads = await this.#client.everywhere((partition) => this.#pages(partition, words, { after, skip: share, piece: 1 })())
       const lowest = Math.min(...heads.map(([id = Infinity]) => id))
       if (lowest === Infinity) return null
-      const passed = await this.#line.everywhere((partition) => this.#count(partition, words, after, lowest))
+      const passed = await this.#client.everywhere((partition) => this.#count(partition, words, after, lowest))
       skip -= passed.reduce((sum, count) => sum + count, 0)
       after = lowest - 1
     }
@@ -94,9 +94,9 @@ export class Queries {
 
   /** Matches above one id and below another. */
   async #count(partition: number, words: readonly (string | number)[], after: ContextId, before: ContextId): Promise<number> {
-    let [from, left] = [`(${after}`, Number.MAX_SAFE_INTEGER]
+    let [from, left] = [String(after + 1), Number.MAX_SAFE_INTEGER]
     while (from !== '') {
-      const [next = '', skipped = ''] = texts(await this.#line.run('page', partition, [from, `(${before}`, left, 0, this.#hops, ...words]))
+      const [next = '', skipped = ''] = texts(await this.#client.run('page', partition, [from, before - 1, left, 0, this.#hops, ...words]))
       from = next
       left = Number(skipped)
     }
@@ -112,7 +112,7 @@ export class Queries {
       const piece = Math.min(PIECE, skip + limit)
       return async () => {
         if (last === undefined) return []
-        const found = texts(await this.#line.run('waiting', partition, [last, upTo, piece, ...words]))
+        const found = texts(await this.#client.run('waiting', partition, [last, upTo, piece, ...words]))
         const ids = idsOf(found)
         last = found.length === piece ? ids.at(-1) : undefined
         return ids
@@ -122,9 +122,9 @@ export class Queries {
   }
 
   /** One that is damaged spoils no list: it is left out, and the log says so. */
-  #readable(id: ContextId, fields: Reply): StoredContext | null {
+  #readable(id: ContextId, kept: Reply): StoredContext | null {
     try {
-      return decodeContext(id, fields)
+      return decodeContext(id, kept)
     } catch (error) {
       if (this.#damaged.has(id)) return null
       if (this.#damaged.size >= DAMAGED) this.#damaged.clear()
@@ -162,13 +162,13 @@ export class Queries {
 
   /** As many of them as one script of each partition may read, the first at least; null for those that aren't there. */
   async #read(ids: readonly ContextId[], bytes: number, read: Map<ContextId, StoredContext | null>): Promise<void> {
-    await this.#line.everywhere(async (partition) => {
+    await this.#client.everywhere(async (partition) => {
       const own = ids.filter((id) => id % this.#partitions === partition)
       if (own.length === 0) return
-      const contexts = lists(await this.#line.run('load', partition, [bytes, ...own]))
-      for (const [index, fields] of contexts.entries()) {
+      const contexts = listOf(await this.#client.run('load', partition, [bytes, ...own]))
+      for (const [index, kept] of contexts.entries()) {
         const id = own[index] ?? 0
-        read.set(id, this.#readable(id, fields))
+        read.set(id, this.#readable(id, kept))
       }
     })
   }

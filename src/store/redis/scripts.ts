@@ -15,17 +15,33 @@ export type Reply = string | number | null | readonly Reply[]
 
 interface Script { readonly text: string; readonly hash: string }
 
-/** The keys' names come after the first line, which says what the script may do. */
+const sourceOf = (file: string) => readFileSync(new URL(`lua/${file}.lua`, import.meta.url), 'utf8')
+
+/** What scripts share: a piece for each name, after those that it needs. Comments stay here. */
+const SHARED = [PARTITION_KEYS, sourceOf('shared/packed'), sourceOf('shared/leaves')].flatMap((text) =>
+  text.replace(/^--.*\n/gm, '').split(/^(?=local )/m).flatMap((piece) => {
+    const [, name] = /^local (?:function )?(\w+)/.exec(piece) ?? []
+    return name === undefined ? [] : [{ name, text: piece.trim() }]
+  }))
+
+/**
+ * With the shared pieces that it needs, after the first line, which says what the script may do. Each piece costs time
+ * whenever a script runs.
+ */
 function read(name: ScriptName): Script {
-  const source = readFileSync(new URL(`lua/${name}.lua`, import.meta.url), 'utf8')
-  const text = source.replace('\n', `${PARTITION_KEYS}\n`)
+  const [first = '', ...lines] = sourceOf(name).split('\n')
+  let body = lines.filter((line) => !line.startsWith('--')).join('\n')
+  for (const piece of SHARED.toReversed()) {
+    if (new RegExp(`\\b${piece.name}\\b`).test(body)) body = `${piece.text}\n${body}`
+  }
+  const text = `${first}\n${body}`
   return { text, hash: createHash('sha1').update(text).digest('hex') }
 }
 
 const SCRIPTS = new Map(NAMES.map((name) => [name, read(name)]))
 
 /** Runs a script on the partition whose keys begin with `root`. One round trip, save when Redis doesn't know the script yet. */
-export function runScript(redis: Redis | Cluster, name: ScriptName, root: string, values: readonly (string | number)[]): Promise<Reply> {
+export function sendScript(redis: Redis | Cluster, name: ScriptName, root: string, values: readonly (string | number)[]): Promise<Reply> {
   const script = SCRIPTS.get(name)
   if (!script) throw new Error(`there is no script '${name}'`)
   return redis.evalsha(script.hash, 1, root, ...values).then(asReply, async (error: unknown) => {
@@ -45,10 +61,14 @@ function asReply(value: unknown): Reply {
   throw new TypeError('a script gave what no script gives')
 }
 
+export function listOf(reply: Reply): readonly Reply[] {
+  if (reply === null || typeof reply !== 'object') throw new TypeError('a script gave no list')
+  return reply
+}
+
 /** A list of texts and numbers, as texts. */
 export function texts(reply: Reply): string[] {
-  if (reply === null || typeof reply !== 'object') throw new TypeError('a script gave no list')
-  return reply.map((one) => {
+  return listOf(reply).map((one) => {
     if (typeof one !== 'string' && typeof one !== 'number') throw new TypeError('a script gave a list of something else')
     return String(one)
   })
@@ -56,12 +76,3 @@ export function texts(reply: Reply): string[] {
 
 /** The ids among members of a sorted set: what is none is passed over. */
 export const idsOf = (members: readonly string[]): number[] => members.map(Number).filter((id) => Number.isSafeInteger(id) && id > 0)
-
-/** A list of lists. */
-export function lists(reply: Reply): (readonly Reply[])[] {
-  if (reply === null || typeof reply !== 'object') throw new TypeError('a script gave no list')
-  return reply.map((one) => {
-    if (one === null || typeof one !== 'object') throw new TypeError('a script gave a list of something else')
-    return one
-  })
-}

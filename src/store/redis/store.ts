@@ -6,14 +6,15 @@ import { readStandstill, type Standstill } from '../../model/standstill.ts'
 import type { Log } from '../../ports/log.ts'
 import type { NotesPlace } from '../../ports/step-watch.ts'
 import type { CommitOutcome, Lease, ListQuery, Page, Store, StoredContext, Write } from '../../ports/store.ts'
+import { Claims } from './claims.ts'
 import { connect, outOfReach, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
 import { IdNumbers } from './id-numbers.ts'
 import { definitionKey, definitionsKey, partitionKey, standstillKey } from './keys.ts'
-import { Line, PATIENCE } from './line.ts'
+import { PartitionClient, PATIENCE_MS } from './partition-client.ts'
 import { checkNamespace, checkRedis } from './namespace.ts'
 import { notesPlace } from './notes.ts'
 import { Queries } from './queries.ts'
-import { idsOf, lists, texts } from './scripts.ts'
+import { listOf, texts } from './scripts.ts'
 import { decodeContext, pushWrite, versionOf } from './stored-context.ts'
 import { RedisTime } from './time.ts'
 
@@ -23,16 +24,13 @@ export interface RedisStoreOptions {
   /** Fixed when a namespace is made. */
   readonly partitions: number
   /** Milliseconds without heartbeat after which a server is dead. */
-  readonly silence: number
+  readonly deadAfterMs: number
   readonly log: Log
 }
 
 /** Losses in a row after which a context is reserved, and for how long, milliseconds. */
 const RESERVE = { after: 3, for: '20' }
-/** Milliseconds until the next look for due contexts when a partition was out of reach. */
-const LOOK_AGAIN = 1_000
-/** Ids read at once. */
-const PIECE = 1_000
+const DONE: CommitOutcome = { ok: true }
 /** Contexts deleted by one script: others want to be served too. */
 const BULK = 100
 
@@ -46,7 +44,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<RedisS
   let reason = options.address.cluster ? 'the cluster is down' : 'it does not get ready'
   connection.on('error', ({ message }) => { reason = message })
   try {
-    await untilReady(connection, PATIENCE)
+    await untilReady(connection, PATIENCE_MS)
     if (connection.status !== 'ready') throw outOfReach(options.address, reason)
     await checkRedis(connection, options.log)
     await checkNamespace(connection, options)
@@ -63,15 +61,14 @@ export class RedisStore implements Store {
   readonly notes: NotesPlace
   readonly #options: RedisStoreOptions
   readonly #connection: Connection
-  readonly #line: Line
+  readonly #client: PartitionClient
   readonly #time = new RedisTime()
   /** Names this store among all that write. */
   readonly #writer = randomBytes(8).toString('base64url')
   #commits = 0
   readonly #ids: IdNumbers
   readonly #queries: Queries
-  /** This server's last heartbeat in each partition that took it, and since when they followed one another without a gap there, by the clock of the Redis that took them. */
-  readonly #beats = new Map<number, { readonly last: number; readonly steadySince: number }>()
+  readonly #claims: Claims
 
   constructor(connection: Connection, options: RedisStoreOptions) {
     const { namespace, partitions, log } = options
@@ -79,9 +76,11 @@ export class RedisStore implements Store {
     this.notes = notesPlace(options)
     this.#options = options
     this.#connection = connection
-    this.#line = new Line(connection, { roots: Array.from({ length: partitions }, (_, partition) => partitionKey(namespace, partition)), log })
-    this.#ids = new IdNumbers(this.#line, partitions)
-    this.#queries = new Queries(this.#line, { partitions, log })
+    const roots = Array.from({ length: partitions }, (_, partition) => partitionKey(namespace, partition))
+    this.#client = new PartitionClient(connection, { roots, log })
+    this.#ids = new IdNumbers(this.#client, partitions)
+    this.#queries = new Queries(this.#client, { partitions, log })
+    this.#claims = new Claims(this.#client, { ...options, time: this.#time })
     // The one that came may have a time of its own. If it goes again at once, the next one is asked.
     connection.on('ready', () => void this.learnTime().catch(() => {}))
   }
@@ -92,20 +91,16 @@ export class RedisStore implements Store {
   }
 
   get era(): number {
-    return this.#line.era
+    return this.#client.storeIncarnation
   }
 
   /** Asks all partitions: the first of them counts, unless it is out of reach. */
   async learnTime(): Promise<void> {
-    await this.#line.reachable(async (partition) => {
+    await this.#client.reachable(async (partition) => {
       const asked = performance.now()
-      const [time] = texts(await this.#line.run('time', partition, []))
-      this.#told(Number(time), asked, partition)
+      const [time] = texts(await this.#client.run('time', partition, []))
+      this.#time.told({ time: Number(time), asked, partition, storeIncarnation: this.era })
     })
-  }
-
-  #told(time: number, asked: number, partition: number): void {
-    this.#time.told({ time, asked, partition, era: this.era })
   }
 
   reserveIds(request: { count: number; partition: number }): Promise<{ first: ContextId; count: number }> {
@@ -117,16 +112,16 @@ export class RedisStore implements Store {
   }
 
   trouble(): string | null {
-    return this.#line.trouble()
+    return this.#client.trouble()
   }
 
   async load({ id }: { id: ContextId }): Promise<StoredContext | null> {
-    const [fields = []] = lists(await this.#line.run('load', id % this.partitions, [0, id]))
-    return decodeContext(id, fields)
+    const [kept = []] = listOf(await this.#client.run('load', id % this.partitions, [0, id]))
+    return decodeContext(id, kept)
   }
 
   async version({ id }: { id: ContextId }): Promise<number | null> {
-    const version = await this.#line.run('version', id % this.partitions, [id])
+    const version = await this.#client.run('version', id % this.partitions, [id])
     if (version === null) return null
     try {
       return versionOf(String(version))
@@ -135,23 +130,28 @@ export class RedisStore implements Store {
     }
   }
 
-  async commit({ writes, lost = 0 }: { writes: readonly Write[]; lost?: number }): Promise<CommitOutcome> {
+  /** Not an async function: each promise of a commit is paid by every event. */
+  commit({ writes, lost = 0 }: { writes: readonly Write[]; lost?: number }): Promise<CommitOutcome> {
     const [first] = writes
-    if (!first) return { ok: true }
+    if (!first) return Promise.resolve(DONE)
     const partition = first.context.id % this.partitions
-    if (writes.some(({ context }) => context.id % this.partitions !== partition)) throw new TypeError('the contexts of a commit must be in one partition')
+    if (writes.some(({ context }) => context.id % this.partitions !== partition)) {
+      return Promise.reject(new TypeError('the contexts of a commit must be in one partition'))
+    }
     const values = [this.#writer, String(++this.#commits), lost >= RESERVE.after ? RESERVE.for : '0', '0']
     for (const write of writes) pushWrite(values, write)
-    const [code, id, fields = []] = await this.#line.commit(partition, values)
-    if (code === 0) {
-      for (const { context } of writes) this.#ids.seen(context.id)
-      return { ok: true }
-    }
-    return { ok: false, stale: Number(id), current: decodeContext(Number(id), fields) }
+    return this.#client.commit(partition, values, (reply) => {
+      if (reply === 0) {
+        for (const { context } of writes) this.#ids.seen(context.id)
+        return DONE
+      }
+      const [, id, kept = []] = listOf(reply)
+      return { ok: false, stale: Number(id), current: decodeContext(Number(id), kept) }
+    })
   }
 
   async log({ id, limit }: { id: ContextId; limit: number }): Promise<string[]> {
-    return limit > 0 ? texts(await this.#line.run('rows', id % this.partitions, [id, limit])) : []
+    return limit > 0 ? texts(await this.#client.run('rows', id % this.partitions, [id, limit])) : []
   }
 
   list(query: ListQuery): Promise<StoredContext[]> {
@@ -162,85 +162,39 @@ export class RedisStore implements Store {
     return this.#queries.waitingFor(query)
   }
 
-  async claimDue({ now, limit, hideFor }: { now: number; limit: number; hideFor: number }): Promise<{ ids: ContextId[]; next: number | null }> {
-    const claims = await this.#line.reachable(async (partition) => {
-      const asked = performance.now()
-      // Nodes of a cluster may have clocks of their own.
-      const bounded = !this.#options.address.cluster || this.#time.isFrom(partition)
-      const [time = '', ...claim] = texts(await this.#line.run('claim-due', partition, [now, limit, now + hideFor, bounded ? 1 : 0]))
-      this.#told(Number(time), asked, partition)
-      return claim
-    })
-    const claimed: { id: ContextId; time: number }[] = []
-    let next = claims.length < this.partitions ? now + LOOK_AGAIN : Infinity
-    for (const [soonest = '', ...pairs] of claims) {
-      if (soonest !== '') next = Math.min(next, Number(soonest))
-      for (let place = 0; place < pairs.length; place += 2) for (const id of idsOf(pairs.slice(place, place + 1))) claimed.push({ id, time: Number(pairs[place + 1]) })
-    }
-    return { ids: claimed.sort((one, other) => one.time - other.time).map(({ id }) => id), next: next === Infinity ? null : next }
+  claimDue(request: { now: number; limit: number; hideFor: number }): Promise<{ ids: ContextId[]; next: number | null }> {
+    return this.#claims.due(request)
   }
 
-  async claimAbandoned({ limit, hideFor }: { owner: string; limit: number; hideFor: number }): Promise<Lease[]> {
-    const { silence } = this.#options
-    const claims = await this.#line.reachable(async (partition) => {
-      // After a partition was away nobody's heartbeat is fresh there: the others get as long as anyone to send theirs.
-      const { last = 0, steadySince = last } = this.#beats.get(partition) ?? {}
-      const judges = last - steadySince >= silence
-      return texts(await this.#line.run('claim-abandoned', partition, [limit, hideFor, judges ? silence : '']))
-    })
-    const leases: Lease[] = []
-    for (const pairs of claims) {
-      for (let place = 0; place < pairs.length; place += 2) for (const id of idsOf(pairs.slice(place, place + 1))) leases.push({ id, owner: pairs[place + 1] ?? '' })
-    }
-    return leases
+  claimAbandoned(request: { owner: string; limit: number; hideFor: number }): Promise<Lease[]> {
+    return this.#claims.abandoned(request)
   }
 
-  async leasedTo({ owner }: { owner: string }): Promise<ContextId[]> {
-    const ids = await this.#line.reachable(async (partition) => {
-      const own: ContextId[] = []
-      for (let [piece, passed] = [PIECE, 0]; piece === PIECE; passed += piece) {
-        const some = texts(await this.#line.run('leased-to', partition, [owner, passed, PIECE]))
-        own.push(...idsOf(some))
-        piece = some.length
-      }
-      return own
-    })
-    return ids.flat()
+  leasedTo({ owner }: { owner: string }): Promise<ContextId[]> {
+    return this.#claims.leasedTo(owner)
   }
 
-  async heartbeat({ owner }: { owner: string }): Promise<boolean> {
-    const answers = await this.#line.reachable(async (partition) => {
-      const before = this.#beats.get(partition)
-      this.#beats.delete(partition)
-      const asked = performance.now()
-      const [lives, time] = texts(await this.#line.run('heartbeat', partition, [owner]))
-      const now = Number(time)
-      // At once: others may take long to answer, or never do.
-      this.#told(now, asked, partition)
-      const steady = before !== undefined && now - before.last <= this.#options.silence
-      this.#beats.set(partition, { last: now, steadySince: steady ? before.steadySince : now })
-      return lives === '1'
-    })
-    return answers.every((lives) => lives)
+  heartbeat({ owner }: { owner: string }): Promise<boolean> {
+    return this.#claims.heartbeat(owner)
   }
 
   async standstill({ owner }: { owner: string }): Promise<Standstill | null> {
-    const text = await this.#line.ask((connection) => connection.get(standstillKey(this.#options.namespace, owner)))
+    const text = await this.#client.ask((connection) => connection.get(standstillKey(this.#options.namespace, owner)))
     return text === null ? null : readStandstill(text)
   }
 
   async putDefinition({ hash, text }: { hash: string; text: string }): Promise<void> {
     const { namespace } = this.#options
-    await this.#line.ask((connection) => connection.set(definitionKey(namespace, hash), text))
-    await this.#line.ask((connection) => connection.sadd(definitionsKey(namespace), hash))
+    await this.#client.ask((connection) => connection.set(definitionKey(namespace, hash), text))
+    await this.#client.ask((connection) => connection.sadd(definitionsKey(namespace), hash))
   }
 
   async definitions(): Promise<string[]> {
-    return this.#line.ask((connection) => connection.smembers(definitionsKey(this.#options.namespace)))
+    return this.#client.ask((connection) => connection.smembers(definitionsKey(this.#options.namespace)))
   }
 
   async getDefinition({ hash }: { hash: string }): Promise<string | null> {
-    return this.#line.ask((connection) => connection.get(definitionKey(this.#options.namespace, hash)))
+    return this.#client.ask((connection) => connection.get(definitionKey(this.#options.namespace, hash)))
   }
 
   /** For the feed: the store's own connection can send. That it can't is no trouble of the store. */
@@ -253,7 +207,7 @@ export class RedisStore implements Store {
     for (let partition = 0; partition < this.partitions; partition += 1) {
       for (let passed = 0; purged < limit;) {
         const look = Math.min(BULK, limit - purged)
-        const [deleted = 0, stayed = 0] = texts(await this.#line.run('purge', partition, [endedBefore, look, passed])).map(Number)
+        const [deleted = 0, stayed = 0] = texts(await this.#client.run('purge', partition, [endedBefore, look, passed])).map(Number)
         purged += deleted
         passed += stayed
         if (deleted + stayed < look) break
@@ -263,6 +217,6 @@ export class RedisStore implements Store {
   }
 
   close(): Promise<void> {
-    return this.#line.close()
+    return this.#client.close()
   }
 }

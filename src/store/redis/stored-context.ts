@@ -1,4 +1,5 @@
-// store/redis: a context as a hash and as arguments of the commit. Texts of users' become bytes: one that is not well-formed Unicode is told in JSON's escapes.
+// store/redis: a context as Redis keeps it, one text while it is small and a hash when it is large, and as arguments of
+// the commit. Texts of users' become bytes: one that is not well-formed Unicode is told in JSON's escapes.
 import type { ContextId } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
 import { LOG_LIMIT } from '../../model/record.ts'
@@ -32,14 +33,53 @@ const fieldOf = (name: string) => PART + encodeText(name)
 
 const textOf = (value: number | string | null) => value === null ? '' : String(value)
 
-/** Arguments of the commit script for one write. */
+/** Between the texts of a context that is one text, and around its facts (`lua/shared/packed.lua`). */
+const SEPARATOR = '\x1f'
+const FACTS = '\x1e'
+/** Characters of parts that are kept as one text: all of it is written at each commit; it takes half as much memory. */
+const PACKED_CHARACTERS = 4096
+
+/** All parts as one text; null when they are too large for it, or hold its separator. */
+function packedParts(parts: StoredContext['parts']): string | null {
+  let packed = ''
+  for (const name of Object.keys(parts)) {
+    const text = parts[name] ?? ''
+    if (packed.length + name.length + text.length > PACKED_CHARACTERS) return null
+    if (text.includes(SEPARATOR) || name.includes(SEPARATOR)) return null
+    packed += encodeText(name) + SEPARATOR + text + SEPARATOR
+  }
+  return packed
+}
+
+function factsOf({ due, owner, endedAt, parent, terms }: StoredContext): string {
+  if (owner !== null && (owner.includes(SEPARATOR) || owner.includes(FACTS))) {
+    throw new TypeError('a boot id has no control characters')
+  }
+  const times = textOf(due) + SEPARATOR + textOf(owner) + SEPARATOR + textOf(endedAt)
+  return times + SEPARATOR + textOf(parent) + SEPARATOR + encodeTerms(terms)
+}
+
+/** Arguments of the commit script for one write, after those of the commit: its writer and number first. */
 export function pushWrite(values: string[], { context, previous, changed, log, pokes, answersPoke }: Write): void {
-  const { id, terms, due, owner, endedAt, parent, parts } = context
+  const { id, parts } = context
+  const packed = packedParts(parts)
+  const rows = log.length > LOG_LIMIT ? log.slice(-LOG_LIMIT) : log
+  const facts = factsOf(context)
   values.push(
-    String(id), String(previous), encodeTerms(terms), textOf(due), textOf(owner), textOf(endedAt), textOf(parent), answersPoke ? '1' : '0',
+    String(id), String(previous), facts, packed === null ? '0' : '1', answersPoke ? '1' : '0', String(rows.length), ...rows,
   )
-  const rows = log.slice(-LOG_LIMIT)
-  values.push(String(rows.length), ...rows)
+  if (packed === null) {
+    pushChanged(values, parts, changed)
+  } else {
+    // Put together here: Lua looks at each byte of a text that it makes.
+    const [writer = '', number = ''] = values
+    const head = `${previous + 1}${SEPARATOR}${SEPARATOR}${SEPARATOR}${writer}=${number}`
+    values.push('1', head + FACTS + facts + FACTS + packed, '0')
+  }
+  values.push(String(pokes.length), ...pokes.map(String))
+}
+
+function pushChanged(values: string[], parts: StoredContext['parts'], changed: readonly string[]): void {
   const place = values.push('') - 1
   const removed: string[] = []
   for (const name of changed) {
@@ -47,23 +87,40 @@ export function pushWrite(values: string[], { context, previous, changed, log, p
     else removed.push(fieldOf(name))
   }
   values[place] = String(values.length - place - 1)
-  values.push(String(removed.length), ...removed, String(pokes.length), ...pokes.map(String))
+  values.push(String(removed.length), ...removed)
 }
 
 /**
- * The context that a hash holds; null when there is none.
- * @throws FluxError `unreadable` when what it holds is no context
+ * The context that is kept; null when there is none.
+ * @throws FluxError `unreadable` when what is kept is no context
  */
-export function decodeContext(id: ContextId, fields: Reply): StoredContext | null {
+export function decodeContext(id: ContextId, kept: Reply): StoredContext | null {
   try {
-    const list = texts(fields)
-    return list.length === 0 ? null : contextOf(id, list)
+    if (typeof kept === 'string') return contextOfText(id, kept)
+    const list = texts(kept)
+    return list.length === 0 ? null : contextOfHash(id, list)
   } catch (cause) {
     throw unreadable(id, cause)
   }
 }
 
-function contextOf(id: ContextId, list: readonly string[]): StoredContext {
+function contextOfText(id: ContextId, text: string): StoredContext {
+  const [begin, end] = [text.indexOf(FACTS), text.indexOf(FACTS, text.indexOf(FACTS) + 1)]
+  const facts = text.slice(begin + 1, end).split(SEPARATOR)
+  const [v = ''] = text.slice(0, begin).split(SEPARATOR)
+  const list = text.slice(end + 1).split(SEPARATOR)
+  if (begin === -1 || end === -1 || facts.length !== 5 || list.length % 2 !== 1 || list.at(-1) !== '') {
+    throw new Error('it is cut short, or no context')
+  }
+  const [d, o, e, p, t] = facts
+  const parts: [string, string][] = []
+  for (let place = 0; place < list.length - 1; place += 2) {
+    parts.push([decodeText(list[place] ?? ''), list[place + 1] ?? ''])
+  }
+  return contextOf(id, { v, d, o, e, p, t }, parts)
+}
+
+function contextOfHash(id: ContextId, list: readonly string[]): StoredContext {
   const facts = new Map<string, string>()
   const parts: [string, string][] = []
   for (let place = 0; place < list.length; place += 2) {
@@ -71,14 +128,17 @@ function contextOf(id: ContextId, list: readonly string[]): StoredContext {
     if (name.startsWith(PART)) parts.push([decodeText(name.slice(PART.length)), value])
     else facts.set(name, value)
   }
+  const [v, d, o, e, p, t] = ['v', 'd', 'o', 'e', 'p', 't'].map((name) => facts.get(name))
+  return contextOf(id, { v, d, o, e, p, t }, parts)
+}
+
+/** Under the names that a hash has for them. */
+type Facts = Readonly<Record<'v' | 'd' | 'o' | 'e' | 'p' | 't', string | undefined>>
+
+function contextOf(id: ContextId, { v = '', d, o, e, p, t = '[]' }: Facts, parts: readonly [string, string][]): StoredContext {
   return {
-    id,
-    version: versionOf(facts.get('v') ?? ''),
-    terms: decodeTerms(facts.get('t') ?? '[]'),
-    due: numberOf(facts.get('d')),
-    owner: facts.get('o') || null,
-    endedAt: numberOf(facts.get('e')),
-    parent: numberOf(facts.get('p')),
+    id, version: versionOf(v), terms: decodeTerms(t),
+    due: numberOf(d), owner: o || null, endedAt: numberOf(e), parent: numberOf(p),
     // Own properties only, whatever their names: `__proto__` too.
     parts: Object.fromEntries(parts),
   }

@@ -14,14 +14,14 @@ export interface TimeAnswer {
   /** When it was asked for, by `performance.now()`. */
   readonly asked: number
   readonly partition: number
-  /** Which Redis answered: in a new era another one may have, and what the last one told counts no more. */
-  readonly era: number
+  /** Which Redis answered: after a new connection another one may have, and what the last one told counts no more. */
+  readonly storeIncarnation: number
 }
 
 export class RedisTime {
   /** Lower bounds of Redis's time less this process's: each holds since the moment when its answer had come. */
   #offsets: number[] = []
-  #era = 0
+  #storeIncarnation = 0
   #source = Infinity
   #heardAt = -Infinity
 
@@ -29,9 +29,9 @@ export class RedisTime {
    * Takes an answer that has just come. Redis read its clock between question and answer: so its time is at least what the answer says now, and was at most that
    * when the question was sent. Whatever is remembered above that bound was told by a clock that has been set back since.
    */
-  told({ time, asked, partition, era }: TimeAnswer): void {
+  told({ time, asked, partition, storeIncarnation }: TimeAnswer): void {
     const now = performance.now()
-    if (era !== this.#era) [this.#offsets, this.#era, this.#source] = [[], era, Infinity]
+    if (storeIncarnation !== this.#storeIncarnation) [this.#offsets, this.#storeIncarnation, this.#source] = [[], storeIncarnation, Infinity]
     if (partition > this.#source && now - this.#heardAt < SOURCE_MS) return
     const most = time + ROUNDING_MS - asked
     const earlier = partition === this.#source ? this.#offsets.filter((offset) => offset <= most) : []

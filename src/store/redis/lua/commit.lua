@@ -1,18 +1,22 @@
 #!lua
--- Makes all writes true, or none. A commit that is sent again is known by its number and not done twice. If it isn't known, it may have been decided on what
--- this Redis has forgotten: it is refused, and for good, should it still arrive as it was sent first. What only creates contexts was decided on nothing.
+-- Makes all writes true, or none. A commit that is sent again is known by its number and not done twice. If it isn't
+-- known, it may have been decided on what this Redis has forgotten: it is refused, and for good, should it still arrive
+-- as it was sent first. What only creates contexts was decided on nothing.
 --
--- Keys  all, context, due, ended, log, owners, running, term
+-- Keys  all, context, due, ended, log, owners, packed, running, term
 -- ARGV[1]  writer: letters, digits, '-' and '_'
 -- ARGV[2]  number of the commit, counted by its writer
 -- ARGV[3]  milliseconds for which a stale context is reserved for the writer, who has lost so often; 0: it isn't
 -- ARGV[4]  1 when it was sent before, else 0
--- ARGV[5…] the writes, each: id, version before, terms, due, owner, ended at, parent, answers a poke (1 or 0), number of rows, rows,
---          number of texts that are set (two for a part), name and value of each, number of parts that are removed, names, number of pokes, ids
+-- ARGV[5…] the writes, each: id, version before, facts, 1 when it is to be one text, else 0,
+--          1 when it answers a notification, else 0, number of rows, rows,
+--          number of texts, texts (the whole as it is if this writer was the only one so far and no notification is left,
+--          or name and value of each part that is set),
+--          number of parts that are removed, names, number of contexts that must look at their relatives, ids
 --
 -- Returns
---   {0}                done
---   {1, id, fields}    another version is there, or what is there is damaged: names and values of the context's hash, empty when there is none
+--   0                  done
+--   {1, id, context}   another version is there, or what is there is damaged: the context as `load` gives it
 --   {2, milliseconds}  reserved for another writer so long
 local writer, number, reserve, again = unpack(ARGV, 1, 4)
 
@@ -21,7 +25,8 @@ local function milliseconds()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- The number of the writer's last commit, and what became of it: 'writer=number', the last writer first, separated by ';'. One that was refused has a '!' after it.
+-- The number of the writer's last commit, and what became of it: 'writer=number', the last writer first, separated by
+-- ';'. One that was refused has a '!' after it.
 local function last_commit(commits)
   local _, last = string.find(commits, writer .. '=', 1, true)
   if last then return string.match(commits, '^(%d+)(!?)', last + 1) end
@@ -35,18 +40,61 @@ local function with_this(commits, fate)
   return list
 end
 
+-- What is there: version, facts and the like. Without version there is none.
+local function read(id, before)
+  if before == '0' and redis.call('EXISTS', packed(id), context(id)) == 0 then
+    return { reserved = '', commits = '' }
+  end
+  -- Lua looks at each byte of a text that it is given: most contexts have all that is needed in their first ones.
+  local text = redis.call('GETRANGE', packed(id), 0, 319)
+  if text ~= '' then
+    local version, poked, reserved, commits, facts, parts = unpacked(text)
+    if not version then version, poked, reserved, commits, facts, parts = unpacked(redis.call('GET', packed(id))) end
+    return {
+      is_text = true, version = version or '', poked = poked, reserved = reserved or '', commits = commits or '',
+      facts = facts, parts = parts,
+    }
+  end
+  local f = redis.call('HMGET', context(id), 'v', 'k', 'r', 'w', 'd', 'o', 'e', 'p', 't')
+  if not f[1] and redis.call('EXISTS', context(id)) == 0 then return { reserved = '', commits = '' } end
+  return {
+    version = f[1] or '', poked = f[2] or '', reserved = f[3] or '', commits = f[4] or '',
+    facts = table.concat({ f[5] or '', f[6] or '', f[7] or '', f[8] or '', f[9] or '[]' }, '\31'),
+  }
+end
+
+local function parts_of(id, old) return string.sub(redis.call('GET', packed(id)), old.parts) end
+
+local function set_text(id, version, poked, reserved, commits, facts, parts)
+  local head = version .. '\31' .. poked .. '\31' .. reserved .. '\31' .. commits
+  redis.call('SET', packed(id), head .. '\30' .. facts .. '\30' .. parts)
+end
+
+-- Changes what only scripts write.
+local function mark(id, old, poked, reserved, commits)
+  if old.is_text then
+    set_text(id, old.version, poked, reserved, commits, old.facts, parts_of(id, old))
+  else
+    redis.call('HSET', context(id), 'k', poked, 'r', reserved, 'w', commits)
+  end
+end
+
+local function as_loaded(id, old)
+  return { 1, id, old.is_text and redis.call('GET', packed(id)) or redis.call('HGETALL', context(id)) }
+end
+
 -- Looks whether all of the writes may be made.
 local starts, olds, at = {}, {}, 5
 while ARGV[at] do
   local id, before = ARGV[at], ARGV[at + 1]
-  local key = context(id)
-  local old = redis.call('HMGET', key, 'v', 'w', 'r', 't', 'd', 'o', 'e', 'k')
-  local version, commits, reserved = old[1], old[2] or '', old[3] or ''
-  local last, fate = last_commit(commits)
-  if last == number and fate == '' then return { 0 } end
+  local old = read(id, before)
+  local version, reserved, facts = old.version, old.reserved, ARGV[at + 2]
+  local last, fate = last_commit(old.commits)
+  if last == number and fate == '' then return 0 end
   local lost = (version or '0') ~= before or last == number
   if again == '1' and version and before ~= '0' and not lost then
-    redis.call('HSET', key, 'w', with_this(commits, '!'))
+    old.commits = with_this(old.commits, '!')
+    mark(id, old, old.poked, reserved, old.commits)
     lost = true
   end
   local holder, till
@@ -55,112 +103,130 @@ while ARGV[at] do
     if holder == writer or tonumber(till) <= milliseconds() then holder = nil end
   end
   if lost then
-    if reserve ~= '0' and version and not holder then redis.call('HSET', key, 'r', writer .. ':' .. string.format('%.0f', milliseconds() + reserve)) end
-    return { 1, id, redis.call('HGETALL', key) }
+    if reserve ~= '0' and old.facts and not holder then
+      mark(id, old, old.poked, writer .. ':' .. string.format('%.0f', milliseconds() + reserve), old.commits)
+    end
+    return as_loaded(id, old)
   end
   if holder then return { 2, tonumber(till) - milliseconds() } end
   -- Before anything is written: what can't be read stops all of it.
-  if old[4] and old[4] ~= ARGV[at + 2] then
-    local readable, words = pcall(cjson.decode, old[4])
-    if not readable or type(words) ~= 'table' then return { 1, id, redis.call('HGETALL', key) } end
+  if version and old.facts ~= facts then
+    local _, _, _, _, terms = facts_of(old.facts)
+    local readable, words = pcall(cjson.decode, terms)
+    if not readable or type(words) ~= 'table' then return as_loaded(id, old) end
     old.words = words
   end
   starts[#starts + 1], olds[#olds + 1] = at, old
-  at = at + 8
+  at = at + 5
   for _ = 1, 4 do at = at + 1 + ARGV[at] end
 end
 
-local function index(id, before, after)
-  local stays, goes = {}, {}
-  for _, word in ipairs(before) do goes[word] = true end
-  for _, word in ipairs(cjson.decode(after)) do
-    if not goes[word] and not stays[word] then redis.call('ZADD', term(word), id, id) end
-    stays[word] = true
+local function index(id, before, after, is_new)
+  local had, stays, comes = {}, {}, {}
+  if is_new then comes[1] = all end
+  for _, word in ipairs(before) do had[word] = true end
+  for _, word in ipairs(after) do
+    if had[word] then stays[word] = true else comes[#comes + 1] = term(word) end
+    if #comes == 500 then
+      insert(comes, id)
+      comes = {}
+    end
   end
-  for word in pairs(goes) do
-    if not stays[word] then redis.call('ZREM', term(word), id) end
+  if #comes > 0 then insert(comes, id) end
+  for word in pairs(had) do
+    if not stays[word] then remove(term(word), id) end
   end
 end
 
 local function lease(id, from, to)
   if from == to then
     -- Whoever claimed it did something else: it can be claimed again.
-    redis.call('ZADD', running(nobody), 'XX', 0, id)
+    redis.call('ZADD', running(unowned), 'XX', 0, id)
     return
   end
-  if from ~= '' then redis.call('ZREM', running(from), id) redis.call('ZREM', running(nobody), id) end
+  if from ~= '' then redis.call('ZREM', running(from), id) redis.call('ZREM', running(unowned), id) end
   if to ~= '' then redis.call('ZADD', running(to), 0, id) end
   -- Who takes a lease and is never heard of again is dead, too.
-  if to ~= '' and to ~= nobody then redis.call('ZADD', owners, 'NX', milliseconds(), to) end
+  if to ~= '' and to ~= unowned then redis.call('ZADD', owners, 'NX', milliseconds(), to) end
 end
 
 -- A call takes some thousands of arguments at most.
-local function in_pieces(command, key, first, last)
-  for from = first, last, 1000 do redis.call(command, key, unpack(ARGV, from, math.min(from + 999, last))) end
+local function in_pieces(command, key, list, first, last)
+  for from = first, last, 1000 do redis.call(command, key, unpack(list, from, math.min(from + 999, last))) end
+end
+
+-- Writes a context, as one text or as a hash, whichever it was before.
+local function write(id, old, version, facts, is_packed, poked, texts, removed, rest)
+  local commits = with_this(old.commits, '')
+  if is_packed then
+    local text = ARGV[texts + 1]
+    if poked == '' and commits == writer .. '=' .. number then
+      redis.call('SET', packed(id), text)
+    else
+      local _, _, _, _, _, parts = unpacked(text)
+      set_text(id, version, poked, '', commits, facts, string.sub(text, parts))
+    end
+    if old.version and not old.is_text then redis.call('DEL', context(id)) end
+    return
+  end
+  local due_at, owner, ended_at, parent, terms = facts_of(facts)
+  redis.call('HSET', context(id), 'v', version, 'w', commits, 'k', poked, 'r', '',
+    'd', due_at, 'o', owner, 'e', ended_at, 'p', parent, 't', terms)
+  if old.is_text then
+    local parts, name = {}, true
+    for text in string.gmatch(parts_of(id, old), '([^\31]*)\31') do
+      parts[#parts + 1] = name and '.' .. text or text
+      name = not name
+    end
+    in_pieces('HSET', context(id), parts, 1, #parts)
+    redis.call('DEL', packed(id))
+  end
+  in_pieces('HSET', context(id), ARGV, texts + 1, removed - 1)
+  in_pieces('HDEL', context(id), ARGV, removed + 1, rest - 1)
 end
 
 -- Makes them.
 for place, at in ipairs(starts) do
-  local id, before, terms, due_at, owner, ended_at, parent, answers = unpack(ARGV, at, at + 7)
-  local key, old = context(id), olds[place]
-  local exists, commits, reserved, old_terms, old_due, old_owner, old_ended, poked = unpack(old, 1, 8)
-  poked = poked == '1'
-  local fields = { 'v', string.format('%.0f', before + 1), 'w', with_this(commits or '', '') }
-  local function field(name, value) fields[#fields + 1], fields[#fields + 2] = name, value end
-
-  if not exists then
-    redis.call('ZADD', all, id, id)
-    field('p', parent)
+  local id, before, facts, is_packed, answers, rows = unpack(ARGV, at, at + 5)
+  local old = olds[place]
+  local due_at, owner, ended_at, _, terms = facts_of(facts)
+  local was_due, poked = old.poked == '1', old.poked == '1' and answers ~= '1'
+  if old.facts ~= facts then
+    local old_due, old_owner, old_ended, _, old_terms = facts_of(old.facts or '\31\31\31\31')
+    if terms ~= old_terms then index(id, old.words or {}, cjson.decode(terms), not old.version) end
+    if owner ~= '' or old_owner ~= '' then lease(id, old_owner, owner) end
+    if ended_at ~= old_ended then
+      if ended_at ~= '' then redis.call('ZADD', ended, ended_at, id) else redis.call('ZREM', ended, id) end
+    end
+    was_due = was_due or old_due ~= ''
+  elseif owner ~= '' then
+    lease(id, owner, owner)
   end
-  if terms ~= old_terms then
-    field('t', terms)
-    index(id, old.words or {}, terms)
-  end
-  if owner ~= old_owner then field('o', owner) end
-  if owner ~= '' or (old_owner or '') ~= '' then lease(id, old_owner or '', owner) end
-  if ended_at ~= old_ended then
-    field('e', ended_at)
-    if ended_at ~= '' then redis.call('ZADD', ended, ended_at, id) elseif old_ended then redis.call('ZREM', ended, id) end
-  end
-  local was_due = poked or (old_due or '') ~= ''
-  if poked and answers == '1' then
-    poked = false
-    field('k', '')
-  end
-  if due_at ~= old_due then field('d', due_at) end
   -- Always, since a claim may have moved it.
   if poked then redis.call('ZADD', due, 0, id)
   elseif due_at ~= '' then redis.call('ZADD', due, due_at, id)
   elseif was_due then redis.call('ZREM', due, id) end
-  if reserved and reserved ~= '' then field('r', '') end
 
-  local rows = at + 8
-  local set = rows + 1 + ARGV[rows]
-  local removed = set + 1 + ARGV[set]
-  if removed - set < 1000 then
-    for from = set + 1, removed - 1 do fields[#fields + 1] = ARGV[from] end
-  else
-    in_pieces('HSET', key, set + 1, removed - 1)
-  end
-  redis.call('HSET', key, unpack(fields))
-  in_pieces('HDEL', key, removed + 1, removed + ARGV[removed])
-  if set > rows + 1 then
-    in_pieces('RPUSH', log(id), rows + 1, set - 1)
+  local texts = at + 6 + rows
+  local removed = texts + 1 + ARGV[texts]
+  local rest = removed + 1 + ARGV[removed]
+  write(id, old, string.format('%.0f', before + 1), facts, is_packed == '1', poked and '1' or '', texts, removed, rest)
+  if rows ~= '0' then
+    in_pieces('RPUSH', log(id), ARGV, at + 6, texts - 1)
     -- A good many rows at once: trimming costs as much for one as for many.
     if redis.call('LLEN', log(id)) > log_limit * 1.25 then redis.call('LTRIM', log(id), -log_limit, -1) end
   end
 end
 
--- After the answers: a poke that comes along with one stands.
+-- After the answers: a notification that comes along with one stands.
 for _, at in ipairs(starts) do
-  at = at + 8
+  at = at + 5
   for _ = 1, 3 do at = at + 1 + ARGV[at] end
   for place = at + 1, at + ARGV[at] do
-    local key = context(ARGV[place])
-    if redis.call('EXISTS', key) == 1 then
-      redis.call('HSET', key, 'k', '1')
-      redis.call('ZADD', due, 0, ARGV[place])
-    end
+    local readable, old = pcall(read, ARGV[place])
+    if not readable then old = { version = '' } end
+    if old.facts then mark(ARGV[place], old, '1', old.reserved, old.commits) end
+    if old.version then redis.call('ZADD', due, 0, ARGV[place]) end
   end
 end
-return { 0 }
+return 0

@@ -5,4 +5,7 @@
 --
 -- Returns
 --   {id}  empty when there is no context
-return redis.call('ZRANGE', all, -1, -1)
+local last = leaf_of(all, '+inf')
+if not last then return ranked(all, -1, -1) end
+local found = ids_of(all, last)
+return { found[#found] }

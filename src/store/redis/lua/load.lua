@@ -1,18 +1,20 @@
 #!lua flags=no-writes
 -- Reads contexts, in their order, the first at least.
 --
--- Keys  context
+-- Keys  context, packed
 -- ARGV[1]  bytes after which no more are read: others want to be served, too
 -- ARGV[2…] ids
 --
 -- Returns
---   {fields…}  one list a context that was read: names and values of its hash; empty when there is none; 'err' and a message when the key holds something else
+--   {contexts…}  one for each context that was read: the text that it is; or a list of names and values of its hash,
+--                empty when there is none; 'err' and a message when the key holds something else
 local bytes, found = tonumber(ARGV[1]), {}
 for place = 2, #ARGV do
-  local fields = redis.pcall('HGETALL', context(ARGV[place]))
-  if fields.err then fields = { 'err', fields.err } end
-  found[#found + 1] = fields
-  for place = 1, #ARGV > 2 and #fields or 0 do bytes = bytes - #fields[place] end
+  local row = redis.pcall('GET', packed(ARGV[place])) or redis.pcall('HGETALL', context(ARGV[place]))
+  if type(row) == 'table' and row.err then row = { 'err', row.err } end
+  found[#found + 1] = row
+  if #ARGV > 2 then bytes = bytes - (type(row) == 'string' and #row or 0) end
+  for place = 1, #ARGV > 2 and type(row) == 'table' and #row or 0 do bytes = bytes - #row[place] end
   if bytes < 0 then break end
 end
 return found

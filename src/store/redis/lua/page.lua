@@ -1,9 +1,10 @@
 #!lua flags=no-writes
--- Reads ids of contexts that have all of some words and none of others, by ascending id. Stops early when it has looked at many: others want to be served, too.
+-- Reads ids of contexts that have all of some words and none of others, by ascending id. Stops early when it has looked
+-- at many: others want to be served, too.
 --
 -- Keys  all, term
--- ARGV[1]  where to begin, as a bound of ZRANGE: '(7' above 7, '7' from 7 on
--- ARGV[2]  where to end, as a bound of ZRANGE: '(7' below 7, '+inf'
+-- ARGV[1]  the lowest id
+-- ARGV[2]  the highest
 -- ARGV[3]  how many matches to pass over
 -- ARGV[4]  how many ids; 0: matches are only passed over, to be counted
 -- ARGV[5]  how many candidates may be looked at
@@ -12,47 +13,76 @@
 --
 -- Returns
 --   {from, skip, ids…}  where to go on and how many matches to pass over then; from is empty when there are no more
-local from, to, skip, limit, hops = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local from, to, skip = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local limit, hops = tonumber(ARGV[4]), tonumber(ARGV[5])
 local page = {}
+-- What it costs to read a leaf, in candidates.
+local LEAF_HOPS = 24
 
 local function answer(where)
-  return { where, skip, unpack(page) }
+  return { where and text_of(where) or '', skip, unpack(page) }
 end
 
 local sets, without, size = {}, {}, {}
 for place = 7, #ARGV do
-  local key = term(ARGV[place])
-  size[key] = redis.call('ZCARD', key)
-  if place > 6 + ARGV[6] then sets[#sets + 1] = key
-  elseif size[key] > 0 then without[#without + 1] = key end
+  local name = term(ARGV[place])
+  size[name] = size_of(name)
+  if place > 6 + ARGV[6] then sets[#sets + 1] = name
+  elseif size[name] > 0 then without[#without + 1] = name end
 end
-if #sets == 0 then sets, size[all] = { all }, redis.call('ZCARD', all) end
+if #sets == 0 then sets, size[all] = { all }, size_of(all) end
 -- The smallest leads.
 table.sort(sets, function(one, other) return size[one] < size[other] end)
 local lead = sets[1]
-if limit > 0 and skip >= size[lead] then return answer('') end
+if limit > 0 and skip >= size[lead] then return answer() end
 
-local function at_or_after(key, bound)
-  return redis.call('ZRANGE', key, bound, to, 'BYSCORE', 'LIMIT', 0, 1)[1]
+-- The leaf in which ids from one on begin, and where the next one begins; nil: there is none up to the highest id.
+local function leaf_from(name, id)
+  return leaf_of(name, text_of(id)), tonumber(leaves_after(name, id, to, 1)[1])
 end
 
--- The first that is excluded, from a bound on.
-local function excluded_from(bound)
-  local first
-  for _, key in ipairs(without) do
-    local id = at_or_after(key, bound)
-    if id and not (first and tonumber(first) <= tonumber(id)) then first = id end
+local function at_or_after(name, id)
+  while id do
+    local first, following = leaf_from(name, id)
+    local found = ids_between(name, first, id, to, 1)[1]
+    hops = hops - LEAF_HOPS
+    if found then return tonumber(found) end
+    id = following
   end
-  return first
 end
 
--- Which of the candidates a set has. To ask for scores costs more than to read a few members too many.
-local function members(key, candidates)
-  local first, last, has = candidates[1], candidates[#candidates], {}
-  if redis.call('ZCOUNT', key, first, last) > 3 * #candidates then
-    for index, score in ipairs(redis.call('ZMSCORE', key, unpack(candidates))) do has[candidates[index]] = score end
+-- The first that is excluded, from an id on. It stays the same until it is passed.
+local stop, known_from
+local function excluded_from(id)
+  if known_from and (not stop or stop >= id) then return stop end
+  stop, known_from = nil, id
+  for _, name in ipairs(without) do
+    local found = at_or_after(name, id)
+    if found and not (stop and stop <= found) then stop = found end
+  end
+  return stop
+end
+
+-- Which of the candidates a set has.
+local function members(name, candidates)
+  local lowest, highest, has = candidates[1], candidates[#candidates], {}
+  local function look(first, wanted)
+    -- To ask for each costs more than to read a few members too many.
+    if first then
+      for _, id in ipairs(ids_of(name, first)) do has[id] = true end
+    elseif count_in_first(name, lowest, highest) > 3 * #wanted then
+      for index, score in ipairs(scores_in_first(name, wanted)) do has[wanted[index]] = score end
+    else
+      for _, id in ipairs(ids_between(name, false, tonumber(lowest), tonumber(highest), -1)) do has[id] = true end
+    end
+  end
+  look(leaf_of(name, lowest), candidates)
+  local few = math.floor(#candidates / 8) + 1
+  local leaves = leaves_after(name, tonumber(lowest), tonumber(highest), few)
+  if #leaves < few then
+    for _, first in ipairs(leaves) do look(first, candidates) end
   else
-    for _, id in ipairs(redis.call('ZRANGE', key, first, last, 'BYSCORE')) do has[id] = true end
+    for _, id in ipairs(candidates) do has[id] = has[id] or contains(name, id) end
   end
   return has
 end
@@ -61,54 +91,74 @@ end
 local function take(candidates)
   local needed, unwanted = {}, {}
   for place = 2, #sets do needed[place - 1] = members(sets[place], candidates) end
-  for place, key in ipairs(without) do unwanted[place] = members(key, candidates) end
+  for place, name in ipairs(without) do unwanted[place] = members(name, candidates) end
   for _, candidate in ipairs(candidates) do
     local agreed = true
     for _, has in ipairs(needed) do agreed = agreed and has[candidate] end
     for _, has in ipairs(unwanted) do agreed = agreed and not has[candidate] end
+    from = candidate + 1
     if agreed and skip > 0 then skip = skip - 1
     elseif agreed then page[#page + 1] = candidate end
-    if limit > 0 and #page == limit then
-      from = '(' .. candidate
-      return true
-    end
+    if limit > 0 and #page == limit then return true end
   end
-  from = '(' .. candidates[#candidates]
+end
+
+-- Passes over the ids of the first leaf up to one, or takes them, as many as are wanted.
+local function pass_first(up_to)
+  local count = count_in_first(lead, text_of(from), text_of(up_to))
+  local passed = math.min(count, skip)
+  local taken = math.min(count - passed, limit - #page)
+  skip = skip - passed
+  if taken <= 0 then return end
+  local rank = passed + count_in_first(lead, '-inf', '(' .. text_of(from))
+  for _, id in ipairs(ranked(lead, rank, rank + taken - 1)) do page[#page + 1] = id end
+end
+
+-- The same in another leaf. One that is passed over as a whole isn't read.
+local function pass(first, up_to, is_whole)
+  local count = is_whole and skip > 0 and count_of(lead, first)
+  if count and count <= skip then
+    skip = skip - count
+    return
+  end
+  hops = hops - LEAF_HOPS
+  for _, id in ipairs(ids_between(lead, first, from, up_to, math.huge)) do
+    if skip > 0 then skip = skip - 1 elseif #page < limit then page[#page + 1] = id end
+  end
 end
 
 while hops > 0 do
-  local stop, run
+  local first, following = leaf_from(lead, from)
+  local stops
   if #sets == 1 then
-    stop = excluded_from(from)
-    run = redis.call('ZCOUNT', lead, from, stop and '(' .. stop or to)
-    hops = hops - 2 - #without
+    stops = excluded_from(from)
+    if stops and following and stops >= following then stops = nil end
+    hops = hops - 2
   end
-  if run and (run >= 100 or not stop) then
-    -- Up to the next one that is excluded, one set pages by rank.
-    local passed = math.min(run, skip)
-    local taken = math.min(run - passed, limit - #page)
-    skip = skip - passed
-    if taken > 0 then
-      local rank = passed + redis.call('ZCOUNT', lead, '-inf', string.match(from, '^%((.*)') or '(' .. from)
-      for _, id in ipairs(redis.call('ZRANGE', lead, rank, rank + taken - 1)) do page[#page + 1] = id end
-      from = '(' .. page[#page]
-      if #page == limit then return answer(from) end
-    end
-    if not stop then return answer('') end
-    from = '(' .. stop
+  if #sets == 1 and (not stops or not first and count_in_first(lead, text_of(from), text_of(stops - 1)) >= 100) then
+    -- Up to the next one that is excluded.
+    local up_to = stops and stops - 1 or to
+    if first then pass(first, up_to, not stops and following and from <= tonumber(first)) else pass_first(up_to) end
+    if limit > 0 and #page == limit then return answer(page[#page] + 1) end
+    from = stops and stops + 1 or following
+    if not from then return answer() end
   else
     local count = math.max(16, math.min(200, 2 * (skip + limit - #page)))
-    local candidates = redis.call('ZRANGE', lead, from, to, 'BYSCORE', 'LIMIT', 0, count)
-    hops = hops - #candidates * (#sets - 1 + #without)
+    local candidates = ids_between(lead, first, from, to, count)
+    hops = hops - 2 * LEAF_HOPS - #candidates * (#sets - 1 + #without)
     if #candidates > 0 and take(candidates) then return answer(from) end
-    if #candidates < count then return answer('') end
+    if #candidates < count then
+      if not following then return answer() end
+      from = following
+    end
     -- Whoever lacks what comes next says how far to leap.
-    local ahead = 0
+    local ahead = from
     for place = 2, #sets do
       local id = at_or_after(sets[place], from)
-      if not id then return answer('') end
-      if tonumber(id) > ahead then from, ahead = id, tonumber(id) end
+      if not id then return answer() end
+      ahead = math.max(ahead, id)
     end
+    from = ahead
   end
 end
 return answer(from)

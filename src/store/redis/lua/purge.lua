@@ -2,7 +2,7 @@
 -- Deletes contexts that finished before a time, with all that is known of them. One whose parent has yet to look at it stays.
 -- May run when the memory is full: it makes room.
 --
--- Keys  all, context, due, ended, log, running, term
+-- Keys  all, context, due, ended, log, packed, running, term
 -- ARGV[1]  finished before this, milliseconds
 -- ARGV[2]  how many to look at
 -- ARGV[3]  how many of them to pass over
@@ -12,22 +12,35 @@
 -- One that is damaged goes, too, and keeps no other from it.
 local function field(id, name)
   local value = redis.pcall('HGET', context(id), name)
-  return type(value) == 'string' and value ~= '' and value or nil
+  return type(value) == 'string' and value or ''
+end
+
+-- Whether a relative asks it to look, its owner, its parent and its words.
+local function read(id)
+  local text = redis.pcall('GET', packed(id))
+  if type(text) ~= 'string' then return field(id, 'k'), field(id, 'o'), field(id, 'p'), field(id, 't') end
+  local _, poked, _, _, facts = unpacked(text)
+  local _, owner, _, parent, terms = facts_of(facts or '')
+  return poked, owner or '', parent or '', terms or ''
 end
 
 local goes, stayed = {}, 0
 for _, id in ipairs(redis.call('ZRANGE', ended, '-inf', '(' .. ARGV[1], 'BYSCORE', 'LIMIT', ARGV[3], ARGV[2])) do
-  local parent = field(id, 'p')
-  if parent and field(parent, 'k') == '1' then stayed = stayed + 1
-  else goes[#goes + 1] = id end
+  local _, owner, parent, terms = read(id)
+  if parent ~= '' and read(parent) == '1' then stayed = stayed + 1
+  else goes[#goes + 1] = { id = id, owner = owner, terms = terms } end
 end
 
-for _, id in ipairs(goes) do
-  local readable, words = pcall(cjson.decode, field(id, 't') or '[]')
-  for _, word in ipairs(readable and type(words) == 'table' and words or {}) do redis.call('ZREM', term(tostring(word)), id) end
-  local owner = field(id, 'o')
-  if owner then redis.call('ZREM', running(owner), id) redis.call('ZREM', running(nobody), id) end
-  for _, key in ipairs({ due, ended, all }) do redis.call('ZREM', key, id) end
-  redis.call('DEL', context(id), log(id))
+for _, one in ipairs(goes) do
+  local id, owner = one.id, one.owner
+  local readable, words = pcall(cjson.decode, one.terms)
+  -- What is no id is in no set of ids.
+  if tonumber(id) then
+    for _, word in ipairs(readable and type(words) == 'table' and words or {}) do remove(term(tostring(word)), id) end
+    remove(all, id)
+  end
+  if owner ~= '' then redis.call('ZREM', running(owner), id) redis.call('ZREM', running(unowned), id) end
+  for _, key in ipairs({ due, ended }) do redis.call('ZREM', key, id) end
+  redis.call('DEL', context(id), packed(id), log(id))
 end
 return { #goes, stayed }

@@ -2,13 +2,13 @@
 import { FluxError, inDoubt, unavailable } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
 import { untilReady, type Connection } from './connection.ts'
-import { Gather } from './gather.ts'
-import { codeOf, runScript, type Reply, type ScriptName } from './scripts.ts'
+import { WriteCoalescer } from './write-coalescer.ts'
+import { codeOf, listOf, sendScript, type Reply, type ScriptName } from './scripts.ts'
 
 /** Milliseconds for which a commit whose answer was lost is asked for again. */
-export const PATIENCE = 3_000
+export const PATIENCE_MS = 3_000
 /** Milliseconds between two lines in the log about the same trouble. */
-const TELL_AGAIN = 10_000
+const TELL_AGAIN_MS = 10_000
 
 /** Place of an argument of the commit script. */
 const SENT_BEFORE = 3
@@ -16,31 +16,34 @@ const SENT_BEFORE = 3
 /** What Redis says when it can't serve now, as opposed to being asked for nonsense. */
 const CANNOT_NOW = new Set(['LOADING', 'CLUSTERDOWN', 'MASTERDOWN', 'READONLY', 'OOM', 'MISCONF', 'BUSY', 'NOREPLICAS', 'TRYAGAIN', 'NOAUTH', 'WRONGPASS', 'NOPERM'])
 
+/** What came of sending a commit. */
+type Answer = { readonly reply: Reply } | { readonly error: unknown }
+
 /** A connection was made; a node of a cluster came or went. */
 const INTERRUPTIONS = ['ready', '+node', '-node'] as const
 
-export class Line {
+export class PartitionClient {
   readonly #connection: Connection
   readonly #log: Log
-  readonly #gather: Gather
+  readonly #writes: WriteCoalescer
   /** What the keys of each partition begin with. */
   readonly #roots: readonly string[]
-  #era = 0
+  #storeIncarnation = 0
   #toldAt = -Infinity
   #closing: Promise<void> | null = null
 
   constructor(connection: Connection, { roots, log }: { readonly roots: readonly string[]; readonly log: Log }) {
     this.#connection = connection
     this.#log = log
-    this.#gather = new Gather(connection)
+    this.#writes = new WriteCoalescer(connection)
     this.#roots = roots
     connection.on('error', (error) => this.#tell(error))
-    for (const event of INTERRUPTIONS) connection.on(event, () => { this.#era += 1 })
+    for (const event of INTERRUPTIONS) connection.on(event, () => { this.#storeIncarnation += 1 })
   }
 
   /** Counts how often another Redis may have come in place of the one that answered before. */
-  get era(): number {
-    return this.#era
+  get storeIncarnation(): number {
+    return this.#storeIncarnation
   }
 
   trouble(): string | null {
@@ -50,7 +53,7 @@ export class Line {
 
   /** Runs a script in a partition. */
   run(name: ScriptName, partition: number, values: readonly (string | number)[]): Promise<Reply> {
-    return this.ask((connection) => runScript(connection, name, this.#roots[partition] ?? '', values))
+    return this.ask((connection) => sendScript(connection, name, this.#roots[partition] ?? '', values))
   }
 
   /** Asks all partitions at once; answers in their order. */
@@ -71,48 +74,76 @@ export class Line {
   }
 
   /**
-   * Sends a commit until it is known what became of it. Sent again, it mostly asks: the script knows its number and says whether it was done, and if it wasn't,
-   * the caller has to decide anew, since another Redis may be there, which knows less than the one that it was decided on. Waits while others go first.
+   * Sends a commit until it is known what became of it, and gives what `read` makes of that. Waits while others go
+   * first. Not an async function: each event comes through here.
    * @throws FluxError `unavailable`, `inDoubt` when it may have been sent
    */
-  async commit(partition: number, values: string[]): Promise<readonly Reply[]> {
-    const end = performance.now() + PATIENCE
-    for (let doubtful = false; ;) {
-      try {
-        const reply = await this.run('commit', partition, values)
-        if (reply === null || typeof reply !== 'object') throw new TypeError('a commit gave no list')
-        const [code, detail] = reply
-        if (code !== 2) return reply
+  commit<T>(partition: number, values: string[], read: (reply: Reply) => T): Promise<T> {
+    const refusal = this.#refusal()
+    if (refusal) return Promise.reject(refusal)
+    this.#writes.hold()
+    const end = performance.now() + PATIENCE_MS
+    return sendScript(this.#connection, 'commit', this.#roots[partition] ?? '', values).then(
+      (reply) => reply === 0 ? read(reply) : this.#commitAgain(partition, values, read, end, { reply }),
+      (error: unknown) => this.#commitAgain(partition, values, read, end, { error: this.#meaningOf(error) }),
+    )
+  }
+
+  /**
+   * What follows the first answer. Sent again, a commit mostly asks: the script knows its number and says whether it
+   * was done, and if it wasn't, the caller has to decide anew, since another Redis may be there, which knows less than
+   * the one that it was decided on.
+   */
+  async #commitAgain<T>(
+    partition: number, values: string[], read: (reply: Reply) => T, end: number, first: Answer,
+  ): Promise<T> {
+    let doubtful = false
+    const send = () => this.run('commit', partition, values).then((reply) => ({ reply }), (error: unknown) => ({ error }))
+    for (let answer = first; ; answer = await send()) {
+      if ('reply' in answer) {
+        const [code, detail] = answer.reply === 0 ? [] : listOf(answer.reply)
+        if (code !== 2) return read(answer.reply)
         await pause(Number(detail))
-      } catch (error) {
-        doubtful ||= error instanceof Unanswered
-        if (!doubtful) throw error
-        values[SENT_BEFORE] = '1'
-        await untilReady(this.#connection, Math.max(0, end - performance.now()))
-        if (this.#closing || performance.now() >= end) {
-          throw inDoubt('Redis went out of reach before it answered: this may have been done, or not', { cause: error })
-        }
-        // Ready is soon said, and the first commands may fail all the same.
-        await pause(10)
+        continue
       }
+      const { error } = answer
+      doubtful ||= error instanceof Unanswered
+      if (!doubtful) throw error
+      values[SENT_BEFORE] = '1'
+      await untilReady(this.#connection, Math.max(0, end - performance.now()))
+      if (this.#closing || performance.now() >= end) {
+        throw inDoubt('Redis went out of reach before it answered: this may have been done, or not', { cause: error })
+      }
+      // Ready is soon said, and the first commands may fail all the same.
+      await pause(10)
     }
   }
 
   /** @throws FluxError `unavailable` when Redis can't serve; Unanswered when it may have done so all the same */
   async ask<T>(question: (connection: Connection) => Promise<T>): Promise<T> {
-    if (this.#closing) throw unavailable('the server is stopping')
-    if (this.#connection.status !== 'ready') throw unavailable('Redis is out of reach')
-    this.#gather.hold()
+    const refusal = this.#refusal()
+    if (refusal) throw refusal
+    this.#writes.hold()
     try {
       return await question(this.#connection)
     } catch (error) {
-      const code = codeOf(error)
-      if (code === null) throw new Unanswered(error)
-      if (!CANNOT_NOW.has(code)) throw error
-      // Told here, now and then: not once for each request.
-      this.#tell(error)
-      throw unavailable('Redis can\'t serve now')
+      throw this.#meaningOf(error)
     }
+  }
+
+  #refusal(): FluxError | null {
+    if (this.#closing) return unavailable('the server is stopping')
+    return this.#connection.status === 'ready' ? null : unavailable('Redis is out of reach')
+  }
+
+  /** What it means that Redis refused, or was not heard. */
+  #meaningOf(error: unknown): unknown {
+    const code = codeOf(error)
+    if (code === null) return new Unanswered(error)
+    if (!CANNOT_NOW.has(code)) return error
+    // Told here, now and then: not once for each request.
+    this.#tell(error)
+    return unavailable('Redis can\'t serve now')
   }
 
   /** What is under way is answered first. */
@@ -130,7 +161,7 @@ export class Line {
   }
 
   #tell(error: unknown): void {
-    if (this.#closing || performance.now() - this.#toldAt < TELL_AGAIN) return
+    if (this.#closing || performance.now() - this.#toldAt < TELL_AGAIN_MS) return
     this.#toldAt = performance.now()
     this.#log.error('Redis does not serve', { error })
   }

@@ -4,8 +4,10 @@ import { LOG_LIMIT } from '../../model/record.ts'
 import type { CommitOutcome, Write } from '../../ports/store.ts'
 import type { Disk } from './disk.ts'
 import type { Group } from './group-commit.ts'
+import { type Header, type LargePart, NO_LARGE_PARTS, type Rows } from './header.ts'
+import { encodeLargePart, placeLargeParts } from './large-parts.ts'
 import type { Entry, Memory } from './memory.ts'
-import { encode, type Header, headerOf, type Rows } from './stored-context.ts'
+import { encode } from './stored-context.ts'
 
 /** A log is trimmed when it has grown so far, a good many rows at once. */
 const LOG_ROOM = LOG_LIMIT + LOG_LIMIT / 4
@@ -17,8 +19,8 @@ const PURGE_KEYS = 20_000
 const FULL = 4 * 1024 * 1024
 
 /**
- * Pages for each key. lmdb never changes one in place: what a key lies on is copied, with what leads to it, as far as the group has
- * no copy yet; and the old pages are listed as free.
+ * Pages for each key. lmdb never changes one in place: what a key lies on is copied, with what leads to it, as far as the
+ * group has no copy yet; and the old pages are listed as free.
  */
 const COPIES = 2
 
@@ -29,7 +31,7 @@ const HASH = /^[\w+/=-]{1,200}$/
 
 const POKED = Buffer.of(1)
 
-export class Draft implements Group {
+export class WriteGroup implements Group {
   readonly #disk: Disk
   readonly #memory: Memory
   /** Calls to lmdb; none of them throws. */
@@ -46,6 +48,8 @@ export class Draft implements Group {
     this.#disk = disk
     this.#memory = memory
     this.#lastId = memory.lastId
+    // The group before is written, or has failed.
+    disk.arena.clear()
   }
 
   get full(): boolean {
@@ -56,8 +60,9 @@ export class Draft implements Group {
     return this.#contexts.has(id)
   }
 
-  async write(): Promise<void> {
-    if (this.#operations.length > 0) await this.#disk.write(this.#operations, this.#pages * this.#disk.pageBytes)
+  write(): Promise<void> {
+    if (this.#operations.length === 0) return Promise.resolve()
+    return this.#disk.write(this.#operations, this.#pages * this.#disk.pageBytes)
   }
 
   adopt(): void {
@@ -65,22 +70,22 @@ export class Draft implements Group {
   }
 
   commit(writes: readonly Write[]): CommitOutcome {
-    const contexts = new Map<ContextId, Header>()
-    const operations: (() => void)[] = []
-    for (const { context, previous, log } of writes) {
-      const { id } = context
-      const before = contexts.get(id) ?? this.#context(id)
-      if ((before?.version ?? 0) !== previous) return { ok: false, stale: id }
-      const header = headerOf(context, this.#append(id, before ?? NO_ROWS, log.slice(-LOG_LIMIT), operations))
-      const record = encode(header, context)
-      operations.push(() => void this.#disk.contexts.put(id, record))
-      this.#size += record.length
-      this.#pages += this.#pagesOf(record.length)
-      contexts.set(id, header)
+    const headers = new Map<ContextId, Header>()
+    const operationsBefore = this.#operations.length
+    let isWhole = false
+    try {
+      for (const write of writes) {
+        const { id } = write.context
+        const before = headers.get(id) ?? this.#context(id)
+        if ((before?.version ?? 0) !== write.previous) return { ok: false, stale: id }
+        headers.set(id, this.#write(write, before))
+      }
+      isWhole = true
+    } finally {
+      if (!isWhole) this.#operations.length = operationsBefore
     }
-    this.#operations.push(...operations)
-    for (const [id, header] of contexts) this.#put(id, header)
-    for (const { context, answersPoke } of writes) if (answersPoke && this.#isPoked(context.id)) this.#unpoke(context.id)
+    for (const [id, header] of headers) this.#put(id, header)
+    for (const { context: { id }, answersPoke } of writes) if (answersPoke && this.#isPoked(id)) this.#unpoke(id)
     // After the answers: a poke that comes along with one stands.
     for (const { pokes } of writes) for (const id of pokes) if (this.#context(id) !== null) this.#poke(id)
     return { ok: true }
@@ -107,20 +112,35 @@ export class Draft implements Group {
   purge(endedBefore: number, limit: number): number {
     const ids: ContextId[] = []
     let keys = 0
-    for (const [id, { parent, firstRow, nextRow }] of this.#memory.endedBefore(endedBefore)) {
+    for (const [id, { parent, firstRow, nextRow, large }] of this.#memory.endedBefore(endedBefore)) {
       if (ids.length >= limit || keys >= PURGE_KEYS) break
       // What this group has written isn't finished, or is gone already.
       if (this.#contexts.has(id) || (parent !== null && this.#isPoked(parent))) continue
       ids.push(id)
-      keys += 1 + nextRow - firstRow
+      keys += 1 + nextRow - firstRow + large.length
     }
     for (const id of ids) this.#remove(id)
     return ids.length
   }
 
+  /** Adds the operations that write it; gives its header. */
+  #write(write: Write, before: Header | Entry | null): Header {
+    const { context, log } = write
+    const { id, version, terms, due, owner, endedAt, parent } = context
+    const kept = log.length > LOG_LIMIT ? log.slice(-LOG_LIMIT) : log
+    const { firstRow, nextRow } = this.#append(id, before ?? NO_ROWS, kept)
+    const large = this.#writeLargeParts(write, before?.large ?? NO_LARGE_PARTS)
+    const header = { version, terms, due, owner, endedAt, parent, firstRow, nextRow, large }
+    const record = encode(this.#disk.arena, header, context)
+    this.#operations.push(() => void this.#disk.contexts.put(id, record))
+    this.#size += record.length
+    this.#pages += this.#pagesOf(record.length)
+    return header
+  }
+
   #context(id: ContextId): Header | Entry | null {
-    const drafted = this.#contexts.get(id)
-    return drafted === undefined ? this.#memory.entry(id) : drafted
+    const made = this.#contexts.get(id)
+    return made === undefined ? this.#memory.entry(id) : made
   }
 
   #isPoked(id: ContextId): boolean {
@@ -148,33 +168,53 @@ export class Draft implements Group {
 
   #remove(id: ContextId): void {
     const rows = this.#disk.rowsOf(id)
+    const large = this.#context(id)?.large ?? NO_LARGE_PARTS
     this.#operations.push(() => {
+      for (const { slot } of large) this.#disk.removeLargePart(id, slot)
       for (const row of rows) void this.#disk.rows.remove([id, row])
       void this.#disk.pokes.remove(id)
       void this.#disk.contexts.remove(id)
     })
-    this.#pages += COPIES + rows.length
+    this.#pages += COPIES + rows.length + large.length
     this.#contexts.set(id, null)
     this.#poked.set(id, false)
     this.#effects.push(() => this.#memory.remove(id))
   }
 
   /** The rows of one write are one value, keyed by the number of the first. Gives which are kept. */
-  #append(id: ContextId, { firstRow, nextRow }: Rows, rows: readonly string[], operations: (() => void)[]): Rows {
+  #append(id: ContextId, { firstRow, nextRow }: Rows, rows: readonly string[]): Rows {
     if (rows.length === 0) return { firstRow, nextRow }
     const value = Buffer.from(JSON.stringify(rows))
-    operations.push(() => void this.#disk.rows.put([id, nextRow], value))
+    this.#operations.push(() => void this.#disk.rows.put([id, nextRow], value))
     this.#pages += this.#pagesOf(value.length)
     const end = nextRow + rows.length
     if (end - firstRow <= LOG_ROOM) return { firstRow, nextRow: end }
     // Whole values only: the last that begins before the rows to keep may reach into them.
     const old = this.#disk.rowsOf(id, end - LOG_LIMIT)
     const kept = old.pop() ?? firstRow
-    operations.push(() => {
+    this.#operations.push(() => {
       for (const row of old) void this.#disk.rows.remove([id, row])
     })
     this.#pages += old.length
     return { firstRow: kept, nextRow: end }
+  }
+
+  /** Writes those that have changed. Gives all of them. */
+  #writeLargeParts(write: Write, before: readonly LargePart[]): readonly LargePart[] {
+    const placement = placeLargeParts(write, before)
+    if (placement === null) return NO_LARGE_PARTS
+    const { id, version, parts } = write.context
+    for (const { name, slot } of placement.written) {
+      const row = encodeLargePart(this.#disk.arena, version, parts[name] ?? '')
+      this.#operations.push(() => this.#disk.putLargePart(id, slot, row))
+      this.#size += row.length
+      this.#pages += this.#pagesOf(row.length)
+    }
+    for (const slot of placement.freed) {
+      this.#operations.push(() => this.#disk.removeLargePart(id, slot))
+      this.#pages += COPIES
+    }
+    return placement.parts
   }
 
   #pagesOf(bytes: number): number {
