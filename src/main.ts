@@ -12,11 +12,11 @@ import type { CompiledFlux } from './definitions/flux.ts'
 import type { Fault } from './definitions/report.ts'
 import { asksForToken, easiest, startCommand } from './definitions/start-command.ts'
 import { createApp, createWaitingApp } from './http/app.ts'
-import type { About } from './http/home.ts'
-import { isLoopbackAddress } from './http/origin-guard.ts'
+import type { About } from './http/docs/home.ts'
+import { isLoopbackAddress } from './http/request/origin-guard.ts'
 import { listen, type HttpServer } from './http/server.ts'
 import { ByteBudget } from './model/byte-budget.ts'
-import type { FluxApi } from './model/calls.ts'
+import type { FluxApi } from './api/flux-api.ts'
 import { createLog } from './observe/log.ts'
 import type { Clock } from './ports/clock.ts'
 import type { Log } from './ports/log.ts'
@@ -32,7 +32,7 @@ import { redisFeed } from './store/redis/feed.ts'
 import { openRedisStore } from './store/redis/store.ts'
 import { Watchdog } from './watchdog/watchdog.ts'
 
-export type { FluxApi } from './model/calls.ts'
+export type { FluxApi } from './api/flux-api.ts'
 export { FluxError, type Failure } from './model/failure.ts'
 export type { Flux } from './ports/step-runner.ts'
 export type { Findings } from './store/lmdb/salvage.ts'
@@ -134,7 +134,6 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
   let [server, opened, follows]: [HttpServer | null, Runtime | null, Tokens | null] = [null, null, null]
   // What was checked with the services may have started processes: whatever goes wrong from here on, they end.
   try {
-    const schema = await readFile(new URL('./http/schema.xsd', import.meta.url), 'utf8')
     const about = await aboutOf(catalog, settings.requireAuth)
     const tokens = await openTokens({
       file: settings.tokens, now: systemClock.now,
@@ -152,7 +151,7 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
     opened = runtime
     const { maxBody, maxDepth, maxValues, requireAuth, origins, allowedHosts, webhookTimeout } = settings
     const app = createApp({
-      api: runtime.api, authenticate: tokens.authenticate, requireAuth, schema, maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, origins, allowedHosts,
+      api: runtime.api, authenticate: tokens.authenticate, requireAuth, maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, origins, allowedHosts,
       maxAnswers: settings.maxAnswers, inFlight: memory.requests, waiting: memory.waiting, isLoopback: () => isLoopbackAddress(listening.address), about,
       webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), skipped: () => catalog.skipped(), log,
     })

@@ -8,32 +8,34 @@ const SRC = resolve(import.meta.dirname, '../src')
 /** What each room may import, its own files aside. */
 const MAY: { readonly [room: string]: readonly string[] } = {
   model: [],
-  ports: ['model'],
+  api: ['model'],
+  // What functions are handed has the calls.
+  ports: ['model', 'api'],
   definitions: ['model', 'ports'],
-  runtime: ['model', 'ports', 'definitions'],
-  actions: ['model', 'ports'],
+  runtime: ['model', 'ports', 'api', 'definitions'],
+  actions: ['model', 'ports', 'api'],
   'store/lmdb': ['model', 'ports'],
   'store/redis': ['model', 'ports'],
   alarms: ['model', 'ports'],
   access: ['model'],
-  http: ['model', 'ports', 'access'],
+  http: ['model', 'ports', 'api', 'access'],
   observe: ['model', 'ports'],
   watchdog: ['model', 'ports', 'observe'],
   settings: ['model', 'ports'],
   // The types of what was loaded are definitions'.
   cli: ['model', 'ports', 'definitions', 'access', 'observe', 'settings', 'main'],
-  main: ['model', 'ports', 'definitions', 'runtime', 'actions', 'store/lmdb', 'store/redis', 'alarms', 'access', 'http', 'observe', 'watchdog', 'settings'],
+  main: ['model', 'ports', 'api', 'definitions', 'runtime', 'actions', 'store/lmdb', 'store/redis', 'alarms', 'access', 'http', 'observe', 'watchdog', 'settings'],
 }
 
 /** Where each outside library may be used. */
 const LIBRARIES: { readonly [library: string]: readonly string[] } = {
   xstate: ['definitions', 'runtime'],
   acorn: ['definitions'], chokidar: ['definitions'],
-  zod: ['definitions', 'access', 'http', 'settings', 'store/lmdb'],
+  zod: ['api', 'definitions', 'access', 'http', 'settings', 'store/lmdb'],
   jiti: ['actions'], 'quickjs-emscripten-core': ['actions'], '@jitl/quickjs-wasmfile-release-sync': ['actions'],
   ioredis: ['store/redis', 'alarms'], bullmq: ['alarms'],
   lmdb: ['store/lmdb'], 'fs-native-extensions': ['store/lmdb'],
-  hono: ['http'], 'hono-openapi': ['http'], 'fast-xml-parser': ['http'], '@hono/node-server': ['http'], '@fastify/busboy': ['http'],
+  hono: ['http'], 'fast-xml-parser': ['http'], '@hono/node-server': ['http'], '@fastify/busboy': ['http'],
   pino: ['observe'], 'pino-pretty': ['observe'],
 }
 

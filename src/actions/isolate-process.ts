@@ -1,5 +1,5 @@
 // actions: the process that isolated functions run in, one at a time. Its `flux` asks the server over the channel.
-import type { FluxApi } from '../model/calls.ts'
+import type { FluxApi } from '../api/flux-api.ts'
 import { FluxError, type Failure } from '../model/failure.ts'
 import { isObject, toBoundedJson, tryJson, type JsonObject } from '../model/json.ts'
 import type { Log, LogLevel } from '../ports/log.ts'

@@ -1,7 +1,7 @@
 // http: the one place where a refusal becomes a status and a problem document (RFC 9457).
 import type { ContextId } from '../model/context.ts'
 import type { Failure, FieldError } from '../model/failure.ts'
-import { JSON_FORMAT, type ProblemFormat } from './formats.ts'
+import { JSON_FORMAT, type ProblemFormat } from './formats/codecs.ts'
 
 interface Kind { readonly status: number; readonly type: string; readonly title: string }
 

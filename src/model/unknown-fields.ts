@@ -8,11 +8,14 @@ const MOST_ERRORS = 20
 /** Characters of a name beyond which it isn't compared with the known ones. */
 const LONGEST_COMPARED = 100
 
+/** A set, or a map by name. */
+interface Names { has(name: string): boolean; keys(): Iterable<string> }
+
 /**
  * The refusal of what is given besides the known fields; null if there is nothing.
  * @param what what the names are, in the singular
  */
-export function unknownFields(given: readonly string[], known: ReadonlySet<string>, what: 'field' | 'parameter' = 'field'): FluxError | null {
+export function unknownFields(given: readonly string[], known: Names, what: 'field' | 'parameter' = 'field'): FluxError | null {
   if (given.every((name) => known.has(name))) return null
   const errors: FieldError[] = []
   const details: string[] = []
@@ -21,7 +24,7 @@ export function unknownFields(given: readonly string[], known: ReadonlySet<strin
     if (known.has(name)) continue
     count += 1
     if (count > MOST_ERRORS) continue
-    const meant = name.length > LONGEST_COMPARED ? '' : suggestion(name, known)
+    const meant = name.length > LONGEST_COMPARED ? '' : suggestion(name, known.keys())
     errors.push({ pointer: pointerTo(name), detail: `is not known${meant}` })
     details.push(`the ${what} '${name}' is not known${meant}`)
   }

@@ -1,5 +1,5 @@
 // ports: what runs outside the turn, a function of the user's or a built-in one.
-import type { FluxApi } from '../model/calls.ts'
+import type { FluxApi } from '../api/flux-api.ts'
 import type { ContextId } from '../model/context.ts'
 import type { Json, JsonObject } from '../model/json.ts'
 import type { Log } from './log.ts'

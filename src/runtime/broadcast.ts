@@ -1,7 +1,7 @@
 // runtime: an event for all who wait for it. Each context is moved at most once, and only then are executions started, so that none hears what started it.
 import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
-import type { EventAnswer } from '../model/calls.ts'
+import type { EventAnswer } from '../api/send-event.ts'
 import { denial, type Caller } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
 import { FluxError, type Failure } from '../model/failure.ts'

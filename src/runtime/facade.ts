@@ -1,9 +1,18 @@
 // runtime: the nine calls. HTTP and the `flux` argument of functions both come through here.
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { check } from '../api/check.ts'
+import { GET_CONTEXT } from '../api/get-context.ts'
+import { GET_DEFINITION } from '../api/get-definition.ts'
+import { GET_STATE } from '../api/get-state.ts'
+import { TERMINATE } from '../api/terminate.ts'
 import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ByteBudget } from '../model/byte-budget.ts'
-import type { EventAnswer, ExecuteRequest, Fits, FluxApi, ListRequest, TagRequest } from '../model/calls.ts'
+import type { EventAnswer } from '../api/send-event.ts'
+import type { ExecuteRequest } from '../api/execute.ts'
+import type { Fits, ListRequest } from '../api/list-contexts.ts'
+import type { FluxApi } from '../api/flux-api.ts'
+import type { TagRequest } from '../api/tags.ts'
 import { denial, type Caller, type Role } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
 import { conflict, FluxError, notFound, type Failure } from '../model/failure.ts'
@@ -22,9 +31,7 @@ import type { EventHints } from './event-hint.ts'
 import { list } from './list.ts'
 import { standOf, type Mailboxes } from './mailboxes.ts'
 import { isTold, type Refusals } from './refusals.ts'
-import {
-  contextRequest, definitionRequest, eventRequest, executeRequest, listRequest, stateRequest, tagRequest, viewRequest,
-} from './requests.ts'
+import { eventRequest, executeRequest, listRequest, tagRequest } from './requests.ts'
 import type { StartedAt } from './step-view.ts'
 import { contextView, stateView } from './views.ts'
 
@@ -131,7 +138,7 @@ export function facade({ store, catalog, mailboxes, hints, log, refusals, tagLim
     },
 
     async terminate(request) {
-      const { contextId } = contextRequest(request)
+      const { contextId } = check(TERMINATE, request)
       await send(contextId, { type: 'TERMINATE', caller })
       return { message: `terminated context ${contextId}` }
     },
@@ -159,14 +166,14 @@ export function facade({ store, catalog, mailboxes, hints, log, refusals, tagLim
     listPage: page,
 
     async getContext(request) {
-      const { contextId, snapshot } = viewRequest(request)
+      const { contextId, snapshot } = check(GET_CONTEXT, request)
       const { record, flux } = await find(contextId)
       const view = contextView(record, flux, await movesOf(record, { store, log }), startedAt)
       return snapshot ? { ...view, snapshot: snapshotOf(record, flux) } : view
     },
 
     async getStateContext(request) {
-      const { contextId, stateName } = stateRequest(request)
+      const { contextId, stateName } = check(GET_STATE, request)
       const { record, flux } = await find(contextId)
       const state = flux.states[flux.stateIndex.get(stateName) ?? -1]
       if (!state) throw notFound(`'${flux.fluxName}' has no state '${stateName}'`)
@@ -177,7 +184,7 @@ export function facade({ store, catalog, mailboxes, hints, log, refusals, tagLim
     removeTags: (request) => tag(request, 'remove'),
 
     async getDefinition(request) {
-      const { fluxName, contextId } = definitionRequest(request)
+      const { fluxName, contextId } = check(GET_DEFINITION, request)
       if (contextId !== undefined) return (await find(contextId)).flux.source
       const flux = anywhere(catalog, fluxName)
       guard(flux, 'read')

@@ -1,6 +1,6 @@
 // runtime: the second argument of a function: what it may know of its context, the nine calls, and a log that hides what views hide.
 import type { CompiledFlux } from '../definitions/flux.ts'
-import type { FluxApi } from '../model/calls.ts'
+import type { FluxApi } from '../api/flux-api.ts'
 import { isObject, tryJson, type JsonObject } from '../model/json.ts'
 import type { ContextRecord } from '../model/record.ts'
 import { stepKeyOf } from '../model/standstill.ts'

@@ -1,7 +1,7 @@
 // runtime: lists of contexts, without those that the caller may not see, and never more of them at once than fits.
 import { denial, type Caller } from '../model/caller.ts'
-import type { ContextPage, Fits } from '../model/calls.ts'
-import type { ContextView } from '../model/context.ts'
+import type { ContextPage, Fits } from '../api/list-contexts.ts'
+import type { ContextView } from '../api/get-context.ts'
 import type { ContextRecord } from '../model/record.ts'
 import { breathe, charactersOf } from '../model/texts.ts'
 import type { Log } from '../ports/log.ts'

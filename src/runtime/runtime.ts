@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Catalog } from '../definitions/catalog.ts'
 import { ByteBudget } from '../model/byte-budget.ts'
-import type { FluxApi } from '../model/calls.ts'
+import type { FluxApi } from '../api/flux-api.ts'
 import { SYSTEM, type Caller } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
 import type { TagLimits } from '../model/tags.ts'

@@ -1,6 +1,6 @@
 // runtime: the step of a context as the API shows it: why it stands where it stands.
 import type { CompiledAction, CompiledFlux } from '../definitions/flux.ts'
-import type { StepView } from '../model/context.ts'
+import type { StepView } from '../api/get-context.ts'
 import { NOBODY, type ContextRecord, type StepError } from '../model/record.ts'
 import { maxAttemptsOf } from './attempts.ts'
 import { stepKeyOf } from '../model/standstill.ts'

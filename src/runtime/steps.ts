@@ -1,7 +1,7 @@
 // runtime: steps, the actions that leave the process: so many at once, each with a time limit and a signal. What comes back is a message like any other.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ByteBudget } from '../model/byte-budget.ts'
-import type { FluxApi } from '../model/calls.ts'
+import type { FluxApi } from '../api/flux-api.ts'
 import type { ContextId } from '../model/context.ts'
 import type { Json } from '../model/json.ts'
 import type { ContextRecord } from '../model/record.ts'

@@ -1,6 +1,6 @@
 // runtime: the index words of a context, and the words a query asks for. Names are length-prefixed, so that none can pass for two.
 import type { CompiledFlux } from '../definitions/flux.ts'
-import type { ListRequest } from '../model/calls.ts'
+import type { ListRequest } from '../api/list-contexts.ts'
 import { isFinished, type Status } from '../model/context.ts'
 import { getOwn } from '../model/json.ts'
 import type { ContextRecord } from '../model/record.ts'

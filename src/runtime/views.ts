@@ -1,7 +1,9 @@
 // runtime: a context as the API shows it.
 import type { CompiledFlux, CompiledState } from '../definitions/flux.ts'
 import { describe } from '../definitions/properties.ts'
-import type { ContextView, ModelDescriptor, StateContextView } from '../model/context.ts'
+import type { ContextView } from '../api/get-context.ts'
+import type { StateContextView } from '../api/get-state.ts'
+import type { ModelDescriptor } from '../model/context.ts'
 import { getOwn, setOwn, type JsonObject } from '../model/json.ts'
 import type { ContextRecord, Move, StateData } from '../model/record.ts'
 import type { Place } from '../definitions/origins.ts'

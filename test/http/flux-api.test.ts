@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { FluxApi } from '../../src/model/calls.ts'
+import type { FluxApi } from '../../src/api/flux-api.ts'
 import { ANONYMOUS, type Caller } from '../../src/model/caller.ts'
 import { conflict, FluxError, invalid, notFound } from '../../src/model/failure.ts'
 import { contextView, fakeApi, post, testApp } from './support.ts'

@@ -4,8 +4,9 @@ import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import { decodeXml } from '../../src/http/xml-decode.ts'
-import { encodeXml } from '../../src/http/xml-encode.ts'
+import { decodeXml } from '../../src/http/formats/xml/decode.ts'
+import { textOf } from '../../src/http/answers/pieces.ts'
+import { xmlPieces } from '../../src/http/formats/xml/encode.ts'
 import { cleanUp, placeFor, startServer, type Server } from '../support/server.ts'
 
 const RUNS = Number(process.env['FUZZ_RUNS'] ?? 600)
@@ -92,7 +93,7 @@ const usual = fc.constantFrom({ fluxName: 'F', input: { n: 1 } }, { event: 'e', 
   { fluxName: 'F', input: { n: '1' } }, { fluxName: 'F', startState: 'x' }, { event: 'other' })
 const value = fc.oneof(right, { weight: 3, arbitrary: usual }, odd.map((thing) => ({ fluxName: 'F', input: { thing } })), odd.map((input) => ({ fluxName: 'F', input })), fc.jsonValue())
 const text = fc.oneof(
-  { weight: 4, arbitrary: value.map((data) => JSON.stringify(data)) }, value.map((data) => String(encodeXml(Array.isArray(data) ? { data } : data, 'response'))), fc.string({ unit: 'binary' }),
+  { weight: 4, arbitrary: value.map((data) => JSON.stringify(data)) }, value.map((data) => textOf(xmlPieces(Array.isArray(data) ? { data } : data, 'response'))), fc.string({ unit: 'binary' }),
   fc.constantFrom('[', '{"a":'.repeat(5000), '['.repeat(100_000), '<a>'.repeat(100_000), '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', '<a/>'.repeat(1000), '1e999', '"\\ud800"', '',
     'a=1&a=%ff&=&%', '--b\r\ncontent-disposition: form-data; name="a"\r\n\r\n1\r\n--b--\r\n', '--b\r\ncontent-disposition: form-data; name="f"; filename="x"\r\n\r\n'),
 )
@@ -173,7 +174,7 @@ test('what was started and sent is shown, whatever its names are, in both format
   const thing = fc.oneof(odd, odd.map((inner) => ({ inner: [inner] })), fc.dictionary(fc.string(), fc.jsonValue()))
   await fc.assert(fc.asyncProperty(thing, thing, fc.boolean(), async (given, sent, isXml) => {
     const send = (path: string, data: object) =>
-      ask(requestOf('POST', `/flux-api/${path}`, { 'content-type': isXml ? 'application/xml' : 'application/json' }, Buffer.from(isXml ? String(encodeXml(data, 'request')) : JSON.stringify(data))))
+      ask(requestOf('POST', `/flux-api/${path}`, { 'content-type': isXml ? 'application/xml' : 'application/json' }, Buffer.from(isXml ? textOf(xmlPieces(data, 'request')) : JSON.stringify(data))))
     const start = await send('p/execute', { fluxName: 'F', input: { thing: given } })
     expect(start.status, start.body).toBe(200)
     const event = await send(`event?contextId=${started(start)}`, { event: 'e', input: { n: 1, thing: sent } })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { decodeJson } from '../../src/http/json-format.ts'
+import { decodeJson } from '../../src/http/formats/json/decode.ts'
 
 function detailOf(body: string): string {
   try {

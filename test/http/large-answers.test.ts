@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { AppOptions } from '../../src/http/app.ts'
 import { listen, type HttpServer, type ListenOptions } from '../../src/http/server.ts'
-import type { FluxApi } from '../../src/model/calls.ts'
+import type { FluxApi } from '../../src/api/flux-api.ts'
 import { contextView, memoryLog, testApp, type Logged } from './support.ts'
 
 const DEADLINES = { headers: 60_000, request: 60_000, answer: 60_000 }

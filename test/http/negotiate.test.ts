@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { FORMATS } from '../../src/http/formats.ts'
-import { formatOf, negotiate } from '../../src/http/negotiate.ts'
+import { FORMATS } from '../../src/http/formats/codecs.ts'
+import { formatOf, negotiate } from '../../src/http/formats/negotiate.ts'
 
 test.each([
   [undefined, 'application/json'],

@@ -6,11 +6,11 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { validateXML } from 'xmllint-wasm'
-import { decodeXml } from '../../src/http/xml-decode.ts'
+import { xmlSchema } from '../../src/http/docs/xsd.ts'
+import { decodeXml } from '../../src/http/formats/xml/decode.ts'
 import { openLive, type Live, type Request } from './live.ts'
 
-const HTTP = resolve(import.meta.dirname, '../../src/http')
-const xsd = await readFile(join(HTTP, 'schema.xsd'), 'utf8')
+const xsd = xmlSchema()
 const rng = await readFile(join(import.meta.dirname, 'problem.rng'), 'utf8')
 
 interface Media { readonly schema: { readonly [key: string]: unknown }; readonly example?: unknown }

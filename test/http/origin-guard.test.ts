@@ -1,6 +1,6 @@
 // Against browsers as a way in: pages of other origins that send, and names that were made to lead here.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { isLoopbackAddress } from '../../src/http/origin-guard.ts'
+import { isLoopbackAddress } from '../../src/http/request/origin-guard.ts'
 import { openLive, raw, type Live } from './live.ts'
 import { post, testApp } from './support.ts'
 

@@ -3,9 +3,10 @@ import { EventEmitter, once } from 'node:events'
 import { Agent, IncomingMessage, request, ServerResponse, type RequestOptions } from 'node:http'
 import { connect, Socket } from 'node:net'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { connectionFaults } from '../../src/http/connection-faults.ts'
+import { connectionFaults } from '../../src/http/socket/faults.ts'
 import { listen, type HttpServer, type ListenOptions } from '../../src/http/server.ts'
-import type { EventAnswer, FluxApi } from '../../src/model/calls.ts'
+import type { EventAnswer } from '../../src/api/send-event.ts'
+import type { FluxApi } from '../../src/api/flux-api.ts'
 import { memoryLog, testApp } from './support.ts'
 
 /** Longer than the tests. */

@@ -1,12 +1,11 @@
 // The step of a context over HTTP, in both formats, and what it hides.
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import { validateXML } from 'xmllint-wasm'
+import { xmlSchema } from '../../src/http/docs/xsd.ts'
 import { openLive, type Live } from './live.ts'
 
 const SECRET = 'Bearer SECRETAUTHTOKEN123456'
-const xsd = await readFile(resolve(import.meta.dirname, '../../src/http/schema.xsd'), 'utf8')
+const xsd = xmlSchema()
 
 let live: Live
 beforeAll(async () => {

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { openTokens } from '../../src/access/authenticate.ts'
 import { createApp, type AppOptions } from '../../src/http/app.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
-import type { FluxApi } from '../../src/model/calls.ts'
-import type { ContextView, ModelDescriptor } from '../../src/model/context.ts'
+import type { FluxApi } from '../../src/api/flux-api.ts'
+import type { ContextView } from '../../src/api/get-context.ts'
+import type { ModelDescriptor } from '../../src/model/context.ts'
 import type { Log } from '../../src/ports/log.ts'
 
 export interface Call { readonly name: keyof FluxApi; readonly request: unknown }
@@ -57,7 +58,7 @@ export function testApp(overrides: Partial<FluxApi> = {}, options: Partial<AppOp
   const { log, lines } = memoryLog()
   const app = createApp({
     api: () => api, authenticate, webhooks: { find: () => null, all: () => [], receive: () => Promise.reject(new Error('no webhook')), refused() {}, giveUp() {} }, webhookTimeout: 1000,
-    maxParts: 100, requireAuth: false, schema: '<xsd/>', maxBody: 1024 * 1024, maxDepth: 64, maxValues: 100_000, maxAnswers: 128 * 1024 * 1024,
+    maxParts: 100, requireAuth: false, maxBody: 1024 * 1024, maxDepth: 64, maxValues: 100_000, maxAnswers: 128 * 1024 * 1024,
     inFlight: new ByteBudget({ bytes: 256 * 1024 * 1024, what: 'requests' }), waiting: new ByteBudget({ bytes: 64 * 1024 * 1024, what: 'webhooks that wait' }),
     origins: [], allowedHosts: [], isLoopback: () => false, about: ABOUT, ready: () => null, log, ...options,
   })

@@ -2,7 +2,7 @@
 import { localAlarm } from '../../src/alarms/local.ts'
 import type { Catalog } from '../../src/definitions/catalog.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
-import type { FluxApi } from '../../src/model/calls.ts'
+import type { FluxApi } from '../../src/api/flux-api.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'

@@ -32,7 +32,7 @@ async function build(folder: string): Promise<void> {
   // Says that the files are ES modules, and has the version.
   await copyFile(join(ROOT, 'package.json'), join(folder, 'package.json'))
   const options = ['--noCheck', '--declaration', 'false', '--sourceMap', 'false', '--outDir', join(folder, 'dist')]
-  for (const data of ['store/redis/lua', 'http/schema.xsd']) await cp(join(ROOT, 'src', data), join(folder, 'dist', data), { recursive: true })
+  await cp(join(ROOT, 'src/store/redis/lua'), join(folder, 'dist/store/redis/lua'), { recursive: true })
   await promisify(execFile)(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', join(ROOT, 'tsconfig.json'), ...options])
 }
 

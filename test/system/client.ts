@@ -1,6 +1,7 @@
 // A small client for the tests of real processes: what the REST API answers, as plain data.
-import type { EventAnswer, ExecuteAnswer } from '../../src/model/calls.ts'
-import type { ContextView } from '../../src/model/context.ts'
+import type { EventAnswer } from '../../src/api/send-event.ts'
+import type { ExecuteAnswer } from '../../src/api/execute.ts'
+import type { ContextView } from '../../src/api/get-context.ts'
 
 export class Client {
   readonly #url: string

@@ -4,7 +4,8 @@
 // Where they can't have carried them nothing is hidden, whatever it is equal to. The workflow itself sees everything.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { carriedIn, webhookSeed, type Carried, type Origin, type Origins, type Place, type Seed } from '../../definitions/origins.ts'
-import type { ErrorView, FluxException } from '../../model/context.ts'
+import type { ErrorView } from '../../api/get-context.ts'
+import type { FluxException } from '../../model/context.ts'
 import { isObject, setOwn, type Json, type JsonObject } from '../../model/json.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import { REDACTED } from '../../model/secret-names.ts'

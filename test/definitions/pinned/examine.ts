@@ -1,7 +1,8 @@
 // pinned: opens a server on what an earlier version wrote, looks at every context, and goes on with it: an event, a
 // long time, the end.
-import type { FluxApi } from '../../../src/model/calls.ts'
-import { STATUSES, type ContextView } from '../../../src/model/context.ts'
+import type { FluxApi } from '../../../src/api/flux-api.ts'
+import type { ContextView } from '../../../src/api/get-context.ts'
+import { STATUSES } from '../../../src/model/context.ts'
 import { FluxError } from '../../../src/model/failure.ts'
 import { getOwn, isObject, type Json } from '../../../src/model/json.ts'
 import { stabiliser } from '../../recorded/run.ts'

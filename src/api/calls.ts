@@ -1,0 +1,23 @@
+// api: all calls.
+import type { Call } from './call.ts'
+import { EXECUTE } from './execute.ts'
+import { GET_CONTEXT } from './get-context.ts'
+import { GET_DEFINITION } from './get-definition.ts'
+import { GET_STATE } from './get-state.ts'
+import { LIST_CONTEXTS } from './list-contexts.ts'
+import { SEND_EVENT } from './send-event.ts'
+import { ADD_TAGS, PUT_TAGS, REMOVE_TAGS } from './tags.ts'
+import { TERMINATE } from './terminate.ts'
+
+export const CALLS: readonly Call[] = [
+  EXECUTE,
+  SEND_EVENT,
+  TERMINATE,
+  LIST_CONTEXTS,
+  GET_CONTEXT,
+  GET_STATE,
+  ADD_TAGS,
+  PUT_TAGS,
+  REMOVE_TAGS,
+  GET_DEFINITION,
+]

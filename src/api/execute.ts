@@ -1,0 +1,37 @@
+// api: starts a service.
+import { z } from 'zod'
+import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
+import { component } from './component.ts'
+import { bodyTags, contextId, input, name, orNull, RESPONSE, text, untyped } from './fields.ts'
+
+export const EXECUTE = describeCall({
+  id: 'execute',
+  summary: 'Start a service',
+  method: 'POST',
+  route: '/flux-api/:package/execute',
+  role: 'invoke',
+  problems: [404, 413, 415, 422],
+  // In process it may be left out: the caller's own package is sought first.
+  path: {
+    package: name('Name of a package: its folder')
+      .meta({ examples: ['examples'] })
+      .optional(),
+  },
+  body: {
+    fluxName: name('Name of the service in its package'),
+    startState: orNull(
+      z.string({ error: 'must be a text' }).meta({ description: 'The first state, if not the usual one' }),
+    ),
+    input: input(),
+    tags: bodyTags(),
+  },
+  internal: { untyped },
+  content: ['startState', 'input', 'tags'],
+  strict: true,
+  answer: component('Execution', z.object({ message: text, contextId }), { xml: RESPONSE }),
+  bodyExample: { fluxName: 'ApprovalWithTimeout', input: { request: 'a day off' }, tags: ['team-7'] },
+  answerExample: { message: "started 'ApprovalWithTimeout' as context 1", contextId: 1 },
+})
+
+export type ExecuteRequest = RequestOf<typeof EXECUTE>
+export type ExecuteAnswer = AnswerOf<typeof EXECUTE>

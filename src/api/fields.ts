@@ -1,0 +1,79 @@
+// api: what the fields of requests and answers are made of. `description` and the like go into the OpenAPI document.
+import { z } from 'zod'
+import type { ContextId } from '../model/context.ts'
+import { isObject, type Json, type JsonObject } from '../model/json.ts'
+import { component } from './component.ts'
+
+// Fields of requests. Each says in its own words what is wrong with what is given; none does more than look at it.
+
+/** A text that is not empty. */
+export const name = (description: string) =>
+  z
+    .custom<string>((value) => typeof value === 'string' && value !== '', { error: 'must be a text that is not empty' })
+    .meta({ type: 'string', minLength: 1, description })
+
+const isId = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) > 0
+
+export const id = (description = 'Id of a context') =>
+  z
+    .custom<ContextId>(isId, { error: 'must be a positive integer below 2^53' })
+    .meta({ type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description })
+
+/** An integer of at least `minimum`. */
+export const count = (minimum: number, description: string) =>
+  z
+    .custom<number>((value) => Number.isInteger(value) && Number(value) >= minimum, {
+      error: minimum === 1 ? 'must be a positive integer' : `must be an integer, ${minimum} or more`,
+    })
+    .meta({ type: 'integer', minimum, description })
+
+export const flag = (description: string) => z.boolean({ error: 'must be true or false' }).meta({ description })
+
+/** What each may be, and how many, depends on the settings of the server. */
+export const tags = (description: string) =>
+  z
+    .custom<readonly string[]>(Array.isArray, {
+      error: ({ input }) => (input === undefined ? 'must be given' : 'must be a list of texts'),
+    })
+    .meta({ type: 'array', items: { type: 'string' }, description })
+
+export const bodyTags = () => orNull(tags('Texts of at most 256 bytes, without commas'))
+
+/** The object itself goes on, not a copy: any key in it is data. */
+export const input = () =>
+  orNull(
+    z
+      .custom<JsonObject>(isObject, { error: 'must be an object' })
+      .meta({ type: 'object', additionalProperties: true, description: 'Inputs by name' }),
+  )
+
+/** May be left out, or null, which is the same. */
+export const orNull = <T extends z.ZodType>(type: T) => type.nullish()
+
+/** In process alone: HTTP knows it from the format of the body. */
+export const untyped = z
+  .boolean({ error: 'must be true or false' })
+  .optional()
+  .meta({ description: 'Texts in `input` may stand for the type declared, as in XML without types' })
+
+// Fields of answers. They are not checked again: the tests hold real answers against them.
+
+export const text = z.string()
+export const time = z.number().int().meta({ description: 'Epoch milliseconds' })
+export const contextId = z.number().int().positive()
+export const data = z.custom<Json>().meta({ description: 'Any JSON' })
+export const object = z.custom<JsonObject>().meta({ type: 'object', additionalProperties: true })
+
+/** Properties as declared, and their values. */
+export const model = component(
+  'Model',
+  z.object({
+    name: text,
+    type: z.literal('model'),
+    allowExtraProperties: z.boolean(),
+    gloopProperties: z.array(object).meta({ description: 'The properties as declared, each with its value' }),
+  }),
+)
+
+/** What XML calls the answers of calls that change something. */
+export const RESPONSE = { name: 'response' }

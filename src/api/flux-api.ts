@@ -1,0 +1,26 @@
+// api: the calls, as the REST API and the in-process methods share them: the same fields in, the same answer out.
+import type { JsonObject } from '../model/json.ts'
+import type { ExecuteAnswer, ExecuteRequest } from './execute.ts'
+import type { ContextView, GetContextRequest } from './get-context.ts'
+import type { DefinitionRequest } from './get-definition.ts'
+import type { GetStateRequest, StateContextView } from './get-state.ts'
+import type { ContextPage, Fits, ListRequest } from './list-contexts.ts'
+import type { EventAnswer, EventRequest } from './send-event.ts'
+import type { TagRequest } from './tags.ts'
+import type { ContextRequest, MessageAnswer } from './terminate.ts'
+
+/** The nine calls. Each throws a FluxError when it refuses. */
+export interface FluxApi {
+  execute(request: ExecuteRequest): Promise<ExecuteAnswer>
+  terminate(request: ContextRequest): Promise<MessageAnswer>
+  sendEvent(request: EventRequest): Promise<EventAnswer>
+  /** May end before `limit`, when the contexts are large: see `listPage`. */
+  listContexts(request: ListRequest): Promise<ContextView[]>
+  /** The same, and where to go on. `fits` says when the page is full; about 2 million characters, if it is left out. */
+  listPage(request: ListRequest, fits?: Fits): Promise<ContextPage>
+  getContext(request: GetContextRequest): Promise<ContextView>
+  getStateContext(request: GetStateRequest): Promise<StateContextView>
+  addTags(request: TagRequest): Promise<MessageAnswer>
+  removeTags(request: TagRequest): Promise<MessageAnswer>
+  getDefinition(request: DefinitionRequest): Promise<JsonObject>
+}

@@ -1,0 +1,58 @@
+// api: lists contexts by ascending id, page by page.
+import { z } from 'zod'
+import { STATUSES, type ContextId } from '../model/context.ts'
+import { describeCall, type Checked, type RequestOf } from './call.ts'
+import { component } from './component.ts'
+import { count, id, name, tags } from './fields.ts'
+import { CONTEXT_EXAMPLE, contextAnswer, type ContextView } from './get-context.ts'
+
+const DEFAULT_LIMIT = 30
+/** A list of contexts is never longer. */
+const MAX_LIMIT = 1000
+
+export const LIST_CONTEXTS = describeCall({
+  id: 'listContexts',
+  summary: 'List contexts by ascending id; the Link header leads on',
+  method: 'GET',
+  route: '/flux-api/contexts',
+  role: 'read',
+  problems: [422],
+  query: {
+    fluxName: name('Only contexts of this service').optional(),
+    tag: tags('Only contexts with all of these tags. Repeat the parameter, or separate by commas').optional(),
+    status: z
+      .enum(STATUSES, { error: `must be one of ${STATUSES.join(', ')}` })
+      .optional()
+      .meta({ description: 'Only contexts with this status; if left out, those that have not ended' }),
+    currentState: name('Only contexts that are in this state').optional(),
+    startState: name('Only contexts that began in this state').optional(),
+    limit: count(1, `${DEFAULT_LIMIT} if left out; above ${MAX_LIMIT} means ${MAX_LIMIT}`)
+      .transform((limit) => Math.min(limit, MAX_LIMIT))
+      .default(DEFAULT_LIMIT),
+    page: count(0, '0, the first, if left out')
+      .refine((page) => Number.isSafeInteger(page * MAX_LIMIT), { error: 'is too large' })
+      .default(0),
+    after: id('Only contexts with a higher id').optional(),
+  },
+  content: ['tag'],
+  strict: true,
+  answer: component('Contexts', z.array(contextAnswer), { xml: { name: 'contexts' } }),
+  answerExample: [CONTEXT_EXAMPLE],
+  answerHeaders: { Link: 'The next page, with rel="next"; none on the last one' },
+})
+
+export type ListRequest = RequestOf<typeof LIST_CONTEXTS>
+export type CheckedList = Checked<typeof LIST_CONTEXTS>
+
+/** A part of a list, and where to go on. */
+export interface ContextPage {
+  readonly contexts: ContextView[]
+  /** `after` of the next page; null: this was the last. */
+  readonly next: ContextId | null
+}
+
+/**
+ * Whether a page has room for that context, too. Asked for one after the other. The page ends before the first that
+ * doesn't fit, unless it is the only one.
+ */
+export type Fits = (context: ContextView) => boolean | Promise<boolean>

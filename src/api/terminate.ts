@@ -1,0 +1,22 @@
+// api: ends a context at once.
+import { z } from 'zod'
+import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
+import { component } from './component.ts'
+import { id, RESPONSE, text } from './fields.ts'
+
+export const messageAnswer = component('Message', z.object({ message: text }), { xml: RESPONSE })
+
+export const TERMINATE = describeCall({
+  id: 'terminate',
+  summary: 'End a context at once',
+  method: 'DELETE',
+  route: '/flux-api/terminate',
+  role: 'invoke',
+  problems: [404, 409, 429],
+  query: { contextId: id() },
+  answer: messageAnswer,
+  answerExample: { message: 'terminated context 1' },
+})
+
+export type ContextRequest = RequestOf<typeof TERMINATE>
+export type MessageAnswer = AnswerOf<typeof TERMINATE>

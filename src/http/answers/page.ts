@@ -1,0 +1,105 @@
+// http: a page of a list, which ends where it has become large as it is written.
+import type { Context } from 'hono'
+import type { Codec, ListMarkup } from '../formats/codecs.ts'
+import type { Env } from '../request/incoming.ts'
+import { ownTurn } from './turns.ts'
+import { SMALL_BYTES, withLength, type AnswerHeaders, type Answers, type Hold } from './answers.ts'
+import type { Pieces } from './pieces.ts'
+
+/** Bytes of a page. An item that is larger is a page of its own. */
+export const PAGE_BYTES = 2 * 1024 * 1024
+
+export class Page {
+  readonly #answers: Answers
+  readonly #format: Codec
+  readonly #markup: ListMarkup
+  readonly #hold: Hold
+  /** What is written already. */
+  readonly #parts: Uint8Array[] = []
+  #bytes = 0
+  #count = 0
+  /** Bytes written in this turn of the event loop. */
+  #turn = 0
+  /** What is left of a single item that is larger than a page. */
+  #rest: Pieces | null = null
+
+  constructor(answers: Answers, format: Codec, root: string) {
+    this.#answers = answers
+    this.#format = format
+    this.#markup = format.list(root)
+    this.#hold = answers.hold()
+  }
+
+  /** Items that it has. */
+  get count(): number {
+    return this.#count
+  }
+
+  /**
+   * Writes an item, if it fits; true when it did. The first one always does.
+   * @throws FluxError `overloaded` when the page grows large and there are too many large answers
+   */
+  async add(item: unknown): Promise<boolean> {
+    const { start, between } = this.#markup
+    if (this.#rest !== null) return false
+    const first = Buffer.from(this.#count === 0 ? start : between)
+    const parts = [first]
+    let bytes = first.length
+    const pieces = this.#format.itemPieces(item)
+    for (let next = pieces.next(); !next.done; next = pieces.next()) {
+      const part = Buffer.from(next.value)
+      parts.push(part)
+      bytes += part.length
+      await this.#grow(this.#bytes + bytes, part.length)
+      if (this.#bytes + bytes <= PAGE_BYTES) continue
+      if (this.#count > 0) return false
+      // The rest is written when its reader has taken the beginning.
+      this.#rest = pieces
+      await this.#answers.charge(this.#hold, item, bytes)
+      break
+    }
+    for (const part of parts) this.#parts.push(part)
+    this.#bytes += bytes
+    this.#count += 1
+    return true
+  }
+
+  /** Gives back its share of the budget: it won't be sent. */
+  drop(): void {
+    this.#hold.release()
+  }
+
+  respond(c: Context<Env>, headers: AnswerHeaders): Response {
+    const { empty, end } = this.#markup
+    if (this.#count === 0) return new Response(empty, { headers })
+    const last = Buffer.from(end)
+    if (this.#rest === null) this.#parts.push(last)
+    const length = this.#bytes + last.length
+    if (this.#rest === null && length <= SMALL_BYTES) return new Response(Buffer.concat(this.#parts), { headers })
+    if (this.#rest === null) this.#hold.set(Math.min(length, PAGE_BYTES))
+    const init = this.#rest === null ? withLength({ headers }, length) : { headers }
+    return this.#answers.stream(c, () => this.#next(last), this.#hold, init)
+  }
+
+  async #next(last: Uint8Array): Promise<Uint8Array | null> {
+    let [count, bytes] = [0, 0]
+    while (count < this.#parts.length && bytes < SMALL_BYTES) bytes += this.#parts[count++]?.length ?? 0
+    if (count > 0) return Buffer.concat(this.#parts.splice(0, count))
+    for (let next = this.#rest?.next(); next && !next.done; next = this.#rest?.next()) {
+      if (next.value !== '') return Buffer.from(next.value)
+      await ownTurn()
+    }
+    if (this.#rest === null) return null
+    this.#rest = null
+    return last
+  }
+
+  /** Others are served in between. What may grow to a whole page is charged as one. */
+  async #grow(bytes: number, more: number): Promise<void> {
+    if (bytes > SMALL_BYTES && !this.#hold.isHeld) this.#hold.set(PAGE_BYTES)
+    this.#turn += more
+    if (this.#turn < SMALL_BYTES) return
+    this.#turn = 0
+    await ownTurn()
+  }
+}

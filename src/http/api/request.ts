@@ -1,0 +1,36 @@
+// http: the request of a call, put together from path, query and body, and checked.
+import type { Context } from 'hono'
+import type { z } from 'zod'
+import type { Call } from '../../api/call.ts'
+import { check } from '../../api/check.ts'
+import type { Body } from '../request/body.ts'
+import { fieldsOf, readFields, type Fields } from '../request/call-fields.ts'
+import type { Env } from '../request/incoming.ts'
+import { readQuery } from '../request/query.ts'
+
+export interface RequestReader<R extends z.ZodType> {
+  /**
+   * What path and query have. @throws FluxError `malformed` for a query that can't be read, or has more than the call
+   * knows
+   */
+  begin(c: Context<Env>): Fields
+  /** `body`: null for calls that have none. @throws FluxError for what isn't what the call takes */
+  finish(fields: Fields, body: Body | null): z.output<R>
+}
+
+export function requestReader<R extends z.ZodType>(call: Call<R>): RequestReader<R> {
+  const [inPath, inQuery, inBody] = [Object.keys(call.path), fieldsOf(call.query), fieldsOf(call.body ?? {})]
+  return {
+    begin(c) {
+      const fields = readQuery(c.req.url, inQuery)
+      for (const name of inPath) fields[name] = c.req.param(name)
+      return fields
+    },
+    finish(fields, body) {
+      if (body === null) return check(call, fields)
+      const request = readFields(fields, body, inBody)
+      request['untyped'] = body.untyped
+      return check(call, request)
+    },
+  }
+}

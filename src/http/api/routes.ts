@@ -1,0 +1,155 @@
+// http: the nine calls under /flux-api. Each is read, checked, called and answered; nothing is decided here.
+import type { Context, Hono, MiddlewareHandler } from 'hono'
+import type { z } from 'zod'
+import type { Authenticate } from '../../access/authenticate.ts'
+import { rootOf, type Call } from '../../api/call.ts'
+import { EXECUTE } from '../../api/execute.ts'
+import type { FluxApi } from '../../api/flux-api.ts'
+import { GET_CONTEXT } from '../../api/get-context.ts'
+import { GET_DEFINITION } from '../../api/get-definition.ts'
+import { GET_STATE } from '../../api/get-state.ts'
+import { LIST_CONTEXTS, type CheckedList } from '../../api/list-contexts.ts'
+import { SEND_EVENT } from '../../api/send-event.ts'
+import { ADD_TAGS, PUT_TAGS, REMOVE_TAGS } from '../../api/tags.ts'
+import { TERMINATE } from '../../api/terminate.ts'
+import { denial, type Caller, type Role } from '../../model/caller.ts'
+import type { ContextId } from '../../model/context.ts'
+import { FluxError } from '../../model/failure.ts'
+import { NOSNIFF } from '../problem.ts'
+import type { Answers } from '../answers/answers.ts'
+import { Page } from '../answers/page.ts'
+import { xmlSchema } from '../docs/xsd.ts'
+import { answerFormat, FORMATS, type Codec } from '../formats/codecs.ts'
+import { readBody, type Admission, type BodyLimits } from '../request/body.ts'
+import type { FieldsByName } from '../request/call-fields.ts'
+import { authorizationOf, headerOf, type Env } from '../request/incoming.ts'
+import type { OriginGuard } from '../request/origin-guard.ts'
+import { readQuery } from '../request/query.ts'
+import { requestReader } from './request.ts'
+
+export interface FluxApiOptions extends BodyLimits, Admission {
+  /** The nine calls, as that caller may make them. */
+  readonly api: (caller: Caller) => FluxApi
+  readonly authenticate: Authenticate
+  /** Whether every call needs a token, and not only those that touch secured services. */
+  readonly requireAuth: boolean
+  readonly answers: Answers
+}
+
+export interface FluxApiParts extends FluxApiOptions {
+  readonly origins: OriginGuard
+}
+
+const NOTHING: FieldsByName = new Map()
+
+/** Contexts change, and hold what is nobody else's business. */
+const NOT_KEPT = { 'cache-control': 'no-store', vary: 'Accept', ...NOSNIFF }
+
+/** What each route begins with. */
+interface Parts extends FluxApiParts {
+  /** @throws FluxError when the caller may not do that */
+  readonly callerOf: (c: Context<Env>, role: Role) => Caller
+}
+
+export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
+  const { authenticate, requireAuth, origins } = given
+  const callerOf = (c: Context<Env>, role: Role): Caller => {
+    origins.checkCall(c)
+    const caller = authenticate(authorizationOf(c))
+    const failure = requireAuth ? denial(caller, role) : null
+    if (failure) throw new FluxError(failure)
+    return caller
+  }
+  // What isn't there, too, is nobody else's business.
+  const guard: MiddlewareHandler<Env> = (c, next) => {
+    callerOf(c, 'read')
+    return next()
+  }
+  if (requireAuth) app.use('/flux-api/*', guard)
+
+  const parts = { ...given, callerOf }
+  addCall(app, parts, EXECUTE, (calls, request) => calls.execute(request))
+  addCall(app, parts, SEND_EVENT, (calls, request) => calls.sendEvent(request))
+  addCall(app, parts, TERMINATE, (calls, request) => calls.terminate(request))
+  addCall(app, parts, GET_CONTEXT, (calls, request) => calls.getContext(request))
+  addCall(app, parts, GET_STATE, (calls, request) => calls.getStateContext(request))
+  addCall(app, parts, ADD_TAGS, (calls, request) => calls.addTags(request))
+  addCall(app, parts, PUT_TAGS, (calls, request) => calls.addTags(request))
+  addCall(app, parts, REMOVE_TAGS, (calls, request) => calls.removeTags(request))
+  addCall(app, parts, GET_DEFINITION, (calls, request) => calls.getDefinition(request))
+  addList(app, parts)
+  const schema = xmlSchema()
+  app.get('/flux-api/schema.xsd', (c) => {
+    callerOf(c, 'read')
+    readQuery(c.req.url, NOTHING)
+    return c.body(schema, 200, { 'content-type': 'application/xml', 'cache-control': 'no-cache' })
+  })
+}
+
+type Run<R extends z.ZodType> = (calls: FluxApi, request: z.output<R>) => Promise<unknown>
+
+function addCall<R extends z.ZodType>(app: Hono<Env>, parts: Parts, call: Call<R>, run: Run<R>): void {
+  const { api, callerOf, answers, inFlight } = parts
+  const reader = requestReader(call)
+  const root = rootOf(call.answer)
+  app.on(call.method, call.route, async (c) => {
+    const calls = api(callerOf(c, call.role))
+    const format = accepted(c)
+    const fields = reader.begin(c)
+    const hold = call.body === null ? null : inFlight.hold()
+    try {
+      const value = await run(calls, reader.finish(fields, hold && (await readBody(c, parts, hold))))
+      return answers.send(c, value, format.pieces(value, root), { headers: headersOf(format) })
+    } finally {
+      hold?.release()
+    }
+  })
+}
+
+/** It is written as it is read, and ends where it becomes large. */
+function addList(app: Hono<Env>, { api, callerOf, answers }: Parts): void {
+  const reader = requestReader(LIST_CONTEXTS)
+  app.get(LIST_CONTEXTS.route, async (c) => {
+    const calls = api(callerOf(c, LIST_CONTEXTS.role))
+    const format = accepted(c)
+    const request = reader.finish(reader.begin(c), null)
+    const page = new Page(answers, format, rootOf(LIST_CONTEXTS.answer))
+    try {
+      const next = await fill(page, calls, request)
+      const link = next === null ? {} : { link: `<${nextPage(request, next)}>; rel="next"` }
+      return page.respond(c, { ...headersOf(format), ...link })
+    } catch (error) {
+      page.drop()
+      throw error
+    }
+  })
+}
+
+const headersOf = (format: Codec) => ({ 'content-type': format.answerType, ...NOT_KEPT })
+
+/** Gives where the list goes on. */
+async function fill(page: Page, api: FluxApi, request: CheckedList): Promise<ContextId | null> {
+  const { contexts, next } = await api.listPage(request, (context) => page.add(context))
+  for (const context of contexts.slice(page.count))
+    if (!(await page.add(context))) return contexts[page.count - 1]?.id ?? null
+  return next
+}
+
+function accepted(c: Context<Env>): Codec {
+  const format = answerFormat(headerOf(c, 'accept'))
+  if (format === null)
+    throw new FluxError({
+      kind: 'notAcceptable',
+      detail: `answers are ${FORMATS.map(({ type }) => type).join(' or ')}`,
+    })
+  return format
+}
+
+/** The same filters and limit, from the last id on. Relative, so that it holds behind a proxy too. */
+function nextPage({ tag, ...filters }: CheckedList, after: ContextId): string {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries({ ...filters, page: undefined, after }))
+    if (value !== undefined) query.set(name, String(value))
+  for (const each of tag ?? []) query.append('tag', each)
+  return `/flux-api/contexts?${query}`
+}

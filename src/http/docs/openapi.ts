@@ -1,0 +1,83 @@
+// http: the OpenAPI document (3.1): the calls under /flux-api as `api/` describes them, and the webhooks of the
+// services that are loaded.
+import type { Hono } from 'hono'
+import type { Authenticate } from '../../access/authenticate.ts'
+import { CALLS } from '../../api/calls.ts'
+import { componentSchemas } from '../../api/json-schema.ts'
+import { denial } from '../../model/caller.ts'
+import type { JsonObject } from '../../model/json.ts'
+import type { EndpointDescription, WebhookApi } from '../../model/webhook.ts'
+import type { Answers } from '../answers/answers.ts'
+import { STATUSES } from '../problem.ts'
+import { authorizationOf, type Env } from '../request/incoming.ts'
+import { operationOf, pathOf, problemResponseOf, problemsOf, schemaOperation } from './operation.ts'
+import { webhookPaths } from './webhooks.ts'
+import { withListHints } from './xml-hints.ts'
+
+export interface DocumentParts {
+  readonly webhooks: Pick<WebhookApi, 'all'>
+  readonly authenticate: Authenticate
+  readonly requireAuth: boolean
+  readonly answers: Answers
+}
+
+const DESCRIPTION =
+  'Starts workflow services, routes events to their contexts, and shows them. Every call takes and gives JSON or XML; ' +
+  'XML is the same data with a field as an element and lists of `<item>`, as `/flux-api/schema.xsd` has it. ' +
+  'Requests may leave the attribute `type` out. What is refused is answered with a problem (RFC 9457).'
+
+const FLUX_API_TAG = { name: 'flux-api', description: 'The calls that start, move and show contexts' }
+const WEBHOOKS_TAG = { name: 'webhooks', description: 'The paths at which services that are loaded now are called' }
+
+/** `webhooks` may change from one request to the next, so may the document. */
+const ASK_AGAIN = { 'content-type': 'application/json', 'cache-control': 'no-cache', vary: 'Authorization' }
+
+export function addOpenApi(app: Hono<Env>, { webhooks, authenticate, requireAuth, answers }: DocumentParts): void {
+  /** In memory once, however many read it. */
+  let last: { readonly of: readonly EndpointDescription[]; readonly bytes: Buffer<ArrayBuffer> } | undefined
+  const bytesFor = (of: readonly EndpointDescription[]): Buffer<ArrayBuffer> => {
+    if (last?.of !== of) last = { of, bytes: Buffer.from(JSON.stringify(documentOf(of, requireAuth))) }
+    return last.bytes
+  }
+  app.get('/openapi.json', (c) => {
+    // Definitions are guarded then, and so is what is told of them here.
+    const isGuarded = requireAuth && denial(authenticate(authorizationOf(c)), 'read') !== null
+    return answers.bytes(c, bytesFor(isGuarded ? NONE : webhooks.all()), { headers: ASK_AGAIN }, { shared: true })
+  })
+}
+
+const NONE: readonly EndpointDescription[] = []
+
+function callPaths(): JsonObject {
+  const paths: { [path: string]: JsonObject } = {}
+  for (const call of CALLS) (paths[pathOf(call)] ??= {})[call.method.toLowerCase()] = operationOf(call)
+  return { ...paths, '/flux-api/schema.xsd': { get: schemaOperation() } }
+}
+
+/** With the problems that are referred to, and no other. */
+function documentOf(endpoints: readonly EndpointDescription[], requireAuth: boolean): JsonObject {
+  const paths = { ...callPaths(), ...webhookPaths(endpoints, problemsOf) }
+  const used = JSON.stringify(paths)
+  const responses = STATUSES.filter((status) => used.includes(`"#/components/responses/Problem${status}"`))
+  return {
+    openapi: '3.1.0',
+    info: { title: 'actorflux', version: '1', description: DESCRIPTION, license: { name: 'MIT', identifier: 'MIT' } },
+    // Relative to the document: the server may stand behind a proxy under any path.
+    servers: [{ url: '.', description: 'This server' }],
+    // Without requireAuth only what is secured needs a token.
+    security: requireAuth ? [{ bearer: [] }] : [{}, { bearer: [] }],
+    tags: endpoints.length > 0 ? [FLUX_API_TAG, WEBHOOKS_TAG] : [FLUX_API_TAG],
+    paths,
+    components: {
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
+      // RFC 9457 calls the elements of a list <i> in XML.
+      schemas: Object.fromEntries(
+        Object.entries(componentSchemas()).map(([name, schema]) => [
+          name,
+          withListHints(schema, name === 'Problem' ? 'i' : 'item'),
+        ]),
+      ),
+      responses: Object.fromEntries(responses.map((status) => [`Problem${status}`, problemResponseOf(status)])),
+    },
+  }
+}

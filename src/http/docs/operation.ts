@@ -1,0 +1,116 @@
+// http: a call as an operation of the OpenAPI document, made from the schemas that validate.
+import { z } from 'zod'
+import { rootOf, type Call, type Shape } from '../../api/call.ts'
+import { fieldSchema, referenceTo } from '../../api/json-schema.ts'
+import { problemAnswer } from '../../api/problem.ts'
+import type { JsonObject } from '../../model/json.ts'
+import { textOf } from '../answers/pieces.ts'
+import { FORMATS } from '../formats/codecs.ts'
+import { exampleOf, meaningsOf } from '../problem.ts'
+import { withListHints } from './xml-hints.ts'
+
+/** Any call under /flux-api may meet these. */
+const USUAL_PROBLEMS = [400, 401, 403, 406, 408, 417, 421, 431, 500, 503]
+
+export const pathOf = ({ route }: Call): string => route.replaceAll(/:(\w+)/g, '{$1}')
+
+export function operationOf(call: Call): JsonObject {
+  const { id, summary, path, query, body, bodyExample, answer, answerExample, answerHeaders = {}, problems } = call
+  const schema = body && withListHints({ ...objectOf(body), xml: { name: 'request' } })
+  return {
+    operationId: id,
+    tags: ['flux-api'],
+    summary,
+    parameters: [...parametersOf('path', path), ...parametersOf('query', query)],
+    ...(schema && { requestBody: { required: true, content: contentOf(schema, bodyExample, 'request') } }),
+    responses: {
+      200: {
+        description: 'Done',
+        headers: headersOf(answerHeaders),
+        content: contentOf(referenceTo(answer), answerExample, rootOf(answer)),
+      },
+      ...problemsOf([...USUAL_PROBLEMS, ...problems]),
+    },
+  }
+}
+
+export const schemaOperation = (): JsonObject => ({
+  operationId: 'getSchema',
+  tags: ['flux-api'],
+  summary: 'The XML Schema of the answers',
+  responses: {
+    200: { description: 'Done', content: { 'application/xml': { schema: { type: 'string' } } } },
+    ...problemsOf([400, 401, 403, 408, 421, 431]),
+  },
+})
+
+const parametersOf = (place: 'path' | 'query', shape: Shape): JsonObject[] =>
+  Object.entries(shape).map(([name, type]) => {
+    const { description, ...schema } = fieldSchema(type)
+    return {
+      in: place,
+      name,
+      schema,
+      required: place === 'path' || isRequired(type),
+      ...(description !== undefined && { description }),
+    }
+  })
+
+const isRequired = (type: z.core.$ZodType): boolean => !z.safeParse(type, undefined).success
+
+function objectOf(shape: Shape): JsonObject {
+  const fields = Object.entries(shape)
+  const properties = Object.fromEntries(fields.map(([name, type]) => [name, fieldSchema(type)]))
+  return {
+    type: 'object',
+    properties,
+    required: fields.flatMap(([name, type]) => (isRequired(type) ? [name] : [])),
+    additionalProperties: false,
+  }
+}
+
+/** An example in XML is its text. */
+const contentOf = (schema: JsonObject, example: unknown, root: string): JsonObject =>
+  plain(
+    Object.fromEntries(
+      FORMATS.map((format) => [
+        format.type,
+        { schema, example: format.untyped ? textOf(format.pieces(example, root)) : example },
+      ]),
+    ),
+  )
+
+/** Without what is undefined. */
+const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value))
+
+/** References: each is told once for all calls. */
+export const problemsOf = (statuses: readonly number[]): JsonObject =>
+  Object.fromEntries(statuses.toSorted().map((status) => [status, { $ref: `#/components/responses/Problem${status}` }]))
+
+const headersOf = (headers: { readonly [name: string]: string }): JsonObject =>
+  Object.fromEntries(
+    Object.entries(headers).map(([name, description]) => [
+      name,
+      { description, schema: { type: name === 'Retry-After' ? 'integer' : 'string' } },
+    ]),
+  )
+
+const WWW_AUTHENTICATE = { 'WWW-Authenticate': 'Bearer, and what is wrong with the token (RFC 6750)' }
+const RETRY_AFTER = { 'Retry-After': 'Seconds after which to try again' }
+const PROBLEM_HEADERS: { readonly [status: number]: { readonly [name: string]: string } } = {
+  401: WWW_AUTHENTICATE,
+  403: { 'WWW-Authenticate': 'Bearer, where a token with more rights would do (RFC 6750)' },
+  429: RETRY_AFTER,
+  503: RETRY_AFTER,
+}
+
+export function problemResponseOf(status: number): JsonObject {
+  const example = exampleOf(status)
+  const content = Object.fromEntries(
+    FORMATS.map((format) => [
+      format.problemType,
+      { schema: referenceTo(problemAnswer), example: format.untyped ? format.encodeProblem(example) : example },
+    ]),
+  )
+  return plain({ description: meaningsOf(status), headers: headersOf(PROBLEM_HEADERS[status] ?? {}), content })
+}

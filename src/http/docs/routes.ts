@@ -1,0 +1,68 @@
+// http: a page that shows the OpenAPI document without any other server.
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import type { Hono } from 'hono'
+import { html } from 'hono/html'
+import { secureHeaders } from 'hono/secure-headers'
+import type { Env } from '../request/incoming.ts'
+import type { Answers } from '../answers/answers.ts'
+
+const require = createRequire(import.meta.url)
+const FILES = [
+  { name: 'swagger-ui.css', type: 'text/css', file: require.resolve('swagger-ui-dist/swagger-ui.css') },
+  { name: 'swagger-ui-bundle.js', type: 'text/javascript', file: require.resolve('swagger-ui-dist/swagger-ui-bundle.js') },
+]
+
+/** No badge: it would ask a server elsewhere whether the document is valid. */
+const START = 'SwaggerUIBundle({ url: "openapi.json", dom_id: "#docs", deepLinking: true, validatorUrl: null })\n'
+
+const PAGE = html`<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>actorflux API</title>
+    <link rel="icon" href="data:,">
+    <link rel="stylesheet" href="docs/swagger-ui.css">
+    <style>
+      /* Of a problem a line will do: they all look alike. */
+      .response:is([data-code^="4"], [data-code^="5"]) .response-col_description > :not(.response-col_description__inner) { display: none }
+      .swagger-ui .response:is([data-code^="4"], [data-code^="5"]) td { padding: 2px 0 }
+      .swagger-ui .response:is([data-code^="4"], [data-code^="5"]) p { margin: 0 }
+    </style>
+  </head>
+  <body>
+    <div id="docs"></div>
+    <script src="docs/swagger-ui-bundle.js"></script>
+    <script src="docs/start.js"></script>
+  </body>
+</html>
+`
+
+const ASK_AGAIN = { 'cache-control': 'no-cache' }
+
+export function addDocs(app: Hono<Env>, { answers }: { readonly answers: Answers }): void {
+  /** In memory once, however many read them. */
+  const files = new Map<string, Promise<Buffer<ArrayBuffer>>>()
+  const pageHeaders = secureHeaders({
+    contentSecurityPolicy: {
+      defaultSrc: ['\'none\''], scriptSrc: ['\'self\''], styleSrc: ['\'self\'', '\'unsafe-inline\''], imgSrc: ['\'self\'', 'data:'], connectSrc: ['\'self\''],
+      baseUri: ['\'none\''], formAction: ['\'none\''], frameAncestors: ['\'none\''],
+    },
+    xFrameOptions: 'DENY',
+    // For whoever puts TLS before this server to say.
+    strictTransportSecurity: false,
+  })
+  app.get('/docs', pageHeaders, (c) => c.html(PAGE, 200, ASK_AGAIN))
+  // Its links are relative, so that it can stand behind a proxy under any path.
+  app.get('/docs/', (c) => c.redirect('../docs', 301))
+  app.get('/docs/start.js', pageHeaders, (c) => c.body(START, 200, { 'content-type': 'text/javascript; charset=utf-8', ...ASK_AGAIN }))
+  for (const { name, type, file } of FILES) {
+    app.get(`/docs/${name}`, pageHeaders, async (c) => {
+      const content = files.get(name) ?? readFile(file).then((bytes) => Buffer.from(bytes))
+      files.set(name, content)
+      content.catch(() => files.delete(name))
+      return answers.bytes(c, await content, { headers: { 'content-type': `${type}; charset=utf-8`, 'cache-control': 'max-age=3600' } }, { shared: true })
+    })
+  }
+}

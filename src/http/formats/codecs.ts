@@ -1,0 +1,85 @@
+// http: the formats in which bodies are read and answers written. The first is the default.
+import { jsonPieces } from './json/encode.ts'
+import type { Json } from '../../model/json.ts'
+import { decodeJson } from './json/decode.ts'
+import { PAGE_HEADERS, PAGE_TYPE } from './html/document.ts'
+import { negotiate, type Format } from './negotiate.ts'
+import type { Pieces } from '../answers/pieces.ts'
+import { encodeProblemPage, type ShownProblem } from './html/problem.ts'
+import type { XmlOptions } from './xml/decode.ts'
+import { encodeProblemXml, xmlItemPieces, xmlListMarkup, xmlPieces } from './xml/encode.ts'
+import { decodeLargeXml } from './xml/threads.ts'
+
+/** A format in which problems are told. */
+export interface ProblemFormat extends Format {
+  /** Content-Type of a problem (RFC 9457). */
+  readonly problemType: string
+  /** More that such an answer must say. */
+  readonly headers?: { readonly [name: string]: string }
+  encodeProblem(problem: ShownProblem): string
+}
+
+export interface Codec extends ProblemFormat {
+  /** Whether texts of a body may stand for numbers, booleans and the like: what the format writes needn't tell types. */
+  readonly untyped: boolean
+  /** Content-Type of an answer. */
+  readonly answerType: string
+  /** The text of a value, each piece made when it is asked for. `root`: what XML calls the whole. */
+  pieces(value: unknown, root: string): Pieces
+  /** What stands around and between the elements of a list, and such an element. */
+  list(root: string): ListMarkup
+  itemPieces(value: unknown): Pieces
+  /** @throws FluxError `malformed`, `tooLarge` for more than `maxValues` values and names, `unsupportedType` for another encoding than UTF-8, `unavailable` when it can't be read now */
+  decode(text: string, options: XmlOptions): Json | Promise<Json>
+}
+
+/** `empty`: the whole of a list without elements. */
+export interface ListMarkup { readonly start: string; readonly between: string; readonly end: string; readonly empty: string }
+
+export const JSON_FORMAT: Codec = {
+  type: 'application/json',
+  suffix: '+json',
+  untyped: false,
+  answerType: 'application/json',
+  problemType: 'application/problem+json',
+  pieces: jsonPieces,
+  list: () => ({ start: '[', between: ',', end: ']', empty: '[]' }),
+  itemPieces: jsonPieces,
+  encodeProblem: (problem) => JSON.stringify(problem),
+  decode: decodeJson,
+}
+
+const XML_FORMAT: Codec = {
+  type: 'application/xml',
+  suffix: '+xml',
+  untyped: true,
+  answerType: 'application/xml',
+  problemType: 'application/problem+xml',
+  pieces: xmlPieces,
+  list: (root) => ({ ...xmlListMarkup(root), between: '' }),
+  itemPieces: xmlItemPieces,
+  encodeProblem: encodeProblemXml,
+  decode: decodeLargeXml,
+}
+
+/** For those who ask for nothing else: the same under the older name (RFC 7303, 9.2). */
+const TEXT_XML_FORMAT: Codec = { ...XML_FORMAT, type: 'text/xml', suffix: null, answerType: 'text/xml; charset=utf-8' }
+
+export const FORMATS: readonly Codec[] = [JSON_FORMAT, XML_FORMAT, TEXT_XML_FORMAT]
+
+/** For browsers, which show a page and save the rest. */
+const PAGE: ProblemFormat = { type: 'text/html', suffix: null, onlyNamed: true, problemType: PAGE_TYPE, headers: PAGE_HEADERS, encodeProblem: encodeProblemPage }
+
+/** A page before XML: browsers ask for both, and say that XHTML is as good. */
+const PROBLEM_FORMATS: readonly ProblemFormat[] = [JSON_FORMAT, PAGE, XML_FORMAT, TEXT_XML_FORMAT]
+
+/** The format of a problem: the one asked for, JSON where nothing fits. */
+export const problemFormat = (accept: string | undefined): ProblemFormat => negotiate(accept, PROBLEM_FORMATS) ?? JSON_FORMAT
+
+/** Whether a page is what the client would rather have than data. */
+export const wantsPage = (accept: string | undefined): boolean => accept !== undefined && /html/i.test(accept) && problemFormat(accept) === PAGE
+
+/** The format of an answer; null: none fits. Browsers, which would rather have a page, get JSON if they take it: they show that, and save XML. */
+export function answerFormat(accept: string | undefined): Codec | null {
+  return (wantsPage(accept) ? negotiate(accept, [JSON_FORMAT]) : null) ?? negotiate(accept, FORMATS)
+}

@@ -1,0 +1,29 @@
+// http: JSON as bodies have it (RFC 8259).
+import { FluxError, malformed } from '../../../model/failure.ts'
+import type { Json } from '../../../model/json.ts'
+import { characterAt, positionOf, scanJson } from '../../../model/json-scan.ts'
+import { excessOf, type JsonLimits } from '../../../model/json-text.ts'
+
+/** @throws FluxError `malformed`, also for what nests deeper than `maxDepth`; `tooLarge` for more than `maxValues` values and names */
+export function decodeJson(text: string, { maxDepth, maxValues }: JsonLimits): Json {
+  // Looked at before it is parsed: to parse a megabyte of brackets takes hundreds of milliseconds.
+  const excess = excessOf(text, { maxDepth, maxValues })
+  if (excess === 'depth') throw malformed(`the body is nested deeper than ${maxDepth}`)
+  if (excess === 'values') throw tooMany(maxValues)
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw malformed(text.trim() === '' ? 'the body is empty' : `the body is not valid JSON${placeOfFault(text)}`)
+  }
+}
+
+/** For every format. */
+export const tooMany = (maxValues: number) => new FluxError({ kind: 'tooLarge', detail: `the body holds more than ${maxValues} values and names` })
+
+/** The parser's own words quote the body, or tell no place: of ours, one character is the body's. */
+function placeOfFault(text: string): string {
+  const at = scanJson(text)
+  if (at < 0) return ''
+  const { line, column } = positionOf(text, at)
+  return `: unexpected ${characterAt(text, at) ?? 'end'} at line ${line}, column ${column}`
+}

@@ -1,0 +1,124 @@
+// http: data as JSON text, in pieces, so that others are served in between.
+import { isObject } from '../../../model/json.ts'
+import { PIECE, slices } from '../../answers/pieces.ts'
+
+/** Levels of nesting beyond which a value is taken apart whatever its size: what looks at it as a whole uses the stack. */
+const DEEPEST = 100
+
+/** A list or an object that is being written; `next`: the place of its next item. */
+interface Open { readonly value: object; readonly keys: readonly string[] | null; next: number; empty: boolean }
+
+/** JSON text of a value, as `JSON.stringify` has it. Small data comes in one piece, other in pieces that are made when they are asked for. */
+export function* jsonPieces(value: unknown): Generator<string, void> {
+  const writer = new Writer()
+  writer.write(value)
+  for (;;) {
+    if (writer.long !== null) yield* longText(writer)
+    const more = writer.go()
+    if (writer.text !== '') yield writer.text
+    writer.text = ''
+    if (!more) return
+  }
+}
+
+function* longText(writer: Writer): Generator<string, void> {
+  const text = writer.long ?? ''
+  writer.long = null
+  writer.text += '"'
+  for (const slice of slices(text)) {
+    yield writer.text + JSON.stringify(slice).slice(1, -1)
+    writer.text = ''
+  }
+  writer.text = '"'
+}
+
+class Writer {
+  text = ''
+  /** A text that is too long to be written at once: it comes next. */
+  long: string | null = null
+  readonly #open: Open[] = []
+
+  /** Writes what is small, and begins what is large. */
+  write(value: unknown): void {
+    if (weight(value, PIECE) <= PIECE) this.text += JSON.stringify(value) ?? 'null'
+    else if (typeof value === 'string') this.long = value
+    else if (typeof value === 'object' && value !== null) {
+      const keys = Array.isArray(value) ? null : Object.keys(value)
+      this.text += keys === null ? '[' : '{'
+      this.#open.push({ value, keys, next: 0, empty: true })
+    }
+  }
+
+  /** Goes on until there is a piece, or a long text. False at the end. */
+  go(): boolean {
+    for (let open = this.#open.at(-1); open !== undefined; open = this.#open.at(-1)) {
+      if (this.long !== null || this.text.length >= PIECE) return true
+      const { value, keys } = open
+      if (keys === null && Array.isArray(value) && open.next < value.length) this.#items(open, value)
+      else if (keys !== null && isObject(value) && open.next < keys.length) this.#field(open, keys[open.next++] ?? '', value)
+      else {
+        this.text += keys === null ? ']' : '}'
+        this.#open.pop()
+      }
+    }
+    return this.long !== null
+  }
+
+  /** As many items as are small together, or one that isn't. */
+  #items(open: Open, list: readonly unknown[]): void {
+    const start = open.next
+    this.text += start === 0 ? '' : ','
+    for (let size = 0; open.next < list.length; open.next++) {
+      size += 1 + weight(list[open.next], PIECE)
+      if (size > PIECE) break
+    }
+    if (open.next > start) this.text += JSON.stringify(list.slice(start, open.next)).slice(1, -1)
+    else this.write(list[open.next++])
+  }
+
+  #field(open: Open, key: string, value: { readonly [key: string]: unknown }): void {
+    const item = value[key]
+    if (item === undefined) return
+    this.text += `${open.empty ? '' : ','}${JSON.stringify(key)}:`
+    open.empty = false
+    this.write(item)
+  }
+}
+
+/** About the length of its JSON text; stops counting beyond the limit. */
+export function weight(value: unknown, limit: number, depth = 0): number {
+  if (typeof value === 'string') return value.length + 2
+  if (typeof value !== 'object' || value === null) return 8
+  if (depth > DEEPEST) return Infinity
+  let size = 2
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length && size <= limit; at++) size += 1 + weight(value[at], limit - size, depth + 1)
+    return size
+  }
+  if (!isObject(value)) return size
+  for (const key of Object.keys(value)) {
+    if (size > limit) break
+    size += key.length + 4 + weight(value[key], limit - size, depth + 1)
+  }
+  return size
+}
+
+/** Values weighed in one turn of the event loop: about a millisecond. */
+const STRIDE = 20_000
+
+/** Bytes that data takes in memory, about: what has been counted so far, time and again, and then all. */
+export function* weighing(value: unknown): Generator<number, void> {
+  const left: { readonly items: readonly unknown[]; next: number }[] = [{ items: [value], next: 0 }]
+  let [bytes, count] = [0, 0]
+  for (let top = left.at(-1); top !== undefined; top = left.at(-1)) {
+    if (top.next >= top.items.length) {
+      left.pop()
+      continue
+    }
+    const item = top.items[top.next++]
+    bytes += typeof item === 'string' ? 16 + item.length : 8
+    if (typeof item === 'object' && item !== null) left.push({ items: Array.isArray(item) ? item : Object.values(item), next: 0 })
+    if (++count % STRIDE === 0) yield bytes
+  }
+  yield bytes
+}

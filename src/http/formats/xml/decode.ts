@@ -1,0 +1,169 @@
+// http: XML as JSON, and well-formed at that. What `type` doesn't say is told from the element: its text, its fields, or its <item>s.
+import { XMLParser } from 'fast-xml-parser'
+import { malformed } from '../../../model/failure.ts'
+import { isObject, setOwn, type Json, type JsonObject } from '../../../model/json.ts'
+import type { JsonLimits } from '../../../model/json-text.ts'
+import { tooMany } from '../json/decode.ts'
+import { isBlank, resolveReferences, trimSpace, unescapeText } from './names.ts'
+import { notXml, scanXml, tooDeep } from './scan.ts'
+
+export interface XmlOptions extends JsonLimits {
+  /** The document knows nothing of our attributes: where they don't fit they are attributes like any other. Nor is its encoding ours to judge. */
+  readonly foreign?: boolean
+}
+
+interface Element { readonly name: string; readonly attributes: JsonObject; readonly children: readonly unknown[] }
+interface Content { readonly text: string; readonly elements: readonly Element[] }
+
+/** Set before each name: to the parser some names are dangerous as keys, and here they are data. */
+const MARK = '<'
+const TEXT = '#text'
+const CDATA = '#cdata'
+
+/**
+ * What an XML document says. The name of the root plays no part.
+ * @throws FluxError `malformed`, `tooLarge`, `unsupportedType` for another encoding than UTF-8
+ */
+export function decodeXml(text: string, { maxDepth, maxValues, foreign = false }: XmlOptions): Json {
+  if (isBlank(text)) throw malformed('the body is empty')
+  // A value of the deepest list or object is an element, too.
+  const [root] = contentOf(parse(scanXml(text, { maxNested: maxDepth + 1, maxValues, anyEncoding: foreign }))).elements
+  if (root === undefined) throw notXml()
+  return new Reader({ maxValues, foreign }).value(root, maxDepth)
+}
+
+function parse(text: string): readonly unknown[] {
+  const parser = new XMLParser({
+    preserveOrder: true, ignoreAttributes: false, attributeNamePrefix: '@', textNodeName: TEXT, cdataPropName: CDATA, trimValues: false, jPath: false,
+    parseTagValue: false, parseAttributeValue: false, processEntities: false, maxNestedTags: Infinity,
+    // It marks the names of some elements twice.
+    transformTagName: (name) => MARK + name,
+  })
+  try {
+    const parsed: unknown = parser.parse(text)
+    if (Array.isArray(parsed)) return parsed
+  } catch {
+    // Its errors quote the body.
+  }
+  throw notXml()
+}
+
+function contentOf(children: readonly unknown[]): Content {
+  const elements: Element[] = []
+  let text = ''
+  for (const child of children) {
+    if (!isObject(child)) continue
+    for (const key of Object.keys(child)) {
+      const value = child[key]
+      if (key === TEXT) text += resolveReferences(String(value))
+      else if (key === CDATA) text += Array.isArray(value) && isObject(value[0]) ? String(value[0][TEXT] ?? '') : ''
+      else if (key.startsWith(MARK) && Array.isArray(value)) elements.push({ name: key.replace(/^<+/, ''), attributes: attributesOf(child), children: value })
+    }
+  }
+  return { text, elements }
+}
+
+const NOTHING: JsonObject = {}
+const attributesOf = (node: JsonObject): JsonObject => (isObject(node[':@']) ? node[':@'] : NOTHING)
+
+/** What an element with that `type` may hold. */
+const FITS: ReadonlyMap<string, (content: Content) => boolean> = new Map([
+  ['string', ({ elements }: Content) => elements.length === 0],
+  ['array', ({ text, elements }: Content) => isBlank(text) && elements.every(({ name }) => name === 'item')],
+  ['object', ({ text }: Content) => isBlank(text)],
+  ['null', ({ text, elements }: Content) => isBlank(text) && elements.length === 0],
+  ['boolean', ({ text, elements }: Content) => elements.length === 0 && /^(?:true|false)$/.test(trimSpace(text))],
+  ['number', ({ text, elements }: Content) => elements.length === 0 && isNumber(trimSpace(text))],
+])
+
+const isNumber = (text: string): boolean => /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][-+]?\d+)?$/.test(text) && Number.isFinite(Number(text))
+
+class Reader {
+  readonly #foreign: boolean
+  readonly #maxValues: number
+  #values = 0
+
+  constructor({ maxValues, foreign }: { readonly maxValues: number; readonly foreign: boolean }) {
+    this.#foreign = foreign
+    this.#maxValues = maxValues
+  }
+
+  value(element: Element, depth: number): Json {
+    this.#count(1)
+    const content = contentOf(element.children)
+    const { text, elements } = content
+    switch (this.#typeOf(element, content)) {
+      case 'array': return elements.map((item) => this.value(item, below(depth)))
+      case 'object': return this.#object(elements, below(depth))
+      case 'null': return null
+      case 'boolean': return trimSpace(text) === 'true'
+      case 'number': return Number(trimSpace(text)) + 0
+      default: return isEscaped(element, 'text') ? this.#unescape(text) : text
+    }
+  }
+
+  #typeOf(element: Element, content: Content): string {
+    const { text, elements } = content
+    const type = attribute(element, 'type')
+    const fits = type === null ? undefined : FITS.get(type)
+    if (type !== null && fits?.(content)) return type
+    if (type !== null && !this.#foreign) {
+      throw malformed(`<${element.name}> has ${fits ? `type ${type} and does not hold one` : 'a type that is none of string, number, boolean, null, array, object'}`)
+    }
+    if (elements.length === 0) return 'string'
+    if (!isBlank(text)) throw malformed(`<${element.name}> holds both text and elements`)
+    return elements.every(({ name }) => name === 'item') ? 'array' : 'object'
+  }
+
+  /** Several elements of one name are a list: so others write it. */
+  #object(elements: readonly Element[], depth: number): JsonObject {
+    const fields = new Map<string, Element[]>()
+    for (const element of elements) {
+      const key = this.#keyOf(element)
+      const earlier = fields.get(key)
+      if (earlier) earlier.push(element)
+      else fields.set(key, [element])
+    }
+    this.#count(fields.size)
+    const result: JsonObject = {}
+    for (const [key, [first, ...others]] of fields) {
+      if (first === undefined) continue
+      setOwn(result, key, others.length === 0 ? this.value(first, depth) : [first, ...others].map((element) => this.value(element, below(depth))))
+    }
+    return result
+  }
+
+  /** Values and names, as in JSON. */
+  #count(more: number): void {
+    this.#values += more
+    if (this.#values > this.#maxValues) throw tooMany(this.#maxValues)
+  }
+
+  #keyOf(element: Element): string {
+    const name = element.name === 'entry' ? attribute(element, 'name') : null
+    if (name === null) return element.name
+    return isEscaped(element, 'name') ? this.#unescape(name) : name
+  }
+
+  #unescape(text: string): string {
+    try {
+      return unescapeText(text)
+    } catch (error) {
+      if (this.#foreign) return text
+      throw error
+    }
+  }
+}
+
+function below(depth: number): number {
+  if (depth === 0) throw tooDeep()
+  return depth - 1
+}
+
+/** White space in an attribute is a space, unless it is written as a reference (XML 1.0, 3.3.3). */
+function attribute({ attributes }: Element, name: string): string | null {
+  const value = attributes[`@${name}`]
+  return typeof value === 'string' ? resolveReferences(value.replaceAll(/[\t\n]/g, ' ')) : null
+}
+
+const isEscaped = (element: Element, part: 'name' | 'text'): boolean => attribute(element, 'escaped')?.split(' ').includes(part) ?? false

@@ -1,0 +1,147 @@
+// http: whether a text is well-formed XML, to the letter. fast-xml-parser takes much that isn't, and what is said in one place must not be read as markup in another.
+import { malformed, unsupportedType } from '../../../model/failure.ts'
+import { tooMany } from '../json/decode.ts'
+import { isBlank, NAME, needsEscape, resolveReferences } from './names.ts'
+
+const S = '[ \\t\\r\\n]'
+const DECLARATION = new RegExp(`^<\\?xml${S}+version${S}*=${S}*(["'])1\\.\\d+\\1(?:${S}+encoding${S}*=${S}*(["'])([A-Za-z][-.\\w]*)\\2)?(?:${S}+standalone${S}*=${S}*(["'])(?:yes|no)\\4)?${S}*\\?>`)
+const ENCODING = /^(?:utf-8|us-ascii)$/i
+const TAG = new RegExp(`<(/?)(${NAME})(${S}*(/?)>)?`, 'yu')
+const ATTRIBUTE = new RegExp(`${S}+(${NAME})${S}*=${S}*(?:"([^<"]*)"|'([^<']*)')`, 'yu')
+const END = new RegExp(`${S}*(/?)>`, 'y')
+const INSTRUCTION = new RegExp(`<\\?(?!xml(?:${S}|\\?))${NAME}(?=${S}|\\?>)`, 'iyu')
+
+export const notXml = () => malformed('the body is not well-formed XML')
+export const tooDeep = () => malformed('the body is nested too deep')
+
+/**
+ * The document without what says nothing: declaration and instructions.
+ * @param maxNested elements within each other
+ * @param maxValues elements and attributes
+ * @param anyEncoding whether it doesn't matter which encoding the document names: whoever made text of it has seen to that
+ * @throws FluxError `malformed`, `tooLarge`, `unsupportedType` for another encoding than UTF-8
+ */
+export function scanXml(text: string, options: ScanOptions): string {
+  if (needsEscape(text)) throw malformed('the body has a character that XML does not allow')
+  return new Scan(text, options).run()
+}
+
+interface ScanOptions { readonly maxNested: number; readonly maxValues: number; readonly anyEncoding: boolean }
+
+class Scan {
+  readonly #text: string
+  readonly #anyEncoding: boolean
+  readonly #maxNested: number
+  readonly #maxValues: number
+  #values = 0
+  /** Names of the elements that are open. */
+  readonly #open: string[] = []
+  #roots = 0
+  #at = 0
+  /** What is kept, up to `#kept`. */
+  #result = ''
+  #kept = 0
+
+  constructor(text: string, { maxNested, maxValues, anyEncoding }: ScanOptions) {
+    this.#text = text
+    this.#maxValues = maxValues
+    this.#anyEncoding = anyEncoding
+    this.#maxNested = maxNested
+  }
+
+  run(): string {
+    const text = this.#text
+    this.#declaration()
+    while (this.#at < text.length) {
+      const next = text.indexOf('<', this.#at)
+      const piece = text.slice(this.#at, next === -1 ? text.length : next)
+      if (piece.includes(']]>') || (this.#open.length === 0 && !isBlank(piece))) throw notXml()
+      if (next === -1) break
+      this.#at = next
+      const kind = text[next + 1]
+      // What stands on both sides of a comment is read as one text.
+      if (kind === '!' || kind === '?') resolveReferences(piece)
+      if (kind === '!') this.#special()
+      else if (kind === '?') this.#instruction()
+      else this.#tag()
+    }
+    if (this.#open.length > 0 || this.#roots !== 1) throw notXml()
+    return this.#result + text.slice(this.#kept)
+  }
+
+  #declaration(): void {
+    const [declaration, , , encoding = 'utf-8'] = DECLARATION.exec(this.#text) ?? ['']
+    if (!this.#anyEncoding && !ENCODING.test(encoding)) throw unsupportedType('the body must be in UTF-8')
+    this.#skip(declaration.length)
+  }
+
+  /** The parser takes quotes in an instruction for something. */
+  #instruction(): void {
+    INSTRUCTION.lastIndex = this.#at
+    if (!INSTRUCTION.test(this.#text)) throw notXml()
+    this.#skip(this.#end('?>', this.#at))
+  }
+
+  /** Leaves out the text up to there. */
+  #skip(end: number): void {
+    this.#result += this.#text.slice(this.#kept, this.#at)
+    this.#at = this.#kept = end
+  }
+
+  #special(): void {
+    const text = this.#text
+    if (text.startsWith('<!--', this.#at)) {
+      const end = this.#end('--', this.#at + 4)
+      if (text[end] !== '>') throw notXml()
+      this.#at = end + 1
+    } else if (text.startsWith('<![CDATA[', this.#at) && this.#open.length > 0) this.#at = this.#end(']]>', this.#at)
+    else throw malformed('the body must be well-formed XML without a document type')
+  }
+
+  #end(of: string, from: number): number {
+    const place = this.#text.indexOf(of, from)
+    if (place === -1) throw notXml()
+    return place + of.length
+  }
+
+  #tag(): void {
+    const text = this.#text
+    TAG.lastIndex = this.#at
+    const match = TAG.exec(text)
+    if (match === null) throw notXml()
+    const [, closing = '', name = '', end] = match
+    this.#at = TAG.lastIndex
+    if (closing !== '') {
+      if (end === undefined || match[4] !== '' || this.#open.pop() !== name) throw notXml()
+      return
+    }
+    this.#count()
+    const empty = end === undefined ? this.#attributes() : match[4] === '/'
+    if (this.#open.length === 0) this.#roots += 1
+    if (empty) return
+    if (this.#open.push(name) > this.#maxNested) throw tooDeep()
+  }
+
+  #count(): void {
+    if (++this.#values > this.#maxValues) throw tooMany(this.#maxValues)
+  }
+
+  /** The rest of a tag. True if it closes the element, too. */
+  #attributes(): boolean {
+    const names = new Set<string>()
+    ATTRIBUTE.lastIndex = this.#at
+    for (let match = ATTRIBUTE.exec(this.#text); match !== null; match = ATTRIBUTE.exec(this.#text)) {
+      const [, name = '', double = '', single = ''] = match
+      if (names.has(name)) throw notXml()
+      this.#count()
+      names.add(name)
+      resolveReferences(double + single)
+      this.#at = ATTRIBUTE.lastIndex
+    }
+    END.lastIndex = this.#at
+    const end = END.exec(this.#text)
+    if (end === null) throw notXml()
+    this.#at = END.lastIndex
+    return end[1] === '/'
+  }
+}

@@ -1,0 +1,127 @@
+// http: large XML is decoded in a thread of its own, so that others are served meanwhile. It starts when it is first needed, and ends when it isn't for a while.
+import { createRequire } from 'node:module'
+import { Worker } from 'node:worker_threads'
+import { FluxError, unavailable } from '../../../model/failure.ts'
+import type { Json } from '../../../model/json.ts'
+import { decodeXml, type XmlOptions } from './decode.ts'
+import { join } from './transfer.ts'
+import type { FromThread, Outcome, ToThread } from './thread.ts'
+
+/** Characters, and tags, up to which a document is decoded at once: some milliseconds. */
+const SMALL = { length: 32_768, tags: 2000 }
+/** Milliseconds for which a thread stays without work. */
+const IDLE = 30_000
+/** Milliseconds that a document may take; a megabyte of it takes some tenths of a second. */
+const LONGEST = 5_000
+const LONGEST_PER_CHARACTER = 0.01
+/** Characters of the documents that wait, some seconds of work. */
+const MAX_WAITING = 16 * 1024 * 1024
+
+interface Job {
+  readonly document: ToThread
+  settle(outcome: Outcome): void
+  fail(error: FluxError): void
+}
+
+/**
+ * What an XML document says; at once if it is small.
+ * @throws FluxError as `decodeXml`, also `unavailable` when too many wait, when it takes too long, and when the thread breaks off
+ */
+export const decodeLargeXml = (text: string, options: XmlOptions): Json | Promise<Json> => (isSmall(text) ? decodeXml(text, options) : decoder.decode({ text, options }))
+
+function isSmall(text: string): boolean {
+  if (text.length > SMALL.length) return false
+  let tags = 0
+  for (let at = text.indexOf('<'); at !== -1 && tags <= SMALL.tags; at = text.indexOf('<', at + 1)) tags++
+  return tags <= SMALL.tags
+}
+
+class XmlThread {
+  readonly #waiting: Job[] = []
+  #length = 0
+  #worker: Worker | null = null
+  #isReady = false
+  #job: Job | null = null
+  #timer: NodeJS.Timeout | undefined
+
+  async decode(document: ToThread): Promise<Json> {
+    if (this.#length > MAX_WAITING) throw unavailable('too many large bodies wait to be read')
+    this.#length += document.text.length
+    const outcome = await new Promise<Outcome>((settle, fail) => {
+      this.#waiting.push({ document, settle, fail })
+      if (this.#job === null) this.#next()
+    })
+    if ('failure' in outcome) throw new FluxError(outcome.failure)
+    if ('fault' in outcome) throw new Error(`XML could not be decoded: ${outcome.fault}`)
+    return join(outcome.pieces)
+  }
+
+  /** Only when no document is being decoded. */
+  #next(): void {
+    if (this.#job === null) {
+      this.#job = this.#waiting.shift() ?? null
+      this.#length -= this.#job?.document.text.length ?? 0
+    }
+    if (this.#job === null) {
+      this.#worker?.unref()
+      this.#limit(IDLE, () => this.#end(null))
+      this.#timer?.unref()
+      return
+    }
+    this.#worker ??= this.#start()
+    this.#worker.ref()
+    const { document } = this.#job
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+    if (this.#isReady) this.#worker.postMessage(document)
+    const longest = LONGEST + document.text.length * LONGEST_PER_CHARACTER
+    // Twice, since the answer may already be there when this process was itself held up.
+    this.#limit(longest / 2, () => this.#limit(longest / 2, () => this.#end(unavailable('the body took too long to read'))))
+  }
+
+  #limit(milliseconds: number, then: () => void): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(then, milliseconds)
+  }
+
+  #start(): Worker {
+    const worker = startWorker()
+    const broken = (cause: unknown) => { if (worker === this.#worker) this.#end(unavailable('the body could not be read: the thread that reads it broke off', { cause })) }
+    worker.on('message', ({ outcome }: FromThread) => {
+      if (worker !== this.#worker) return
+      this.#isReady = true
+      if (outcome !== undefined) {
+        this.#job?.settle(outcome)
+        this.#job = null
+      }
+      this.#next()
+    }).on('error', broken).on('exit', broken)
+    return worker
+  }
+
+  #end(error: FluxError | null): void {
+    clearTimeout(this.#timer)
+    void this.#worker?.terminate()
+    this.#worker = null
+    this.#isReady = false
+    if (error === null) return
+    this.#job?.fail(error)
+    this.#job = null
+    if (this.#waiting.length > 0) this.#next()
+  }
+}
+
+const decoder = new XmlThread()
+
+/** Without arguments, environment, or a way to the process's output. */
+function startWorker(): Worker {
+  const options = { execArgv: [], env: {}, stdout: true, stderr: true }
+  return import.meta.url.endsWith('.js') ? new Worker(new URL('./thread.js', import.meta.url), options) : fromSource(options)
+}
+
+/** Unbuilt, Node can't read the thread's module by itself. */
+function fromSource(options: object): Worker {
+  const data = { jiti: createRequire(import.meta.url).resolve('jiti'), file: new URL('./thread.ts', import.meta.url).href }
+  return new Worker('const { jiti, file } = require("worker_threads").workerData; require(jiti).createJiti(file).import(file)', {
+    ...options, eval: true, workerData: data,
+  })
+}

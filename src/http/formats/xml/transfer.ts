@@ -1,0 +1,80 @@
+// http: large data on its way from a thread, in pieces of JSON text, so that others are served while it is put together again.
+import { isObject, setOwn, type Json, type JsonObject } from '../../../model/json.ts'
+import { nextTurn } from '../../answers/turns.ts'
+
+/** JSON text of small data; else the parts of a list, or of an object: JSON text of several of its values, or a large one with its key. */
+export type Pieces = string | { readonly list: readonly Part[] } | { readonly object: readonly Part[] }
+type Part = string | readonly [key: string, value: Pieces]
+
+/** Characters of a piece: about a millisecond. */
+const SIZE = 32_768
+
+/** Data without -0, infinities and NaN, which JSON text can't hold. */
+export function cut(value: Json): Pieces {
+  if (Array.isArray(value)) {
+    const parts = partsOf(value.map((item) => ['', item]), (texts) => `[${texts.map(([, text]) => text).join()}]`)
+    return typeof parts === 'string' ? parts : { list: parts }
+  }
+  if (!isObject(value)) return JSON.stringify(value)
+  const parts = partsOf(Object.entries(value), (texts) => `{${texts.map(([key, text]) => `${JSON.stringify(key)}:${text}`).join()}}`)
+  return typeof parts === 'string' ? parts : { object: parts }
+}
+
+type Texts = (readonly [key: string, text: string])[]
+
+function partsOf(entries: readonly (readonly [string, Json])[], textOf: (texts: Texts) => string): string | readonly Part[] {
+  const parts: Part[] = []
+  let texts: Texts = []
+  let size = 0
+  const flush = () => {
+    if (texts.length > 0) parts.push(textOf(texts))
+    texts = []
+    size = 0
+  }
+  for (const [key, value] of entries) {
+    const pieces = cut(value)
+    if (typeof pieces !== 'string') {
+      flush()
+      parts.push([key, pieces])
+      continue
+    }
+    texts.push([key, pieces])
+    size += key.length + pieces.length
+    if (size > SIZE) flush()
+  }
+  if (parts.length === 0) return textOf(texts)
+  flush()
+  return parts
+}
+
+/** The data again. */
+export async function join(pieces: Pieces): Promise<Json> {
+  if (typeof pieces === 'string') return parse(pieces)
+  if ('list' in pieces) {
+    const list: Json[] = []
+    for (const part of pieces.list) {
+      if (typeof part === 'string') append(list, await parse(part))
+      else list.push(await join(part[1]))
+    }
+    return list
+  }
+  const object: JsonObject = {}
+  for (const part of pieces.object) {
+    if (typeof part === 'string') assign(object, await parse(part))
+    else setOwn(object, part[0], await join(part[1]))
+  }
+  return object
+}
+
+async function parse(text: string): Promise<Json> {
+  await nextTurn()
+  return JSON.parse(text)
+}
+
+function append(list: Json[], items: Json): void {
+  if (Array.isArray(items)) for (const item of items) list.push(item)
+}
+
+function assign(object: JsonObject, fields: Json): void {
+  if (isObject(fields)) for (const key of Object.keys(fields)) setOwn(object, key, fields[key] ?? null)
+}

@@ -1,0 +1,68 @@
+// http: reads a request's body: its format, its size, its encoding. What it means is the schemas' matter.
+import { isUtf8 } from 'node:buffer'
+import type { Context } from 'hono'
+import type { ByteBudget, Hold } from '../../model/byte-budget.ts'
+import { malformed, unsupportedType } from '../../model/failure.ts'
+import type { Json } from '../../model/json.ts'
+import type { JsonLimits } from '../../model/json-text.ts'
+import { FORMATS, type Codec } from '../formats/codecs.ts'
+import { headerOf, readBytes, type Env } from './incoming.ts'
+import { isFromPage } from './origin-guard.ts'
+import { formatOf, namesType } from '../formats/negotiate.ts'
+import { isUtf8Name, readHeaderValue } from './text.ts'
+import { isLarge, pauseFor } from '../answers/turns.ts'
+
+export interface BodyLimits extends JsonLimits {
+  /** Bytes. */
+  readonly maxBody: number
+}
+
+/** What requests may hold of the server's memory at once. */
+export interface Admission {
+  readonly inFlight: ByteBudget
+}
+
+export interface Body {
+  readonly value: unknown
+  /** Its texts may stand for numbers, booleans and the like. */
+  readonly untyped: boolean
+}
+
+/**
+ * Reads the body of a call, which counts among what is in flight until `hold` is released. One promise, if it is small.
+ * @throws FluxError for a body of a foreign type, too large, or not to be read; `overloaded`
+ */
+export function readBody(c: Context<Env>, limits: BodyLimits, hold: Hold): Promise<Body> {
+  const format = formatOfBody(c)
+  return readBytes(c, { limit: limits.maxBody, charge: hold.resize }, (bytes) => decode(bytes, format, limits))
+}
+
+function decode(bytes: Buffer, format: Codec, { maxDepth, maxValues }: BodyLimits): Body | Promise<Body> {
+  if (!isUtf8(bytes)) throw malformed('the body is not valid UTF-8')
+  const text = bytes.toString()
+  // RFC 8259, 8.1: a byte order mark may be ignored.
+  const value = format.decode(text.startsWith('\uFEFF') ? text.slice(1) : text, { maxDepth, maxValues })
+  const { untyped } = format
+  return value instanceof Promise || isLarge(bytes.length)
+    ? paused(value, bytes.length).then((later) => ({ value: later, untyped }))
+    : { value, untyped }
+}
+
+async function paused(value: Json | Promise<Json>, bytes: number): Promise<Json> {
+  const data = await value
+  await pauseFor(bytes)
+  return data
+}
+
+function formatOfBody(c: Context<Env>): Codec {
+  const contentType = headerOf(c, 'content-type')
+  // Without a type a page may send a body wherever it likes: its browser asks nobody first.
+  if (!namesType(contentType) && isFromPage(c)) throw unsupportedType('a body that a page sends needs a Content-Type')
+  const format = formatOf(contentType, FORMATS)
+  if (format === null) throw unsupportedType(`the body must be ${FORMATS.map(({ type }) => type).join(' or ')}`)
+  const charset = contentType?.includes(';') ? readHeaderValue(contentType).parameters.get('charset') : undefined
+  if (charset !== undefined && !isUtf8Name(charset)) throw unsupportedType('the body must be in UTF-8')
+  const coding = headerOf(c, 'content-encoding')?.toLowerCase() ?? 'identity'
+  if (coding !== 'identity') throw unsupportedType('the body must not be compressed')
+  return format
+}

@@ -1,0 +1,91 @@
+// http: protects a server that a browser can reach: from pages of other origins that send requests (CSRF), and from names that were made to lead here (DNS rebinding).
+import { BlockList, isIP } from 'node:net'
+import type { Context } from 'hono'
+import { FluxError } from '../../model/failure.ts'
+import { headerOf, requestHosts, type Env } from './incoming.ts'
+
+export interface OriginGuardOptions {
+  /** Whether only this machine can connect: the server then answers to loopback names alone, and to `allowedHosts`. */
+  readonly isLoopback: () => boolean
+  /** Names and addresses without ports, as URLs have them, by which clients may call the server; `*` means any. */
+  readonly allowedHosts: readonly string[]
+  /** Origins whose pages may call; `*` means any. */
+  readonly origins: readonly string[]
+}
+
+/** Both throw a FluxError: `misdirected` for a Host that the server doesn't answer to, `crossOrigin` for a page that may not call. */
+export interface OriginGuard {
+  /** For what only shows something: browsers keep the answer from pages of other origins, as long as the name is right. */
+  checkHost(c: Context<Env>): void
+  /** For calls: those that may change something are refused to pages of other origins. */
+  checkCall(c: Context<Env>): void
+}
+
+export function originGuard({ isLoopback, allowedHosts, origins }: OriginGuardOptions): OriginGuard {
+  const allowed = new Set(allowedHosts)
+  /** The name that was found good last: most clients use one. */
+  let known: string | undefined
+  const answersTo = (host: string): boolean => {
+    if (host === known) return true
+    const name = nameOf(host)
+    if (name === null || !(isLoopbackName(name) || allowed.has(name) || (allowed.size === 0 && !isLoopback()))) return false
+    known = host
+    return true
+  }
+  const checkHost = (c: Context<Env>): void => {
+    if (allowed.has('*') || requestHosts(c).every(answersTo)) return
+    throw new FluxError({ kind: 'misdirected', detail: 'the server does not answer to the name in the Host header; ACTORFLUX_ALLOWED_HOSTS names more' })
+  }
+  return {
+    checkHost,
+    checkCall(c) {
+      checkHost(c)
+      if (!changes(c.req.method) || origins.includes('*')) return
+      const origin = headerOf(c, 'origin')
+      const site = headerOf(c, 'sec-fetch-site')
+      if (origin === undefined && site === undefined) return
+      if (origin !== undefined && origins.includes(origin)) return
+      const isForeignSite = site !== undefined && site !== 'same-origin' && site !== 'none'
+      if (!isForeignSite && (origin === undefined || requestHosts(c).every((host) => isOriginOf(origin, host)))) return
+      throw new FluxError({ kind: 'crossOrigin', detail: 'pages of other origins may not make this call; ACTORFLUX_CORS names those that may' })
+    },
+  }
+}
+
+/** Whether the request was sent by a page, or on behalf of one: only browsers send these headers. */
+export const isFromPage = (c: Context<Env>): boolean => headerOf(c, 'origin') !== undefined || headerOf(c, 'sec-fetch-site') !== undefined
+
+/** Methods that aren't safe (RFC 9110, 9.2.1). */
+const changes = (method: string): boolean => method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS'
+
+/** With either scheme: TLS may end at a proxy. */
+function isOriginOf(origin: string, host: string): boolean {
+  if (origin === `http://${host}` || origin === `https://${host}`) return true
+  const [scheme] = /^https?:\/\//.exec(origin) ?? []
+  // The port that the scheme implies may be left out or not.
+  if (scheme === undefined || nameOf(host) === null || !URL.canParse(origin) || !URL.canParse(scheme + host)) return false
+  return new URL(origin).host === new URL(scheme + host).host
+}
+
+const LOOPBACK = new BlockList()
+LOOPBACK.addSubnet('127.0.0.0', 8)
+LOOPBACK.addAddress('::1', 'ipv6')
+
+/** Whether it is an IP address that only this machine can reach. */
+export function isLoopbackAddress(address: string): boolean {
+  const version = isIP(address)
+  return version !== 0 && LOOPBACK.check(address, version === 6 ? 'ipv6' : 'ipv4')
+}
+
+/** `name` as `nameOf` gives it. RFC 6761, 6.3: all names under `localhost` are loopback names. */
+function isLoopbackName(name: string): boolean {
+  if (name === 'localhost' || name.endsWith('.localhost')) return true
+  return isLoopbackAddress(name.startsWith('[') ? name.slice(1, -1) : name)
+}
+
+/** The host without its port, as a URL has it; null for what is no host. */
+function nameOf(host: string): string | null {
+  if (/[@/\\?#\s]/.test(host) || !URL.canParse(`http://${host}`)) return null
+  const { hostname } = new URL(`http://${host}`)
+  return hostname.endsWith('.') ? hostname.slice(0, -1) : hostname
+}

@@ -1,0 +1,53 @@
+// http: reads the query part of a URL. Stricter than URLSearchParams: what is malformed is refused, not mended.
+import { FluxError, malformed } from '../../model/failure.ts'
+import { unknownFields } from '../../model/unknown-fields.ts'
+import { fromText, type Fields, type FieldsByName } from './call-fields.ts'
+import { addField, type FormFields } from './form-fields.ts'
+
+/**
+ * The parameters that the URL has. A list may be repeated, or separated by commas.
+ * @throws FluxError `malformed` for an escape that is broken or not UTF-8, for a list without a value, and for a
+ * parameter that is repeated or not known
+ */
+export function readQuery(url: string, known: FieldsByName): Fields {
+  const query: Fields = {}
+  const start = url.indexOf('?')
+  if (start === -1) return query
+  const end = url.indexOf('#', start)
+  const given: FormFields<string> = new Map()
+  const unknown = new Set<string>()
+  for (const pair of url.slice(start + 1, end === -1 ? undefined : end).split('&')) {
+    if (pair === '') continue
+    const equals = pair.indexOf('=')
+    const name = decode(equals === -1 ? pair : pair.slice(0, equals))
+    if (known.has(name)) addField(given, name, equals === -1 ? '' : decode(pair.slice(equals + 1)))
+    else unknown.add(name)
+  }
+  const refusal = unknown.size > 0 ? unknownFields([...unknown], known, 'parameter') : null
+  if (refusal) throw refusal
+  for (const [name, texts] of given) query[name] = valueOf(name, texts, known.get(name)?.type)
+  return query
+}
+
+function valueOf(name: string, texts: readonly string[], type: string | undefined): unknown {
+  const [first = '', ...more] = texts
+  if (type !== 'array' && more.length === 0) return fromText(first, type)
+  const values = type === 'array' ? texts.flatMap((text) => text.split(',')) : []
+  if (values.some((text) => text !== '')) return values
+  if (type === 'array') throw malformed(`${name} has no value`)
+  throw new FluxError({
+    kind: 'malformed',
+    detail: `${name} must be given once`,
+    errors: [{ pointer: `/${name}`, detail: 'must be given once' }],
+  })
+}
+
+/** Most texts have nothing to decode, and to find that out is cheaper. */
+function decode(text: string): string {
+  if (!/[%+]/.test(text)) return text
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch {
+    throw malformed('the query has a malformed escape')
+  }
+}

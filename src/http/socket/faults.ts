@@ -1,0 +1,58 @@
+// http: what becomes of a connection on which something comes that isn't HTTP. Each request gets one answer, in the order in which they came.
+import { STATUS_CODES, type ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { malformed, type Failure } from '../../model/failure.ts'
+import { problemAnswer } from '../problem.ts'
+
+export interface ConnectionFaults {
+  /** To be told of each request before it is answered. */
+  note(answer: ServerResponse): void
+  /** To be told when what came can't be read, or didn't come in time. */
+  onFault(error: NodeJS.ErrnoException, socket: Duplex): void
+}
+
+export function connectionFaults(): ConnectionFaults {
+  /** The answer to the newest request of each connection. */
+  const newest = new WeakMap<Duplex, ServerResponse>()
+  /** Nothing more is read from these. */
+  const given = new WeakSet<Duplex>()
+  return {
+    note(answer) {
+      // Not its own socket: it gets that when those before it have been sent.
+      newest.set(answer.req.socket, answer)
+    },
+    onFault(error, socket) {
+      if (!socket.writable || error.code === 'ECONNRESET') {
+        socket.destroy()
+        return
+      }
+      // The rest of what can't be read comes as a fault, too.
+      if (given.has(socket)) return
+      given.add(socket)
+      const answer = newest.get(socket)
+      const isNext = answer === undefined || answer.req.complete
+      // What is wrong belongs to the newest request unless that came whole. If it has its answer already, there is nothing more to say.
+      const end = () => {
+        if (isNext || !answer.headersSent) hangUp(socket, refusalOf(error.code))
+        else socket.end(() => socket.destroy())
+      }
+      if (answer === undefined || answer.writableFinished || (!isNext && !answer.headersSent)) end()
+      else answer.once('finish', end)
+    },
+  }
+}
+
+/** Answers what is no request. */
+export function hangUp(socket: Duplex, failure: Failure, ended = () => { socket.destroy() }): void {
+  const { status, headers, body } = problemAnswer(failure)
+  const lines = Object.entries({ ...headers, connection: 'close', 'content-length': String(Buffer.byteLength(body)) }).map(([name, value]) => `${name}: ${value}`)
+  socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, ...lines, '', body].join('\r\n'), ended)
+}
+
+function refusalOf(code: string | undefined): Failure {
+  switch (code) {
+    case 'ERR_HTTP_REQUEST_TIMEOUT': return { kind: 'timeout', detail: 'the request did not come whole in time' }
+    case 'HPE_HEADER_OVERFLOW': return { kind: 'headersTooLarge', detail: 'the headers are too large' }
+    default: return malformed('this is not HTTP/1.1').failure
+  }
+}
