@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { getHeapStatistics } from 'node:v8'
-import { openTokens } from './access/authenticate.ts'
+import { openTokens, type Tokens } from './access/authenticate.ts'
 import { stepRunner } from './actions/runner.ts'
 import { bullAlarm } from './alarms/bullmq.ts'
 import { systemClock } from './alarms/clock.ts'
@@ -128,16 +128,18 @@ export class LoadError extends Error {
 export async function startServer(settings: Settings, { log }: { log: Log }): Promise<Server> {
   const watchdog = new Watchdog()
   const { catalog, runner, report } = await loadServices(settings, log, watchdog)
-  const about = await aboutOf(catalog, settings.requireAuth)
-  const tokens = await openTokens({
-    file: settings.tokens, now: systemClock.now, onError: ({ message }) => log.error('the tokens read last stay in force', { reason: message }),
-  })
   const memory = memoryOf(settings)
   let unready: string | null = 'the server is starting'
   const front = { fetch: createWaitingApp(() => unready ?? 'the server is starting').fetch }
-  let server: HttpServer | null = null
-  let opened: Runtime | null = null
+  let [server, opened, follows]: [HttpServer | null, Runtime | null, Tokens | null] = [null, null, null]
+  // What was checked with the services may have started processes: whatever goes wrong from here on, they end.
   try {
+    const about = await aboutOf(catalog, settings.requireAuth)
+    const tokens = await openTokens({
+      file: settings.tokens, now: systemClock.now,
+      onError: ({ message }) => log.error('the tokens read last stay in force', { reason: message }),
+    })
+    follows = tokens
     // First of all, so that whoever asks is told that it lives while the store reads its index.
     const listening = await listen(front, {
       host: settings.host, port: settings.port, log, accessLog: settings.accessLog, maxConnections: settings.maxConnections,
@@ -179,7 +181,7 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
       },
     }
   } catch (error) {
-    tokens.close()
+    follows?.close()
     watchdog.close()
     await server?.close(0)
     if (opened === null) runner.close()
@@ -204,9 +206,12 @@ async function aboutOf(catalog: Catalog, requireAuth: boolean): Promise<About> {
 /** Loads and checks the services and starts nothing. */
 export async function checkServices(settings: Settings, { log }: { log: Log }): Promise<Loaded> {
   const runner = stepRunner({ log, allowPrivate: settings.allowPrivate })
-  const { catalog, report } = await openCatalog({ folders: settings.actors, runner, log })
-  runner.close()
-  return { services: catalog.all(), report }
+  try {
+    const { catalog, report } = await openCatalog({ folders: settings.actors, runner, log })
+    return { services: catalog.all(), report }
+  } finally {
+    runner.close()
+  }
 }
 
 /**
@@ -222,15 +227,17 @@ export function examineData(
 
 async function loadServices(settings: Settings, log: Log, watch?: StepWatch): Promise<{ catalog: Catalog; runner: StepRunner; report: readonly Fault[] }> {
   const runner = stepRunner({ log, allowPrivate: settings.allowPrivate, maxResult: settings.maxResult, isolated: settings.isolated, ...watch && { watch } })
-  const { catalog, report, complete } = await openCatalog({ folders: settings.actors, runner, log })
-  const isBroken = report.some(({ severity }) => severity === 'fault')
-  if (isBroken && !(settings.skipFaulty && complete)) {
+  try {
+    const { catalog, report, complete } = await openCatalog({ folders: settings.actors, runner, log })
+    const isBroken = report.some(({ severity }) => severity === 'fault')
+    if (isBroken && !(settings.skipFaulty && complete)) throw new LoadError(report)
+    const skipped = catalog.skipped()
+    if (skipped.length > 0) log.warn('services with faults are skipped', { skipped })
+    return { catalog, runner, report }
+  } catch (error) {
     runner.close()
-    throw new LoadError(report)
+    throw error
   }
-  const skipped = catalog.skipped()
-  if (skipped.length > 0) log.warn('services with faults are skipped', { skipped })
-  return { catalog, runner, report }
 }
 
 /** Of the heap, what may be in flight and what contexts kept in memory may take; of what is in flight, requests, callers of webhooks who wait, and steps, as well as contexts that are decided on. */

@@ -33,8 +33,10 @@ interface Bounds {
 }
 
 /**
- * Turns what a function returned into data: dates become epoch milliseconds, Map an object, Set a list, bytes base64 text, bigint a number where that is
- * exact and text where not, NaN and infinities null unless `notFinite` says otherwise. Functions, symbols and undefined vanish from objects and are null elsewhere.
+ * Turns what a function returned into data: dates become epoch milliseconds, Map an object, Set and typed arrays of
+ * numbers a list, bytes (Buffer, Uint8Array, ArrayBuffer, DataView) base64 text, bigint a number where that is exact and
+ * text where not, NaN and infinities null unless `notFinite` says otherwise. Functions, symbols and undefined vanish from
+ * objects and are null elsewhere.
  * @param tally counts the values
  * @throws TypeError for cycles and values nested deeper than 200
  */
@@ -68,8 +70,8 @@ function convert(value: unknown, bounds: Bounds, depth: number): Json {
     size?.text(Math.ceil(bytes.length / 3) * 4)
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
   }
-  if (Array.isArray(value) || value instanceof Set) {
-    size?.list(Array.isArray(value) ? value.length : value.size)
+  if (value instanceof Set || isList(value)) {
+    size?.list(value instanceof Set ? value.size : value.length)
     return Array.from(value, (item) => convert(item, bounds, depth + 1))
   }
   if (!(value instanceof Map) && 'toJSON' in value && typeof value.toJSON === 'function') {
@@ -80,8 +82,6 @@ function convert(value: unknown, bounds: Bounds, depth: number): Json {
 
 function convertObject(value: object, bounds: Bounds, depth: number): JsonObject {
   const { size } = bounds
-  // Before keys are listed: each element is one.
-  if (ArrayBuffer.isView(value)) size?.atLeast(value.byteLength / 8)
   const result: JsonObject = {}
   size?.text(0)
   let isFirst = true
@@ -96,6 +96,10 @@ function convertObject(value: object, bounds: Bounds, depth: number): JsonObject
   else if (isObject(value)) for (const key of Object.keys(value)) add(key, value[key])
   return result
 }
+
+/** Typed arrays among them: of bytes there is none left where this is asked. */
+const isList = (value: object): value is { readonly length: number } & Iterable<unknown> =>
+  Array.isArray(value) || ArrayBuffer.isView(value)
 
 function bytesOf(value: object): Uint8Array | null {
   if (value instanceof Uint8Array) return value

@@ -1,8 +1,9 @@
-// ports: how servers tell one another of commits that a caller may wait for elsewhere. A hint only: whoever waits looks now and then all the same.
+// ports: how servers tell one another of commits that matter elsewhere: a caller waits for one there, or a step runs
+// there that is no more needed. A hint only: whoever is concerned looks now and then all the same.
 import type { ContextId } from '../model/context.ts'
 
 export interface CommitFeed {
-  /** Tells the other servers that the context has paused or ended. Never fails. */
+  /** Tells the other servers to look at the context. Never fails. */
   tell(id: ContextId): void
   /** Called for each context that a server told of, this one included. */
   onTold(listener: (id: ContextId) => void): void

@@ -91,7 +91,10 @@ export interface Store {
   commit(request: { writes: readonly Write[]; lost?: number }): Promise<CommitOutcome>
   /** The newest rows of a context's log, oldest of them first, at most `limit`. */
   log(request: { id: ContextId; limit: number }): Promise<string[]>
-  /** Whole contexts, by ascending id. What is passed over isn't read, and however much that is, others are served meanwhile. */
+  /**
+   * Whole contexts, by ascending id. What is passed over isn't read, and however much that is, others are served
+   * meanwhile. Some may have been purged meanwhile: only when none come are there no more.
+   */
   list(request: ListQuery): Promise<StoredContext[]>
   /** Ids of contexts that have any of the words, ascending, each once, up to and including `upTo`. */
   waitingFor(request: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]>

@@ -31,10 +31,10 @@ type Found =
 
 interface BroadcastParts {
   readonly store: Store
-  readonly catalog: Catalog
-  readonly mailboxes: Mailboxes
+  readonly catalog: Pick<Catalog, 'triggeredBy'>
+  readonly mailboxes: Pick<Mailboxes, 'post' | 'start'>
   readonly log: Log
-  readonly refusals: Refusals
+  readonly refusals: Pick<Refusals, 'tell'>
 }
 
 /** @throws FluxError `unavailable` when the store was out of reach for everything that the event addressed */
@@ -80,7 +80,9 @@ function collect(answer: EventAnswer, found: readonly Found[]): void {
 }
 
 /** One line, however many have refused it. */
-function tellOf(refusals: Refusals, event: string, { transitions, executions, ignored }: EventAnswer, found: readonly Found[]): void {
+function tellOf(
+  refusals: BroadcastParts['refusals'], event: string, { transitions, executions, ignored }: EventAnswer, found: readonly Found[],
+): void {
   const refused: { [kind: string]: number } = {}
   for (const one of found) if (one?.answer === 'ignored' && one.failure) refused[one.failure.kind] = (refused[one.failure.kind] ?? 0) + 1
   const kinds = Object.keys(refused)
@@ -120,7 +122,9 @@ async function start({ mailboxes, refusals }: Teller, flux: CompiledFlux, { even
 }
 
 /** What goes wrong with one is no reason to fail for all: others may have moved already. */
-function ignored(refusals: Refusals, entry: Omit<EventAnswer['ignored'][number], 'reason'>, error: unknown): Found {
+function ignored(
+  refusals: BroadcastParts['refusals'], entry: Omit<EventAnswer['ignored'][number], 'reason'>, error: unknown,
+): Found {
   const failure = error instanceof FluxError ? error.failure : null
   if (!failure || failure.kind === 'unavailable') {
     void refusals.tell('an event did not reach all that it addressed', failure?.kind ?? 'internal', () => ({ ...entry, error }), 'error')

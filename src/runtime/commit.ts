@@ -2,13 +2,14 @@
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import { FluxError } from '../model/failure.ts'
-import type { ContextRecord } from '../model/record.ts'
+import { NOBODY, type ContextRecord } from '../model/record.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Log } from '../ports/log.ts'
 import type { CommitOutcome, Store, StoredContext, Write } from '../ports/store.ts'
 import { logFailures } from './attempts.ts'
 import { decode } from './codec.ts'
-import type { Step } from './position.ts'
+import { isOf } from './job.ts'
+import { stepOf, type Step } from './position.ts'
 import type { Recent } from './recent.ts'
 import type { TrackedContext, UnitOfWork } from './unit-of-work.ts'
 
@@ -20,9 +21,13 @@ export interface CommitsParts {
   readonly recent: Recent
   readonly alarm: AlarmClock
   readonly log: Log
+  /** Boot id of this server, as it is now. */
+  readonly owner: () => string
   /** `texts`: the context as it was committed. */
   readonly onStep: (step: Step, context: TrackedContext, texts: StoredContext['parts']) => void
   readonly onEnd: (id: ContextId) => void
+  /** Another server runs a step of that context, which is no more needed. */
+  readonly onOthersStep: (id: ContextId) => void
   /** A relative of that context has ended. */
   readonly onParent: (id: ContextId) => void
   /** What a webhook's caller waits for has come, and he waits at another server, if he still does. */
@@ -99,13 +104,14 @@ export class Commits {
   }
 
   #publish({ contexts }: UnitOfWork, writes: readonly Write[], era: number): void {
-    const { recent, log, alarm, onStep, onEnd, onParent, onAnswer } = this.#parts
+    const { recent, log, alarm, owner, onStep, onEnd, onOthersStep, onParent, onAnswer } = this.#parts
     for (const { context: { id, parts, due } } of writes) {
       const context = contexts.get(id)
       if (!context) continue
       recent.keep(context, parts, era)
       if (isFinished(context.record.status)) onEnd(id)
       else if (context.step && isUnderWay(context.step, context.record)) onStep(context.step, context, parts)
+      if (endsStepElsewhere(context, owner())) onOthersStep(id)
       logFailures(log, context)
       if (due !== null) alarm.set(due)
       for (const parent of context.parents) onParent(parent)
@@ -114,6 +120,12 @@ export class Commits {
       else if (answers(context)) onAnswer(id)
     }
   }
+}
+
+/** Whether another server runs a step that this commit has ended. Who has given its step back runs it no more. */
+function endsStepElsewhere({ before, record }: TrackedContext, owner: string): boolean {
+  const step = before && stepOf(before)
+  return step !== null && step.owner !== owner && step.owner !== NOBODY && !isOf({ step }, record)
 }
 
 /** Whether this commit is the first in which the context of a webhook has paused or ended. */

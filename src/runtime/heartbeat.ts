@@ -3,22 +3,24 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
+import type { Cancels } from './cancel.ts'
 import type { Mailboxes } from './mailboxes.ts'
 import type { Recovery } from './recovery.ts'
 import type { Redelivery } from './redelivery.ts'
 import type { Steps } from './steps.ts'
 
-/** Heartbeats from one look to the next whether all steps that are leased to this server run. */
+/** Heartbeats from one look to the next whether the steps that are leased to this server are those that it runs. */
 const LOOK_EVERY = 3
 
 export interface HeartbeatParts {
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
-  readonly mailboxes: Mailboxes
-  readonly redelivery: Redelivery
-  readonly steps: Steps
-  readonly recovery: Recovery
+  readonly mailboxes: Pick<Mailboxes, 'isBusy'>
+  readonly redelivery: Pick<Redelivery, 'reconcile'>
+  readonly steps: Pick<Steps, 'contexts' | 'isBusy' | 'abandon'>
+  readonly cancels: Pick<Cancels, 'checkAll'>
+  readonly recovery: Pick<Recovery, 'look'>
   readonly identity: Identity
   /** Milliseconds between heartbeats; null: no other server can be there, and one is enough. */
   readonly every: number | null
@@ -96,17 +98,20 @@ export class Heartbeat {
 
   /**
    * Sees to steps that are leased to this server and don't run. A store that lost its last moments may have lost the end of one; and a commit whose outcome is
-   * unknown may have come true when nobody looked any more.
+   * unknown may have come true when nobody looked any more. And to steps that run and aren't leased to it: that another
+   * server has ended their contexts may not have been heard.
    */
   async #resume(): Promise<void> {
-    const { store, mailboxes, redelivery, steps, identity } = this.#parts
+    const { store, mailboxes, redelivery, steps, cancels, identity } = this.#parts
     this.#count += 1
     const { era } = store
     const isNew = era !== this.#era
     if (!isNew && this.#count % LOOK_EVERY !== 0) return
+    const running = steps.contexts()
     const leased = await store.leasedTo({ owner: identity.owner })
     // In a new era it may be an earlier step than the one that runs here.
     for (const id of leased) if (!mailboxes.isBusy(id) && (isNew || !steps.isBusy(id))) void redelivery.reconcile(id)
+    cancels.checkAll(running, leased)
     this.#era = era
   }
 }

@@ -38,7 +38,7 @@ export function kindOf({ state }: Step, flux: CompiledFlux): Kind {
 }
 
 /** Whether the context is still at that step, as its record knows it. */
-export function isOf({ step }: Job, record: ContextRecord): boolean {
+export function isOf({ step }: Pick<Job, 'step'>, record: ContextRecord): boolean {
   const present = stepOf(record)
   return present?.epoch === step.epoch && present.attempt === step.attempt && present.owner === step.owner
 }

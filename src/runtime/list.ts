@@ -57,7 +57,8 @@ export async function list(parts: ListParts, caller: Caller, request: CheckedLis
         if (contexts.length === limit) return { contexts, next: after }
       }
     }
-    if (stored.length < asked && read < STRIDE.characters) return { contexts, next: null }
+    // Fewer than were asked for say nothing: some may have been purged meanwhile.
+    if (stored.length === 0) return { contexts, next: null }
     skip = 0
     await breathe(read)
   }

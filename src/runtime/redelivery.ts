@@ -19,15 +19,17 @@ const PAUSE_MS = { first: 100, most: 5_000 }
 const MAX_TRIES = 5
 
 export interface RedeliveryParts {
-  readonly mailboxes: Mailboxes
+  readonly mailboxes: Pick<Mailboxes, 'post'>
   /** Late, since steps in turn deliver their results with this. */
-  readonly steps: () => Steps
+  readonly steps: () => Pick<Steps, 'start' | 'abort'>
   readonly alarm: AlarmClock
   readonly clock: Clock
   readonly log: Log
   /** Of this server, as it is now. */
   readonly owner: () => string
   readonly ended: AbortSignal
+  /** A context has ended, and another server may run a step of it. */
+  readonly onEnd: (id: ContextId) => void
 }
 
 export class Redelivery {
@@ -63,15 +65,17 @@ export class Redelivery {
 
   /** Finds out what became of a commit whose outcome is unknown, and sees to what follows from it. */
   async reconcile(id: ContextId): Promise<void> {
-    const { steps, alarm, owner } = this.#parts
+    const { steps, alarm, owner, onEnd } = this.#parts
     if (this.#unknown.has(id)) return
     this.#unknown.add(id)
     const outcome = await this.deliver(id, { type: 'WAKE' })
     this.#unknown.delete(id)
     if (!outcome) return
     const { record, flux } = outcome
-    if (isFinished(record.status)) steps().abort(id)
-    else if (stepOf(record)?.owner === owner()) this.carryOn(record, flux)
+    if (isFinished(record.status)) {
+      steps().abort(id)
+      onEnd(id)
+    } else if (stepOf(record)?.owner === owner()) this.carryOn(record, flux)
     if (record.due !== null) alarm.set(record.due)
   }
 

@@ -4,6 +4,7 @@ import type { Catalog } from '../definitions/catalog.ts'
 import { ByteBudget } from '../model/byte-budget.ts'
 import type { FluxApi } from '../api/flux-api.ts'
 import { SYSTEM, type Caller } from '../model/caller.ts'
+import type { ContextId } from '../model/context.ts'
 import type { TagLimits } from '../model/tags.ts'
 import type { WebhookApi } from '../model/webhook.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
@@ -12,6 +13,7 @@ import type { CommitFeed } from '../ports/commit-feed.ts'
 import type { Log } from '../ports/log.ts'
 import type { StepRunner } from '../ports/step-runner.ts'
 import type { Store } from '../ports/store.ts'
+import { Cancels } from './cancel.ts'
 import { Commits } from './commit.ts'
 import { EventHints } from './event-hint.ts'
 import { facade } from './facade.ts'
@@ -79,16 +81,21 @@ export function createRuntime(parts: RuntimeParts): Runtime {
   const env = (): Env => ({
     now: clock.now(), random: Math.random, uuid: randomUUID, owner: identity.owner, tagLimits, startsAtOnce: steps.hasRoom, maxRecord: memory.record,
   })
+  const tell = (id: ContextId) => others?.feed.tell(id)
   const commits: Commits = new Commits({
     store, recent, alarm, log,
+    owner: () => identity.owner,
     onStep: (step, { flux, record }, texts) => steps.start(step, flux, { record, texts }),
     onEnd: (id) => steps.abort(id),
+    onOthersStep: tell,
     onParent: (id) => timers.notifyParent(id),
-    onAnswer: (id) => others?.feed.tell(id),
+    onAnswer: tell,
     onUnknownOutcome: (id) => void redelivery.reconcile(id),
   })
   const mailboxes = new Mailboxes({ store, log, catalog, recent, loads, turns, commits, env, ids: new Ids(store), pins: new Pins(store, clock) })
-  const redelivery: Redelivery = new Redelivery({ mailboxes, alarm, clock, log, steps: () => steps, owner: () => identity.owner, ended: life.signal })
+  const redelivery: Redelivery = new Redelivery({
+    mailboxes, alarm, clock, log, steps: () => steps, owner: () => identity.owner, ended: life.signal, onEnd: tell,
+  })
   const timers: Timers = new Timers({ store, mailboxes, redelivery, alarm, clock, log })
   const refusals = new Refusals({ log, clock })
   const hints = new EventHints({ catalog, store, clock })
@@ -99,8 +106,12 @@ export function createRuntime(parts: RuntimeParts): Runtime {
     // What a step asks for belongs to what was acknowledged already: it isn't refused.
     apiOf: (packageName) => facade(facadeParts, { caller: SYSTEM, home: packageName, admission: null }),
   })
+  const cancels = new Cancels({ loads, steps, log })
+  others?.feed.onTold((id) => void cancels.check(id))
   const recovery = new Recovery({ store, clock, log, loads, recent, commits, mailboxes, redelivery, steps, timers, env })
-  const heartbeat = new Heartbeat({ store, clock, log, mailboxes, redelivery, steps, recovery, identity, every: others?.beat ?? null })
+  const heartbeat = new Heartbeat({
+    store, clock, log, mailboxes, redelivery, steps, cancels, recovery, identity, every: others?.beat ?? null,
+  })
   const purges = new Retention({ store, clock, log, retention })
   const facades = new WeakMap<Caller, FluxApi>()
 

@@ -97,13 +97,13 @@ export class Steps {
     return this.has(step) ? this.#jobs.get(step.id)?.startedAt : undefined
   }
 
-  /** Aborts the step of a context that has ended. */
-  abort(id: ContextId): void {
+  /** Aborts the step of a context that has ended, or needs it no more. */
+  abort(id: ContextId, reason = 'the context has ended'): void {
     const job = this.#jobs.get(id)
     if (!job) return
     this.#jobs.delete(id)
     job.onBegun?.()
-    job.controller?.abort(new DOMException('the context has ended', 'AbortError'))
+    job.controller?.abort(new DOMException(reason, 'AbortError'))
   }
 
   /** Starts nothing more, and waits at most `grace` milliseconds for what runs. */
@@ -116,6 +116,16 @@ export class Steps {
       this.#onIdle = resolve
       this.#parts.clock.after(grace, resolve)
     })
+  }
+
+  /** The step of that context that runs here, or waits to. */
+  of(id: ContextId): Step | undefined {
+    return this.#jobs.get(id)?.step
+  }
+
+  /** The contexts of all of them. */
+  contexts(): ContextId[] {
+    return [...this.#jobs.keys()]
   }
 
   /** Whether it runs here, or waits to. */

@@ -16,8 +16,8 @@ const NOTIFY_AGAIN_MS = 1_000
 
 export interface TimersParts {
   readonly store: Store
-  readonly mailboxes: Mailboxes
-  readonly redelivery: Redelivery
+  readonly mailboxes: Pick<Mailboxes, 'post'>
+  readonly redelivery: Pick<Redelivery, 'deliver'>
   readonly alarm: AlarmClock
   readonly clock: Clock
   readonly log: Log

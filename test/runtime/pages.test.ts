@@ -107,6 +107,24 @@ test('a page ends before the first context that its reader has no room for, and 
   expect([alone.contexts.map(({ id }) => id), alone.next]).toEqual([ids.slice(0, 1), ids[0]])
 })
 
+test('a page goes on when contexts of it are purged while it is read', async ({ onTestFinished }) => {
+  const purged = new Set<number>()
+  const wrap = listing((contexts) => contexts.filter(({ id }) => !purged.has(id)))
+  const bench = await openBench({ 'p/Small.flux': WAITING }, { wrap })
+  onTestFinished(() => bench.close())
+  const ids: number[] = []
+  for (let index = 0; index < 12; index++) ids.push(await bench.run('Small'))
+  for (const id of ids.slice(1, 3)) purged.add(id)
+  const page = async (request: object) => {
+    const { contexts, next } = await bench.listPage(request)
+    return [contexts.map(({ id }) => id), next]
+  }
+  expect(await page({ limit: 5 })).toEqual([[ids[0], ...ids.slice(3, 7)], ids[6]])
+  expect(await page({ limit: 5, after: ids[6] })).toEqual([ids.slice(7), ids[11]])
+  expect(await page({ limit: 5, after: ids[11] })).toEqual([[], null])
+  expect(await page({ limit: 20 })).toEqual([[ids[0], ...ids.slice(3)], null])
+})
+
 test('a context whose record is damaged is left out, and the others are there', async ({ onTestFinished }) => {
   let damaged = 0
   const wrap = listing((contexts) => contexts.map((context) => context.id === damaged ? { ...context, parts: { ...context.parts, head: '{' } } : context))

@@ -39,7 +39,7 @@ test('the last look at a silent store takes no longer than a moment', async () =
   const recent = new Recent(1024)
   const commits = new Commits({
     store, recent, log: quiet, alarm: { start() {}, set() {}, close: () => Promise.resolve() },
-    onStep() {}, onEnd() {}, onParent() {}, onAnswer() {}, onUnknownOutcome() {},
+    owner: () => 'me', onStep() {}, onEnd() {}, onOthersStep() {}, onParent() {}, onAnswer() {}, onUnknownOutcome() {},
   })
   const mailboxes = new Mailboxes({
     store, catalog, log: quiet, ids: new Ids(store), recent, loads: new Loads({ store, catalog, recent, bytes: 1024 }), turns: new ByteBudget({ bytes: 1024, what: 'contexts' }), pins: new Pins(store, clock), commits,

@@ -12,7 +12,7 @@ import type { ContextView } from '../../src/api/get-context.ts'
 import type { Log } from '../../src/ports/log.ts'
 import type { Store } from '../../src/ports/store.ts'
 import type { MemoryLimits } from '../../src/runtime/loads.ts'
-import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts'
+import { createRuntime, type Runtime, type RuntimeParts } from '../../src/runtime/runtime.ts'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
 import { SimulatedClock } from './simulated-clock.ts'
 
@@ -50,7 +50,19 @@ export async function writeFiles(folder: string, files: Files): Promise<void> {
   }
 }
 
-export async function openBench(files: Files, options: { folder?: string; clock?: SimulatedClock; retention?: number; stepConcurrency?: number; memory?: Partial<MemoryLimits>; wrap?: (store: Store) => Store } = {}): Promise<Bench> {
+export interface BenchOptions {
+  readonly folder?: string
+  readonly clock?: SimulatedClock
+  readonly retention?: number
+  readonly stepConcurrency?: number
+  readonly memory?: Partial<MemoryLimits>
+  readonly wrap?: (store: Store) => Store
+  /** In place of an embedded one of its own. */
+  readonly store?: Store
+  readonly others?: RuntimeParts['others']
+}
+
+export async function openBench(files: Files, options: BenchOptions = {}): Promise<Bench> {
   const folder = options.folder ?? await mkdtemp(join(tmpdir(), 'actorflux-'))
   await writeFiles(join(folder, 'actors'), files)
   const clock = options.clock ?? new SimulatedClock(NOW)
@@ -61,10 +73,11 @@ export async function openBench(files: Files, options: { folder?: string; clock?
   const { catalog, report } = await openCatalog({ folders: [join(folder, 'actors')], runner, log })
   const faults = report.filter(({ severity }) => severity === 'fault')
   if (faults.length > 0) throw new Error(`the services of the test have faults: ${JSON.stringify(faults)}`)
-  const opened = await openLmdbStore({ folder: join(folder, 'data'), log, clock })
+  const opened = options.store ?? await openLmdbStore({ folder: join(folder, 'data'), log, clock })
   const store = options.wrap?.(opened) ?? opened
   const runtime = createRuntime({
-    store, catalog, runner, clock, log, alarm: localAlarm({ clock, log }), retention: options.retention ?? 7 * 86_400_000, stepConcurrency: options.stepConcurrency ?? 256, isolated: 8, others: null,
+    store, catalog, runner, clock, log, alarm: localAlarm({ clock, log }), retention: options.retention ?? 7 * 86_400_000,
+    stepConcurrency: options.stepConcurrency ?? 256, isolated: 8, others: options.others ?? null,
     tagLimits: { count: 64, bytes: 256 },
     memory: { requests: new ByteBudget({ bytes: 256 * MIB, what: 'requests' }), steps: 64 * MIB, recent: 256 * MIB, record: 16 * MIB, ...options.memory },
   })

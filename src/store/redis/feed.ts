@@ -12,6 +12,8 @@ interface FeedOptions {
   readonly log: Log
 }
 
+const LATE = 'callers of webhooks may wait up to a second longer, and steps whose context has ended run on for some heartbeats'
+
 export function redisFeed({ listening, publish, namespace, log }: FeedOptions): CommitFeed {
   const channel = feedChannel(namespace)
   let isTold = false
@@ -19,7 +21,7 @@ export function redisFeed({ listening, publish, namespace, log }: FeedOptions): 
   const fail = (error: unknown) => {
     if (isTold) return
     isTold = true
-    log.warn('servers can not tell one another of commits at once: callers of webhooks may wait up to a second longer', { channel, error })
+    log.warn(`servers can not tell one another of commits at once: ${LATE}`, { channel, error })
   }
   listening.on('error', (error) => log.debug('the feed of commits is broken off', { error }))
   return {

@@ -1,0 +1,109 @@
+// Turns for tests: a compiled service, and what a turn has at hand, without a store.
+import { compileFlux } from '../../src/definitions/compile.ts'
+import type { CompiledFlux } from '../../src/definitions/flux.ts'
+import { Report } from '../../src/definitions/report.ts'
+import { SYSTEM } from '../../src/model/caller.ts'
+import type { ContextId } from '../../src/model/context.ts'
+import type { JsonObject } from '../../src/model/json.ts'
+import type { Input } from '../../src/runtime/interpreter/decision.ts'
+import type { Outcome } from '../../src/runtime/mailboxes.ts'
+import { runStart, runTurn, type TurnResult } from '../../src/runtime/turn.ts'
+import type { AtHand, Env, KnownContext } from '../../src/runtime/unit-of-work.ts'
+
+export function compiled(source: JsonObject, fluxName = 'Test'): CompiledFlux {
+  const report = new Report(`${fluxName}.flux`)
+  const flux = compileFlux({ package: 'p', fluxName, source, models: new Map() }, report)
+  if (!flux) throw new Error(JSON.stringify(report.faults))
+  return flux
+}
+
+export const env = (more: Partial<Env> = {}): Env => ({
+  now: 1000,
+  random: () => 0.5,
+  uuid: () => 'u-1',
+  owner: 'me',
+  tagLimits: { count: 64, bytes: 256 },
+  startsAtOnce: true,
+  maxRecord: 1_000_000,
+  ...more,
+})
+
+/** Has all contexts that its turns wrote. */
+export class Hand implements AtHand {
+  readonly partitions = 1
+  readonly services: readonly CompiledFlux[]
+  readonly contexts = new Map<ContextId, KnownContext>()
+  #ids = 0
+
+  constructor(services: readonly CompiledFlux[] = []) {
+    this.services = services
+  }
+
+  context(id: ContextId): KnownContext | null {
+    return this.contexts.get(id) ?? null
+  }
+
+  history(): readonly [] {
+    return []
+  }
+
+  newId(): ContextId {
+    this.#ids += 1
+    return this.#ids
+  }
+
+  isPinned(): boolean {
+    return true
+  }
+
+  service(_: string, fluxName: string): CompiledFlux | undefined {
+    return this.services.find((flux) => flux.fluxName === fluxName)
+  }
+
+  start(flux: CompiledFlux, more: Partial<Env> = {}): Decided {
+    return this.#take(
+      runStart(
+        { flux, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null, partition: 0 },
+        this,
+        env(more),
+      ),
+    )
+  }
+
+  turn(id: ContextId, inputs: readonly Input[], more: Partial<Env> = {}): Decided {
+    return this.#take(runTurn(id, inputs, this, env(more)))
+  }
+
+  #take(result: TurnResult): Decided {
+    if (result.kind !== 'decided') throw new Error(`expected a decision: ${JSON.stringify(result)}`)
+    for (const {
+      context: { id, parts },
+    } of result.writes) {
+      const context = result.work.contexts.get(id)
+      if (context) this.contexts.set(id, { record: context.record, flux: context.flux, texts: parts })
+    }
+    return result
+  }
+}
+
+export type Decided = TurnResult & { kind: 'decided' }
+
+export const event = (name: string): Input => ({
+  type: 'EVENT',
+  name,
+  input: {},
+  untyped: false,
+  tags: null,
+  caller: SYSTEM,
+})
+
+export const TERMINATE: Input = { type: 'TERMINATE', caller: SYSTEM }
+
+/** What the sender of a message would be told. */
+export const outcomeOf = ({ context: { record, flux } }: Decided, more: Partial<Outcome> = {}): Outcome => ({
+  moved: true,
+  failure: null,
+  record,
+  flux,
+  ...more,
+})
