@@ -3,6 +3,7 @@ import type { Scope, Turn } from '../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { accept, defaults } from '../definitions/properties.ts'
 import { spendOn, WorkBudget } from '../definitions/work-budget.ts'
+import type { ContextId } from '../model/context.ts'
 import type { FieldError, Failure } from '../model/failure.ts'
 import { getOwn, type Json, type JsonObject } from '../model/json.ts'
 import type { ContextRecord, Parent } from '../model/record.ts'
@@ -29,14 +30,14 @@ export interface Birth {
   /** What it must hide as its parent does. */
   readonly inherited?: JsonObject | null
   /** Of a webhook: `$request`, and the bytes of its body. */
-  readonly request?: { readonly shown: JsonObject; readonly raw: Uint8Array }
+  readonly request?: { readonly shown: JsonObject; readonly raw: Uint8Array } | undefined
 }
 
 /** A context that no other one starts. */
 export type StartRequest = Omit<Birth, 'parent' | 'partition' | 'inherited'>
 
-/** The record before its first turn, still without an id; or why there can be none. */
-export function seedOf(birth: Omit<Birth, 'partition'>, turn: Turn & { readonly tagLimits: TagLimits }): { seed: Omit<ContextRecord, 'id'> } | { failure: Failure } {
+/** Makes the record before its first turn, once there is an id; or says why there can be none. */
+export function seedOf(birth: Omit<Birth, 'partition'>, turn: Turn & { readonly tagLimits: TagLimits }): { seed: (id: ContextId) => ContextRecord } | { failure: Failure } {
   const { flux, trigger, parent } = birth
   const startState = birth.startState === undefined ? flux.startState : flux.stateIndex.get(birth.startState)
   if (startState === undefined) {
@@ -52,13 +53,15 @@ export function seedOf(birth: Omit<Birth, 'partition'>, turn: Turn & { readonly 
   const names: { [name: string]: Json | undefined } = { $request: birth.request?.shown, $fluxName: flux.fluxName, $trackerId: trackerId, $triggerFluxEvent: trigger ?? undefined }
   const tags = tagsOf(birth, { turn, budget: new WorkBudget(), get: (name) => getOwn(input, name) ?? getOwn(names, name) }, turn.tagLimits)
   if ('failure' in tags) return tags
+  const raw = birth.request && birth.request.raw.length > 0 ? { body: Buffer.from(birth.request.raw).toString('base64') } : null
   return {
-    seed: {
-      version: 0, package: flux.package, fluxName: flux.fluxName, definition: flux.hash, status: 'RUNNING', state: startState, startState,
+    seed: (id) => ({
+      id, version: 0, package: flux.package, fluxName: flux.fluxName, definition: flux.hash, status: 'RUNNING', state: startState, startState,
       startedAt: turn.now, updatedAt: turn.now, endedAt: null, due: null, tags: tags.tags, error: null, exception: null, fluxEvent: null, trigger, trackerId,
-      parent, child: null, lease: null, moves: 0, tail: [], visited: [], position: START, input, output: defaults(flux.output, turn.now),
-      request: birth.request?.shown ?? null, inherited: birth.inherited ?? null, raw: birth.request && birth.request.raw.length > 0 ? { body: Buffer.from(birth.request.raw).toString('base64') } : null, answer: null, response: null, args: null, states: {},
-    },
+      parent, child: null, lease: null, stepStartedAt: undefined, lastError: undefined, moves: 0, tail: [], visited: [], position: START,
+      input, output: defaults(flux.output, turn.now), request: birth.request?.shown ?? null, inherited: birth.inherited ?? null, raw, answer: null,
+      paused: undefined, response: null, args: null, states: {},
+    }),
   }
 }
 

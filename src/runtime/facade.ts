@@ -129,11 +129,12 @@ export function facade({ store, catalog, mailboxes, hints, log, refusals, tagLim
 
   return {
     async execute(request) {
-      const { package: given, fluxName, isLarge, ...birth } = executeRequest(request, tagLimits)
-      if (isLarge) await nextTurn()
-      const flux = serviceOf(catalog, { package: given, fluxName }, home)
+      const wanted = executeRequest(request, tagLimits)
+      if (wanted.isLarge) await nextTurn()
+      const flux = serviceOf(catalog, wanted, home)
       guard(flux, 'invoke')
-      const { record } = await admitted(birth.input, () => mailboxes.start({ ...birth, flux, unknown: 'refuse', trigger: null }))
+      const { startState, input, untyped, tags } = wanted
+      const { record } = await admitted(input, () => mailboxes.start({ flux, startState, input, untyped, unknown: 'refuse', tags, trigger: null }))
       return { message: `started '${flux.fluxName}' as context ${record.id}`, contextId: record.id }
     },
 
@@ -145,13 +146,13 @@ export function facade({ store, catalog, mailboxes, hints, log, refusals, tagLim
 
     async sendEvent(request) {
       try {
-        const { contextId, event, isLarge, ...sent } = eventRequest(request, tagLimits)
+        const { contextId, event, isLarge, input, untyped, tags } = eventRequest(request, tagLimits)
         if (isLarge) await nextTurn()
         if (contextId === undefined) {
-          const answer = await admitted(sent.input, () => broadcast({ store, catalog, mailboxes, log, refusals }, { event, ...sent, caller }))
+          const answer = await admitted(input, () => broadcast({ store, catalog, mailboxes, log, refusals }, { event, input, untyped, tags, caller }))
           return isNobody(answer) ? { ...answer, ...await hintOn(event) } : answer
         }
-        const outcome = await admitted(sent.input, () => mailboxes.post(contextId, { type: 'EVENT', name: event, ...sent, tags: null, caller }))
+        const outcome = await admitted(input, () => mailboxes.post(contextId, { type: 'EVENT', name: event, input, untyped, tags: null, caller }))
         const failure: Failure | null = outcome.failure
         if (failure?.kind === 'conflict') throw new FluxError({ ...failure, ...await hintOn(event) })
         if (failure) throw new FluxError(failure)

@@ -97,8 +97,10 @@ export class Mailboxes {
    */
   start(request: StartRequest, watcher: Watcher | null = null): Promise<Outcome> {
     return new Promise((resolve, reject) => {
+      const { flux, startState, input, untyped, unknown, tags, trigger, request: sent } = request
       const partition = this.#parts.ids.nextPartition()
-      this.#tryStart({ request: { ...request, partition, parent: null }, watcher, data: new TurnData(this.#parts), resolve, reject })
+      const whole = { flux, startState, input, untyped, unknown, tags, trigger, parent: null, partition, request: sent }
+      this.#tryStart({ request: whole, watcher, data: new TurnData(this.#parts), resolve, reject })
     })
   }
 

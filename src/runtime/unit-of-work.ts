@@ -49,10 +49,10 @@ export type Need =
   /** The store must have it before a commit names it. */
   | { readonly kind: 'definition'; readonly flux: CompiledFlux }
 
-export class Lacking extends Error {
+/** Thrown, and no error: it is always caught, and says nothing of a place in the code. */
+export class Lacking {
   readonly need: Need
   constructor(need: Need) {
-    super(`${need.kind} is not at hand`)
     this.need = need
   }
 }
@@ -140,7 +140,7 @@ export class UnitOfWork {
     // Before all else that is to be waited for: contexts are numbered in the order in which they are asked for.
     if (id === undefined) throw new Lacking({ kind: 'id', partition })
     if (!this.#atHand.isPinned(flux)) throw new Lacking({ kind: 'definition', flux })
-    const seed: ContextRecord = { id, ...born.seed }
+    const seed = born.seed(id)
     const decision = begin(flux, seed, this.#env)
     if (decision.kind !== 'next') throw new Error(`the first turn of '${flux.fluxName}' came to nothing: ${decision.kind}`)
     const context: TrackedContext = { before: null, flux, texts: NO_TEXTS, record: seed, history: [], step: null, parents: new Set(), failures: [] }

@@ -82,7 +82,7 @@ test('of what holds itself many times over, nobody makes a text to know that', (
   if (!flux || !born || !('seed' in born)) throw new Error(JSON.stringify(report.faults))
   let list: Json = 'x'
   for (let times = 0; times < 60; times += 1) list = [list, list]
-  const next = { id: 1, ...born.seed, output: { list } }
+  const next = { ...born.seed(1), output: { list } }
   expect(() => writeOf({ before: null, texts: {}, next, flux, log: [], pokes: [], answersPoke: true, maxRecord: 100 * KIB })).toThrow(RecordTooLarge)
 })
 

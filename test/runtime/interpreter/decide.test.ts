@@ -45,7 +45,7 @@ function next(decision: Decision): Decision & { kind: 'next' } {
 function born(): ContextRecord {
   const birth = seedOf({ flux, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null }, given)
   if (!('seed' in birth)) throw new Error('not born')
-  return freeze(next(begin(flux, { id: 1, ...birth.seed }, given)).record)
+  return freeze(next(begin(flux, birth.seed(1), given)).record)
 }
 
 const event = (name: string): Input => ({ type: 'EVENT', name, input: {}, untyped: false, tags: null, caller: SYSTEM })
@@ -141,7 +141,7 @@ describe('a decision', () => {
     const patient = compiled({ states: [{ name: 's', action: { type: 'invokeCode', className: 'A', methodName: 'b', retry: { maxAttempts: 2000, delay, factor, maxDelay: 1e7 } } }] })
     const birth = seedOf({ flux: patient, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null }, given)
     if (!('seed' in birth)) throw new Error('not born')
-    const { record } = next(begin(patient, { id: 1, ...birth.seed }, given))
+    const { record } = next(begin(patient, birth.seed(1), given))
     const late = { ...record, position: { ...record.position, epoch: 1, attempt: 1500 } }
     const error = { message: 'no', type: 'Error', className: 'Error', realException: null }
     const { due } = next(decide(patient, late, { type: 'FAIL', epoch: 1, attempt: 1500, error }, given)).record
@@ -165,7 +165,7 @@ test.each([
   const one = compiled({ states: [{ name: 'act', action }] })
   const birth = seedOf({ flux: one, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null }, given)
   if (!('seed' in birth)) throw new Error('not born')
-  const { record } = next(begin(one, { id: 1, ...birth.seed }, given))
+  const { record } = next(begin(one, birth.seed(1), given))
   expect(record).toMatchObject({ status: 'RUNNING' })
   expect(record.stepStartedAt).toBe(startedAt)
   expect(next(decide(one, record, { type: 'TAKE_OVER', owner: 'me' }, { ...given, owner: 'other' })).record.stepStartedAt).toBe(startedAt)

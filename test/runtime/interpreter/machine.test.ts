@@ -38,7 +38,7 @@ function seed(flux: CompiledFlux): TurnState {
   const request = { flux, input: inputOf(flux), untyped: false, unknown: 'refuse' as const, tags: [], trigger: null, parent: null }
   const started = seedOf(request, { ...turn(NOW), tagLimits: { count: 64, bytes: 256 } })
   if ('failure' in started) throw new Error(started.failure.detail)
-  return turnStateOf({ id: 1, ...started.seed })
+  return turnStateOf(started.seed(1))
 }
 
 /** What can happen to a context that stands there: each event that some state names, results, failures, times that come. */
