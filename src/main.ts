@@ -4,7 +4,6 @@ import { resolve } from 'node:path'
 import { getHeapStatistics } from 'node:v8'
 import { openTokens, type Tokens } from './access/authenticate.ts'
 import { stepRunner } from './actions/runner.ts'
-import { bullAlarm } from './alarms/bullmq.ts'
 import { systemClock } from './alarms/clock.ts'
 import { localAlarm } from './alarms/local.ts'
 import { openCatalog, type Catalog } from './definitions/catalog.ts'
@@ -27,9 +26,6 @@ import { createRuntime as assemble, type Runtime, type RuntimeParts } from './ru
 import { readSettings, type Settings } from './settings.ts'
 import { diagnose, salvage, type Findings } from './store/lmdb/salvage.ts'
 import { openLmdbStore } from './store/lmdb/store.ts'
-import { connect, explore } from './store/redis/connection.ts'
-import { redisFeed } from './store/redis/feed.ts'
-import { openRedisStore } from './store/redis/store.ts'
 import { Watchdog } from './watchdog/watchdog.ts'
 
 export type { FluxApi } from './api/flux-api.ts'
@@ -288,7 +284,11 @@ const silenceOf = ({ recovery }: Settings) => beatOf(recovery) * 7
 
 const beatOf = (recovery: number) => recovery / 10
 
+/** Its modules are loaded only here: they would make each start without Redis a fifth longer. */
 async function openRedis(settings: Settings, redisUrl: string, log: Log): Promise<Storage> {
+  const [{ bullAlarm }, { connect, explore }, { redisFeed }, { openRedisStore }] = await Promise.all([
+    import('./alarms/bullmq.ts'), import('./store/redis/connection.ts'), import('./store/redis/feed.ts'), import('./store/redis/store.ts'),
+  ])
   const { namespace, partitions, recovery } = settings
   const address = await explore(redisUrl)
   const beat = beatOf(recovery)
