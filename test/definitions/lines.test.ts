@@ -161,7 +161,9 @@ describe('loading reports', () => {
     expect(compile([set('seen + unseen', ['text']), map(['unseen'], ['text'])], { visible }).told).toEqual(['fault /lines/0/expression', 'warning /lines/1/from'])
     expect(compile([set('unseen', ['text'])]).told).toEqual([])
   })
-  it('what is wrong, and keeps the lines that are right', () => {
-    expect(compile([map(['v'], ['none']), map(['v'], ['text'])]).lines.map(({ path }) => path)).toEqual([['text']])
+  it('what is wrong; that line fails when it is reached, and the others are right', () => {
+    const { lines: [wrong, right] } = compile([map(['v'], ['none']), map(['v'], ['text'])])
+    expect(() => wrong?.read(scopeOf({ v: 'x' }))).toThrow(new DefinitionError('/lines/0/to: there is no "none" to write to'))
+    expect([right?.path, right?.read(scopeOf({ v: 'x' }))]).toEqual([['text'], 'x'])
   })
 })

@@ -64,6 +64,7 @@ function library(flux: CompiledFlux) {
         const [error, isUnspawned] = event.type === 'FAIL' ? [event.error, event.isUnspawned ?? false] : [null, false]
         return reduce(event).fail(context, error, { isUnspawned })
       }),
+      collapse: assign(({ context, event }: Args, { state }: At) => reduce(event).collapse(context, state)),
       retry: assign(({ context, event }: Args, params: RetryParams) => reduce(event).retry(context, params)),
       choose: assign(({ context, event }: Args, { state }: At) => reduce(event).choose(context, state)),
       // The two effects of the machine: the turn finds them in the list of effects, and they are acted on after the commit.
@@ -121,7 +122,7 @@ const isMap = ({ action }: CompiledState) => action.effect === null
 const delays = ({ transitions }: CompiledState) => transitions.some(({ wait }) => wait)
 
 /** Nothing in it takes time: no snapshot ever rests there. */
-const passes = (state: CompiledState) => isMap(state) && !state.waiting && !delays(state)
+const passes = (state: CompiledState) => isMap(state) && !state.waiting && !delays(state) && state.fault === null
 
 /** What a transition into that state does. */
 const entering = (state: CompiledState, moves: number) => passes(state)
@@ -135,6 +136,8 @@ function stateNode(state: CompiledState, states: readonly CompiledState[]): Node
     ...node,
     initial: state.waiting ? 'waiting' : isMap(state) ? 'leaving' : 'acting',
     states: {
+      // A context may stand where the state has no place any more.
+      ...state.fault !== null && { waiting: lostNode(state), acting: lostNode(state), backoff: lostNode(state), delayed: lostNode(state) },
       ...state.waiting && { waiting: waitingNode(state) },
       ...!isMap(state) && { acting: actingNode(state) },
       ...retryOf(state) && { backoff: { on: { WAKE: { guard: 'due', target: 'acting' } } } },
@@ -146,15 +149,32 @@ function stateNode(state: CompiledState, states: readonly CompiledState[]): Node
 
 function waitingNode(state: CompiledState): NodeConfig {
   const { choice } = state
-  const guard = { type: 'waitsFor' as const, params: { events: [...choice.events.keys()], otherwise: choice.otherwise !== null } }
+  const guard = waitsFor(state)
   return {
     always: { guard: 'failed', target: 'leaving' },
     on: {
       EVENT: { guard, ...isMap(state) ? { target: 'leaving' } : { target: 'acting', actions: { type: 'take' as const, params: at(state) } } },
-      ...choice.timed.length > 0 && { WAKE: { guard: 'due', target: 'leaving', actions: 'elapse' } },
+      ...(choice.timed.length > 0 || state.fault !== null) && { WAKE: { guard: 'due', target: 'leaving', actions: 'elapse' } },
     },
   }
 }
+
+/** Whatever would carry a context on from there fails. */
+function lostNode(state: CompiledState): NodeConfig {
+  const target = 'leaving'
+  const collapse = { type: 'collapse' as const, params: at(state) }
+  return {
+    on: {
+      EVENT: { guard: waitsFor(state), target, actions: collapse },
+      WAKE: { guard: 'due', target, actions: collapse },
+      DONE: { guard: 'answers', target, actions: collapse },
+      FAIL: { guard: 'answers', target, actions: 'fail' },
+    },
+  }
+}
+
+const waitsFor = ({ choice: { events, otherwise } }: CompiledState) =>
+  ({ type: 'waitsFor' as const, params: { events: [...events.keys()], otherwise: otherwise !== null } })
 
 function actingNode(state: CompiledState): NodeConfig {
   const params = at(state)
