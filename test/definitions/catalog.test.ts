@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { hashOf } from '../../src/definitions/pinned-text.ts'
 import { END, folderOf, open, write } from './catalog-files.ts'
 
 const names = (fluxes: readonly { package: string; fluxName: string }[]) => fluxes.map((flux) => `${flux.package}/${flux.fluxName}`)

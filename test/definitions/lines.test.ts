@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { getOwn, type Json, type JsonObject } from '../../src/model/json.ts'
 import type { Scope } from '../../src/definitions/expressions/expression.ts'
+import { DefinitionError } from '../../src/definitions/definition-error.ts'
 import { compileLines, LineError, type Line, type LineOptions, type Target } from '../../src/definitions/lines.ts'
 import { writePath } from '../../src/definitions/paths.ts'
 import { compileShape } from '../../src/definitions/properties.ts'

@@ -1,6 +1,9 @@
 // Contexts whose pinned definition isn't what it was: looked at, listed, tagged, terminated; and what reaches a broken part fails.
-import { createHash } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
+import { hashOf } from '../../src/definitions/pinned-text.ts'
+import { ANONYMOUS } from '../../src/model/caller.ts'
 import { FluxError } from '../../src/model/failure.ts'
 import { getOwn, isObject, type Json, type JsonObject } from '../../src/model/json.ts'
 import type { Store } from '../../src/ports/store.ts'
@@ -40,6 +43,7 @@ const FILES: Files = {
     output: [{ name: 'note' }, { name: 'got', type: 'any' }],
     states: [{ name: 'ask', action: { type: 'invokeFlux', name: 'Waits', timeout: 30, outputs: [{ from: ['note'], to: ['got'] }] }, transitions: [{ to: 'ends' }, onException] }, { name: 'ends' }, caught],
   },
+  'p/Secured.flux': { secured: true, states: [{ name: 'stands', waiting: true, transitions: [{ event: 'on', to: 'stands' }] }] },
   'p/Hook.flux': {
     webhooks: [{ urlPath: '/hook', httpMethods: ['POST'] }], output: [{ name: 'key' }, { name: 'other' }],
     states: [{ name: 'stands', waiting: true, action: { lines: [] }, transitions: [{ event: 'go', to: 'stands' }] }],
@@ -58,8 +62,6 @@ const open = async (): Promise<Bench> => bench = await openBench(FILES, { wrap: 
 type Change = (definition: { source: JsonObject } & JsonObject) => void
 /** What is stored instead: changed, a text, or nothing. */
 type Instead = Change | string | null
-
-const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
 
 /** Starts the server again, with other definitions under the contexts. */
 async function broken(server: Bench, ...changes: readonly (readonly [contextId: number, instead: Instead])[]): Promise<Bench> {
@@ -336,6 +338,29 @@ describe('secrets', () => {
       expect(outputs(view)).toMatchObject({ harmless: 'harmless' })
     }
   })
+})
+
+test.each(LOST)('a context of a secured service stays closed when its definition is %s and its service is gone', async (_, instead) => {
+  const first = await open()
+  const [contextId, other] = [await first.run('Secured'), await first.run('Waits')]
+  await rm(join(first.folder, 'actors/p/Secured.flux'))
+  const server = await broken(first, [contextId, instead], [other, instead])
+  const anybody = server.runtime.api(ANONYMOUS)
+  expect(await failureOf(anybody.getContext({ contextId }))).toMatchObject({ kind: 'unauthorized' })
+  expect(await failureOf(anybody.terminate({ contextId }))).toMatchObject({ kind: 'unauthorized' })
+  expect(ids(await anybody.listContexts({}))).toEqual([other])
+  await server.addTags({ contextId, tag: ['x'] })
+  expect(ids(await anybody.listContexts({}))).toEqual([other])
+  expect(await anybody.getContext({ contextId: other })).toMatchObject({ id: other })
+  await server.terminate({ contextId })
+  expect(await failureOf(anybody.getContext({ contextId }))).toMatchObject({ kind: 'unauthorized' })
+})
+
+test('an event that nobody knows is told so, whatever is stored', async () => {
+  const first = await open()
+  const [contextId, other] = [await first.run('Waits'), await first.run('Waits')]
+  const server = await broken(first, [contextId, 'no JSON'], [other, '[]'])
+  expect(await failureOf(server.sendEvent({ contextId: await server.run('Waits'), event: 'agan' }))).toMatchObject({ kind: 'conflict', hint: expect.stringContaining("did you mean 'again'?") })
 })
 
 test('a later version\'s definition is looked at and terminated here, and carried on elsewhere', async () => {

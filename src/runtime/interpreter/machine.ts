@@ -9,12 +9,13 @@
 // The machine's context is the state of the turn, each action a pure reducer. Events are six fixed ones, so that no name of a user's can mean something to XState.
 import { randomUUID } from 'node:crypto'
 import { assign, createActor, createMachine, setup, type AnyActorScope, type AnyMachineSnapshot, type AnyStateMachine } from 'xstate'
-import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
+import type { CompiledFlux, CompiledState, Retry } from '../../definitions/flux.ts'
 import { WorkBudget } from '../../definitions/work-budget.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import type { Json, JsonObject } from '../../model/json.ts'
 import type { Phase, Pick as Choice } from '../../model/record.ts'
-import { endNode, nodeName, phaseOf } from './nodes.ts'
+import { endNode, nodeName, phaseOf, valueOf } from './nodes.ts'
+import { delays, isMap, passes, retryOf } from './places.ts'
 import { Reducers } from './reducers.ts'
 import type { TurnState } from './turn-state.ts'
 import type { ReducerEnv } from './working-state.ts'
@@ -35,7 +36,6 @@ export type MachineEvent = Given & (
 interface Args { readonly context: TurnState; readonly event: MachineEvent }
 /** Which state of the service, by its position in the definition. */
 interface At { readonly state: number }
-interface RetryParams { readonly maxAttempts: number; readonly delay: number; readonly factor: number; readonly maxDelay: number }
 
 /** Without a server: the present, chance, and no earlier history. */
 const ownEnv = (): ReducerEnv => ({ turn: { now: Date.now(), random: Math.random, uuid: randomUUID }, budget: new WorkBudget(), history: [] })
@@ -65,7 +65,7 @@ function library(flux: CompiledFlux) {
         return reduce(event).fail(context, error, { isUnspawned })
       }),
       collapse: assign(({ context, event }: Args, { state }: At) => reduce(event).collapse(context, state)),
-      retry: assign(({ context, event }: Args, params: RetryParams) => reduce(event).retry(context, params)),
+      retry: assign(({ context, event }: Args, params: Retry) => reduce(event).retry(context, params)),
       choose: assign(({ context, event }: Args, { state }: At) => reduce(event).choose(context, state)),
       // The two effects of the machine: the turn finds them in the list of effects, and they are acted on after the commit.
       step: (_arguments, _params: At) => {},
@@ -77,7 +77,7 @@ function library(flux: CompiledFlux) {
         event.type === 'EVENT' && (otherwise || events.includes(event.name)),
       due: ({ context: { due }, event }: Args) => event.type === 'WAKE' && due !== null && envOf(event).turn.now >= due,
       answers: ({ context, event }: Args) => isAnswer(context, event),
-      hasAttempts: ({ context, event }: Args, { maxAttempts }: RetryParams) => isAnswer(context, event) && context.attempt < maxAttempts,
+      hasAttempts: ({ context, event }: Args, { maxAttempts }: Retry) => isAnswer(context, event) && context.attempt < maxAttempts,
       failed: ({ context: { turn } }: Args) => turn.error !== null,
       delayed: ({ context: { due } }: Args) => due !== null,
       picked: ({ context }: Args, { pick }: { readonly pick: Choice }) => context.pick === pick,
@@ -117,12 +117,6 @@ export function machineOf(flux: CompiledFlux): AnyStateMachine {
 
 const at = ({ index }: CompiledState): At => ({ state: index })
 const idOf = (index: number) => `#s${index}`
-/** Whether its action ends in the turn. */
-const isMap = ({ action }: CompiledState) => action.effect === null
-const delays = ({ transitions }: CompiledState) => transitions.some(({ wait }) => wait)
-
-/** Nothing in it takes time: no snapshot ever rests there. */
-const passes = (state: CompiledState) => isMap(state) && !state.waiting && !delays(state) && state.fault === null
 
 /** What a transition into that state does. */
 const entering = (state: CompiledState, moves: number) => passes(state)
@@ -161,16 +155,9 @@ function waitingNode(state: CompiledState): NodeConfig {
 
 /** Whatever would carry a context on from there fails. */
 function lostNode(state: CompiledState): NodeConfig {
-  const target = 'leaving'
-  const collapse = { type: 'collapse' as const, params: at(state) }
-  return {
-    on: {
-      EVENT: { guard: waitsFor(state), target, actions: collapse },
-      WAKE: { guard: 'due', target, actions: collapse },
-      DONE: { guard: 'answers', target, actions: collapse },
-      FAIL: { guard: 'answers', target, actions: 'fail' },
-    },
-  }
+  const failing = { target: 'leaving', actions: { type: 'collapse' as const, params: at(state) } }
+  const answers = { guard: 'answers' as const, target: 'leaving' }
+  return { on: { EVENT: { guard: waitsFor(state), ...failing }, WAKE: { guard: 'due', ...failing }, DONE: { ...failing, ...answers }, FAIL: { ...answers, actions: 'fail' } } }
 }
 
 const waitsFor = ({ choice: { events, otherwise } }: CompiledState) =>
@@ -212,11 +199,6 @@ function leavingNode(state: CompiledState, states: readonly CompiledState[]): No
   }
 }
 
-function retryOf({ action }: CompiledState): RetryParams | null {
-  const { maxAttempts, delay, factor, maxDelay } = action.retry
-  return maxAttempts > 1 ? { maxAttempts, delay, factor, maxDelay } : null
-}
-
 export interface Transition {
   readonly state: TurnState
   readonly phase: Phase
@@ -246,14 +228,6 @@ function restingAt(flux: CompiledFlux, machine: AnyStateMachine, phase: Phase, s
   const snapshot = known.get(key) ?? machine.resolveState({ value: valueOf(flux, phase, state), context: {} })
   known.set(key, snapshot)
   return snapshot
-}
-
-/** The value of the snapshot of a context that stands there. */
-export function valueOf({ states }: CompiledFlux, phase: Phase, state: number): string | { [node: string]: string } {
-  switch (phase) {
-    case 'begin': case 'completed': case 'failed': case 'terminated': return endNode(phase)
-    default: return { [nodeName(states[state]?.name ?? '')]: phase }
-  }
 }
 
 /** The effect of the transition under way: transitions are synchronous, so one variable is enough. */
