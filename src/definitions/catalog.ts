@@ -94,9 +94,10 @@ export class Catalog {
   }
 
   /**
-   * The definition under that hash; `load` gives its stored text, if it isn't one of those that are there now. Parts of it may fail when they are reached
-   * (`faults`).
-   * @throws UnreadableDefinition when it isn't stored, isn't what was stored, or has no states; the store is asked again the next time
+   * The definition under that hash; `load` gives its stored text, if it isn't one of those that are there now. Parts of
+   * it may fail when they are reached (`faults`).
+   * @throws UnreadableDefinition when it isn't stored, isn't what was stored, or has no states; the store is asked
+   * again the next time
    */
   compiled(hash: string, load: () => Promise<string | null>): Promise<CompiledFlux> {
     const present = this.#index.byHash.get(hash)
@@ -130,13 +131,13 @@ export class Catalog {
   async #restore(hash: string, load: () => Promise<string | null>): Promise<CompiledFlux> {
     try {
       const flux = readStored(hash, await load())
-      if (flux.isNewer) this.#tell(hash, 'a later version wrote a definition: its contexts are not carried on here', flux.faults)
-      else if (flux.faults.length > 0) this.#tell(hash, 'parts of a definition that contexts were started with fail when they are reached', flux.faults)
+      if (flux.isNewer) this.#tell(hash, NEWER, flux.faults)
+      else if (flux.faults.length > 0) this.#tell(hash, BROKEN, flux.faults)
       // Who closes a service closes its running contexts, too.
       return this.find(flux.package, flux.fluxName)?.secured ? { ...flux, secured: true } : flux
     } catch (error) {
       this.#pinned.delete(hash)
-      if (error instanceof UnreadableDefinition) this.#tell(hash, 'a definition that contexts were started with can\'t be read', [error.message])
+      if (error instanceof UnreadableDefinition) this.#tell(hash, UNREADABLE, [error.message])
       throw error
     }
   }
@@ -148,6 +149,10 @@ export class Catalog {
     this.#log?.warn(message, { definition, faults })
   }
 }
+
+const NEWER = 'a later version wrote a definition: its contexts are not carried on here'
+const BROKEN = 'parts of a definition that contexts were started with fail when they are reached'
+const UNREADABLE = 'a definition that contexts were started with can\'t be read'
 
 function readStored(hash: string, text: string | null): CompiledFlux {
   if (text === null) throw new UnreadableDefinition(`the definition ${hash} is not stored`)

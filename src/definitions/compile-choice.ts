@@ -12,7 +12,10 @@ export interface TransitionPart {
 
 type Parts = readonly TransitionPart[]
 
-interface Place { readonly waiting: boolean; readonly pointer: string }
+interface Place {
+  readonly waiting: boolean
+  readonly pointer: string
+}
 
 interface Sorted {
   /** By event; of several the first. */
@@ -56,20 +59,30 @@ function choiceOf({ waiting }: Place, { named, eventless }: Sorted, parts: Parts
 }
 
 function check({ waiting, pointer }: Place, { named, eventless, doubles }: Sorted, parts: Parts, report: Report): void {
-  for (const at of doubles) report.fault(`${pointer}/transitions/${at}/event`, `two transitions of this state are for "${parts[at]?.transition.event}"`)
+  for (const at of doubles)
+    report.fault(
+      `${pointer}/transitions/${at}/event`,
+      `two transitions of this state are for "${parts[at]?.transition.event}"`,
+    )
   if (waiting) return checkTimed(pointer, { named, eventless, doubles }, parts, report)
   const [lone, ...more] = eventless
   if (lone === undefined) return
   for (const at of more) report.fault(`${pointer}/transitions/${at}`, 'two transitions of this state have no event')
-  if (!isEnd(named)) report.warn(`${pointer}/transitions/${lone}`, 'never taken: a transition without event must be the only one besides $exception')
+  if (!isEnd(named))
+    report.warn(
+      `${pointer}/transitions/${lone}`,
+      'never taken: a transition without event must be the only one besides $exception',
+    )
 }
 
 function checkTimed(pointer: string, { named, eventless }: Sorted, parts: Parts, report: Report): void {
   if (parts.length === 0) report.fault(pointer, 'a waiting state needs a transition')
-  else if (named.has('$exception') && isEnd(named) && eventless.length === 0) report.warn(pointer, 'nothing ever ends this wait: there is neither an event nor a time')
+  else if (named.has('$exception') && isEnd(named) && eventless.length === 0)
+    report.warn(pointer, 'nothing ever ends this wait: there is neither an event nor a time')
   for (const at of eventless) {
     const place = `${pointer}/transitions/${at}`
     const isReported = report.faults.some((fault) => fault.pointer === `${place}/wait`)
-    if (!parts[at]?.transition.wait && !isReported) report.fault(place, 'a transition without event needs a wait in a waiting state')
+    if (!parts[at]?.transition.wait && !isReported)
+      report.fault(place, 'a transition without event needs a wait in a waiting state')
   }
 }

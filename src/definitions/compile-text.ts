@@ -32,13 +32,17 @@ function parsed(source: string, visible: Visible, pointer: string, report: Repor
 
 const WAIT = /^(duration|date)\s*:(.*)$/s
 
-/** `duration:<seconds>` or `date:<when>`, the value a literal or a template. null: there is none. One with a fault fails when it is reached. */
+/**
+ * `duration:<seconds>` or `date:<when>`, the value a literal or a template. null: there is none. One with a fault fails
+ * when it is reached.
+ */
 export function compileWait(source: string, visible: Visible, pointer: string, report: Report): Wait | null {
   const { value, fault } = report.part(() => read(source, visible, pointer, report))
   return fault === null ? value : brokenWait(source, fault)
 }
 
-export const brokenWait = (source: string, fault: string): Wait => ({ kind: 'duration', value: brokenText(source, fault) })
+export const brokenWait = (source: string, fault: string): Wait =>
+  ({ kind: 'duration', value: brokenText(source, fault) })
 
 function read(source: string, visible: Visible, pointer: string, report: Report): Wait | null {
   if (source === '') return null

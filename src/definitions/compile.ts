@@ -10,7 +10,7 @@ import { seenIn } from './compile-names.ts'
 import { UnreadableDefinition } from './definition-error.ts'
 import type { CompiledFlux, CompiledState } from './flux.ts'
 import { unused } from './lost.ts'
-import { hashOf, pinnedText, readPinned, type FluxUnit } from './pinned-text.ts'
+import { hashOf, isLater, pinnedText, readPinned, type FluxUnit } from './pinned-text.ts'
 import { compileShape, type Shape } from './properties.ts'
 import { Report } from './report.ts'
 import { Root, take } from './schema.ts'
@@ -23,18 +23,19 @@ export function compileFlux(unit: FluxUnit, report: Report): CompiledFlux | null
 }
 
 /**
- * Compiles a definition again from the text that was kept under its hash. Parts of it that can't be compiled any more fail when they are reached; a name that
- * can't be read has a placeholder.
+ * Compiles a definition again from the text that was kept under its hash. Parts of it that can't be compiled any more
+ * fail when they are reached; a name that can't be read has a placeholder.
  * @throws UnreadableDefinition when not even a state is left
  */
 export function recompile(text: string): CompiledFlux {
   const unit = readPinned(text)
-  if (unit === null) throw new UnreadableDefinition('the text that is stored is no definition')
+  if (unit === null) throw new UnreadableDefinition('what is stored is no definition', { isNewer: isLater(text) })
   const report = new Report(`${unit.package}/${unit.fluxName}`, { pinned: true })
   const flux = tryToCompile(unit, text, report)
   const faults = report.faults.filter(({ severity }) => severity === 'fault').map(({ pointer, reason }) => `${pointer}: ${reason}`)
   if (flux === null || flux.states.length === 0) {
-    throw new UnreadableDefinition(`the definition of ${report.file} no longer compiles: ${faults.join('; ')}`, unit.source)
+    const reason = `the definition of ${report.file} no longer compiles: ${faults.join('; ')}`
+    throw new UnreadableDefinition(reason, unit)
   }
   return { ...flux, faults, isNewer: unit.isNewer }
 }
@@ -49,7 +50,10 @@ function tryToCompile(unit: FluxUnit, text: string, report: Report): CompiledFlu
   }
 }
 
-/** Total: what has a fault is reported, and comes out as a part that fails when it is reached. null: there is nothing to compile. */
+/**
+ * Total: what has a fault is reported, and comes out as a part that fails when it is reached. null: there is nothing to
+ * compile.
+ */
 function compile({ package: owner, fluxName, source, models }: FluxUnit, text: string, report: Report): CompiledFlux | null {
   // Views and definitions hand parts of them out: nobody may change what all contexts share.
   for (const shared of [source, ...models.values()]) freeze(shared)
@@ -63,7 +67,8 @@ function compile({ package: owner, fluxName, source, models }: FluxUnit, text: s
   const output = shape(root.output ?? [], '/output', false)
   const outlines = outlineStates(root.states ?? [], (list, pointer) => shape(list, pointer, false), report)
   if (isEmpty(getOwn(source, 'states'))) report.fault('/states', 'there are no states')
-  const service: Service = { input, output, extra, states: new Map(outlines.filter(({ name }) => name !== '').map((outline) => [outline.name, outline])), report }
+  const named = outlines.filter(({ name }) => name !== '').map((outline) => [outline.name, outline] as const)
+  const service: Service = { input, output, extra, states: new Map(named), report }
   const states = withOwnNames(outlines.map((outline) => compileState(outline, service)), service)
   const startState = findStart(root.startState ?? '', service)
   checkReachable(states, startState, report)
@@ -75,7 +80,8 @@ function compile({ package: owner, fluxName, source, models }: FluxUnit, text: s
   return {
     hash: hashOf(text), text, package: owner, fluxName, source, input, output, tags,
     triggers: root.triggers ?? [], webhooks, secured: root.secured ?? isSecured(source), allowExtraProperties: extra,
-    states, stateIndex: new Map(states.map(({ name, index }) => [name, index])), startState, faults: [], lost: null, isNewer: false,
+    states, stateIndex: new Map(states.map(({ name, index }) => [name, index])), startState,
+    faults: [], lost: null, isNewer: false,
   }
 }
 

@@ -6,14 +6,19 @@ export class DefinitionError extends Error {
   override readonly name = 'DefinitionError'
 }
 
+type Readable = Partial<Pick<UnreadableDefinition, 'source' | 'isNewer'>>
+
 /** Not even the states of a definition are known (see lost.ts). */
 export class UnreadableDefinition extends Error {
   override readonly name = 'UnreadableDefinition'
   /** The file's content, where that can be read. */
   readonly source: JsonObject | null
+  /** A later version of the program wrote it. */
+  readonly isNewer: boolean
 
-  constructor(reason: string, source: JsonObject | null = null) {
+  constructor(reason: string, { source = null, isNewer = false }: Readable = {}) {
     super(reason)
     this.source = source
+    this.isNewer = isNewer
   }
 }

@@ -26,7 +26,7 @@ export interface CompiledFlux {
   readonly startState: number
   /** Of a pinned one: parts that fail when they are reached. What is loaded has none. */
   readonly faults: readonly string[]
-  /** Why there is nothing of a pinned one but what its context tells (see definitions/lost.ts), so that `source` says no more; else null. */
+  /** Why there is nothing of a pinned one but what its context tells (see lost.ts); null: `source` is its own. */
   readonly lost: string | null
   /** A later version of the program pinned it: this one must not run it. */
   readonly isNewer: boolean
@@ -40,7 +40,10 @@ export interface CompiledState {
   readonly output: Shape
   readonly action: CompiledAction
   readonly transitions: readonly CompiledTransition[]
-  /** Why the state itself, its action or a transition can't be run any more: a context may stand in it where that has no place any more. */
+  /**
+   * Why the state itself, its action or a transition can't be run any more: a context may stand in it where it has no
+   * place any more.
+   */
   readonly fault: string | null
   /** Indices into `transitions`. `events`: by name, without `$else`, `$exception` and the event-less ones. */
   readonly choice: {

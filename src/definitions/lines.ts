@@ -33,7 +33,8 @@ export interface Line {
   readonly source: LineSource
   /**
    * The value to write, held to the target's type.
-   * @throws TooMuchWork; LineError when it doesn't fit, or its expression fails; DefinitionError when it can't be run any more
+   * @throws TooMuchWork; LineError when it doesn't fit, or its expression fails; DefinitionError when it can't be run
+   * any more
    */
   read(scope: Scope): Json
   /**
@@ -117,7 +118,8 @@ function compileLine({ place, path, property: declared, lists, shown }: LineTarg
   }
   if (origin.literal !== undefined && property !== null) {
     const reason = misfit(property, origin.literal)
-    if (reason !== null) report.warn(`${pointer}/expression`, `${shown}: the value ${reason}, so the line will always fail`)
+    const doubt = `${shown}: the value ${reason}, so the line will always fail`
+    if (reason !== null) report.warn(`${pointer}/expression`, doubt)
   }
   const read = (scope: Scope): Json => {
     scope.budget.spend(STEPS_A_LINE)

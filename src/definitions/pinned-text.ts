@@ -1,11 +1,12 @@
 // definitions: the text that a definition is stored as, under its hash: everything that it is compiled from.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { isObject, setOwn, type JsonObject } from '../model/json.ts'
+import { isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
 
 /**
- * Of the texts that this version of the program writes. It is raised when a text must be read otherwise than before, and stands in the text only from 2 on:
- * so the texts of version 0.1, which has none, and their hashes are what they were, and contexts of both share them.
+ * Of the texts that this version of the program writes. It is raised when a text must be read otherwise than before,
+ * and stands in the text only from 2 on: so the texts of version 0.1, which has none, and their hashes are what they
+ * were, and contexts of both share them.
  */
 const FORMAT: number = 1
 
@@ -26,7 +27,11 @@ export function pinnedText({ package: owner, fluxName, source, models }: FluxUni
 export const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 const Stored = z.object({
-  format: z.int().optional(), package: z.string(), fluxName: z.string(), source: z.custom<JsonObject>(isObject), models: z.custom<JsonObject>(isObject).catch({}),
+  format: z.int().optional(),
+  package: z.string(),
+  fluxName: z.string(),
+  source: z.custom<JsonObject>(isObject),
+  models: z.custom<JsonObject>(isObject).catch({}),
 })
 
 export interface StoredUnit extends FluxUnit {
@@ -34,16 +39,22 @@ export interface StoredUnit extends FluxUnit {
   readonly isNewer: boolean
 }
 
+/** Whether a text says that a later version of the program wrote it, whatever else it holds. */
+export function isLater(text: string): boolean {
+  const stored = parsed(text)
+  return isObject(stored) && typeof stored['format'] === 'number' && stored['format'] > FORMAT
+}
+
 /** What such a text holds; null: it is none. */
 export function readPinned(text: string): StoredUnit | null {
   const stored = Stored.safeParse(parsed(text))
   if (!stored.success) return null
   const { models, format = 1, ...unit } = stored.data
-  const contents = Object.entries(models).flatMap(([name, model]) => isObject(model) ? [[name, model] as const] : [])
+  const contents = Object.entries(models).flatMap(([name, model]) => (isObject(model) ? [[name, model] as const] : []))
   return { ...unit, models: new Map(contents), isNewer: format > FORMAT }
 }
 
-function parsed(text: string): unknown {
+function parsed(text: string): Json {
   try {
     return JSON.parse(text)
   } catch {

@@ -14,8 +14,8 @@ export type { Property, Shape } from './property.ts'
 export { compileShape } from './property-shapes.ts'
 
 /**
- * The values of the properties that have a default; `now` in epoch milliseconds. The work is counted, and done in any case: it is as much as the definition
- * asks for.
+ * The values of the properties that have a default; `now` in epoch milliseconds. The work is counted, and done in any
+ * case: it is as much as the definition asks for.
  * @throws DefinitionError when one can't be read any more
  */
 export function defaults(shape: Shape, now: number, budget = new WorkBudget()): JsonObject {
@@ -25,7 +25,10 @@ export function defaults(shape: Shape, now: number, budget = new WorkBudget()): 
     const reader = new PropertyReader(now, '', own)
     const value = reader.defaultOf(property)
     const [error] = reader.errors
-    if (error !== undefined) throw new DefinitionError(`the default of "${name}"${error.pointer === '' ? '' : ` at ${error.pointer}`} ${error.detail}`)
+    if (error !== undefined) {
+      const place = error.pointer === '' ? '' : ` at ${error.pointer}`
+      throw new DefinitionError(`the default of "${name}"${place} ${error.detail}`)
+    }
     if (value !== undefined) setOwn(result, name, value)
   }
   budget.add(own.spent)
@@ -54,7 +57,9 @@ export function accept(shape: Shape, given: JsonObject, { now, text, pointer, ..
     const value = reader.shape(shape, given, text ? 'text' : 'json', rules)
     return { value, errors: reader.errors }
   } catch (error) {
-    if (error instanceof DefinitionError) return { value: {}, errors: [{ pointer, detail: `can't be read: ${error.message}` }] }
+    if (error instanceof DefinitionError) {
+      return { value: {}, errors: [{ pointer, detail: `can't be read: ${error.message}` }] }
+    }
     if (!(error instanceof TooMuchWork)) throw error
     return { value: {}, errors: [{ pointer, detail: 'makes too much work: it has too many values for the properties declared' }] }
   }

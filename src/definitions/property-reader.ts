@@ -42,7 +42,10 @@ export class PropertyReader {
   readonly #filling = new Set<Property>()
   #errorText = 0
 
-  /** `now`: epoch milliseconds. `pointer`: where the given value lies in the request. Every method throws TooMuchWork beyond the budget, and DefinitionError where a line or a default meets a property with a fault. */
+  /**
+   * `now`: epoch milliseconds. `pointer`: where the given value lies in the request. Every method throws TooMuchWork
+   * beyond the budget, and DefinitionError where a line or a default meets a property with a fault.
+   */
   constructor(now: number, pointer: string, budget = new WorkBudget()) {
     this.#now = now
     this.#budget = budget

@@ -89,7 +89,8 @@ export function facade({ store, catalog, mailboxes, hints, log, refusals, tagLim
     const stored = await store.load({ id: contextId })
     if (!stored) return { contextId, fluxName: null, state: null }
     const record = decode(stored)
-    return { contextId, fluxName: record.fluxName, state: (await compiled(stored, record)).states[record.state]?.name ?? null }
+    const { states } = await compiled(stored, record)
+    return { contextId, fluxName: record.fluxName, state: states[record.state]?.name ?? null }
   }
   /** Tells the log when an event for one context is refused. */
   const tellOfRefusal = (contextId: unknown, event: unknown, error: unknown): void => {
@@ -118,7 +119,8 @@ export function facade({ store, catalog, mailboxes, hints, log, refusals, tagLim
     store, log,
     securedServices: () => catalog.all().filter(({ secured }) => secured),
     secured: async (stored, record) => (await compiled(stored, record)).secured,
-    view: async (stored, record) => contextView(record, await compiled(stored, record), await movesOf(record, { store, log }), startedAt),
+    view: async (stored, record) =>
+      contextView(record, await compiled(stored, record), await movesOf(record, { store, log }), startedAt),
   }, caller, listRequest(request, tagLimits), fits)
 
   return {

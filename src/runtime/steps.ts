@@ -246,7 +246,7 @@ export class Steps {
     const controller = this.#begins(job)
     const { signal } = controller
     const action = flux.states[step.state]?.action
-    if (!action?.code || action.timeoutMs === null) throw new DefinitionError(flux.states[step.state]?.fault ?? 'the state has no function')
+    if (!action?.code || action.timeoutMs === null) throw noAction(job)
     const { clock, runner, log, apiOf } = this.#parts
     const { code: { className, methodName, isolate }, timeoutMs: timeout } = action
     const name = { package: record.package, className, methodName }
@@ -266,7 +266,7 @@ export class Steps {
   #script(job: Job): Promise<Json> {
     const { flux, step } = job
     const action = flux.states[step.state]?.action
-    if (action?.script == null || action.timeoutMs === null) return Promise.reject(new DefinitionError(flux.states[step.state]?.fault ?? 'the state has no script'))
+    if (action?.script == null || action.timeoutMs === null) return Promise.reject(noAction(job))
     job.controller = new AbortController()
     const { script, timeoutMs: timeout } = action
     const names = () => {
@@ -276,3 +276,7 @@ export class Steps {
     return this.#parts.runner.runScript({ script, names, timeout, signal: job.controller.signal })
   }
 }
+
+/** The definition isn't what it was when the step began. */
+const noAction = ({ flux, step }: Job): Error =>
+  new DefinitionError(flux.states[step.state]?.fault ?? 'the action of the state is another one now')

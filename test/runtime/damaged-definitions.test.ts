@@ -1,4 +1,5 @@
-// Whatever a definition has become, its contexts can be shown, listed, tagged and terminated, and nothing that comes to them is left undone.
+// Whatever a definition has become, its contexts can be shown, listed, tagged and terminated, and nothing that comes to
+// them is left undone.
 import { expect, test } from 'vitest'
 import { hashOf } from '../../src/definitions/pinned-text.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
@@ -20,7 +21,21 @@ import { Random } from '../recorded/random.ts'
 const DAMAGES = 24
 const TIMEOUT_MS = 60_000
 
-const INSTEAD: readonly Json[] = [null, '', 'x', '${', 0, -1, true, [], {}, ['x'], { name: 'x' }, [null], { type: 'set', expression: '(', evaluate: true, to: ['x'] }]
+const INSTEAD: readonly Json[] = [
+  null,
+  '',
+  'x',
+  '${',
+  0,
+  -1,
+  true,
+  [],
+  {},
+  ['x'],
+  { name: 'x' },
+  [null],
+  { type: 'set', expression: '(', evaluate: true, to: ['x'] },
+]
 
 /** One or two places of it hold something else, or nothing. */
 function damaged(text: string, random: Random): string {
@@ -45,7 +60,13 @@ function damage(root: Json, random: Random): void {
 }
 
 const given = (now: number): Surroundings => ({
-  now, random: () => 0.5, uuid: () => 'u', owner: 'me', trail: [], tagLimits: { count: 64, bytes: 256 }, startsAtOnce: true,
+  now,
+  random: () => 0.5,
+  uuid: () => 'u',
+  owner: 'me',
+  trail: [],
+  tagLimits: { count: 64, bytes: 256 },
+  startsAtOnce: true,
 })
 
 /** What brings a context on that stands there: none of it may come to nothing. */
@@ -54,9 +75,20 @@ function due(record: ContextRecord): { readonly input: Input; readonly now: numb
   const now = Math.max(record.updatedAt, record.due ?? 0)
   const error = { message: 'no', type: 'Error', className: 'Error', realException: null }
   const owner = record.lease === null ? {} : { owner: record.lease.owner }
-  const answers: Input[] = record.lease || record.child !== null ? [{ type: 'DONE', epoch, attempt, result: {}, ...owner }, { type: 'FAIL', epoch, attempt, error, ...owner }] : []
+  const answers: Input[] =
+    record.lease || record.child !== null
+      ? [
+          { type: 'DONE', epoch, attempt, result: {}, ...owner },
+          { type: 'FAIL', epoch, attempt, error, ...owner },
+        ]
+      : []
   const wakes: Input[] = record.due === null ? [] : [{ type: 'WAKE' }]
-  return [...answers, ...wakes, { type: 'TERMINATE' as const, caller: SYSTEM }, { type: 'OUTGROWN' as const, error }].map((input) => ({ input, now }))
+  return [
+    ...answers,
+    ...wakes,
+    { type: 'TERMINATE' as const, caller: SYSTEM },
+    { type: 'OUTGROWN' as const, error },
+  ].map((input) => ({ input, now }))
 }
 
 test('damaged at any place', { timeout: TIMEOUT_MS }, async () => {
@@ -70,7 +102,10 @@ test('damaged at any place', { timeout: TIMEOUT_MS }, async () => {
     for (let times = 0; times < DAMAGES; times += 1) {
       const seed = context.id * 1000 + times
       const other = damaged(text, new Random(seed))
-      const flux = await fluxOf({ catalog, store: { getDefinition: async () => other } }, context, { ...record, definition: hashOf(other) })
+      const flux = await fluxOf({ catalog, store: { getDefinition: async () => other } }, context, {
+        ...record,
+        definition: hashOf(other),
+      })
       await expect.soft(look(context, record, flux), `seed ${seed}`).resolves.toBeUndefined()
       looked += 1
       if (flux.faults.length > 0) broken += 1
@@ -79,18 +114,34 @@ test('damaged at any place', { timeout: TIMEOUT_MS }, async () => {
   expect(broken).toBeGreaterThan(looked / 4)
 })
 
-async function look(context: StoredContext, record: ContextRecord, flux: Awaited<ReturnType<typeof fluxOf>>): Promise<void> {
+async function look(
+  context: StoredContext,
+  record: ContextRecord,
+  flux: Awaited<ReturnType<typeof fluxOf>>,
+): Promise<void> {
   expect(contextView(record, flux, record.tail, () => undefined).stateContexts).toHaveLength(record.visited.length)
   for (const state of flux.states) expect(stateView(record, flux, state, record.tail).name).toBe(state.name)
   expect(new Set(flux.states.map(({ name }) => name)).size).toBe(flux.states.length)
-  expect(termsOf(record, flux)).toEqual(expect.arrayContaining(context.terms.filter((term) => /^(status|[uf]:(all|flux|tag))/.test(term))))
+  expect(termsOf(record, flux)).toEqual(
+    expect.arrayContaining(context.terms.filter((term) => /^(status|[uf]:(all|flux|tag))/.test(term))),
+  )
   if (isFinished(record.status)) return
-  for (const { input, now } of due(record)) expect(kindOf(decide(flux, record, input, given(now))), input.type).toBe('next')
+  for (const { input, now } of due(record))
+    expect(kindOf(decide(flux, record, input, given(now))), input.type).toBe('next')
   for (const name of [...toldBy(context.terms).events, 'unknown']) {
-    const kind = kindOf(decide(flux, record, { type: 'EVENT', name, input: {}, untyped: false, tags: null, caller: SYSTEM }, given(record.updatedAt)))
+    const kind = kindOf(
+      decide(
+        flux,
+        record,
+        { type: 'EVENT', name, input: {}, untyped: false, tags: null, caller: SYSTEM },
+        given(record.updatedAt),
+      ),
+    )
     expect(['next', 'refused']).toContain(kind)
   }
-  expect(kindOf(decide(flux, record, { type: 'TAG', add: ['more'], remove: [], caller: SYSTEM }, given(record.updatedAt)))).toBe('next')
+  expect(
+    kindOf(decide(flux, record, { type: 'TAG', add: ['more'], remove: [], caller: SYSTEM }, given(record.updatedAt))),
+  ).toBe('next')
 }
 
 const kindOf = ({ kind }: Decision) => kind

@@ -14,7 +14,8 @@ import { script } from './script.ts'
 const TYPES: ReadonlyMap<Json, ActionType> = new Map([map, invokeCode, invokeFlux, script].map((type) => [type.name, type]))
 
 /** One that can't be compiled: it fails when it is reached. */
-export const brokenAction = (fault: string): CompiledAction => ({ ...PLAIN, type: 'map', outputs: [brokenLine(fault)], fault })
+export const brokenAction = (fault: string): CompiledAction =>
+  ({ ...PLAIN, type: 'map', outputs: [brokenLine(fault)], fault })
 
 /** Without a type it is a map. */
 const typeOf = (source: JsonObject): ActionType | undefined => TYPES.get(getOwn(source, 'type') || map.name)

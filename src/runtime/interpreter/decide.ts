@@ -140,7 +140,8 @@ const CARRIES_ON: ReadonlySet<Input['type']> = new Set(['EVENT', 'WAKE', 'DONE',
 
 /** A server of the version that wrote the definition carries it on, in its time. */
 function newer({ fluxName }: CompiledFlux, { id }: ContextRecord): Decision {
-  const detail = `context ${id} can't be carried on by this server: a later version of it wrote the definition of '${fluxName}'`
+  const reason = `a later version of it wrote the definition of '${fluxName}'`
+  const detail = `context ${id} can't be carried on by this server: ${reason}`
   return { kind: 'refused', failure: { kind: 'unavailable', detail, retryAfter: 1 } }
 }
 

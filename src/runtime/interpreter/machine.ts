@@ -34,7 +34,7 @@ export type MachineEvent = Given & (
 )
 
 interface Args { readonly context: TurnState; readonly event: MachineEvent }
-/** Which state of the service, by its position in the definition. */
+/** Of a state of the service: its position in the definition. */
 interface At { readonly state: number }
 
 /** Without a server: the present, chance, and no earlier history. */
@@ -77,7 +77,7 @@ function library(flux: CompiledFlux) {
         event.type === 'EVENT' && (otherwise || events.includes(event.name)),
       due: ({ context: { due }, event }: Args) => event.type === 'WAKE' && due !== null && envOf(event).turn.now >= due,
       answers: ({ context, event }: Args) => isAnswer(context, event),
-      hasAttempts: ({ context, event }: Args, { maxAttempts }: Retry) => isAnswer(context, event) && context.attempt < maxAttempts,
+      hasAttempts: ({ context, event }: Args, retry: Retry) => isAnswer(context, event) && context.attempt < retry.maxAttempts,
       failed: ({ context: { turn } }: Args) => turn.error !== null,
       delayed: ({ context: { due } }: Args) => due !== null,
       picked: ({ context }: Args, { pick }: { readonly pick: Choice }) => context.pick === pick,
@@ -131,7 +131,7 @@ function stateNode(state: CompiledState, states: readonly CompiledState[]): Node
     initial: state.waiting ? 'waiting' : isMap(state) ? 'leaving' : 'acting',
     states: {
       // A context may stand where the state has no place any more.
-      ...state.fault !== null && { waiting: lostNode(state), acting: lostNode(state), backoff: lostNode(state), delayed: lostNode(state) },
+      ...state.fault !== null && everywhere(lostNode(state)),
       ...state.waiting && { waiting: waitingNode(state) },
       ...!isMap(state) && { acting: actingNode(state) },
       ...retryOf(state) && { backoff: { on: { WAKE: { guard: 'due', target: 'acting' } } } },
@@ -144,20 +144,23 @@ function stateNode(state: CompiledState, states: readonly CompiledState[]): Node
 function waitingNode(state: CompiledState): NodeConfig {
   const { choice } = state
   const guard = waitsFor(state)
+  const isTimed = choice.timed.length > 0 || state.fault !== null
   return {
     always: { guard: 'failed', target: 'leaving' },
     on: {
       EVENT: { guard, ...isMap(state) ? { target: 'leaving' } : { target: 'acting', actions: { type: 'take' as const, params: at(state) } } },
-      ...(choice.timed.length > 0 || state.fault !== null) && { WAKE: { guard: 'due', target: 'leaving', actions: 'elapse' } },
+      ...isTimed && { WAKE: { guard: 'due', target: 'leaving', actions: 'elapse' } },
     },
   }
 }
 
+const everywhere = (node: NodeConfig) => ({ waiting: node, acting: node, backoff: node, delayed: node })
+
 /** Whatever would carry a context on from there fails. */
 function lostNode(state: CompiledState): NodeConfig {
   const failing = { target: 'leaving', actions: { type: 'collapse' as const, params: at(state) } }
-  const answers = { guard: 'answers' as const, target: 'leaving' }
-  return { on: { EVENT: { guard: waitsFor(state), ...failing }, WAKE: { guard: 'due', ...failing }, DONE: { ...failing, ...answers }, FAIL: { ...answers, actions: 'fail' } } }
+  const [answer, due] = [{ ...failing, guard: 'answers' as const }, { ...failing, guard: 'due' as const }]
+  return { on: { EVENT: { ...failing, guard: waitsFor(state) }, WAKE: due, DONE: answer, FAIL: { ...answer, actions: 'fail' } } }
 }
 
 const waitsFor = ({ choice: { events, otherwise } }: CompiledState) =>
