@@ -223,3 +223,20 @@ test("a later version's definition is looked at and terminated here, and carried
   expect(outputs(await server.until(parent, done))).toMatchObject({ note: 'TimeoutError' })
   expect(await server.getContext({ contextId: parent + 1 })).toMatchObject({ status: 'TERMINATED' })
 })
+
+test('what stands in for a definition is made anew when another server was faster', async () => {
+  const first = await servers.open()
+  const contextId = await first.run('Waits')
+  const server = await servers.broken(first, [contextId, at('states/1/waiting', false)])
+  await server.addTags({ contextId, tag: ['x'] })
+  const stored = await servers.store.load({ id: contextId })
+  if (!stored) throw new Error('there is no context')
+  const head = { ...JSON.parse(stored.parts['head'] ?? ''), state: 3, visited: [0, 1, 3] }
+  const context = { ...stored, version: stored.version + 1, parts: { ...stored.parts, head: JSON.stringify(head) } }
+  const write = { context, previous: stored.version, changed: ['head'], log: [], pokes: [], answersPoke: false }
+  expect(await servers.store.commit({ writes: [write] })).toEqual({ ok: true })
+  await server.advance(60_000)
+  const view = await server.until(contextId, done)
+  expect(view).toMatchObject({ status: 'FAILED', currentState: 'caught', error: { type: 'DefinitionError' } })
+  expect(errors(server)).toEqual([])
+})
