@@ -3,8 +3,10 @@ import type { Log } from '../ports/log.ts'
 import type { StepRunner } from '../ports/step-runner.ts'
 import { recompile } from './compile.ts'
 import { loadFolders, type Loaded, type LoadOptions } from './compile-folders.ts'
+import { UnreadableDefinition } from './definition-error.ts'
 import { Endpoints } from './endpoints.ts'
 import type { CompiledFlux } from './flux.ts'
+import { hashOf } from './pinned-text.ts'
 import type { Fault } from './report.ts'
 
 export interface CatalogOptions {
@@ -34,6 +36,8 @@ export class Catalog {
   readonly #options: LoadOptions
   readonly #log: Log | undefined
   readonly #pinned = new Map<string, Promise<CompiledFlux>>()
+  /** Definitions that aren't whole, by hash, of which the log was told. */
+  readonly #told = new Set<string>()
   #generation = 0
   #index: Index
   #reloading: Promise<unknown> = Promise.resolve()
@@ -90,8 +94,10 @@ export class Catalog {
   }
 
   /**
-   * The definition under that hash; `load` gives its stored text, if it isn't one of those that are there now.
-   * @throws Error when it isn't stored, isn't what was stored, or no longer compiles
+   * The definition under that hash; `load` gives its stored text, if it isn't one of those that are there now. Parts of
+   * it may fail when they are reached (`faults`).
+   * @throws UnreadableDefinition when it isn't stored, isn't what was stored, or has no states; the store is asked
+   * again the next time
    */
   compiled(hash: string, load: () => Promise<string | null>): Promise<CompiledFlux> {
     const present = this.#index.byHash.get(hash)
@@ -124,17 +130,34 @@ export class Catalog {
 
   async #restore(hash: string, load: () => Promise<string | null>): Promise<CompiledFlux> {
     try {
-      const text = await load()
-      if (text === null) throw new Error(`the definition ${hash} is not stored`)
-      const flux = recompile(text)
-      if (flux.hash !== hash) throw new Error(`the definition stored as ${hash} is another one`)
+      const flux = readStored(hash, await load())
+      if (flux.isNewer) this.#tell(hash, NEWER, flux.faults)
+      else if (flux.faults.length > 0) this.#tell(hash, BROKEN, flux.faults)
       // Who closes a service closes its running contexts, too.
       return this.find(flux.package, flux.fluxName)?.secured ? { ...flux, secured: true } : flux
     } catch (error) {
       this.#pinned.delete(hash)
+      if (error instanceof UnreadableDefinition) this.#tell(hash, UNREADABLE, [error.message])
       throw error
     }
   }
+
+  /** Tells the log once of a definition that isn't what it was. */
+  #tell(definition: string, message: string, faults: readonly string[]): void {
+    if (this.#told.has(definition)) return
+    this.#told.add(definition)
+    this.#log?.warn(message, { definition, faults })
+  }
+}
+
+const NEWER = 'a later version wrote a definition: its contexts are not carried on here'
+const BROKEN = 'parts of a definition that contexts were started with fail when they are reached'
+const UNREADABLE = 'a definition that contexts were started with can\'t be read'
+
+function readStored(hash: string, text: string | null): CompiledFlux {
+  if (text === null) throw new UnreadableDefinition(`the definition ${hash} is not stored`)
+  if (hashOf(text) !== hash) throw new UnreadableDefinition(`the definition stored as ${hash} is another one`)
+  return recompile(text)
 }
 
 /** One moment's services, found by what they are asked for by. */

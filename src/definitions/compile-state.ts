@@ -1,11 +1,13 @@
-// definitions: states and their transitions. Outlines first, since a transition's lines are held to the inputs of its target.
-import type { JsonObject } from '../model/json.ts'
+// definitions: states and their transitions. Outlines first, since a transition's lines are held to the inputs of its
+// target.
+import { getOwn, isObject, type JsonObject } from '../model/json.ts'
 import { alternatives } from '../model/nearest.ts'
-import { compileAction } from './actions/actions.ts'
+import { brokenAction, compileAction } from './actions/actions.ts'
+import { compileChoice, type TransitionPart } from './compile-choice.ts'
 import { inputsOf, outputsOf, visibleIn } from './compile-names.ts'
-import { compileWait } from './compile-text.ts'
+import { brokenWait, compileWait } from './compile-text.ts'
 import type { CompiledState, CompiledTransition } from './flux.ts'
-import { compileLines } from './lines.ts'
+import { brokenLine, compileLines } from './lines.ts'
 import type { Shape } from './properties.ts'
 import type { Report } from './report.ts'
 import { State, take, Transition } from './schema.ts'
@@ -16,6 +18,7 @@ export interface Service {
   readonly output: Shape
   /** Whether inputs come that nobody declared. */
   readonly extra: boolean
+  /** Those that have a name. */
   readonly states: ReadonlyMap<string, Outline>
   readonly report: Report
 }
@@ -29,85 +32,142 @@ export interface Outline {
   readonly output: Shape
   readonly action: JsonObject
   readonly transitions: readonly JsonObject[]
+  /** Why something of the state itself isn't what it was meant to be. */
+  readonly fault: string | null
 }
 
-export function outlineStates(list: readonly JsonObject[], shape: (list: readonly JsonObject[], pointer: string) => Shape, report: Report): Outline[] {
+/** How a state is called whose name isn't known. */
+export const placeholderOf = (index: number): string => `#${index}`
+
+const NOTHING: Shape = { properties: new Map(), extra: false }
+
+/** One for each entry of the list: a context knows its states by their places. */
+export function outlineStates(
+  list: readonly JsonObject[],
+  shape: (list: readonly JsonObject[], pointer: string) => Shape,
+  report: Report,
+): Outline[] {
   const names = new Set<string>()
-  return list.flatMap((source, index) => {
+  return list.map((source, index) => {
     const pointer = `/states/${index}`
-    const state = take(State, source, pointer, report)
-    if (state === null) return []
-    if (names.has(state.name)) report.fault(`${pointer}/name`, `two states are named "${state.name}"`)
+    const { value: state, fault } = report.part(() => {
+      const taken = take(State, source, pointer, report)
+      if (taken !== null && names.has(taken.name))
+        report.fault(`${pointer}/name`, `two states are named "${taken.name}"`)
+      return taken
+    })
+    const outline = { index, pointer, fault }
+    if (state === null)
+      return { ...outline, name: '', waiting: false, input: NOTHING, output: NOTHING, action: {}, transitions: [] }
     names.add(state.name)
-    return [{
-      index, pointer, name: state.name, waiting: state.waiting ?? false, action: state.action ?? {}, transitions: state.transitions ?? [],
-      input: shape(state.input ?? [], `${pointer}/input`), output: shape(state.output ?? [], `${pointer}/output`),
-    }]
+    return {
+      ...outline,
+      name: state.name,
+      waiting: state.waiting ?? false,
+      action: state.action ?? {},
+      transitions: state.transitions ?? [],
+      input: shape(state.input ?? [], `${pointer}/input`),
+      output: shape(state.output ?? [], `${pointer}/output`),
+    }
   })
 }
 
 export function compileState(outline: Outline, service: Service): CompiledState {
   const { index, name, waiting, input, output, pointer } = outline
   const { report } = service
+  if (name === '') return brokenState(index, placeholderOf(index), outline.fault ?? `${pointer}: it has no name`)
   const visible = visibleIn(outline, service)
-  const action = compileAction(outline.action, { visible, resolve: outputsOf(outline, service), pointer: `${pointer}/action`, report })
-  const transitions = outline.transitions.map((source, at) => compileTransition(source, `${pointer}/transitions/${at}`, outline, service))
-  const choice = compileChoice(outline, transitions, report)
-  return { index, name, waiting, input, output, action, transitions: transitions.filter((transition) => transition !== null), choice }
-}
-
-function compileTransition(source: JsonObject, pointer: string, left: Outline, service: Service): CompiledTransition | null {
-  const { report } = service
-  const transition = take(Transition, source, pointer, report)
-  if (transition === null) return null
-  const target = service.states.get(transition.to)
-  if (target === undefined) report.fault(`${pointer}/to`, `there is no state "${transition.to}"${alternatives(transition.to, service.states.keys())}`)
+  const compiled = compileAction(outline.action, {
+    visible,
+    resolve: outputsOf(outline, service),
+    pointer: `${pointer}/action`,
+    report,
+  })
+  // What of the state isn't known may be the action.
+  const action = outline.fault === null ? compiled : brokenAction(outline.fault)
+  const parts = outline.transitions.map((source, at) =>
+    compileTransition(source, `${pointer}/transitions/${at}`, outline, service),
+  )
+  const { value: choice, fault } = report.part(() => compileChoice(outline, parts, report))
+  const transitions = parts.map(({ transition }) => transition)
+  const faults = [outline.fault, action.fault, ...transitions.map((transition) => transition.fault), fault]
   return {
-    event: transition.event || null,
-    to: target?.index ?? 0,
-    wait: compileWait(transition.wait ?? '', visibleIn(left, service), `${pointer}/wait`, report),
-    lines: compileLines(transition.lines ?? [], {
-      visible: visibleIn(left, service), resolve: inputsOf(target), pointer: `${pointer}/lines`, report,
-    }),
+    index,
+    name,
+    waiting,
+    input,
+    output,
+    action,
+    transitions,
+    choice,
+    fault: faults.find((one) => one !== null) ?? null,
   }
 }
 
-/** Those with a fault keep their place. */
-type Transitions = readonly (CompiledTransition | null)[]
-
-/** Sorts the transitions of a state by what takes them. */
-function compileChoice({ waiting, pointer }: Outline, transitions: Transitions, report: Report): CompiledState['choice'] {
-  const named = new Map<string, number>()
-  const eventless: number[] = []
-  for (const [at, transition] of transitions.entries()) {
-    if (transition === null) continue
-    const { event } = transition
-    if (event === null) eventless.push(at)
-    else if (named.has(event)) report.fault(`${pointer}/transitions/${at}/event`, `two transitions of this state are for "${event}"`)
-    else named.set(event, at)
+/** A state of which nothing is left: whatever reaches it fails. */
+export function brokenState(index: number, name: string, fault: string): CompiledState {
+  const choice = { events: new Map(), otherwise: null, exception: null, lone: null, timed: [], end: false }
+  return {
+    index,
+    name,
+    waiting: false,
+    input: NOTHING,
+    output: NOTHING,
+    action: brokenAction(fault),
+    transitions: [],
+    fault,
+    choice,
   }
-  const exception = named.get('$exception') ?? null
-  const otherwise = named.get('$else') ?? null
-  const events = new Map([...named].filter(([event]) => event !== '$exception' && event !== '$else'))
-  const choice = { events, otherwise, exception, lone: null, timed: [], end: events.size === 0 && otherwise === null }
-  if (waiting) return { ...choice, timed: timedOf(eventless, choice, transitions, pointer, report) }
-  const [lone, ...more] = eventless
-  if (lone === undefined) return choice
-  for (const at of more) report.fault(`${pointer}/transitions/${at}`, 'two transitions of this state have no event')
-  if (choice.end) return { ...choice, lone, end: false }
-  report.warn(`${pointer}/transitions/${lone}`, 'never taken: a transition without event must be the only one besides $exception')
-  return choice
 }
 
-type Named = Pick<CompiledState['choice'], 'exception' | 'end'>
-
-function timedOf(eventless: number[], { exception, end }: Named, transitions: Transitions, pointer: string, report: Report): number[] {
-  if (transitions.length === 0) report.fault(pointer, 'a waiting state needs a transition')
-  else if (end && eventless.length === 0 && exception !== null) report.warn(pointer, 'nothing ever ends this wait: there is neither an event nor a time')
-  for (const at of eventless) {
-    const place = `${pointer}/transitions/${at}`
-    const isReported = report.faults.some((fault) => fault.pointer === `${place}/wait`)
-    if (!transitions[at]?.wait && !isReported) report.fault(place, 'a transition without event needs a wait in a waiting state')
+function compileTransition(source: JsonObject, pointer: string, left: Outline, service: Service): TransitionPart {
+  const { report } = service
+  const { value: transition, fault } = report.part(() => {
+    const taken = take(Transition, source, pointer, report)
+    if (taken !== null && !service.states.has(taken.to)) {
+      report.fault(`${pointer}/to`, `there is no state "${taken.to}"${alternatives(taken.to, service.states.keys())}`)
+    }
+    return taken
+  })
+  if (transition === null) {
+    const event = isObject(source) ? getOwn(source, 'event') : null
+    const bare = {
+      event: typeof event === 'string' && event !== '' ? event : null,
+      to: 0,
+      lines: [],
+      fault: fault ?? `${pointer}: it can't be compiled`,
+    }
+    const isTimed = isObject(source) && (getOwn(source, 'wait') ?? '') !== ''
+    return brokenTransition(source, { ...bare, wait: isTimed ? brokenWait('', bare.fault) : null }, false)
   }
-  return eventless
+  const target = service.states.get(transition.to)
+  const visible = visibleIn(left, service)
+  const wait = compileWait(transition.wait ?? '', visible, `${pointer}/wait`, report)
+  const lines = compileLines(transition.lines ?? [], {
+    visible,
+    resolve: inputsOf(target),
+    pointer: `${pointer}/lines`,
+    report,
+  })
+  const event = transition.event || null
+  const compiled = { event, to: target?.index ?? 0, wait, lines, fault }
+  return fault === null
+    ? { transition: compiled, isWhole: true, isEventKnown: true }
+    : brokenTransition(source, { ...compiled, fault }, true)
+}
+
+/** It has its place and, where that is known, its event; once it is taken it fails. */
+function brokenTransition(
+  source: JsonObject,
+  known: CompiledTransition & { readonly fault: string },
+  isWhole: boolean,
+): TransitionPart {
+  const { event = null, wait = null } = isObject(source) ? source : { event: false }
+  const isWaitKnown = wait === null || typeof wait === 'string'
+  const transition = {
+    ...known,
+    wait: isWaitKnown ? known.wait : brokenWait('', known.fault),
+    lines: [brokenLine(known.fault)],
+  }
+  return { transition, isWhole, isEventKnown: event === null || typeof event === 'string' }
 }

@@ -1,4 +1,5 @@
 // definitions: templates in tags and waits, and the wait of a transition.
+import { DefinitionError } from './definition-error.ts'
 import { compileTemplate } from './expressions/compile.ts'
 import type { Template } from './expressions/expression.ts'
 import type { Wait } from './flux.ts'
@@ -6,8 +7,17 @@ import { parseDate } from './dates.ts'
 import type { Report } from './report.ts'
 import { notParsed, PLAIN_TEXT, unseenNames, type Visible } from './visible.ts'
 
+/** One with a fault fails when it is evaluated. */
+export function compileText(source: string, visible: Visible, pointer: string, report: Report): Template {
+  const { value, fault } = report.part(() => parsed(source, visible, pointer, report))
+  return value === null || fault !== null ? brokenText(source, fault ?? `${pointer}: it can't be compiled`) : value
+}
+
+const brokenText = (source: string, fault: string): Template =>
+  ({ source, placeholders: [], names: new Set(), quotesPlaceholder: false, evaluate() { throw new DefinitionError(fault) } })
+
 /** null after a fault. */
-export function compileText(source: string, visible: Visible, pointer: string, report: Report): Template | null {
+function parsed(source: string, visible: Visible, pointer: string, report: Report): Template | null {
   try {
     const template = compileTemplate(source, { pinned: report.pinned })
     if (template.quotesPlaceholder) report.warn(pointer, PLAIN_TEXT)
@@ -22,8 +32,19 @@ export function compileText(source: string, visible: Visible, pointer: string, r
 
 const WAIT = /^(duration|date)\s*:(.*)$/s
 
-/** `duration:<seconds>` or `date:<when>`, the value a literal or a template. null: there is none, or a fault. */
+/**
+ * `duration:<seconds>` or `date:<when>`, the value a literal or a template. null: there is none. One with a fault fails
+ * when it is reached.
+ */
 export function compileWait(source: string, visible: Visible, pointer: string, report: Report): Wait | null {
+  const { value, fault } = report.part(() => read(source, visible, pointer, report))
+  return fault === null ? value : brokenWait(source, fault)
+}
+
+export const brokenWait = (source: string, fault: string): Wait =>
+  ({ kind: 'duration', value: brokenText(source, fault) })
+
+function read(source: string, visible: Visible, pointer: string, report: Report): Wait | null {
   if (source === '') return null
   const [, kind, value = ''] = WAIT.exec(source.trim()) ?? []
   const text = value.trim()
@@ -31,7 +52,7 @@ export function compileWait(source: string, visible: Visible, pointer: string, r
     report.fault(pointer, `"${source}" is no wait: write duration:<seconds> or date:<when>`)
     return null
   }
-  const template = compileText(text, visible, pointer, report)
+  const template = parsed(text, visible, pointer, report)
   if (template === null) return null
   if (!text.includes('${')) checkLiteral(kind, text, pointer, report)
   return { kind: kind === 'date' ? 'date' : 'duration', value: template }

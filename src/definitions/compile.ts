@@ -1,51 +1,59 @@
 // definitions: from the content of a .flux file to a service that can be decided on. What is wrong goes to the report, all of it in one go.
-import { createHash } from 'node:crypto'
-import { z } from 'zod'
-import { freeze, getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
+import { freeze, getOwn, isObject, type Json, type JsonObject } from '../model/json.ts'
 import { alternatives } from '../model/nearest.ts'
 import { checkKeys } from './check-keys.ts'
 import { checkReachable } from './check-reachable.ts'
-import { compileState, outlineStates, type Service } from './compile-state.ts'
+import { compileState, outlineStates, placeholderOf, type Service } from './compile-state.ts'
 import { compileText } from './compile-text.ts'
 import { compileWebhooks } from './compile-webhooks.ts'
 import { seenIn } from './compile-names.ts'
-import type { CompiledFlux } from './flux.ts'
+import { UnreadableDefinition } from './definition-error.ts'
+import type { CompiledFlux, CompiledState } from './flux.ts'
+import { unused } from './lost.ts'
+import { hashOf, isLater, pinnedText, readPinned, type FluxUnit } from './pinned-text.ts'
 import { compileShape, type Shape } from './properties.ts'
 import { Report } from './report.ts'
 import { Root, take } from './schema.ts'
 
-export interface FluxUnit {
-  readonly package: string
-  readonly fluxName: string
-  readonly source: JsonObject
-  /** Contents of .model files, by dotted name. */
-  readonly models: ReadonlyMap<string, JsonObject>
-}
-
 /** null when the report has a fault. */
 export function compileFlux(unit: FluxUnit, report: Report): CompiledFlux | null {
-  const models = reachableModels(unit)
-  return compile({ ...unit, models }, textOf({ ...unit, models }), report)
+  const known = { ...unit, models: reachableModels(unit) }
+  const flux = compile(known, pinnedText(known), report)
+  return report.broken ? null : flux
 }
-
-const Stored = z.object({
-  package: z.string(), fluxName: z.string(), source: z.custom<JsonObject>(isObject), models: z.custom<JsonObject>(isObject),
-})
 
 /**
- * Compiles a definition again from the text that was kept under its hash.
- * @throws Error when it doesn't compile any more
+ * Compiles a definition again from the text that was kept under its hash. Parts of it that can't be compiled any more
+ * fail when they are reached; a name that can't be read has a placeholder.
+ * @throws UnreadableDefinition when not even a state is left
  */
 export function recompile(text: string): CompiledFlux {
-  const { models, ...unit } = Stored.parse(JSON.parse(text))
-  const contents = Object.entries(models).flatMap(([name, model]) => isObject(model) ? [[name, model] as const] : [])
+  const unit = readPinned(text)
+  if (unit === null) throw new UnreadableDefinition('what is stored is no definition', { isNewer: isLater(text) })
   const report = new Report(`${unit.package}/${unit.fluxName}`, { pinned: true })
-  const flux = compile({ ...unit, models: new Map(contents) }, text, report)
-  if (flux !== null) return flux
+  const flux = tryToCompile(unit, text, report)
   const faults = report.faults.filter(({ severity }) => severity === 'fault').map(({ pointer, reason }) => `${pointer}: ${reason}`)
-  throw new Error(`the definition of ${report.file} no longer compiles: ${faults.join('; ')}`)
+  if (flux === null || flux.states.length === 0) {
+    const reason = `the definition of ${report.file} no longer compiles: ${faults.join('; ')}`
+    throw new UnreadableDefinition(reason, unit)
+  }
+  return { ...flux, faults, isNewer: unit.isNewer }
 }
 
+/** What nobody thought of is a fault of the whole. */
+function tryToCompile(unit: FluxUnit, text: string, report: Report): CompiledFlux | null {
+  try {
+    return compile(unit, text, report)
+  } catch (error) {
+    report.fault('', error instanceof Error ? error.message : String(error))
+    return null
+  }
+}
+
+/**
+ * Total: what has a fault is reported, and comes out as a part that fails when it is reached. null: there is nothing to
+ * compile.
+ */
 function compile({ package: owner, fluxName, source, models }: FluxUnit, text: string, report: Report): CompiledFlux | null {
   // Views and definitions hand parts of them out: nobody may change what all contexts share.
   for (const shared of [source, ...models.values()]) freeze(shared)
@@ -59,21 +67,35 @@ function compile({ package: owner, fluxName, source, models }: FluxUnit, text: s
   const output = shape(root.output ?? [], '/output', false)
   const outlines = outlineStates(root.states ?? [], (list, pointer) => shape(list, pointer, false), report)
   if (isEmpty(getOwn(source, 'states'))) report.fault('/states', 'there are no states')
-  const service: Service = { input, output, extra, states: new Map(outlines.map((outline) => [outline.name, outline])), report }
-  const states = outlines.map((outline) => compileState(outline, service))
+  const named = outlines.filter(({ name }) => name !== '').map((outline) => [outline.name, outline] as const)
+  const service: Service = { input, output, extra, states: new Map(named), report }
+  const states = withOwnNames(outlines.map((outline) => compileState(outline, service)), service)
   const startState = findStart(root.startState ?? '', service)
   checkReachable(states, startState, report)
   const seen = extra ? null : seenIn([input])
-  const tags = (root.tags ?? []).flatMap((tag, index) => compileText(tag, seen, `/tags/${index}`, report) ?? [])
+  const tags = (root.tags ?? []).map((tag, index) => compileText(tag, seen, `/tags/${index}`, report))
   checkTriggers(root.triggers ?? [], report)
   const webhooks = compileWebhooks(source, report)
   if (root.secured) for (const { pointer } of webhooks) report.fault(pointer, 'a secured service can\'t have a webhook: there is no authentication')
-  if (report.broken) return null
   return {
-    hash: createHash('sha256').update(text).digest('hex'), text, package: owner, fluxName, source, input, output, tags,
-    triggers: root.triggers ?? [], webhooks, secured: root.secured ?? false, allowExtraProperties: extra,
+    hash: hashOf(text), text, package: owner, fluxName, source, input, output, tags,
+    triggers: root.triggers ?? [], webhooks, secured: root.secured ?? isSecured(source), allowExtraProperties: extra,
     states, stateIndex: new Map(states.map(({ name, index }) => [name, index])), startState,
+    faults: [], lost: null, isNewer: false,
   }
+}
+
+/** Where it can't be read what it says, it is. */
+const isSecured = (source: JsonObject): boolean => (getOwn(source, 'secured') ?? false) !== false
+
+/** No two states may have one name, or one that stands for it: the machine's nodes are called so. */
+function withOwnNames(states: readonly CompiledState[], { states: named }: Service): CompiledState[] {
+  const [taken, seen] = [new Set(named.keys()), new Set<string>()]
+  return states.map((state) => {
+    const isOwn = named.has(state.name) && !seen.has(state.name)
+    seen.add(state.name)
+    return isOwn ? state : { ...state, name: unused(placeholderOf(state.index), taken) }
+  })
 }
 
 const isEmpty = (list: Json | undefined) => (Array.isArray(list) ? list.length === 0 : (list ?? null) === null)
@@ -91,13 +113,6 @@ function checkTriggers(triggers: readonly string[], report: Report): void {
     if (trigger === '' || trigger.startsWith('$')) report.warn(pointer, `"${trigger}" can't be sent as an event`)
     else if (triggers.indexOf(trigger) < index) report.warn(pointer, `"${trigger}" is listed twice`)
   }
-}
-
-/** What a definition is pinned by: everything that it is compiled from. */
-function textOf({ package: owner, fluxName, source, models }: FluxUnit): string {
-  const contents: JsonObject = {}
-  for (const [name, model] of models) setOwn(contents, name, model)
-  return JSON.stringify({ package: owner, fluxName, source, models: contents })
 }
 
 /** The models that a service refers to, and those that they refer to, by name. */

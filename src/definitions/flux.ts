@@ -24,6 +24,12 @@ export interface CompiledFlux {
   readonly states: readonly CompiledState[]
   readonly stateIndex: ReadonlyMap<string, number>
   readonly startState: number
+  /** Of a pinned one: parts that fail when they are reached. What is loaded has none. */
+  readonly faults: readonly string[]
+  /** Why there is nothing of a pinned one but what its context tells (see lost.ts); null: `source` is its own. */
+  readonly lost: string | null
+  /** A later version of the program pinned it: this one must not run it. */
+  readonly isNewer: boolean
 }
 
 export interface CompiledState {
@@ -34,6 +40,11 @@ export interface CompiledState {
   readonly output: Shape
   readonly action: CompiledAction
   readonly transitions: readonly CompiledTransition[]
+  /**
+   * Why the state itself, its action or a transition can't be run any more: a context may stand in it where it has no
+   * place any more.
+   */
+  readonly fault: string | null
   /** Indices into `transitions`. `events`: by name, without `$else`, `$exception` and the event-less ones. */
   readonly choice: {
     readonly events: ReadonlyMap<string, number>
@@ -54,6 +65,8 @@ export interface CompiledTransition {
   readonly to: number
   readonly wait: Wait | null
   readonly lines: Lines
+  /** Why it can't be taken any more; its lines fail with that. */
+  readonly fault: string | null
 }
 
 export interface Wait {
@@ -88,4 +101,6 @@ export interface CompiledAction {
   readonly script: string | null
   /** The service that it starts. */
   readonly child: string | null
+  /** Why it can't be run any more. */
+  readonly fault: string | null
 }

@@ -1,6 +1,7 @@
 // definitions: lines carry values from what is visible to a target, whose type they are held to.
 import { getOwn, isObject, type Json, type JsonObject } from '../model/json.ts'
 import { suggestion } from '../model/nearest.ts'
+import { DefinitionError } from './definition-error.ts'
 import { compileExpression } from './expressions/compile.ts'
 import { ExpressionError, type Scope } from './expressions/expression.ts'
 import { isIndex, LineError, readPath, showPath, writePath } from './paths.ts'
@@ -32,7 +33,8 @@ export interface Line {
   readonly source: LineSource
   /**
    * The value to write, held to the target's type.
-   * @throws TooMuchWork; LineError when it doesn't fit, or its expression fails
+   * @throws TooMuchWork; LineError when it doesn't fit, or its expression fails; DefinitionError when it can't be run
+   * any more
    */
   read(scope: Scope): Json
   /**
@@ -55,21 +57,28 @@ export interface LineOptions {
   readonly report: Report
 }
 
-/** Compiles lines. A line with a fault is reported and left out. What a line writes is visible to those after it. */
+/** A line that can't be compiled: it fails when it is reached. */
+export function brokenLine(fault: string): Line {
+  const fail = (): never => { throw new DefinitionError(fault) }
+  return { place: 'args', path: [], answers: false, source: null, read: fail, write: fail }
+}
+
+/** Compiles lines. What a line writes is visible to those after it. */
 export function compileLines(list: readonly JsonObject[], { pointer, visible, ...others }: LineOptions): Lines {
   const written = new Set<string>()
   const names = () => [...written, ...visible?.names?.() ?? []]
   const options = { ...others, visible: visible && Object.assign((name: string) => visible(name) || written.has(name), { names }) }
-  return list.flatMap((source, index) => {
-    const at = `${pointer}/${index}`
-    if (!isObject(source)) {
-      options.report.fault(at, 'a line must be an object')
-      return []
-    }
+  const compile = (source: JsonObject, at: string): Line | null => {
+    if (!isObject(source)) return broken(options.report, at, 'a line must be an object')
     const target = compileTarget(source, at, options)
     const origin = compileOrigin(source, at, options)
     if (target !== null) written.add(target.name)
-    return target === null || origin === null ? [] : [compileLine(target, origin, at, options.report)]
+    return target === null || origin === null ? null : compileLine(target, origin, at, options.report)
+  }
+  return list.map((source, index) => {
+    const at = `${pointer}/${index}`
+    const { value: line, fault } = options.report.part(() => compile(source, at))
+    return line === null || fault !== null ? brokenLine(fault ?? `${at}: it can't be compiled`) : line
   })
 }
 
@@ -108,8 +117,9 @@ function compileLine({ place, path, property: declared, lists, shown }: LineTarg
     report.warn(`${pointer}/to`, `${shown} can't hold $response, so the line will always fail: it should be of type object, and no list`)
   }
   if (origin.literal !== undefined && property !== null) {
-    const held = hold(property, origin.literal, 0, new WorkBudget(Infinity))
-    if (!held.ok) report.warn(`${pointer}/expression`, `${shown}: the value ${held.reason}, so the line will always fail`)
+    const reason = misfit(property, origin.literal)
+    const doubt = `${shown}: the value ${reason}, so the line will always fail`
+    if (reason !== null) report.warn(`${pointer}/expression`, doubt)
   }
   const read = (scope: Scope): Json => {
     scope.budget.spend(STEPS_A_LINE)
@@ -121,6 +131,17 @@ function compileLine({ place, path, property: declared, lists, shown }: LineTarg
   }
   const { answers = false, source } = origin
   return { place, path, answers, source, read, write: (root, value, budget) => writePath(root, path, value, lists, budget) }
+}
+
+/** Why a literal doesn't fit; null: it does, or a property with a fault is in the way, which is reported already. */
+function misfit(property: Property, literal: Json): string | null {
+  try {
+    const held = hold(property, literal, 0, new WorkBudget(Infinity))
+    return held.ok ? null : held.reason
+  } catch (error) {
+    if (error instanceof DefinitionError) return null
+    throw error
+  }
 }
 
 function carried(origin: Origin, scope: Scope, shown: string): Json | undefined {

@@ -35,11 +35,15 @@ const MOST_ROUNDS = 100
 /** Built-in functions that pass on what they are given as it is. */
 const PASSES_ON = /(?:^|\.)(?:Errors|GloopMethods|Logger|LoggerMethods)$/
 
+/** What a definition that isn't whole carried before is not known: everything may be everywhere. */
+const ANYTHING: Origins = [{ at: [], path: [], kind: 'whole' }, { at: [], path: [], kind: 'cut' }]
+
 const known = new WeakMap<CompiledFlux, Map<string, Carried>>()
 /** Seeds of one service that are remembered. */
 const MOST_SEEDS = 50
 
 export function carriedIn(flux: CompiledFlux, seed: Seed, hasRequest: boolean): Carried {
+  if (flux.faults.length > 0) return anywhereIn(flux)
   const ofFlux = known.get(flux) ?? new Map<string, Carried>()
   known.set(flux, ofFlux)
   const key = JSON.stringify([hasRequest, [...seed]])
@@ -48,6 +52,12 @@ export function carriedIn(flux: CompiledFlux, seed: Seed, hasRequest: boolean): 
   ofFlux.set(key, found)
   return found
 }
+
+const anywhereIn = ({ states }: CompiledFlux): Carried => ({
+  at: () => ANYTHING,
+  told: () => ANYTHING,
+  arguments: (index) => [...new Set(states[index]?.action.inputs.flatMap(({ path: [name] }) => name ?? []))],
+})
 
 /** Inputs that a webhook fills from a header, a query or a path parameter of their name, if that says that it is a secret. */
 export function webhookSeed({ input }: CompiledFlux): Seed {

@@ -3,6 +3,7 @@ import type { ModelDescriptor } from '../model/context.ts'
 import type { FieldError } from '../model/failure.ts'
 import { getOwn, setOwn, type Json, type JsonObject } from '../model/json.ts'
 import { PropertyReader, type ShapeRules } from './property-reader.ts'
+import { DefinitionError } from './definition-error.ts'
 import { fits, refuse, type Reading, type Refusal } from './property-reading.ts'
 import { elementOf, type Property, type Shape } from './property.ts'
 import { isIndex } from './paths.ts'
@@ -12,12 +13,22 @@ export type { Reading } from './property-reading.ts'
 export type { Property, Shape } from './property.ts'
 export { compileShape } from './property-shapes.ts'
 
-/** The values of the properties that have a default; `now` in epoch milliseconds. The work is counted, and done in any case: it is as much as the definition asks for. */
+/**
+ * The values of the properties that have a default; `now` in epoch milliseconds. The work is counted, and done in any
+ * case: it is as much as the definition asks for.
+ * @throws DefinitionError when one can't be read any more
+ */
 export function defaults(shape: Shape, now: number, budget = new WorkBudget()): JsonObject {
   const result: JsonObject = {}
   const own = new WorkBudget(Infinity)
   for (const [name, property] of shape.properties) {
-    const value = new PropertyReader(now, '', own).defaultOf(property)
+    const reader = new PropertyReader(now, '', own)
+    const value = reader.defaultOf(property)
+    const [error] = reader.errors
+    if (error !== undefined) {
+      const place = error.pointer === '' ? '' : ` at ${error.pointer}`
+      throw new DefinitionError(`the default of "${name}"${place} ${error.detail}`)
+    }
     if (value !== undefined) setOwn(result, name, value)
   }
   budget.add(own.spent)
@@ -46,6 +57,9 @@ export function accept(shape: Shape, given: JsonObject, { now, text, pointer, ..
     const value = reader.shape(shape, given, text ? 'text' : 'json', rules)
     return { value, errors: reader.errors }
   } catch (error) {
+    if (error instanceof DefinitionError) {
+      return { value: {}, errors: [{ pointer, detail: `can't be read: ${error.message}` }] }
+    }
     if (!(error instanceof TooMuchWork)) throw error
     return { value: {}, errors: [{ pointer, detail: 'makes too much work: it has too many values for the properties declared' }] }
   }
@@ -53,7 +67,7 @@ export function accept(shape: Shape, given: JsonObject, { now, text, pointer, ..
 
 /**
  * How a line's value is held to its target: text is coerced, a number or boolean becomes text for a string, anything else must fit.
- * @throws TooMuchWork
+ * @throws TooMuchWork; DefinitionError where values can't be held to it any more
  */
 export function hold(property: Property, value: Json, now: number, budget = new WorkBudget()): Reading {
   const reader = new PropertyReader(now, '', budget)

@@ -9,7 +9,7 @@ import { isPropertyType, PROPERTY_TYPES, type PropertyType } from './property-ty
 import type { Property } from './property.ts'
 import type { Report } from './report.ts'
 
-export type Notes = Pick<Report, 'fault' | 'warn'>
+export type Notes = Pick<Report, 'fault' | 'warn' | 'part'>
 
 /** One declaration. Null and empty text stand for absence, as editors write them. */
 export class Declaration {

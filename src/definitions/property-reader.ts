@@ -2,6 +2,7 @@
 import type { FieldError } from '../model/failure.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
 import { excessOf } from '../model/json-text.ts'
+import { DefinitionError } from './definition-error.ts'
 import { fits, refuse, type Origin, type Reading } from './property-reading.ts'
 import { brokenRule } from './property-rules.ts'
 import { parseJsonText } from './json-text.ts'
@@ -41,7 +42,10 @@ export class PropertyReader {
   readonly #filling = new Set<Property>()
   #errorText = 0
 
-  /** `now`: epoch milliseconds. `pointer`: where the given value lies in the request. Every method throws TooMuchWork beyond the budget. */
+  /**
+   * `now`: epoch milliseconds. `pointer`: where the given value lies in the request. Every method throws TooMuchWork
+   * beyond the budget, and DefinitionError where a line or a default meets a property with a fault.
+   */
   constructor(now: number, pointer: string, budget = new WorkBudget()) {
     this.#now = now
     this.#budget = budget
@@ -72,6 +76,7 @@ export class PropertyReader {
 
   /** The value held to its property; undefined after an error. */
   value(property: Property, given: Json, origin: Origin): Json | undefined {
+    if (property.fault !== null) return this.#unreadable(property.fault, origin)
     if (given === null || !property.array) return this.#single(property, given, origin)
     const list = Array.isArray(given) ? given : origin === 'json' ? null : listOf(property, given, origin)
     if (list === null) return this.#refuse('must be a list')
@@ -114,6 +119,11 @@ export class PropertyReader {
     if (property.choices !== undefined && !isOutside(origin)) spendOn(value, this.#budget)
     const broken = brokenRule(property, value)
     return broken === null ? value : this.#refuse(broken)
+  }
+
+  #unreadable(fault: string, origin: Origin): undefined {
+    if (isOutside(origin)) return this.#refuse(`can't be read: ${fault}`)
+    throw new DefinitionError(fault)
   }
 
   #object(property: Property, given: Json, origin: Origin): JsonObject | undefined {

@@ -1,5 +1,6 @@
 // definitions: compiles lists of declared properties, and reports what is wrong with them.
 import { canonical, getOwn, isObject, type Json, type JsonObject } from '../model/json.ts'
+import { DefinitionError } from './definition-error.ts'
 import { Declaration, type Notes } from './property-declaration.ts'
 import { PropertyReader } from './property-reader.ts'
 import { NOW, type PropertyType } from './property-types.ts'
@@ -43,8 +44,9 @@ class ShapeCompiler {
     const properties = new Map<string, Property>()
     for (const [index, source] of list.entries()) {
       const at = `${pointer}/${index}`
-      const property = this.#property(source, at, notes)
-      if (property === null) continue
+      const { value, fault } = notes.part(() => this.#property(source, at, notes))
+      if (value === null) continue
+      const property = fault === null ? value : { ...value, fault }
       if (properties.has(property.name)) notes.fault(`${at}/name`, `two properties of this list are named "${property.name}"`)
       else properties.set(property.name, property)
     }
@@ -74,6 +76,7 @@ class ShapeCompiler {
       ...declaration.bounds(type),
       choices: undefined,
       allowOtherValues: declaration.flag('allowOtherValues', false),
+      fault: null,
       source,
     }
     const property = { ...bare, choices: declaration.choices(bare) }
@@ -112,6 +115,7 @@ class ShapeCompiler {
     const inside: Notes = {
       fault: (pointer, reason) => notes.fault(at, `model "${reference}" at ${pointer}: ${reason}`),
       warn: (pointer, reason) => notes.warn(at, `model "${reference}" at ${pointer}: ${reason}`),
+      part: (compile) => notes.part(compile),
     }
     const declaration = new Declaration(source, '', inside)
     const list = declaration.list('gloopProperties')
@@ -147,6 +151,8 @@ function checkDefault(property: Property, pointer: string, notes: Notes): void {
   try {
     checkReadable(property, pointer, notes)
   } catch (error) {
+    // A field of it has a fault, which is reported already.
+    if (error instanceof DefinitionError) return
     if (!(error instanceof TooMuchWork)) throw error
     notes.fault(pointer, 'the default makes too much work: it has too many values')
   }

@@ -22,6 +22,8 @@ export interface Property {
   /** Held to the type. */
   readonly choices: readonly Json[] | undefined
   readonly allowOtherValues: boolean
+  /** Why values can't be held to it any more; null: they can. */
+  readonly fault: string | null
   /** The declaration, untouched. */
   readonly source: JsonObject
 }

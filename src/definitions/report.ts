@@ -15,12 +15,19 @@ export interface Fault {
   readonly column?: number
 }
 
+export interface Part<T> {
+  readonly value: T
+  readonly fault: string | null
+}
+
 /** Collects the faults of one file. */
 export class Report {
   readonly file: string
   readonly faults: Fault[] = []
   /** Whether the file was accepted before, so that only what can't be run is a fault. */
   readonly pinned: boolean
+  /** The first fault of the part that is being compiled. */
+  #fault: string | null = null
 
   constructor(file: string, { pinned = false }: { readonly pinned?: boolean } = {}) {
     this.file = file
@@ -29,6 +36,17 @@ export class Report {
 
   fault(pointer: string, reason: string): void {
     this.faults.push({ severity: 'fault', file: this.file, pointer, reason })
+    this.#fault ??= `${pointer}: ${reason}`
+  }
+
+  /** Compiles a part. `fault`: why it can't be run; null: it can. Parts inside of it have their own. */
+  part<T>(compile: () => T): Part<T> {
+    const around = this.#fault
+    this.#fault = null
+    const value = compile()
+    const fault = this.#fault
+    this.#fault = around
+    return { value, fault }
   }
 
   warn(pointer: string, reason: string): void {

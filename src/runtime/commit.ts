@@ -100,7 +100,9 @@ export class Commits {
     const { recent } = this.#parts
     for (const id of contexts.keys()) recent.forget(id)
     const context = contexts.get(stale)
-    if (current && context) recent.keep({ record: decode(current), flux: context.flux }, current.parts, era)
+    // What stands in for a broken definition may be made for the record as it was.
+    if (!current || !context || context.flux.faults.length > 0) return
+    recent.keep({ record: decode(current), flux: context.flux }, current.parts, era)
   }
 
   #publish({ contexts }: UnitOfWork, writes: readonly Write[], era: number): void {

@@ -2,7 +2,8 @@
 import type { Catalog } from '../definitions/catalog.ts'
 import { denial, type Caller } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
-import { getOwn, isObject, type Json, type JsonObject } from '../model/json.ts'
+import { readPinned } from '../definitions/pinned-text.ts'
+import { getOwn, isObject, type JsonObject } from '../model/json.ts'
 import { nearestName } from '../model/nearest.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Store } from '../ports/store.ts'
@@ -137,10 +138,9 @@ const union = (all: readonly EventNames[]): EventNames =>
   ({ names: new Set(all.flatMap(({ names }) => [...names])), takesAny: all.some(({ takesAny }) => takesAny) })
 
 function storedOf(hash: string, text: string | null): Stored | null {
-  const stored: Json = text === null ? null : JSON.parse(text)
-  if (!isObject(stored)) return null
+  const stored = text === null ? null : readPinned(text)
+  if (stored === null) return null
   const { package: owner, fluxName, source } = stored
-  if (typeof owner !== 'string' || typeof fluxName !== 'string' || !isObject(source)) return null
   return { hash, package: owner, fluxName, secured: getOwn(source, 'secured') === true, ...eventsOf(source) }
 }
 

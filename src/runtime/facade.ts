@@ -22,7 +22,7 @@ import { breathe, charactersOf } from '../model/texts.ts'
 import { bytesOf } from '../model/weight.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { Log } from '../ports/log.ts'
-import type { Store } from '../ports/store.ts'
+import type { Store, StoredContext } from '../ports/store.ts'
 import { broadcast } from './broadcast.ts'
 import { decode, movesOf } from './codec.ts'
 import type { Input } from './interpreter/decision.ts'
@@ -30,6 +30,7 @@ import { snapshotOf } from './interpreter/snapshot.ts'
 import type { EventHints } from './event-hint.ts'
 import { list } from './list.ts'
 import { standOf, type Mailboxes } from './mailboxes.ts'
+import { fluxOf } from './pinned-flux.ts'
 import { isTold, type Refusals } from './refusals.ts'
 import { eventRequest, executeRequest, listRequest, tagRequest } from './requests.ts'
 import type { StartedAt } from './step-view.ts'
@@ -75,13 +76,13 @@ export function facade({ store, catalog, mailboxes, hints, log, refusals, tagLim
     const failure = flux.secured ? denial(caller, role) : null
     if (failure) throw new FluxError(failure)
   }
-  const compiled = ({ definition }: ContextRecord) => catalog.compiled(definition, () => store.getDefinition({ hash: definition }))
+  const compiled = (stored: StoredContext, record: ContextRecord) => fluxOf({ catalog, store }, stored, record)
   const find = async (id: ContextId) => {
     const stored = await store.load({ id: id })
     if (!stored) throw notFound(`there is no context ${id}`)
     const record = decode(stored)
     await breathe(charactersOf(stored.parts))
-    const flux = await compiled(record)
+    const flux = await compiled(stored, record)
     guard(flux, 'read')
     return { record, flux }
   }
@@ -95,7 +96,8 @@ export function facade({ store, catalog, mailboxes, hints, log, refusals, tagLim
     const stored = await store.load({ id: contextId })
     if (!stored) return { contextId, fluxName: null, state: null }
     const record = decode(stored)
-    return { contextId, fluxName: record.fluxName, state: (await compiled(record)).states[record.state]?.name ?? null }
+    const { states } = await compiled(stored, record)
+    return { contextId, fluxName: record.fluxName, state: states[record.state]?.name ?? null }
   }
   /** Tells the log when an event for one context is refused. */
   const tellOfRefusal = (contextId: unknown, event: unknown, error: unknown): void => {
@@ -123,8 +125,9 @@ export function facade({ store, catalog, mailboxes, hints, log, refusals, tagLim
   const page = (request: ListRequest, fits?: Fits) => list({
     store, log,
     securedServices: () => catalog.all().filter(({ secured }) => secured),
-    secured: async (record) => (await compiled(record)).secured,
-    view: async (record) => contextView(record, await compiled(record), await movesOf(record, { store, log }), startedAt),
+    secured: async (stored, record) => (await compiled(stored, record)).secured,
+    view: async (stored, record) =>
+      contextView(record, await compiled(stored, record), await movesOf(record, { store, log }), startedAt),
   }, caller, listRequest(request, tagLimits), fits)
 
   return {
@@ -186,12 +189,17 @@ export function facade({ store, catalog, mailboxes, hints, log, refusals, tagLim
 
     async getDefinition(request) {
       const { fluxName, contextId } = check(GET_DEFINITION, request)
-      if (contextId !== undefined) return (await find(contextId)).flux.source
+      if (contextId !== undefined) return sourceOf(contextId, (await find(contextId)).flux)
       const flux = anywhere(catalog, fluxName)
       guard(flux, 'read')
       return flux.source
     },
   }
+}
+
+function sourceOf(contextId: ContextId, { source, lost }: CompiledFlux): JsonObject {
+  if (lost !== null) throw notFound(`the definition that context ${contextId} was started with can't be shown: ${lost}`)
+  return source
 }
 
 const isNobody = ({ transitions, executions, ignored }: EventAnswer): boolean => transitions.length + executions.length + ignored.length === 0

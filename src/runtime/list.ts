@@ -24,13 +24,13 @@ export interface ListParts {
   /** Services that need a token now. */
   readonly securedServices: () => readonly { readonly package: string; readonly fluxName: string }[]
   /** Whether the context is of a secured service. */
-  readonly secured: (record: ContextRecord) => Promise<boolean>
-  readonly view: (record: ContextRecord) => Promise<ContextView>
+  readonly secured: (stored: StoredContext, record: ContextRecord) => Promise<boolean>
+  readonly view: (stored: StoredContext, record: ContextRecord) => Promise<ContextView>
 }
 
 /**
  * The page that is asked for, by ascending id. It ends before the first context that doesn't fit, but has one at least. A context that can't be
- * shown, since its definition no longer compiles or its record is damaged, is logged and left out.
+ * shown, since its record is damaged, is logged and left out.
  */
 export async function list(parts: ListParts, caller: Caller, request: CheckedList, fits?: Fits): Promise<ContextPage> {
   const { limit } = request
@@ -78,7 +78,7 @@ async function viewOf({ secured, view, log }: ListParts, stored: StoredContext, 
     const record = decode(stored)
     // To hide secrets takes long, where there are many, however little is left to be shown.
     await breathe(record.request === null && record.inherited === null ? charactersOf(stored.parts) : Infinity)
-    return checked && await secured(record) ? null : await view(record)
+    return checked && await secured(stored, record) ? null : await view(stored, record)
   } catch (error) {
     if (!isUnreadable(error, log)) log.error('a context can\'t be shown', { contextId: stored.id, error })
     return null

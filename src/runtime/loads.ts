@@ -7,6 +7,7 @@ import type { ContextRecord } from '../model/record.ts'
 import { parsedBytes } from '../model/weight.ts'
 import type { Store, StoredContext } from '../ports/store.ts'
 import { decode } from './codec.ts'
+import { fluxOf } from './pinned-flux.ts'
 import type { Recent } from './recent.ts'
 
 /** Reads at once, since how much comes isn't known before it is there: one for so many bytes of memory, within these bounds. */
@@ -97,7 +98,7 @@ export class Loads {
     if (!release) return { weight }
     try {
       const record = decode(stored)
-      return { record, flux: await this.flux(record), texts: stored.parts, release }
+      return { record, flux: await this.flux(stored, record), texts: stored.parts, release }
     } catch (error) {
       release()
       throw error
@@ -125,8 +126,8 @@ export class Loads {
     return this.#parts.recent.get(id, this.era)?.record ?? null
   }
 
-  flux({ definition }: ContextRecord): Promise<CompiledFlux> {
-    const { catalog, store } = this.#parts
-    return Promise.resolve(catalog.compiled(definition, () => store.getDefinition({ hash: definition })))
+  /** See `fluxOf`. */
+  flux(stored: StoredContext, record: ContextRecord): Promise<CompiledFlux> {
+    return fluxOf(this.#parts, stored, record)
   }
 }

@@ -119,7 +119,7 @@ export class Recovery {
       const stored = await loads.read(id)
       if (!stored) return
       const before = decodeHead(stored)
-      const flux = await loads.flux(before)
+      const flux = await loads.flux(stored, before)
       const blocked = standstill && before.lease?.owner === owner ? blockOf(before, standstill) : null
       if (blocked) {
         await mailboxes.post(id, blocked)

@@ -1,4 +1,5 @@
 // runtime: steps, the actions that leave the process: so many at once, each with a time limit and a signal. What comes back is a message like any other.
+import { DefinitionError } from '../definitions/definition-error.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ByteBudget } from '../model/byte-budget.ts'
 import type { FluxApi } from '../api/flux-api.ts'
@@ -255,7 +256,7 @@ export class Steps {
     const controller = this.#begins(job)
     const { signal } = controller
     const action = flux.states[step.state]?.action
-    if (!action?.code || action.timeoutMs === null) throw new Error('the state has no function')
+    if (!action?.code || action.timeoutMs === null) throw noAction(job)
     const { clock, runner, log, apiOf } = this.#parts
     const { code: { className, methodName, isolate }, timeoutMs: timeout } = action
     const name = { package: record.package, className, methodName }
@@ -275,7 +276,7 @@ export class Steps {
   #script(job: Job): Promise<Json> {
     const { flux, step } = job
     const action = flux.states[step.state]?.action
-    if (action?.script == null || action.timeoutMs === null) return Promise.reject(new Error('the state has no script'))
+    if (action?.script == null || action.timeoutMs === null) return Promise.reject(noAction(job))
     job.controller = new AbortController()
     const { script, timeoutMs: timeout } = action
     const names = () => {
@@ -285,3 +286,7 @@ export class Steps {
     return this.#parts.runner.runScript({ script, names, timeout, signal: job.controller.signal })
   }
 }
+
+/** The definition isn't what it was when the step began. */
+const noAction = ({ flux, step }: Job): Error =>
+  new DefinitionError(flux.states[step.state]?.fault ?? 'the action of the state is another one now')

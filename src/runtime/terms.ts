@@ -52,6 +52,36 @@ function wordsOf(record: ContextRecord, flux: CompiledFlux): string[] {
   return terms
 }
 
+/** What the index words of a context tell of its definition. */
+export interface Told {
+  /** Names of states; null: it isn't told. */
+  readonly state: string | null
+  readonly startState: string | null
+  /** Events that it waits for. */
+  readonly events: readonly string[]
+  readonly takesAny: boolean
+  /** Where nothing is told of that, it is. */
+  readonly isSecured: boolean
+}
+
+const WORD = /^(?:[uf]:)?(start|state|hear|any):(\d+):(.*)$/s
+
+/** Reads again what `termsOf` made. */
+export function toldBy(terms: readonly string[]): Told {
+  const [names, events] = [new Map<string, string>(), new Set<string>()]
+  for (const term of terms) {
+    const [, kind = '', length, rest = ''] = WORD.exec(term) ?? []
+    const name = rest.slice(0, Number(length))
+    if (kind === 'hear') events.add(name)
+    else if (kind !== '') names.set(kind, name)
+  }
+  return {
+    state: names.get('state') ?? null, startState: names.get('start') ?? null, events: [...events],
+    takesAny: terms.includes('any') || names.has('any'),
+    isSecured: terms.includes(SECURED) || !terms.some((term) => term.startsWith('open:')),
+  }
+}
+
 /** The words that every context of the list has. */
 export function wordsOfList({ fluxName, tag = [], status, currentState, startState }: ListRequest): string[] {
   const at = status ? half(status) : 'u'

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { hashOf } from '../../src/definitions/pinned-text.ts'
 import { END, folderOf, open, write } from './catalog-files.ts'
 
 const names = (fluxes: readonly { package: string; fluxName: string }[]) => fluxes.map((flux) => `${flux.package}/${flux.fluxName}`)
@@ -118,7 +119,9 @@ describe('pinned definitions', () => {
     const text = catalog.find('p', 'A')?.text ?? ''
     await expect(catalog.compiled('00', async () => null)).rejects.toThrow('not stored')
     await expect(catalog.compiled('00', async () => text)).rejects.toThrow('another one')
-    await expect(catalog.compiled('00', async () => text.replace('"states"', '"stages"'))).rejects.toThrow('no longer compiles')
+    const [stateless, damaged] = [text.replace('"states"', '"stages"'), text.slice(1)]
+    await expect(catalog.compiled(hashOf(stateless), async () => stateless)).rejects.toThrow('no longer compiles')
+    await expect(catalog.compiled(hashOf(damaged), async () => damaged)).rejects.toThrow('no definition')
     await expect(catalog.compiled('00', () => Promise.reject(new Error('out of reach')))).rejects.toThrow('out of reach')
   })
 

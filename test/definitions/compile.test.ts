@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { compileFlux, recompile, type FluxUnit } from '../../src/definitions/compile.ts'
+import { compileFlux, recompile } from '../../src/definitions/compile.ts'
+import type { FluxUnit } from '../../src/definitions/pinned-text.ts'
 import type { CompiledAction, CompiledFlux, CompiledState } from '../../src/definitions/flux.ts'
 import { Report } from '../../src/definitions/report.ts'
 import type { JsonObject } from '../../src/model/json.ts'
@@ -72,7 +73,7 @@ describe('actions', () => {
 
   test('a call has one attempt and a minute unless it says otherwise', () => {
     expect(actionOf(code)).toEqual({
-      type: 'invokeCode', effect: 'step', code: { className: 'm', methodName: 'f', isolate: false }, script: null, child: null,
+      type: 'invokeCode', effect: 'step', code: { className: 'm', methodName: 'f', isolate: false }, script: null, child: null, fault: null,
       inputs: [], outputs: [], timeoutMs: 60_000, retry: { maxAttempts: 1, delay: 0, factor: 1, maxDelay: 3_600_000 },
     })
   })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { getOwn, type Json, type JsonObject } from '../../src/model/json.ts'
 import type { Scope } from '../../src/definitions/expressions/expression.ts'
+import { DefinitionError } from '../../src/definitions/definition-error.ts'
 import { compileLines, LineError, type Line, type LineOptions, type Target } from '../../src/definitions/lines.ts'
 import { writePath } from '../../src/definitions/paths.ts'
 import { compileShape } from '../../src/definitions/properties.ts'
@@ -161,7 +162,9 @@ describe('loading reports', () => {
     expect(compile([set('seen + unseen', ['text']), map(['unseen'], ['text'])], { visible }).told).toEqual(['fault /lines/0/expression', 'warning /lines/1/from'])
     expect(compile([set('unseen', ['text'])]).told).toEqual([])
   })
-  it('what is wrong, and keeps the lines that are right', () => {
-    expect(compile([map(['v'], ['none']), map(['v'], ['text'])]).lines.map(({ path }) => path)).toEqual([['text']])
+  it('what is wrong; that line fails when it is reached, and the others are right', () => {
+    const { lines: [wrong, right] } = compile([map(['v'], ['none']), map(['v'], ['text'])])
+    expect(() => wrong?.read(scopeOf({ v: 'x' }))).toThrow(new DefinitionError('/lines/0/to: there is no "none" to write to'))
+    expect([right?.path, right?.read(scopeOf({ v: 'x' }))]).toEqual([['text'], 'x'])
   })
 })

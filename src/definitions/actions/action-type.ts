@@ -48,7 +48,8 @@ export interface ActionType {
 
 /** What most actions lack. */
 export const PLAIN: Omit<CompiledAction, 'type'> = {
-  effect: null, inputs: [], outputs: [], retry: { maxAttempts: 1, delay: 0, factor: 1, maxDelay: 0 }, timeoutMs: null, code: null, script: null, child: null,
+  effect: null, inputs: [], outputs: [], retry: { maxAttempts: 1, delay: 0, factor: 1, maxDelay: 0 }, timeoutMs: null,
+  code: null, script: null, child: null, fault: null,
 }
 
 export const DEFAULT_TIMEOUT_MS = 60_000

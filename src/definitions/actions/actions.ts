@@ -3,6 +3,7 @@ import { getOwn, type Json, type JsonObject } from '../../model/json.ts'
 import { alternatives } from '../../model/nearest.ts'
 import type { StepRunner } from '../../ports/step-runner.ts'
 import type { CompiledAction } from '../flux.ts'
+import { brokenLine } from '../lines.ts'
 import { actionHint } from '../foreign.ts'
 import { actionsOf, PLAIN, type ActionOptions, type ActionType, type Unit } from './action-type.ts'
 import { invokeCode } from './invoke-code.ts'
@@ -12,18 +13,24 @@ import { script } from './script.ts'
 
 const TYPES: ReadonlyMap<Json, ActionType> = new Map([map, invokeCode, invokeFlux, script].map((type) => [type.name, type]))
 
-const NOTHING: CompiledAction = { ...PLAIN, type: 'map' }
+/** One that can't be compiled: it fails when it is reached. */
+export const brokenAction = (fault: string): CompiledAction =>
+  ({ ...PLAIN, type: 'map', outputs: [brokenLine(fault)], fault })
 
 /** Without a type it is a map. */
 const typeOf = (source: JsonObject): ActionType | undefined => TYPES.get(getOwn(source, 'type') || map.name)
 
-/** One that has a fault comes out as one that does nothing. */
 export function compileAction(source: JsonObject, options: ActionOptions): CompiledAction {
+  const { value, fault } = options.report.part(() => typed(source, options))
+  return value === null || fault !== null ? brokenAction(fault ?? `${options.pointer}: it can't be compiled`) : value
+}
+
+function typed(source: JsonObject, options: ActionOptions): CompiledAction | null {
   const type = typeOf(source)
-  if (type) return type.compile(source, options) ?? NOTHING
+  if (type) return type.compile(source, options)
   const name = getOwn(source, 'type')
   options.report.fault(`${options.pointer}/type`, `unknown action type ${JSON.stringify(name)}${instead(name)}`)
-  return NOTHING
+  return null
 }
 
 function instead(type: Json | undefined): string {

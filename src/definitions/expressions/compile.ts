@@ -20,7 +20,7 @@ interface Compiled {
 }
 
 export interface CompileOptions {
-  /** The source was accepted once, and means what it meant. What can't be read any more fails when it is evaluated. */
+  /** The source was accepted once, and means what it meant. */
   readonly pinned?: boolean
 }
 
@@ -31,10 +31,8 @@ export interface CompileOptions {
  * @throws ExpressionFault when it doesn't parse, or uses what the language lacks
  */
 export function compileExpression(source: string, { pinned = false }: CompileOptions = {}): Expression {
-  return orFailing(source, pinned, () => {
-    const { code, cost, ...about } = compile(parse(source, { pinned }))
-    return { ...about, evaluate: (scope) => evaluate(scope, code, cost) }
-  })
+  const { code, cost, ...about } = compile(parse(source, { pinned }))
+  return { ...about, evaluate: (scope) => evaluate(scope, code, cost) }
 }
 
 /**
@@ -43,29 +41,16 @@ export function compileExpression(source: string, { pinned = false }: CompileOpt
  * @throws ExpressionFault
  */
 export function compileTemplate(source: string, { pinned = false }: CompileOptions = {}): Template {
-  return orFailing(source, pinned, () => {
-    if (source.length > MAX_TEMPLATE) {
-      throw new ExpressionFault(`a template longer than ${MAX_TEMPLATE} characters`, MAX_TEMPLATE)
-    }
-    const { texts, parts } = split(source, pinned)
-    const isLone = parts.length === 1 && texts.every((text) => text === '')
-    const code = isLone && parts[0] !== undefined ? parts[0].code : joined(texts, parts.map(({ code }) => code), plainText)
-    const cost = parts.reduce((sum, part) => sum + part.cost, 1)
-    return {
-      source, placeholders: parts.map((part) => part.source), names: new Set(parts.flatMap(({ names }) => [...names])),
-      quotesPlaceholder: parts.some((part) => part.quotesPlaceholder), evaluate: (scope) => evaluate(scope, code, cost),
-    }
-  })
-}
-
-function orFailing<T extends Expression>(source: string, pinned: boolean, compiled: () => T): T | Template {
-  try {
-    return compiled()
-  } catch (error) {
-    if (!pinned || !(error instanceof ExpressionFault)) throw error
-    const { message } = error
-    const fail = () => { throw new ExpressionError(`the expression can't be read any more: ${message}`) }
-    return { source, placeholders: [], names: new Set(), quotesPlaceholder: false, evaluate: fail }
+  if (source.length > MAX_TEMPLATE) {
+    throw new ExpressionFault(`a template longer than ${MAX_TEMPLATE} characters`, MAX_TEMPLATE)
+  }
+  const { texts, parts } = split(source, pinned)
+  const isLone = parts.length === 1 && texts.every((text) => text === '')
+  const code = isLone && parts[0] !== undefined ? parts[0].code : joined(texts, parts.map(({ code }) => code), plainText)
+  const cost = parts.reduce((sum, part) => sum + part.cost, 1)
+  return {
+    source, placeholders: parts.map((part) => part.source), names: new Set(parts.flatMap(({ names }) => [...names])),
+    quotesPlaceholder: parts.some((part) => part.quotesPlaceholder), evaluate: (scope) => evaluate(scope, code, cost),
   }
 }
 

@@ -39,6 +39,7 @@ export function choose(next: WorkingState, index: number, { moves, picked }: { r
   const event = textOf(next.data.fluxEvent)
   const pick = choice.lone ?? (event === null ? undefined : choice.events.get(event)) ?? choice.otherwise
   if (pick !== null) return leave(next, state, pick, { isDelayed: false })
+  if (state.fault !== null) return end(next, definitionError(state.fault))
   const heard = event === null ? 'no event is set' : `no transition names the event '${event.slice(0, MAX_SHOWN)}'`
   return end(next, { message: `state '${state.name}' can't be left: ${heard} and there is no '$else'`, type: 'UndefinedEventException' })
 }
@@ -46,7 +47,7 @@ export function choose(next: WorkingState, index: number, { moves, picked }: { r
 /** Takes the transition: its wait first, then its lines. A failure in either is a failure in the state that is left. */
 function leave(next: WorkingState, state: CompiledState, pick: number, { isDelayed }: { readonly isDelayed: boolean }): Chosen {
   const transition = state.transitions[pick]
-  if (!transition) throw new Error(`state '${state.name}' has no transition ${pick}`)
+  if (!transition) return end(next, definitionError(state.fault ?? `state '${state.name}' has no transition ${pick}`))
   const isExceptional = pick === state.choice.exception
   if (!isDelayed && transition.wait) {
     const due = next.dueOf(transition.wait)
@@ -60,8 +61,10 @@ function leave(next: WorkingState, state: CompiledState, pick: number, { isDelay
 
 function carry(next: WorkingState, state: CompiledState, transition: CompiledTransition, isExceptional: boolean): void {
   const { scope } = next
+  const defaults = next.defaults(next.state(transition.to).input)
+  if (next.failed) return
   scope.seesException = isExceptional
-  const input = next.runInto(next.defaults(next.state(transition.to).input), transition.lines)
+  const input = next.runInto(defaults, transition.lines)
   scope.seesException = false
   if (input) next.carried = { from: state.index, event: textOf(next.data.fluxEvent), values: next.written, input }
 }
@@ -76,6 +79,9 @@ function except(next: WorkingState, state: CompiledState): Chosen {
   next.error = null
   return leave(next, state, pick, { isDelayed: false })
 }
+
+/** Of a state of which so little is left that there is no way out of it. */
+const definitionError = (message: string): Partial<ActionError> => ({ message, type: 'DefinitionError' })
 
 /** `$fluxEvent` is compared as text, which may be long. */
 function spendOnEvent({ data, env: { budget } }: WorkingState): void {

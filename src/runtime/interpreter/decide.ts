@@ -22,6 +22,7 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
     const ended = input.type === 'EVENT' || input.type === 'TERMINATE' || input.type === 'TAG'
     return ended ? refused('conflict', `context ${record.id} has ended: it is ${record.status}`) : { kind: 'unmoved' }
   }
+  if (flux.isNewer && CARRIES_ON.has(input.type)) return newer(flux, record)
   // Another server took the step over: its answer counts, and it is not to be robbed of it by what was known before.
   if ('owner' in input && input.owner !== record.lease?.owner) return { kind: 'unmoved' }
   switch (input.type) {
@@ -130,6 +131,16 @@ function leaseOf(record: ContextRecord, owner: string, starts: boolean): Lease {
 function childOf(flux: CompiledFlux, { state, args }: ContextRecord) {
   const action = flux.states[state]?.action
   return action?.child == null ? null : { name: action.child, input: args ?? {} }
+}
+
+/** What makes a context go on, as its definition says. */
+const CARRIES_ON: ReadonlySet<Input['type']> = new Set(['EVENT', 'WAKE', 'DONE', 'FAIL', 'TAKE_OVER'])
+
+/** A server of the version that wrote the definition carries it on, in its time. */
+function newer({ fluxName }: CompiledFlux, { id }: ContextRecord): Decision {
+  const reason = `a later version of it wrote the definition of '${fluxName}'`
+  const detail = `context ${id} can't be carried on by this server: ${reason}`
+  return { kind: 'refused', failure: { kind: 'unavailable', detail, retryAfter: 1 } }
 }
 
 const refused = (kind: 'conflict', detail: string): Decision => ({ kind: 'refused', failure: { kind, detail } })

@@ -9,12 +9,13 @@
 // The machine's context is the state of the turn, each action a pure reducer. Events are six fixed ones, so that no name of a user's can mean something to XState.
 import { randomUUID } from 'node:crypto'
 import { assign, createActor, createMachine, setup, type AnyActorScope, type AnyMachineSnapshot, type AnyStateMachine } from 'xstate'
-import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
+import type { CompiledFlux, CompiledState, Retry } from '../../definitions/flux.ts'
 import { WorkBudget } from '../../definitions/work-budget.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import type { Json, JsonObject } from '../../model/json.ts'
 import type { Phase, Pick as Choice } from '../../model/record.ts'
-import { endNode, nodeName, phaseOf } from './nodes.ts'
+import { endNode, nodeName, phaseOf, valueOf } from './nodes.ts'
+import { delays, isMap, passes, retryOf } from './places.ts'
 import { Reducers } from './reducers.ts'
 import type { TurnState } from './turn-state.ts'
 import type { ReducerEnv } from './working-state.ts'
@@ -33,9 +34,8 @@ export type MachineEvent = Given & (
 )
 
 interface Args { readonly context: TurnState; readonly event: MachineEvent }
-/** Which state of the service, by its position in the definition. */
+/** Of a state of the service: its position in the definition. */
 interface At { readonly state: number }
-interface RetryParams { readonly maxAttempts: number; readonly delay: number; readonly factor: number; readonly maxDelay: number }
 
 /** Without a server: the present, chance, and no earlier history. */
 const ownEnv = (): ReducerEnv => ({ turn: { now: Date.now(), random: Math.random, uuid: randomUUID }, budget: new WorkBudget(), history: [] })
@@ -63,7 +63,8 @@ function library(flux: CompiledFlux) {
         const [error, isUnspawned] = event.type === 'FAIL' ? [event.error, event.isUnspawned ?? false] : [null, false]
         return reduce(event).fail(context, state, { error, isUnspawned })
       }),
-      retry: assign(({ context, event }: Args, params: RetryParams) => reduce(event).retry(context, params)),
+      collapse: assign(({ context, event }: Args, { state }: At) => reduce(event).collapse(context, state)),
+      retry: assign(({ context, event }: Args, params: Retry) => reduce(event).retry(context, params)),
       choose: assign(({ context, event }: Args, { state }: At) => reduce(event).choose(context, state)),
       resume: assign(({ context, event }: Args, { state }: At) => reduce(event).resume(context, state)),
       // The two effects of the machine: the turn finds them in the list of effects, and they are acted on after the commit.
@@ -76,7 +77,7 @@ function library(flux: CompiledFlux) {
         event.type === 'EVENT' && (otherwise || events.includes(event.name)),
       due: ({ context: { due }, event }: Args) => event.type === 'WAKE' && due !== null && envOf(event).turn.now >= due,
       answers: ({ context, event }: Args) => isAnswer(context, event),
-      hasAttempts: ({ context, event }: Args, { maxAttempts }: RetryParams) => isAnswer(context, event) && context.attempt < maxAttempts,
+      hasAttempts: ({ context, event }: Args, retry: Retry) => isAnswer(context, event) && context.attempt < retry.maxAttempts,
       failed: ({ context: { turn } }: Args) => turn.error !== null,
       delayed: ({ context: { pick, due, waits } }: Args) => pick !== null && due !== null && !waits,
       picked: ({ context: { pick, due, waits } }: Args, { pick: which }: { readonly pick: Choice }) => pick === which && due === null && !waits,
@@ -116,12 +117,6 @@ export function machineOf(flux: CompiledFlux): AnyStateMachine {
 
 const at = ({ index }: CompiledState): At => ({ state: index })
 const idOf = (index: number) => `#s${index}`
-/** Whether its action ends in the turn. */
-const isMap = ({ action }: CompiledState) => action.effect === null
-const delays = ({ transitions }: CompiledState) => transitions.some(({ wait }) => wait)
-
-/** Nothing in it takes time: no snapshot ever rests there. */
-const passes = (state: CompiledState) => isMap(state) && !state.waiting && !delays(state)
 
 /** What a transition into that state does. */
 const entering = (state: CompiledState, moves: number) => passes(state)
@@ -136,6 +131,8 @@ function stateNode(state: CompiledState, states: readonly CompiledState[]): Node
     ...node,
     initial: state.waiting ? 'waiting' : isMap(state) ? 'mapping' : 'acting',
     states: {
+      // A context may stand where the state has no place any more.
+      ...state.fault !== null && everywhere(lostNode(state)),
       ...state.waiting && { waiting: waitingNode(state) },
       ...!state.waiting && isMap(state) && { mapping: { entry: { type: 'run', params } } },
       ...!isMap(state) && { acting: actingNode(state) },
@@ -151,15 +148,33 @@ const failing = (state: CompiledState) => ({ guard: 'failed' as const, actions: 
 function waitingNode(state: CompiledState): NodeConfig {
   const { choice } = state
   const params = at(state)
-  const guard = { type: 'waitsFor' as const, params: { events: [...choice.events.keys()], otherwise: choice.otherwise !== null } }
+  const guard = waitsFor(state)
+  const isTimed = choice.timed.length > 0 || state.fault !== null
   return {
     always: failing(state),
     on: {
       EVENT: { guard, ...isMap(state) ? { actions: { type: 'map' as const, params } } : { target: 'acting', actions: { type: 'take' as const, params } } },
-      ...choice.timed.length > 0 && { WAKE: { guard: 'due', actions: { type: 'resume' as const, params } } },
+      ...isTimed && { WAKE: { guard: 'due', actions: { type: 'resume' as const, params } } },
     },
   }
 }
+
+const everywhere = (node: NodeConfig) => ({ waiting: node, acting: node, backoff: node, delayed: node })
+
+/** Whatever would carry a context on from there fails. */
+function lostNode(state: CompiledState): NodeConfig {
+  const params = at(state)
+  const actions = { type: 'collapse' as const, params }
+  return {
+    on: {
+      EVENT: { guard: waitsFor(state), actions }, WAKE: { guard: 'due', actions }, DONE: { guard: 'answers', actions },
+      FAIL: { guard: 'answers', actions: { type: 'fail' as const, params } },
+    },
+  }
+}
+
+const waitsFor = ({ choice: { events, otherwise } }: CompiledState) =>
+  ({ type: 'waitsFor' as const, params: { events: [...events.keys()], otherwise: otherwise !== null } })
 
 function actingNode(state: CompiledState): NodeConfig {
   const params = at(state)
@@ -195,11 +210,6 @@ function leaving(state: CompiledState, states: readonly CompiledState[]): NodeCo
   ]
 }
 
-function retryOf({ action }: CompiledState): RetryParams | null {
-  const { maxAttempts, delay, factor, maxDelay } = action.retry
-  return maxAttempts > 1 ? { maxAttempts, delay, factor, maxDelay } : null
-}
-
 export interface Transition {
   readonly state: TurnState
   readonly phase: Phase
@@ -229,14 +239,6 @@ function restingAt(flux: CompiledFlux, machine: AnyStateMachine, phase: Phase, s
   const snapshot = known.get(key) ?? machine.resolveState({ value: valueOf(flux, phase, state), context: {} })
   known.set(key, snapshot)
   return snapshot
-}
-
-/** The value of the snapshot of a context that stands there. */
-export function valueOf({ states }: CompiledFlux, phase: Phase, state: number): string | { [node: string]: string } {
-  switch (phase) {
-    case 'begin': case 'completed': case 'failed': case 'terminated': return endNode(phase)
-    default: return { [nodeName(states[state]?.name ?? '')]: phase }
-  }
 }
 
 /** The effect of the transition under way: transitions are synchronous, so one variable is enough. */

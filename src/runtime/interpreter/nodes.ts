@@ -1,4 +1,5 @@
 // runtime/interpreter: names of the machine's nodes. They are those of the service's states, escaped so that none means something to XState.
+import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Phase } from '../../model/record.ts'
 
 /** Letters, digits, space, `_` and `-` stand for themselves; all else, dots and `#` among it, is percent-encoded. */
@@ -33,4 +34,12 @@ export function phaseOf(value: unknown): Phase {
   const phase = PHASES.get(String(name))
   if (!phase) throw new Error(`a machine rests in '${String(name)}'`)
   return phase
+}
+
+/** The value of the snapshot of a context that stands there. */
+export function valueOf({ states }: CompiledFlux, phase: Phase, state: number): string | { [node: string]: string } {
+  switch (phase) {
+    case 'begin': case 'completed': case 'failed': case 'terminated': return endNode(phase)
+    default: return { [nodeName(states[state]?.name ?? '')]: phase }
+  }
 }

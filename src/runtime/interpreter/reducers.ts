@@ -1,9 +1,11 @@
 // runtime/interpreter: what each step of the machine makes of the turn's state. Pure and total: a failure is data until a transition is chosen.
+import { DefinitionError } from '../../definitions/definition-error.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Lines } from '../../definitions/lines.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import { getOwn, type Json, type JsonObject } from '../../model/json.ts'
 import { choose } from './choose.ts'
+import { errorOf } from './exception.ts'
 import { stateData, type TurnState } from './turn-state.ts'
 import { WorkingState, type ReducerEnv } from './working-state.ts'
 
@@ -38,7 +40,7 @@ export class Reducers {
     const next = this.#open(state)
     const moves = state.moves + made
     enterState(next, index)
-    next.act(next.state(index).action.outputs)
+    if (!next.failed) next.act(next.state(index).action.outputs)
     return next.next(state, { moves, epoch: state.epoch + 1, attempt: 1, waits: false, ...choose(next, index, { moves, picked: null }) })
   }
 
@@ -96,6 +98,14 @@ export class Reducers {
     next.broke = next.error
     const moves = isUnspawned ? state.moves : 0
     return next.next(state, { moves, ...choose(next, index, { moves, picked: null }) })
+  }
+
+  /** The context stands where its state has no place any more: whatever reaches it there fails. */
+  collapse(state: TurnState, index: number): TurnState {
+    const next = this.#open(state)
+    next.data.args = null
+    next.error = errorOf(new DefinitionError(next.state(index).fault ?? 'the state can\'t be run any more'))
+    return next.next(state, { moves: 0, waits: false, ...choose(next, index, { moves: 0, picked: null }) })
   }
 
   /** A step is to be tried again. */

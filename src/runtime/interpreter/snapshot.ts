@@ -4,7 +4,7 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import { isFinished } from '../../model/context.ts'
 import type { JsonObject } from '../../model/json.ts'
 import type { ContextRecord } from '../../model/record.ts'
-import { valueOf } from './machine.ts'
+import { valueOf } from './nodes.ts'
 
 /** Without the user's data. */
 export function snapshotOf({ status, state, due, position: { phase, ...position } }: ContextRecord, flux: CompiledFlux): JsonObject {

@@ -71,8 +71,14 @@ export class WorkingState {
     return state
   }
 
+  /** Empty where one can't be read any more. */
   defaults(shape: Shape): JsonObject {
-    return defaults(shape, this.now, this.env.budget)
+    try {
+      return defaults(shape, this.now, this.env.budget)
+    } catch (error) {
+      this.error = errorOf(error)
+      return {}
+    }
   }
 
   /** null where nothing is to be waited for, or where that fails. */
