@@ -21,7 +21,7 @@ import type { Clock } from './ports/clock.ts'
 import type { Log } from './ports/log.ts'
 import type { StepRunner } from './ports/step-runner.ts'
 import type { NotesPlace, StepWatch } from './ports/step-watch.ts'
-import type { MemoryLimits } from './runtime/loads.ts'
+import type { MemoryLimits } from './runtime/context-loader.ts'
 import { createRuntime as assemble, type Runtime, type RuntimeParts } from './runtime/runtime.ts'
 import { readSettings, type Settings } from './settings.ts'
 import { diagnose, salvage, type Findings } from './store/lmdb/salvage.ts'
@@ -237,14 +237,14 @@ async function loadServices(settings: Settings, log: Log, watch?: StepWatch): Pr
 }
 
 /** Of the heap, what may be in flight and what contexts kept in memory may take; of what is in flight, requests, callers of webhooks who wait, and steps, as well as contexts that are decided on. */
-const PARTS = { inFlight: 1 / 4, recent: 1 / 3, requests: 3 / 8, waiting: 1 / 8, steps: 1 / 4 }
+const PARTS = { inFlight: 1 / 4, cache: 1 / 3, requests: 3 / 8, waiting: 1 / 8, steps: 1 / 4 }
 
 function memoryOf({ maxInFlight, maxRecord }: Settings): MemoryLimits & { readonly waiting: ByteBudget } {
   const heap = getHeapStatistics().heap_size_limit
   const inFlight = maxInFlight ?? heap * PARTS.inFlight
   return {
     requests: new ByteBudget({ bytes: inFlight * PARTS.requests, what: 'requests' }),
-    waiting: new ByteBudget({ bytes: inFlight * PARTS.waiting, what: 'webhooks that wait' }), steps: inFlight * PARTS.steps, recent: heap * PARTS.recent, record: maxRecord,
+    waiting: new ByteBudget({ bytes: inFlight * PARTS.waiting, what: 'webhooks that wait' }), steps: inFlight * PARTS.steps, cache: heap * PARTS.cache, record: maxRecord,
   }
 }
 

@@ -43,7 +43,7 @@ export type StepError = {
 }
 
 /** Owner of a lease that a server gave back when it stopped: to be taken over, and no death to be counted. */
-export const NOBODY = 'nobody'
+export const UNOWNED = 'nobody'
 
 export type Parent = {
   id: ContextId

@@ -32,9 +32,9 @@ export interface Write {
   /** Rows to append to its log. */
   readonly log: readonly string[]
   /** Contexts that must look at their relatives: each becomes due at once, and stays so until it answers. */
-  readonly pokes: readonly ContextId[]
+  readonly notifies: readonly ContextId[]
   /** True when this write answers a poke of its own context. */
-  readonly answersPoke: boolean
+  readonly answersNotification: boolean
 }
 
 export type CommitOutcome =
@@ -67,7 +67,7 @@ export interface Lease {
 
 export interface Store {
   /** Raised whenever what was read before may not be so any more: the store was away, and what came back may lack the last of it. */
-  readonly era: number
+  readonly incarnation: number
   /** A context is kept in partition `id % partitions`. Only contexts of one partition can be written in one commit. */
   readonly partitions: number
   /**

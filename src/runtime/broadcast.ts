@@ -1,4 +1,4 @@
-// runtime: an event for all who wait for it. Each context is moved at most once, and only then are executions started, so that none hears what started it.
+// runtime: an event for all who wait for it. Each context is moved at most once, and only then are executions started, so that none takes the event that started it.
 import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { EventAnswer } from '../api/send-event.ts'
@@ -10,7 +10,7 @@ import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
 import { standOf, type Mailboxes } from './mailboxes.ts'
 import type { Refusals } from './refusals.ts'
-import { wordsOfEvent } from './terms.ts'
+import { keysOfEvent } from './index-keys.ts'
 import { isUnreadable } from './unreadable.ts'
 
 /** Contexts told at once. */
@@ -40,7 +40,7 @@ interface BroadcastParts {
 /** @throws FluxError `unavailable` when the store was out of reach for everything that the event addressed */
 export async function broadcast({ store, catalog, mailboxes, log, refusals }: BroadcastParts, sent: BroadcastEvent): Promise<EventAnswer> {
   const found: Found[] = []
-  const any = wordsOfEvent(sent.event, sent.tags)
+  const any = keysOfEvent(sent.event, sent.tags)
   const addressed = await waitingFor(store, any)
   for (let from = 0; from < addressed.length; from += WAVE) {
     const ids = addressed.slice(from, from + WAVE)

@@ -5,11 +5,11 @@ import { FluxError } from '../model/failure.ts'
 import type { Log } from '../ports/log.ts'
 import { decodeHead } from './codec.ts'
 import { isOf } from './job.ts'
-import type { Loads } from './loads.ts'
+import type { ContextLoader } from './context-loader.ts'
 import type { Steps } from './steps.ts'
 
 export interface CancelsParts {
-  readonly loads: Loads
+  readonly loader: ContextLoader
   readonly steps: Steps
   readonly log: Log
 }
@@ -23,11 +23,11 @@ export class Cancels {
 
   /** Aborts the step of that context that runs here, or waits to, unless the store has the context at that step. */
   async check(id: ContextId): Promise<void> {
-    const { loads, steps, log } = this.#parts
+    const { loader, steps, log } = this.#parts
     const step = steps.of(id)
     if (!step) return
     try {
-      const stored = await loads.read(id)
+      const stored = await loader.read(id)
       // Meanwhile this server itself may have started the next one.
       if ((stored && isOf({ step }, decodeHead(stored))) || !steps.has(step)) return
       steps.abort(id, 'another server has ended the context or moved it on')

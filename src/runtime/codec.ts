@@ -7,10 +7,10 @@ import { LOG_LIMIT, type ContextRecord, type Move, type Position, type StateData
 import type { Log } from '../ports/log.ts'
 import type { Store, StoredContext, Write } from '../ports/store.ts'
 import { phaseOf } from './interpreter/nodes.ts'
-import { termsOf } from './terms.ts'
+import { indexKeysOf } from './index-keys.ts'
 import { isUnreadable } from './unreadable.ts'
 
-/** The parts that hold a user's data, besides one for each state. What is fixed at the birth of a context is in `base`, everything else in `head`. */
+/** The parts that hold a user's data, besides one for each state. What is fixed at the request of a context is in `base`, everything else in `head`. */
 const DATA_PARTS = ['input', 'output', 'request', 'inherited', 'raw', 'answer', 'response', 'args', 'tail'] as const
 const STATE = 's'
 
@@ -41,8 +41,8 @@ interface Change {
   readonly flux: CompiledFlux
   /** Moves made since `before`. */
   readonly log: readonly Move[]
-  readonly pokes: readonly ContextId[]
-  readonly answersPoke: boolean
+  readonly notifies: readonly ContextId[]
+  readonly answersNotification: boolean
   /** Characters that its texts may have together. */
   readonly maxRecord: number
 }
@@ -61,7 +61,7 @@ export class RecordTooLarge extends Error {
  * The write that makes `next` follow `before`, and the record that it makes: its version is one higher, and its tail has the new moves.
  * @throws RecordTooLarge before anything is made of what is too large
  */
-export function writeOf({ before, texts, next: decided, flux, log, pokes, answersPoke, maxRecord }: Change): { write: Write; record: ContextRecord } {
+export function writeOf({ before, texts, next: decided, flux, log, notifies, answersNotification, maxRecord }: Change): { write: Write; record: ContextRecord } {
   const added = log.map(shortened)
   const moves = added.length === 0 ? decided.tail : [...decided.tail, ...added]
   const rows = textsOf(added, decided.moves - added.length)
@@ -89,9 +89,9 @@ export function writeOf({ before, texts, next: decided, flux, log, pokes, answer
   // A visited state is never forgotten: what `before` has, `next` has too.
   for (const index of Object.keys(next.states)) write(STATE + index, next.states[index], before?.states[index])
   const context = {
-    id: next.id, version, terms: termsOf(next, flux), due: next.due, owner: next.lease?.owner ?? null, endedAt: next.endedAt, parent: next.parent?.id ?? null, parts,
+    id: next.id, version, terms: indexKeysOf(next, flux), due: next.due, owner: next.lease?.owner ?? null, endedAt: next.endedAt, parent: next.parent?.id ?? null, parts,
   }
-  return { record: next, write: { context, previous: version - 1, changed, log: full ? textsOf(moves, decided.moves - moves.length) : [], pokes, answersPoke } }
+  return { record: next, write: { context, previous: version - 1, changed, log: full ? textsOf(moves, decided.moves - moves.length) : [], notifies, answersNotification } }
 }
 
 /** A move as it is kept: its names are the same in each, and it knows how many were made before it. */
@@ -143,12 +143,12 @@ export const decodeHead = ({ id, version, parts: { base, head } }: Pick<StoredCo
   decode({ id, version, parts: { ...base !== undefined && { base }, ...head !== undefined && { head } } })
 
 /** The write that changes a context's head alone. */
-export function headWrite(stored: StoredContext, next: ContextRecord, flux: CompiledFlux, pokes: readonly ContextId[]): Write {
+export function headWrite(stored: StoredContext, next: ContextRecord, flux: CompiledFlux, notifies: readonly ContextId[]): Write {
   const context: StoredContext = {
-    ...stored, version: stored.version + 1, terms: termsOf(next, flux), due: next.due, owner: next.lease?.owner ?? null, endedAt: next.endedAt,
+    ...stored, version: stored.version + 1, terms: indexKeysOf(next, flux), due: next.due, owner: next.lease?.owner ?? null, endedAt: next.endedAt,
     parts: { ...stored.parts, head: JSON.stringify(headOf(next)) },
   }
-  return { context, previous: stored.version, changed: ['head'], log: [], pokes, answersPoke: next.child === null }
+  return { context, previous: stored.version, changed: ['head'], log: [], notifies, answersNotification: next.child === null }
 }
 
 /**

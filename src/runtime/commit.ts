@@ -2,7 +2,7 @@
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import { FluxError } from '../model/failure.ts'
-import { NOBODY, type ContextRecord } from '../model/record.ts'
+import { UNOWNED, type ContextRecord } from '../model/record.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Log } from '../ports/log.ts'
 import type { CommitOutcome, Store, StoredContext, Write } from '../ports/store.ts'
@@ -10,7 +10,7 @@ import { logFailures } from './attempts.ts'
 import { decode } from './codec.ts'
 import { isOf } from './job.ts'
 import { stepOf, type Step } from './position.ts'
-import type { Recent } from './recent.ts'
+import type { ContextCache } from './context-cache.ts'
 import type { TrackedContext, UnitOfWork } from './unit-of-work.ts'
 
 /** Hears of each commit to one context, after it. */
@@ -18,7 +18,7 @@ export type Watcher = (record: ContextRecord, flux: CompiledFlux) => void
 
 export interface CommitsParts {
   readonly store: Store
-  readonly recent: Recent
+  readonly cache: ContextCache
   readonly alarm: AlarmClock
   readonly log: Log
   /** Boot id of this server, as it is now. */
@@ -55,11 +55,11 @@ export class Commits {
   }
 
   /** Commits, unless another server was faster. What is unknown afterwards is looked after. @throws FluxError `unavailable` */
-  commit(work: UnitOfWork, writes: readonly Write[], { lost, era }: { readonly lost: number; readonly era: number }): Promise<CommitOutcome> {
+  commit(work: UnitOfWork, writes: readonly Write[], { lost, incarnation }: { readonly lost: number; readonly incarnation: number }): Promise<CommitOutcome> {
     // No async function: each await would be two promises more, for each event.
     return this.#parts.store.commit({ writes, lost }).then((outcome) => {
-      if (outcome.ok) this.#publish(work, writes, era)
-      else this.#forget(work, outcome, era)
+      if (outcome.ok) this.#publish(work, writes, incarnation)
+      else this.#forget(work, outcome, incarnation)
       return outcome
     }, (error: unknown) => this.#failed(writes, error))
   }
@@ -71,10 +71,10 @@ export class Commits {
 
   /** Whether what came to nothing was decided on what the store has, and not on an old copy. */
   async isCurrent({ contexts }: UnitOfWork): Promise<boolean> {
-    const { store, recent } = this.#parts
+    const { store, cache } = this.#parts
     for (const { record } of contexts.values()) {
       if (await store.version({ id: record.id }) === record.version) continue
-      recent.forget(record.id)
+      cache.delete(record.id)
       return false
     }
     return true
@@ -86,31 +86,31 @@ export class Commits {
   }
 
   #failed(writes: readonly Write[], error: unknown): never {
-    const { recent, onUnknownOutcome } = this.#parts
+    const { cache, onUnknownOutcome } = this.#parts
     const isUnknown = error instanceof FluxError && error.failure.kind === 'unavailable' && error.failure.inDoubt
     for (const { context: { id } } of writes) {
-      recent.forget(id)
+      cache.delete(id)
       if (isUnknown) onUnknownOutcome(id)
     }
     throw error
   }
 
   /** Nothing that was known counts; what the store has now is told where that costs nothing. */
-  #forget({ contexts }: UnitOfWork, { stale, current }: CommitOutcome & { ok: false }, era: number): void {
-    const { recent } = this.#parts
-    for (const id of contexts.keys()) recent.forget(id)
+  #forget({ contexts }: UnitOfWork, { stale, current }: CommitOutcome & { ok: false }, incarnation: number): void {
+    const { cache } = this.#parts
+    for (const id of contexts.keys()) cache.delete(id)
     const context = contexts.get(stale)
     // What stands in for a broken definition may be made for the record as it was.
     if (!current || !context || context.flux.faults.length > 0) return
-    recent.keep({ record: decode(current), flux: context.flux }, current.parts, era)
+    cache.put({ record: decode(current), flux: context.flux }, current.parts, incarnation)
   }
 
-  #publish({ contexts }: UnitOfWork, writes: readonly Write[], era: number): void {
-    const { recent, log, alarm, owner, onStep, onEnd, onOthersStep, onParent, onAnswer } = this.#parts
+  #publish({ contexts }: UnitOfWork, writes: readonly Write[], incarnation: number): void {
+    const { cache, log, alarm, owner, onStep, onEnd, onOthersStep, onParent, onAnswer } = this.#parts
     for (const { context: { id, parts, due } } of writes) {
       const context = contexts.get(id)
       if (!context) continue
-      recent.keep(context, parts, era)
+      cache.put(context, parts, incarnation)
       if (isFinished(context.record.status)) onEnd(id)
       else if (context.step && isUnderWay(context.step, context.record)) onStep(context.step, context, parts)
       if (endsStepElsewhere(context, owner())) onOthersStep(id)
@@ -127,7 +127,7 @@ export class Commits {
 /** Whether another server runs a step that this commit has ended. Who has given its step back runs it no more. */
 function endsStepElsewhere({ before, record }: TrackedContext, owner: string): boolean {
   const step = before && stepOf(before)
-  return step !== null && step.owner !== owner && step.owner !== NOBODY && !isOf({ step }, record)
+  return step !== null && step.owner !== owner && step.owner !== UNOWNED && !isOf({ step }, record)
 }
 
 /** Whether this commit is the first in which the context of a webhook has paused or ended. */

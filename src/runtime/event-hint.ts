@@ -8,7 +8,7 @@ import { nearestName } from '../model/nearest.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Store } from '../ports/store.ts'
 import { definitionOf } from './codec.ts'
-import { wordsOfList } from './terms.ts'
+import { keysOfList } from './index-keys.ts'
 
 /** Definitions besides the loaded ones that are looked through; where more are kept, nothing is told. */
 const MOST_DEFINITIONS = 1000
@@ -117,7 +117,7 @@ export class EventHints {
 
   /** Whether an unfinished context was started with that definition, or may have been. */
   async #runs(hash: string, fluxName: string): Promise<boolean> {
-    const all = wordsOfList({ fluxName })
+    const all = keysOfList({ fluxName })
     let [after, contexts, characters]: [ContextId, number, number] = [0, 0, 0]
     while (contexts < LOOK.contexts && characters < LOOK.characters) {
       const page = await this.#parts.store.list({ all, limit: LOOK.page, after })

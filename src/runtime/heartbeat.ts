@@ -50,14 +50,14 @@ export class Heartbeat {
   readonly #parts: HeartbeatParts
   #count = 0
   /** In which the store was at the last look. */
-  #era: number
+  #incarnation: number
   #callOff: (() => void) | null = null
   #beating: Promise<void> = Promise.resolve()
   #stopped = false
 
   constructor(parts: HeartbeatParts) {
     this.#parts = parts
-    this.#era = parts.store.era
+    this.#incarnation = parts.store.incarnation
   }
 
   /** The first one; rejects when the store doesn't take it. */
@@ -104,14 +104,14 @@ export class Heartbeat {
   async #resume(): Promise<void> {
     const { store, mailboxes, redelivery, steps, cancels, identity } = this.#parts
     this.#count += 1
-    const { era } = store
-    const isNew = era !== this.#era
+    const { incarnation } = store
+    const isNew = incarnation !== this.#incarnation
     if (!isNew && this.#count % LOOK_EVERY !== 0) return
     const running = steps.contexts()
     const leased = await store.leasedTo({ owner: identity.owner })
-    // In a new era it may be an earlier step than the one that runs here.
+    // In a new incarnation it may be an earlier step than the one that runs here.
     for (const id of leased) if (!mailboxes.isBusy(id) && (isNew || !steps.isBusy(id))) void redelivery.reconcile(id)
     cancels.checkAll(running, leased)
-    this.#era = era
+    this.#incarnation = incarnation
   }
 }

@@ -2,8 +2,8 @@
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ActionError } from '../model/action-error.ts'
 import { stepKeyOf, type Standstill } from '../model/standstill.ts'
-import { NOBODY, type ContextRecord, type Move } from '../model/record.ts'
-import type { Decision, Input, Surroundings } from './interpreter/decision.ts'
+import { UNOWNED, type ContextRecord, type Move } from '../model/record.ts'
+import type { Decision, Input, DecisionEnv } from './interpreter/decision.ts'
 import { exceptionOf } from './interpreter/exception.ts'
 import { runsHere, stepOf } from './position.ts'
 
@@ -16,13 +16,13 @@ const LOST: ActionError = { message: `${MAX_TAKEOVERS + 1} servers were lost whi
  * Counts a takeover. Of `record` only the head is looked at. Once too many servers were lost the step isn't started any more but has failed (`lossOf`), and if
  * that, too, costs a server, since it needs the data, the context ends as it stands.
  */
-export function takeOver(flux: CompiledFlux, record: ContextRecord, { isUncounted = false }: Input & { type: 'TAKE_OVER' }, given: Surroundings): Decision {
+export function takeOver(flux: CompiledFlux, record: ContextRecord, { isUncounted = false }: Input & { type: 'TAKE_OVER' }, env: DecisionEnv): Decision {
   const { lease } = record
-  if (!lease || lease.owner === given.owner) return { kind: 'unmoved' }
-  const takeovers = lease.takeovers + (lease.owner === NOBODY || isUncounted ? 0 : 1)
-  if (takeovers > MAX_TAKEOVERS + 1) return endNow(flux, record, LOST, given, [{ from: null, event: null, to: record.state, at: given.now, values: {} }])
-  const next = { ...record, lease: { owner: given.owner, takeovers }, stepStartedAt: given.startsAtOnce && runsHere(flux, record.state) ? given.now : undefined, updatedAt: given.now }
-  return { kind: 'next', record: next, log: [], step: isLost(next) ? null : stepOf(next), child: null, orphan: null, failure: null }
+  if (!lease || lease.owner === env.owner) return { kind: 'noop' }
+  const takeovers = lease.takeovers + (lease.owner === UNOWNED || isUncounted ? 0 : 1)
+  if (takeovers > MAX_TAKEOVERS + 1) return endNow(flux, record, LOST, env, [{ from: null, event: null, to: record.state, at: env.now, values: {} }])
+  const next = { ...record, lease: { owner: env.owner, takeovers }, stepStartedAt: env.startsAtOnce && runsHere(flux, record.state) ? env.now : undefined, updatedAt: env.now }
+  return { kind: 'next', record: next, log: [], step: isLost(next) ? null : stepOf(next), child: null, abandonedChild: null, failure: null }
 }
 
 const isLost = ({ lease }: ContextRecord): boolean => lease !== null && lease.takeovers > MAX_TAKEOVERS
@@ -45,18 +45,18 @@ export function blockOf(record: ContextRecord, { step, message, stack }: Standst
 }
 
 /** A server that stops gives its step back: whoever takes it over doesn't count it. */
-export function release(record: ContextRecord, { owner }: Surroundings): Decision {
-  if (record.lease?.owner !== owner) return { kind: 'unmoved' }
-  const next = { ...record, lease: { ...record.lease, owner: NOBODY }, stepStartedAt: undefined }
-  return { kind: 'next', record: next, log: [], step: null, child: null, orphan: null, failure: null }
+export function release(record: ContextRecord, { owner }: DecisionEnv): Decision {
+  if (record.lease?.owner !== owner) return { kind: 'noop' }
+  const next = { ...record, lease: { ...record.lease, owner: UNOWNED }, stepStartedAt: undefined }
+  return { kind: 'next', record: next, log: [], step: null, child: null, abandonedChild: null, failure: null }
 }
 
 /** Ends a context as failed. No transition is taken, and what it had stays as it was. */
-export function endNow(flux: CompiledFlux, record: ContextRecord, error: ActionError, { now }: Surroundings, trail: readonly Move[]): Decision {
+export function endNow(flux: CompiledFlux, record: ContextRecord, error: ActionError, { now }: DecisionEnv, history: readonly Move[]): Decision {
   const next: ContextRecord = {
-    ...record, status: 'FAILED', due: null, lease: null, child: null, stepStartedAt: undefined, lastError: undefined, error: exceptionOf(error, flux, trail),
+    ...record, status: 'FAILED', due: null, lease: null, child: null, stepStartedAt: undefined, lastError: undefined, error: exceptionOf(error, flux, history),
     position: { ...record.position, phase: 'failed' },
     updatedAt: now, endedAt: now,
   }
-  return { kind: 'next', record: next, log: [], step: null, child: null, orphan: record.child, failure: null }
+  return { kind: 'next', record: next, log: [], step: null, child: null, abandonedChild: record.child, failure: null }
 }

@@ -8,7 +8,7 @@ import type { Log } from '../ports/log.ts'
 import type { Store, StoredContext } from '../ports/store.ts'
 import { decode } from './codec.ts'
 import type { CheckedList } from './requests.ts'
-import { SECURED, wordOfOpen, wordsOfList } from './terms.ts'
+import { SECURED, keyOfOpen, keysOfList } from './index-keys.ts'
 import { isUnreadable } from './unreadable.ts'
 
 /** What is read together, in one turn of the event loop: contexts, and about so many characters of them. */
@@ -34,7 +34,7 @@ export interface ListParts {
  */
 export async function list(parts: ListParts, caller: Caller, request: CheckedList, fits?: Fits): Promise<ContextPage> {
   const { limit } = request
-  const [all, without] = [wordsOfList(request), hiddenFrom(parts, caller)]
+  const [all, without] = [keysOfList(request), hiddenFrom(parts, caller)]
   const contexts: ContextView[] = []
   let [{ after, skip }, size] = [request, 0]
   for (;;) {
@@ -66,7 +66,7 @@ export async function list(parts: ListParts, caller: Caller, request: CheckedLis
 
 /** Words of contexts that the caller may not see: those whose service was secured when they were started, or is so now. */
 function hiddenFrom({ securedServices }: ListParts, caller: Caller): string[] {
-  return denial(caller, 'read') === null ? [] : [SECURED, ...securedServices().map(wordOfOpen)]
+  return denial(caller, 'read') === null ? [] : [SECURED, ...securedServices().map(keyOfOpen)]
 }
 
 /**

@@ -4,7 +4,7 @@ import type { ContextId } from '../model/context.ts'
 import { FluxError, notFound, unavailable, type Failure } from '../model/failure.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { CommitOutcome, Write } from '../ports/store.ts'
-import type { Birth, StartRequest } from './birth.ts'
+import type { StartRequest, RootRequest } from './start-request.ts'
 import type { Commits, Watcher } from './commit.ts'
 import type { Input } from './interpreter/decision.ts'
 import { runStart, runTurn, type TurnResult } from './turn.ts'
@@ -45,7 +45,7 @@ interface Turn {
 
 /** A context that is being started. */
 interface Start {
-  readonly request: Birth
+  readonly request: StartRequest
   readonly watcher: Watcher | null
   readonly data: TurnData
   readonly resolve: (outcome: Outcome) => void
@@ -95,7 +95,7 @@ export class Mailboxes {
    * Starts a context; resolves after the commit. A watcher hears of that commit, too, and of all later ones of this server until it is let go.
    * @throws FluxError when its inputs, tags or start state are invalid
    */
-  start(request: StartRequest, watcher: Watcher | null = null): Promise<Outcome> {
+  start(request: RootRequest, watcher: Watcher | null = null): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       const { flux, startState, input, untyped, unknown, tags, trigger, request: sent } = request
       const partition = this.#parts.ids.nextPartition()
@@ -161,7 +161,7 @@ export class Mailboxes {
     const conclude = (isTrue: boolean) => isTrue ? this.#settle(turn, decided) : this.#again(turn)
     const fail = (error: unknown) => this.#fail(turn, error)
     if (writes.length === 0) commits.isCurrent(work).then(conclude, fail)
-    else commits.commit(work, writes, { lost: turn.lost, era: turn.data.era }).then((outcome) => conclude(outcome.ok), fail)
+    else commits.commit(work, writes, { lost: turn.lost, incarnation: turn.data.incarnation }).then((outcome) => conclude(outcome.ok), fail)
   }
 
   /** Another server was faster, or what was decided on was old. */
@@ -172,11 +172,11 @@ export class Mailboxes {
   }
 
   /** Tells the senders of what has become true. */
-  #settle(turn: Turn, { context, verdicts, writes }: Decided): void {
-    const rest = turn.messages.splice(verdicts.length)
-    verdicts.forEach((verdict, place) => {
-      const failure = verdict.kind === 'refused' ? verdict.failure : null
-      turn.messages[place]?.resolve({ moved: verdict.kind === 'next', failure, record: context.record, flux: context.flux })
+  #settle(turn: Turn, { context, results, writes }: Decided): void {
+    const rest = turn.messages.splice(results.length)
+    results.forEach((result, place) => {
+      const failure = result.kind === 'refused' ? result.failure : null
+      turn.messages[place]?.resolve({ moved: result.kind === 'next', failure, record: context.record, flux: context.flux })
     })
     this.#putBack(turn, rest)
     // Where nothing is written, nothing is waited for, and others want to be served, too.
@@ -233,7 +233,7 @@ export class Mailboxes {
       reject(error)
       this.#next(id)
     }
-    commits.commit(work, writes, { lost: 0, era: data.era }).then((outcome) => {
+    commits.commit(work, writes, { lost: 0, incarnation: data.incarnation }).then((outcome) => {
       if (!outcome.ok && !this.#isStartedEarlier(outcome, writes)) return fail(unavailable(`context ${id} exists already`))
       resolve({ moved: true, failure: null, record: context.record, flux: request.flux })
       return this.#next(id)

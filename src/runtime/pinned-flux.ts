@@ -8,7 +8,7 @@ import { isFinished } from '../model/context.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { Store, StoredContext } from '../ports/store.ts'
 import { hasPlace } from './interpreter/places.ts'
-import { toldBy } from './terms.ts'
+import { toldBy } from './index-keys.ts'
 
 interface Parts {
   readonly catalog: Catalog

@@ -9,7 +9,7 @@ const PIN_AGAIN_MS = 60_000
 interface Pin {
   readonly stored: Promise<void>
   readonly at: number
-  readonly era: number
+  readonly incarnation: number
   isDurable: boolean
 }
 
@@ -33,7 +33,7 @@ export class Pins {
   pin({ hash, text }: CompiledFlux): Promise<void> {
     const current = this.#current(hash)
     if (current) return current.stored
-    const pin: Pin = { at: this.#clock.now(), era: this.#store.era, isDurable: false, stored: this.#store.putDefinition({ hash, text }) }
+    const pin: Pin = { at: this.#clock.now(), incarnation: this.#store.incarnation, isDurable: false, stored: this.#store.putDefinition({ hash, text }) }
     this.#pins.set(hash, pin)
     // Before whoever waits for it goes on.
     pin.stored.then(() => (pin.isDurable = true), () => this.#pins.get(hash) === pin && this.#pins.delete(hash))
@@ -42,6 +42,6 @@ export class Pins {
 
   #current(hash: string): Pin | undefined {
     const pin = this.#pins.get(hash)
-    return pin?.era === this.#store.era && this.#clock.now() - pin.at < PIN_AGAIN_MS ? pin : undefined
+    return pin?.incarnation === this.#store.incarnation && this.#clock.now() - pin.at < PIN_AGAIN_MS ? pin : undefined
   }
 }

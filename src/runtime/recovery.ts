@@ -1,6 +1,6 @@
 // runtime: takes over the steps of servers that are gone, few at a time, while this server serves.
 import { isFinished, type ContextId } from '../model/context.ts'
-import { NOBODY, type ContextRecord } from '../model/record.ts'
+import { UNOWNED, type ContextRecord } from '../model/record.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
@@ -10,10 +10,10 @@ import { decodeHead, headWrite } from './codec.ts'
 import type { Commits } from './commit.ts'
 import { decide } from './interpreter/decide.ts'
 import { blockOf } from './leases.ts'
-import type { Loads } from './loads.ts'
+import type { ContextLoader } from './context-loader.ts'
 import type { Mailboxes } from './mailboxes.ts'
 import { stepOf } from './position.ts'
-import type { Recent } from './recent.ts'
+import type { ContextCache } from './context-cache.ts'
 import type { Redelivery } from './redelivery.ts'
 import type { Steps } from './steps.ts'
 import type { Timers } from './timers.ts'
@@ -31,8 +31,8 @@ export interface RecoveryParts {
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
-  readonly loads: Loads
-  readonly recent: Recent
+  readonly loader: ContextLoader
+  readonly cache: ContextCache
   readonly commits: Commits
   readonly mailboxes: Mailboxes
   readonly redelivery: Redelivery
@@ -112,25 +112,25 @@ export class Recovery {
    * @throws FluxError `unavailable`
    */
   async #takeOver({ id, owner }: Lease): Promise<void> {
-    const { store, loads, recent, commits, env, mailboxes } = this.#parts
+    const { store, loader, cache, commits, env, mailboxes } = this.#parts
     // What that server wrote down if it ended because its event loop stood still.
-    const standstill = owner === NOBODY ? null : await store.standstill({ owner })
+    const standstill = owner === UNOWNED ? null : await store.standstill({ owner })
     for (let lost = 0; !this.#stopped; lost += 1) {
-      const stored = await loads.read(id)
+      const stored = await loader.read(id)
       if (!stored) return
       const before = decodeHead(stored)
-      const flux = await loads.flux(stored, before)
+      const flux = await loader.flux(stored, before)
       const blocked = standstill && before.lease?.owner === owner ? blockOf(before, standstill) : null
       if (blocked) {
         await mailboxes.post(id, blocked)
         return
       }
-      const decision = decide(flux, before, { type: 'TAKE_OVER', owner, isUncounted: standstill?.isCertain ?? false }, { ...env(), trail: null })
+      const decision = decide(flux, before, { type: 'TAKE_OVER', owner, isUncounted: standstill?.isCertain ?? false }, { ...env(), history: null })
       if (decision.kind !== 'next') return
       const ends = isFinished(decision.record.status)
-      const pokes = ends && before.parent ? [before.parent.id] : []
-      const outcome = await commits.write([headWrite(stored, decision.record, flux, pokes)], lost)
-      recent.forget(id)
+      const notifies = ends && before.parent ? [before.parent.id] : []
+      const outcome = await commits.write([headWrite(stored, decision.record, flux, notifies)], lost)
+      cache.delete(id)
       if (!outcome.ok) continue
       if (ends) this.#end(before, decision.record, flux)
       else await this.#carryOn(decision.record, flux)

@@ -19,11 +19,11 @@ import { EventHints } from './event-hint.ts'
 import { facade } from './facade.ts'
 import { Heartbeat, Identity } from './heartbeat.ts'
 import { Ids } from './ids.ts'
-import { Loads, type MemoryLimits } from './loads.ts'
+import { ContextLoader, type MemoryLimits } from './context-loader.ts'
 import { Mailboxes } from './mailboxes.ts'
 import { Pins } from './pins.ts'
 import type { Step } from './position.ts'
-import { Recent } from './recent.ts'
+import { ContextCache } from './context-cache.ts'
 import { Recovery } from './recovery.ts'
 import { Redelivery } from './redelivery.ts'
 import { Refusals } from './refusals.ts'
@@ -75,15 +75,15 @@ export function createRuntime(parts: RuntimeParts): Runtime {
   const { store, catalog, clock, log, runner, alarm, retention, others, tagLimits, memory } = parts
   const life = new AbortController()
   const identity = new Identity(parts.onOwner)
-  const recent = new Recent(memory.recent)
-  const loads = new Loads({ store, catalog, recent, bytes: memory.steps })
+  const cache = new ContextCache(memory.cache)
+  const loader = new ContextLoader({ store, catalog, cache, bytes: memory.steps })
   const turns = new ByteBudget({ bytes: memory.steps, what: 'contexts' })
   const env = (): Env => ({
     now: clock.now(), random: Math.random, uuid: randomUUID, owner: identity.owner, tagLimits, startsAtOnce: steps.hasRoom, maxRecord: memory.record,
   })
   const tell = (id: ContextId) => others?.feed.tell(id)
   const commits: Commits = new Commits({
-    store, recent, alarm, log,
+    store, cache, alarm, log,
     owner: () => identity.owner,
     onStep: (step, { flux, record }, texts) => steps.start(step, flux, { record, texts }),
     onEnd: (id) => steps.abort(id),
@@ -92,7 +92,7 @@ export function createRuntime(parts: RuntimeParts): Runtime {
     onAnswer: tell,
     onUnknownOutcome: (id) => void redelivery.reconcile(id),
   })
-  const mailboxes = new Mailboxes({ store, log, catalog, recent, loads, turns, commits, env, ids: new Ids(store), pins: new Pins(store, clock) })
+  const mailboxes = new Mailboxes({ store, log, catalog, cache, loader, turns, commits, env, ids: new Ids(store), pins: new Pins(store, clock) })
   const redelivery: Redelivery = new Redelivery({
     mailboxes, alarm, clock, log, steps: () => steps, owner: () => identity.owner, ended: life.signal, onEnd: tell,
   })
@@ -101,14 +101,14 @@ export function createRuntime(parts: RuntimeParts): Runtime {
   const hints = new EventHints({ catalog, store, clock })
   const facadeParts = { store, catalog, mailboxes, hints, log, refusals, tagLimits, startedAt: (step: Step) => steps.startedAt(step) }
   const steps: Steps = new Steps({
-    runner, clock, log, loads, turns, budget: new ByteBudget({ bytes: memory.steps, what: 'steps' }), concurrency: parts.stepConcurrency, isolated: parts.isolated,
+    runner, clock, log, loader, turns, budget: new ByteBudget({ bytes: memory.steps, what: 'steps' }), concurrency: parts.stepConcurrency, isolated: parts.isolated,
     answer: (id, input) => redelivery.deliver(id, input),
     // What a step asks for belongs to what was acknowledged already: it isn't refused.
     apiOf: (packageName) => facade(facadeParts, { caller: SYSTEM, home: packageName, admission: null }),
   })
-  const cancels = new Cancels({ loads, steps, log })
+  const cancels = new Cancels({ loader, steps, log })
   others?.feed.onTold((id) => void cancels.check(id))
-  const recovery = new Recovery({ store, clock, log, loads, recent, commits, mailboxes, redelivery, steps, timers, env })
+  const recovery = new Recovery({ store, clock, log, loader, cache, commits, mailboxes, redelivery, steps, timers, env })
   const heartbeat = new Heartbeat({
     store, clock, log, mailboxes, redelivery, steps, cancels, recovery, identity, every: others?.beat ?? null,
   })

@@ -1,7 +1,7 @@
 // runtime: the step of a context as the API shows it: why it stands where it stands.
 import type { CompiledAction, CompiledFlux } from '../definitions/flux.ts'
 import type { StepView } from '../api/get-context.ts'
-import { NOBODY, type ContextRecord, type StepError } from '../model/record.ts'
+import { UNOWNED, type ContextRecord, type StepError } from '../model/record.ts'
 import { maxAttemptsOf } from './attempts.ts'
 import { stepKeyOf } from '../model/standstill.ts'
 import { stepOf, type Step } from './position.ts'
@@ -18,7 +18,7 @@ export function stepView(record: ContextRecord, flux: CompiledFlux, startedAt: S
   if (!action || action.type === 'map' || (phase !== 'acting' && phase !== 'backoff')) return null
   const { epoch, attempt } = record.position
   const began = phase === 'acting' ? beganAt(record, startedAt) : null
-  const owner = record.lease?.owner ?? NOBODY
+  const owner = record.lease?.owner ?? UNOWNED
   return {
     state: state.name,
     kind: action.type,
@@ -30,7 +30,7 @@ export function stepView(record: ContextRecord, flux: CompiledFlux, startedAt: S
     timeoutAt: phase === 'acting' ? timeoutOf(record, action, began) : null,
     nextAttemptAt: phase === 'backoff' ? record.due : null,
     stepKey: stepKeyOf(record.id, epoch),
-    server: owner === NOBODY ? null : owner,
+    server: owner === UNOWNED ? null : owner,
     lastError: errorShown(record.lastError, (text) => redactor.text({ of: 'error', index: record.state }, text)),
   }
 }

@@ -12,7 +12,7 @@ import type { StepRunner } from '../ports/step-runner.ts'
 import type { Input } from './interpreter/decision.ts'
 import { errorOf } from './interpreter/exception.ts'
 import { fluxOf } from './flux-argument.ts'
-import { LIGHT_BYTES, noRoom, weightOf, type Loads } from './loads.ts'
+import { LIGHT_BYTES, noRoom, weightOf, type ContextLoader } from './context-loader.ts'
 import { isOf, kindOf, type AtHand, type Job, type Kind, type Ready, type Result } from './job.ts'
 import { namesText, READ_AGAIN_MS } from './script-names.ts'
 import type { Step } from './position.ts'
@@ -22,7 +22,7 @@ export interface StepsParts {
   readonly runner: StepRunner
   readonly clock: Clock
   readonly log: Log
-  readonly loads: Loads
+  readonly loader: ContextLoader
   /** For what functions that run are given. */
   readonly budget: ByteBudget
   /** For what scripts are given, which is let go as soon as they have it. */
@@ -169,9 +169,9 @@ export class Steps {
 
   /** Reads what it is given, and runs it; or else gives its slot back, to come again when there is room. */
   async #begin(job: Job, lane: Lane): Promise<void> {
-    const { loads, budget, log, clock } = this.#parts
+    const { loader, budget, log, clock } = this.#parts
     try {
-      const found = this.#recent(job) ?? await loads.open(job.step.id, job.release ? null : budget)
+      const found = this.#cache(job) ?? await loader.open(job.step.id, job.release ? null : budget)
       if (found && 'weight' in found) void this.#waitForRoom(job, lane, found.weight)
       else if (found && this.#isWanted(job) && isOf(job, found.record)) return this.#run(job, lane, { record: found.record, release: job.release ?? found.release })
       else this.#giveUp(job, found)
@@ -206,8 +206,8 @@ export class Steps {
   }
 
   /** What is in memory is light. */
-  #recent(job: Job): Ready | null {
-    const record = this.#parts.loads.recent(job.step.id)
+  #cache(job: Job): Ready | null {
+    const record = this.#parts.loader.cache(job.step.id)
     return record && isOf(job, record) ? { record, release: noRoom } : null
   }
 

@@ -8,9 +8,9 @@ import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
 import { movesOf } from './codec.ts'
 import type { Ids } from './ids.ts'
-import { noRoom, type Loads } from './loads.ts'
+import { noRoom, type ContextLoader } from './context-loader.ts'
 import type { Pins } from './pins.ts'
-import type { Recent } from './recent.ts'
+import type { ContextCache } from './context-cache.ts'
 import type { AtHand, KnownContext, Need } from './unit-of-work.ts'
 
 export interface TurnDataParts {
@@ -18,16 +18,16 @@ export interface TurnDataParts {
   readonly log: Log
   readonly catalog: Catalog
   readonly ids: Ids
-  readonly recent: Recent
-  readonly loads: Loads
+  readonly cache: ContextCache
+  readonly loader: ContextLoader
   readonly pins: Pins
   /** For contexts that are parsed to be decided on: who finds no room waits. */
   readonly turns: ByteBudget
 }
 
 export class TurnData implements AtHand {
-  /** See `Loads`. */
-  era: number
+  /** See `ContextLoader`. */
+  incarnation: number
   readonly partitions: number
   readonly #parts: TurnDataParts
   #fetched: Map<ContextId, KnownContext | null> | null = null
@@ -40,12 +40,12 @@ export class TurnData implements AtHand {
 
   constructor(parts: TurnDataParts) {
     this.#parts = parts
-    this.era = parts.loads.era
+    this.incarnation = parts.loader.incarnation
     this.partitions = parts.store.partitions
   }
 
   context(id: ContextId): KnownContext | null | undefined {
-    return this.#fetched?.get(id) ?? this.#parts.recent.get(id, this.era) ?? (this.#fetched?.has(id) === true ? null : undefined)
+    return this.#fetched?.get(id) ?? this.#parts.cache.get(id, this.incarnation) ?? (this.#fetched?.has(id) === true ? null : undefined)
   }
 
   history(id: ContextId): readonly Move[] | undefined {
@@ -77,7 +77,7 @@ export class TurnData implements AtHand {
 
   /** Another server was faster: nothing that was fetched counts any more. */
   forget(): void {
-    this.era = this.#parts.loads.era
+    this.incarnation = this.#parts.loader.incarnation
     this.#fetched = null
     this.#histories = null
     this.#ids = null
@@ -112,9 +112,9 @@ export class TurnData implements AtHand {
   }
 
   async #load(id: ContextId): Promise<KnownContext | null> {
-    const { loads, turns } = this.#parts
+    const { loader, turns } = this.#parts
     // Relatives don't wait: two turns that each have one and want another would wait for ever.
-    const opened = this.#release ? await loads.open(id, null) : await loads.openLater(id, turns)
+    const opened = this.#release ? await loader.open(id, null) : await loader.openLater(id, turns)
     if (!opened || !('record' in opened)) return null
     this.#release ??= opened.release === noRoom ? null : opened.release
     return opened

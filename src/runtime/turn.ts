@@ -5,8 +5,8 @@ import type { Failure } from '../model/failure.ts'
 import type { Write } from '../ports/store.ts'
 import { RecordTooLarge } from './codec.ts'
 import type { Input } from './interpreter/decision.ts'
-import type { Birth } from './birth.ts'
-import { Lacking, UnitOfWork, type AtHand, type Env, type Need, type TrackedContext, type Verdict } from './unit-of-work.ts'
+import type { StartRequest } from './start-request.ts'
+import { Lacking, UnitOfWork, type AtHand, type Env, type Need, type TrackedContext, type Applied } from './unit-of-work.ts'
 
 /**
  * Steps of work after which a turn takes no more messages: others want to be served, too. It is about a hundredth of a second. A single message may take more,
@@ -22,7 +22,7 @@ export type TurnResult =
     readonly work: UnitOfWork
     readonly context: TrackedContext
     /** Of the first messages: there was no time for those that follow. */
-    readonly verdicts: readonly Verdict[]
+    readonly results: readonly Applied[]
     readonly writes: readonly Write[]
   }
   /** To be run again with that at hand. */
@@ -42,14 +42,14 @@ export function runTurn(id: ContextId, messages: readonly Input[], atHand: AtHan
     if (!context) return { kind: 'notFound' }
     const { due, status } = context.record
     if (due !== null && due <= env.now && !isFinished(status) && messages[0]?.type !== 'OUTGROWN') work.apply(context, { type: 'WAKE' })
-    const verdicts: Verdict[] = []
-    for (let steps = 0; verdicts.length < messages.length && steps < TURN_STEPS; steps += work.spent + STEPS_A_MESSAGE) {
-      place = verdicts.length
+    const results: Applied[] = []
+    for (let steps = 0; results.length < messages.length && steps < TURN_STEPS; steps += work.spent + STEPS_A_MESSAGE) {
+      place = results.length
       const message = messages[place]
-      if (message) verdicts.push(work.apply(context, message))
+      if (message) results.push(work.apply(context, message))
     }
     place = -1
-    return { kind: 'decided', work, context, verdicts, writes: work.writes() }
+    return { kind: 'decided', work, context, results, writes: work.writes() }
   } catch (error) {
     if (error instanceof Lacking) return { kind: 'lacks', need: error.need }
     if (error instanceof RecordTooLarge) return { kind: 'tooLarge', error }
@@ -59,12 +59,12 @@ export function runTurn(id: ContextId, messages: readonly Input[], atHand: AtHan
 }
 
 /** The first turn of a new context. */
-export function runStart(request: Birth, atHand: AtHand, env: Env): TurnResult {
+export function runStart(request: StartRequest, atHand: AtHand, env: Env): TurnResult {
   const work = new UnitOfWork(atHand, env)
   try {
     const created = work.create(request)
     if ('failure' in created) return { kind: 'refused', failure: created.failure }
-    return { kind: 'decided', work, context: created.context, verdicts: [], writes: work.writes() }
+    return { kind: 'decided', work, context: created.context, results: [], writes: work.writes() }
   } catch (error) {
     if (error instanceof Lacking) return { kind: 'lacks', need: error.need }
     if (error instanceof RecordTooLarge) return { kind: 'tooLarge', error }

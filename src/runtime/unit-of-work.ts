@@ -9,10 +9,10 @@ import { getOwn } from '../model/json.ts'
 import { LOG_LIMIT, type ContextRecord, type Move } from '../model/record.ts'
 import type { StoredContext, Write } from '../ports/store.ts'
 import type { FailedAttempt } from './attempts.ts'
-import { seedOf, type Birth } from './birth.ts'
+import { initialRecordOf, type StartRequest } from './start-request.ts'
 import { writeOf } from './codec.ts'
 import { begin, decide } from './interpreter/decide.ts'
-import type { Decision, Input, Surroundings } from './interpreter/decision.ts'
+import type { Decision, Input, DecisionEnv } from './interpreter/decision.ts'
 import type { Step } from './position.ts'
 import { inheritedOf } from './redact/redactor.ts'
 
@@ -69,18 +69,18 @@ export interface AtHand {
   readonly partitions: number
 }
 
-export type Env = Omit<Surroundings, 'trail' | 'budget'> & {
+export type Env = Omit<DecisionEnv, 'history' | 'budget'> & {
   /** Characters of JSON that a context may have. */
   readonly maxRecord: number
 }
 
 /** What a message came to. */
-export type Verdict = { readonly kind: 'next' } | Exclude<Decision, { kind: 'next' } | { kind: 'needsLog' }>
+export type Applied = { readonly kind: 'next' } | Exclude<Decision, { kind: 'next' } | { kind: 'needsHistory' }>
 
 export class UnitOfWork {
   readonly contexts = new Map<ContextId, TrackedContext>()
   readonly #atHand: AtHand
-  readonly #env: Surroundings
+  readonly #env: DecisionEnv
   readonly #maxRecord: number
   /** Of one message, relatives that it starts or ends included. */
   readonly #budget = new WorkBudget()
@@ -89,7 +89,7 @@ export class UnitOfWork {
     this.#atHand = atHand
     this.#maxRecord = env.maxRecord
     const { now, random, uuid, owner, tagLimits, startsAtOnce } = env
-    this.#env = { now, random, uuid, owner, tagLimits, startsAtOnce, trail: null, budget: this.#budget }
+    this.#env = { now, random, uuid, owner, tagLimits, startsAtOnce, history: null, budget: this.#budget }
   }
 
   /** Steps of work that the last message took. */
@@ -111,19 +111,19 @@ export class UnitOfWork {
   }
 
   /** Applies a message to a context. @throws Lacking */
-  apply(context: TrackedContext, input: Input): Verdict {
+  apply(context: TrackedContext, input: Input): Applied {
     this.#budget.spent = 0
     return this.#apply(context, input)
   }
 
-  #apply(context: TrackedContext, input: Input): Verdict {
+  #apply(context: TrackedContext, input: Input): Applied {
     const message = input.type === 'WAKE' ? this.#childResult(context) ?? input : input
     const { spent } = this.#budget
     let decision = decide(context.flux, context.record, message, this.#env)
-    if (decision.kind === 'needsLog') {
+    if (decision.kind === 'needsHistory') {
       this.#budget.spent = spent
-      decision = decide(context.flux, context.record, message, { ...this.#env, trail: this.#historyOf(context) })
-      if (decision.kind === 'needsLog') throw new Error('a decision asks for a history that it has')
+      decision = decide(context.flux, context.record, message, { ...this.#env, history: this.#historyOf(context) })
+      if (decision.kind === 'needsHistory') throw new Error('a decision asks for a history that it has')
     }
     if (decision.kind !== 'next') return decision
     this.#take(context, decision)
@@ -131,19 +131,19 @@ export class UnitOfWork {
   }
 
   /** Creates a context. @throws Lacking */
-  create(request: Birth): { readonly context: TrackedContext } | { readonly failure: Failure } {
+  create(request: StartRequest): { readonly context: TrackedContext } | { readonly failure: Failure } {
     const { flux } = request
-    const born = seedOf(request, this.#env)
-    if ('failure' in born) return born
+    const initial = initialRecordOf(request, this.#env)
+    if ('failure' in initial) return initial
     const partition = request.partition % this.#atHand.partitions
     const id = this.#atHand.newId(partition)
     // Before all else that is to be waited for: contexts are numbered in the order in which they are asked for.
     if (id === undefined) throw new Lacking({ kind: 'id', partition })
     if (!this.#atHand.isPinned(flux)) throw new Lacking({ kind: 'definition', flux })
-    const seed = born.seed(id)
-    const decision = begin(flux, seed, this.#env)
+    const record = initial.recordOf(id)
+    const decision = begin(flux, record, this.#env)
     if (decision.kind !== 'next') throw new Error(`the first turn of '${flux.fluxName}' came to nothing: ${decision.kind}`)
-    const context: TrackedContext = { before: null, flux, texts: NO_TEXTS, record: seed, history: [], step: null, parents: new Set(), failures: [] }
+    const context: TrackedContext = { before: null, flux, texts: NO_TEXTS, record, history: [], step: null, parents: new Set(), failures: [] }
     this.contexts.set(id, context)
     this.#take(context, decision)
     return { context }
@@ -158,8 +158,8 @@ export class UnitOfWork {
     for (const context of this.contexts.values()) {
       const { before, texts, record, flux, history, parents } = context
       if (before === record) continue
-      const answersPoke = record.child === null || record.child !== before?.child
-      const written = writeOf({ before, texts, next: record, flux, log: history, pokes: [...parents], answersPoke, maxRecord: this.#maxRecord })
+      const answersNotification = record.child === null || record.child !== before?.child
+      const written = writeOf({ before, texts, next: record, flux, log: history, notifies: [...parents], answersNotification, maxRecord: this.#maxRecord })
       writes.push(written.write)
       context.record = written.record
     }
@@ -171,7 +171,7 @@ export class UnitOfWork {
     for (const move of decision.log) context.history.push(move)
     if (decision.step) context.step = decision.step
     if (decision.failure) context.failures.push(decision.failure)
-    if (decision.orphan !== null) this.#cancelChild(decision.orphan)
+    if (decision.abandonedChild !== null) this.#cancelChild(decision.abandonedChild)
     if (decision.child) this.#spawnChild(context, decision.child)
     const { status, parent } = context.record
     if (isFinished(status) && parent) context.parents.add(parent.id)

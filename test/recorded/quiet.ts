@@ -39,7 +39,7 @@ interface Open {
 }
 
 /** A context in the store, and the relatives that it has told of its end and that haven't looked yet. */
-export type Stored = Pick<Write, 'context' | 'pokes'>
+export type Stored = Pick<Write, 'context' | 'notifies'>
 
 export class Quiet {
   readonly #open = new Map<ContextId, Open>()
@@ -49,7 +49,7 @@ export class Quiet {
 
   /** `stored`: what the store holds already. */
   constructor(stored: readonly Stored[]) {
-    for (const each of stored) this.#keep({ ...each, answersPoke: false })
+    for (const each of stored) this.#keep({ ...each, answersNotification: false })
     Reflect.set(globalThis, STANDING, this.#standing)
   }
 
@@ -105,9 +105,9 @@ export class Quiet {
     }
   }
 
-  #keep({ context: { id, due, owner, endedAt }, pokes, answersPoke }: Stored & Pick<Write, 'answersPoke'>): void {
-    if (answersPoke) this.#notified.delete(id)
-    for (const parent of pokes) this.#notified.add(parent)
+  #keep({ context: { id, due, owner, endedAt }, notifies, answersNotification }: Stored & Pick<Write, 'answersNotification'>): void {
+    if (answersNotification) this.#notified.delete(id)
+    for (const parent of notifies) this.#notified.add(parent)
     if (endedAt === null) this.#open.set(id, { due, owner })
     else this.#open.delete(id)
   }

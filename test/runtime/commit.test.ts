@@ -4,7 +4,7 @@ import { SYSTEM } from '../../src/model/caller.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { CommitOutcome, Store } from '../../src/ports/store.ts'
 import { Commits } from '../../src/runtime/commit.ts'
-import { Recent } from '../../src/runtime/recent.ts'
+import { ContextCache } from '../../src/runtime/context-cache.ts'
 import { held, nextTurn } from '../support/held.ts'
 import { emptyStore } from '../support/stores.ts'
 import { compiled, event, Hand, TERMINATE, type Decided } from '../support/turns.ts'
@@ -34,14 +34,14 @@ beforeEach(() => {
 })
 
 function open(commit: Store['commit'] = () => Promise.resolve({ ok: true }), verbs: Partial<Store> = {}) {
-  const recent = new Recent(1024 * 1024)
+  const cache = new ContextCache(1024 * 1024)
   const heard: (string | number)[][] = []
   const tell = (word: string) => (id: number) => {
     heard.push([word, id])
   }
   const commits = new Commits({
     store: emptyStore({ ...verbs, commit }),
-    recent,
+    cache,
     owner: () => 'me',
     log: { trace() {}, debug() {}, info() {}, warn() {}, error() {} },
     alarm: {
@@ -61,22 +61,22 @@ function open(commit: Store['commit'] = () => Promise.resolve({ ok: true }), ver
     onUnknownOutcome: tell('unknown'),
   })
   return {
-    recent,
+    cache,
     heard,
     commits,
     commit: ({ work: unit, writes }: Decided): Promise<CommitOutcome> =>
-      commits.commit(unit, writes, { lost: 0, era: 0 }),
+      commits.commit(unit, writes, { lost: 0, incarnation: 0 }),
   }
 }
 
 describe('a commit that came true', () => {
   test('sets the alarm, and keeps the context', async () => {
-    const { recent, heard, commit } = open()
+    const { cache, heard, commit } = open()
     const started = hand.start(work)
     const { id } = started.context.record
     expect(await commit(started)).toEqual({ ok: true })
     expect(heard).toEqual([['alarm', 6000]])
-    expect(recent.get(id, 0)?.record).toBe(started.context.record)
+    expect(cache.get(id, 0)?.record).toBe(started.context.record)
   })
 
   test('starts a step, once the store has it and not before', async () => {
@@ -99,12 +99,12 @@ describe('a commit that came true', () => {
   })
 
   test('aborts the step of a context that it ends', async () => {
-    const { recent, heard, commit } = open()
+    const { cache, heard, commit } = open()
     const { id } = hand.start(work).context.record
     hand.turn(id, [event('go')])
     await commit(hand.turn(id, [TERMINATE]))
     expect(heard).toEqual([['end', id]])
-    expect(recent.get(id, 0)).toBeUndefined()
+    expect(cache.get(id, 0)).toBeUndefined()
   })
 
   test('tells the server that runs the step that it ends, unless it was given back', async () => {
@@ -168,38 +168,38 @@ describe('a commit that did not', () => {
     const stored = other.writes[0]?.context
     const stale = new Hand([work])
     stale.start(work)
-    const { recent, heard, commit } = open(() =>
+    const { cache, heard, commit } = open(() =>
       Promise.resolve({ ok: false, stale: id, ...(stored && { current: stored }) }),
     )
     expect(await commit(stale.turn(id, [TERMINATE]))).toMatchObject({ ok: false })
     expect(heard).toEqual([])
-    expect(recent.get(id, 0)?.record).toMatchObject({ version: 2, lease: { owner: 'other' } })
+    expect(cache.get(id, 0)?.record).toMatchObject({ version: 2, lease: { owner: 'other' } })
   })
 
   test.each([
     ['is out of reach', unavailable('away'), []],
     ['may have done it', inDoubt('away'), [['unknown', 1]]],
   ])('is forgotten when the store %s', async (_, error, told) => {
-    const { recent, heard, commits } = open(() => Promise.reject(error))
+    const { cache, heard, commits } = open(() => Promise.reject(error))
     const started = hand.start(work)
     const { context, work: unit, writes } = hand.turn(started.context.record.id, [event('go')])
-    recent.keep(started.context, {}, 0)
-    await expect(commits.commit(unit, writes, { lost: 0, era: 0 })).rejects.toBe(error)
+    cache.put(started.context, {}, 0)
+    await expect(commits.commit(unit, writes, { lost: 0, incarnation: 0 })).rejects.toBe(error)
     expect(heard).toEqual(told)
-    expect(recent.get(context.record.id, 0)).toBeUndefined()
+    expect(cache.get(context.record.id, 0)).toBeUndefined()
   })
 })
 
 test('what came to nothing counts only if it was decided on what the store has', async () => {
   let version: number | null = 1
-  const { recent, commits } = open(undefined, { version: () => Promise.resolve(version) })
+  const { cache, commits } = open(undefined, { version: () => Promise.resolve(version) })
   const started = hand.start(work)
-  recent.keep(started.context, {}, 0)
+  cache.put(started.context, {}, 0)
   const { id } = started.context.record
   const ignored = () => hand.turn(id, [event('nobody knows')]).work
   expect(await commits.isCurrent(ignored())).toBe(true)
-  expect(recent.get(id, 0)).toBeDefined()
+  expect(cache.get(id, 0)).toBeDefined()
   version = 2
   expect(await commits.isCurrent(ignored())).toBe(false)
-  expect(recent.get(id, 0)).toBeUndefined()
+  expect(cache.get(id, 0)).toBeUndefined()
 })

@@ -9,9 +9,9 @@ import type { ContextRecord } from '../../src/model/record.ts'
 import type { StoredContext } from '../../src/ports/store.ts'
 import { decode } from '../../src/runtime/codec.ts'
 import { decide } from '../../src/runtime/interpreter/decide.ts'
-import type { Decision, Input, Surroundings } from '../../src/runtime/interpreter/decision.ts'
+import type { Decision, Input, DecisionEnv } from '../../src/runtime/interpreter/decision.ts'
 import { fluxOf } from '../../src/runtime/pinned-flux.ts'
-import { termsOf, toldBy } from '../../src/runtime/terms.ts'
+import { indexKeysOf, toldBy } from '../../src/runtime/index-keys.ts'
 import { contextView, stateView } from '../../src/runtime/views.ts'
 import { folderOf, open } from '../definitions/catalog-files.ts'
 import { readCorpus } from '../definitions/pinned/corpus.ts'
@@ -59,12 +59,12 @@ function damage(root: Json, random: Random): void {
   }
 }
 
-const given = (now: number): Surroundings => ({
+const given = (now: number): DecisionEnv => ({
   now,
   random: () => 0.5,
   uuid: () => 'u',
   owner: 'me',
-  trail: [],
+  history: [],
   tagLimits: { count: 64, bytes: 256 },
   startsAtOnce: true,
 })
@@ -122,7 +122,7 @@ async function look(
   expect(contextView(record, flux, record.tail, () => undefined).stateContexts).toHaveLength(record.visited.length)
   for (const state of flux.states) expect(stateView(record, flux, state, record.tail).name).toBe(state.name)
   expect(new Set(flux.states.map(({ name }) => name)).size).toBe(flux.states.length)
-  expect(termsOf(record, flux)).toEqual(
+  expect(indexKeysOf(record, flux)).toEqual(
     expect.arrayContaining(context.terms.filter((term) => /^(status|[uf]:(all|flux|tag))/.test(term))),
   )
   if (isFinished(record.status)) return

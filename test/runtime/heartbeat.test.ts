@@ -10,7 +10,7 @@ import { emptyStore } from '../support/stores.ts'
 const BEAT_MS = 1000
 
 interface State {
-  era: number
+  incarnation: number
   /** By the store. */
   leased: number[]
   /** Here. */
@@ -25,7 +25,7 @@ function open({ every = BEAT_MS, ...verbs }: { every?: number | null } & Partial
   const identity = new Identity((owner) => {
     owners.push(owner)
   })
-  const state: State = { era: 0, leased: [], running: [], busy: [] }
+  const state: State = { incarnation: 0, leased: [], running: [], busy: [] }
   const seen: {
     beats: string[]
     reconciled: number[]
@@ -46,8 +46,8 @@ function open({ every = BEAT_MS, ...verbs }: { every?: number | null } & Partial
   const heartbeat = new Heartbeat({
     store: {
       ...store,
-      get era() {
-        return state.era
+      get incarnation() {
+        return state.incarnation
       },
     },
     clock,
@@ -161,7 +161,7 @@ test('once the store was away, all are looked after at the next beat: it may hav
   const { clock, state, seen, heartbeat } = open()
   Object.assign(state, { leased: [1, 2, 3], running: [2], busy: [3] })
   await heartbeat.start()
-  state.era = 1
+  state.incarnation = 1
   await clock.advance(BEAT_MS)
   expect(seen.reconciled).toEqual([1, 2])
   await clock.advance(BEAT_MS)

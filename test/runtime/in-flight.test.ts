@@ -135,7 +135,7 @@ test('large contexts that are due at once are decided on one after the other', a
 test('large contexts that can\'t be read keep no room from the others', async () => {
   const garbled = new Set<number>()
   bench = await openBench(FILES, {
-    memory: { steps: 300 * KIB, recent: 0 },
+    memory: { steps: 300 * KIB, cache: 0 },
     wrap: (store) => new Proxy(store, {
       get(target, verb: keyof Store) {
         const method = target[verb]

@@ -98,7 +98,7 @@ test('a step that a late commit leased to this server is started, once', async (
   if (!stored) throw new Error('the context is there')
   // As a start would that was given up as in doubt.
   const { first: id } = await store.reserveIds({ count: 1, partition: 0 })
-  expect(await store.commit({ writes: [{ context: { ...stored, id, version: 1 }, previous: 0, changed: Object.keys(stored.parts), log: [], pokes: [], answersPoke: false }] })).toEqual({ ok: true })
+  expect(await store.commit({ writes: [{ context: { ...stored, id, version: 1 }, previous: 0, changed: Object.keys(stored.parts), log: [], notifies: [], answersNotification: false }] })).toEqual({ ok: true })
   await expect.poll(began, { timeout: 15_000 }).toEqual([`${contextId}-1`, `${id}-1`])
   await openGate()
   for (const each of [contextId, id]) await expect.poll(statusOf(server, each)).toBe('COMPLETED')

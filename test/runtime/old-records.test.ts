@@ -26,6 +26,6 @@ test('a step of then is shown, taken over, and given what it was given', () => {
   expect(contextView(record, flux, [], () => undefined).step).toMatchObject({ kind: 'script', attempt: 1, startedAt: null, timeoutAt: null, lastError: null, server: 'gone' })
   expect(scriptNames(flux, record)).toEqual({ word: 'then', $request: null })
   expect(scriptNames(flux, recordOf({}))).toMatchObject({ word: 'now', $request: null, $fluxContextId: 7 })
-  const given = { now: 5, random: () => 0, uuid: () => 'u', owner: 'me', trail: null, tagLimits: { count: 1, bytes: 1 }, startsAtOnce: true }
+  const given = { now: 5, random: () => 0, uuid: () => 'u', owner: 'me', history: null, tagLimits: { count: 1, bytes: 1 }, startsAtOnce: true }
   expect(takeOver(flux, record, { type: 'TAKE_OVER', owner: 'gone' }, given)).toMatchObject({ kind: 'next', record: { lease: { owner: 'me', takeovers: 1 } }, step: { id: 7, attempt: 1 } })
 })

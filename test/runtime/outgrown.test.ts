@@ -3,7 +3,7 @@ import { afterEach, expect, test } from 'vitest'
 import { compileFlux } from '../../src/definitions/compile.ts'
 import { Report } from '../../src/definitions/report.ts'
 import type { Json } from '../../src/model/json.ts'
-import { seedOf } from '../../src/runtime/birth.ts'
+import { initialRecordOf } from '../../src/runtime/start-request.ts'
 import { RecordTooLarge, writeOf } from '../../src/runtime/codec.ts'
 import { openBench, outputs, type Bench, type Files } from '../support/runtime.ts'
 
@@ -77,13 +77,13 @@ test('by what lines put into itself', async () => {
 test('of what holds itself many times over, nobody makes a text to know that', () => {
   const report = new Report('Test.flux')
   const flux = compileFlux({ package: 'p', fluxName: 'Test', source: { output: [{ name: 'list', type: 'any' }], states: [{ name: 's', waiting: true, transitions: [{ to: 's', event: 'e' }] }] }, models: new Map() }, report)
-  const given = { now: 1, random: () => 0, uuid: () => 'u', owner: 'me', trail: [], tagLimits: { count: 1, bytes: 1 }, startsAtOnce: true }
-  const born = flux && seedOf({ flux, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null }, given)
-  if (!flux || !born || !('seed' in born)) throw new Error(JSON.stringify(report.faults))
+  const given = { now: 1, random: () => 0, uuid: () => 'u', owner: 'me', history: [], tagLimits: { count: 1, bytes: 1 }, startsAtOnce: true }
+  const born = flux && initialRecordOf({ flux, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null }, given)
+  if (!flux || !born || !('recordOf' in born)) throw new Error(JSON.stringify(report.faults))
   let list: Json = 'x'
   for (let times = 0; times < 60; times += 1) list = [list, list]
-  const next = { ...born.seed(1), output: { list } }
-  expect(() => writeOf({ before: null, texts: {}, next, flux, log: [], pokes: [], answersPoke: true, maxRecord: 100 * KIB })).toThrow(RecordTooLarge)
+  const next = { ...born.recordOf(1), output: { list } }
+  expect(() => writeOf({ before: null, texts: {}, next, flux, log: [], notifies: [], answersNotification: true, maxRecord: 100 * KIB })).toThrow(RecordTooLarge)
 })
 
 test('by what a step gives: it isn\'t given again for ever', async () => {

@@ -12,7 +12,7 @@ const flux = compiled({ states: [{ name: 'end' }] })
 function open(put: () => Promise<void> = () => Promise.resolve()) {
   const clock = new SimulatedClock()
   const stored: string[] = []
-  const state = { era: 0 }
+  const state = { incarnation: 0 }
   const store = emptyStore({
     putDefinition({ hash, text }) {
       expect(text).toBe(flux.text)
@@ -23,8 +23,8 @@ function open(put: () => Promise<void> = () => Promise.resolve()) {
   const pins = new Pins(
     {
       ...store,
-      get era() {
-        return state.era
+      get incarnation() {
+        return state.incarnation
       },
     },
     clock,
@@ -59,7 +59,7 @@ test('it is stored again after a minute', async () => {
 test('it is stored again when the store was away', async () => {
   const { state, stored, pins } = open()
   await pins.pin(flux)
-  state.era = 1
+  state.incarnation = 1
   expect(pins.has(flux)).toBe(false)
   await pins.pin(flux)
   expect([stored.length, pins.has(flux)]).toEqual([2, true])

@@ -10,7 +10,7 @@ const FILES: Files = {
 }
 
 /** Names of the contexts whose data can't be parsed. What is read of them and what is committed is noted. */
-interface Faults { readonly poisoned: Set<number>; readonly loads: number[]; inLoad: number; most: number }
+interface Faults { readonly poisoned: Set<number>; readonly loader: number[]; inLoad: number; most: number }
 
 const POISON = '{"text":'
 const healed = (parts: StoredContext['parts']) => parts['input'] === POISON ? { ...parts, input: '{"text":"x"}' } : parts
@@ -22,7 +22,7 @@ const deadly = (faults: Faults) => (store: Store): Store => new Proxy(store, {
       ? Promise.reject(unavailable('dead'))
       : target.commit({ ...request, writes: writes.map((write) => ({ ...write, context: { ...write.context, parts: healed(write.context.parts) } })) })
     if (verb === 'load') return async ({ id }: { id: number }): Promise<StoredContext | null> => {
-      faults.loads.push(id)
+      faults.loader.push(id)
       faults.inLoad += 1
       faults.most = Math.max(faults.most, faults.inLoad)
       const stored = await target.load({ id })
@@ -39,7 +39,7 @@ let bench: Bench
 afterEach(() => bench.close())
 
 test('a context whose data can\'t even be looked at is counted at each start, and at last fails; the server starts and serves each time', async () => {
-  const faults: Faults = { poisoned: new Set(), loads: [], inLoad: 0, most: 0 }
+  const faults: Faults = { poisoned: new Set(), loader: [], inLoad: 0, most: 0 }
   bench = await openBench(FILES, { wrap: deadly(faults) })
   const contextId = await bench.run('Deaf', { text: 'x' })
   const { version } = await bench.getContext({ contextId })
@@ -61,7 +61,7 @@ test('a context whose data can\'t even be looked at is counted at each start, an
 })
 
 test('a step that costs six servers has failed, and its $exception transition is taken', async () => {
-  bench = await openBench(FILES, { wrap: deadly({ poisoned: new Set(), loads: [], inLoad: 0, most: 0 }) })
+  bench = await openBench(FILES, { wrap: deadly({ poisoned: new Set(), loader: [], inLoad: 0, most: 0 }) })
   const contextId = await bench.run('Deaf')
   for (let start = 1; start <= 5; start += 1) {
     bench = await bench.restart()
@@ -72,16 +72,16 @@ test('a step that costs six servers has failed, and its $exception transition is
 })
 
 test('many are taken over few at a time, and no more than begin', async () => {
-  const faults: Faults = { poisoned: new Set(), loads: [], inLoad: 0, most: 0 }
+  const faults: Faults = { poisoned: new Set(), loader: [], inLoad: 0, most: 0 }
   bench = await openBench(FILES, { wrap: deadly(faults), stepConcurrency: 100 })
   const ids = await Promise.all(Array.from({ length: 300 }, () => bench.run('Deaf')))
-  faults.loads.length = 0
+  faults.loader.length = 0
   bench = await bench.restart()
   faults.most = 0
-  const taken = () => new Set(faults.loads).size
+  const taken = () => new Set(faults.loader).size
   await vi.waitFor(() => expect(taken()).toBe(108), { timeout: 20_000 })
   expect(faults.most).toBeLessThanOrEqual(32)
-  for (const contextId of [...new Set(faults.loads)].slice(0, 50)) await bench.terminate({ contextId })
+  for (const contextId of [...new Set(faults.loader)].slice(0, 50)) await bench.terminate({ contextId })
   await vi.waitFor(() => expect(taken()).toBe(158), { timeout: 20_000 })
   // Those that wait for their turn are still the dead server's: should this one die too, they count it not at all.
   const views = await Promise.all(ids.map((contextId) => bench.getContext({ contextId })))
@@ -90,7 +90,7 @@ test('many are taken over few at a time, and no more than begin', async () => {
 
 test('one whose record is damaged is told of once, whether its step waits for a slot or is to be taken over, and holds up no other', async () => {
   const damaged = new Set<number>()
-  const faults: Faults = { poisoned: new Set(), loads: [], inLoad: 0, most: 0 }
+  const faults: Faults = { poisoned: new Set(), loader: [], inLoad: 0, most: 0 }
   const wrap = (store: Store): Store => new Proxy(deadly(faults)(store), {
     get: (target, verb: keyof Store) => verb === 'load' ? (request: { id: number }) => damaged.has(request.id) ? Promise.reject(unreadable(request.id)) : target.load(request) : target[verb],
   })
@@ -114,7 +114,7 @@ test('one whose record is damaged is told of once, whether its step waits for a 
 test.each([['caught', 'by the server that had it', null], ['s', 'by one that had it before another', 'before']])('a step is in %j once it was held up %s', async (state, _, owner) => {
   let stepKey: string | undefined
   bench = await openBench(FILES, {
-    wrap: (store) => new Proxy(deadly({ poisoned: new Set(), loads: [], inLoad: 0, most: 0 })(store), {
+    wrap: (store) => new Proxy(deadly({ poisoned: new Set(), loader: [], inLoad: 0, most: 0 })(store), {
       get(target, verb: keyof Store) {
         if (verb === 'standstill') return () => Promise.resolve(stepKey === undefined ? null : { step: { stepKey, attempt: 1 }, isCertain: true, message: 'held up', stack: '' })
         if (verb === 'claimAbandoned') return async (request: Parameters<Store['claimAbandoned']>[0]) =>

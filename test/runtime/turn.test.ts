@@ -46,13 +46,13 @@ test('a turn takes no more messages once they have been much work, and each coun
   const { spent } = hand.turn(id, [event('go')]).work
   expect(spent).toBeGreaterThan(20_000)
   expect(spent).toBeLessThan(TURN_STEPS / 2)
-  const { verdicts, context } = hand.turn(
+  const { results, context } = hand.turn(
     id,
     Array.from({ length: 100 }, () => event('go')),
   )
   const fits = Math.ceil(TURN_STEPS / (spent + STEPS_A_MESSAGE))
-  expect(Math.abs(verdicts.length - fits)).toBeLessThanOrEqual(1)
-  expect(context.record.output).toEqual({ n: 1 + verdicts.length })
+  expect(Math.abs(results.length - fits)).toBeLessThanOrEqual(1)
+  expect(context.record.output).toEqual({ n: 1 + results.length })
 })
 
 test('messages that are hardly any work are counted, too', () => {
@@ -60,11 +60,11 @@ test('messages that are hardly any work are counted, too', () => {
   const { id } = hand.start(
     compiled({ states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'go' }] }] }),
   ).context.record
-  const { verdicts } = hand.turn(
+  const { results } = hand.turn(
     id,
     Array.from({ length: 1000 }, () => event('unknown')),
   )
-  expect(verdicts).toHaveLength(TURN_STEPS / STEPS_A_MESSAGE)
+  expect(results).toHaveLength(TURN_STEPS / STEPS_A_MESSAGE)
 })
 
 test('one message may do more than that, up to a limit of its own, beyond which the context fails', () => {

@@ -5,10 +5,10 @@ import type { CommitFeed } from '../../src/ports/commit-feed.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { Commits } from '../../src/runtime/commit.ts'
 import { Ids } from '../../src/runtime/ids.ts'
-import { Loads } from '../../src/runtime/loads.ts'
+import { ContextLoader } from '../../src/runtime/context-loader.ts'
 import { Mailboxes } from '../../src/runtime/mailboxes.ts'
 import { Pins } from '../../src/runtime/pins.ts'
-import { Recent } from '../../src/runtime/recent.ts'
+import { ContextCache } from '../../src/runtime/context-cache.ts'
 import { Refusals } from '../../src/runtime/refusals.ts'
 import { webhooks } from '../../src/runtime/webhooks.ts'
 import { open, folderOf, quiet } from '../definitions/catalog-files.ts'
@@ -20,7 +20,7 @@ let given = 1
 
 /** Takes the first commit, and says nothing from then on. */
 const store: Store = {
-  era: 0, partitions: 1, trouble: () => null, notes: { module: '', place: null }, standstill: () => Promise.resolve(null),
+  incarnation: 0, partitions: 1, trouble: () => null, notes: { module: '', place: null }, standstill: () => Promise.resolve(null),
   reserveIds: ({ count }) => Promise.resolve({ first: (given += count) - count, count }), commit: () => Promise.resolve({ ok: true }), putDefinition: () => Promise.resolve(),
   highestId: silent, load: silent, version: silent, log: silent, list: silent, waitingFor: silent, claimDue: silent, claimAbandoned: silent, leasedTo: silent, heartbeat: silent,
   getDefinition: silent, definitions: silent, purge: silent, close: () => Promise.resolve(),
@@ -36,13 +36,13 @@ test('the last look at a silent store takes no longer than a moment', async () =
   }))
   const clock = new SimulatedClock()
   const feed: CommitFeed = { tell() {}, onTold() {}, close: () => Promise.resolve() }
-  const recent = new Recent(1024)
+  const cache = new ContextCache(1024)
   const commits = new Commits({
-    store, recent, log: quiet, alarm: { start() {}, set() {}, close: () => Promise.resolve() },
+    store, cache, log: quiet, alarm: { start() {}, set() {}, close: () => Promise.resolve() },
     owner: () => 'me', onStep() {}, onEnd() {}, onOthersStep() {}, onParent() {}, onAnswer() {}, onUnknownOutcome() {},
   })
   const mailboxes = new Mailboxes({
-    store, catalog, log: quiet, ids: new Ids(store), recent, loads: new Loads({ store, catalog, recent, bytes: 1024 }), turns: new ByteBudget({ bytes: 1024, what: 'contexts' }), pins: new Pins(store, clock), commits,
+    store, catalog, log: quiet, ids: new Ids(store), cache, loader: new ContextLoader({ store, catalog, cache, bytes: 1024 }), turns: new ByteBudget({ bytes: 1024, what: 'contexts' }), pins: new Pins(store, clock), commits,
     env: () => ({ now: clock.now(), random: Math.random, uuid: () => 'x', owner: 'me', tagLimits: { count: 64, bytes: 256 }, startsAtOnce: true, maxRecord: 1024 * 1024 }),
   })
   const api = webhooks({ catalog, mailboxes, commits, store, clock, feed, refusals: new Refusals({ log: quiet, clock }) })

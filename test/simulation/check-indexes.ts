@@ -1,7 +1,7 @@
 // That the store's indexes agree with its records.
 import { isFinished, STATUSES } from '../../src/model/context.ts'
 import type { ContextRecord } from '../../src/model/record.ts'
-import { wordsOfEvent, wordsOfList } from '../../src/runtime/terms.ts'
+import { keysOfEvent, keysOfList } from '../../src/runtime/index-keys.ts'
 import type { Ledger } from './ledger.ts'
 import type { Memory } from './memory.ts'
 import { MemoryStore } from './memory-store.ts'
@@ -22,26 +22,26 @@ export async function checkIndexes(
     if (found.join() !== expected.join()) wrong(`${what} are ${expected.join()}, and found are ${found.join()}`)
   }
   for (const status of STATUSES)
-    await check(`those that are ${status}`, wordsOfList({ status }), (record) => record.status === status)
-  await check('the unfinished', wordsOfList({}), ({ status }) => !isFinished(status))
+    await check(`those that are ${status}`, keysOfList({ status }), (record) => record.status === status)
+  await check('the unfinished', keysOfList({}), ({ status }) => !isFinished(status))
   await check(
     'those with the tag red',
-    wordsOfList({ tag: ['red'] }),
+    keysOfList({ tag: ['red'] }),
     ({ status, tags }) => !isFinished(status) && tags.includes('red'),
   )
   for (const name of new Set(records.map(({ fluxName }) => fluxName)))
     await check(
       `those of ${name}`,
-      wordsOfList({ fluxName: name }),
+      keysOfList({ fluxName: name }),
       ({ status, fluxName }) => !isFinished(status) && fluxName === name,
     )
   await check(
     'those in Listen',
-    wordsOfList({ currentState: 'Listen' }),
+    keysOfList({ currentState: 'Listen' }),
     (record) => !isFinished(record.status) && ledger.stateOf(record) === 'Listen',
   )
   for (const tags of [[], ['red']]) {
-    const found = await store.waitingFor({ any: wordsOfEvent('add', tags), upTo: memory.highestId, limit: Infinity })
+    const found = await store.waitingFor({ any: keysOfEvent('add', tags), upTo: memory.highestId, limit: Infinity })
     const waits = (record: ContextRecord) =>
       record.position.phase === 'waiting' &&
       record.fluxName !== 'Child' &&

@@ -70,7 +70,7 @@ type Verb =
 export class FaultyStore implements Store {
   readonly notes = { module: '', place: null }
   readonly partitions: number
-  era = 0
+  incarnation = 0
   /** Until when it is out of reach for this server. */
   awayUntil = 0
   #wasAway = false
@@ -88,7 +88,7 @@ export class FaultyStore implements Store {
   get #isAway(): boolean {
     const isAway = this.awayUntil > this.#scheduler.now
     // What comes back may be another than the one that went.
-    if (this.#wasAway && !isAway && this.#scheduler.random.chance(0.5)) this.era += 1
+    if (this.#wasAway && !isAway && this.#scheduler.random.chance(0.5)) this.incarnation += 1
     this.#wasAway = isAway
     return isAway
   }

@@ -1,7 +1,7 @@
 // What became true in the store, commit by commit, and what must hold of each commit.
 import type { Catalog } from '../../src/definitions/catalog.ts'
 import { isFinished, type ContextId } from '../../src/model/context.ts'
-import { NOBODY, type ContextRecord } from '../../src/model/record.ts'
+import { UNOWNED, type ContextRecord } from '../../src/model/record.ts'
 import type { StoredContext, Write } from '../../src/ports/store.ts'
 import { decodeHead } from '../../src/runtime/codec.ts'
 import type { Witness } from './memory.ts'
@@ -107,7 +107,7 @@ export class Ledger implements Witness {
   /** A step is taken from nobody who lives. */
   #checkLease(before: ContextRecord, record: ContextRecord, wrong: (what: string) => void): void {
     const [from, to] = [before.lease?.owner, record.lease?.owner]
-    if (from === undefined || to === undefined || from === to || from === NOBODY || to === NOBODY) return
+    if (from === undefined || to === undefined || from === to || from === UNOWNED || to === UNOWNED) return
     const [known, next] = [before.position, record.position]
     if (known.epoch === next.epoch && known.attempt === next.attempt && !this.mayBeDead(from))
       wrong(`is taken over from ${from}, which lives`)

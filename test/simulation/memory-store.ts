@@ -7,7 +7,7 @@ import type { Memory } from './memory.ts'
 
 /** One handle of that memory. */
 export class MemoryStore implements Store {
-  era = 0
+  incarnation = 0
   readonly notes = { module: '', place: null }
   readonly #memory: Memory
   #closed = false

@@ -1,6 +1,6 @@
 // What a store in memory keeps: everything that the port promises, as plainly as it can be said.
 import type { ContextId } from '../../src/model/context.ts'
-import { LOG_LIMIT, NOBODY } from '../../src/model/record.ts'
+import { LOG_LIMIT, UNOWNED } from '../../src/model/record.ts'
 import type { CommitOutcome, Lease, Page, StoredContext, Write } from '../../src/ports/store.ts'
 
 interface Kept {
@@ -73,8 +73,8 @@ export class Memory {
     )
     for (const write of writes) this.#write(write)
     // After the answers: a poke that comes along with one stands.
-    for (const { pokes } of writes) {
-      for (const id of pokes) {
+    for (const { notifies } of writes) {
+      for (const id of notifies) {
         const kept = this.kept.get(id)
         if (kept) Object.assign(kept, { poked: true, hiddenUntil: null })
       }
@@ -82,7 +82,7 @@ export class Memory {
     return { ok: true }
   }
 
-  #write({ context, changed, log, answersPoke }: Write): void {
+  #write({ context, changed, log, answersNotification }: Write): void {
     const { id, owner } = context
     const before = this.kept.get(id)
     const kept = before ?? { context, log: [], poked: false, hiddenUntil: null, abandonedUntil: null }
@@ -93,15 +93,15 @@ export class Memory {
       if (text === undefined) delete parts[name]
       else Object.defineProperty(parts, name, { value: text, enumerable: true, configurable: true, writable: true })
     }
-    if (owner === NOBODY) kept.abandonedUntil = 0
+    if (owner === UNOWNED) kept.abandonedUntil = 0
     else if (owner !== before?.context.owner) kept.abandonedUntil = null
     else if (kept.abandonedUntil !== null) kept.abandonedUntil = 0
-    if (owner !== null && owner !== NOBODY && !this.#beats.has(owner)) this.#beats.set(owner, this.#options.now())
+    if (owner !== null && owner !== UNOWNED && !this.#beats.has(owner)) this.#beats.set(owner, this.#options.now())
     kept.context = { ...context, parts }
     kept.log.push(...log)
     if (kept.log.length > LOG_LIMIT * 1.25) kept.log = kept.log.slice(-LOG_LIMIT)
     kept.hiddenUntil = null
-    if (answersPoke) kept.poked = false
+    if (answersNotification) kept.poked = false
     this.kept.set(id, kept)
     this.highestId = Math.max(this.highestId, id)
   }

@@ -84,7 +84,7 @@ export class SimulatedServer implements Actor {
       memory: {
         requests: new ByteBudget({ bytes: 64 * MIB, what: 'requests' }),
         steps: 64 * MIB,
-        recent: keeps ? 64 * MIB : 0,
+        cache: keeps ? 64 * MIB : 0,
         record: MIB,
       },
     })

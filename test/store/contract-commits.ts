@@ -68,7 +68,7 @@ export function commitPromises(test: ScenarioTest): void {
       const id = await createOne(store, { terms: ['kept'], log: ['first'] })
       await update(store, id, {})
       for (const previous of [0, 1, 3]) {
-        const write = writeOf(contextOf(id, previous + 1, { terms: ['lost'], due: 1 }), { log: ['lost'], pokes: [id] })
+        const write = writeOf(contextOf(id, previous + 1, { terms: ['lost'], due: 1 }), { log: ['lost'], notifies: [id] })
         expect(await store.commit({ writes: [write] })).toMatchObject({ ok: false, stale: id })
       }
       expect(await store.load({ id })).toMatchObject({ version: 2, terms: ['kept'], due: null })
@@ -104,7 +104,7 @@ export function commitPromises(test: ScenarioTest): void {
       const [one = 0, two = 0] = await create(store, {}, {})
       const born = await newId(store)
       const writes = [
-        writeOf(contextOf(one, 2, { terms: ['x'], due: 1 }), { log: ['x'], pokes: [two] }), writeOf(contextOf(born, 1), { log: ['x'] }),
+        writeOf(contextOf(one, 2, { terms: ['x'], due: 1 }), { log: ['x'], notifies: [two] }), writeOf(contextOf(born, 1), { log: ['x'] }),
         writeOf(contextOf(two, 3)),
       ]
       expect(await store.commit({ writes })).toMatchObject({ ok: false, stale: two })

@@ -17,7 +17,7 @@ export function endPromises(test: ScenarioTest): void {
 
     test('takes the log, the due time, the owner and the poke with it', async ({ store, again, pass }) => {
       const [id = 0, other = 0] = await create(store, { log: ['a', 'b'], endedAt: 5, due: 7, owner: 'dead' }, {})
-      await update(store, other, {}, { pokes: [id] })
+      await update(store, other, {}, { notifies: [id] })
       expect(await store.purge({ endedBefore: 6, limit: 10 })).toBe(1)
       await pass()
       for await (const reader of again()) {
@@ -39,13 +39,13 @@ export function endPromises(test: ScenarioTest): void {
     test('passes over a context whose parent has yet to look at it', async ({ store, reopen }) => {
       const parent = await createOne(store)
       const [child = 0, other = 0] = await create(store, { parent }, { endedAt: 50 })
-      await update(store, child, { endedAt: 40 }, { pokes: [parent] })
+      await update(store, child, { endedAt: 40 }, { notifies: [parent] })
       expect(await store.purge({ endedBefore: 100, limit: 10 })).toBe(1)
       expect(await store.load({ id: other })).toBeNull()
       const later = await reopen()
       expect(await later.purge({ endedBefore: 100, limit: 10 })).toBe(0)
       expect(await later.load({ id: child })).toMatchObject({ endedAt: 40 })
-      await update(later, parent, {}, { answersPoke: true })
+      await update(later, parent, {}, { answersNotification: true })
       expect(await later.purge({ endedBefore: 100, limit: 10 })).toBe(1)
       expect(await later.load({ id: child })).toBeNull()
     })
@@ -54,7 +54,7 @@ export function endPromises(test: ScenarioTest): void {
       const parent = await createOne(store, { endedAt: 1 })
       expect(await store.purge({ endedBefore: 2, limit: 1 })).toBe(1)
       const child = await createOne(store, { parent, endedAt: 3 })
-      await update(store, child, {}, { pokes: [parent] })
+      await update(store, child, {}, { notifies: [parent] })
       expect(await store.purge({ endedBefore: 10, limit: 10 })).toBe(1)
     })
 

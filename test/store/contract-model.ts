@@ -19,8 +19,8 @@ const action = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.record({
-      do: fc.constant('write' as const), which: fc.nat(), facts, rows: fc.array(fc.string(), { maxLength: 3 }), pokes: fc.array(fc.nat(), { maxLength: 2 }),
-      answersPoke: fc.boolean(), behind: fc.constantFrom(0, 0, 0, 1),
+      do: fc.constant('write' as const), which: fc.nat(), facts, rows: fc.array(fc.string(), { maxLength: 3 }), notifies: fc.array(fc.nat(), { maxLength: 2 }),
+      answersNotification: fc.boolean(), behind: fc.constantFrom(0, 0, 0, 1),
     }),
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('claim' as const), later: fc.nat(40), hideFor: fc.integer({ min: 1, max: 50 }) }) },
@@ -71,9 +71,9 @@ async function play(store: Store, model: Model, step: Action): Promise<void> {
       if (known === undefined) break
       const previous = known.context.version - step.behind
       const context = contextOf(id, previous + 1, { ...step.facts, parent: known.context.parent })
-      const pokes = step.pokes.map((poke) => model.at(poke))
+      const notifies = step.notifies.map((poke) => model.at(poke))
       const changed = Object.keys({ ...known.context.parts, ...context.parts })
-      const outcome = await store.commit({ writes: [writeOf(context, { previous, changed, log: step.rows, pokes, answersPoke: step.answersPoke })] })
+      const outcome = await store.commit({ writes: [writeOf(context, { previous, changed, log: step.rows, notifies, answersNotification: step.answersNotification })] })
       if (step.behind > 0) {
         expect(outcome).toMatchObject({ ok: false, stale: id })
         break
@@ -82,8 +82,8 @@ async function play(store: Store, model: Model, step: Action): Promise<void> {
       known.context = context
       known.rows.push(...step.rows)
       known.hiddenUntil = null
-      if (step.answersPoke) known.poked = false
-      for (const poke of pokes) {
+      if (step.answersNotification) known.poked = false
+      for (const poke of notifies) {
         const target = contexts.get(poke)
         if (target !== undefined) Object.assign(target, { poked: true, hiddenUntil: null })
       }

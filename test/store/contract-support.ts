@@ -53,7 +53,7 @@ export function contextOf(id: ContextId, version: number, facts: Partial<StoredC
 
 /** The write that makes it so, decided on the version before. */
 export function writeOf(context: StoredContext, more: Partial<Write> = {}): Write {
-  return { context, previous: context.version - 1, changed: Object.keys(context.parts), log: [], pokes: [], answersPoke: false, ...more }
+  return { context, previous: context.version - 1, changed: Object.keys(context.parts), log: [], notifies: [], answersNotification: false, ...more }
 }
 
 export async function newId(store: Store, partition = 0): Promise<ContextId> {

@@ -71,7 +71,7 @@ export function timePromises(test: ScenarioTest): void {
   describe('a poked context', () => {
     test('is due at once, and stays so until it answers', async ({ store, reopen }) => {
       const [id = 0, other = 0] = await create(store, { due: NOW + 1000 }, {})
-      await update(store, other, {}, { pokes: [id] })
+      await update(store, other, {}, { notifies: [id] })
       expect((await store.claimDue({ now: NOW, limit: 10, hideFor: 10 })).ids).toEqual([id])
       expect((await store.claimDue({ now: NOW + 9, limit: 10, hideFor: 10 })).ids).toEqual([])
       expect((await store.claimDue({ now: NOW + 10, limit: 10, hideFor: 100 })).ids).toEqual([id])
@@ -79,26 +79,26 @@ export function timePromises(test: ScenarioTest): void {
       expect((await store.claimDue({ now: NOW + 11, limit: 10, hideFor: 10 })).ids).toEqual([id])
       const later = await reopen()
       expect((await later.claimDue({ now: NOW + 100, limit: 10, hideFor: 10 })).ids).toEqual([id])
-      await update(later, id, {}, { answersPoke: true })
+      await update(later, id, {}, { answersNotification: true })
       expect(await later.claimDue({ now: NOW + 200, limit: 10, hideFor: 10 })).toEqual({ ids: [], next: NOW + 1000 })
     })
 
     test('that has answered isn\'t poked after the store was reopened', async ({ store, reopen }) => {
       const id = await createOne(store)
-      await update(store, id, {}, { pokes: [id] })
-      await update(store, id, {}, { answersPoke: true })
+      await update(store, id, {}, { notifies: [id] })
+      await update(store, id, {}, { answersNotification: true })
       expect(await (await reopen()).claimDue({ now: NOW, limit: 10, hideFor: 10 })).toEqual({ ids: [], next: null })
     })
 
     test('may be created in the same commit', async ({ store, reopen }) => {
       const [parent, child] = [await newId(store), await newId(store)]
-      await mustCommit(store, writeOf(contextOf(parent, 1), { pokes: [child] }), writeOf(contextOf(child, 1, { parent })))
+      await mustCommit(store, writeOf(contextOf(parent, 1), { notifies: [child] }), writeOf(contextOf(child, 1, { parent })))
       expect((await (await reopen()).claimDue({ now: NOW, limit: 10, hideFor: 10 })).ids).toEqual([child])
     })
 
     test('that doesn\'t exist is passed over', async ({ store, reopen }) => {
       const id = await createOne(store)
-      await update(store, id, {}, { pokes: [id + 1_000_000] })
+      await update(store, id, {}, { notifies: [id + 1_000_000] })
       expect(await store.claimDue({ now: NOW, limit: 10, hideFor: 10 })).toEqual({ ids: [], next: null })
       expect(await (await reopen()).claimDue({ now: NOW, limit: 10, hideFor: 10 })).toEqual({ ids: [], next: null })
     })
@@ -106,20 +106,20 @@ export function timePromises(test: ScenarioTest): void {
     test('is claimable although it was claimed before', async ({ store }) => {
       const [id = 0, other = 0] = await create(store, { due: NOW }, {})
       expect((await store.claimDue({ now: NOW, limit: 10, hideFor: 1_000_000 })).ids).toEqual([id])
-      await update(store, other, {}, { pokes: [id] })
+      await update(store, other, {}, { notifies: [id] })
       expect((await store.claimDue({ now: NOW, limit: 10, hideFor: 1_000_000 })).ids).toEqual([id])
     })
 
     test('stays poked when the poke comes along with its answer to an earlier one', async ({ store }) => {
       const [id = 0, other = 0] = await create(store, {}, {})
-      await update(store, other, {}, { pokes: [id] })
-      await mustCommit(store, writeOf(contextOf(other, 3), { pokes: [id] }), writeOf(contextOf(id, 2), { answersPoke: true }))
+      await update(store, other, {}, { notifies: [id] })
+      await mustCommit(store, writeOf(contextOf(other, 3), { notifies: [id] }), writeOf(contextOf(id, 2), { answersNotification: true }))
       expect((await store.claimDue({ now: NOW, limit: 10, hideFor: 10 })).ids).toEqual([id])
     })
 
     test('loses nothing by an answer that it didn\'t owe', async ({ store }) => {
       const id = await createOne(store, { due: NOW })
-      await update(store, id, {}, { answersPoke: true })
+      await update(store, id, {}, { answersNotification: true })
       expect((await store.claimDue({ now: NOW, limit: 10, hideFor: 10 })).ids).toEqual([id])
     })
   })

@@ -45,7 +45,7 @@ beforeAll(async () => {
       }), { log: [`row ${version}`] })],
     })))
   }
-  await store.commit({ writes: [writeOf(contextOf(first, 3, { terms: ['v2'], parts: { data: 'x' } }), { pokes: [first + 1] })] })
+  await store.commit({ writes: [writeOf(contextOf(first, 3, { terms: ['v2'], parts: { data: 'x' } }), { notifies: [first + 1] })] })
   await store.close()
 })
 

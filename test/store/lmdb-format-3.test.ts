@@ -81,7 +81,7 @@ describe('a data folder of version 0.1', () => {
     expect(first).toBeGreaterThan(10)
     await expectAll(store)
     const next = contextOf(2, 2, { terms: ['waiting', 'large'], parts: { head: '{"more":1}', body: BODY } })
-    await mustCommit(store, writeOf(next, { changed: ['head'], answersPoke: true }))
+    await mustCommit(store, writeOf(next, { changed: ['head'], answersNotification: true }))
     await update(store, 1, { terms: ['small'], due: null }, { log: ['row 3'] })
     await mustCommit(store, writeOf(contextOf(first, 1, { terms: ['waiting'], parts: { body: BODY } })))
     await store.close()

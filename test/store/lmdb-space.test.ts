@@ -167,7 +167,7 @@ it('a group never makes the file grow by more than was asked for', async () => {
         ...id % 5 === 0 && round % 7 !== 0 && { body: 'y'.repeat(10_000 + id) },
       }
       const context = contextOf(id, version, { parts, endedAt: index % 3 === 0 ? round : null })
-      group.commit([writeOf(context, { changed: ['data'], log: ['x'.repeat(index % 300)], pokes: [id - 1] })])
+      group.commit([writeOf(context, { changed: ['data'], log: ['x'.repeat(index % 300)], notifies: [id - 1] })])
     }
     await group.write()
     group.adopt()

@@ -221,7 +221,7 @@ describe('the embedded store', () => {
   it('leaves nothing on disk of what was purged', async () => {
     const store = await openIn(folder)
     const [one = 0, two = 0] = await create(store, { log: ['a'] }, { log: ['b'] })
-    await update(store, one, { endedAt: 1 }, { log: ['c', 'd'], pokes: [one, two] })
+    await update(store, one, { endedAt: 1 }, { log: ['c', 'd'], notifies: [one, two] })
     await update(store, two, { endedAt: 1 })
     expect(await store.purge({ endedBefore: 2, limit: 10 })).toBe(2)
     await store.close()

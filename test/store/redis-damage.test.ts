@@ -135,7 +135,7 @@ test.each(DAMAGES)('%s spoils no commit that asks it to look', async (_, facts, 
   const store = await openStore()
   const [good, bad] = [await createOne(store, { terms: ['a'] }), await createOne(store, facts)]
   await damage(bad)
-  await update(store, good, { terms: ['b'] }, { log: ['row'], pokes: [bad, good] })
+  await update(store, good, { terms: ['b'] }, { log: ['row'], notifies: [bad, good] })
   expect(await store.load({ id: good })).toMatchObject({ version: 2, terms: ['b'] })
   expect((await store.claimDue({ now: 1, limit: 9, hideFor: 1 })).ids).toEqual([good, bad])
 })

@@ -144,11 +144,11 @@ test('ids that a Redis gave and forgot are not given again', async () => {
   const forgetful = await startRedis({ args: ['--appendonly', 'no'] })
   closing.push(() => forgetful.close())
   const store = await openStore({ url: forgetful.url })
-  const [id, { era }] = [await createOne(store), store]
+  const [id, { incarnation }] = [await createOne(store), store]
   await forgetful.signal('SIGKILL')
   await forgetful.start()
   await expect.poll(() => store.trouble(), { timeout: 5000 }).toBeNull()
-  expect(store.era).toBeGreaterThan(era)
+  expect(store.incarnation).toBeGreaterThan(incarnation)
   expect(await store.load({ id })).toBeNull()
   const [first, second] = [await newId(store), await newId(store)]
   expect(first).toBeGreaterThan(id + 1000)

@@ -69,7 +69,7 @@ describe('a context', () => {
   test.each([['small', 'x'], ['large', large]])('that is %s keeps its reservation, its notification and its last commits apart from its texts', async (_, text) => {
     const id = await createOne(store, { parts: { head: text } })
     const other = await createOne(store)
-    await update(store, other, {}, { pokes: [id] })
+    await update(store, other, {}, { notifies: [id] })
     expect((await store.claimDue({ now: store.now(), limit: 9, hideFor: 1 })).ids).toEqual([id])
     expect(await store.commit({ writes: [writeOf(contextOf(id, 9))], lost: 3 })).toMatchObject({ ok: false, stale: id, current: { version: 1, parts: { head: text } } })
     const reservation = text === large ? await admin.hget(key(`c:${id}`), 'r') : (await admin.get(key(`p:${id}`)))?.split('\x1f')[2]
@@ -78,7 +78,7 @@ describe('a context', () => {
     await update(store, id, { parts: { head: text, tail: 't' } })
     // Still asked to look, until it answers.
     await expect.poll(async () => (await store.claimDue({ now: store.now(), limit: 9, hideFor: 1 })).ids).toEqual([id])
-    await update(store, id, {}, { answersPoke: true })
+    await update(store, id, {}, { answersNotification: true })
     expect((await store.claimDue({ now: store.now() + 1000, limit: 9, hideFor: 1 })).ids).toEqual([])
   })
 

@@ -110,7 +110,7 @@ test('large contexts are read a few by one script, all of them in the end', asyn
   onTestFinished(() => store.close())
   for (let id = 1; id <= 40; id++) {
     const context = { id, version: 1, terms: ['x'], due: null, owner: null, endedAt: null, parent: null, parts: { record: 'x'.repeat(100_000) } }
-    await store.commit({ writes: [{ context, previous: 0, changed: ['record'], log: [], pokes: [], answersPoke: false }] })
+    await store.commit({ writes: [{ context, previous: 0, changed: ['record'], log: [], notifies: [], answersNotification: false }] })
   }
   await redis.config('RESETSTAT')
   expect(await store.list({ all: ['x'], limit: 100 })).toHaveLength(40)

@@ -99,7 +99,7 @@ test('what is due, what asks for a look, what a dead server left and what has en
   // The child waits for its parent.
   expect(await store.purge({ endedBefore: now, limit: 9 })).toBe(1)
   expect(await store.load({ id: ids.ended })).toBeNull()
-  await update(store, ids.parent, {}, { answersPoke: true })
+  await update(store, ids.parent, {}, { answersNotification: true })
   expect(await store.purge({ endedBefore: now, limit: 9 })).toBe(1)
   expect(await store.load({ id: ids.child })).toBeNull()
 })

@@ -20,12 +20,12 @@ describe('the estimate', () => {
   afterEach(() => { vi.restoreAllMocks() })
 
   /** Asked now, read by Redis after `there` milliseconds, come after `back` more. `ahead`: Redis's clock less this process's. */
-  function answer(time: RedisTime, { there = 0, back = 0, ahead = 500_000, partition = 0, era = 0 } = {}): void {
+  function answer(time: RedisTime, { there = 0, back = 0, ahead = 500_000, partition = 0, incarnation = 0 } = {}): void {
     const asked = here
     here += there
     const read = here + ahead
     here += back
-    time.told({ time: read, asked, partition, storeIncarnation: era })
+    time.told({ time: read, asked, partition, storeIncarnation: incarnation })
   }
 
   test('is as near as the quickest of the last answers, and never ahead', () => {
@@ -74,7 +74,7 @@ describe('the estimate', () => {
   test('forgets what an earlier Redis told', () => {
     const time = new RedisTime()
     answer(time)
-    answer(time, { era: 1, partition: 2, ahead: 1000 })
+    answer(time, { incarnation: 1, partition: 2, ahead: 1000 })
     expect(time.now()).toBe(here + 1000)
   })
 })

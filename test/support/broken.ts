@@ -138,7 +138,7 @@ export class BrokenBench {
       const context = { ...stored, version: stored.version + 1, parts: { ...stored.parts, base: JSON.stringify(base) } }
       expect(
         await this.store.commit({
-          writes: [{ context, previous: stored.version, changed: ['base'], log: [], pokes: [], answersPoke: false }],
+          writes: [{ context, previous: stored.version, changed: ['base'], log: [], notifies: [], answersNotification: false }],
         }),
       ).toEqual({ ok: true })
     }

@@ -11,7 +11,7 @@ import { SYSTEM } from '../../src/model/caller.ts'
 import type { ContextView } from '../../src/api/get-context.ts'
 import type { Log } from '../../src/ports/log.ts'
 import type { Store } from '../../src/ports/store.ts'
-import type { MemoryLimits } from '../../src/runtime/loads.ts'
+import type { MemoryLimits } from '../../src/runtime/context-loader.ts'
 import { createRuntime, type Runtime, type RuntimeParts } from '../../src/runtime/runtime.ts'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
 import { SimulatedClock } from './simulated-clock.ts'
@@ -79,7 +79,7 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
     store, catalog, runner, clock, log, alarm: localAlarm({ clock, log }), retention: options.retention ?? 7 * 86_400_000,
     stepConcurrency: options.stepConcurrency ?? 256, isolated: 8, others: options.others ?? null,
     tagLimits: { count: 64, bytes: 256 },
-    memory: { requests: new ByteBudget({ bytes: 256 * MIB, what: 'requests' }), steps: 64 * MIB, recent: 256 * MIB, record: 16 * MIB, ...options.memory },
+    memory: { requests: new ByteBudget({ bytes: 256 * MIB, what: 'requests' }), steps: 64 * MIB, cache: 256 * MIB, record: 16 * MIB, ...options.memory },
   })
   await runtime.start()
   const api = runtime.api(SYSTEM)

@@ -12,7 +12,7 @@ export const withVerbs = (store: Store, verbs: Partial<Store>): Store =>
 
 /** A store that takes everything and has nothing, save for what is given. */
 export const emptyStore = (verbs: Partial<Store> = {}): Store => ({
-  era: 0,
+  incarnation: 0,
   partitions: 1,
   notes: { module: '', place: null },
   trouble: () => null,

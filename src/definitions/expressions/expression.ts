@@ -1,4 +1,4 @@
-// definitions/expressions: what a compiled expression is to the rest of the house.
+// definitions/expressions: what a compiled expression is to the other modules.
 import type { Json } from '../../model/json.ts'
 import type { WorkBudget } from '../work-budget.ts'
 

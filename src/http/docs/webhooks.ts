@@ -38,7 +38,7 @@ function templateOf({ segments }: EndpointDescription): { readonly path: string;
   return { path: `/api/${parts.join('/')}`, labels }
 }
 
-interface Surroundings {
+interface DecisionEnv {
   readonly method: string
   readonly labels: readonly string[]
   /** How often each id was given. */
@@ -46,7 +46,7 @@ interface Surroundings {
   readonly problems: (statuses: readonly number[]) => JsonObject
 }
 
-function operationOf(endpoint: EndpointDescription, { method, labels, ids, problems }: Surroundings): JsonObject {
+function operationOf(endpoint: EndpointDescription, { method, labels, ids, problems }: DecisionEnv): JsonObject {
   const { package: owner, fluxName, name, comment, inputs, segments } = endpoint
   const inPath = segments.flatMap(({ parameter }) => parameter ?? [])
   const path = inPath.map((input, index) => parameterOf('path', labels[index] ?? input, inputs.find((each) => each.name === input) ?? { name: input, type: 'string', array: false, comment: null }))

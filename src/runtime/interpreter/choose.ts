@@ -40,8 +40,8 @@ export function choose(next: WorkingState, index: number, { moves, picked }: { r
   const pick = choice.lone ?? (event === null ? undefined : choice.events.get(event)) ?? choice.otherwise
   if (pick !== null) return leave(next, state, pick, { isDelayed: false })
   if (state.fault !== null) return end(next, definitionError(state.fault))
-  const heard = event === null ? 'no event is set' : `no transition names the event '${event.slice(0, MAX_SHOWN)}'`
-  return end(next, { message: `state '${state.name}' can't be left: ${heard} and there is no '$else'`, type: 'UndefinedEventException' })
+  const unknown = event === null ? 'no event is set' : `no transition names the event '${event.slice(0, MAX_SHOWN)}'`
+  return end(next, { message: `state '${state.name}' can't be left: ${unknown} and there is no '$else'`, type: 'UndefinedEventException' })
 }
 
 /** Takes the transition: its wait first, then its lines. A failure in either is a failure in the state that is left. */

@@ -1,4 +1,4 @@
-// runtime/interpreter: record + input → next record. Pure: time, randomness and ids come with the turn, and nothing given is changed.
+// runtime/interpreter: record + input → next record. Pure: time, randomness and ids come with the turn, and nothing env is changed.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { accept } from '../../definitions/properties.ts'
 import { WorkBudget } from '../../definitions/work-budget.ts'
@@ -10,76 +10,76 @@ import { describe } from '../describe.ts'
 import { endNow, release, takeOver } from '../leases.ts'
 import { runsHere, stepOf } from '../position.ts'
 import { NeedsHistory } from './choose.ts'
-import type { Decision, Input, Surroundings } from './decision.ts'
+import type { Decision, Input, DecisionEnv } from './decision.ts'
 import { transition, type MachineEvent, type Transition } from './machine.ts'
 import { turnStateOf } from './turn-state.ts'
 
 /** Decides what one input makes of a context. */
-export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, given: Surroundings): Decision {
+export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, env: DecisionEnv): Decision {
   const failure = flux.secured && 'caller' in input ? denial(input.caller, 'invoke') : null
-  if (failure) return input.type === 'EVENT' && input.tags ? { kind: 'unmoved' } : { kind: 'refused', failure }
+  if (failure) return input.type === 'EVENT' && input.tags ? { kind: 'noop' } : { kind: 'refused', failure }
   if (isFinished(record.status)) {
     const ended = input.type === 'EVENT' || input.type === 'TERMINATE' || input.type === 'TAG'
-    return ended ? refused('conflict', `context ${record.id} has ended: it is ${record.status}`) : { kind: 'unmoved' }
+    return ended ? refused('conflict', `context ${record.id} has ended: it is ${record.status}`) : { kind: 'noop' }
   }
   if (flux.isNewer && CARRIES_ON.has(input.type)) return newer(flux, record)
   // Another server took the step over: its answer counts, and it is not to be robbed of it by what was known before.
-  if ('owner' in input && input.owner !== record.lease?.owner) return { kind: 'unmoved' }
+  if ('owner' in input && input.owner !== record.lease?.owner) return { kind: 'noop' }
   switch (input.type) {
-    case 'EVENT': return event(flux, record, input, given)
-    case 'WAKE': return transit(flux, record, { type: 'WAKE' }, given)
-    case 'DONE': return transit(flux, record, input, given)
-    case 'TERMINATE': return transit(flux, record, { type: 'TERMINATE' }, given)
-    case 'FAIL': return transit(flux, record, input, given)
-    case 'TAKE_OVER': return takeOver(flux, record, input, given)
-    case 'RELEASE': return release(record, given)
-    case 'OUTGROWN': return given.trail ? endNow(flux, record, input.error, given, given.trail) : { kind: 'needsLog' }
-    case 'TAG': return tag(record, input, given)
+    case 'EVENT': return event(flux, record, input, env)
+    case 'WAKE': return transit(flux, record, { type: 'WAKE' }, env)
+    case 'DONE': return transit(flux, record, input, env)
+    case 'TERMINATE': return transit(flux, record, { type: 'TERMINATE' }, env)
+    case 'FAIL': return transit(flux, record, input, env)
+    case 'TAKE_OVER': return takeOver(flux, record, input, env)
+    case 'RELEASE': return release(record, env)
+    case 'OUTGROWN': return env.history ? endNow(flux, record, input.error, env, env.history) : { kind: 'needsHistory' }
+    case 'TAG': return tag(record, input, env)
   }
 }
 
-/** The first record of a context: `seed` holds what is fixed when it is started. */
-export function begin(flux: CompiledFlux, seed: ContextRecord, given: Surroundings): Decision {
-  const env = { turn: given, budget: given.budget ?? new WorkBudget(), history: [] }
-  return conclude({ flux, record: seed, event: null }, transition(flux, seed.position.phase, turnStateOf(seed), { type: 'START', state: seed.startState, env }), given)
+/** The first record of a context: `initial` holds what is fixed when it is started. */
+export function begin(flux: CompiledFlux, initial: ContextRecord, env: DecisionEnv): Decision {
+  const reducerEnv = { turn: env, budget: env.budget ?? new WorkBudget(), history: [] }
+  return conclude({ flux, record: initial, event: null }, transition(flux, initial.position.phase, turnStateOf(initial), { type: 'START', state: initial.startState, env: reducerEnv }), env)
 }
 
-function event(flux: CompiledFlux, record: ContextRecord, input: Input & { type: 'EVENT' }, given: Surroundings): Decision {
-  if (input.tags && !matches(record.tags, input.tags)) return { kind: 'unmoved' }
+function event(flux: CompiledFlux, record: ContextRecord, input: Input & { type: 'EVENT' }, env: DecisionEnv): Decision {
+  if (input.tags && !matches(record.tags, input.tags)) return { kind: 'noop' }
   const state = flux.states[record.state]
   const waits = record.position.phase === 'waiting'
   if (!state || !waits) return refused('conflict', `context ${record.id} can't take an event now: it is ${record.status} in state '${state?.name ?? ''}'`)
   if (!state.choice.events.has(input.name) && state.choice.otherwise === null) {
     return refused('conflict', `context ${record.id} doesn't wait for '${input.name}' in state '${state.name}'`)
   }
-  const { value, errors } = accept(state.input, input.input, { now: given.now, unknown: 'ignore', fill: false, text: input.untyped, pointer: '/input' })
+  const { value, errors } = accept(state.input, input.input, { now: env.now, unknown: 'ignore', fill: false, text: input.untyped, pointer: '/input' })
   if (errors.length > 0) return { kind: 'refused', failure: { kind: 'invalid', detail: describe(errors), errors } }
-  return transit(flux, record, { type: 'EVENT', name: input.name, input: value }, given)
+  return transit(flux, record, { type: 'EVENT', name: input.name, input: value }, env)
 }
 
-/** A context that has tags hears only events that carry any of them, one without tags only events without. */
+/** A context that has tags takes only events that carry any of them, one without tags only events without. */
 function matches(own: readonly string[], sent: readonly string[]): boolean {
   return own.length === 0 ? sent.length === 0 : sent.some((tag) => own.includes(tag))
 }
 
-function tag(record: ContextRecord, { add, remove }: Input & { type: 'TAG' }, given: Surroundings): Decision {
+function tag(record: ContextRecord, { add, remove }: Input & { type: 'TAG' }, env: DecisionEnv): Decision {
   const tags = [...new Set([...record.tags, ...add])].filter((name) => !remove.includes(name))
-  if (tags.length > given.tagLimits.count) {
-    const errors = [{ pointer: '/tag', detail: `a context can have ${given.tagLimits.count} tags` }]
+  if (tags.length > env.tagLimits.count) {
+    const errors = [{ pointer: '/tag', detail: `a context can have ${env.tagLimits.count} tags` }]
     return { kind: 'refused', failure: { kind: 'invalid', detail: `context ${record.id} would have ${tags.length} tags`, errors } }
   }
-  if (tags.length === record.tags.length && tags.every((name) => record.tags.includes(name))) return { kind: 'unmoved' }
-  return { kind: 'next', record: { ...record, tags, updatedAt: given.now }, log: [], step: null, child: null, orphan: null, failure: null }
+  if (tags.length === record.tags.length && tags.every((name) => record.tags.includes(name))) return { kind: 'noop' }
+  return { kind: 'next', record: { ...record, tags, updatedAt: env.now }, log: [], step: null, child: null, abandonedChild: null, failure: null }
 }
 
 /** Sends one event through the machine. */
-function transit(flux: CompiledFlux, record: ContextRecord, event: MachineEvent, given: Surroundings): Decision {
-  const history = given.trail ?? (record.moves === record.tail.length ? record.tail : null)
+function transit(flux: CompiledFlux, record: ContextRecord, event: MachineEvent, env: DecisionEnv): Decision {
+  const history = env.history ?? (record.moves === record.tail.length ? record.tail : null)
   try {
-    const env = { turn: given, budget: given.budget ?? new WorkBudget(), history }
-    return conclude({ flux, record, event }, transition(flux, record.position.phase, turnStateOf(record), { ...event, env }), given)
+    const reducerEnv = { turn: env, budget: env.budget ?? new WorkBudget(), history }
+    return conclude({ flux, record, event }, transition(flux, record.position.phase, turnStateOf(record), { ...event, env: reducerEnv }), env)
   } catch (error) {
-    if (error instanceof NeedsHistory) return { kind: 'needsLog' }
+    if (error instanceof NeedsHistory) return { kind: 'needsHistory' }
     throw error
   }
 }
@@ -88,8 +88,8 @@ function transit(flux: CompiledFlux, record: ContextRecord, event: MachineEvent,
 interface Told { readonly flux: CompiledFlux; readonly record: ContextRecord; /** null: it begins. */ readonly event: MachineEvent | null }
 
 /** Turns what the machine says into the next record. */
-function conclude({ flux, record, event }: Told, made: Transition | null, { now, owner, startsAtOnce }: Surroundings): Decision {
-  if (!made) return { kind: 'unmoved' }
+function conclude({ flux, record, event }: Told, made: Transition | null, { now, owner, startsAtOnce }: DecisionEnv): Decision {
+  if (!made) return { kind: 'noop' }
   const { phase, effect, state: { data, turn, moves, epoch, attempt, pick, due: wanted } } = made
   const status = statusOf(phase, wanted)
   const isEnd = isFinished(status)
@@ -118,7 +118,7 @@ function conclude({ flux, record, event }: Told, made: Transition | null, { now,
     kind: 'next', record: next, log: turn.history,
     step: begins ? stepOf(next) : null,
     child: invokes ? childOf(flux, next) : null,
-    orphan: record.child !== next.child ? record.child : null,
+    abandonedChild: record.child !== next.child ? record.child : null,
     failure,
   }
 }

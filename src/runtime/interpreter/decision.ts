@@ -1,4 +1,4 @@
-// runtime/interpreter: what a decision is about, what it is given and what it comes to.
+// runtime/interpreter: what a decision is about, what it is env and what it comes to.
 import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import type { WorkBudget } from '../../definitions/work-budget.ts'
@@ -27,12 +27,12 @@ export type Input =
   | { readonly type: 'OUTGROWN'; readonly error: ActionError }
   | { readonly type: 'TAG'; readonly add: readonly string[]; readonly remove: readonly string[]; readonly caller: Caller }
 
-/** What a turn is given besides the record and the input. */
-export interface Surroundings extends Turn {
+/** What a turn is env besides the record and the input. */
+export interface DecisionEnv extends Turn {
   /** Boot id of this server. */
   readonly owner: string
   /** The newest moves before this turn; null: not at hand. */
-  readonly trail: readonly Move[] | null
+  readonly history: readonly Move[] | null
   /** What the decision may do; left out: as much as one may by itself. */
   readonly budget?: WorkBudget
   readonly tagLimits: TagLimits
@@ -50,13 +50,13 @@ export type Decision =
     /** A service to start as a child of this context. */
     readonly child: { readonly name: string; readonly input: JsonObject } | null
     /** A child that nobody waits for any more. */
-    readonly orphan: ContextId | null
+    readonly abandonedChild: ContextId | null
     /** The attempt that failed with this. */
     readonly failure: FailedAttempt | null
   }
   /** Nothing changes, for a reason that the sender is told. */
   | { readonly kind: 'refused'; readonly failure: Failure }
   /** Nothing changes: it is stale, or not addressed to this context. */
-  | { readonly kind: 'unmoved' }
-  /** Decide again, with the trail. */
-  | { readonly kind: 'needsLog' }
+  | { readonly kind: 'noop' }
+  /** Decide again, with the history. */
+  | { readonly kind: 'needsHistory' }

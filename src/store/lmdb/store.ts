@@ -55,7 +55,7 @@ const TOLD_OF = 10_000
 
 class LmdbStore implements Store {
   readonly partitions = 1
-  readonly era = 0
+  readonly incarnation = 0
   readonly notes: NotesPlace
   readonly #disk: Disk
   readonly #memory: Memory

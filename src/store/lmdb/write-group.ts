@@ -85,9 +85,9 @@ export class WriteGroup implements Group {
       if (!isWhole) this.#operations.length = operationsBefore
     }
     for (const [id, header] of headers) this.#put(id, header)
-    for (const { context: { id }, answersPoke } of writes) if (answersPoke && this.#isPoked(id)) this.#unpoke(id)
+    for (const { context: { id }, answersNotification } of writes) if (answersNotification && this.#isPoked(id)) this.#unpoke(id)
     // After the answers: a poke that comes along with one stands.
-    for (const { pokes } of writes) for (const id of pokes) if (this.#context(id) !== null) this.#poke(id)
+    for (const { notifies } of writes) for (const id of notifies) if (this.#context(id) !== null) this.#poke(id)
     return { ok: true }
   }
 

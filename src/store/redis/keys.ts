@@ -1,5 +1,5 @@
 // store/redis: every key, in one place. A namespace has three of its own; all others belong to a partition, and to its slot in a cluster.
-import { LOG_LIMIT, NOBODY } from '../../model/record.ts'
+import { LOG_LIMIT, UNOWNED } from '../../model/record.ts'
 
 /** Hash: what was fixed when the namespace was made. */
 export const settingsKey = (namespace: string) => `af:${namespace}`
@@ -41,7 +41,7 @@ local ended = root .. 'end'
 -- Sorted set of the contexts whose step a server runs; the score is when they may be claimed by others once it is dead.
 local function running(owner) return root .. 'run:' .. owner end
 -- Who owns the steps that no server runs, those of a dead server among them.
-local unowned = '${NOBODY}'
+local unowned = '${UNOWNED}'
 -- Newest rows of a log that are kept.
 local log_limit = ${LOG_LIMIT}
 -- Sorted set: the last heartbeat of each server.

@@ -90,7 +90,7 @@ export class RedisStore implements Store {
     return this.#time.now()
   }
 
-  get era(): number {
+  get incarnation(): number {
     return this.#client.storeIncarnation
   }
 
@@ -99,7 +99,7 @@ export class RedisStore implements Store {
     await this.#client.reachable(async (partition) => {
       const asked = performance.now()
       const [time] = texts(await this.#client.run('time', partition, []))
-      this.#time.told({ time: Number(time), asked, partition, storeIncarnation: this.era })
+      this.#time.told({ time: Number(time), asked, partition, storeIncarnation: this.incarnation })
     })
   }
 

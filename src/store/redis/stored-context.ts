@@ -60,13 +60,13 @@ function factsOf({ due, owner, endedAt, parent, terms }: StoredContext): string 
 }
 
 /** Arguments of the commit script for one write, after those of the commit: its writer and number first. */
-export function pushWrite(values: string[], { context, previous, changed, log, pokes, answersPoke }: Write): void {
+export function pushWrite(values: string[], { context, previous, changed, log, notifies, answersNotification }: Write): void {
   const { id, parts } = context
   const packed = packedParts(parts)
   const rows = log.length > LOG_LIMIT ? log.slice(-LOG_LIMIT) : log
   const facts = factsOf(context)
   values.push(
-    String(id), String(previous), facts, packed === null ? '0' : '1', answersPoke ? '1' : '0', String(rows.length), ...rows,
+    String(id), String(previous), facts, packed === null ? '0' : '1', answersNotification ? '1' : '0', String(rows.length), ...rows,
   )
   if (packed === null) {
     pushChanged(values, parts, changed)
@@ -76,7 +76,7 @@ export function pushWrite(values: string[], { context, previous, changed, log, p
     const head = `${previous + 1}${SEPARATOR}${SEPARATOR}${SEPARATOR}${writer}=${number}`
     values.push('1', head + FACTS + facts + FACTS + packed, '0')
   }
-  values.push(String(pokes.length), ...pokes.map(String))
+  values.push(String(notifies.length), ...notifies.map(String))
 }
 
 function pushChanged(values: string[], parts: StoredContext['parts'], changed: readonly string[]): void {

@@ -91,7 +91,7 @@ export async function fill(store: Store, { definitions, records }: Corpus): Prom
   // Whoever is told of an end must be there.
   for (const { context, log, pokes } of records.toSorted((a, b) => a.pokes.length - b.pokes.length)) {
     const outcome = await store.commit({
-      writes: [{ context, previous: 0, changed: Object.keys(context.parts), log, pokes, answersPoke: false }],
+      writes: [{ context, previous: 0, changed: Object.keys(context.parts), log, notifies: pokes, answersNotification: false }],
     })
     if (!outcome.ok) throw new Error(`context ${context.id} could not be stored`)
   }

@@ -1,6 +1,6 @@
 // pinned: what is done with the services until their contexts stand in every phase.
 import type { JsonObject } from '../../../src/model/json.ts'
-import { NOBODY } from '../../../src/model/record.ts'
+import { UNOWNED } from '../../../src/model/record.ts'
 import type { RecordedServer } from '../../recorded/server.ts'
 import type { Commits } from './commits.ts'
 import type { PinnedRecord } from './corpus.ts'
@@ -70,7 +70,7 @@ async function playSteps(server: RecordedServer, commits: Commits): Promise<Late
   return () => [
     early(called, "a function that hasn't answered"),
     early(scripted, "a script that hasn't answered"),
-    commits.record(acting, 'a function under way', ({ context }) => context.owner === NOBODY),
+    commits.record(acting, 'a function under way', ({ context }) => context.owner === UNOWNED),
   ]
 }
 

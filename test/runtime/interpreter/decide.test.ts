@@ -4,14 +4,14 @@ import type { CompiledFlux } from '../../../src/definitions/flux.ts'
 import { Report } from '../../../src/definitions/report.ts'
 import { SYSTEM } from '../../../src/model/caller.ts'
 import type { JsonObject } from '../../../src/model/json.ts'
-import { NOBODY, type ContextRecord } from '../../../src/model/record.ts'
-import { seedOf } from '../../../src/runtime/birth.ts'
+import { UNOWNED, type ContextRecord } from '../../../src/model/record.ts'
+import { initialRecordOf } from '../../../src/runtime/start-request.ts'
 import { begin, decide } from '../../../src/runtime/interpreter/decide.ts'
 import { blockOf, lossOf } from '../../../src/runtime/leases.ts'
-import type { Decision, Input, Surroundings } from '../../../src/runtime/interpreter/decision.ts'
+import type { Decision, Input, DecisionEnv } from '../../../src/runtime/interpreter/decision.ts'
 
 const set = (to: string, expression: string) => ({ type: 'set', expression, evaluate: true, to: [to] })
-const given: Surroundings = { now: 1000, random: () => 0.5, uuid: () => 'u-1', owner: 'me', trail: [], tagLimits: { count: 64, bytes: 256 }, startsAtOnce: true }
+const given: DecisionEnv = { now: 1000, random: () => 0.5, uuid: () => 'u-1', owner: 'me', history: [], tagLimits: { count: 64, bytes: 256 }, startsAtOnce: true }
 
 function compiled(source: JsonObject): CompiledFlux {
   const report = new Report('Test.flux')
@@ -43,13 +43,13 @@ function next(decision: Decision): Decision & { kind: 'next' } {
 }
 
 function born(): ContextRecord {
-  const birth = seedOf({ flux, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null }, given)
-  if (!('seed' in birth)) throw new Error('not born')
-  return freeze(next(begin(flux, birth.seed(1), given)).record)
+  const birth = initialRecordOf({ flux, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null }, given)
+  if (!('recordOf' in birth)) throw new Error('not born')
+  return freeze(next(begin(flux, birth.recordOf(1), given)).record)
 }
 
 const event = (name: string): Input => ({ type: 'EVENT', name, input: {}, untyped: false, tags: null, caller: SYSTEM })
-const tell = (record: ContextRecord, input: Input, more: Partial<Surroundings> = {}) => decide(flux, record, input, { ...given, ...more })
+const tell = (record: ContextRecord, input: Input, more: Partial<DecisionEnv> = {}) => decide(flux, record, input, { ...given, ...more })
 const working = () => freeze(next(tell(born(), event('work'))).record)
 
 describe('a decision', () => {
@@ -66,7 +66,7 @@ describe('a decision', () => {
   test('is never made early by a wake-up', () => {
     const record = born()
     expect(record.due).toBe(6000)
-    expect(tell(record, { type: 'WAKE' }, { now: 5999 })).toEqual({ kind: 'unmoved' })
+    expect(tell(record, { type: 'WAKE' }, { now: 5999 })).toEqual({ kind: 'noop' })
     expect(next(tell(record, { type: 'WAKE' }, { now: 6000 })).log).toMatchObject([{ from: 0, to: 0, event: null, at: 6000 }])
   })
 
@@ -79,8 +79,8 @@ describe('a decision', () => {
   test('ignores answers to another entry or attempt', () => {
     const record = working()
     for (const [epoch, attempt] of [[1, 1], [3, 1], [2, 0], [2, 2]] as const) {
-      expect(tell(record, { type: 'DONE', epoch, attempt, result: {} })).toEqual({ kind: 'unmoved' })
-      expect(tell(record, { type: 'FAIL', epoch, attempt, error: { message: '', type: '', className: '', realException: null } })).toEqual({ kind: 'unmoved' })
+      expect(tell(record, { type: 'DONE', epoch, attempt, result: {} })).toEqual({ kind: 'noop' })
+      expect(tell(record, { type: 'FAIL', epoch, attempt, error: { message: '', type: '', className: '', realException: null } })).toEqual({ kind: 'noop' })
     }
     expect(next(tell(record, { type: 'DONE', epoch: 2, attempt: 1, result: { n: 9 } })).record).toMatchObject({ status: 'COMPLETED', output: { n: 9 }, lease: null, args: null })
   })
@@ -98,16 +98,16 @@ describe('a decision', () => {
 
   test('takes a step over from the owner who left it, and from nobody else', () => {
     const taken = freeze(next(tell(working(), { type: 'TAKE_OVER', owner: 'me' }, { owner: 'second' })).record)
-    expect(tell(taken, { type: 'TAKE_OVER', owner: 'me' }, { owner: 'third' })).toEqual({ kind: 'unmoved' })
-    expect(tell(taken, { type: 'TAKE_OVER', owner: 'second' }, { owner: 'second' })).toEqual({ kind: 'unmoved' })
-    expect(tell(born(), { type: 'TAKE_OVER', owner: 'me' }, { owner: 'third' })).toEqual({ kind: 'unmoved' })
+    expect(tell(taken, { type: 'TAKE_OVER', owner: 'me' }, { owner: 'third' })).toEqual({ kind: 'noop' })
+    expect(tell(taken, { type: 'TAKE_OVER', owner: 'second' }, { owner: 'second' })).toEqual({ kind: 'noop' })
+    expect(tell(born(), { type: 'TAKE_OVER', owner: 'me' }, { owner: 'third' })).toEqual({ kind: 'noop' })
   })
 
   test('gives up on a step after five takeovers; one that was given back is no takeover', () => {
     let record = working()
     for (let server = 1; server <= 5; server += 1) {
       const released = next(tell(record, { type: 'RELEASE' }, { owner: record.lease?.owner ?? '' })).record
-      record = next(tell(released, { type: 'TAKE_OVER', owner: NOBODY }, { owner: `calm-${server}` })).record
+      record = next(tell(released, { type: 'TAKE_OVER', owner: UNOWNED }, { owner: `calm-${server}` })).record
       record = next(tell(record, { type: 'TAKE_OVER', owner: `calm-${server}` }, { owner: `dead-${server}` })).record
     }
     expect(record.lease).toEqual({ owner: 'dead-5', takeovers: 5 })
@@ -139,9 +139,9 @@ describe('a decision', () => {
 
   test.each([[0, 1e300], [1, 1e300], [1e6, 1e9]])('has a time for the next attempt, however a delay of %j s grows by %j', (delay, factor) => {
     const patient = compiled({ states: [{ name: 's', action: { type: 'invokeCode', className: 'A', methodName: 'b', retry: { maxAttempts: 2000, delay, factor, maxDelay: 1e7 } } }] })
-    const birth = seedOf({ flux: patient, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null }, given)
-    if (!('seed' in birth)) throw new Error('not born')
-    const { record } = next(begin(patient, birth.seed(1), given))
+    const birth = initialRecordOf({ flux: patient, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null }, given)
+    if (!('recordOf' in birth)) throw new Error('not born')
+    const { record } = next(begin(patient, birth.recordOf(1), given))
     const late = { ...record, position: { ...record.position, epoch: 1, attempt: 1500 } }
     const error = { message: 'no', type: 'Error', className: 'Error', realException: null }
     const { due } = next(decide(patient, late, { type: 'FAIL', epoch: 1, attempt: 1500, error }, given)).record
@@ -153,7 +153,7 @@ describe('a decision', () => {
     const record = { ...working(), moves: 5, tail: [] }
     const error = { message: 'no', type: 'Error', className: 'Error', realException: null }
     const last = { ...record, position: { ...record.position, epoch: 2, attempt: 2 } }
-    expect(tell(last, { type: 'FAIL', epoch: 2, attempt: 2, error }, { trail: null })).toEqual({ kind: 'needsLog' })
+    expect(tell(last, { type: 'FAIL', epoch: 2, attempt: 2, error }, { history: null })).toEqual({ kind: 'needsHistory' })
   })
 })
 
@@ -163,9 +163,9 @@ test.each([
   ['a script', { type: 'script', script: 'return 1' }, undefined],
 ])('that %s has begun is said for others only where no process must be free', (_, action, startedAt) => {
   const one = compiled({ states: [{ name: 'act', action }] })
-  const birth = seedOf({ flux: one, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null }, given)
-  if (!('seed' in birth)) throw new Error('not born')
-  const { record } = next(begin(one, birth.seed(1), given))
+  const birth = initialRecordOf({ flux: one, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null }, given)
+  if (!('recordOf' in birth)) throw new Error('not born')
+  const { record } = next(begin(one, birth.recordOf(1), given))
   expect(record).toMatchObject({ status: 'RUNNING' })
   expect(record.stepStartedAt).toBe(startedAt)
   expect(next(decide(one, record, { type: 'TAKE_OVER', owner: 'me' }, { ...given, owner: 'other' })).record.stepStartedAt).toBe(startedAt)

@@ -8,7 +8,7 @@ import { WorkBudget } from '../../../src/definitions/work-budget.ts'
 import { machineOf, transition, type MachineEvent } from '../../../src/runtime/interpreter/machine.ts'
 import { valueOf } from '../../../src/runtime/interpreter/nodes.ts'
 import { nodeName } from '../../../src/runtime/interpreter/nodes.ts'
-import { seedOf } from '../../../src/runtime/birth.ts'
+import { initialRecordOf } from '../../../src/runtime/start-request.ts'
 import { turnStateOf, type TurnState } from '../../../src/runtime/interpreter/turn-state.ts'
 import type { JsonObject } from '../../../src/model/json.ts'
 import { stepRunner } from '../../../src/actions/runner.ts'
@@ -37,9 +37,9 @@ function inputOf({ source }: CompiledFlux): JsonObject {
 /** The state of the turn of a context that is to be started. */
 function seed(flux: CompiledFlux): TurnState {
   const request = { flux, input: inputOf(flux), untyped: false, unknown: 'refuse' as const, tags: [], trigger: null, parent: null }
-  const started = seedOf(request, { ...turn(NOW), tagLimits: { count: 64, bytes: 256 } })
+  const started = initialRecordOf(request, { ...turn(NOW), tagLimits: { count: 64, bytes: 256 } })
   if ('failure' in started) throw new Error(started.failure.detail)
-  return turnStateOf(started.seed(1))
+  return turnStateOf(started.recordOf(1))
 }
 
 /** What can happen to a context that stands there: each event that some state names, results, failures, times that come. */

@@ -20,10 +20,10 @@ interface Kept {
   readonly flux: CompiledFlux
   readonly texts: StoredContext['parts']
   readonly size: number
-  readonly era: number
+  readonly incarnation: number
 }
 
-export class Recent {
+export class ContextCache {
   /** In order of last use. */
   readonly #kept = new Map<ContextId, Kept>()
   #size = 0
@@ -34,32 +34,32 @@ export class Recent {
     this.#budget = Math.min(LARGEST_SUM, bytes / WORST)
   }
 
-  /** In a new era, of the store or of the services, nothing of before counts: an id may even have become another context's. */
-  get(id: ContextId, era: number): Kept | undefined {
+  /** In a new incarnation, of the store or of the services, nothing of before counts: an id may even have become another context's. */
+  get(id: ContextId, incarnation: number): Kept | undefined {
     const kept = this.#kept.get(id)
-    return kept?.era === era ? kept : undefined
+    return kept?.incarnation === incarnation ? kept : undefined
   }
 
-  /** `era`: in which it was decided; that may be over by now. */
-  keep({ record, flux }: { record: ContextRecord; flux: CompiledFlux }, texts: StoredContext['parts'], era: number): void {
-    this.forget(record.id)
+  /** `incarnation`: in which it was decided; that may be over by now. */
+  put({ record, flux }: { record: ContextRecord; flux: CompiledFlux }, texts: StoredContext['parts'], incarnation: number): void {
+    this.delete(record.id)
     let size = OVERHEAD
     for (const name of Object.keys(texts)) size += texts[name]?.length ?? 0
     if (size > LARGEST || isFinished(record.status)) return
-    this.#kept.set(record.id, { record, flux, texts, size, era })
+    this.#kept.set(record.id, { record, flux, texts, size, incarnation })
     this.#size += size
     // Not looked for until it is needed: a map that is often written to takes long to find its first key.
-    if (this.#size > this.#budget) this.#forgetOldest()
+    if (this.#size > this.#budget) this.#deleteOldest()
   }
 
-  #forgetOldest(): void {
+  #deleteOldest(): void {
     for (const oldest of this.#kept.keys()) {
       if (this.#size <= this.#budget * SLACK) return
-      this.forget(oldest)
+      this.delete(oldest)
     }
   }
 
-  forget(id: ContextId): void {
+  delete(id: ContextId): void {
     const kept = this.#kept.get(id)
     if (!kept) return
     this.#kept.delete(id)

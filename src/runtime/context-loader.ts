@@ -8,7 +8,7 @@ import { parsedBytes } from '../model/weight.ts'
 import type { Store, StoredContext } from '../ports/store.ts'
 import { decode } from './codec.ts'
 import { fluxOf } from './pinned-flux.ts'
-import type { Recent } from './recent.ts'
+import type { ContextCache } from './context-cache.ts'
 
 /** Reads at once, since how much comes isn't known before it is there: one for so many bytes of memory, within these bounds. */
 const READS = { bytes: 2 * 1024 * 1024, least: 8, most: 256 }
@@ -31,15 +31,15 @@ export interface MemoryLimits {
   /** Bytes of memory that steps under way may take, and as many for contexts that are decided on. */
   readonly steps: number
   /** Bytes of memory that contexts may take which are kept to save a read. */
-  readonly recent: number
+  readonly cache: number
   /** Characters of JSON that a context may have. */
   readonly record: number
 }
 
-export interface LoadsParts {
+export interface ContextLoaderParts {
   readonly store: Store
   readonly catalog: Catalog
-  readonly recent: Recent
+  readonly cache: ContextCache
   /** Bytes of memory that what is read may take together, about. */
   readonly bytes: number
 }
@@ -56,20 +56,20 @@ export function weightOf(parts: StoredContext['parts']): number {
 
 export const noRoom = () => {}
 
-export class Loads {
-  readonly #parts: LoadsParts
+export class ContextLoader {
+  readonly #parts: ContextLoaderParts
   readonly #most: number
   #reading = 0
   readonly #waiting: (() => void)[] = []
 
-  constructor(parts: LoadsParts) {
+  constructor(parts: ContextLoaderParts) {
     this.#parts = parts
     this.#most = Math.min(READS.most, Math.max(READS.least, Math.floor(parts.bytes / READS.bytes)))
   }
 
   /** Changes when the store may have forgotten something, or a service may be secured that was not. Both numbers only ever rise, so their sum tells whether either has. */
-  get era(): number {
-    return this.#parts.store.era + this.#parts.catalog.generation
+  get incarnation(): number {
+    return this.#parts.store.incarnation + this.#parts.catalog.generation
   }
 
   /** The context's texts, none of them parsed. */
@@ -122,8 +122,8 @@ export class Loads {
   }
 
   /** As lately committed here, which may be old. */
-  recent(id: ContextId): ContextRecord | null {
-    return this.#parts.recent.get(id, this.era)?.record ?? null
+  cache(id: ContextId): ContextRecord | null {
+    return this.#parts.cache.get(id, this.incarnation)?.record ?? null
   }
 
   /** See `fluxOf`. */
