@@ -77,9 +77,15 @@ export interface FluxRuntime extends FluxApi {
 export async function createRuntime({ log, clock = systemClock, ...given }: RuntimeOptions = {}): Promise<FluxRuntime> {
   const standard = readSettings({})
   const settings: Settings = {
-    ...standard, actors: given.actors ?? standard.actors, data: given.data ?? standard.data, redisUrl: given.redisUrl ?? null,
-    namespace: given.namespace ?? standard.namespace, partitions: given.partitions ?? null, retention: given.retention ?? standard.retention,
-    stepConcurrency: given.stepConcurrency ?? standard.stepConcurrency, allowPrivate: given.allowPrivate ?? standard.allowPrivate,
+    ...standard,
+    actors: given.actors ?? standard.actors,
+    data: given.data ?? standard.data,
+    redisUrl: given.redisUrl ?? null,
+    namespace: given.namespace ?? standard.namespace,
+    partitions: given.partitions ?? null,
+    retention: given.retention ?? standard.retention,
+    stepConcurrency: given.stepConcurrency ?? standard.stepConcurrency,
+    allowPrivate: given.allowPrivate ?? standard.allowPrivate,
   }
   const logger = log ?? createLog({ level: settings.logLevel, format: settings.logFormat })
   const { catalog, runner } = await loadServices(settings, logger)
@@ -132,27 +138,62 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
   try {
     const about = await aboutOf(catalog, settings.requireAuth)
     const tokens = await openTokens({
-      file: settings.tokens, now: systemClock.now,
+      file: settings.tokens,
+      now: systemClock.now,
       onError: ({ message }) => log.error('the tokens read last stay in force', { reason: message }),
     })
     follows = tokens
     // First of all, so that whoever asks is told that it lives while the store reads its index.
     const listening = await listen(front, {
-      host: settings.host, port: settings.port, log, accessLog: settings.accessLog, maxConnections: settings.maxConnections,
+      host: settings.host,
+      port: settings.port,
+      log,
+      accessLog: settings.accessLog,
+      maxConnections: settings.maxConnections,
       deadlines: { headers: settings.headerTimeout, request: settings.requestTimeout, answer: settings.answerTimeout },
     })
     server = listening
-    const onOwner = (owner: string) => { watchdog.owner = owner }
-    const { runtime, storage, notes } = await openRuntime(settings, { catalog, runner, clock: systemClock, log, memory, onOwner })
+    const onOwner = (owner: string) => {
+      watchdog.owner = owner
+    }
+    const { runtime, storage, notes } = await openRuntime(settings, {
+      catalog,
+      runner,
+      clock: systemClock,
+      log,
+      memory,
+      onOwner,
+    })
     opened = runtime
     const { maxBody, maxDepth, maxValues, requireAuth, origins, allowedHosts, webhookTimeout } = settings
     const app = createApp({
-      api: runtime.api, authenticate: tokens.authenticate, requireAuth, maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, origins, allowedHosts,
-      maxAnswers: settings.maxAnswers, inFlight: memory.requests, waiting: memory.waiting, isLoopback: () => isLoopbackAddress(listening.address), about,
-      webhooks: runtime.webhooks, webhookTimeout, ready: () => unready ?? runtime.trouble(), skipped: () => catalog.skipped(), log,
+      api: runtime.api,
+      authenticate: tokens.authenticate,
+      requireAuth,
+      maxBody,
+      maxDepth,
+      maxValues,
+      maxParts: MAX_PARTS,
+      origins,
+      allowedHosts,
+      maxAnswers: settings.maxAnswers,
+      inFlight: memory.requests,
+      waiting: memory.waiting,
+      isLoopback: () => isLoopbackAddress(listening.address),
+      about,
+      webhooks: runtime.webhooks,
+      webhookTimeout,
+      ready: () => unready ?? runtime.trouble(),
+      skipped: () => catalog.skipped(),
+      log,
     })
     watchdog.start({
-      after: settings.watchdog, kill: settings.watchdogKill, silence: settings.redisUrl === null ? null : silenceOf(settings), logLevel: settings.logLevel, logFormat: settings.logFormat, notes,
+      after: settings.watchdog,
+      kill: settings.watchdogKill,
+      silence: settings.redisUrl === null ? null : silenceOf(settings),
+      logLevel: settings.logLevel,
+      logFormat: settings.logFormat,
+      notes,
     })
     await runtime.start()
     unready = null
@@ -188,9 +229,12 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
 
 /** What the server tells of itself at `/`. Where every call needs a token, no service is named to who may have none. */
 async function aboutOf(catalog: Catalog, requireAuth: boolean): Promise<About> {
-  const { name, version }: { name: string; version: string } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
+  const { name, version }: { name: string; version: string } = JSON.parse(
+    await readFile(new URL('../package.json', import.meta.url), 'utf8'),
+  )
   return {
-    name, version,
+    name,
+    version,
     services: () => catalog.all().length,
     command(url) {
       const service = requireAuth ? undefined : easiest(catalog.all().filter((each) => !asksForToken(each)))
@@ -215,14 +259,25 @@ export async function checkServices(settings: Settings, { log }: { log: Log }): 
  * @throws Error in one line when there is no data, or a server has it open, or the new folder has something in it
  */
 export function examineData(
-  { data, namespace }: Settings, { into, log }: { readonly into: string | null; readonly log: Log },
+  { data, namespace }: Settings,
+  { into, log }: { readonly into: string | null; readonly log: Log },
 ): Promise<Findings> {
   const place = { folder: data, namespace }
   return into === null ? diagnose(place) : salvage(place, { into, log })
 }
 
-async function loadServices(settings: Settings, log: Log, watch?: StepWatch): Promise<{ catalog: Catalog; runner: StepRunner; report: readonly Fault[] }> {
-  const runner = stepRunner({ log, allowPrivate: settings.allowPrivate, maxResult: settings.maxResult, isolated: settings.isolated, ...watch && { watch } })
+async function loadServices(
+  settings: Settings,
+  log: Log,
+  watch?: StepWatch,
+): Promise<{ catalog: Catalog; runner: StepRunner; report: readonly Fault[] }> {
+  const runner = stepRunner({
+    log,
+    allowPrivate: settings.allowPrivate,
+    maxResult: settings.maxResult,
+    isolated: settings.isolated,
+    ...(watch && { watch }),
+  })
   try {
     const { catalog, report, complete } = await openCatalog({ folders: settings.actors, runner, log })
     const isBroken = report.some(({ severity }) => severity === 'fault')
@@ -236,7 +291,10 @@ async function loadServices(settings: Settings, log: Log, watch?: StepWatch): Pr
   }
 }
 
-/** Of the heap, what may be in flight and what contexts kept in memory may take; of what is in flight, requests, callers of webhooks who wait, and steps, as well as contexts that are decided on. */
+/**
+ * Of the heap, what may be in flight and what contexts kept in memory may take; of what is in flight, requests, callers
+ * of webhooks who wait, and steps, as well as contexts that are decided on.
+ */
 const PARTS = { inFlight: 1 / 4, cache: 1 / 3, requests: 3 / 8, waiting: 1 / 8, steps: 1 / 4 }
 
 function memoryOf({ maxInFlight, maxRecord }: Settings): MemoryLimits & { readonly waiting: ByteBudget } {
@@ -244,7 +302,10 @@ function memoryOf({ maxInFlight, maxRecord }: Settings): MemoryLimits & { readon
   const inFlight = maxInFlight ?? heap * PARTS.inFlight
   return {
     requests: new ByteBudget({ bytes: inFlight * PARTS.requests, what: 'requests' }),
-    waiting: new ByteBudget({ bytes: inFlight * PARTS.waiting, what: 'webhooks that wait' }), steps: inFlight * PARTS.steps, cache: heap * PARTS.cache, record: maxRecord,
+    waiting: new ByteBudget({ bytes: inFlight * PARTS.waiting, what: 'webhooks that wait' }),
+    steps: inFlight * PARTS.steps,
+    cache: heap * PARTS.cache,
+    record: maxRecord,
   }
 }
 
@@ -257,17 +318,36 @@ interface Surroundings {
   readonly onOwner?: RuntimeParts['onOwner']
 }
 
-interface Opened { readonly runtime: Runtime; readonly storage: string; readonly notes: NotesPlace }
+interface Opened {
+  readonly runtime: Runtime
+  readonly storage: string
+  readonly notes: NotesPlace
+}
 
-async function openRuntime(settings: Settings, { catalog, runner, clock, log, memory, onOwner }: Surroundings): Promise<Opened> {
+async function openRuntime(
+  settings: Settings,
+  { catalog, runner, clock, log, memory, onOwner }: Surroundings,
+): Promise<Opened> {
   const { retention, stepConcurrency, maxTags, maxTagBytes } = settings
-  const opening = settings.redisUrl === null ? openEmbedded(settings, clock, log) : openRedis(settings, settings.redisUrl, log)
+  const opening =
+    settings.redisUrl === null ? openEmbedded(settings, clock, log) : openRedis(settings, settings.redisUrl, log)
   const { storage, ...parts } = await opening.catch((error: unknown) => {
     runner.close()
     throw error
   })
   const tagLimits = { count: maxTags, bytes: maxTagBytes }
-  const runtime = assemble({ ...parts, catalog, runner, log, retention, stepConcurrency, isolated: settings.isolated, tagLimits, memory, onOwner })
+  const runtime = assemble({
+    ...parts,
+    catalog,
+    runner,
+    log,
+    retention,
+    stepConcurrency,
+    isolated: settings.isolated,
+    tagLimits,
+    memory,
+    onOwner,
+  })
   return { storage, runtime, notes: parts.store.notes }
 }
 
@@ -279,7 +359,10 @@ async function openEmbedded({ data, namespace, minFree }: Settings, clock: Clock
   return { store, alarm: localAlarm({ clock, log }), clock, others: null, storage: resolve(data) }
 }
 
-/** Milliseconds without heartbeat after which a server is dead: most of the time for recovery. Then two beats are left to find that out and to take over. */
+/**
+ * Milliseconds without heartbeat after which a server is dead: most of the time for recovery. Then two beats are left
+ * to find that out and to take over.
+ */
 const silenceOf = ({ recovery }: Settings) => beatOf(recovery) * 7
 
 const beatOf = (recovery: number) => recovery / 10
@@ -287,14 +370,34 @@ const beatOf = (recovery: number) => recovery / 10
 /** Its modules are loaded only here: they would make each start without Redis a fifth longer. */
 async function openRedis(settings: Settings, redisUrl: string, log: Log): Promise<Storage> {
   const [{ bullAlarm }, { connect, explore }, { redisFeed }, { openRedisStore }] = await Promise.all([
-    import('./alarms/bullmq.ts'), import('./store/redis/connection.ts'), import('./store/redis/feed.ts'), import('./store/redis/store.ts'),
+    import('./alarms/bullmq.ts'),
+    import('./store/redis/connection.ts'),
+    import('./store/redis/feed.ts'),
+    import('./store/redis/store.ts'),
   ])
   const { namespace, partitions, recovery } = settings
   const address = await explore(redisUrl)
   const beat = beatOf(recovery)
-  const store = await openRedisStore({ address, namespace, partitions: partitions ?? (address.cluster ? CLUSTER_PARTITIONS : 1), deadAfterMs: silenceOf(settings), log })
+  const store = await openRedisStore({
+    address,
+    namespace,
+    partitions: partitions ?? (address.cluster ? CLUSTER_PARTITIONS : 1),
+    deadAfterMs: silenceOf(settings),
+    log,
+  })
   const clock: Clock = { now: () => store.now(), after: systemClock.after }
   const alarm = bullAlarm({ connect: (role) => connect(address, role), namespace, clock, log })
-  const feed = redisFeed({ listening: connect(address, 'feed'), publish: (channel, text) => store.publish(channel, text), namespace, log })
-  return { store, alarm, clock, others: { beat, feed }, storage: `${address.cluster ? 'Redis Cluster' : 'Redis'} at ${address.place}, namespace '${namespace}'` }
+  const feed = redisFeed({
+    listening: connect(address, 'feed'),
+    publish: (channel, text) => store.publish(channel, text),
+    namespace,
+    log,
+  })
+  return {
+    store,
+    alarm,
+    clock,
+    others: { beat, feed },
+    storage: `${address.cluster ? 'Redis Cluster' : 'Redis'} at ${address.place}, namespace '${namespace}'`,
+  }
 }

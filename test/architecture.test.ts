@@ -1,4 +1,5 @@
-// Holds the arrows between the rooms: who may import whom, no cycles, every outside library in its room, no file that nobody needs.
+// Holds the arrows between the rooms: who may import whom, no cycles, every outside library in its room, no file that
+// nobody needs.
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -24,37 +25,75 @@ const MAY: { readonly [room: string]: readonly string[] } = {
   settings: ['model', 'ports'],
   // The types of what was loaded are definitions'.
   cli: ['model', 'ports', 'definitions', 'access', 'observe', 'settings', 'main'],
-  main: ['model', 'ports', 'api', 'definitions', 'runtime', 'actions', 'store/lmdb', 'store/redis', 'alarms', 'access', 'http', 'observe', 'watchdog', 'settings'],
+  main: [
+    'model',
+    'ports',
+    'api',
+    'definitions',
+    'runtime',
+    'actions',
+    'store/lmdb',
+    'store/redis',
+    'alarms',
+    'access',
+    'http',
+    'observe',
+    'watchdog',
+    'settings',
+  ],
 }
 
 /** Where each outside library may be used. */
 const LIBRARIES: { readonly [library: string]: readonly string[] } = {
   xstate: ['definitions', 'runtime'],
-  acorn: ['definitions'], chokidar: ['definitions'],
+  acorn: ['definitions'],
+  chokidar: ['definitions'],
   zod: ['api', 'definitions', 'access', 'http', 'settings', 'store/lmdb'],
-  jiti: ['actions'], 'quickjs-emscripten-core': ['actions'], '@jitl/quickjs-wasmfile-release-sync': ['actions'],
-  ioredis: ['store/redis', 'alarms'], bullmq: ['alarms'],
-  lmdb: ['store/lmdb'], 'fs-native-extensions': ['store/lmdb'],
-  hono: ['http'], 'fast-xml-parser': ['http'], '@hono/node-server': ['http'], '@fastify/busboy': ['http'],
-  pino: ['observe'], 'pino-pretty': ['observe'],
+  jiti: ['actions'],
+  'quickjs-emscripten-core': ['actions'],
+  '@jitl/quickjs-wasmfile-release-sync': ['actions'],
+  ioredis: ['store/redis', 'alarms'],
+  bullmq: ['alarms'],
+  lmdb: ['store/lmdb'],
+  'fs-native-extensions': ['store/lmdb'],
+  hono: ['http'],
+  'fast-xml-parser': ['http'],
+  '@hono/node-server': ['http'],
+  '@fastify/busboy': ['http'],
+  pino: ['observe'],
+  'pino-pretty': ['observe'],
 }
 
-interface Import { readonly from: string; readonly to: string }
+interface Import {
+  readonly from: string
+  readonly to: string
+}
 
-const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts')).map((file) => file.replaceAll('\\', '/'))
+const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts'))
+  .map((file) => file.replaceAll('\\', '/'))
 const imports: Import[] = files.flatMap((from) => {
   const source = readFileSync(join(SRC, from), 'utf8')
-  return [...source.matchAll(/(?:^|\n)\s*(?:import|export)\s[^'"]*?from\s+['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]\s*\)|(?:^|\n)import\s+['"]([^'"]+)['"]/g)]
-    .map(([, one, two, three]) => ({ from, to: one ?? two ?? three ?? '' }))
+  return [
+    ...source.matchAll(
+      /(?:^|\n)\s*(?:import|export)\s[^'"]*?from\s+['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]\s*\)|(?:^|\n)import\s+['"]([^'"]+)['"]/g,
+    ),
+  ].map(([, one, two, three]) => ({ from, to: one ?? two ?? three ?? '' }))
 })
-const inside = imports.filter(({ to }) => to.startsWith('.')).map(({ from, to }) => ({ from, to: relative(SRC, resolve(SRC, dirname(from), to)).replaceAll('\\', '/') }))
+const inside = imports
+  .filter(({ to }) => to.startsWith('.'))
+  .map(({ from, to }) => ({ from, to: relative(SRC, resolve(SRC, dirname(from), to)).replaceAll('\\', '/') }))
 
 function roomOf(file: string): string {
   const parts = file.replace(/\.ts$/, '').split('/')
-  return parts[0] === 'store' ? `store/${parts[1]}` : parts[0] ?? ''
+  return parts[0] === 'store' ? `store/${parts[1]}` : (parts[0] ?? '')
 }
 
-const libraryOf = (to: string) => to.split('/').slice(0, to.startsWith('@') ? 2 : 1).join('/')
+const libraryOf = (to: string) =>
+  to
+    .split('/')
+    .slice(0, to.startsWith('@') ? 2 : 1)
+    .join('/')
 
 describe('the house', () => {
   test('has files to look at', () => {
@@ -67,7 +106,9 @@ describe('the house', () => {
   })
 
   test('imports only along the arrows', () => {
-    const wrong = inside.filter(({ from, to }) => roomOf(from) !== roomOf(to) && !MAY[roomOf(from)]?.includes(roomOf(to)))
+    const wrong = inside.filter(
+      ({ from, to }) => roomOf(from) !== roomOf(to) && !MAY[roomOf(from)]?.includes(roomOf(to)),
+    )
     expect(wrong).toEqual([])
   })
 

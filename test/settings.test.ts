@@ -5,11 +5,43 @@ const read = (name: string, value: string) => readSettings({ [`ACTORFLUX_${name}
 
 test('have defaults', () => {
   expect(readSettings({})).toEqual({
-    host: '127.0.0.1', port: 8080, actors: ['actors'], redisUrl: null, data: '.actorflux', namespace: 'default', partitions: null, tokens: 'tokens.json', requireAuth: false,
-    recovery: 20_000, retention: 604_800_000, webhookTimeout: 30_000, maxBody: 1_048_576, stepConcurrency: 256, logLevel: 'info', logFormat: 'auto', accessLog: false,
-    answerTimeout: 30_000, maxAnswers: 134_217_728, maxConnections: 20_000, minFree: 67_108_864, allowedHosts: [], skipFaulty: false,
-    maxDepth: 64, maxValues: 100_000, headerTimeout: 10_000, requestTimeout: 30_000, maxTags: 64, maxTagBytes: 256, origins: [], allowPrivate: false,
-    maxInFlight: null, maxRecord: 16_777_216, isolated: 8, maxResult: 1_048_576, watchdog: 5_000, watchdogKill: 30_000,
+    host: '127.0.0.1',
+    port: 8080,
+    actors: ['actors'],
+    redisUrl: null,
+    data: '.actorflux',
+    namespace: 'default',
+    partitions: null,
+    tokens: 'tokens.json',
+    requireAuth: false,
+    recovery: 20_000,
+    retention: 604_800_000,
+    webhookTimeout: 30_000,
+    maxBody: 1_048_576,
+    stepConcurrency: 256,
+    logLevel: 'info',
+    logFormat: 'auto',
+    accessLog: false,
+    answerTimeout: 30_000,
+    maxAnswers: 134_217_728,
+    maxConnections: 20_000,
+    minFree: 67_108_864,
+    allowedHosts: [],
+    skipFaulty: false,
+    maxDepth: 64,
+    maxValues: 100_000,
+    headerTimeout: 10_000,
+    requestTimeout: 30_000,
+    maxTags: 64,
+    maxTagBytes: 256,
+    origins: [],
+    allowPrivate: false,
+    maxInFlight: null,
+    maxRecord: 16_777_216,
+    isolated: 8,
+    maxResult: 1_048_576,
+    watchdog: 5_000,
+    watchdogKill: 30_000,
   })
 })
 
@@ -45,18 +77,61 @@ test.each([
   ['MAX_VALUES', '1000', { maxValues: 1000 }],
   ['CORS', 'https://a.example, http://localhost:3000', { origins: ['https://a.example', 'http://localhost:3000'] }],
   ['CORS', '*', { origins: ['*'] }],
-  ['ALLOWED_HOSTS', 'Flux.Example, [2001:db8::0:1],10.0.0.1', { allowedHosts: ['flux.example', '[2001:db8::1]', '10.0.0.1'] }],
+  [
+    'ALLOWED_HOSTS',
+    'Flux.Example, [2001:db8::0:1],10.0.0.1',
+    { allowedHosts: ['flux.example', '[2001:db8::1]', '10.0.0.1'] },
+  ],
   ['ALLOWED_HOSTS', '*', { allowedHosts: ['*'] }],
   ['STEP_CONCURRENCY', '1', { stepConcurrency: 1 }],
   ['LOG_LEVEL', 'trace', { logLevel: 'trace' }],
 ])('%s=%s', (name, value, settings) => expect(read(name, value)).toMatchObject(settings))
 
 test.each([
-  ['PORT', '65536'], ['PORT', '-1'], ['PORT', '80a'], ['PORT', '8e1'], ['ACTORS', ':'], ['REDIS_URL', 'http://a'], ['REDIS_URL', 'redis://a,b'], ['REDIS_URL', 'redis://a,redis://h:notaport'], ['REDIS_URL', 'redis://h:65536'],
-  ['REDIS_URL', 'redis://%zz:a@h'], ['REDIS_URL', 'redis://a:%@h'], ['REQUIRE_AUTH', 'yes'],
-  ['PARTITIONS', '0'], ['NAMESPACE', 'a b'], ['NAMESPACE', '.'], ['NAMESPACE', '...'], ['NAMESPACE', '{a}'], ['RETENTION', '7'], ['RETENTION', '7w'], ['RETENTION', '0s'], ['RETENTION', '-1s'], ['RETENTION', 'd'],
-  ['WEBHOOK_TIMEOUT', '1 s'], ['MAX_BODY', '1tb'], ['MAX_BODY', '0'], ['MAX_BODY', '1constructor'], ['MAX_BODY', '513mb'], ['STEP_CONCURRENCY', '0'], ['LOG_LEVEL', 'INFO'], ['MAX_DEPTH', '151'], ['CORS', 'a.example'], ['ALLOWED_HOSTS', 'a.example:80'], ['ALLOWED_HOSTS', 'https://a.example'], ['ALLOWED_HOSTS', '::1'], ['ALLOWED_HOSTS', '[::1]:80'], ['ALLOWED_HOSTS', 'a,,b'], ['ALLOWED_HOSTS', 'a b'], ['CORS', 'https://a.example/'], ['MAX_TAGS', '0'], ['HEADER_TIMEOUT', '5'], ['RECOVERY', '500ms'],
-])('%s=%s is refused by name', (name, value) => expect(() => read(name, value)).toThrow(new RegExp(`^ACTORFLUX_${name} must `)))
+  ['PORT', '65536'],
+  ['PORT', '-1'],
+  ['PORT', '80a'],
+  ['PORT', '8e1'],
+  ['ACTORS', ':'],
+  ['REDIS_URL', 'http://a'],
+  ['REDIS_URL', 'redis://a,b'],
+  ['REDIS_URL', 'redis://a,redis://h:notaport'],
+  ['REDIS_URL', 'redis://h:65536'],
+  ['REDIS_URL', 'redis://%zz:a@h'],
+  ['REDIS_URL', 'redis://a:%@h'],
+  ['REQUIRE_AUTH', 'yes'],
+  ['PARTITIONS', '0'],
+  ['NAMESPACE', 'a b'],
+  ['NAMESPACE', '.'],
+  ['NAMESPACE', '...'],
+  ['NAMESPACE', '{a}'],
+  ['RETENTION', '7'],
+  ['RETENTION', '7w'],
+  ['RETENTION', '0s'],
+  ['RETENTION', '-1s'],
+  ['RETENTION', 'd'],
+  ['WEBHOOK_TIMEOUT', '1 s'],
+  ['MAX_BODY', '1tb'],
+  ['MAX_BODY', '0'],
+  ['MAX_BODY', '1constructor'],
+  ['MAX_BODY', '513mb'],
+  ['STEP_CONCURRENCY', '0'],
+  ['LOG_LEVEL', 'INFO'],
+  ['MAX_DEPTH', '151'],
+  ['CORS', 'a.example'],
+  ['ALLOWED_HOSTS', 'a.example:80'],
+  ['ALLOWED_HOSTS', 'https://a.example'],
+  ['ALLOWED_HOSTS', '::1'],
+  ['ALLOWED_HOSTS', '[::1]:80'],
+  ['ALLOWED_HOSTS', 'a,,b'],
+  ['ALLOWED_HOSTS', 'a b'],
+  ['CORS', 'https://a.example/'],
+  ['MAX_TAGS', '0'],
+  ['HEADER_TIMEOUT', '5'],
+  ['RECOVERY', '500ms'],
+])('%s=%s is refused by name', (name, value) =>
+  expect(() => read(name, value)).toThrow(new RegExp(`^ACTORFLUX_${name} must `)),
+)
 
 test('that are bad are told all at once, a line each, without their values', () => {
   const bad = { ACTORFLUX_PORT: 'x', ACTORFLUX_LOG_LEVEL: 'loud', ACTORFLUX_REDIS_URL: 'secret' }
@@ -65,7 +140,15 @@ test('that are bad are told all at once, a line each, without their values', () 
 })
 
 test('that nobody knows are told by name', () => {
-  expect(unknownSettings({ ACTORFLUX_REQIRE_AUTH: 'true', ACTORFLUX_PORT: '1', actorflux_port: '1', ACTORFLUX_: '', PATH: '/' })).toEqual(['ACTORFLUX_', 'ACTORFLUX_REQIRE_AUTH'])
+  expect(
+    unknownSettings({
+      ACTORFLUX_REQIRE_AUTH: 'true',
+      ACTORFLUX_PORT: '1',
+      actorflux_port: '1',
+      ACTORFLUX_: '',
+      PATH: '/',
+    }),
+  ).toEqual(['ACTORFLUX_', 'ACTORFLUX_REQIRE_AUTH'])
   expect(unknownSettings(Object.fromEntries(SETTINGS.map(({ variable }) => [variable, 'x'])))).toEqual([])
 })
 

@@ -5,10 +5,14 @@ import { defineConfig } from 'vitest/config'
 const FUZZ_RUNS = { FUZZ_RUNS: '20000' }
 
 /**
- * These start servers and other processes, replace modules, or must load the sources anew: each has a process of its own. They come first, since some
- * take long.
+ * These start servers and other processes, replace modules, or must load the sources anew: each has a process of its
+ * own. They come first, since some take long.
  */
-const APART = ['test/{actions,support,system}/**/*.test.ts', 'test/http/{fuzz,hostile}.test.ts', 'test/regular-expressions.test.ts']
+const APART = [
+  'test/{actions,support,system}/**/*.test.ts',
+  'test/http/{fuzz,hostile}.test.ts',
+  'test/regular-expressions.test.ts',
+]
 
 export default defineConfig(({ mode }) => {
   const common = {

@@ -1,4 +1,5 @@
-// access: who calls, judged by the Authorization header. A header that proves nothing is refused, never taken for anonymous.
+// access: who calls, judged by the Authorization header. A header that proves nothing is refused, never taken for
+// anonymous.
 import { timingSafeEqual } from 'node:crypto'
 import { ANONYMOUS, type Caller } from '../model/caller.ts'
 import { FluxError } from '../model/failure.ts'
@@ -18,7 +19,9 @@ export interface TokensOptions {
   readonly file: string
   /** Epoch milliseconds. */
   readonly now: () => number
-  /** Told once for each change of the file that leaves it malformed or unreadable. The tokens read last then stay good. */
+  /**
+   * Told once for each change of the file that leaves it malformed or unreadable. The tokens read last then stay good.
+   */
   readonly onError: (error: Error) => void
 }
 
@@ -29,7 +32,11 @@ const INTERVAL = 2000
 const BEARER = /^bearer +(\S+)$/i
 const BEARER_SCHEME = /^bearer(?: |$)/i
 
-interface Known { readonly digest: Buffer; readonly expires: number; readonly caller: Caller }
+interface Known {
+  readonly digest: Buffer
+  readonly expires: number
+  readonly caller: Caller
+}
 
 /**
  * Reads the file of tokens, and follows it from then on. That no file is there is no error: none is known then.
@@ -41,7 +48,8 @@ export async function openTokens({ file, now, onError }: TokensOptions): Promise
   let known = knownOf(seen, file)
   let closed = false
 
-  // The text itself is compared, it is short: no change is too quick or too small to be seen, whatever the disk tells of times.
+  // The text itself is compared, it is short: no change is too quick or too small to be seen, whatever the disk tells
+  // of times.
   const look = async () => {
     const found = await readText(file).catch(asError)
     const mark = found instanceof Error ? found.message : found
@@ -55,11 +63,19 @@ export async function openTokens({ file, now, onError }: TokensOptions): Promise
     }
   }
   let timer: NodeJS.Timeout
-  const wait = () => { timer = setTimeout(() => void look().finally(() => { if (!closed) wait() }), INTERVAL).unref() }
+  const wait = () => {
+    timer = setTimeout(
+      () =>
+        void look().finally(() => {
+          if (!closed) wait()
+        }),
+      INTERVAL,
+    ).unref()
+  }
   wait()
 
   return {
-    authenticate: (header) => header === undefined ? ANONYMOUS : callerOf(header, known, now),
+    authenticate: (header) => (header === undefined ? ANONYMOUS : callerOf(header, known, now)),
     close() {
       closed = true
       clearTimeout(timer)
@@ -68,7 +84,11 @@ export async function openTokens({ file, now, onError }: TokensOptions): Promise
 }
 
 function knownOf(text: string | null, file: string): readonly Known[] {
-  return parseTokens(text, file).map(({ sha256, roles, expires }) => ({ digest: Buffer.from(sha256, 'hex'), expires: expires ?? Infinity, caller: { roles } }))
+  return parseTokens(text, file).map(({ sha256, roles, expires }) => ({
+    digest: Buffer.from(sha256, 'hex'),
+    expires: expires ?? Infinity,
+    caller: { roles },
+  }))
 }
 
 /** Compares with all tokens, so that the time it takes tells nothing of which one it was or how near. */
@@ -79,13 +99,17 @@ function callerOf(header: string, known: readonly Known[], now: () => number): C
   let found: Known | undefined
   for (const token of known) if (timingSafeEqual(token.digest, digest)) found = token
   if (found === undefined) throw refusal(header)
-  if (found.expires <= now()) throw new FluxError({ kind: 'unauthorized', detail: 'the token has expired', token: 'invalid' })
+  if (found.expires <= now())
+    throw new FluxError({ kind: 'unauthorized', detail: 'the token has expired', token: 'invalid' })
   return found.caller
 }
 
 /** Another scheme counts as no credentials (RFC 6750, 3.1). */
-const refusal = (header: string) => new FluxError(BEARER_SCHEME.test(header)
-  ? { kind: 'unauthorized', detail: 'the token is not known', token: 'invalid' }
-  : { kind: 'unauthorized', detail: 'the Authorization header must be Bearer and a token', token: 'none' })
+const refusal = (header: string) =>
+  new FluxError(
+    BEARER_SCHEME.test(header)
+      ? { kind: 'unauthorized', detail: 'the token is not known', token: 'invalid' }
+      : { kind: 'unauthorized', detail: 'the Authorization header must be Bearer and a token', token: 'none' },
+  )
 
-const asError = (error: unknown): Error => error instanceof Error ? error : new Error(String(error))
+const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)))

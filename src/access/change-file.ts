@@ -1,4 +1,5 @@
-// access: changes a small file so that two who change it at once lose nothing, and a crash in the middle leaves the file as it was.
+// access: changes a small file so that two who change it at once lose nothing, and a crash in the middle leaves the
+// file as it was.
 import { renameSync, rmSync, statSync } from 'node:fs'
 import { open, readFile, realpath, type FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
@@ -15,21 +16,24 @@ export async function readText(file: string): Promise<string | null> {
     return await readFile(file, 'utf8')
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return null
-    throw new Error(`${file} can't be read: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    throw new Error(`${file} can't be read: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    })
   }
 }
 
 /**
- * Puts what `change` makes of the text (null: there is no file) in the file's place, which its owner alone may then read, and has it on the disk before it resolves.
- * The new file lies beside the old one while it is written, under a name that only one can have. `change` is asked again if another was faster; what it throws
- * leaves the file as it was.
+ * Puts what `change` makes of the text (null: there is no file) in the file's place, which its owner alone may then
+ * read, and has it on the disk before it resolves. The new file lies beside the old one while it is written, under a
+ * name that only one can have. `change` is asked again if another was faster; what it throws leaves the file as it was.
  */
 export async function changeFile(file: string, change: (text: string | null) => string): Promise<void> {
   // A link stays one.
   const target = await realpath(file).catch(() => file)
   const fresh = `${target}.new`
-  for (const patience = Date.now() + PATIENCE; !await tryChange(target, fresh, change);) {
-    if (Date.now() > patience) throw new Error(`${file} is being changed by another command; if there is none, remove ${fresh}`)
+  for (const patience = Date.now() + PATIENCE; !(await tryChange(target, fresh, change)); ) {
+    if (Date.now() > patience)
+      throw new Error(`${file} is being changed by another command; if there is none, remove ${fresh}`)
     removeStale(fresh)
     await pause(10 + Math.random() * 20)
   }
@@ -42,7 +46,8 @@ async function tryChange(target: string, fresh: string, change: (text: string | 
     handle = await open(fresh, 'wx', 0o600)
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return false
-    if (codeOf(error) === 'ENOENT') throw new Error(`there is no folder ${dirname(target)} to keep ${basename(target)} in`, { cause: error })
+    if (codeOf(error) === 'ENOENT')
+      throw new Error(`there is no folder ${dirname(target)} to keep ${basename(target)} in`, { cause: error })
     throw error
   }
   try {
@@ -65,10 +70,16 @@ async function tryChange(target: string, fresh: string, change: (text: string | 
   return true
 }
 
-/** What root changes stays its owner's, the server's as a rule, who could not read it otherwise. A new file is for whoever the folder belongs to. */
+/**
+ * What root changes stays its owner's, the server's as a rule, who could not read it otherwise. A new file is for
+ * whoever the folder belongs to.
+ */
 async function giveAway(handle: FileHandle, target: string): Promise<void> {
   if (process.getuid?.() !== 0) return
-  const [{ uid, gid }, own] = [statSync(target, { throwIfNoEntry: false }) ?? statSync(dirname(target)), await handle.stat()]
+  const [{ uid, gid }, own] = [
+    statSync(target, { throwIfNoEntry: false }) ?? statSync(dirname(target)),
+    await handle.stat(),
+  ]
   if (uid === own.uid && gid === own.gid) return
   try {
     await handle.chown(uid, gid)

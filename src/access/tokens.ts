@@ -1,4 +1,5 @@
-// access: the tokens of service users, as their file has them. A token's text is told once, when it is made, and is kept nowhere: the file has its SHA-256.
+// access: the tokens of service users, as their file has them. A token's text is told once, when it is made, and is
+// kept nowhere: the file has its SHA-256.
 import { hash, randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import type { Role } from '../model/caller.ts'
@@ -25,26 +26,42 @@ export const isTokenName = (text: string): boolean => NAME.test(text)
 
 const time = (error: string) => z.int({ error }).min(0, { error }).max(END_OF_TIME, { error })
 
-/** What a token file of a later version says more might be a limit, so it is refused. No message quotes what it found. */
-const token: z.ZodType<Token> = z.strictObject({
-  name: z.string({ error: 'must be text' }).regex(NAME, { error: 'must be 1 to 64 letters, digits, -, _ and .' }),
-  sha256: z.string({ error: 'must be text' }).regex(/^[0-9a-f]{64}$/, { error: 'must be 64 hexadecimal digits, in lower case' }),
-  roles: z.array(z.enum(ROLES, { error: `must be one of ${ROLES.join(', ')}` }), { error: 'must be a list' }).min(1, { error: 'must name a role' }),
-  created: time('must be epoch milliseconds'),
-  expires: time('must be epoch milliseconds or null').nullable(),
-}, { error: 'must be an object of name, sha256, roles, created and expires alone' })
+/**
+ * What a token file of a later version says more might be a limit, so it is refused. No message quotes what it found.
+ */
+const token: z.ZodType<Token> = z.strictObject(
+  {
+    name: z.string({ error: 'must be text' }).regex(NAME, { error: 'must be 1 to 64 letters, digits, -, _ and .' }),
+    sha256: z
+      .string({ error: 'must be text' })
+      .regex(/^[0-9a-f]{64}$/, { error: 'must be 64 hexadecimal digits, in lower case' }),
+    roles: z
+      .array(z.enum(ROLES, { error: `must be one of ${ROLES.join(', ')}` }), { error: 'must be a list' })
+      .min(1, { error: 'must name a role' }),
+    created: time('must be epoch milliseconds'),
+    expires: time('must be epoch milliseconds or null').nullable(),
+  },
+  { error: 'must be an object of name, sha256, roles, created and expires alone' },
+)
 
-const tokenFile = z.strictObject({
-  tokens: z.array(token, { error: 'must be a list' }).superRefine((tokens, context) => {
-    for (const key of ['name', 'sha256'] as const) {
-      const seen = new Set<string>()
-      const again = tokens.findIndex(({ [key]: value }) => seen.size === seen.add(value).size)
-      if (again >= 0) context.addIssue({ code: 'custom', path: [again, key], message: 'must not be that of another token' })
-    }
-  }),
-}, { error: 'must be an object of tokens alone' })
+const tokenFile = z.strictObject(
+  {
+    tokens: z.array(token, { error: 'must be a list' }).superRefine((tokens, context) => {
+      for (const key of ['name', 'sha256'] as const) {
+        const seen = new Set<string>()
+        const again = tokens.findIndex(({ [key]: value }) => seen.size === seen.add(value).size)
+        if (again >= 0)
+          context.addIssue({ code: 'custom', path: [again, key], message: 'must not be that of another token' })
+      }
+    }),
+  },
+  { error: 'must be an object of tokens alone' },
+)
 
-/** The tokens of a file's text; null, no file, has none. @throws Error of one line that names the file and what is wrong, and quotes nothing */
+/**
+ * The tokens of a file's text; null, no file, has none. @throws Error of one line that names the file and what is
+ * wrong, and quotes nothing
+ */
 export function parseTokens(text: string | null, file: string): readonly Token[] {
   if (text === null) return []
   let content: unknown
@@ -69,11 +86,15 @@ export async function readTokens(file: string): Promise<readonly Token[]> {
 /** SHA-256 of a token's text. */
 export const digestOf = (text: string): Buffer => hash('sha256', text, 'buffer')
 
-/** Makes a token and gives its text, which can't be had again. @throws Error when the name is taken, or the file is malformed or can't be written */
+/**
+ * Makes a token and gives its text, which can't be had again. @throws Error when the name is taken, or the file is
+ * malformed or can't be written
+ */
 export async function createToken(file: string, details: Omit<Token, 'sha256'>): Promise<string> {
   const text = `af_${randomBytes(32).toString('base64url')}`
   await changeTokens(file, (tokens) => {
-    if (tokens.some(({ name }) => name === details.name)) throw new Error(`there is a token named ${details.name} already`)
+    if (tokens.some(({ name }) => name === details.name))
+      throw new Error(`there is a token named ${details.name} already`)
     const { name, roles, created, expires } = details
     return [...tokens, { name, sha256: digestOf(text).toString('hex'), roles, created, expires }]
   })
@@ -96,5 +117,8 @@ async function changeTokens(file: string, change: (tokens: readonly Token[]) => 
 /** `tokens[2].roles` */
 function placeOf(path: readonly PropertyKey[]): string {
   if (path.length === 0) return 'its content'
-  return path.map((part) => typeof part === 'number' ? `[${part}]` : `.${String(part)}`).join('').slice(1)
+  return path
+    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
+    .join('')
+    .slice(1)
 }

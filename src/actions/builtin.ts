@@ -13,13 +13,21 @@ type Methods = { readonly [methodName: string]: Method }
 export type Classes = { readonly [className: string]: Methods }
 
 /** Logs `message` with the other arguments, or without a message all of them. The log hides what is secret. */
-const logAt = (level: LogLevel): Method => (args, { log }) => {
-  const { message, ...others } = args
-  const text = typeof message === 'string' ? message : JSON.stringify(message ?? others)
-  log[level](text, message == null || Object.keys(others).length === 0 ? {} : { args: others })
-}
+const logAt =
+  (level: LogLevel): Method =>
+  (args, { log }) => {
+    const { message, ...others } = args
+    const text = typeof message === 'string' ? message : JSON.stringify(message ?? others)
+    log[level](text, message == null || Object.keys(others).length === 0 ? {} : { args: others })
+  }
 
-const LOGGER: Methods = { trace: logAt('trace'), debug: logAt('debug'), info: logAt('info'), warn: logAt('warn'), error: logAt('error') }
+const LOGGER: Methods = {
+  trace: logAt('trace'),
+  debug: logAt('debug'),
+  info: logAt('info'),
+  warn: logAt('warn'),
+  error: logAt('error'),
+}
 
 /** `message`, and as the error's name `type`, if there is one. */
 const throwException: Method = (args) => {
@@ -35,10 +43,10 @@ function textOf(args: JsonObject, key: string): string | null {
 
 /** `allowPrivate`: `Http` may reach addresses that aren't public. */
 export const builtInClasses = ({ allowPrivate }: { allowPrivate: boolean }): Classes => ({
-  'Logger': LOGGER,
-  'Errors': { throwException },
-  'Webhooks': { verify },
-  'Http': { request: httpRequest({ allowPrivate }) },
+  Logger: LOGGER,
+  Errors: { throwException },
+  Webhooks: { verify },
+  Http: { request: httpRequest({ allowPrivate }) },
   'io.toro.martini.LoggerMethods': LOGGER,
   'io.toro.martini.GloopMethods': { throwException },
 })

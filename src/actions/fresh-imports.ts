@@ -1,8 +1,11 @@
-// actions: makes Node forget the ES modules below some folders. It keeps each module for good under its URL, so later imports get another URL.
+// actions: makes Node forget the ES modules below some folders. It keeps each module for good under its URL, so later
+// imports get another URL.
 import { register } from 'node:module'
 import { pathToFileURL } from 'node:url'
 
-/** A module customization hook of Node's (node:module, `register`); registered again, it is the same one with new data. */
+/**
+ * A module customization hook of Node's (node:module, `register`); registered again, it is the same one with new data.
+ */
 const HOOK = `data:text/javascript,${encodeURIComponent(`
   let fresh = { roots: [], mark: '' }
   export function initialize(data) { fresh = data }
@@ -17,8 +20,9 @@ let times = 0
 const known = new Set<string>()
 
 /**
- * From now on, imports of files below the roots (absolute, with a separator at the end) read them again. Installed packages stay as they are.
- * Costs nothing as long as no root comes a second time, so a server that never reloads has no hook.
+ * From now on, imports of files below the roots (absolute, with a separator at the end) read them again. Installed
+ * packages stay as they are. Costs nothing as long as no root comes a second time, so a server that never reloads has
+ * no hook.
  */
 export function importFreshly(roots: readonly string[]): void {
   const isAgain = roots.some((root) => known.has(root))

@@ -1,4 +1,5 @@
-// actions: finds functions, the built-in ones and those of the user's modules. A built-in class hides a module of the same name.
+// actions: finds functions, the built-in ones and those of the user's modules. A built-in class hides a module of the
+// same name.
 import { getOwn } from '../model/json.ts'
 import { suggestion } from '../model/nearest.ts'
 import type { FunctionName, PackageFolder } from '../ports/step-runner.ts'
@@ -32,7 +33,7 @@ export class Functions {
 
   /** What a class that isn't there was most likely meant to be, to follow a message. */
   async meant({ package: packageName, className }: FunctionName): Promise<string> {
-    return suggestion(className, [...Object.keys(this.#classes), ...await this.#modules.names(packageName)])
+    return suggestion(className, [...Object.keys(this.#classes), ...(await this.#modules.names(packageName))])
   }
 
   /** As `StepRunner.stackOf`. */
@@ -47,7 +48,9 @@ export class Functions {
     const method = getOwn(builtIn, methodName)
     if (method === undefined) {
       const names = Object.keys(builtIn)
-      throw new Error(`the built-in class "${className}" has no method "${methodName}"${suggestion(methodName, names)}: it has ${names.join(', ')}`)
+      throw new Error(
+        `the built-in class "${className}" has no method "${methodName}"${suggestion(methodName, names)}: it has ${names.join(', ')}`,
+      )
     }
     return method
   }

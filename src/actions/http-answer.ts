@@ -27,17 +27,23 @@ export async function answerOf(response: IncomingMessage, url: URL, maxSize: num
   const unpackers = unpackersOf(response.headers['content-encoding'] ?? '')
   const bytes = await bytesOf(unpacked(response, unpackers ?? []), maxSize)
   // What is still packed is neither text nor data.
-  const body = unpackers === null && bytes.length > 0 ? { body: bytes.toString('base64'), encoded: true } : bodyOf(bytes, contentType ?? '')
+  const body =
+    unpackers === null && bytes.length > 0
+      ? { body: bytes.toString('base64'), encoded: true }
+      : bodyOf(bytes, contentType ?? '')
   return { status: response.statusCode ?? 0, headers: headersOf(response), contentType, ...body, url: url.href }
 }
 
 function headersOf({ headersDistinct }: IncomingMessage): JsonObject {
   const headers: JsonObject = {}
-  for (const [name, values = []] of Object.entries(headersDistinct)) setOwn(headers, name, name === 'set-cookie' ? values : values.join(', '))
+  for (const [name, values = []] of Object.entries(headersDistinct))
+    setOwn(headers, name, name === 'set-cookie' ? values : values.join(', '))
   return headers
 }
 
-/** Some servers compress without having been asked. Nothing at all, as for HEAD, isn't packed, whatever the header says. */
+/**
+ * Some servers compress without having been asked. Nothing at all, as for HEAD, isn't packed, whatever the header says.
+ */
 async function* unpacked(response: IncomingMessage, unpackers: readonly Unpacker[]): AsyncGenerator<Buffer> {
   const chunks: AsyncIterator<Buffer> = response[Symbol.asyncIterator]()
   const first = await chunks.next()
@@ -50,7 +56,9 @@ async function* unpacked(response: IncomingMessage, unpackers: readonly Unpacker
   try {
     yield* stream
   } catch (error) {
-    throw error instanceof Error && 'code' in error && String(error.code).startsWith('Z_') ? new HttpError('the answer is not what its Content-Encoding says', { cause: error }) : error
+    throw error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')
+      ? new HttpError('the answer is not what its Content-Encoding says', { cause: error })
+      : error
   }
 }
 
@@ -66,19 +74,29 @@ const MAX_CODINGS = 4
 
 /** In the order in which they are to be undone; null: one isn't known. @throws HttpError for more than are undone */
 function unpackersOf(encodings: string): readonly Unpacker[] | null {
-  const names = encodings.split(',').map((name) => name.trim().toLowerCase()).filter((name) => name !== '' && name !== 'identity').toReversed()
-  if (names.length > MAX_CODINGS) throw new HttpError(`the Content-Encoding of the answer lists more than ${MAX_CODINGS} codings`)
+  const names = encodings
+    .split(',')
+    .map((name) => name.trim().toLowerCase())
+    .filter((name) => name !== '' && name !== 'identity')
+    .toReversed()
+  if (names.length > MAX_CODINGS)
+    throw new HttpError(`the Content-Encoding of the answer lists more than ${MAX_CODINGS} codings`)
   const unpackers = names.map((name, place) => unpackerOf(name, place === 0)).filter((unpacker) => unpacker !== null)
   return unpackers.length < names.length ? null : unpackers
 }
 
 function unpackerOf(encoding: string, isFirst: boolean): Unpacker | null {
   switch (encoding) {
-    case 'gzip': case 'x-gzip': return () => createGunzip()
-    case 'br': return () => createBrotliDecompress()
+    case 'gzip':
+    case 'x-gzip':
+      return () => createGunzip()
+    case 'br':
+      return () => createBrotliDecompress()
     // Some send it without the header that belongs to it (RFC 9110, 8.4.1.2, note).
-    case 'deflate': return ([byte = 0]) => (!isFirst || (byte & 15) === 8 ? createInflate() : createInflateRaw())
-    default: return null
+    case 'deflate':
+      return ([byte = 0]) => (!isFirst || (byte & 15) === 8 ? createInflate() : createInflateRaw())
+    default:
+      return null
   }
 }
 
@@ -103,7 +121,7 @@ function bodyOf(bytes: Buffer, contentType: string): { body: Json; encoded: bool
   if (IS_JSON.test(type)) return { body: parsed(new TextDecoder().decode(bytes)), encoded: false }
   if (IS_TEXT.test(type)) {
     const given = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(contentType)?.[1]
-    return { body: textOf(bytes, IS_XML.test(type) ? charsetOfXml(bytes, given) : given ?? 'utf-8'), encoded: false }
+    return { body: textOf(bytes, IS_XML.test(type) ? charsetOfXml(bytes, given) : (given ?? 'utf-8')), encoded: false }
   }
   return { body: bytes.toString('base64'), encoded: true }
 }

@@ -7,9 +7,21 @@ const MAX_SIZE = 16 * MIB
 /** Seconds; what a timer can hold. */
 const MAX_TIMEOUT = 2_147_483
 
-/** Those of the connection itself (RFC 9110, 7.6.1), and what follows from URL and body. A workflow that passes on what it got would break them. */
+/**
+ * Those of the connection itself (RFC 9110, 7.6.1), and what follows from URL and body. A workflow that passes on what
+ * it got would break them.
+ */
 const NOT_THEIRS: ReadonlySet<string> = new Set([
-  'connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect', 'host', 'content-length',
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+  'host',
+  'content-length',
 ])
 
 export interface HttpCall {
@@ -48,15 +60,19 @@ export function httpCall(args: JsonObject): HttpCall {
 
 /** @throws HttpError for what isn't a URL of http or https without credentials */
 export function urlOf(value: Json, base?: URL): URL {
-  if (typeof value !== 'string' || !URL.canParse(value, base?.href)) throw new HttpError(base ? 'the answer redirects to no URL' : '"url" must be an absolute URL')
+  if (typeof value !== 'string' || !URL.canParse(value, base?.href))
+    throw new HttpError(base ? 'the answer redirects to no URL' : '"url" must be an absolute URL')
   const url = new URL(value, base)
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new HttpError('only URLs of http and https can be requested')
-  if (url.username !== '' || url.password !== '') throw new HttpError('a URL with a user or a password is not taken: send an Authorization header')
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw new HttpError('only URLs of http and https can be requested')
+  if (url.username !== '' || url.password !== '')
+    throw new HttpError('a URL with a user or a password is not taken: send an Authorization header')
   return url
 }
 
 function methodOf(value: Json): string {
-  if (typeof value !== 'string' || !/^[A-Za-z][A-Za-z-]*$/.test(value)) throw new HttpError('"method" must be the name of an HTTP method')
+  if (typeof value !== 'string' || !/^[A-Za-z][A-Za-z-]*$/.test(value))
+    throw new HttpError('"method" must be the name of an HTTP method')
   const method = value.toUpperCase()
   if (method === 'CONNECT' || method === 'TRACE') throw new HttpError(`the method ${method} is not allowed`)
   return method
@@ -64,8 +80,11 @@ function methodOf(value: Json): string {
 
 /** `{ a: 1, b: [2, 3] }` as pairs of text; null and undefined stay out. */
 function pairsOf(value: JsonObject): [string, string][] {
-  return Object.entries(value).flatMap(([name, item]) => (Array.isArray(item) ? item : [item]).filter((one) => one !== null && one !== undefined)
-    .map((one): [string, string] => [name, typeof one === 'object' ? JSON.stringify(one) : String(one)]))
+  return Object.entries(value).flatMap(([name, item]) =>
+    (Array.isArray(item) ? item : [item])
+      .filter((one) => one !== null && one !== undefined)
+      .map((one): [string, string] => [name, typeof one === 'object' ? JSON.stringify(one) : String(one)]),
+  )
 }
 
 function withQuery(url: URL, query: Json): URL {
@@ -108,21 +127,26 @@ function headerPairs(value: Json): [string, string][] {
 function bodyOf(value: Json, headers: Map<string, string[]>): string | null {
   if (value === null) return null
   const type = headers.get('content-type')?.[0]
-  if (type === undefined) headers.set('content-type', [typeof value === 'string' ? 'text/plain;charset=UTF-8' : 'application/json'])
+  if (type === undefined)
+    headers.set('content-type', [typeof value === 'string' ? 'text/plain;charset=UTF-8' : 'application/json'])
   if (typeof value === 'string') return value
-  return type !== undefined && /^\s*application\/x-www-form-urlencoded\b/i.test(type) && isObject(value) ? new URLSearchParams(pairsOf(value)).toString() : JSON.stringify(value)
+  return type !== undefined && /^\s*application\/x-www-form-urlencoded\b/i.test(type) && isObject(value)
+    ? new URLSearchParams(pairsOf(value)).toString()
+    : JSON.stringify(value)
 }
 
 function bytesOf(value: Json, headers: Map<string, string[]>): Buffer | null {
   if (value === null) return null
-  if (typeof value !== 'string' || value.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(value)) throw new HttpError('"body" must be base64 where "encoded" is true')
+  if (typeof value !== 'string' || value.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(value))
+    throw new HttpError('"body" must be base64 where "encoded" is true')
   if (!headers.has('content-type')) headers.set('content-type', ['application/octet-stream'])
   return Buffer.from(value, 'base64')
 }
 
 function numberOf(args: JsonObject, key: string, otherwise: number, max: number): number {
   const value = getOwn(args, key) ?? otherwise
-  if (typeof value !== 'number' || !(value > 0) || value > max) throw new HttpError(`"${key}" must be a number above 0, and at most ${max}`)
+  if (typeof value !== 'number' || !(value > 0) || value > max)
+    throw new HttpError(`"${key}" must be a number above 0, and at most ${max}`)
   return value
 }
 

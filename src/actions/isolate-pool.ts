@@ -1,4 +1,5 @@
-// actions: the processes that isolated functions run in, one function at a time in each. A function that doesn't return within its time ends with its process.
+// actions: the processes that isolated functions run in, one function at a time in each. A function that doesn't return
+// within its time ends with its process.
 import type { ChildProcess } from 'node:child_process'
 import { FluxError } from '../model/failure.ts'
 import type { Json } from '../model/json.ts'
@@ -9,9 +10,15 @@ import { startProcess } from './start-process.ts'
 
 /** Milliseconds that a process may take to start, and a module to load. */
 const LONGEST_START_MS = 60_000
-/** Milliseconds that a function that is called off has to end by itself, to clear up or to let its process be used again. */
+/**
+ * Milliseconds that a function that is called off has to end by itself, to clear up or to let its process be used
+ * again.
+ */
 const GRACE_MS = 500
-/** Milliseconds, the last of each limit, for hearing an answer that is already there when this process was itself held up. */
+/**
+ * Milliseconds, the last of each limit, for hearing an answer that is already there when this process was itself held
+ * up.
+ */
 const HEARING_MS = 100
 /** Milliseconds for which a process stays without work. */
 const IDLE_MS = 60_000
@@ -27,7 +34,10 @@ interface Place {
   readonly process: ChildProcess
   /** null: it is free, or what runs there is called off. */
   job: Job | null
-  /** Number of the function that it was given last, and what that may call until it has ended, also when it is called off. */
+  /**
+   * Number of the function that it was given last, and what that may call until it has ended, also when it is called
+   * off.
+   */
   run: number
   flux: Flux | null
   isReady: boolean
@@ -73,7 +83,8 @@ export class IsolatePool {
     return new Promise<Json>((resolve) => {
       const abort = () => this.#callOff(job, signal.reason)
       const job: Job = {
-        ...call, breaks: 0,
+        ...call,
+        breaks: 0,
         settle(result) {
           signal.removeEventListener('abort', abort)
           resolve(result)
@@ -110,14 +121,29 @@ export class IsolatePool {
     let started: ChildProcess
     try {
       const flags = process.execArgv.filter((flag) => !flag.startsWith('--inspect'))
-      started = startProcess({ module: new URL('./isolate-process', import.meta.url), flags: import.meta.url.endsWith('.js') ? flags : [], env: process.env, output: true })
+      started = startProcess({
+        module: new URL('./isolate-process', import.meta.url),
+        flags: import.meta.url.endsWith('.js') ? flags : [],
+        env: process.env,
+        output: true,
+      })
     } catch (error) {
       job.settle(Promise.reject(error))
       return
     }
-    const place: Place = { process: started, job, run: 0, flux: null, isReady: false, hasBegun: false, isLast: false, isFree: false }
+    const place: Place = {
+      process: started,
+      job,
+      run: 0,
+      flux: null,
+      isReady: false,
+      hasBegun: false,
+      isLast: false,
+      isFree: false,
+    }
     this.#places.add(place)
-    started.on('message', (message: FromIsolate) => this.#hear(place, message))
+    started
+      .on('message', (message: FromIsolate) => this.#hear(place, message))
       .on('error', () => this.#break(place, 'it could not be started'))
       .on('exit', (code, signal) => this.#break(place, signal ?? `code ${code}`))
     started.channel?.unref()
@@ -133,7 +159,11 @@ export class IsolatePool {
     place.process.ref()
     this.#limit(place, LONGEST_START_MS, () => this.#break(place, 'its module did not load in time'))
     this.#say(place, {
-      kind: 'run', run, name: { package: owner, className, methodName }, args: JSON.stringify(args), facts: { contextId, fluxName, stateName, stepKey, attempt, rawBody },
+      kind: 'run',
+      run,
+      name: { package: owner, className, methodName },
+      args: JSON.stringify(args),
+      facts: { contextId, fluxName, stateName, stepKey, attempt, rawBody },
       maxResult: this.#options.maxResult,
     })
   }
@@ -149,18 +179,33 @@ export class IsolatePool {
         return
       case 'begun':
         place.hasBegun = true
-        if (job) this.#limit(place, job.timeout, () => this.#callOff(job, new DOMException(`no result within ${job.timeout / 1000} s`, 'TimeoutError')))
+        if (job)
+          this.#limit(place, job.timeout, () =>
+            this.#callOff(job, new DOMException(`no result within ${job.timeout / 1000} s`, 'TimeoutError')),
+          )
         return
-      case 'log': this.#fluxOf(place, message)?.log[message.level](message.message, message.fields); return
-      case 'call': void this.#call(place, message); return
-      case 'done': case 'failed':
+      case 'log':
+        this.#fluxOf(place, message)?.log[message.level](message.message, message.fields)
+        return
+      case 'call':
+        void this.#call(place, message)
+        return
+      case 'done':
+      case 'failed':
         this.#free(place)
-        job?.settle(message.kind === 'done' ? Promise.resolve(message.json).then(parse) : Promise.reject(rethrown(message.thrown)))
+        job?.settle(
+          message.kind === 'done'
+            ? Promise.resolve(message.json).then(parse)
+            : Promise.reject(rethrown(message.thrown)),
+        )
         this.#next()
     }
   }
 
-  /** Null when what it asks for was left running by a function that has ended: what the log hides, and where services are sought, is the next one's by now. */
+  /**
+   * Null when what it asks for was left running by a function that has ended: what the log hides, and where services
+   * are sought, is the next one's by now.
+   */
   #fluxOf({ run, flux }: Place, asked: FromIsolate & { kind: 'log' | 'call' }): Flux | null {
     return asked.run === run ? flux : null
   }
@@ -174,7 +219,12 @@ export class IsolatePool {
       const answer: unknown = await Reflect.apply(flux[method], flux, [JSON.parse(request)])
       this.#say(place, { kind: 'answer', call, json: JSON.stringify(answer ?? null) })
     } catch (error) {
-      this.#say(place, { kind: 'refusal', call, failure: error instanceof FluxError ? error.failure : null, thrown: describeThrown(error) })
+      this.#say(place, {
+        kind: 'refusal',
+        call,
+        failure: error instanceof FluxError ? error.failure : null,
+        thrown: describeThrown(error),
+      })
     }
   }
 
@@ -208,7 +258,10 @@ export class IsolatePool {
     const { job, hasBegun } = place
     this.#drop(place)
     if (job && !hasBegun && (job.breaks += 1) < MAX_BREAKS) this.#waiting.unshift(job)
-    else job?.settle(Promise.reject(Object.assign(new Error(`the process of the function ended: ${how}`), { name: 'ProcessEnded' })))
+    else
+      job?.settle(
+        Promise.reject(Object.assign(new Error(`the process of the function ended: ${how}`), { name: 'ProcessEnded' })),
+      )
     this.#next()
   }
 
@@ -221,7 +274,12 @@ export class IsolatePool {
 
   #limit(place: Place, milliseconds: number, then: () => void): void {
     clearTimeout(place.timer)
-    place.timer = setTimeout(() => { place.timer = setTimeout(then, Math.min(HEARING_MS, milliseconds)) }, Math.max(0, milliseconds - HEARING_MS))
+    place.timer = setTimeout(
+      () => {
+        place.timer = setTimeout(then, Math.min(HEARING_MS, milliseconds))
+      },
+      Math.max(0, milliseconds - HEARING_MS),
+    )
   }
 
   /** One that can't hear any more is about to tell that it has ended. */

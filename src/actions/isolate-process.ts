@@ -15,7 +15,14 @@ export type ToIsolate =
   /** The first one. */
   | { readonly kind: 'open'; readonly packages: readonly PackageFolder[]; readonly allowPrivate: boolean }
   /** `run`: its number. `args`: JSON text. `maxResult`: bytes of JSON text. */
-  | { readonly kind: 'run'; readonly run: number; readonly name: FunctionName; readonly args: string; readonly facts: FluxFacts; readonly maxResult: number }
+  | {
+      readonly kind: 'run'
+      readonly run: number
+      readonly name: FunctionName
+      readonly args: string
+      readonly facts: FluxFacts
+      readonly maxResult: number
+    }
   | { readonly kind: 'abort'; readonly name: string; readonly message: string }
   /** The answer to a call: JSON text, or why there is none. */
   | { readonly kind: 'answer'; readonly call: number; readonly json: string }
@@ -26,16 +33,30 @@ export type FromIsolate =
   /** The function is loaded and is being called. */
   | { readonly kind: 'begun' }
   /** `run`: the number of the function that it comes from. */
-  | { readonly kind: 'log'; readonly run: number; readonly level: LogLevel; readonly message: string; readonly fields: JsonObject }
+  | {
+      readonly kind: 'log'
+      readonly run: number
+      readonly level: LogLevel
+      readonly message: string
+      readonly fields: JsonObject
+    }
   /** `request`: JSON text. */
-  | { readonly kind: 'call'; readonly run: number; readonly call: number; readonly method: keyof FluxApi; readonly request: string }
+  | {
+      readonly kind: 'call'
+      readonly run: number
+      readonly call: number
+      readonly method: keyof FluxApi
+      readonly request: string
+    }
   /** `json`: the text of the result. */
   | { readonly kind: 'done'; readonly json: string }
   | { readonly kind: 'failed'; readonly thrown: Thrown }
 
 guardProcess()
 // As in the server: the loss of whoever forgot to await something, and nobody else's.
-process.on('unhandledRejection', (error) => logOf(latest).error('a promise was rejected and nobody handled it', { error: describeThrown(error) }))
+process.on('unhandledRejection', (error) =>
+  logOf(latest).error('a promise was rejected and nobody handled it', { error: describeThrown(error) }),
+)
 
 const say = (message: FromIsolate) => process.send?.(message)
 
@@ -44,11 +65,16 @@ let controller = new AbortController()
 let calls = 0
 /** Number of the newest function. */
 let latest = 0
-const waiting = new Map<number, { readonly resolve: (json: string) => void; readonly reject: (error: unknown) => void }>()
+const waiting = new Map<
+  number,
+  { readonly resolve: (json: string) => void; readonly reject: (error: unknown) => void }
+>()
 
 async function ask<T>(run: number, method: keyof FluxApi, request: unknown): Promise<T> {
   const call = ++calls
-  const answer = new Promise<string>((resolve, reject) => { waiting.set(call, { resolve, reject }) })
+  const answer = new Promise<string>((resolve, reject) => {
+    waiting.set(call, { resolve, reject })
+  })
   say({ kind: 'call', run, call, method, request: JSON.stringify(request ?? null) })
   return JSON.parse(await answer)
 }
@@ -68,7 +94,12 @@ const apiOf = (run: number): FluxApi => ({
 
 function logOf(run: number): Log {
   const tell = (level: LogLevel) => (message: unknown, fields?: object) => {
-    const text = typeof message === 'string' ? message : message instanceof Error ? message.message : JSON.stringify(tryJson(message))
+    const text =
+      typeof message === 'string'
+        ? message
+        : message instanceof Error
+          ? message.message
+          : JSON.stringify(tryJson(message))
     const data = tryJson(fields ?? {})
     say({ kind: 'log', run, level, message: text, fields: isObject(data) ? data : {} })
   }
@@ -83,7 +114,13 @@ async function run({ run: number, name, args, facts, maxResult }: ToIsolate & { 
     const method = await functions.newest(name)
     const rawBody = facts.rawBody && Buffer.from(facts.rawBody)
     say({ kind: 'begun' })
-    const result = await method(JSON.parse(args), { ...apiOf(number), ...facts, rawBody, signal: controller.signal, log: logOf(number) })
+    const result = await method(JSON.parse(args), {
+      ...apiOf(number),
+      ...facts,
+      rawBody,
+      signal: controller.signal,
+      log: logOf(number),
+    })
     return { kind: 'done', json: JSON.stringify(toBoundedJson(result, maxResult)) }
   } catch (error) {
     return { kind: 'failed', thrown: describeThrown(error) }
@@ -104,8 +141,13 @@ process.on('message', (message: ToIsolate) => {
       functions.mount(message.packages)
       say({ kind: 'ready' })
       return
-    case 'run': void run(message).then(say); return
-    case 'abort': controller.abort(new DOMException(message.message, message.name)); return
-    default: settle(message)
+    case 'run':
+      void run(message).then(say)
+      return
+    case 'abort':
+      controller.abort(new DOMException(message.message, message.name))
+      return
+    default:
+      settle(message)
   }
 })

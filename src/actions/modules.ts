@@ -1,4 +1,5 @@
-// actions: the user's modules, TypeScript and JavaScript alike, loaded without a build step and only from below their package's root.
+// actions: the user's modules, TypeScript and JavaScript alike, loaded without a build step and only from below their
+// package's root.
 import { readdir, stat } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { createJiti, type Jiti } from 'jiti'
@@ -14,7 +15,8 @@ import { userStack, type Thrown } from './user-stack.ts'
 const LOAD_TIME = 10_000
 const EXTENSIONS = ['.ts', '.mts', '.js', '.mjs']
 
-// Nothing is written to disk: what is transpiled stays in memory. A module's exports are what it exports, its default isn't mixed in.
+// Nothing is written to disk: what is transpiled stays in memory. A module's exports are what it exports, its default
+// isn't mixed in.
 const OPTIONS = { fsCache: false, interopDefault: false }
 const createLoader = (maps: SourceMaps) =>
   createJiti(import.meta.url, { ...OPTIONS, transform: (options) => ({ code: maps.transpile(options) }) })
@@ -41,9 +43,10 @@ export class Modules {
     this.#packages = packages
     this.#loader = createLoader(this.#maps)
     this.#loaded = new Map()
-    const { cache } = this.#loader   // that of the whole process
+    const { cache } = this.#loader // that of the whole process
     for (const file of Object.keys(cache)) {
-      if (roots.some((root) => file.startsWith(root) && !file.slice(root.length).split(sep).includes('node_modules'))) Reflect.deleteProperty(cache, file)
+      if (roots.some((root) => file.startsWith(root) && !file.slice(root.length).split(sep).includes('node_modules')))
+        Reflect.deleteProperty(cache, file)
     }
     importFreshly(roots)
   }
@@ -70,40 +73,62 @@ export class Modules {
       return method
     }
     if (method !== undefined) throw new Error(`"${methodName}" of module "${className}" is not a function`)
-    throw new Error(`module "${className}" doesn't export "${methodName}"${alternatives(methodName, functionsIn(exports))}`)
+    throw new Error(
+      `module "${className}" doesn't export "${methodName}"${alternatives(methodName, functionsIn(exports))}`,
+    )
   }
 
   /** The dotted paths of the modules in a package. */
   async names(owner: string): Promise<string[]> {
-    const found = await Promise.all(this.#packages.filter(({ name }) => name === owner).map(async ({ root }) => {
-      const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => [])
-      const files = entries.filter((entry) => entry.isFile()).map((entry) => relative(root, join(entry.parentPath, entry.name)))
-      return files.flatMap((file) => {
-        const extension = EXTENSIONS.find((known) => file.endsWith(known))
-        const segments = extension === undefined ? [] : file.slice(0, -extension.length).split(sep)
-        return segments.length === 0 || segments.some((segment) => segment.startsWith('.') || segment === 'node_modules') ? [] : [segments.join('.')]
-      })
-    }))
+    const found = await Promise.all(
+      this.#packages
+        .filter(({ name }) => name === owner)
+        .map(async ({ root }) => {
+          const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => [])
+          const files = entries
+            .filter((entry) => entry.isFile())
+            .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+          return files.flatMap((file) => {
+            const extension = EXTENSIONS.find((known) => file.endsWith(known))
+            const segments = extension === undefined ? [] : file.slice(0, -extension.length).split(sep)
+            return segments.length === 0 ||
+              segments.some((segment) => segment.startsWith('.') || segment === 'node_modules')
+              ? []
+              : [segments.join('.')]
+          })
+        }),
+    )
     return found.flat().slice(0, MAX_NAMES)
   }
 
   /** Where in the sources of packages an error of a function of that package arose; null: nowhere. */
   stackOf(thrown: Thrown, owner: string): string | null {
     const own = this.#packages.flatMap(({ name, root }) => (name === owner ? [root] : []))
-    return userStack(thrown, [...own, ...this.#packages.map(({ root }) => root)], (file, loaded) => this.#maps.sourcePosition(file, loaded))
+    return userStack(thrown, [...own, ...this.#packages.map(({ root }) => root)], (file, loaded) =>
+      this.#maps.sourcePosition(file, loaded),
+    )
   }
 
   async #find(owner: string, className: string): Promise<string> {
     const segments = className.split('.')
-    if (segments.some((segment) => segment === '' || /[/\\\0]/.test(segment))) throw new Error(`"${className}" is no dotted path of a module`)
+    if (segments.some((segment) => segment === '' || /[/\\\0]/.test(segment)))
+      throw new Error(`"${className}" is no dotted path of a module`)
     for (const { name, root } of this.#packages) {
       if (name !== owner) continue
       for (const extension of EXTENSIONS) {
         const file = join(root, ...segments) + extension
-        if (await stat(file).then((found) => found.isFile(), () => false)) return file
+        if (
+          await stat(file).then(
+            (found) => found.isFile(),
+            () => false,
+          )
+        )
+          return file
       }
     }
-    throw new NoModule(`there is no module "${className}" in package "${owner}": looked for ${segments.join('/')} with ${EXTENSIONS.join(', ')}`)
+    throw new NoModule(
+      `there is no module "${className}" in package "${owner}": looked for ${segments.join('/')} with ${EXTENSIONS.join(', ')}`,
+    )
   }
 
   async #load(file: string, className: string): Promise<unknown> {
@@ -111,10 +136,15 @@ export class Modules {
     const known = loaded.get(file)
     if (known !== undefined) return known
     const loader = this.#loader
-    const loading = this.#last.then(() => inTime(loader.import(file))).catch((error: unknown) => {
-      loaded.delete(file)   // What it lacked may be there the next time.
-      throw new Error(`module "${className}" can't be loaded: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
-    })
+    const loading = this.#last
+      .then(() => inTime(loader.import(file)))
+      .catch((error: unknown) => {
+        loaded.delete(file) // What it lacked may be there the next time.
+        throw new Error(
+          `module "${className}" can't be loaded: ${error instanceof Error ? error.message : String(error)}`,
+          { cause: error },
+        )
+      })
     loaded.set(file, loading)
     this.#last = loading.catch(() => {})
     return loading
@@ -134,9 +164,11 @@ async function inTime<T>(loading: Promise<T>): Promise<T> {
   }
 }
 
-const keyOf = ({ package: owner, className, methodName }: FunctionName) => JSON.stringify([owner, className, methodName])
+const keyOf = ({ package: owner, className, methodName }: FunctionName) =>
+  JSON.stringify([owner, className, methodName])
 
-const isNamespace = (value: unknown): value is { readonly [name: string]: unknown } => (typeof value === 'object' && value !== null) || typeof value === 'function'
+const isNamespace = (value: unknown): value is { readonly [name: string]: unknown } =>
+  (typeof value === 'object' && value !== null) || typeof value === 'function'
 
 /** Names of the functions that a module exports. */
 const functionsIn = (exports: unknown): string[] =>

@@ -4,14 +4,16 @@ import { isObject, toBoundedJson, type Json, type JsonObject } from '../model/js
 /** What was thrown: an error, or something else. */
 export type Thrown =
   | {
-    readonly name: string; readonly message: string; readonly stack: string
-    /** That of the error's class. */
-    readonly className: string
-    /** What else the error held, as far as it is data. */
-    readonly fields: JsonObject
-    /** Its cause as text; null: it has none. */
-    readonly cause: string | null
-  }
+      readonly name: string
+      readonly message: string
+      readonly stack: string
+      /** That of the error's class. */
+      readonly className: string
+      /** What else the error held, as far as it is data. */
+      readonly fields: JsonObject
+      /** Its cause as text; null: it has none. */
+      readonly cause: string | null
+    }
   | { readonly value: Json }
 
 /** Characters of a text, and bytes of all that an error holds besides: it explains a failure, and isn't a result. */
@@ -24,8 +26,12 @@ export function describeThrown(thrown: unknown): Thrown {
   const { name, message, stack } = thrown
   const fields = dataOf({ ...thrown })
   return {
-    name: textOf(name, 'Error'), message: textOf(message, 'failed'), stack: textOf(stack, ''), className: textOf(thrown.constructor.name, 'Error'),
-    fields: isObject(fields) ? fields : {}, cause: thrown.cause instanceof Error ? textOf(String(thrown.cause), '') : null,
+    name: textOf(name, 'Error'),
+    message: textOf(message, 'failed'),
+    stack: textOf(stack, ''),
+    className: textOf(thrown.constructor.name, 'Error'),
+    fields: isObject(fields) ? fields : {},
+    cause: thrown.cause instanceof Error ? textOf(String(thrown.cause), '') : null,
   }
 }
 
@@ -34,8 +40,14 @@ export function rethrown(thrown: Thrown): unknown {
   if ('value' in thrown) return thrown.value
   const { name, message, stack, className, fields, cause } = thrown
   const error = new Error(message)
-  for (const [key, value] of Object.entries(fields)) Object.defineProperty(error, key, { value, enumerable: true, configurable: true, writable: true })
-  if (cause !== null) Object.defineProperty(error, 'cause', { value: Object.assign(new Error(cause), { toString: () => cause }), configurable: true, writable: true })
+  for (const [key, value] of Object.entries(fields))
+    Object.defineProperty(error, key, { value, enumerable: true, configurable: true, writable: true })
+  if (cause !== null)
+    Object.defineProperty(error, 'cause', {
+      value: Object.assign(new Error(cause), { toString: () => cause }),
+      configurable: true,
+      writable: true,
+    })
   Object.defineProperties(error, {
     name: { value: name, configurable: true, writable: true },
     stack: { value: stack, configurable: true, writable: true },
@@ -45,7 +57,8 @@ export function rethrown(thrown: Thrown): unknown {
   return error
 }
 
-const textOf = (value: unknown, otherwise: string): string => typeof value === 'string' ? value.slice(0, MAX_TEXT) : otherwise
+const textOf = (value: unknown, otherwise: string): string =>
+  typeof value === 'string' ? value.slice(0, MAX_TEXT) : otherwise
 
 /** null for what is no data, or too much. */
 function dataOf(value: unknown): Json {

@@ -11,7 +11,10 @@ import type { Thrown } from './user-stack.ts'
 
 export interface StepRunnerOptions {
   readonly log: Log
-  /** Whether requests over HTTP may go to addresses that aren't public, those of this machine and of its networks among them. */
+  /**
+   * Whether requests over HTTP may go to addresses that aren't public, those of this machine and of its networks among
+   * them.
+   */
   readonly allowPrivate?: boolean
   /** Bytes that the result of a function or script may have as JSON. */
   readonly maxResult?: number
@@ -25,7 +28,13 @@ const MAX_RESULT_BYTES = 1024 * 1024
 const ISOLATED = 8
 
 /** A built-in class hides a module of the same name. */
-export function stepRunner({ log, allowPrivate = false, maxResult = MAX_RESULT_BYTES, isolated = ISOLATED, watch }: StepRunnerOptions): StepRunner {
+export function stepRunner({
+  log,
+  allowPrivate = false,
+  maxResult = MAX_RESULT_BYTES,
+  isolated = ISOLATED,
+  watch,
+}: StepRunnerOptions): StepRunner {
   const functions = new Functions({ allowPrivate })
   const scripts = new Scripts({ maxResult })
   const isolates = new IsolatePool({ places: isolated, allowPrivate, maxResult })
@@ -43,7 +52,7 @@ export function stepRunner({ log, allowPrivate = false, maxResult = MAX_RESULT_B
         return null
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error)
-        return error instanceof NoModule ? reason + await functions.meant(name) : reason
+        return error instanceof NoModule ? reason + (await functions.meant(name)) : reason
       }
     },
     async run({ args, flux, ...name }) {

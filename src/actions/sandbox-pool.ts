@@ -1,5 +1,6 @@
-// actions: the processes that scripts run in. The turn never waits for a script, and one that can't be interrupted ends with its process.
-// Threads would not do: ending one in the midst of WebAssembly, or one that runs out of memory, may take the server with it (nodejs/node#56312, #47224).
+// actions: the processes that scripts run in. The turn never waits for a script, and one that can't be interrupted ends
+// with its process. Threads would not do: ending one in the midst of WebAssembly, or one that runs out of memory, may
+// take the server with it (nodejs/node#56312, #47224).
 import type { ChildProcess } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import type { JsonObject } from '../model/json.ts'
@@ -9,15 +10,24 @@ import { startProcess } from './start-process.ts'
 
 /** Milliseconds after which a script counts as slow, this time and the next. */
 const SLOW = 1000
-/** Milliseconds after which a process that doesn't answer is ended. Some built-in functions of QuickJS can't be interrupted. */
+/**
+ * Milliseconds after which a process that doesn't answer is ended. Some built-in functions of QuickJS can't be
+ * interrupted.
+ */
 const GRACE = 500
-/** Milliseconds, the last of each limit, for hearing an answer that is already there when this process was itself held up. */
+/**
+ * Milliseconds, the last of each limit, for hearing an answer that is already there when this process was itself held
+ * up.
+ */
 const HEARING = 100
 /** Milliseconds that a process may take to start. */
 const LONGEST_START = 60_000
 /** Milliseconds until the next start after one that failed. */
 const RESTART = 500
-/** Processes that may break off under a script, or before it, until it has failed. Memory may have run out, here or on the machine. */
+/**
+ * Processes that may break off under a script, or before it, until it has failed. Memory may have run out, here or on
+ * the machine.
+ */
 const MAX_BREAKS = 4
 /** Characters of JSON text. */
 const MAX_NAMES = 16 * 1024 * 1024
@@ -28,12 +38,18 @@ const PROCESSES = Math.max(2, Math.min(4, availableParallelism() - 1))
 /** How many slow scripts are known; the one known longest is forgotten first. */
 const MAX_SLOW = 1000
 
-/** Flags of Node: kilobytes for the stack, which QuickJS needs more of than Node gives, and megabytes for what it holds beside QuickJS. */
+/**
+ * Flags of Node: kilobytes for the stack, which QuickJS needs more of than Node gives, and megabytes for what it holds
+ * beside QuickJS.
+ */
 const LIMITS = ['--stack-size=4000', '--max-old-space-size=128']
 
 const BROKEN: Outcome = { name: 'InternalError', message: 'the process of the script broke off' }
 const CLOSED: Outcome = { name: 'AbortError', message: 'the server stops' }
-const TOO_LONG: Outcome = { name: 'RangeError', message: `what the script would see is longer than ${MAX_NAMES} characters` }
+const TOO_LONG: Outcome = {
+  name: 'RangeError',
+  message: `what the script would see is longer than ${MAX_NAMES} characters`,
+}
 
 export interface Call {
   readonly script: string
@@ -103,7 +119,10 @@ export class SandboxPool {
     for (const place of this.#places) this.#end(place, CLOSED)
   }
 
-  /** Once for all that happens in this turn: of many that are called off none gets a process that the next to go would take with it. */
+  /**
+   * Once for all that happens in this turn: of many that are called off none gets a process that the next to go would
+   * take with it.
+   */
   #soon(): void {
     if (this.#isDue) return
     this.#isDue = true
@@ -113,7 +132,10 @@ export class SandboxPool {
     })
   }
 
-  /** Gives what waits to processes that are free, and starts those that are missing: first come, first served, among the slow and among the others. */
+  /**
+   * Gives what waits to processes that are free, and starts those that are missing: first come, first served, among the
+   * slow and among the others.
+   */
   #next(): void {
     for (;;) {
       const free = [...this.#places].find(({ job }) => job === null)
@@ -232,7 +254,10 @@ export class SandboxPool {
     const place: Place = { process: started, job, isSlow: this.#isSlow(job), isReady: false }
     this.#places.add(place)
     const broken = () => this.#break(place)
-    started.on('message', (message: FromProcess) => this.#hear(place, message)).on('error', broken).on('exit', broken)
+    started
+      .on('message', (message: FromProcess) => this.#hear(place, message))
+      .on('error', broken)
+      .on('exit', broken)
     // Only its work keeps this process alive, see `ref`.
     started.channel?.unref()
     this.#after(place, LONGEST_START, broken)
@@ -259,7 +284,9 @@ export class SandboxPool {
   #free(place: Place): void {
     place.job = null
     place.process.unref()
-    this.#after(place, IDLE, () => { if (this.#places.size > 1) this.#drop(place) })
+    this.#after(place, IDLE, () => {
+      if (this.#places.size > 1) this.#drop(place)
+    })
     place.timer?.unref()
     this.#soon()
   }
@@ -280,7 +307,10 @@ export class SandboxPool {
     this.#soon()
   }
 
-  /** A process that broke off says little about the script, which has no effects; one that did not start says nothing while others live that it can wait for. */
+  /**
+   * A process that broke off says little about the script, which has no effects; one that did not start says nothing
+   * while others live that it can wait for.
+   */
   #retry(job: Job, hadBegun: boolean): void {
     if (hadBegun || ![...this.#places].some(({ isReady }) => isReady)) job.breaks += 1
     if (job.breaks < MAX_BREAKS) this.#waiting.unshift(job)
@@ -305,13 +335,22 @@ export class SandboxPool {
   }
 }
 
-/** Without the environment, save for the time zone of dates, or a way to the server's output. @throws Error when the system refuses, if it doesn't tell so later */
+/**
+ * Without the environment, save for the time zone of dates, or a way to the server's output. @throws Error when the
+ * system refuses, if it doesn't tell so later
+ */
 function startSandbox(): ChildProcess {
   const { TZ } = process.env
   return startProcess({
-    module: new URL('./sandbox-process', import.meta.url), flags: LIMITS, env: { ...TZ !== undefined && { TZ } }, cwd: import.meta.dirname, output: false,
+    module: new URL('./sandbox-process', import.meta.url),
+    flags: LIMITS,
+    env: { ...(TZ !== undefined && { TZ }) },
+    cwd: import.meta.dirname,
+    output: false,
   })
 }
 
-const lateOutcome = ({ timeout }: Job): Outcome => ({ name: 'TimeoutError', message: `the script computed for longer than ${timeout / 1000} s` })
-
+const lateOutcome = ({ timeout }: Job): Outcome => ({
+  name: 'TimeoutError',
+  message: `the script computed for longer than ${timeout / 1000} s`,
+})

@@ -1,5 +1,6 @@
-// actions: what is inside the sandbox before a script comes. It is JavaScript for QuickJS, and runs anew in each fresh context. What few scripts need is text
-// until one does: QuickJS takes longer to read it all than to run a script. It keeps what it needs to itself, since a property may be called `JSON` or `Map`.
+// actions: what is inside the sandbox before a script comes. It is JavaScript for QuickJS, and runs anew in each fresh
+// context. What few scripts need is text until one does: QuickJS takes longer to read it all than to run a script. It
+// keeps what it needs to itself, since a property may be called `JSON` or `Map`.
 
 /** The base64 of bytes. */
 const BASE64 = String.raw`({ Array }) => {
@@ -55,14 +56,16 @@ const TOLD = String.raw`({ Array, Error, Object, String, data, stringify }) => {
 }`
 
 /**
- * Tells whether a function was written as this text (JSON, since a NUL would end it), from its first character to its last. Made before a script that is
- * only parsed: one that isn't whole may have run something.
+ * Tells whether a function was written as this text (JSON, since a NUL would end it), from its first character to its
+ * last. Made before a script that is only parsed: one that isn't whole may have run something.
  */
 export const IS_WHOLE = String.raw`(({ apply }, { parse }, { toString }) => (script, text) => typeof script === 'function' && apply(toString, script, []) === parse(text))(Reflect, JSON, Function.prototype)`
 
 /**
- * A function that takes a script (as an async function), the text of its names and the bound of the result's length, and promises the text of `{ value }`, of
- * what was thrown, `null` when that was null, or an empty one when the result is too large. Data is made of a result like of one that a module returns: dates become milliseconds, Map an object, Set a list, bytes base64.
+ * A function that takes a script (as an async function), the text of its names and the bound of the result's length,
+ * and promises the text of `{ value }`, of what was thrown, `null` when that was null, or an empty one when the result
+ * is too large. Data is made of a result like of one that a module returns: dates become milliseconds, Map an object,
+ * Set a list, bytes base64.
  */
 export const PRELUDE = String.raw`(() => {
   const { parse, stringify } = JSON, { create, fromEntries, setPrototypeOf } = Object, { ownKeys, defineProperty } = Reflect, { isView } = ArrayBuffer
@@ -82,7 +85,8 @@ export const PRELUDE = String.raw`(() => {
     return raw instanceof TheSet || isView(raw) ? from(raw) : value
   }
 
-  // What is neither an element nor an own property is asked of the prototype: so the list itself stays a plain one, and costs what it did.
+  // What is neither an element nor an own property is asked of the prototype: so the list itself stays a plain one, and
+  // costs what it did.
   const named = (anyCase) => new TheProxy(create(prototype), { get: (methods, key, list) => (kit.find ??= need(${JSON.stringify(FIND)}))(methods, key, list, anyCase) })
 
   function nameable({ headers, cookies }) {

@@ -1,12 +1,19 @@
-// actions: the process that scripts run in, one at a time. It says when it is ready for the next one, and never outlives its server.
+// actions: the process that scripts run in, one at a time. It says when it is ready for the next one, and never
+// outlives its server.
 import { Sandbox, type Outcome, type Script } from './sandbox.ts'
 import { guardProcess } from './start-process.ts'
 
 export type ToProcess = Script
 /** The first has no outcome. `took`: milliseconds that the script took. */
-export interface FromProcess { readonly outcome?: Outcome; readonly took?: number }
+export interface FromProcess {
+  readonly outcome?: Outcome
+  readonly took?: number
+}
 
-/** What Node and QuickJS can't need, bounded as they are: should a bound fail, the process ends before the machine's memory does. */
+/**
+ * What Node and QuickJS can't need, bounded as they are: should a bound fail, the process ends before the machine's
+ * memory does.
+ */
 const MAX_MEMORY_BYTES = 512 * 1024 * 1024
 
 guardProcess({ maxMemory: MAX_MEMORY_BYTES })

@@ -1,6 +1,13 @@
-// actions: runs a script in QuickJS. Each gets a runtime of its own, so none can leave anything to the next; text goes in, text comes out.
+// actions: runs a script in QuickJS. Each gets a runtime of its own, so none can leave anything to the next; text goes
+// in, text comes out.
 import {
-  newQuickJSWASMModuleFromVariant, newVariant, Scope, type QuickJSContext, type QuickJSHandle, type QuickJSRuntime, type QuickJSWASMModule,
+  newQuickJSWASMModuleFromVariant,
+  newVariant,
+  Scope,
+  type QuickJSContext,
+  type QuickJSHandle,
+  type QuickJSRuntime,
+  type QuickJSWASMModule,
 } from 'quickjs-emscripten-core'
 import { ResultTooLarge } from '../model/json-size.ts'
 import { IS_WHOLE, PRELUDE } from './sandbox-prelude.ts'
@@ -8,8 +15,9 @@ import { lineOf } from './script-error.ts'
 
 const PAGE_BYTES = 64 * 1024
 /**
- * The memory of WebAssembly: what QuickJS needs for itself, and at most 32 MiB for a script and what it sees. QuickJS's own limit wouldn't hold:
- * built for WebAssembly it doesn't know how large what it allocated is, and adds up 8 bytes for each piece.
+ * The memory of WebAssembly: what QuickJS needs for itself, and at most 32 MiB for a script and what it sees. QuickJS's
+ * own limit wouldn't hold: built for WebAssembly it doesn't know how large what it allocated is, and adds up 8 bytes
+ * for each piece.
  */
 const OWN_BYTES = 16 * 1024 * 1024
 const MEMORY_BYTES = OWN_BYTES + 32 * 1024 * 1024
@@ -73,7 +81,8 @@ export class Sandbox {
       room.scope.dispose()
       const hasGrown = room.memory.buffer.byteLength > OWN_BYTES
       // What QuickJS throws when there is no memory left for an error.
-      if (script.names !== null && 'json' in outcome && outcome.json === 'null') outcome = hasGrown ? OUT_OF_MEMORY : THROWN_NULL
+      if (script.names !== null && 'json' in outcome && outcome.json === 'null')
+        outcome = hasGrown ? OUT_OF_MEMORY : THROWN_NULL
       // Memory never shrinks, and what filled it may have left it in pieces: the next script gets a new one.
       if (hasGrown) this.#engine = null
     } catch (error) {
@@ -100,24 +109,42 @@ function newRoom({ quickjs, memory }: Engine): Room {
   runtime.setMemoryLimit(MEMORY_BYTES)
   runtime.setMaxStackSize(STACK_BYTES)
   const context = scope.manage(runtime.newContext())
-  const room: Room = { scope, runtime, context, memory, call: scope.manage(context.evalCode(PRELUDE, 'prelude').unwrap()), end: Infinity }
+  const room: Room = {
+    scope,
+    runtime,
+    context,
+    memory,
+    call: scope.manage(context.evalCode(PRELUDE, 'prelude').unwrap()),
+    end: Infinity,
+  }
   runtime.setInterruptHandler(() => isLate(room))
   return room
 }
 
 const isLate = ({ end }: Room) => performance.now() > end
 
-/** On one line with its start, so that lines count from 1; a line of its own for the end, in case the last one is a comment. */
+/**
+ * On one line with its start, so that lines count from 1; a line of its own for the end, in case the last one is a
+ * comment.
+ */
 const functionOf = (script: string) => `async function () {${script}\n}`
 
-/** Nothing of the script runs, unless it ends its function with a `}` too many, and begins another with the rest. Then that isn't the one that was written. */
+/**
+ * Nothing of the script runs, unless it ends its function with a `}` too many, and begins another with the rest. Then
+ * that isn't the one that was written.
+ */
 function check({ scope, context }: Room, script: string): Outcome {
   const source = functionOf(script)
   const isWhole = scope.manage(context.evalCode(IS_WHOLE).unwrap())
   const parsed = context.evalCode(`(${source})`, 'script')
   const body = scope.manage(parsed.error ?? parsed.value)
   if (parsed.error) return faultOf(context, body, script)
-  const answer = context.callFunction(isWhole, context.undefined, body, scope.manage(context.newString(JSON.stringify(source))))
+  const answer = context.callFunction(
+    isWhole,
+    context.undefined,
+    body,
+    scope.manage(context.newString(JSON.stringify(source))),
+  )
   const whole = context.eq(scope.manage(answer.error ?? answer.value), context.true)
   return whole ? { json: 'null' } : { name: 'SyntaxError', message: 'it has a "}" that closes nothing of its own' }
 }
@@ -130,7 +157,13 @@ function runIn(room: Room, { script, names, timeout, maxResult }: Script): Outco
   const body = scope.manage(parsed.error ?? parsed.value)
   if (parsed.error) return inTime(faultOf(context, body, script), room, timeout)
 
-  const called = context.callFunction(call, context.undefined, body, scope.manage(context.newString(names)), scope.manage(context.newNumber(maxResult)))
+  const called = context.callFunction(
+    call,
+    context.undefined,
+    body,
+    scope.manage(context.newString(names)),
+    scope.manage(context.newNumber(maxResult)),
+  )
   const promise = scope.manage(called.error ?? called.value)
   while (!called.error && runtime.hasPendingJob() && !isLate(room)) {
     const done = runtime.executePendingJobs(JOBS)
@@ -149,15 +182,20 @@ function outcomeOf(context: QuickJSContext, scope: Scope, promise: QuickJSHandle
   if (state.type === 'rejected' || context.typeof(result) !== 'string') return OUT_OF_MEMORY
   const json = context.getString(result)
   // The prelude has counted characters, of which each is a byte at least.
-  return json === '' || (json.startsWith(VALUE) && Buffer.byteLength(json) - VALUE.length - 1 > maxResult) ? tooLarge(maxResult) : { json }
+  return json === '' || (json.startsWith(VALUE) && Buffer.byteLength(json) - VALUE.length - 1 > maxResult)
+    ? tooLarge(maxResult)
+    : { json }
 }
 
 function faultOf(context: QuickJSContext, error: QuickJSHandle, script: string): Outcome {
-  const read = (key: string) => context.getProp(error, key).consume((handle) => context.typeof(handle) === 'string' ? context.getString(handle) : '')
+  const read = (key: string) =>
+    context
+      .getProp(error, key)
+      .consume((handle) => (context.typeof(handle) === 'string' ? context.getString(handle) : ''))
   const line = lineOf(read('stack'))
   // What is missing at the end is missed where the function ends, a line later.
   const place = line === undefined ? '' : `line ${Math.min(line, script.trimEnd().split('\n').length)}: `
-  return { name: read('name') || 'Error', message: `${place}${read('message') || 'it can\'t be parsed'}` }
+  return { name: read('name') || 'Error', message: `${place}${read('message') || "it can't be parsed"}` }
 }
 
 /** What the text of a value begins with; a bracket ends it. */
@@ -168,6 +206,9 @@ function tooLarge(maxResult: number): Outcome {
   return { name, message }
 }
 
-const inTime = (outcome: Outcome, room: Room, timeout: number): Outcome => isLate(room) ? late(timeout) : outcome
+const inTime = (outcome: Outcome, room: Room, timeout: number): Outcome => (isLate(room) ? late(timeout) : outcome)
 
-const late = (timeout: number): Outcome => ({ name: 'TimeoutError', message: `the script computed for longer than ${timeout / 1000} s` })
+const late = (timeout: number): Outcome => ({
+  name: 'TimeoutError',
+  message: `the script computed for longer than ${timeout / 1000} s`,
+})

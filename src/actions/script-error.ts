@@ -18,8 +18,9 @@ interface Thrown {
 export class ScriptError extends Error {
   constructor({ name, message, className = name, line, frames = '', fields = {} }: Thrown) {
     super(message)
-    const own = { ...line !== undefined && { line }, ...fields }
-    for (const [key, value] of Object.entries(own)) Object.defineProperty(this, key, { value, enumerable: true, configurable: true, writable: true })
+    const own = { ...(line !== undefined && { line }), ...fields }
+    for (const [key, value] of Object.entries(own))
+      Object.defineProperty(this, key, { value, enumerable: true, configurable: true, writable: true })
     this.name = name
     this.message = message
     this.stack = [`${name}: ${message}`, ...framesOf(frames, className).map((frame) => `    ${frame}`)].join('\n')
@@ -35,7 +36,10 @@ const MAX_FRAMES = 30
 
 /** Those of the script, with places in it. */
 function framesOf(stack: string, constructor: string): string[] {
-  const frames = stack.split('\n').map((frame) => frame.trim()).filter((frame) => !frame.startsWith(`at ${constructor} (`))
+  const frames = stack
+    .split('\n')
+    .map((frame) => frame.trim())
+    .filter((frame) => !frame.startsWith(`at ${constructor} (`))
   return frames.slice(0, MAX_FRAMES).flatMap((frame) => {
     const [, called = '', line, column] = /^at ([^()]{0,200}) \(script:(\d{1,9}):(\d{1,9})\)$/.exec(frame) ?? []
     if (line === undefined) return []
@@ -44,7 +48,10 @@ function framesOf(stack: string, constructor: string): string[] {
   })
 }
 
-/** Where in the script it came from, after what QuickJS tells; undefined: it doesn't. The constructor of an error is where it is made, not where it comes from. */
+/**
+ * Where in the script it came from, after what QuickJS tells; undefined: it doesn't. The constructor of an error is
+ * where it is made, not where it comes from.
+ */
 export function lineOf(stack: string, constructor = ''): number | undefined {
   const frames = stack.split('\n').filter((frame) => !frame.trimStart().startsWith(`at ${constructor} (`))
   const line = /\bscript:(\d+)/.exec(frames.join('\n'))?.[1]

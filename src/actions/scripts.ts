@@ -30,10 +30,15 @@ export class Scripts {
     this.#maxResult = maxResult
   }
 
-  /** @throws Error with the name and the message that the script threw; ResultTooLarge; TimeoutError; whatever the signal was aborted with */
+  /**
+   * @throws Error with the name and the message that the script threw; ResultTooLarge; TimeoutError; whatever the
+   * signal was aborted with
+   */
   async run({ script, names, signal, timeout }: ScriptCall): Promise<Json> {
     signal.throwIfAborted()
-    return valueOf(await this.#pool.run({ script, names, timeout: Math.min(timeout, MAX_TIME), maxResult: this.#maxResult }, signal))
+    return valueOf(
+      await this.#pool.run({ script, names, timeout: Math.min(timeout, MAX_TIME), maxResult: this.#maxResult }, signal),
+    )
   }
 
   /** Why it can't be parsed; null if it can. */
@@ -51,8 +56,15 @@ export class Scripts {
 function valueOf(outcome: Outcome): Json {
   if (!('json' in outcome)) throw new ScriptError(outcome)
   const answer: Answer = JSON.parse(outcome.json)
-  if (answer.name === undefined) return toJson(answer.value)   // Absent for what can't be data, like a function.
+  if (answer.name === undefined) return toJson(answer.value) // Absent for what can't be data, like a function.
   const { name, message = '', className = name, stack = '', fields = '{}' } = answer
   const data: unknown = JSON.parse(fields)
-  throw new ScriptError({ name, message, className, line: lineOf(stack, className), frames: stack, ...isObject(data) && { fields: data } })
+  throw new ScriptError({
+    name,
+    message,
+    className,
+    line: lineOf(stack, className),
+    frames: stack,
+    ...(isObject(data) && { fields: data }),
+  })
 }

@@ -1,4 +1,5 @@
-// actions: where a position in a transpiled module lies in its source. Lines are the same, columns aren't where types were taken out.
+// actions: where a position in a transpiled module lies in its source. Lines are the same, columns aren't where types
+// were taken out.
 import { SourceMap } from 'node:module'
 import { createJiti, type TransformOptions } from 'jiti'
 import type { Position } from './user-stack.ts'
@@ -14,7 +15,10 @@ export class SourceMaps {
   transpile(options: TransformOptions): string {
     const { babel: own = {}, ...others } = options
     // Options for the transpiler replace what it was made with.
-    const code = this.#transpiler.transform({ ...others, babel: { ...own, sourceMaps: 'inline', sourceFileName: options.filename } })
+    const code = this.#transpiler.transform({
+      ...others,
+      babel: { ...own, sourceMaps: 'inline', sourceFileName: options.filename },
+    })
     const mark = code.lastIndexOf(MARK)
     if (mark === -1) return code
     if (options.filename !== undefined) this.#maps.set(options.filename, code.slice(mark + MARK.length).trimEnd())

@@ -1,6 +1,6 @@
-// actions: where in a user's own source an error arose, out of the text of its stack: without the frames of Node, of dependencies and of
-// the server, and
-// without telling where the server lies. It works on text, which is all that crosses to another process.
+// actions: where in a user's own source an error arose, out of the text of its stack: without the frames of Node, of
+// dependencies and of the server, and without telling where the server lies. It works on text, which is all that
+// crosses to another process.
 import { relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -34,7 +34,9 @@ export interface Thrown {
  * @returns null when no frame is a user's
  */
 export function userStack(
-  { name, message, stack }: Thrown, roots: readonly string[], sourcePosition: SourcePosition = (_, loaded) => loaded,
+  { name, message, stack }: Thrown,
+  roots: readonly string[],
+  sourcePosition: SourcePosition = (_, loaded) => loaded,
 ): string | null {
   const frames = framesOf(stack, `${name}: ${message}`).flatMap((frame) => shown(frame, roots, sourcePosition) ?? [])
   if (frames.length === 0) return null
@@ -49,12 +51,19 @@ export function userStack(
   return text
 }
 
-interface Frame { readonly called: string; readonly place: string; readonly position: Position }
+interface Frame {
+  readonly called: string
+  readonly place: string
+  readonly position: Position
+}
 
 /** A message may hold lines that look like frames. */
 function framesOf(stack: string, message: string): Frame[] {
   const text = stack.startsWith(message) ? stack.slice(message.length) : stack
-  return text.slice(-MAX_TEXT).split('\n').flatMap((line) => frameOf(line.trim()) ?? [])
+  return text
+    .slice(-MAX_TEXT)
+    .split('\n')
+    .flatMap((line) => frameOf(line.trim()) ?? [])
 }
 
 /** `at called (place:line:column)`, or without the call. */
@@ -65,11 +74,19 @@ function frameOf(line: string): Frame | null {
   const where = open === -1 ? line.slice(called === '' ? 3 : 9) : line.slice(open + 2, -1)
   const [, row, column] = /:(\d{1,9}):(\d{1,9})$/.exec(where) ?? []
   if (row === undefined || column === undefined) return null
-  return { called, place: where.slice(0, -row.length - column.length - 2), position: { line: Number(row), column: Number(column) } }
+  return {
+    called,
+    place: where.slice(0, -row.length - column.length - 2),
+    position: { line: Number(row), column: Number(column) },
+  }
 }
 
 /** null: it is no user's. */
-function shown({ called, place, position }: Frame, roots: readonly string[], sourcePosition: SourcePosition): string | null {
+function shown(
+  { called, place, position }: Frame,
+  roots: readonly string[],
+  sourcePosition: SourcePosition,
+): string | null {
   const found = sourceOf(place, roots)
   if (found === null) return null
   const { line, column } = found.file === null ? position : sourcePosition(found.file, position)
@@ -80,8 +97,14 @@ function shown({ called, place, position }: Frame, roots: readonly string[], sou
   return name === 'async' ? `at async ${at}` : `at ${name} (${at})`
 }
 
-/** What has been shown already stays as it is: a script, or a path that is relative. `file`: as a loader of ours knows it. */
-function sourceOf(place: string, roots: readonly string[]): { readonly name: string; readonly file: string | null } | null {
+/**
+ * What has been shown already stays as it is: a script, or a path that is relative. `file`: as a loader of ours knows
+ * it.
+ */
+function sourceOf(
+  place: string,
+  roots: readonly string[],
+): { readonly name: string; readonly file: string | null } | null {
   if (place === 'script' || (RELATIVE.test(place) && !isDependency(place))) return { name: place, file: null }
   const isUrl = place.startsWith('file:')
   const path = isUrl ? pathOf(place) : place
@@ -109,6 +132,6 @@ function cut(text: string, bytes: number): string {
   const start = Buffer.from(text.slice(0, bytes))
   if (text.length <= bytes && start.length <= bytes) return text
   let end = Math.min(start.length, bytes - Buffer.byteLength('…'))
-  while (end > 0 && ((start[end] ?? 0) & 0xC0) === 0x80) end -= 1
+  while (end > 0 && ((start[end] ?? 0) & 0xc0) === 0x80) end -= 1
   return `${start.subarray(0, end).toString()}…`
 }

@@ -1,5 +1,6 @@
-// alarms: rings by delayed jobs of BullMQ, on whichever server is free. A job is only a hint to look: the store knows who is due, and every server
-// looks by itself every few seconds. So jobs that are lost, even all of them, cost no more than those.
+// alarms: rings by delayed jobs of BullMQ, on whichever server is free. A job is only a hint to look: the store knows
+// who is due, and every server looks by itself every few seconds. So jobs that are lost, even all of them, cost no more
+// than those.
 import { randomUUID } from 'node:crypto'
 import { Queue, Worker } from 'bullmq'
 import type { Cluster, Redis } from 'ioredis'
@@ -9,8 +10,9 @@ import type { Log } from '../ports/log.ts'
 
 export interface BullAlarmOptions {
   /**
-   * Makes a connection of the alarm's own, which it closes. A queue's must fail when Redis is away or mute, not wait (`enableOfflineQueue: false`,
-   * `maxRetriesPerRequest: 0`, `socketTimeout`); a worker's must wait (`maxRetriesPerRequest: null`, with the offline queue). No `keyPrefix`.
+   * Makes a connection of the alarm's own, which it closes. A queue's must fail when Redis is away or mute, not wait
+   * (`enableOfflineQueue: false`, `maxRetriesPerRequest: 0`, `socketTimeout`); a worker's must wait
+   * (`maxRetriesPerRequest: null`, with the offline queue). No `keyPrefix`.
    */
   readonly connect: (role: 'queue' | 'worker') => Redis | Cluster
   readonly namespace: string
@@ -23,7 +25,10 @@ export interface BullAlarmOptions {
 const BUCKET = 100
 /** What is due later needs no job yet: a look in time tells of it again. */
 const HORIZON = 30_000
-/** Jobs come so much before their bucket, and then sleep: Redis tells up to 100 ms late (`hz 10`), and machines' clocks differ a little. */
+/**
+ * Jobs come so much before their bucket, and then sleep: Redis tells up to 100 ms late (`hz 10`), and machines' clocks
+ * differ a little.
+ */
 const EARLY = 250
 /** Without a ring for about so long, a server looks by itself. */
 const SWEEP = 5_000
@@ -47,7 +52,9 @@ export function bullAlarm({ connect, namespace, clock, log }: BullAlarmOptions):
   // In braces: in a cluster, all keys of a queue must be in one slot.
   const prefix = `{af:${namespace}:alarms}`
   const server = randomUUID()
-  const troubled = seldom((error) => log.warn('BullMQ has trouble: contexts may move some seconds after they are due', { error }))
+  const troubled = seldom((error) =>
+    log.warn('BullMQ has trouble: contexts may move some seconds after they are due', { error }),
+  )
   const connections: (Redis | Cluster)[] = []
   const connection = (role: 'queue' | 'worker'): Redis | Cluster => {
     const made = connect(role)
@@ -56,7 +63,13 @@ export function bullAlarm({ connect, namespace, clock, log }: BullAlarmOptions):
     return made
   }
   // It would look at Redis's version only once, and if that failed be of no use for ever.
-  const queue = new Queue<number>(QUEUE, { connection: connection('queue'), prefix, defaultJobOptions: JOB, streams: STREAMS, skipVersionCheck: true })
+  const queue = new Queue<number>(QUEUE, {
+    connection: connection('queue'),
+    prefix,
+    defaultJobOptions: JOB,
+    streams: STREAMS,
+    skipVersionCheck: true,
+  })
   queue.on('error', troubled)
   /** Buckets for which this server has added a job. */
   const armed = new Set<number>()
@@ -78,28 +91,41 @@ export function bullAlarm({ connect, namespace, clock, log }: BullAlarmOptions):
     })
   }
 
-  // BullMQ ignores an id that is there, even while that job is ending: servers share none. And its workers go by their machines' clocks, not the
-  // store's: since too early does no harm, the earlier of the two counts.
+  // BullMQ ignores an id that is there, even while that job is ending: servers share none. And its workers go by their
+  // machines' clocks, not the store's: since too early does no harm, the earlier of the two counts.
   const add = (bucket: number, now: number): Promise<unknown> =>
-    queue.add('ring', bucket, { jobId: `${bucket}-${server}`, timestamp: Math.min(now, Date.now()), delay: Math.max(bucket - EARLY - now, 0) })
+    queue.add('ring', bucket, {
+      jobId: `${bucket}-${server}`,
+      timestamp: Math.min(now, Date.now()),
+      delay: Math.max(bucket - EARLY - now, 0),
+    })
 
   return {
     set,
     start(ring) {
       const started = startRinger({ ring, set, clock, log })
       ringer = started
-      worker = new Worker<number>(QUEUE, async ({ data: bucket }) => {
-        // A timer may fire early by the clock.
-        for (let now = clock.now(); now < bucket; now = clock.now()) await new Promise<void>((resolve) => { clock.after(bucket - now, resolve) })
-        started.demand(bucket)
-      }, { ...WORKER, connection: connection('worker'), prefix })
+      worker = new Worker<number>(
+        QUEUE,
+        async ({ data: bucket }) => {
+          // A timer may fire early by the clock.
+          for (let now = clock.now(); now < bucket; now = clock.now())
+            await new Promise<void>((resolve) => {
+              clock.after(bucket - now, resolve)
+            })
+          started.demand(bucket)
+        },
+        { ...WORKER, connection: connection('worker'), prefix },
+      )
       worker.on('error', troubled)
     },
     async close() {
       await ringer?.close()
       closed = true
       let cancel = nothing
-      const patience = new Promise<void>((resolve) => { cancel = clock.after(PATIENCE, resolve) })
+      const patience = new Promise<void>((resolve) => {
+        cancel = clock.after(PATIENCE, resolve)
+      })
       // Unless it is forced, BullMQ waits for ever for a Redis that has gone.
       const away = connections.some(({ status }) => status !== 'ready')
       await Promise.race([patience, Promise.allSettled([worker?.close(away), queue.close()])])
@@ -117,7 +143,17 @@ interface Ringer {
 }
 
 /** Rings at once, when it is asked to, and when it hasn't for a while; one ring at a time. */
-function startRinger({ ring, set, clock, log }: { ring(): Promise<number | null>; set(due: number): void; readonly clock: Clock; readonly log: Log }): Ringer {
+function startRinger({
+  ring,
+  set,
+  clock,
+  log,
+}: {
+  ring(): Promise<number | null>
+  set(due: number): void
+  readonly clock: Clock
+  readonly log: Log
+}): Ringer {
   const failed = seldom((error) => log.error('looking for due contexts failed', { error }))
   /** When the last ring began. One that fails is tried again without being asked. */
   let began = -Infinity

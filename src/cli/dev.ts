@@ -22,7 +22,9 @@ export const dev: Command = async (args, world) => {
   // A mistake on the command line is told here.
   settingsOf(options, world)
   if (!isSupervised()) return supervise(world)
-  return runServer(options, world, (server, log) => watchFolders(settingsOf(options, world).actors, () => reload(server, { world, log })))
+  return runServer(options, world, (server, log) =>
+    watchFolders(settingsOf(options, world).actors, () => reload(server, { world, log })),
+  )
 }
 
 async function reload(server: Server, { world, log }: { world: World; log: Log }): Promise<void> {

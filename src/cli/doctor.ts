@@ -24,7 +24,8 @@ export const doctor: Command = async (args, world) => {
     return EXIT.fine
   }
   const settings = readSettings({
-    ACTORFLUX_DATA: data ?? world.env['ACTORFLUX_DATA'], ACTORFLUX_NAMESPACE: world.env['ACTORFLUX_NAMESPACE'],
+    ACTORFLUX_DATA: data ?? world.env['ACTORFLUX_DATA'],
+    ACTORFLUX_NAMESPACE: world.env['ACTORFLUX_NAMESPACE'],
   })
   const into = salvage === undefined ? null : resolve(salvage)
   const findings = await examineData(settings, { into, log: createLog({ level: 'error' }) })
@@ -38,7 +39,9 @@ function tellState(findings: Findings, world: World): number {
   }
   world.out(`the data in ${findings.file} is damaged`)
   tellDamage(findings, world)
-  world.out(`${countOf(findings)} can be read; restore a backup of the data folder, or run actorflux doctor --salvage <new folder>`)
+  world.out(
+    `${countOf(findings)} can be read; restore a backup of the data folder, or run actorflux doctor --salvage <new folder>`,
+  )
   return EXIT.failed
 }
 
@@ -59,7 +62,10 @@ function tellDamage({ damage, unreadable, isDoubtful }: Findings, { out }: World
   }
   tell(damage)
   tell(unreadable.map((id) => `the stored record of context ${id} can't be read`))
-  if (isDoubtful) out('  which pages are free can\'t be told: contexts may be older than they were, and some may have been deleted before')
+  if (isDoubtful)
+    out(
+      "  which pages are free can't be told: contexts may be older than they were, and some may have been deleted before",
+    )
 }
 
 const isWhole = ({ damage, unreadable }: Findings): boolean => damage.length === 0 && unreadable.length === 0
@@ -80,7 +86,8 @@ interface Arguments {
 function readArguments(args: string[]): Arguments {
   try {
     const { values } = parseArgs({
-      args, options: { help: { type: 'boolean', short: 'h' }, data: { type: 'string' }, salvage: { type: 'string' } },
+      args,
+      options: { help: { type: 'boolean', short: 'h' }, data: { type: 'string' }, salvage: { type: 'string' } },
     })
     if (values.salvage === '') throw new Error('--salvage needs a folder')
     return values

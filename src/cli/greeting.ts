@@ -5,7 +5,12 @@ import { count } from './report.ts'
 
 type Service = Loaded['services'][number]
 
-export interface GreetingOptions { readonly url: string; readonly storage: string; readonly services: readonly Service[]; readonly requireAuth: boolean }
+export interface GreetingOptions {
+  readonly url: string
+  readonly storage: string
+  readonly services: readonly Service[]
+  readonly requireAuth: boolean
+}
 
 /** More names than this are only counted. */
 const SHOWN = 12
@@ -14,7 +19,9 @@ export function greeting({ url, storage, services, requireAuth }: GreetingOption
   const packages = new Map<string, number>()
   for (const service of services) packages.set(service.package, (packages.get(service.package) ?? 0) + 1)
   const triggers = [...new Set(services.flatMap((service) => service.triggers))]
-  const webhooks = services.flatMap((service) => service.webhooks.map(({ httpMethods, urlPath }) => `${httpMethods.join('/')} /api${urlPath}`))
+  const webhooks = services.flatMap((service) =>
+    service.webhooks.map(({ httpMethods, urlPath }) => `${httpMethods.join('/')} /api${urlPath}`),
+  )
   const reachable = url.replace(/\/\/(0\.0\.0\.0|\[::\]):/, '//127.0.0.1:')
   const lines = [
     `packages   ${shown(Array.from(packages, ([name, size]) => `${name} (${count(size, 'service')})`))}`,
@@ -25,7 +32,14 @@ export function greeting({ url, storage, services, requireAuth }: GreetingOption
     `browser    ${reachable}/ shows what runs here, ${reachable}/docs the API`,
   ]
   const first = easiest(services)
-  return first ? [...lines, '', 'Try:', `  ${startCommand(first, { url: reachable, withToken: requireAuth || asksForToken(first) })}`] : lines
+  return first
+    ? [
+        ...lines,
+        '',
+        'Try:',
+        `  ${startCommand(first, { url: reachable, withToken: requireAuth || asksForToken(first) })}`,
+      ]
+    : lines
 }
 
 function shown(names: readonly string[]): string {

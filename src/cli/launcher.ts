@@ -1,4 +1,5 @@
-// cli: npm starts the server through a shell, which dies of a signal and does not hand it on: that it has gone is a signal, too.
+// cli: npm starts the server through a shell, which dies of a signal and does not hand it on: that it has gone is a
+// signal, too.
 
 /** Milliseconds between two looks. */
 const LOOK_EVERY_MS = 500
@@ -12,7 +13,10 @@ export interface Launcher {
 
 const NPM: Launcher = { lifecycleEvent: process.env['npm_lifecycle_event'], parent: () => process.ppid }
 
-/** Calls back once when the shell by which npm started this process has gone; never if npm didn't start it. Does not keep the process alive. */
+/**
+ * Calls back once when the shell by which npm started this process has gone; never if npm didn't start it. Does not
+ * keep the process alive.
+ */
 export function whenLauncherEnds(callback: () => void, { lifecycleEvent, parent }: Launcher = NPM): void {
   if (lifecycleEvent === undefined) return
   const first = parent()

@@ -12,7 +12,10 @@ export interface Options {
 /** @throws UsageError for what no command takes */
 export function readOptions(args: string[], { positionals: allowPositionals = false } = {}): Options {
   try {
-    const { values: { help = false, ...values }, positionals } = parseArgs({
+    const {
+      values: { help = false, ...values },
+      positionals,
+    } = parseArgs({
       args,
       allowPositionals,
       options: { help: { type: 'boolean', short: 'h' }, host: { type: 'string' }, port: { type: 'string' } },
@@ -26,7 +29,11 @@ export function readOptions(args: string[], { positionals: allowPositionals = fa
 /** Options win over the environment. @throws UsageError for a bad option; SettingsError */
 export function settingsOf({ values: { host, port } }: Options, { env }: World): Settings {
   checkPort(port)
-  return readSettings({ ...env, ...(host === undefined ? {} : { ACTORFLUX_HOST: host }), ...(port === undefined ? {} : { ACTORFLUX_PORT: port }) })
+  return readSettings({
+    ...env,
+    ...(host === undefined ? {} : { ACTORFLUX_HOST: host }),
+    ...(port === undefined ? {} : { ACTORFLUX_PORT: port }),
+  })
 }
 
 /** By the setting's rule, told by the option's name. */
@@ -39,8 +46,13 @@ function checkPort(port: string | undefined): void {
 }
 
 export function settingsHelp(): string {
-  const cells = SETTINGS.map(({ variable, default: standard, meaning }) => [variable, standard ?? '–', meaning] as const)
+  const cells = SETTINGS.map(
+    ({ variable, default: standard, meaning }) => [variable, standard ?? '–', meaning] as const,
+  )
   const widths = [0, 1].map((column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)))
-  const lines = cells.map(([variable, standard, meaning]) => `  ${variable.padEnd(widths[0] ?? 0)}  ${standard.padEnd(widths[1] ?? 0)}  ${meaning}`)
+  const lines = cells.map(
+    ([variable, standard, meaning]) =>
+      `  ${variable.padEnd(widths[0] ?? 0)}  ${standard.padEnd(widths[1] ?? 0)}  ${meaning}`,
+  )
   return ['Settings (environment variables, with their defaults):', ...lines].join('\n')
 }

@@ -16,15 +16,31 @@ export const isBroken = (report: readonly Fault[]): boolean => report.some(({ se
 
 export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`
 
-/** `Greeting.flux:12:5 #/states/0/action`, which editors and terminals lead to; without a place in the file, `Greeting.flux#/states/0/action`. */
-const shownPlace = ({ file, pointer, line, column }: Fault): string => line === undefined ? `${file}#${pointer}` : `${file}:${line}:${column ?? 1} #${pointer}`
+/**
+ * `Greeting.flux:12:5 #/states/0/action`, which editors and terminals lead to; without a place in the file,
+ * `Greeting.flux#/states/0/action`.
+ */
+const shownPlace = ({ file, pointer, line, column }: Fault): string =>
+  line === undefined ? `${file}#${pointer}` : `${file}:${line}:${column ?? 1} #${pointer}`
 
-const oneLine = (text: string): string => text.split(/[\r\n]/).map((line) => line.trim()).filter((line) => line !== '').join(' ')
+const oneLine = (text: string): string =>
+  text
+    .split(/[\r\n]/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .join(' ')
 
 /** Compared part by part as code units: the same order in every locale. */
 function sorted(report: readonly Fault[], severity: Fault['severity']): string[] {
-  return report.filter((fault) => fault.severity === severity)
-    .sort((one, other) => compare(one.file, other.file) || placeOf(one) - placeOf(other) || compare(one.pointer, other.pointer) || compare(one.reason, other.reason))
+  return report
+    .filter((fault) => fault.severity === severity)
+    .sort(
+      (one, other) =>
+        compare(one.file, other.file) ||
+        placeOf(one) - placeOf(other) ||
+        compare(one.pointer, other.pointer) ||
+        compare(one.reason, other.reason),
+    )
     .map((fault) => `${shownPlace(fault)}: ${severity === 'warning' ? 'warning: ' : ''}${oneLine(fault.reason)}`)
 }
 

@@ -1,12 +1,19 @@
-// cli: from the words of the command line to a command. Commands are loaded when they are asked for, so that help comes at once.
+// cli: from the words of the command line to a command. Commands are loaded when they are asked for, so that help comes
+// at once.
 import { readFileSync } from 'node:fs'
 import { EXIT, UsageError, type Command, type World } from './command.ts'
 
 const COMMANDS: { readonly [name: string]: { readonly summary: string; readonly load: () => Promise<Command> } } = {
   serve: { summary: 'serve the services over HTTP', load: async () => (await import('./serve.ts')).serve },
   dev: { summary: 'serve, and follow changes of the files', load: async () => (await import('./dev.ts')).dev },
-  validate: { summary: 'check the services without serving them', load: async () => (await import('./validate.ts')).validate },
-  token: { summary: 'make, list and revoke the tokens of service users', load: async () => (await import('./token.ts')).token },
+  validate: {
+    summary: 'check the services without serving them',
+    load: async () => (await import('./validate.ts')).validate,
+  },
+  token: {
+    summary: 'make, list and revoke the tokens of service users',
+    load: async () => (await import('./token.ts')).token,
+  },
   doctor: { summary: 'check the data of the embedded store', load: async () => (await import('./doctor.ts')).doctor },
 }
 
@@ -40,11 +47,20 @@ export async function run([name, ...args]: string[], world: World): Promise<numb
 
 function help(): string {
   const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(10)}${summary}`)
-  return ['Usage: actorflux <command> [options]', '', ...lines, '', '  --help     this, or after a command: its options and settings', '  --version'].join('\n')
+  return [
+    'Usage: actorflux <command> [options]',
+    '',
+    ...lines,
+    '',
+    '  --help     this, or after a command: its options and settings',
+    '  --version',
+  ].join('\n')
 }
 
 /** The package's own, two folders up from here, built or not. */
 function version(): string {
-  const { version }: { version: string } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  const { version }: { version: string } = JSON.parse(
+    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+  )
   return version
 }

@@ -18,7 +18,11 @@ const GRACE = 9_000
  * Runs a server until it is stopped; gives the exit code.
  * @param started called once it serves; gives what is to be closed before it stops
  */
-export async function runServer(options: Options, world: World, started?: (server: Server, log: Log) => Promise<Watcher>): Promise<number> {
+export async function runServer(
+  options: Options,
+  world: World,
+  started?: (server: Server, log: Log) => Promise<Watcher>,
+): Promise<number> {
   warnOfSettings(world)
   const settings = settingsOf(options, world)
   const refusals = unsupported(settings)
@@ -44,7 +48,11 @@ export async function runServer(options: Options, world: World, started?: (serve
     },
   })
   for (const line of reportLines(server.loaded.report)) world.out(line)
-  const { url, storage, loaded: { services } } = server
+  const {
+    url,
+    storage,
+    loaded: { services },
+  } = server
   await warnOfNobody(settings, services, world)
   for (const line of greeting({ url, storage, services, requireAuth: settings.requireAuth })) world.out(line)
   return stopped

@@ -1,4 +1,5 @@
-// cli: how a server's process ends: in order on the first signal, at once on a later one, in failure when something unexpected is thrown.
+// cli: how a server's process ends: in order on the first signal, at once on a later one, in failure when something
+// unexpected is thrown.
 import type { Log } from '../ports/log.ts'
 import { EXIT } from './command.ts'
 import { whenLauncherEnds } from './launcher.ts'
@@ -21,7 +22,10 @@ export interface StopOptions {
   readonly launcher?: (ended: () => void) => void
 }
 
-/** Milliseconds after the first signal in which another is the same one: npm hands it on, and systemd sends it to the whole group. */
+/**
+ * Milliseconds after the first signal in which another is the same one: npm hands it on, and systemd sends it to the
+ * whole group.
+ */
 const ECHO_MS = 2000
 
 let toldToStop = false
@@ -30,7 +34,13 @@ let toldToStop = false
 export const isStopping = (): boolean => toldToStop
 
 /** Resolves with the exit code when the server has been stopped. */
-export function untilStopped({ close, log, signals = process, now = () => performance.now(), launcher = whenLauncherEnds }: StopOptions): Promise<number> {
+export function untilStopped({
+  close,
+  log,
+  signals = process,
+  now = () => performance.now(),
+  launcher = whenLauncherEnds,
+}: StopOptions): Promise<number> {
   return new Promise((resolve) => {
     let stoppedAt: number | null = null
     const stop = (signal: unknown) => {
@@ -41,21 +51,27 @@ export function untilStopped({ close, log, signals = process, now = () => perfor
       stoppedAt = now()
       toldToStop = true
       log.info('stopping', { signal })
-      close().then(() => resolve(EXIT.fine), (error: unknown) => {
-        log.error('could not stop in order', { error })
-        resolve(EXIT.failed)
-      })
+      close().then(
+        () => resolve(EXIT.fine),
+        (error: unknown) => {
+          log.error('could not stop in order', { error })
+          resolve(EXIT.failed)
+        },
+      )
     }
     // Before what modules of services may do at a signal.
     signals.prependListener('SIGTERM', stop)
     signals.prependListener('SIGINT', stop)
-    launcher(() => { if (stoppedAt === null) stop('the end of npm') })
+    launcher(() => {
+      if (stoppedAt === null) stop('the end of npm')
+    })
     // What was acknowledged is committed; what was under way is taken up by the next start.
     signals.on('uncaughtException', (error) => {
       log.error('an error that nobody handled', { error })
       signals.exit(EXIT.failed)
     })
-    // A function of a service that forgot to await something: its own loss, and no reason to take everyone else's work down.
+    // A function of a service that forgot to await something: its own loss, and no reason to take everyone else's work
+    // down.
     signals.on('unhandledRejection', (error) => log.error('a promise was rejected and nobody handled it', { error }))
   })
 }

@@ -6,7 +6,7 @@ import { EXIT, type World } from './command.ts'
 /** Set for the process that is supervised: the id of the one that does. */
 const SUPERVISOR = 'AF_SUPERVISOR_PID'
 /** What a terminal sends, it sends to both; once is enough. */
-const SIGNALS = process.stdin.isTTY ? ['SIGTERM'] as const : ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+const SIGNALS = process.stdin.isTTY ? (['SIGTERM'] as const) : (['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
 
 const ignore = () => {}
 
@@ -21,7 +21,8 @@ export function isSupervised(): boolean {
 export async function supervise(world: World): Promise<number> {
   for (;;) {
     const child = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
-      stdio: ['inherit', 'inherit', 'inherit', 'ipc'], env: { ...world.env, [SUPERVISOR]: String(process.pid) },
+      stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+      env: { ...world.env, [SUPERVISOR]: String(process.pid) },
     })
     const passOn = (signal: NodeJS.Signals) => void child.kill(signal)
     for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, ignore)

@@ -5,7 +5,8 @@ import { getOwn } from '../model/json.ts'
 import { readSettings } from '../settings.ts'
 import { EXIT, UsageError, type Command, type World } from './command.ts'
 
-const FILE = 'The file of tokens is ACTORFLUX_TOKENS (tokens.json). A server that runs reads a changed one within 5 seconds.'
+const FILE =
+  'The file of tokens is ACTORFLUX_TOKENS (tokens.json). A server that runs reads a changed one within 5 seconds.'
 
 const HELP = `Usage: actorflux token <command> [options]
 
@@ -55,7 +56,11 @@ const COMMANDS: { readonly [name: string]: SubCommand } = {
 }
 
 export const token: Command = async (args, world) => {
-  const { help = false, values, words: [name, ...words] } = readWords(args)
+  const {
+    help = false,
+    values,
+    words: [name, ...words],
+  } = readWords(args)
   if (help && name === undefined) {
     world.out(HELP)
     return EXIT.fine
@@ -76,10 +81,15 @@ export const token: Command = async (args, world) => {
 async function create(file: string, { name, roles = 'invoke', expires }: Values, { out }: World): Promise<void> {
   const now = Date.now()
   const details: Omit<Token, 'sha256'> = {
-    name: nameOf(name), roles: rolesOf(roles), created: now, expires: expires === undefined ? null : now + durationOf(expires, END_OF_TIME - now),
+    name: nameOf(name),
+    roles: rolesOf(roles),
+    created: now,
+    expires: expires === undefined ? null : now + durationOf(expires, END_OF_TIME - now),
   }
   const text = await createToken(file, details)
-  out(`Made the token ${details.name} in ${file}: roles ${details.roles.join(', ')}; expires ${details.expires === null ? 'never' : dateOf(details.expires)}.`)
+  out(
+    `Made the token ${details.name} in ${file}: roles ${details.roles.join(', ')}; expires ${details.expires === null ? 'never' : dateOf(details.expires)}.`,
+  )
   out('It is shown this once. Send it as the header Authorization: Bearer <token>')
   out(text)
 }
@@ -87,9 +97,15 @@ async function create(file: string, { name, roles = 'invoke', expires }: Values,
 async function list(file: string, _values: Values, { out }: World): Promise<void> {
   const tokens = await readTokens(file)
   const now = Date.now()
-  const rows = [['NAME', 'ROLES', 'CREATED', 'EXPIRES'], ...tokens.map(({ name, roles, created, expires }) => [
-    name, roles.join(','), dateOf(created), expires === null ? 'never' : `${dateOf(expires)}${expires <= now ? ' (expired)' : ''}`,
-  ])]
+  const rows = [
+    ['NAME', 'ROLES', 'CREATED', 'EXPIRES'],
+    ...tokens.map(({ name, roles, created, expires }) => [
+      name,
+      roles.join(','),
+      dateOf(created),
+      expires === null ? 'never' : `${dateOf(expires)}${expires <= now ? ' (expired)' : ''}`,
+    ]),
+  ]
   const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
   for (const row of rows) out(row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
 }
@@ -101,11 +117,20 @@ async function revoke(file: string, { name }: Values, { out }: World): Promise<v
 }
 
 /** Every option of any command of `token`, and the words between them. @throws UsageError */
-function readWords(args: string[]): { readonly help: boolean | undefined; readonly values: Values; readonly words: readonly string[] } {
+function readWords(args: string[]): {
+  readonly help: boolean | undefined
+  readonly values: Values
+  readonly words: readonly string[]
+} {
   try {
     const text = { type: 'string' } as const
-    const { values: { help, ...values }, positionals } = parseArgs({
-      args, allowPositionals: true, options: { help: { type: 'boolean', short: 'h' }, name: text, roles: text, expires: text },
+    const {
+      values: { help, ...values },
+      positionals,
+    } = parseArgs({
+      args,
+      allowPositionals: true,
+      options: { help: { type: 'boolean', short: 'h' }, name: text, roles: text, expires: text },
     })
     return { help, values, words: positionals }
   } catch (error) {
@@ -114,11 +139,16 @@ function readWords(args: string[]): { readonly help: boolean | undefined; readon
 }
 
 /** The options given, a lone word among them. @throws UsageError for what the command doesn't take */
-function valuesFor(name: string, { takes, word }: SubCommand, { values, words }: { readonly values: Values; readonly words: readonly string[] }): Values {
+function valuesFor(
+  name: string,
+  { takes, word }: SubCommand,
+  { values, words }: { readonly values: Values; readonly words: readonly string[] },
+): Values {
   const strange = Object.keys(values).find((option) => !takes.some((taken) => taken === option))
   if (strange !== undefined) throw new UsageError(`token ${name} takes no --${strange}`)
   if (words.length === 0) return values
-  if (word === undefined || words.length > 1 || values[word] !== undefined) throw new UsageError(`token ${name} takes no further words`)
+  if (word === undefined || words.length > 1 || values[word] !== undefined)
+    throw new UsageError(`token ${name} takes no further words`)
   return { ...values, [word]: words[0] }
 }
 
@@ -142,7 +172,9 @@ function durationOf(text: string, most: number): number {
   const [, number, unit = ''] = /^(\d+(?:\.\d+)?)([a-z])$/.exec(text.toLowerCase()) ?? []
   const duration = Math.round(Number(number) * (getOwn(UNITS, unit) ?? Number.NaN))
   if (duration > 0 && duration <= most) return duration
-  throw new UsageError(`--expires must be a duration such as 12h, 90d or 52w, of the units ${Object.keys(UNITS).join(', ')}; a token without it has no end`)
+  throw new UsageError(
+    `--expires must be a duration such as 12h, 90d or 52w, of the units ${Object.keys(UNITS).join(', ')}; a token without it has no end`,
+  )
 }
 
 /** Without milliseconds. */

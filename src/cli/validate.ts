@@ -19,7 +19,11 @@ export const validate: Command = async (args, world) => {
   // No other setting matters here: a bad one is the server's business.
   const { ACTORFLUX_ACTORS, ACTORFLUX_LOG_LEVEL, ACTORFLUX_LOG_FORMAT } = world.env
   const folders = options.positionals
-  const settings = readSettings({ ACTORFLUX_LOG_LEVEL, ACTORFLUX_LOG_FORMAT, ...(folders.length > 0 ? {} : { ACTORFLUX_ACTORS }) })
+  const settings = readSettings({
+    ACTORFLUX_LOG_LEVEL,
+    ACTORFLUX_LOG_FORMAT,
+    ...(folders.length > 0 ? {} : { ACTORFLUX_ACTORS }),
+  })
   const actors = folders.length > 0 ? folders : settings.actors
   const log = createLog({ level: settings.logLevel, format: settings.logFormat })
   const { services, report } = await checkServices({ ...settings, actors }, { log })
@@ -28,6 +32,8 @@ export const validate: Command = async (args, world) => {
   if (isBroken(report)) return EXIT.failed
   if (services.length > 0) return EXIT.fine
   // Whoever checks nothing must not believe that all is well.
-  world.err(`actorflux: no service was found: ${actors.join(', ')} must hold packages, which are folders of .flux files`)
+  world.err(
+    `actorflux: no service was found: ${actors.join(', ')} must hold packages, which are folders of .flux files`,
+  )
   return EXIT.failed
 }

@@ -9,10 +9,25 @@ const FLUX_EXCEPTION: JsonObject = {
   type: 'model',
   allowExtraProperties: true,
   gloopProperties: [
-    text('message'), text('type'), text('className'), { name: 'realException', type: 'any' },
-    { name: 'fluxStackTrace', type: 'model', array: true, gloopProperties: [text('fluxName'), text('stateName'), text('transition'), { name: 'stateIndex', type: 'integer' }] },
+    text('message'),
+    text('type'),
+    text('className'),
+    { name: 'realException', type: 'any' },
+    {
+      name: 'fluxStackTrace',
+      type: 'model',
+      array: true,
+      gloopProperties: [
+        text('fluxName'),
+        text('stateName'),
+        text('transition'),
+        { name: 'stateIndex', type: 'integer' },
+      ],
+    },
   ],
 }
 
 /** By dotted name. A package's own model of that name hides one. */
-export const BUILT_IN_MODELS: ReadonlyMap<string, JsonObject> = new Map([['io.toro.martini.flux.FluxRuntimeException', FLUX_EXCEPTION]])
+export const BUILT_IN_MODELS: ReadonlyMap<string, JsonObject> = new Map([
+  ['io.toro.martini.flux.FluxRuntimeException', FLUX_EXCEPTION],
+])

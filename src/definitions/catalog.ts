@@ -83,7 +83,10 @@ export class Catalog {
     return this.#index.all
   }
 
-  /** Services that don't run, since their files have faults and no earlier version of them is known: `package/fluxName`, sorted. */
+  /**
+   * Services that don't run, since their files have faults and no earlier version of them is known: `package/fluxName`,
+   * sorted.
+   */
   skipped(): readonly string[] {
     return this.#index.skipped
   }
@@ -110,7 +113,10 @@ export class Catalog {
     return pinned
   }
 
-  /** Reads everything again and takes it over in one go. A service that has a fault now stays as it was; one whose file is gone vanishes, unless a folder can't be read. */
+  /**
+   * Reads everything again and takes it over in one go. A service that has a fault now stays as it was; one whose file
+   * is gone vanishes, unless a folder can't be read.
+   */
   reload(): Promise<readonly Fault[]> {
     const reload = this.#reloading.then(async () => {
       const loaded = await loadFolders(this.#options, { whole: true })
@@ -121,7 +127,10 @@ export class Catalog {
       this.#index = new Index(loaded, this.#index)
       this.#pinned.clear()
       this.#generation += 1
-      this.#log?.info('services reloaded', { services: this.#index.all.length, broken: loaded.services.filter(({ flux }) => flux === null).length })
+      this.#log?.info('services reloaded', {
+        services: this.#index.all.length,
+        broken: loaded.services.filter(({ flux }) => flux === null).length,
+      })
       return loaded.faults
     })
     this.#reloading = reload.catch(() => {})
@@ -152,7 +161,7 @@ export class Catalog {
 
 const NEWER = 'a later version wrote a definition: its contexts are not carried on here'
 const BROKEN = 'parts of a definition that contexts were started with fail when they are reached'
-const UNREADABLE = 'a definition that contexts were started with can\'t be read'
+const UNREADABLE = "a definition that contexts were started with can't be read"
 
 function readStored(hash: string, text: string | null): CompiledFlux {
   if (text === null) throw new UnreadableDefinition(`the definition ${hash} is not stored`)
@@ -171,11 +180,15 @@ class Index {
   readonly endpoints: Endpoints
 
   constructor({ packages, services }: Loaded, before: Index | null) {
-    const lastGood = (owner: string, fluxName: string) => before?.byName.get(fluxName)?.find((flux) => flux.package === owner)
-    this.all = services.flatMap(({ package: owner, fluxName, flux }) => flux ?? lastGood(owner, fluxName) ?? [])
+    const lastGood = (owner: string, fluxName: string) =>
+      before?.byName.get(fluxName)?.find((flux) => flux.package === owner)
+    this.all = services
+      .flatMap(({ package: owner, fluxName, flux }) => flux ?? lastGood(owner, fluxName) ?? [])
       .sort((a, b) => compare(a.package, b.package) || compare(a.fluxName, b.fluxName))
-    this.skipped = services.filter(({ package: owner, fluxName, flux }) => flux === null && lastGood(owner, fluxName) === undefined)
-      .map(({ package: owner, fluxName }) => `${owner}/${fluxName}`).sort()
+    this.skipped = services
+      .filter(({ package: owner, fluxName, flux }) => flux === null && lastGood(owner, fluxName) === undefined)
+      .map(({ package: owner, fluxName }) => `${owner}/${fluxName}`)
+      .sort()
     this.packages = [...new Set(packages.map(({ name }) => name))].sort()
     this.byName = group(this.all, ({ fluxName }) => [fluxName])
     this.byTrigger = group(this.all, ({ triggers }) => new Set(triggers))
@@ -184,7 +197,10 @@ class Index {
   }
 }
 
-function group(all: readonly CompiledFlux[], keys: (flux: CompiledFlux) => Iterable<string>): ReadonlyMap<string, readonly CompiledFlux[]> {
+function group(
+  all: readonly CompiledFlux[],
+  keys: (flux: CompiledFlux) => Iterable<string>,
+): ReadonlyMap<string, readonly CompiledFlux[]> {
   const groups = new Map<string, CompiledFlux[]>()
   for (const flux of all) {
     for (const key of keys(flux)) {
@@ -196,4 +212,4 @@ function group(all: readonly CompiledFlux[], keys: (flux: CompiledFlux) => Itera
   return groups
 }
 
-const compare = (a: string, b: string) => a < b ? -1 : a > b ? 1 : 0
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)

@@ -24,4 +24,5 @@ function clash(endpoint: string, a: { unit: Unit; pointer: string }, b: { unit: 
   b.unit.report.fault(b.pointer, `webhook clash: ${endpoint} is also that of ${nameOf(a.unit)}`)
 }
 
-const nameOf = ({ package: owner, fluxName, report }: Unit): string => `"${fluxName}" of package "${owner}" (${report.file})`
+const nameOf = ({ package: owner, fluxName, report }: Unit): string =>
+  `"${fluxName}" of package "${owner}" (${report.file})`

@@ -8,7 +8,9 @@ export function checkKeys(source: JsonObject, report: Report): void {
   checkData(source, '', report)
   each(getOwn(source, 'states'), '/states', (state, at) => {
     checkData(state, at, report)
-    each(getOwn(state, 'transitions'), `${at}/transitions`, (transition, below) => checkLines(transition, ['lines'], below, report))
+    each(getOwn(state, 'transitions'), `${at}/transitions`, (transition, below) =>
+      checkLines(transition, ['lines'], below, report),
+    )
     const action = getOwn(state, 'action')
     if (isObject(action)) checkLines(action, ['lines', 'inputs', 'outputs'], `${at}/action`, report)
   })
@@ -31,7 +33,8 @@ function checkProperties(list: Json | undefined, pointer: string, report: Report
 }
 
 function checkLines(source: JsonObject, keys: readonly string[], pointer: string, report: Report): void {
-  for (const key of keys) each(getOwn(source, key), `${pointer}/${key}`, (line, at) => checkUnknown(Line, line, at, report))
+  for (const key of keys)
+    each(getOwn(source, key), `${pointer}/${key}`, (line, at) => checkUnknown(Line, line, at, report))
 }
 
 function each(list: Json | undefined, pointer: string, visit: (entry: JsonObject, pointer: string) => void): void {

@@ -17,7 +17,11 @@ import { ModelFile, take } from './schema.ts'
 export interface Loaded {
   readonly packages: readonly PackageFolder[]
   /** `flux` is null where there is a fault in the service. */
-  readonly services: readonly { readonly package: string; readonly fluxName: string; readonly flux: CompiledFlux | null }[]
+  readonly services: readonly {
+    readonly package: string
+    readonly fluxName: string
+    readonly flux: CompiledFlux | null
+  }[]
   readonly faults: readonly Fault[]
   /** False when a folder can't be read. */
   readonly complete: boolean
@@ -29,17 +33,28 @@ export interface LoadOptions {
 }
 
 /**
- * Reads, compiles and checks; mounts the packages in the runner, to see whether their functions are there. `whole`: goes no further when a folder can't be
- * read, so that what is mounted stays.
+ * Reads, compiles and checks; mounts the packages in the runner, to see whether their functions are there. `whole`:
+ * goes no further when a folder can't be read, so that what is mounted stays.
  */
-export async function loadFolders({ folders, runner }: LoadOptions, { whole }: { readonly whole: boolean }): Promise<Loaded> {
+export async function loadFolders(
+  { folders, runner }: LoadOptions,
+  { whole }: { readonly whole: boolean },
+): Promise<Loaded> {
   const { packages, fluxes, models, faults, complete } = await readFolders(folders)
   if (whole && !complete) return { packages: [], services: [], faults, complete }
   runner.mount(packages)
   const modelsOf = visibleModels(models)
   const units = fluxes.map((file) => {
-    const unit: Unit = { package: file.package, fluxName: file.name, source: file.source, report: new Report(file.file) }
-    const flux = unit.source === null ? null : compileFlux({ ...unit, source: unit.source, models: modelsOf(unit.package) }, unit.report)
+    const unit: Unit = {
+      package: file.package,
+      fluxName: file.name,
+      source: file.source,
+      report: new Report(file.file),
+    }
+    const flux =
+      unit.source === null
+        ? null
+        : compileFlux({ ...unit, source: unit.source, models: modelsOf(unit.package) }, unit.report)
     return { ...unit, flux }
   })
   checkEndpoints(units)
@@ -56,13 +71,22 @@ export async function loadFolders({ folders, runner }: LoadOptions, { whole }: {
 
 type Models = ReadonlyMap<string, JsonObject>
 
-/** The models that a package's services may refer to: its own, those whose name no other package has, and the built-in ones. */
+/**
+ * The models that a package's services may refer to: its own, those whose name no other package has, and the built-in
+ * ones.
+ */
 function visibleModels(files: readonly DefinitionFile[]): (owner: string) => Models {
-  const readable = files.flatMap(({ source, ...file }) => source === null ? [] : [{ ...file, source }])
+  const readable = files.flatMap(({ source, ...file }) => (source === null ? [] : [{ ...file, source }]))
   const count = new Map<string, number>()
   for (const { name } of readable) count.set(name, (count.get(name) ?? 0) + 1)
   const unique = readable.filter(({ name }) => count.get(name) === 1)
-  return (owner) => new Map([...BUILT_IN_MODELS, ...[...unique, ...readable.filter((file) => file.package === owner)].map(({ name, source }) => [name, source] as const)])
+  return (owner) =>
+    new Map([
+      ...BUILT_IN_MODELS,
+      ...[...unique, ...readable.filter((file) => file.package === owner)].map(
+        ({ name, source }) => [name, source] as const,
+      ),
+    ])
 }
 
 function checkModels(files: readonly DefinitionFile[], modelsOf: (owner: string) => Models): Fault[] {
@@ -71,7 +95,12 @@ function checkModels(files: readonly DefinitionFile[], modelsOf: (owner: string)
     const report = new Report(file)
     checkModelKeys(source, report)
     const model = take(ModelFile, source, '', report)
-    compileShape(model?.gloopProperties ?? [], { extra: false, models: (name) => modelsOf(owner).get(name), pointer: '/gloopProperties', report })
+    compileShape(model?.gloopProperties ?? [], {
+      extra: false,
+      models: (name) => modelsOf(owner).get(name),
+      pointer: '/gloopProperties',
+      report,
+    })
     return report.faults
   })
 }

@@ -5,7 +5,15 @@ import type { Visible } from './visible.ts'
 
 /** Seen everywhere; what has no value at some place is undefined there. */
 export const SPECIAL_NAMES: ReadonlySet<string> = new Set([
-  '$fluxContextId', '$fluxName', '$fluxStateName', '$fluxEvent', '$fluxException', '$triggerFluxEvent', '$trackerId', '$request', '$response',
+  '$fluxContextId',
+  '$fluxName',
+  '$fluxStateName',
+  '$fluxEvent',
+  '$fluxException',
+  '$triggerFluxEvent',
+  '$trackerId',
+  '$request',
+  '$response',
 ])
 
 interface Data {
@@ -13,7 +21,10 @@ interface Data {
   readonly output: Shape
 }
 
-/** What is seen by the actions, waits and, besides their target's inputs, the lines of a state. null: anything may be there. */
+/**
+ * What is seen by the actions, waits and, besides their target's inputs, the lines of a state. null: anything may be
+ * there.
+ */
 export function visibleIn(state: Data, service: Data & { readonly extra: boolean }): Visible {
   return service.extra ? null : seenIn([state.output, state.input, service.output, service.input])
 }
@@ -27,14 +38,17 @@ export function seenIn(shapes: readonly Shape[]): NonNullable<Visible> {
 
 /** Where a map, or the outputs of an action, write: the nearest output of that name. */
 export function outputsOf(state: Data, service: Data): (name: string) => Target | null {
-  return (name) => find('stateOutput', state.output, name) ?? find('serviceOutput', service.output, name)
-    ?? (name === '$fluxEvent' ? { place: 'fluxEvent', property: null } : null)
-    ?? (name === '$response' ? { place: 'response', property: null } : null)
+  return (name) =>
+    find('stateOutput', state.output, name) ??
+    find('serviceOutput', service.output, name) ??
+    (name === '$fluxEvent' ? { place: 'fluxEvent', property: null } : null) ??
+    (name === '$response' ? { place: 'response', property: null } : null)
 }
 
 /** Where a transition's lines write: the inputs of its target only. An unknown target has been reported already. */
 export function inputsOf(target: Data | undefined): (name: string) => Target | null {
-  return (name) => target === undefined ? { place: 'stateInput', property: null } : find('stateInput', target.input, name)
+  return (name) =>
+    target === undefined ? { place: 'stateInput', property: null } : find('stateInput', target.input, name)
 }
 
 /** The arguments of a call are whatever its lines set. */

@@ -13,8 +13,15 @@ export function compileText(source: string, visible: Visible, pointer: string, r
   return value === null || fault !== null ? brokenText(source, fault ?? `${pointer}: it can't be compiled`) : value
 }
 
-const brokenText = (source: string, fault: string): Template =>
-  ({ source, placeholders: [], names: new Set(), quotesPlaceholder: false, evaluate() { throw new DefinitionError(fault) } })
+const brokenText = (source: string, fault: string): Template => ({
+  source,
+  placeholders: [],
+  names: new Set(),
+  quotesPlaceholder: false,
+  evaluate() {
+    throw new DefinitionError(fault)
+  },
+})
 
 /** null after a fault. */
 function parsed(source: string, visible: Visible, pointer: string, report: Report): Template | null {
@@ -41,8 +48,10 @@ export function compileWait(source: string, visible: Visible, pointer: string, r
   return fault === null ? value : brokenWait(source, fault)
 }
 
-export const brokenWait = (source: string, fault: string): Wait =>
-  ({ kind: 'duration', value: brokenText(source, fault) })
+export const brokenWait = (source: string, fault: string): Wait => ({
+  kind: 'duration',
+  value: brokenText(source, fault),
+})
 
 function read(source: string, visible: Visible, pointer: string, report: Report): Wait | null {
   if (source === '') return null

@@ -17,16 +17,22 @@ export interface Webhook {
 /** Those that are enabled. Such as have a fault are reported and left out. */
 export function compileWebhooks(source: JsonObject, report: Report): readonly Webhook[] {
   const list = getOwn(source, 'webhooks')
-  return Array.isArray(list) ? list.flatMap((entry, index) => compileWebhook(entry, `/webhooks/${index}`, report) ?? []) : []
+  return Array.isArray(list)
+    ? list.flatMap((entry, index) => compileWebhook(entry, `/webhooks/${index}`, report) ?? [])
+    : []
 }
 
 function compileWebhook(source: Json, pointer: string, report: Report): Webhook | null {
   const webhook = take(WebhookSchema, source, pointer, report)
   if (webhook === null || webhook.enabled === false) return null
   const httpMethods = [...new Set((webhook.httpMethods ?? []).map((method) => method.toUpperCase()))]
-  if (httpMethods.length === 0) report.warn(`${pointer}/httpMethods`, 'without a method it can\'t be reached')
+  if (httpMethods.length === 0) report.warn(`${pointer}/httpMethods`, "without a method it can't be reached")
   const unknown = httpMethods.filter((method) => !METHODS.includes(method) || method === 'CONNECT')
-  if (unknown.length > 0) report.warn(`${pointer}/httpMethods`, `no request has the method ${unknown.map((method) => `'${method}'`).join(', ')}`)
+  if (unknown.length > 0)
+    report.warn(
+      `${pointer}/httpMethods`,
+      `no request has the method ${unknown.map((method) => `'${method}'`).join(', ')}`,
+    )
   const urlPath = webhook.urlPath.startsWith('/') ? webhook.urlPath : `/${webhook.urlPath}`
   if (urlPath !== webhook.urlPath) report.warn(`${pointer}/urlPath`, `taken as "${urlPath}"`)
   for (const reason of doubtsOf(urlPath)) report.warn(`${pointer}/urlPath`, reason)
@@ -40,11 +46,19 @@ function compileWebhook(source: Json, pointer: string, report: Report): Webhook 
 function doubtsOf(urlPath: string): string[] {
   const segments = urlPath.split('/')
   return [
-    ...(/[?#]/.test(urlPath) ? ['a path never has ? or #: it can\'t be reached'] : []),
-    ...(segments.some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment)) ? ['a path never has a segment . or ..: it can\'t be reached'] : []),
-    ...(segments.some((segment) => /[{}]/.test(segment) && parameterOf(segment) === null) ? ['a parameter is a whole segment, {name}: this one is taken as it stands'] : []),
-    ...(segments.some((segment) => /^[:*]/.test(segment)) ? ['a parameter is written {name}: this one is taken as it stands'] : []),
-    ...(segments.some((segment) => decoded(segment) === null) ? ['it has a malformed escape: it can\'t be reached'] : []),
+    ...(/[?#]/.test(urlPath) ? ["a path never has ? or #: it can't be reached"] : []),
+    ...(segments.some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))
+      ? ["a path never has a segment . or ..: it can't be reached"]
+      : []),
+    ...(segments.some((segment) => /[{}]/.test(segment) && parameterOf(segment) === null)
+      ? ['a parameter is a whole segment, {name}: this one is taken as it stands']
+      : []),
+    ...(segments.some((segment) => /^[:*]/.test(segment))
+      ? ['a parameter is written {name}: this one is taken as it stands']
+      : []),
+    ...(segments.some((segment) => decoded(segment) === null)
+      ? ["it has a malformed escape: it can't be reached"]
+      : []),
     ...(segments[1] === 'api' ? ['/api is put before it: it will be reached at /api/api'] : []),
   ]
 }
@@ -54,7 +68,10 @@ export const parameterOf = (segment: string): string | null => /^\{([^{}]+)\}$/.
 
 /** Equal for two webhooks that no request can tell apart. */
 export function endpointsOf({ httpMethods, urlPath }: Webhook): string[] {
-  const shape = urlPath.split('/').map((segment) => parameterOf(segment) === null ? decode(segment) : '{}').join('/')
+  const shape = urlPath
+    .split('/')
+    .map((segment) => (parameterOf(segment) === null ? decode(segment) : '{}'))
+    .join('/')
   return httpMethods.map((method) => `${method} ${shape}`)
 }
 

@@ -1,4 +1,5 @@
-// definitions: from the content of a .flux file to a service that can be decided on. What is wrong goes to the report, all of it in one go.
+// definitions: from the content of a .flux file to a service that can be decided on. What is wrong goes to the report,
+// all of it in one go.
 import { freeze, getOwn, isObject, type Json, type JsonObject } from '../model/json.ts'
 import { alternatives } from '../model/nearest.ts'
 import { checkKeys } from './check-keys.ts'
@@ -32,7 +33,9 @@ export function recompile(text: string): CompiledFlux {
   if (unit === null) throw new UnreadableDefinition('what is stored is no definition', { isNewer: isLater(text) })
   const report = new Report(`${unit.package}/${unit.fluxName}`, { pinned: true })
   const flux = tryToCompile(unit, text, report)
-  const faults = report.faults.filter(({ severity }) => severity === 'fault').map(({ pointer, reason }) => `${pointer}: ${reason}`)
+  const faults = report.faults
+    .filter(({ severity }) => severity === 'fault')
+    .map(({ pointer, reason }) => `${pointer}: ${reason}`)
   if (flux === null || flux.states.length === 0) {
     const reason = `the definition of ${report.file} no longer compiles: ${faults.join('; ')}`
     throw new UnreadableDefinition(reason, unit)
@@ -54,7 +57,11 @@ function tryToCompile(unit: FluxUnit, text: string, report: Report): CompiledFlu
  * Total: what has a fault is reported, and comes out as a part that fails when it is reached. null: there is nothing to
  * compile.
  */
-function compile({ package: owner, fluxName, source, models }: FluxUnit, text: string, report: Report): CompiledFlux | null {
+function compile(
+  { package: owner, fluxName, source, models }: FluxUnit,
+  text: string,
+  report: Report,
+): CompiledFlux | null {
   // Views and definitions hand parts of them out: nobody may change what all contexts share.
   for (const shared of [source, ...models.values()]) freeze(shared)
   const root = take(Root, source, '', report)
@@ -69,19 +76,38 @@ function compile({ package: owner, fluxName, source, models }: FluxUnit, text: s
   if (isEmpty(getOwn(source, 'states'))) report.fault('/states', 'there are no states')
   const named = outlines.filter(({ name }) => name !== '').map((outline) => [outline.name, outline] as const)
   const service: Service = { input, output, extra, states: new Map(named), report }
-  const states = withOwnNames(outlines.map((outline) => compileState(outline, service)), service)
+  const states = withOwnNames(
+    outlines.map((outline) => compileState(outline, service)),
+    service,
+  )
   const startState = findStart(root.startState ?? '', service)
   checkReachable(states, startState, report)
   const seen = extra ? null : seenIn([input])
   const tags = (root.tags ?? []).map((tag, index) => compileText(tag, seen, `/tags/${index}`, report))
   checkTriggers(root.triggers ?? [], report)
   const webhooks = compileWebhooks(source, report)
-  if (root.secured) for (const { pointer } of webhooks) report.fault(pointer, 'a secured service can\'t have a webhook: there is no authentication')
+  if (root.secured)
+    for (const { pointer } of webhooks)
+      report.fault(pointer, "a secured service can't have a webhook: there is no authentication")
   return {
-    hash: hashOf(text), text, package: owner, fluxName, source, input, output, tags,
-    triggers: root.triggers ?? [], webhooks, secured: root.secured ?? isSecured(source), allowExtraProperties: extra,
-    states, stateIndex: new Map(states.map(({ name, index }) => [name, index])), startState,
-    faults: [], lost: null, isNewer: false,
+    hash: hashOf(text),
+    text,
+    package: owner,
+    fluxName,
+    source,
+    input,
+    output,
+    tags,
+    triggers: root.triggers ?? [],
+    webhooks,
+    secured: root.secured ?? isSecured(source),
+    allowExtraProperties: extra,
+    states,
+    stateIndex: new Map(states.map(({ name, index }) => [name, index])),
+    startState,
+    faults: [],
+    lost: null,
+    isNewer: false,
   }
 }
 
@@ -103,7 +129,8 @@ const isEmpty = (list: Json | undefined) => (Array.isArray(list) ? list.length =
 function findStart(name: string, { states, report }: Service): number {
   if (name === '') return 0
   const start = states.get(name)
-  if (start === undefined) report.fault('/startState', `there is no state "${name}"${alternatives(name, states.keys())}`)
+  if (start === undefined)
+    report.fault('/startState', `there is no state "${name}"${alternatives(name, states.keys())}`)
   return start?.index ?? 0
 }
 
@@ -130,5 +157,5 @@ function reachableModels({ source, models }: FluxUnit): ReadonlyMap<string, Json
     Object.values(value).forEach(visit)
   }
   visit(source)
-  return new Map([...reached].sort(([a], [b]) => a < b ? -1 : 1))
+  return new Map([...reached].sort(([a], [b]) => (a < b ? -1 : 1)))
 }

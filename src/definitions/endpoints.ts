@@ -1,4 +1,5 @@
-// definitions: the paths of all webhooks, found segment by segment. A literal beats a parameter; what leads nowhere is gone back on.
+// definitions: the paths of all webhooks, found segment by segment. A literal beats a parameter; what leads nowhere is
+// gone back on.
 import { getOwn, isObject, type Json } from '../model/json.ts'
 import type { Endpoint, EndpointDescription, Found, InputDescription } from '../model/webhook.ts'
 import { parameterOf } from './compile-webhooks.ts'
@@ -7,7 +8,13 @@ import type { CompiledFlux } from './flux.ts'
 interface Place {
   readonly literals: Map<string, Place>
   parameter: Place | null
-  readonly methods: Map<string, { readonly endpoint: Endpoint; /** Names of the parameters on the way, from left to right. */ readonly names: readonly string[] }>
+  readonly methods: Map<
+    string,
+    {
+      readonly endpoint: Endpoint /** Names of the parameters on the way, from left to right. */
+      readonly names: readonly string[]
+    }
+  >
 }
 
 const place = (): Place => ({ literals: new Map(), parameter: null, methods: new Map() })
@@ -20,7 +27,8 @@ export class Endpoints {
   constructor(services: readonly CompiledFlux[]) {
     this.#services = services
     for (const { package: owner, fluxName, webhooks } of services) {
-      for (const { urlPath, httpMethods, timeout } of webhooks) this.#add({ package: owner, fluxName, urlPath, timeout }, httpMethods)
+      for (const { urlPath, httpMethods, timeout } of webhooks)
+        this.#add({ package: owner, fluxName, urlPath, timeout }, httpMethods)
     }
   }
 
@@ -44,15 +52,22 @@ export class Endpoints {
   }
 
   get all(): readonly EndpointDescription[] {
-    return this.#all ??= this.#services.flatMap(descriptionsOf)
+    return (this.#all ??= this.#services.flatMap(descriptionsOf))
   }
 
   /** HEAD is GET without the body, unless a webhook has it. */
   find(method: string, segments: readonly string[]): Found | null {
     const allow = new Set<string>()
-    for (const { at: { methods }, values } of ways(this.#root, segments, [])) {
+    for (const {
+      at: { methods },
+      values,
+    } of ways(this.#root, segments, [])) {
       const found = methods.get(method) ?? (method === 'HEAD' ? methods.get('GET') : undefined)
-      if (found) return { endpoint: found.endpoint, parameters: new Map(found.names.map((name, index) => [name, values[index] ?? ''])) }
+      if (found)
+        return {
+          endpoint: found.endpoint,
+          parameters: new Map(found.names.map((name, index) => [name, values[index] ?? ''])),
+        }
       for (const other of methods.keys()) allow.add(other)
       if (methods.has('GET')) allow.add('HEAD')
     }
@@ -61,7 +76,11 @@ export class Endpoints {
 }
 
 /** All places that the path leads to, the most literal first. */
-function* ways(at: Place, [segment, ...rest]: readonly string[], values: readonly string[]): Generator<{ readonly at: Place; readonly values: readonly string[] }> {
+function* ways(
+  at: Place,
+  [segment, ...rest]: readonly string[],
+  values: readonly string[],
+): Generator<{ readonly at: Place; readonly values: readonly string[] }> {
   if (segment === undefined) {
     if (at.methods.size > 0) yield { at, values }
     return
@@ -81,15 +100,30 @@ function decode(segment: string): string {
 
 function descriptionsOf({ package: owner, fluxName, source, webhooks }: CompiledFlux): EndpointDescription[] {
   const inputs = objectsOf(source['input']).flatMap(({ name, type, array, comments }): InputDescription[] =>
-    (typeof name === 'string' ? [{ name, type: textOf(type) ?? 'string', array: array === true, comment: textOf(comments) }] : []))
+    typeof name === 'string'
+      ? [{ name, type: textOf(type) ?? 'string', array: array === true, comment: textOf(comments) }]
+      : [],
+  )
   const sources = Array.isArray(source['webhooks']) ? source['webhooks'] : []
   return webhooks.map(({ pointer, urlPath, httpMethods }) => {
     const file = sources[Number(pointer.slice(pointer.lastIndexOf('/') + 1))]
-    const segments = urlPath.slice(1).split('/').map((segment) => {
-      const parameter = parameterOf(segment)
-      return parameter === null ? { literal: decode(segment), parameter } : { literal: null, parameter }
-    })
-    return { package: owner, fluxName, urlPath, httpMethods, name: isObject(file) ? textOf(getOwn(file, 'name')) : null, comment: textOf(source['comment']), segments, inputs }
+    const segments = urlPath
+      .slice(1)
+      .split('/')
+      .map((segment) => {
+        const parameter = parameterOf(segment)
+        return parameter === null ? { literal: decode(segment), parameter } : { literal: null, parameter }
+      })
+    return {
+      package: owner,
+      fluxName,
+      urlPath,
+      httpMethods,
+      name: isObject(file) ? textOf(getOwn(file, 'name')) : null,
+      comment: textOf(source['comment']),
+      segments,
+      inputs,
+    }
   })
 }
 

@@ -1,5 +1,6 @@
-// definitions: recognises what services written for the product's own expression language (Groovy) hold that this one lacks, and says what to write instead.
-// Asked only when there is a fault; every pattern takes time in proportion to the text.
+// definitions: recognises what services written for the product's own expression language (Groovy) hold that this one
+// lacks, and says what to write instead. Asked only when there is a fault; every pattern takes time in proportion to
+// the text.
 
 /** Hints of one fault. */
 const MOST_HINTS = 3
@@ -19,19 +20,49 @@ interface Hint {
 const HINTS: readonly Hint[] = [
   { words: ['Random', '.nextInt('], write: 'random(n) for a whole number below n, random() for a fraction' },
   { words: ['UUID', '.randomUUID'], write: 'uuid()' },
-  { words: ['TimeCategory', 'use(', '.ago'], pattern: /\d\.(?:second|minute|hour|day|week|month|year)s?/, write: TIMES },
   {
-    words: ['System', 'Instant', 'LocalDate', 'LocalDateTime', 'ZonedDateTime', 'Calendar', 'Date', 'Date(', 'SimpleDateFormat'],
+    words: ['TimeCategory', 'use(', '.ago'],
+    pattern: /\d\.(?:second|minute|hour|day|week|month|year)s?/,
+    write: TIMES,
+  },
+  {
+    words: [
+      'System',
+      'Instant',
+      'LocalDate',
+      'LocalDateTime',
+      'ZonedDateTime',
+      'Calendar',
+      'Date',
+      'Date(',
+      'SimpleDateFormat',
+    ],
     write: 'now(), or date(text) for the time that a text names; times are epoch milliseconds',
   },
-  { words: ['invokeGloop', 'invokeFlux', 'invokeService'], write: 'no call here: an action of type invokeFlux runs a service, one of type invokeCode a function' },
+  {
+    words: ['invokeGloop', 'invokeFlux', 'invokeService'],
+    write: 'no call here: an action of type invokeFlux runs a service, one of type invokeCode a function',
+  },
   { words: ['if(', 'else'], write: 'condition ? value : other' },
   { pattern: /\?:/, write: 'a || b, or a ?? b, which keeps false, 0 and empty text' },
   { words: ['JsonSlurper', 'JsonOutput', 'JSON', '.parseText('], write: 'parseJson(text) and json(value)' },
   {
     words: [
-      'Integer', 'Long', 'Double', 'Float', 'BigDecimal', 'BigInteger', '.toInteger', '.toLong', '.toDouble', '.toFloat', '.toBigDecimal', '.toBigInteger',
-      '.intValue', '.longValue', '.doubleValue',
+      'Integer',
+      'Long',
+      'Double',
+      'Float',
+      'BigDecimal',
+      'BigInteger',
+      '.toInteger',
+      '.toLong',
+      '.toDouble',
+      '.toFloat',
+      '.toBigDecimal',
+      '.toBigInteger',
+      '.intValue',
+      '.longValue',
+      '.doubleValue',
     ],
     write: 'number(x)',
   },
@@ -39,17 +70,37 @@ const HINTS: readonly Hint[] = [
   { words: ['as'], write: 'string(x), number(x), boolean(x) or date(x)' },
   { words: ['Math'], write: 'min, max, abs, round, floor and ceil without "Math."' },
   { words: ['def', 'var', 'let', 'const'], pattern: /\+\+|--|[-+*/]=|[^=!<>]=[^=>~]/, write: VARIABLES },
-  { words: ['println', 'print', 'console'], write: 'no output here: an action of type invokeCode with the class Logger logs' },
+  {
+    words: ['println', 'print', 'console'],
+    write: 'no output here: an action of type invokeCode with the class Logger logs',
+  },
   {
     words: [
-      '.collect', '.collectMany', '.collectEntries', '.each', '.eachWithIndex', '.findAll', '.any', '.inject', '.groupBy',
-      '.sum(', '.sum{', '.find{', '.every{', '.sort{', '.max{', '.min{', 'it',
+      '.collect',
+      '.collectMany',
+      '.collectEntries',
+      '.each',
+      '.eachWithIndex',
+      '.findAll',
+      '.any',
+      '.inject',
+      '.groupBy',
+      '.sum(',
+      '.sum{',
+      '.find{',
+      '.every{',
+      '.sort{',
+      '.max{',
+      '.min{',
+      'it',
     ],
-    pattern: /->/, write: LOOPS,
+    pattern: /->/,
+    write: LOOPS,
   },
   { pattern: /\[\s*[\w$']+\s*:|\[\s*:/, write: '{ name: value } for a map' },
   {
-    words: ['.matches(', '.replaceFirst('], pattern: /=~|==~/,
+    words: ['.matches(', '.replaceFirst('],
+    pattern: /=~|==~/,
     write: 'includes, startsWith, endsWith, split or replaceAll with plain texts: there are no regular expressions',
   },
   { words: ['.size(', '.length('], write: 'x.length, or size(x)' },
@@ -57,7 +108,11 @@ const HINTS: readonly Hint[] = [
   { words: ['.contains(', '.containsKey(', 'in'], write: 'x.includes(y), or keys(x).includes(y)' },
   { words: ['.equals(', '.equalsIgnoreCase('], write: 'x == y, or x.toLowerCase() == y.toLowerCase()' },
   { words: ['.first(', '.last(', '.head(', '.getAt(', '.get('], write: 'x[0], x.at(-1) or x["name"]' },
-  { words: ['.add(', '.addAll(', '.push(', '.put(', '.putAll('], pattern: /<</, write: '[...list, x] or { ...object, name: x }' },
+  {
+    words: ['.add(', '.addAll(', '.push(', '.put(', '.putAll('],
+    pattern: /<</,
+    write: '[...list, x] or { ...object, name: x }',
+  },
   {
     words: ['.tokenize(', '.padLeft(', '.padRight(', '.capitalize(', '.format(', '.unique(', '.minus(', '.plus('],
     write: 'split, padStart, padEnd, templates in backticks and other methods that JavaScript has',
@@ -65,7 +120,10 @@ const HINTS: readonly Hint[] = [
   { pattern: /<=>/, write: 'x - y, or x.localeCompare(y)' },
   { pattern: /\*\./, write: 'list.map(item => item.name)' },
   { words: ['return'], write: 'the value alone, without return' },
-  { words: ['for(', 'while(', 'switch(', 'try{', 'throw'], write: 'no statements here: an action of type script takes them' },
+  {
+    words: ['for(', 'while(', 'switch(', 'try{', 'throw'],
+    write: 'no statements here: an action of type script takes them',
+  },
   { pattern: /\d\.\.<?\d/, write: 'a list of the numbers: there are no ranges' },
 ]
 
@@ -76,7 +134,9 @@ const WORD = /(\.?[A-Za-z_$][\w$]*)[ \t]*([({]?)/g
 export function foreignHint(source: string): string {
   const text = withoutLiterals(source)
   const present = wordsIn(text)
-  const found = HINTS.filter(({ words = [], pattern }) => words.some((word) => present.has(word)) || pattern?.test(text)).map(({ write }) => write)
+  const found = HINTS.filter(
+    ({ words = [], pattern }) => words.some((word) => present.has(word)) || pattern?.test(text),
+  ).map(({ write }) => write)
   const hints = [...new Set(found)].slice(0, MOST_HINTS)
   return hints.length === 0 ? '' : `; expressions here are JavaScript's, not Groovy's: write ${hints.join('; write ')}`
 }
@@ -91,7 +151,8 @@ function wordsIn(text: string): ReadonlySet<string> {
 export function actionHint(type: string): string | null {
   if (/gloop|service/i.test(type)) return 'use "invokeFlux" for a service, or "invokeCode" for a function'
   if (/workflow/i.test(type)) return 'use "invokeFlux"'
-  if (/groovy|java|code|function/i.test(type) && !/^invokecod/i.test(type)) return 'use "invokeCode" for a function of a module, or "script" for JavaScript in the file'
+  if (/groovy|java|code|function/i.test(type) && !/^invokecod/i.test(type))
+    return 'use "invokeCode" for a function of a module, or "script" for JavaScript in the file'
   return null
 }
 
@@ -107,9 +168,9 @@ function withoutLiterals(source: string): string {
   let from = 0
   for (let at = 0; at < source.length; at += 1) {
     const quote = source.charAt(at)
-    if (quote !== '"' && quote !== '\'') continue
+    if (quote !== '"' && quote !== "'") continue
     const end = endOfLiteral(source, at, quote)
-    parts.push(source.slice(from, at), '\'\'')
+    parts.push(source.slice(from, at), "''")
     from = end + 1
     at = end
   }

@@ -37,15 +37,24 @@ function measure(text: string): { readonly depth: number; readonly steps: number
   let [open, depth, steps] = [0, 0, 0]
   for (let at = 0; at < text.length; at += 1) {
     switch (text.charCodeAt(at)) {
-      case QUOTE: at = endOfString(text, at); break
-      case COMMA: steps += STEPS_OF_A_COMMA; break
-      case COLON: steps += STEPS_OF_A_KEY; break
-      case OPEN_LIST: case OPEN_OBJECT:
+      case QUOTE:
+        at = endOfString(text, at)
+        break
+      case COMMA:
+        steps += STEPS_OF_A_COMMA
+        break
+      case COLON:
+        steps += STEPS_OF_A_KEY
+        break
+      case OPEN_LIST:
+      case OPEN_OBJECT:
         steps += STEPS_TO_OPEN
         open += 1
         depth = Math.max(depth, open)
         break
-      case CLOSE_LIST: case CLOSE_OBJECT: open -= 1
+      case CLOSE_LIST:
+      case CLOSE_OBJECT:
+        open -= 1
     }
   }
   return { depth, steps }

@@ -38,7 +38,8 @@ export interface Line {
    */
   read(scope: Scope): Json
   /**
-   * A copy of the place's data with a value at `path`. Better than writePath alone: it knows where a declared list is to begin.
+   * A copy of the place's data with a value at `path`. Better than writePath alone: it knows where a declared list is
+   * to begin.
    * @throws TooMuchWork; LineError when the path leads into a value that has no parts
    */
   write(root: JsonObject, value: Json, budget?: WorkBudget): JsonObject
@@ -59,15 +60,20 @@ export interface LineOptions {
 
 /** A line that can't be compiled: it fails when it is reached. */
 export function brokenLine(fault: string): Line {
-  const fail = (): never => { throw new DefinitionError(fault) }
+  const fail = (): never => {
+    throw new DefinitionError(fault)
+  }
   return { place: 'args', path: [], answers: false, source: null, read: fail, write: fail }
 }
 
 /** Compiles lines. What a line writes is visible to those after it. */
 export function compileLines(list: readonly JsonObject[], { pointer, visible, ...others }: LineOptions): Lines {
   const written = new Set<string>()
-  const names = () => [...written, ...visible?.names?.() ?? []]
-  const options = { ...others, visible: visible && Object.assign((name: string) => visible(name) || written.has(name), { names }) }
+  const names = () => [...written, ...(visible?.names?.() ?? [])]
+  const options = {
+    ...others,
+    visible: visible && Object.assign((name: string) => visible(name) || written.has(name), { names }),
+  }
   const compile = (source: JsonObject, at: string): Line | null => {
     if (!isObject(source)) return broken(options.report, at, 'a line must be an object')
     const target = compileTarget(source, at, options)
@@ -110,11 +116,22 @@ interface Origin {
   readonly answers?: boolean
 }
 
-function compileLine({ place, path, property: declared, lists, shown }: LineTarget, origin: Origin, pointer: string, report: Report): Line {
+function compileLine(
+  { place, path, property: declared, lists, shown }: LineTarget,
+  origin: Origin,
+  pointer: string,
+  report: Report,
+): Line {
   // What nobody gave a type isn't meant to be a text, if the whole answer of a webhook goes there.
-  const property = origin.answers && declared !== null && !declared.array && getOwn(declared.source, 'type') === undefined ? null : declared
+  const property =
+    origin.answers && declared !== null && !declared.array && getOwn(declared.source, 'type') === undefined
+      ? null
+      : declared
   if (origin.answers && property !== null && (property.array || !ANSWERING.has(property.type))) {
-    report.warn(`${pointer}/to`, `${shown} can't hold $response, so the line will always fail: it should be of type object, and no list`)
+    report.warn(
+      `${pointer}/to`,
+      `${shown} can't hold $response, so the line will always fail: it should be of type object, and no list`,
+    )
   }
   if (origin.literal !== undefined && property !== null) {
     const reason = misfit(property, origin.literal)
@@ -130,7 +147,14 @@ function compileLine({ place, path, property: declared, lists, shown }: LineTarg
     throw new LineError(`${shown}: the value ${held.reason}`)
   }
   const { answers = false, source } = origin
-  return { place, path, answers, source, read, write: (root, value, budget) => writePath(root, path, value, lists, budget) }
+  return {
+    place,
+    path,
+    answers,
+    source,
+    read,
+    write: (root, value, budget) => writePath(root, path, value, lists, budget),
+  }
 }
 
 /** Why a literal doesn't fit; null: it does, or a property with a fault is in the way, which is reported already. */
@@ -159,14 +183,23 @@ function compileTarget(source: JsonObject, pointer: string, { resolve, report }:
   const target = resolve(name)
   if (target === null) return broken(report, `${pointer}/to`, `there is no "${name}" to write to`)
   const { place, property } = target
-  if (place === 'fluxEvent' && below.length > 0) return broken(report, `${pointer}/to`, `"${name}" is a single value: it has no parts to write to`)
+  if (place === 'fluxEvent' && below.length > 0)
+    return broken(report, `${pointer}/to`, `"${name}" is a single value: it has no parts to write to`)
   const path = place === 'fluxEvent' || place === 'response' ? below : to
   const shown = showPath(to)
-  if (property === null) return { name, place, path, property, lists: place === 'response' ? listsOfResponse(below) : new Set(), shown }
+  if (property === null)
+    return { name, place, path, property, lists: place === 'response' ? listsOfResponse(below) : new Set(), shown }
   const found = descend(property, below)
   if (!found.ok) return broken(report, `${pointer}/to`, found.reason)
   const shift = path.length - below.length
-  return { name, place, path, property: found.property, lists: new Set([...found.lists].map((position) => position + shift)), shown }
+  return {
+    name,
+    place,
+    path,
+    property: found.property,
+    lists: new Set([...found.lists].map((position) => position + shift)),
+    shown,
+  }
 }
 
 /** What `$response` has lists for may be filled by index. */
@@ -184,8 +217,16 @@ function compileMap(source: JsonObject, pointer: string, { visible, report }: Op
   const from = readSegments(source, 'from', pointer, report)
   if (from === null) return null
   const [name = '', ...path] = from
-  if (visible !== null && !visible(name)) report.warn(`${pointer}/from`, `"${name}" is visible nowhere: the line will carry null${suggestion(name, visible.names?.() ?? [])}`)
-  return { source: { from }, read: (scope) => readPath(scope.get(name), path, name, scope.budget), answers: name === '$response' && path.length === 0 }
+  if (visible !== null && !visible(name))
+    report.warn(
+      `${pointer}/from`,
+      `"${name}" is visible nowhere: the line will carry null${suggestion(name, visible.names?.() ?? [])}`,
+    )
+  return {
+    source: { from },
+    read: (scope) => readPath(scope.get(name), path, name, scope.budget),
+    answers: name === '$response' && path.length === 0,
+  }
 }
 
 function compileSet(source: JsonObject, pointer: string, { visible, report }: Options): Origin | null {
@@ -202,16 +243,27 @@ function compileSet(source: JsonObject, pointer: string, { visible, report }: Op
     if (compiled.quotesPlaceholder) report.warn(at, PLAIN_TEXT)
     const unseen = unseenNames(compiled.names, visible, literal)
     if (unseen !== null) return broken(report, at, unseen)
-    return { source: { expression: literal }, read: (scope) => compiled.evaluate(scope), answers: literal.trim() === '$response' }
+    return {
+      source: { expression: literal },
+      read: (scope) => compiled.evaluate(scope),
+      answers: literal.trim() === '$response',
+    }
   } catch (error) {
     return broken(report, at, notParsed(error, literal))
   }
 }
 
 /** A path as the file has it: a list of texts that isn't empty. Numbers are taken as text. */
-function readSegments(source: JsonObject, key: 'from' | 'to', pointer: string, report: Report): readonly string[] | null {
+function readSegments(
+  source: JsonObject,
+  key: 'from' | 'to',
+  pointer: string,
+  report: Report,
+): readonly string[] | null {
   const path = getOwn(source, key)
-  const segments = Array.isArray(path) ? path.flatMap((segment) => typeof segment === 'string' || typeof segment === 'number' ? [String(segment)] : []) : []
+  const segments = Array.isArray(path)
+    ? path.flatMap((segment) => (typeof segment === 'string' || typeof segment === 'number' ? [String(segment)] : []))
+    : []
   if (Array.isArray(path) && path.length > 0 && segments.length === path.length) return segments
   return broken(report, `${pointer}/${key}`, `${key} must be a path: a list of names that is not empty`)
 }

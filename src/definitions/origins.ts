@@ -1,9 +1,17 @@
-// definitions: where the lines of a service may carry parts of the request to. Worked out once for a service, when somebody first looks
-// at a context
-// that has a request.
+// definitions: where the lines of a service may carry parts of the request to. Worked out once for a service, when
+// somebody first looks at a context that has a request.
 import { isSecretName } from '../model/secret-names.ts'
 import {
-  expressionOrigins, laidAt, memberOrigins, mixed, NO_ORIGINS, returned, tidy, type Lookup, type Origin, type Origins,
+  expressionOrigins,
+  laidAt,
+  memberOrigins,
+  mixed,
+  NO_ORIGINS,
+  returned,
+  tidy,
+  type Lookup,
+  type Origin,
+  type Origins,
 } from './expressions/origins.ts'
 import type { CompiledFlux, CompiledState } from './flux.ts'
 import type { Line, Lines } from './lines.ts'
@@ -36,7 +44,10 @@ const MOST_ROUNDS = 100
 const PASSES_ON = /(?:^|\.)(?:Errors|GloopMethods|Logger|LoggerMethods)$/
 
 /** What a definition that isn't whole carried before is not known: everything may be everywhere. */
-const ANYTHING: Origins = [{ at: [], path: [], kind: 'whole' }, { at: [], path: [], kind: 'cut' }]
+const ANYTHING: Origins = [
+  { at: [], path: [], kind: 'whole' },
+  { at: [], path: [], kind: 'cut' },
+]
 
 const known = new WeakMap<CompiledFlux, Map<string, Carried>>()
 /** Seeds of one service that are remembered. */
@@ -59,7 +70,10 @@ const anywhereIn = ({ states }: CompiledFlux): Carried => ({
   arguments: (index) => [...new Set(states[index]?.action.inputs.flatMap(({ path: [name] }) => name ?? []))],
 })
 
-/** Inputs that a webhook fills from a header, a query or a path parameter of their name, if that says that it is a secret. */
+/**
+ * Inputs that a webhook fills from a header, a query or a path parameter of their name, if that says that it is a
+ * secret.
+ */
 export function webhookSeed({ input }: CompiledFlux): Seed {
   const names = [...input.properties.keys()].filter(isSecretName)
   return new Map(names.map((name) => [name, [whole('parameters', name), whole('headers', name.toLowerCase())]]))
@@ -82,7 +96,7 @@ class Tracing implements Carried {
     this.#hasRequest = hasRequest
     for (const [name, origins] of seed) this.#add({ of: 'input', name }, origins)
     const inTemplates = flux.tags.flatMap(({ placeholders }) => placeholders)
-    const lookup: Lookup = (name) => name === '$request' ? this.#request : this.at({ of: 'input', name })
+    const lookup: Lookup = (name) => (name === '$request' ? this.#request : this.at({ of: 'input', name }))
     this.#add({ of: 'tags' }, mixed(inTemplates.flatMap((source) => expressionOrigins(source, lookup))))
     for (let round = 0; this.#changed && round < MOST_ROUNDS; round += 1) {
       this.#changed = false
@@ -101,7 +115,7 @@ class Tracing implements Carried {
   }
 
   arguments(index: number): readonly string[] {
-    return [...this.#arguments.get(index) ?? []]
+    return [...(this.#arguments.get(index) ?? [])]
   }
 
   get #request(): Origins {
@@ -144,15 +158,22 @@ class Tracing implements Carried {
   #mentioned(script: string, { index, input, output }: CompiledState): Origins {
     const anything = /\b(?:names|this|globalThis|eval|Function|constructor|arguments)\b/.test(script)
     const shapes = [input, output, this.#flux.input, this.#flux.output]
-    const names = [...new Set([...shapes.flatMap(({ properties }) => [...properties.keys()]), '$fluxEvent', '$response'])]
-    const mentioned = names.filter((name) => anything || script.includes(name)).flatMap((name) => this.#lookup(index, name, NOTHING))
+    const names = [
+      ...new Set([...shapes.flatMap(({ properties }) => [...properties.keys()]), '$fluxEvent', '$response']),
+    ]
+    const mentioned = names
+      .filter((name) => anything || script.includes(name))
+      .flatMap((name) => this.#lookup(index, name, NOTHING))
     const parts = [...script.matchAll(/\$request(?:\s*\??\.\s*([A-Za-z]\w*))?/g)].map(([, part]) => part)
     if (anything || parts.includes(undefined)) return [...mentioned, ...this.#request]
     return [...mentioned, ...parts.flatMap((part) => memberOrigins(this.#request, part ?? null))]
   }
 
   /** `target`: the state whose inputs the lines of a transition write. */
-  #lines(lines: Lines, { index, target = index, seesResult = false }: { index: number; target?: number; seesResult?: boolean }): void {
+  #lines(
+    lines: Lines,
+    { index, target = index, seesResult = false }: { index: number; target?: number; seesResult?: boolean },
+  ): void {
     const written = new Map<string, Origins>()
     for (const line of lines) {
       const origins = this.#carriedBy(line, (name) => {
@@ -162,7 +183,8 @@ class Tracing implements Carried {
       this.#add({ of: 'lineError', index }, mixed(origins))
       const laid = laidAt(line.place === 'response' ? line.path : line.path.slice(1), origins)
       const [name = ''] = line.path
-      if (line.place !== 'response' && line.place !== 'fluxEvent') written.set(name, [...written.get(name) ?? [], ...laid])
+      if (line.place !== 'response' && line.place !== 'fluxEvent')
+        written.set(name, [...(written.get(name) ?? []), ...laid])
       for (const place of placesOf(line, name, index, target)) {
         this.#add(place, place.of === 'args' && place.name === '' ? laidAt([name], laid) : laid)
       }
@@ -179,15 +201,23 @@ class Tracing implements Carried {
   /** All that may be seen under a name: which of them is nearest depends on what has a value. */
   #lookup(index: number, name: string, written: ReadonlyMap<string, Origins>): Origins {
     switch (name) {
-      case '$request': return this.#request
-      case '$response': return this.at({ of: 'response' })
-      case '$fluxEvent': return this.at({ of: 'event' })
-      case '$fluxException': return [...this.at({ of: 'error', index }), ...this.at({ of: 'lineError', index })]
-      case '$result': return this.at({ of: 'result', index })
+      case '$request':
+        return this.#request
+      case '$response':
+        return this.at({ of: 'response' })
+      case '$fluxEvent':
+        return this.at({ of: 'event' })
+      case '$fluxException':
+        return [...this.at({ of: 'error', index }), ...this.at({ of: 'lineError', index })]
+      case '$result':
+        return this.at({ of: 'result', index })
     }
     return tidy([
-      ...written.get(name) ?? [], ...this.at({ of: 'stateOutput', index, name }),
-      ...this.at({ of: 'stateInput', index, name }), ...this.at({ of: 'output', name }), ...this.at({ of: 'input', name }),
+      ...(written.get(name) ?? []),
+      ...this.at({ of: 'stateOutput', index, name }),
+      ...this.at({ of: 'stateInput', index, name }),
+      ...this.at({ of: 'output', name }),
+      ...this.at({ of: 'input', name }),
     ])
   }
 }
@@ -197,12 +227,20 @@ const NOTHING: ReadonlyMap<string, Origins> = new Map()
 /** The arguments of a call are kept by name for children, and together under no name. */
 function placesOf({ place }: Line, name: string, index: number, target: number): Place[] {
   switch (place) {
-    case 'stateOutput': return [{ of: 'stateOutput', index, name }]
-    case 'serviceOutput': return [{ of: 'output', name }]
-    case 'stateInput': return [{ of: 'stateInput', index: target, name }]
-    case 'fluxEvent': return [{ of: 'event' }]
-    case 'response': return [{ of: 'response' }]
-    case 'args': return [{ of: 'args', index, name }, { of: 'args', index, name: '' }]
+    case 'stateOutput':
+      return [{ of: 'stateOutput', index, name }]
+    case 'serviceOutput':
+      return [{ of: 'output', name }]
+    case 'stateInput':
+      return [{ of: 'stateInput', index: target, name }]
+    case 'fluxEvent':
+      return [{ of: 'event' }]
+    case 'response':
+      return [{ of: 'response' }]
+    case 'args':
+      return [
+        { of: 'args', index, name },
+        { of: 'args', index, name: '' },
+      ]
   }
 }
-

@@ -16,15 +16,22 @@ export const isIndex = (segment: string): boolean => /^(?:0|[1-9]\d{0,15})$/.tes
 export const showPath = (path: readonly string[]): string => path.join('.')
 
 /**
- * The value at the end of the path, by own keys and indices; undefined where it leads nowhere. On a list of `{name, value}` elements a name gives the
- * value of the first element of that name; in a list called `headers`, without regard to case. `called`: under which name the value itself stands.
+ * The value at the end of the path, by own keys and indices; undefined where it leads nowhere. On a list of `{name,
+ * value}` elements a name gives the value of the first element of that name; in a list called `headers`, without regard
+ * to case. `called`: under which name the value itself stands.
  * @throws TooMuchWork
  */
-export function readPath(value: Json | undefined, path: readonly string[], called = '', budget = new WorkBudget()): Json | undefined {
+export function readPath(
+  value: Json | undefined,
+  path: readonly string[],
+  called = '',
+  budget = new WorkBudget(),
+): Json | undefined {
   let at = value
   let name = called
   for (const segment of path) {
-    if (Array.isArray(at)) at = isIndex(segment) ? at[Number(segment)] : named(at, segment, { anyCase: name === 'headers', budget })
+    if (Array.isArray(at))
+      at = isIndex(segment) ? at[Number(segment)] : named(at, segment, { anyCase: name === 'headers', budget })
     else at = isObject(at) ? getOwn(at, segment) : undefined
     if (at === undefined) return undefined
     name = segment
@@ -32,7 +39,10 @@ export function readPath(value: Json | undefined, path: readonly string[], calle
   return at
 }
 
-interface Search { readonly anyCase: boolean; readonly budget: WorkBudget }
+interface Search {
+  readonly anyCase: boolean
+  readonly budget: WorkBudget
+}
 
 function named(list: readonly Json[], name: string, { anyCase, budget }: Search): Json | undefined {
   const lowered = name.toLowerCase()
@@ -49,18 +59,30 @@ function named(list: readonly Json[], name: string, { anyCase, budget }: Search)
 const NONE: ReadonlySet<number> = new Set()
 
 /**
- * A copy of the root with the value at the path; what the path doesn't touch is shared with the root, which stays as it was. What is missing on the way
- * becomes an object, or a list at the positions in `lists`; gaps in a list become null. An empty path replaces the root.
- * What is copied is paid for.
- * @throws TooMuchWork; LineError where a segment leads into text, a number or a boolean, is no index into a list, or would lengthen a list beyond 10,000
+ * A copy of the root with the value at the path; what the path doesn't touch is shared with the root, which stays as it
+ * was. What is missing on the way becomes an object, or a list at the positions in `lists`; gaps in a list become null.
+ * An empty path replaces the root. What is copied is paid for.
+ * @throws TooMuchWork; LineError where a segment leads into text, a number or a boolean, is no index into a list, or
+ * would lengthen a list beyond 10,000
  */
-export function writePath(root: JsonObject, path: readonly string[], value: Json, lists = NONE, budget = new WorkBudget()): JsonObject {
+export function writePath(
+  root: JsonObject,
+  path: readonly string[],
+  value: Json,
+  lists = NONE,
+  budget = new WorkBudget(),
+): JsonObject {
   const written = write(root, 0, { path, value, budget, lists })
   if (isObject(written)) return written
   throw new LineError('only an object can be written here')
 }
 
-interface Writing { readonly path: readonly string[]; readonly value: Json; readonly budget: WorkBudget; readonly lists: ReadonlySet<number> }
+interface Writing {
+  readonly path: readonly string[]
+  readonly value: Json
+  readonly budget: WorkBudget
+  readonly lists: ReadonlySet<number>
+}
 
 /** Elements of a list that the engine copies in one step. */
 const COPIED_AT_ONCE = 8
@@ -76,7 +98,12 @@ function write(at: Json | undefined, position: number, writing: Writing): Json {
     copy[Number(segment)] = write(place[Number(segment)], position + 1, writing)
     return copy
   }
-  if (!isObject(place)) throw lineError(path, position, `is ${typeof place === 'string' ? 'text' : `a ${typeof place}`}, which has no "${segment}"`)
+  if (!isObject(place))
+    throw lineError(
+      path,
+      position,
+      `is ${typeof place === 'string' ? 'text' : `a ${typeof place}`}, which has no "${segment}"`,
+    )
   budget.spend(stepsOfMembers(Object.keys(place).length))
   const copy = { ...place }
   setOwn(copy, segment, write(getOwn(place, segment), position + 1, writing))
@@ -87,7 +114,8 @@ function write(at: Json | undefined, position: number, writing: Writing): Json {
 function withIndex(list: readonly Json[], segment: string, path: readonly string[], position: number): Json[] {
   const index = Number(segment)
   if (!isIndex(segment)) throw lineError(path, position, `is a list, and "${segment}" is no index`)
-  if (index >= Math.max(list.length, MAX_LENGTH)) throw lineError(path, position, `can't be made longer than ${MAX_LENGTH} elements`)
+  if (index >= Math.max(list.length, MAX_LENGTH))
+    throw lineError(path, position, `can't be made longer than ${MAX_LENGTH} elements`)
   const copy = [...list]
   while (copy.length < index) copy.push(null)
   return copy

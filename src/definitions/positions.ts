@@ -3,7 +3,10 @@ import { positionOf } from '../model/json-scan.ts'
 import { locate } from './read-json.ts'
 import type { Fault } from './report.ts'
 
-/** The faults, those of a file whose text is known with their places in it. What isn't there stands where it would belong. */
+/**
+ * The faults, those of a file whose text is known with their places in it. What isn't there stands where it would
+ * belong.
+ */
 export function withPositions(faults: readonly Fault[], textOf: (file: string) => string | undefined): Fault[] {
   const pointers = new Map<string, Set<string>>()
   for (const { file, pointer } of faults) {
@@ -12,17 +15,21 @@ export function withPositions(faults: readonly Fault[], textOf: (file: string) =
     for (const step of ancestry(pointer)) wanted.add(step)
   }
   const places = new Map(Array.from(pointers, ([file, wanted]) => [file, placesOf(textOf(file), wanted)]))
-  return faults.map((fault) => fault.line === undefined ? { ...fault, ...places.get(fault.file)?.(fault) } : fault)
+  return faults.map((fault) => (fault.line === undefined ? { ...fault, ...places.get(fault.file)?.(fault) } : fault))
 }
 
 /** The pointer, and those of all that it lies in, itself first. */
 function ancestry(pointer: string): string[] {
   const steps = [pointer]
-  for (let end = pointer.lastIndexOf('/'); end >= 0; end = end === 0 ? -1 : pointer.lastIndexOf('/', end - 1)) steps.push(pointer.slice(0, end))
+  for (let end = pointer.lastIndexOf('/'); end >= 0; end = end === 0 ? -1 : pointer.lastIndexOf('/', end - 1))
+    steps.push(pointer.slice(0, end))
   return steps
 }
 
-function placesOf(text: string | undefined, wanted: ReadonlySet<string>): (fault: Fault) => { line: number; column: number } | undefined {
+function placesOf(
+  text: string | undefined,
+  wanted: ReadonlySet<string>,
+): (fault: Fault) => { line: number; column: number } | undefined {
   if (text === undefined) return () => undefined
   const found = locate(text, wanted)
   return ({ pointer, part }) => {

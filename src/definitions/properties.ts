@@ -1,4 +1,5 @@
-// definitions: the door to declared properties: compile them, take values in, hold what lines write, show what is there.
+// definitions: the door to declared properties: compile them, take values in, hold what lines write, show what is
+// there.
 import type { ModelDescriptor } from '../model/context.ts'
 import type { FieldError } from '../model/failure.ts'
 import { getOwn, setOwn, type Json, type JsonObject } from '../model/json.ts'
@@ -50,7 +51,10 @@ export interface Accepted {
   readonly errors: readonly FieldError[]
 }
 
-/** Holds values from outside to a shape. Parts without declared fields are shared with what was given, never copied or changed. */
+/**
+ * Holds values from outside to a shape. Parts without declared fields are shared with what was given, never copied or
+ * changed.
+ */
 export function accept(shape: Shape, given: JsonObject, { now, text, pointer, ...rules }: AcceptOptions): Accepted {
   const reader = new PropertyReader(now, pointer, new WorkBudget())
   try {
@@ -61,12 +65,16 @@ export function accept(shape: Shape, given: JsonObject, { now, text, pointer, ..
       return { value: {}, errors: [{ pointer, detail: `can't be read: ${error.message}` }] }
     }
     if (!(error instanceof TooMuchWork)) throw error
-    return { value: {}, errors: [{ pointer, detail: 'makes too much work: it has too many values for the properties declared' }] }
+    return {
+      value: {},
+      errors: [{ pointer, detail: 'makes too much work: it has too many values for the properties declared' }],
+    }
   }
 }
 
 /**
- * How a line's value is held to its target: text is coerced, a number or boolean becomes text for a string, anything else must fit.
+ * How a line's value is held to its target: text is coerced, a number or boolean becomes text for a string, anything
+ * else must fit.
  * @throws TooMuchWork; DefinitionError where values can't be held to it any more
  */
 export function hold(property: Property, value: Json, now: number, budget = new WorkBudget()): Reading {
@@ -74,11 +82,19 @@ export function hold(property: Property, value: Json, now: number, budget = new 
   const held = reader.value(property, value, 'line')
   const [error, ...more] = reader.errors
   if (error === undefined) return fits(held ?? null)
-  return refuse(`${error.pointer === '' ? '' : `${error.pointer} `}${error.detail}${more.length > 0 ? ` (and ${more.length} more)` : ''}`)
+  return refuse(
+    `${error.pointer === '' ? '' : `${error.pointer} `}${error.detail}${more.length > 0 ? ` (and ${more.length} more)` : ''}`,
+  )
 }
 
 /** The same for a target inside a property; `path` leads from the property to it. */
-export function holdAt(property: Property, path: readonly string[], value: Json, now: number, budget = new WorkBudget()): Reading {
+export function holdAt(
+  property: Property,
+  path: readonly string[],
+  value: Json,
+  now: number,
+  budget = new WorkBudget(),
+): Reading {
   const target = descend(property, path)
   if (!target.ok) return refuse(target.reason)
   return target.property === null ? fits(value) : hold(target.property, value, now, budget)
@@ -86,12 +102,12 @@ export function holdAt(property: Property, path: readonly string[], value: Json,
 
 type Descent =
   | {
-    readonly ok: true
-    /** null: nothing is declared there, and anything may be written. */
-    readonly property: Property | null
-    /** Positions in the path at which a declared list takes an index. */
-    readonly lists: ReadonlySet<number>
-  }
+      readonly ok: true
+      /** null: nothing is declared there, and anything may be written. */
+      readonly property: Property | null
+      /** Positions in the path at which a declared list takes an index. */
+      readonly lists: ReadonlySet<number>
+    }
   | Refusal
 
 /** What is declared at the end of a path below a property. */
@@ -105,17 +121,22 @@ export function descend(property: Property, path: readonly string[]): Descent {
       at = elementOf(at)
       continue
     }
-    if (at.type !== 'model' && at.type !== 'object' && at.type !== 'any') return refuse(`"${at.name}" is a ${at.type}: it has no "${segment}"`)
+    if (at.type !== 'model' && at.type !== 'object' && at.type !== 'any')
+      return refuse(`"${at.name}" is a ${at.type}: it has no "${segment}"`)
     const fields = at.fields()
     const next = fields?.properties.get(segment)
-    if (fields !== null && next === undefined && !fields.extra) return refuse(`"${at.name}" has no property "${segment}"`)
+    if (fields !== null && next === undefined && !fields.extra)
+      return refuse(`"${at.name}" has no property "${segment}"`)
     if (next === undefined) return { ok: true, property: null, lists }
     at = next
   }
   return { ok: true, property: at, lists }
 }
 
-/** With the new keys first: after the spread each would cost the object a hidden class of its own. The value stands, whatever the declaration says. */
+/**
+ * With the new keys first: after the spread each would cost the object a hidden class of its own. The value stands,
+ * whatever the declaration says.
+ */
 function withValue({ source, type }: Property, value: Json): JsonObject {
   const shown = { name: source['name'] ?? null, type, value, ...source }
   if (shown.value !== value) shown.value = value
@@ -125,7 +146,8 @@ function withValue({ source, type }: Property, value: Json): JsonObject {
 /** How a view shows values: each declaration as its file has it, with `value`; then what isn't declared. */
 export function describe(name: string, shape: Shape, values: JsonObject): ModelDescriptor {
   const declared = [...shape.properties].map(([key, property]) => withValue(property, getOwn(values, key) ?? null))
-  const others = Object.keys(values).filter((key) => !shape.properties.has(key))
+  const others = Object.keys(values)
+    .filter((key) => !shape.properties.has(key))
     .map((key) => ({ name: key, type: 'any', value: getOwn(values, key) ?? null }))
   return { name, type: 'model', allowExtraProperties: shape.extra, gloopProperties: [...declared, ...others] }
 }

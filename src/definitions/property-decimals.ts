@@ -14,7 +14,7 @@ const NOTATION = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/
 
 /** Reads `12`, `-0.50`, `.5`, `+1e3`; null for anything else (spaces, infinities, other notations, too many digits). */
 export function parseDecimal(text: string): Decimal | null {
-  if (text.length > MAX_DIGITS + 8) return null   // room for sign, point and exponent
+  if (text.length > MAX_DIGITS + 8) return null // room for sign, point and exponent
   const match = NOTATION.exec(text)
   if (match === null) return null
   const [, sign = '', whole = '', fraction = '', power = '0'] = match
@@ -25,11 +25,16 @@ export function parseDecimal(text: string): Decimal | null {
   while (start < end && all[start] === '0') start++
   while (end > start && all[end - 1] === '0') end--
   if (start === end) return { negative: false, digits: '', exponent: 0 }
-  const decimal = { negative: sign === '-', digits: all.slice(start, end), exponent: Number(power) - fraction.length + all.length - end }
+  const decimal = {
+    negative: sign === '-',
+    digits: all.slice(start, end),
+    exponent: Number(power) - fraction.length + all.length - end,
+  }
   return plainLength(decimal) > MAX_DIGITS ? null : decimal
 }
 
-const plainLength = ({ digits, exponent }: Decimal): number => exponent >= 0 ? digits.length + exponent : Math.max(digits.length, -exponent)
+const plainLength = ({ digits, exponent }: Decimal): number =>
+  exponent >= 0 ? digits.length + exponent : Math.max(digits.length, -exponent)
 
 export const isWhole = (decimal: Decimal): boolean => decimal.exponent >= 0
 
@@ -43,7 +48,7 @@ export function formatDecimal({ negative, digits, exponent }: Decimal): string {
 
 /** Negative, 0 or positive, as for sort. */
 export function compareDecimals(a: Decimal, b: Decimal): number {
-  const sign = (decimal: Decimal) => decimal.digits === '' ? 0 : decimal.negative ? -1 : 1
+  const sign = (decimal: Decimal) => (decimal.digits === '' ? 0 : decimal.negative ? -1 : 1)
   if (sign(a) !== sign(b) || sign(a) === 0) return sign(a) - sign(b)
   const size = (decimal: Decimal) => decimal.digits.length + decimal.exponent
   const larger = size(a) !== size(b) ? size(a) - size(b) : a.digits === b.digits ? 0 : a.digits < b.digits ? -1 : 1

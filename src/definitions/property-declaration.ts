@@ -61,14 +61,16 @@ export class Declaration {
 
   defaultValue(type: PropertyType): Json | undefined {
     const isText = type === 'string' || type === 'any' || type === 'byte[]'
-    return isText ? getOwn(this.#source, 'defaultValue') ?? undefined : this.#get('defaultValue')
+    return isText ? (getOwn(this.#source, 'defaultValue') ?? undefined) : this.#get('defaultValue')
   }
 
   bounds(type: PropertyType): Pick<Property, 'min' | 'max' | 'minLength' | 'maxLength'> {
     const [min, max] = [this.#bound('min', type), this.#bound('max', type)]
-    if (min !== undefined && max !== undefined && compareNumbers(min, max) > 0) this.#warn('min', 'it is greater than max: no value fits')
+    if (min !== undefined && max !== undefined && compareNumbers(min, max) > 0)
+      this.#warn('min', 'it is greater than max: no value fits')
     const [minLength, maxLength] = [this.#length('minLength', type), this.#length('maxLength', type)]
-    if (minLength !== undefined && maxLength !== undefined && minLength > maxLength) this.#warn('minLength', 'it is greater than maxLength: no value fits')
+    if (minLength !== undefined && maxLength !== undefined && minLength > maxLength)
+      this.#warn('minLength', 'it is greater than maxLength: no value fits')
     return { min, max, minLength, maxLength }
   }
 
@@ -98,9 +100,12 @@ export class Declaration {
   #length(key: 'minLength' | 'maxLength', type: PropertyType): number | undefined {
     const value = this.#get(key)
     if (value === undefined) return undefined
-    if (type !== 'string' && type !== 'character') return this.#doubt(key, `${key} plays no part in a property of type ${type}`)
+    if (type !== 'string' && type !== 'character')
+      return this.#doubt(key, `${key} plays no part in a property of type ${type}`)
     const length = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
-    return typeof length === 'number' && Number.isInteger(length) && length >= 0 ? length : this.#doubt(key, `${key} must be a whole number`)
+    return typeof length === 'number' && Number.isInteger(length) && length >= 0
+      ? length
+      : this.#doubt(key, `${key} must be a whole number`)
   }
 
   #get(key: string): Json | undefined {

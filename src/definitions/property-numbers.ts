@@ -2,7 +2,10 @@
 import { compareDecimals, formatDecimal, isWhole, MAX_DIGITS, parseDecimal, type Decimal } from './property-decimals.ts'
 import { fits, refuse, type Origin, type Reading } from './property-reading.ts'
 
-/** The least and the greatest that a number type takes as a JSON number. Beyond 2^53 − 1 a JSON number may not be what its sender wrote. */
+/**
+ * The least and the greatest that a number type takes as a JSON number. Beyond 2^53 − 1 a JSON number may not be what
+ * its sender wrote.
+ */
 const RANGES = {
   byte: [-128, 127],
   short: [-32_768, 32_767],
@@ -23,12 +26,17 @@ const isFractional = (type: NumberType): boolean => type === 'float' || type ===
 /** JSON's numbers can't hold all values of these: they are also taken as text, in JSON too. */
 const isExact = (type: NumberType): boolean => type === 'long' || type === 'bigInteger' || type === 'bigDecimal'
 
-/** A long, bigInteger or bigDecimal given as text is held as a number where that says exactly the same, else as text in plain notation. */
+/**
+ * A long, bigInteger or bigDecimal given as text is held as a number where that says exactly the same, else as text in
+ * plain notation.
+ */
 export function readNumber(type: NumberType, value: unknown, origin: Origin): Reading {
   if (typeof value === 'number') return readDouble(type, value)
-  if (typeof value !== 'string' || (origin === 'json' && !isExact(type))) return refuse(`must be a number${isExact(type) ? ', or one as text' : ''}`)
+  if (typeof value !== 'string' || (origin === 'json' && !isExact(type)))
+    return refuse(`must be a number${isExact(type) ? ', or one as text' : ''}`)
   const decimal = parseDecimal(value)
-  if (decimal === null) return refuse(value.length > MAX_DIGITS ? `has more than ${MAX_DIGITS} digits` : 'must be a number')
+  if (decimal === null)
+    return refuse(value.length > MAX_DIGITS ? `has more than ${MAX_DIGITS} digits` : 'must be a number')
   if (!isFractional(type) && !isWhole(decimal)) return refuse('must be a whole number')
   return isExact(type) ? readExact(type, decimal) : readDouble(type, Number(value))
 }

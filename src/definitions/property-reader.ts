@@ -1,4 +1,5 @@
-// definitions: reads given values against declared properties. Every error is collected; what is given is never changed.
+// definitions: reads given values against declared properties. Every error is collected; what is given is never
+// changed.
 import type { FieldError } from '../model/failure.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
 import { excessOf } from '../model/json-text.ts'
@@ -26,7 +27,10 @@ const READ_AT_ONCE = 4
 export interface ShapeRules {
   /** What becomes of names that are not declared. */
   readonly unknown: 'refuse' | 'ignore' | 'keep'
-  /** And of those among them that begin with `$`, where such names have a meaning of their own to whoever sees the values. */
+  /**
+   * And of those among them that begin with `$`, where such names have a meaning of their own to whoever sees the
+   * values.
+   */
   readonly reserved?: 'refuse' | 'ignore'
   /** Absent properties take their defaults. Those inside a given model always do. */
   readonly fill: boolean
@@ -64,7 +68,7 @@ export class PropertyReader {
       const value = given[name]
       if (value === undefined || shape.properties.has(name)) continue
       const open = shape.extra || rules.unknown === 'keep'
-      const rule = open && name.startsWith('$') ? rules.reserved ?? 'keep' : open ? 'keep' : rules.unknown
+      const rule = open && name.startsWith('$') ? (rules.reserved ?? 'keep') : open ? 'keep' : rules.unknown
       if (rule === 'keep') setOwn(result, name, value)
       if (rule !== 'refuse') continue
       // There may be a great many.
@@ -112,9 +116,12 @@ export class PropertyReader {
   #single(property: Property, given: Json, origin: Origin): Json | undefined {
     if (given === null) return property.allowNull ? null : this.#refuse('must not be null')
     const { type } = property
-    const value = type === 'any' ? given
-      : type === 'object' || type === 'model' ? this.#object(property, given, origin)
-      : this.#scalar(type, given, origin)
+    const value =
+      type === 'any'
+        ? given
+        : type === 'object' || type === 'model'
+          ? this.#object(property, given, origin)
+          : this.#scalar(type, given, origin)
     if (value === undefined || origin === 'default') return value
     if (property.choices !== undefined && !isOutside(origin)) spendOn(value, this.#budget)
     const broken = brokenRule(property, value)
@@ -128,11 +135,20 @@ export class PropertyReader {
 
   #object(property: Property, given: Json, origin: Origin): JsonObject | undefined {
     const isText = typeof given === 'string' && origin !== 'json'
-    const read = isText && isBlank(given, origin) ? fits({}) : isText ? this.#parsed(given) : isObject(given) ? fits(given) : objectOfItems(given, origin)
+    const read =
+      isText && isBlank(given, origin)
+        ? fits({})
+        : isText
+          ? this.#parsed(given)
+          : isObject(given)
+            ? fits(given)
+            : objectOfItems(given, origin)
     const object = this.#taken(read)
     if (!isObject(object)) return undefined
     const fields = property.fields()
-    return fields === null ? object : this.shape(fields, object, isText && origin === 'text' ? 'json' : origin, { unknown: 'refuse', fill: true })
+    return fields === null
+      ? object
+      : this.shape(fields, object, isText && origin === 'text' ? 'json' : origin, { unknown: 'refuse', fill: true })
   }
 
   #scalar(type: ScalarType, given: Json, origin: Origin): Json | undefined {
@@ -151,7 +167,8 @@ export class PropertyReader {
   /** JSON text for an object. */
   #parsed(text: string): Reading {
     // Each takes a character at least.
-    if (text.length > MAX_TEXT_VALUES && excessOf(text, { maxDepth: Infinity, maxValues: MAX_TEXT_VALUES })) return refuse(`holds more than ${MAX_TEXT_VALUES} values and names`)
+    if (text.length > MAX_TEXT_VALUES && excessOf(text, { maxDepth: Infinity, maxValues: MAX_TEXT_VALUES }))
+      return refuse(`holds more than ${MAX_TEXT_VALUES} values and names`)
     try {
       const value = parseJsonText(text, { maxDepth: MAX_TEXT_DEPTH, spend: (steps) => this.#budget.spend(steps) })
       return isObject(value) ? fits(value) : refuse('must be an object, or one as JSON text')
@@ -177,7 +194,10 @@ export class PropertyReader {
     if (this.#isFull()) return undefined
     const pointer = this.#pointer + this.#path.map((segment) => `/${escapeSegment(segment)}`).join('')
     // By what was sent, not by what is told of it.
-    this.#errorText += this.#path.reduce<number>((sum, segment) => sum + String(segment).length, pointer.length + detail.length)
+    this.#errorText += this.#path.reduce<number>(
+      (sum, segment) => sum + String(segment).length,
+      pointer.length + detail.length,
+    )
     this.errors.push({ pointer, detail })
     return undefined
   }
@@ -210,5 +230,7 @@ const LONGEST_SEGMENT = 1000
 /** RFC 6901 section 3. */
 function escapeSegment(segment: string | number): string {
   const text = String(segment)
-  return (text.length <= LONGEST_SEGMENT ? text : `${text.slice(0, LONGEST_SEGMENT)}…`).replaceAll('~', '~0').replaceAll('/', '~1')
+  return (text.length <= LONGEST_SEGMENT ? text : `${text.slice(0, LONGEST_SEGMENT)}…`)
+    .replaceAll('~', '~0')
+    .replaceAll('/', '~1')
 }

@@ -2,8 +2,9 @@
 import type { Json } from '../model/json.ts'
 
 /**
- * Where a value comes from. `json`: it must have its type's JSON type. `text`: text is coerced, anything else is as in JSON.
- * `line`: as text, and a number or boolean becomes text for a string. `default`: as a line, and a date may be `now`.
+ * Where a value comes from. `json`: it must have its type's JSON type. `text`: text is coerced, anything else is as in
+ * JSON. `line`: as text, and a number or boolean becomes text for a string. `default`: as a line, and a date may be
+ * `now`.
  */
 export type Origin = 'json' | 'text' | 'line' | 'default'
 

@@ -27,7 +27,8 @@ function textsOf(choices: readonly Json[]): ReadonlySet<string> {
   return texts
 }
 
-const shown = ({ type }: Property, bound: number | string): string => type === 'date' ? new Date(bound).toISOString() : String(bound)
+const shown = ({ type }: Property, bound: number | string): string =>
+  type === 'date' ? new Date(bound).toISOString() : String(bound)
 
 function wrongLength({ minLength, maxLength }: Property, text: string): string | null {
   if (minLength === undefined && maxLength === undefined) return null

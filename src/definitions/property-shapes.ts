@@ -18,7 +18,10 @@ export interface ShapeOptions {
   readonly report: Report
 }
 
-/** Compiles a list of properties, and the models they contain or refer to. What is wrong goes to the report; the rest is compiled all the same. */
+/**
+ * Compiles a list of properties, and the models they contain or refer to. What is wrong goes to the report; the rest is
+ * compiled all the same.
+ */
 export function compileShape(list: readonly JsonObject[], { extra, models, pointer, report }: ShapeOptions): Shape {
   const compiler = new ShapeCompiler(models)
   const shape = compiler.shape(list, extra, pointer, report)
@@ -47,7 +50,8 @@ class ShapeCompiler {
       const { value, fault } = notes.part(() => this.#property(source, at, notes))
       if (value === null) continue
       const property = fault === null ? value : { ...value, fault }
-      if (properties.has(property.name)) notes.fault(`${at}/name`, `two properties of this list are named "${property.name}"`)
+      if (properties.has(property.name))
+        notes.fault(`${at}/name`, `two properties of this list are named "${property.name}"`)
       else properties.set(property.name, property)
     }
     return { properties, extra }
@@ -80,7 +84,8 @@ class ShapeCompiler {
       source,
     }
     const property = { ...bare, choices: declaration.choices(bare) }
-    if (property.defaultValue !== undefined) this.#defaults.push(() => checkDefault(property, `${pointer}/defaultValue`, notes))
+    if (property.defaultValue !== undefined)
+      this.#defaults.push(() => checkDefault(property, `${pointer}/defaultValue`, notes))
     return bare.name === '' ? null : property
   }
 
@@ -90,8 +95,13 @@ class ShapeCompiler {
     const own = getOwn(source, 'allowExtraProperties') ?? null
     const extra = declaration.flag('allowExtraProperties', false)
     if (type !== 'model') {
-      if (reference !== null && this.#follow(reference) === null) notes.warn(`${pointer}/reference`, `there is no model "${reference}"`)
-      if (list !== null && list.length > 0) notes.warn(`${pointer}/gloopProperties`, `only a model has fields: they play no part in a property of type ${type}`)
+      if (reference !== null && this.#follow(reference) === null)
+        notes.warn(`${pointer}/reference`, `there is no model "${reference}"`)
+      if (list !== null && list.length > 0)
+        notes.warn(
+          `${pointer}/gloopProperties`,
+          `only a model has fields: they play no part in a property of type ${type}`,
+        )
       return ANYTHING
     }
     const model = reference === null ? null : this.#model(reference, `${pointer}/reference`, notes)
@@ -119,7 +129,10 @@ class ShapeCompiler {
     }
     const declaration = new Declaration(source, '', inside)
     const list = declaration.list('gloopProperties')
-    const shape = list === null ? null : this.shape(list, declaration.flag('allowExtraProperties', false), '/gloopProperties', inside)
+    const shape =
+      list === null
+        ? null
+        : this.shape(list, declaration.flag('allowExtraProperties', false), '/gloopProperties', inside)
     model.fields = () => shape
     return model
   }
@@ -127,7 +140,7 @@ class ShapeCompiler {
   /** A model without fields of its own may refer to another. null: it leads nowhere, or round in a circle. */
   #follow(reference: string): JsonObject | null {
     const passed = new Set<string>()
-    for (let name = reference; !passed.has(name);) {
+    for (let name = reference; !passed.has(name); ) {
       passed.add(name)
       const source = this.#models(name)
       if (source === undefined) return null
@@ -139,11 +152,12 @@ class ShapeCompiler {
   }
 }
 
-const withExtra = (shape: Shape | null, extra: boolean | null): Shape | null => shape === null || extra === null ? shape : { ...shape, extra }
+const withExtra = (shape: Shape | null, extra: boolean | null): Shape | null =>
+  shape === null || extra === null ? shape : { ...shape, extra }
 
 function once(fields: Fields): Fields {
   let found: Shape | null | undefined
-  return () => found === undefined ? found = fields() : found
+  return () => (found === undefined ? (found = fields()) : found)
 }
 
 /** A default may be coerced; one that can't be has no value to give. */

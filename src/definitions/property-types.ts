@@ -1,15 +1,30 @@
-// definitions: the types of properties, and how a single value is held to one. Models, objects and lists: see property-reader.ts.
+// definitions: the types of properties, and how a single value is held to one. Models, objects and lists: see
+// property-reader.ts.
 import type { Json } from '../model/json.ts'
 import { parseDate } from './dates.ts'
 import { isNumberType, readNumber } from './property-numbers.ts'
 import { fits, refuse, type Origin, type Reading } from './property-reading.ts'
 
 export const PROPERTY_TYPES = [
-  'string', 'character', 'boolean', 'byte', 'short', 'integer', 'long', 'float', 'double', 'bigInteger', 'bigDecimal', 'date', 'byte[]',
-  'object', 'model', 'any',
+  'string',
+  'character',
+  'boolean',
+  'byte',
+  'short',
+  'integer',
+  'long',
+  'float',
+  'double',
+  'bigInteger',
+  'bigDecimal',
+  'date',
+  'byte[]',
+  'object',
+  'model',
+  'any',
 ] as const
 
-export type PropertyType = typeof PROPERTY_TYPES[number]
+export type PropertyType = (typeof PROPERTY_TYPES)[number]
 
 export const isPropertyType = (type: string): type is PropertyType => PROPERTY_TYPES.some((known) => known === type)
 
@@ -22,20 +37,29 @@ export type ScalarType = Exclude<PropertyType, 'object' | 'model' | 'any'>
 /** `now`: epoch milliseconds. */
 export function readScalar(type: ScalarType, given: Json, origin: Origin, now: number): Reading {
   // XML may be laid out over lines.
-  const value = origin === 'text' && typeof given === 'string' && type !== 'string' && type !== 'character' ? given.trim() : given
+  const value =
+    origin === 'text' && typeof given === 'string' && type !== 'string' && type !== 'character' ? given.trim() : given
   if (isNumberType(type)) return readNumber(type, value, origin)
   switch (type) {
-    case 'string': return readText(value, origin)
-    case 'character': return typeof value === 'string' && isOneCharacter(value) ? fits(value) : refuse('must be text of exactly one character')
-    case 'boolean': return readBoolean(value, origin)
-    case 'date': return value === NOW && origin === 'default' ? fits(now) : readDate(value)
-    case 'byte[]': return typeof value === 'string' && isBase64(value) ? fits(value) : refuse('must be base64 text')
+    case 'string':
+      return readText(value, origin)
+    case 'character':
+      return typeof value === 'string' && isOneCharacter(value)
+        ? fits(value)
+        : refuse('must be text of exactly one character')
+    case 'boolean':
+      return readBoolean(value, origin)
+    case 'date':
+      return value === NOW && origin === 'default' ? fits(now) : readDate(value)
+    case 'byte[]':
+      return typeof value === 'string' && isBase64(value) ? fits(value) : refuse('must be base64 text')
   }
 }
 
 function readText(value: Json, origin: Origin): Reading {
   if (typeof value === 'string') return fits(value)
-  const becomesText = (origin === 'line' || origin === 'default') && (typeof value === 'number' || typeof value === 'boolean')
+  const becomesText =
+    (origin === 'line' || origin === 'default') && (typeof value === 'number' || typeof value === 'boolean')
   return becomesText ? fits(String(value)) : refuse('must be text')
 }
 

@@ -11,7 +11,9 @@ export interface Property {
   readonly allowNull: boolean
   /** As the file has it, checked to be readable. */
   readonly defaultValue: Json | undefined
-  /** The fields of a model, compiled when first asked for, since models may be recursive. null: anything goes inside. */
+  /**
+   * The fields of a model, compiled when first asked for, since models may be recursive. null: anything goes inside.
+   */
   readonly fields: () => Shape | null
   /** Of a number, or of a date as epoch milliseconds. */
   readonly min: number | string | undefined
@@ -35,4 +37,9 @@ export interface Shape {
 }
 
 /** What one element of a list property is held to. */
-export const elementOf = (property: Property): Property => ({ ...property, array: false, required: false, defaultValue: undefined })
+export const elementOf = (property: Property): Property => ({
+  ...property,
+  array: false,
+  required: false,
+  defaultValue: undefined,
+})

@@ -68,12 +68,15 @@ export interface Located {
 /** Where the pointers lead in a JSON text; those that lead nowhere are left out. */
 export function locate(text: string, pointers: ReadonlySet<string>): ReadonlyMap<string, Located> {
   const found = new Map<string, Located>()
-  scanJson(text, new Outline({
-    value(pointer, value, key) {
-      const at = pointer()
-      if (pointers.has(at)) found.set(at, { value, key })
-    },
-  }))
+  scanJson(
+    text,
+    new Outline({
+      value(pointer, value, key) {
+        const at = pointer()
+        if (pointers.has(at)) found.set(at, { value, key })
+      },
+    }),
+  )
   return found
 }
 
@@ -83,7 +86,12 @@ interface Listener {
 }
 
 /** An object or a list that is still open, and which of its parts is being read. */
-interface Level { readonly isList: boolean; readonly keys: Set<string>; part: string | number; keyAt: number }
+interface Level {
+  readonly isList: boolean
+  readonly keys: Set<string>
+  part: string | number
+  keyAt: number
+}
 
 /** Follows where in the tree a scan is. */
 class Outline {
@@ -121,5 +129,6 @@ class Outline {
     this.#levels.pop()
   }
 
-  readonly #pointer = () => this.#levels.map(({ part }) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+  readonly #pointer = () =>
+    this.#levels.map(({ part }) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }

@@ -1,4 +1,5 @@
-// definitions: folders of packages, read into what their files hold. Nothing is judged here beyond what can't be read at all.
+// definitions: folders of packages, read into what their files hold. Nothing is judged here beyond what can't be read
+// at all.
 import type { Dirent } from 'node:fs'
 import { readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -71,7 +72,12 @@ class Reader implements Reading {
   async #package(name: string, path: string): Promise<void> {
     if (!PACKAGE_NAME.test(name)) return this.#warn(path, 'skipped: a package name is made of letters, digits, - and _')
     const code = join(path, 'code')
-    const root = await stat(code).then((found) => found.isDirectory(), () => false) ? code : path
+    const root = (await stat(code).then(
+      (found) => found.isDirectory(),
+      () => false,
+    ))
+      ? code
+      : path
     this.packages.push({ name, root: resolve(root) })
     await this.#walk(name, root, [], new Set())
   }
@@ -84,26 +90,38 @@ class Reader implements Reading {
       if (isIgnored(entry.name)) continue
       const path = join(folder, entry.name)
       if (await isFolder(entry, path)) await this.#walk(owner, path, [...above, entry.name], new Set([...trail, real]))
-      else if (entry.name.endsWith('.flux')) await this.#file(this.fluxes, owner, path, [...above, entry.name.slice(0, -'.flux'.length)])
-      else if (entry.name.endsWith('.model')) await this.#file(this.models, owner, path, [...above, entry.name.slice(0, -'.model'.length)])
+      else if (entry.name.endsWith('.flux'))
+        await this.#file(this.fluxes, owner, path, [...above, entry.name.slice(0, -'.flux'.length)])
+      else if (entry.name.endsWith('.model'))
+        await this.#file(this.models, owner, path, [...above, entry.name.slice(0, -'.model'.length)])
       else this.#warnOfForeign(entry.name, path)
     }
   }
 
   /** Kinds of services that the product has and this server hasn't. */
   #warnOfForeign(name: string, path: string): void {
-    const gloop = 'a .gloop service does not run here; write it as a function of a module, for invokeCode, or as a .flux service, for invokeFlux'
+    const gloop =
+      'a .gloop service does not run here; write it as a function of a module, for invokeCode, or as a .flux service, for invokeFlux'
     if (name.endsWith('.gloop')) this.#warn(path, `skipped: ${gloop}`)
-    if (name.endsWith('.workflow')) this.#warn(path, 'skipped: a .workflow does not run here; write it as a .flux service')
+    if (name.endsWith('.workflow'))
+      this.#warn(path, 'skipped: a .workflow does not run here; write it as a .flux service')
   }
 
   async #file(list: DefinitionFile[], owner: string, file: string, segments: readonly string[]): Promise<void> {
-    // To read a pipe or a device may never end. What isn't there, as behind a link that leads nowhere, is told when it is read.
-    if (await stat(file).then((found) => !found.isFile(), () => false)) return this.#warn(file, 'skipped: it is no regular file')
+    // To read a pipe or a device may never end. What isn't there, as behind a link that leads nowhere, is told when it
+    // is read.
+    if (
+      await stat(file).then(
+        (found) => !found.isFile(),
+        () => false,
+      )
+    )
+      return this.#warn(file, 'skipped: it is no regular file')
     const name = segments.join('.')
     const other = list.find((known) => known.package === owner && known.name === name)
-    if (other !== undefined) return this.#fault(file, `${other.file} has the same name, "${name}" in package "${owner}"`)
-    list.push({ package: owner, name, file, ...await this.#content(file) })
+    if (other !== undefined)
+      return this.#fault(file, `${other.file} has the same name, "${name}" in package "${owner}"`)
+    list.push({ package: owner, name, file, ...(await this.#content(file)) })
   }
 
   async #content(file: string): Promise<Pick<DefinitionFile, 'source' | 'text'>> {
@@ -111,11 +129,22 @@ class Reader implements Reading {
     try {
       text = decodeText(await readFile(file))
       const { value, repeated } = readJson(text)
-      for (const pointer of repeated) this.faults.push({ severity: 'warning', file, pointer, reason: 'this key is there more than once: the last one counts', part: 'key' })
+      for (const pointer of repeated)
+        this.faults.push({
+          severity: 'warning',
+          file,
+          pointer,
+          reason: 'this key is there more than once: the last one counts',
+          part: 'key',
+        })
       if (isObject(value)) return { source: value, text }
       this.#fault(file, 'the file must hold a JSON object')
     } catch (error) {
-      this.#fault(file, error instanceof Error ? error.message : String(error), error instanceof JsonFault ? error.position : null)
+      this.#fault(
+        file,
+        error instanceof Error ? error.message : String(error),
+        error instanceof JsonFault ? error.position : null,
+      )
     }
     return { source: null, text }
   }
@@ -123,12 +152,13 @@ class Reader implements Reading {
   async #entries(folder: string): Promise<Dirent[] | null> {
     try {
       const entries = await readdir(folder, { withFileTypes: true })
-      return entries.sort((a, b) => a.name < b.name ? -1 : 1)
+      return entries.sort((a, b) => (a.name < b.name ? -1 : 1))
     } catch (error) {
       this.complete = false
       const code = error instanceof Error && 'code' in error ? error.code : null
       if (code === 'ENOENT') this.#fault(folder, 'there is no such folder')
-      else this.#fault(folder, code === 'ENOTDIR' ? 'this is not a folder' : `the folder can't be read: ${String(error)}`)
+      else
+        this.#fault(folder, code === 'ENOTDIR' ? 'this is not a folder' : `the folder can't be read: ${String(error)}`)
       return null
     }
   }
@@ -146,4 +176,9 @@ const isDefinition = (name: string) => name.endsWith('.flux') || name.endsWith('
 
 /** Links are followed; one that leads nowhere is a file that nobody reads. */
 const isFolder = async (entry: Dirent, path: string): Promise<boolean> =>
-  entry.isSymbolicLink() ? stat(path).then((found) => found.isDirectory(), () => false) : entry.isDirectory()
+  entry.isSymbolicLink()
+    ? stat(path).then(
+        (found) => found.isDirectory(),
+        () => false,
+      )
+    : entry.isDirectory()

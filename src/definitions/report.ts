@@ -55,7 +55,13 @@ export class Report {
 
   /** A key that means nothing. One that is `misspelt` is a fault: what it was to say would silently not hold. */
   unknownKey(pointer: string, reason: string, { misspelt }: { readonly misspelt: boolean }): void {
-    this.faults.push({ severity: misspelt && !this.pinned ? 'fault' : 'warning', file: this.file, pointer, reason, part: 'key' })
+    this.faults.push({
+      severity: misspelt && !this.pinned ? 'fault' : 'warning',
+      file: this.file,
+      pointer,
+      reason,
+      part: 'key',
+    })
   }
 
   get broken(): boolean {

@@ -8,15 +8,22 @@ export const asksForToken = ({ source }: Pick<Service, 'source'>): boolean => ge
 
 /** Rather one that asks for much input than one that asks for a token. */
 export function easiest<S extends Service>(services: readonly S[]): S | undefined {
-  return [...services].sort((one, other) => Number(asksForToken(one)) - Number(asksForToken(other)) || Object.keys(inputOf(one)).length - Object.keys(inputOf(other)).length)[0]
+  return [...services].sort(
+    (one, other) =>
+      Number(asksForToken(one)) - Number(asksForToken(other)) ||
+      Object.keys(inputOf(one)).length - Object.keys(inputOf(other)).length,
+  )[0]
 }
 
 /** For a POSIX shell. */
-export function startCommand(service: Service, { url, withToken }: { readonly url: string; readonly withToken: boolean }): string {
+export function startCommand(
+  service: Service,
+  { url, withToken }: { readonly url: string; readonly withToken: boolean },
+): string {
   const input = inputOf(service)
   const body = JSON.stringify({ fluxName: service.fluxName, ...(Object.keys(input).length > 0 ? { input } : {}) })
-  const token = withToken ? '-H \'Authorization: Bearer <token>\' ' : ''
-  return `curl -X POST ${url}/flux-api/${service.package}/execute ${token}-H 'content-type: application/json' -d '${body.replaceAll('\'', String.raw`'\''`)}'`
+  const token = withToken ? "-H 'Authorization: Bearer <token>' " : ''
+  return `curl -X POST ${url}/flux-api/${service.package}/execute ${token}-H 'content-type: application/json' -d '${body.replaceAll("'", String.raw`'\''`)}'`
 }
 
 /** A value for each input that must be given. */
@@ -34,11 +41,25 @@ function inputOf({ source }: Service): JsonObject {
 
 function exampleOf(type: Json): Json {
   switch (type) {
-    case 'boolean': return true
-    case 'byte': case 'short': case 'integer': case 'long': case 'float': case 'double': case 'bigInteger': case 'bigDecimal': return 1
-    case 'date': return '2030-01-01T00:00:00Z'
-    case 'object': case 'model': return {}
-    case 'character': return 'a'
-    default: return 'text'
+    case 'boolean':
+      return true
+    case 'byte':
+    case 'short':
+    case 'integer':
+    case 'long':
+    case 'float':
+    case 'double':
+    case 'bigInteger':
+    case 'bigDecimal':
+      return 1
+    case 'date':
+      return '2030-01-01T00:00:00Z'
+    case 'object':
+    case 'model':
+      return {}
+    case 'character':
+      return 'a'
+    default:
+      return 'text'
   }
 }

@@ -13,14 +13,19 @@ export interface Watcher {
   close(): Promise<void>
 }
 
-/** Resolves when it watches folders that are there. `onChange` is never called twice at once, and once more for what changes meanwhile. */
+/**
+ * Resolves when it watches folders that are there. `onChange` is never called twice at once, and once more for what
+ * changes meanwhile.
+ */
 export async function watchFolders(folders: readonly string[], onChange: () => void | Promise<void>): Promise<Watcher> {
   const roots = folders.map((folder) => resolve(folder))
   let closed = false
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> = Promise.resolve()
   const tell = () => {
-    running = running.then(onChange).catch((error: unknown) => process.emitWarning(error instanceof Error ? error : String(error)))
+    running = running
+      .then(onChange)
+      .catch((error: unknown) => process.emitWarning(error instanceof Error ? error : String(error)))
   }
   const onAny = () => {
     clearTimeout(timer)
@@ -30,7 +35,9 @@ export async function watchFolders(folders: readonly string[], onChange: () => v
     const watcher = watch([...roots], { ignoreInitial: true, ignored: (path) => isIgnored(path, roots) })
     // A file that vanishes while it is looked at is a change like any other.
     watcher.on('all', onAny).on('error', () => {})
-    await new Promise<void>((ready) => { watcher.on('ready', () => ready()) })
+    await new Promise<void>((ready) => {
+      watcher.on('ready', () => ready())
+    })
     return watcher
   }
 
@@ -46,7 +53,9 @@ export async function watchFolders(folders: readonly string[], onChange: () => v
     onAny()
   }
   let looking: Promise<void> = Promise.resolve()
-  const looks = setInterval(() => { looking = looking.then(look) }, LOOK)
+  const looks = setInterval(() => {
+    looking = looking.then(look)
+  }, LOOK)
   return {
     async close() {
       closed = true
@@ -59,18 +68,35 @@ export async function watchFolders(folders: readonly string[], onChange: () => v
   }
 }
 
-/** Tells whether a path leads to the same folder as before, and whether it can be read. A new folder may get the number of one that is gone, but not its time of birth. */
+/**
+ * Tells whether a path leads to the same folder as before, and whether it can be read. A new folder may get the number
+ * of one that is gone, but not its time of birth.
+ */
 async function identify(roots: readonly string[]): Promise<string> {
-  const found = await Promise.all(roots.map(async (root) => {
-    const { dev, ino, birthtimeMs } = await stat(root)
-    const readable = await access(root, constants.R_OK | constants.X_OK).then(() => true, () => false)
-    return `${dev}:${ino}:${birthtimeMs}:${readable}`
-  }).map((identity) => identity.catch(() => 'none')))
+  const found = await Promise.all(
+    roots
+      .map(async (root) => {
+        const { dev, ino, birthtimeMs } = await stat(root)
+        const readable = await access(root, constants.R_OK | constants.X_OK).then(
+          () => true,
+          () => false,
+        )
+        return `${dev}:${ino}:${birthtimeMs}:${readable}`
+      })
+      .map((identity) => identity.catch(() => 'none')),
+  )
   return found.join(' ')
 }
 
 /** As the reader of packages does: nothing below a dot-folder or node_modules. */
 function isIgnored(path: string, roots: readonly string[]): boolean {
   const below = roots.filter((root) => path === root || path.startsWith(root + sep))
-  return below.length > 0 && below.every((root) => relative(root, path).split(sep).some((part) => part.startsWith('.') || part === 'node_modules'))
+  return (
+    below.length > 0 &&
+    below.every((root) =>
+      relative(root, path)
+        .split(sep)
+        .some((part) => part.startsWith('.') || part === 'node_modules'),
+    )
+  )
 }

@@ -17,7 +17,10 @@ import { routePath } from './request/paths.ts'
 import { problemResponse } from './problem.ts'
 import { addWebhooks, type WebhookOptions } from './webhooks/webhooks.ts'
 
-export interface AppOptions extends Omit<FluxApiOptions, 'answers'>, Omit<WebhookOptions, 'answers'>, OriginGuardOptions {
+export interface AppOptions
+  extends Omit<FluxApiOptions, 'answers'>,
+    Omit<WebhookOptions, 'answers'>,
+    OriginGuardOptions {
   /** null when requests can be served, else why not. */
   readonly ready: () => string | null
   readonly about: About
@@ -30,7 +33,16 @@ export interface AppOptions extends Omit<FluxApiOptions, 'answers'>, Omit<Webhoo
 /** Seconds for which a browser may remember what a page may do. */
 const CORS_AGE = 600
 
-export function createApp({ ready, skipped, origins, isLoopback, allowedHosts, about, maxAnswers, ...given }: AppOptions): Hono<Env> {
+export function createApp({
+  ready,
+  skipped,
+  origins,
+  isLoopback,
+  allowedHosts,
+  about,
+  maxAnswers,
+  ...given
+}: AppOptions): Hono<Env> {
   const { log } = given
   const options = { ...given, answers: new Answers({ bytes: maxAnswers, log }) }
   const app = new Hono<Env>({ getPath: routePath })
@@ -56,7 +68,8 @@ export function createApp({ ready, skipped, origins, isLoopback, allowedHosts, a
     return refuse(c, { kind: 'wrongMethod', detail: `this path takes ${allow.join(', ')}`, allow })
   })
   app.onError((error, c) => {
-    if (error instanceof FluxError && error.cause !== undefined) log.error('a request was refused', { method: c.req.method, path: pathShown(c), error })
+    if (error instanceof FluxError && error.cause !== undefined)
+      log.error('a request was refused', { method: c.req.method, path: pathShown(c), error })
     if (error instanceof FluxError) return refuse(c, error.failure)
     if (error instanceof HTTPException) return error.getResponse()
     log.error('a request failed', { method: c.req.method, path: pathShown(c), error })
@@ -80,11 +93,13 @@ function addHealth(app: Hono<Env>, ready: () => string | null, skipped: () => re
     // JSON whatever Accept says: a balancer's odd header must not take a server out.
     if (reason !== null) return problemResponse(unavailable(reason).failure, { instance: instanceOf(c) })
     const without = skipped()
-    return c.json({ status: 'ready', ...without.length > 0 && { skipped: without } })
+    return c.json({ status: 'ready', ...(without.length > 0 && { skipped: without }) })
   })
 }
 
-/** CORS. A webhook takes any headers, since they may be its inputs, and has the last word on what its own answers say. */
+/**
+ * CORS. A webhook takes any headers, since they may be its inputs, and has the last word on what its own answers say.
+ */
 function sharing(origins: readonly string[], guard: OriginGuard): MiddlewareHandler<Env> {
   const options = {
     origin: origins.includes('*') ? '*' : [...origins],
@@ -109,9 +124,13 @@ function sharing(origins: readonly string[], guard: OriginGuard): MiddlewareHand
   }
 }
 
-/** Asked of the router only when nothing matched, so that no route pays for it. What stands before all routes is none. */
+/**
+ * Asked of the router only when nothing matched, so that no route pays for it. What stands before all routes is none.
+ */
 function methodsOf(app: Hono<Env>, path: string): string[] {
-  const methods = METHODS.map((method) => method.toUpperCase()).filter((method) => app.router.match(method, path)[0].some(([[, route]]) => route.method !== METHOD_NAME_ALL))
+  const methods = METHODS.map((method) => method.toUpperCase()).filter((method) =>
+    app.router.match(method, path)[0].some(([[, route]]) => route.method !== METHOD_NAME_ALL),
+  )
   return methods.includes('GET') ? ['HEAD', ...methods] : methods
 }
 
@@ -120,8 +139,8 @@ const refuse = (c: Context<Env>, failure: Failure): Response =>
   problemResponse(failure, { instance: instanceOf(c), format: problemFormat(acceptOf(c)) })
 
 /**
- * The path as it was sent, escapes and all, as a URI reference (RFC 3986, 4.2), without the query: there may be something private in that.
- * Two slashes first would make a host of it.
+ * The path as it was sent, escapes and all, as a URI reference (RFC 3986, 4.2), without the query: there may be
+ * something private in that. Two slashes first would make a host of it.
  */
 function instanceOf(c: Context<Env>): string | undefined {
   const path = new URL(c.req.url).pathname

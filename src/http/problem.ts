@@ -3,7 +3,11 @@ import type { ContextId } from '../model/context.ts'
 import type { Failure, FieldError } from '../model/failure.ts'
 import { JSON_FORMAT, type ProblemFormat } from './formats/codecs.ts'
 
-interface Kind { readonly status: number; readonly type: string; readonly title: string }
+interface Kind {
+  readonly status: number
+  readonly type: string
+  readonly title: string
+}
 
 const KINDS: { readonly [kind in Failure['kind']]: Kind } = {
   malformed: { status: 400, type: 'malformed-request', title: 'The request is malformed' },
@@ -37,7 +41,16 @@ export const statusOf = ({ kind }: Failure): number => KINDS[kind].status
 /** Characters of a text in a problem. */
 const LONGEST = 1000
 
-type Problem = { type: string; title: string; status: number; detail: string; instance?: string; errors?: readonly FieldError[]; contextId?: ContextId; hint?: string }
+type Problem = {
+  type: string
+  title: string
+  status: number
+  detail: string
+  instance?: string
+  errors?: readonly FieldError[]
+  contextId?: ContextId
+  hint?: string
+}
 
 /** `instance` is the path that was asked for; left out where it isn't known. */
 function problemOf(failure: Failure, instance?: string): Problem {
@@ -48,33 +61,52 @@ function problemOf(failure: Failure, instance?: string): Problem {
     status,
     detail: short(failure.detail),
     ...(instance === undefined ? {} : { instance: short(instance) }),
-    ...('errors' in failure ? { errors: failure.errors?.map(({ pointer, detail }) => ({ pointer: short(pointer), detail: short(detail) })) } : {}),
+    ...('errors' in failure
+      ? { errors: failure.errors?.map(({ pointer, detail }) => ({ pointer: short(pointer), detail: short(detail) })) }
+      : {}),
     ...('hint' in failure && failure.hint !== undefined ? { hint: short(failure.hint) } : {}),
     ...('contextId' in failure ? { contextId: failure.contextId } : {}),
   }
 }
 
-/** What was sent may stand in it, several times and escaped: an answer must not be many times as large as what it refuses. */
+/**
+ * What was sent may stand in it, several times and escaped: an answer must not be many times as large as what it
+ * refuses.
+ */
 const short = (text: string): string => (text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`)
 
 /** All statuses of problems, ascending. */
-export const STATUSES: readonly number[] = [...new Set(Object.values(KINDS).map(({ status }) => status))].sort((one, other) => one - other)
+export const STATUSES: readonly number[] = [...new Set(Object.values(KINDS).map(({ status }) => status))].sort(
+  (one, other) => one - other,
+)
 
 /** What a problem with that status may mean. */
 export const meaningsOf = (status: number): string =>
-  Object.values(KINDS).filter((each) => each.status === status).map(({ title }) => title).join('; ')
+  Object.values(KINDS)
+    .filter((each) => each.status === status)
+    .map(({ title }) => title)
+    .join('; ')
 
 /** The first kind of problem with that status, for descriptions. */
 export function exampleOf(status: number): Problem {
   const kind = Object.values(KINDS).find((each) => each.status === status) ?? KINDS.internal
-  return { type: `urn:actorflux:problem:${kind.type}`, title: kind.title, status, detail: 'what is wrong in this very case', instance: '/flux-api/context' }
+  return {
+    type: `urn:actorflux:problem:${kind.type}`,
+    title: kind.title,
+    status,
+    detail: 'what is wrong in this very case',
+    instance: '/flux-api/context',
+  }
 }
 
 /** A browser takes no answer for anything but what it says it is. */
 export const NOSNIFF = { 'x-content-type-options': 'nosniff' }
 
 /** How a problem is told: where, and in which format. */
-interface Telling { readonly instance?: string | undefined; readonly format?: ProblemFormat }
+interface Telling {
+  readonly instance?: string | undefined
+  readonly format?: ProblemFormat
+}
 
 export function problemResponse(failure: Failure, telling: Telling = {}): Response {
   const { status, headers, body } = problemAnswer(failure, telling)
@@ -82,11 +114,21 @@ export function problemResponse(failure: Failure, telling: Telling = {}): Respon
 }
 
 /** What a problem is answered with, where there is no application to do it. */
-export function problemAnswer(failure: Failure, { instance, format = JSON_FORMAT }: Telling = {}): { status: number; headers: Record<string, string>; body: string } {
+export function problemAnswer(
+  failure: Failure,
+  { instance, format = JSON_FORMAT }: Telling = {},
+): { status: number; headers: Record<string, string>; body: string } {
   const problem = problemOf(failure, instance)
-  const headers: Record<string, string> = { ...format.headers, 'content-type': format.problemType, 'cache-control': 'no-store', vary: 'Accept', ...NOSNIFF }
+  const headers: Record<string, string> = {
+    ...format.headers,
+    'content-type': format.problemType,
+    'cache-control': 'no-store',
+    vary: 'Accept',
+    ...NOSNIFF,
+  }
   // RFC 6750, section 3: without credentials no error is named.
-  if (failure.kind === 'unauthorized') headers['www-authenticate'] = failure.token === 'none' ? 'Bearer' : 'Bearer error="invalid_token"'
+  if (failure.kind === 'unauthorized')
+    headers['www-authenticate'] = failure.token === 'none' ? 'Bearer' : 'Bearer error="invalid_token"'
   if (failure.kind === 'forbidden') headers['www-authenticate'] = 'Bearer error="insufficient_scope"'
   if ('retryAfter' in failure) headers['retry-after'] = String(Math.max(1, Math.ceil(failure.retryAfter)))
   if (failure.kind === 'wrongMethod') headers['allow'] = failure.allow.join(', ')

@@ -1,4 +1,5 @@
-// model: a bound on the bytes that something may hold at once. What would pass it is refused, and may be asked for again, or else waits.
+// model: a bound on the bytes that something may hold at once. What would pass it is refused, and may be asked for
+// again, or else waits.
 import { overloaded } from './failure.ts'
 
 /** A share of a budget, which may grow and shrink. */
@@ -35,7 +36,10 @@ export class ByteBudget {
     return this.#held
   }
 
-  /** Whether so many bytes more would fit. What alone is larger than the whole budget fits while nothing else is held: else it never could. */
+  /**
+   * Whether so many bytes more would fit. What alone is larger than the whole budget fits while nothing else is held:
+   * else it never could.
+   */
   fits(bytes: number): boolean {
     return this.#held === 0 || this.#held + bytes <= this.#limit
   }
@@ -58,7 +62,11 @@ export class ByteBudget {
   /** Takes so many bytes as soon as they fit, after all who came earlier. */
   wait(bytes: number): Promise<() => void> {
     const release = this.tryTake(bytes)
-    return release ? Promise.resolve(release) : new Promise((resolve) => { this.#waiting.push({ bytes, resolve }) })
+    return release
+      ? Promise.resolve(release)
+      : new Promise((resolve) => {
+          this.#waiting.push({ bytes, resolve })
+        })
   }
 
   /** A share that holds nothing yet. */
@@ -66,7 +74,8 @@ export class ByteBudget {
     let own = 0
     const resize = (bytes: number) => {
       const others = this.#held - own
-      if (bytes > own && others > 0 && others + bytes > this.#limit) throw overloaded(`the server holds too much of ${this.#what} at present`)
+      if (bytes > own && others > 0 && others + bytes > this.#limit)
+        throw overloaded(`the server holds too much of ${this.#what} at present`)
       this.#held = others + bytes
       const shrinks = bytes < own
       own = bytes

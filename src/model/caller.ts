@@ -5,7 +5,9 @@ import type { Failure } from './failure.ts'
 export type Role = 'read' | 'invoke' | 'admin'
 
 /** No roles: anonymous, who may do everything that isn't secured. */
-export interface Caller { readonly roles: readonly Role[] }
+export interface Caller {
+  readonly roles: readonly Role[]
+}
 
 export const ANONYMOUS: Caller = { roles: [] }
 /** The runtime itself, and the functions of services. */

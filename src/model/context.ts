@@ -8,7 +8,8 @@ export type Status = 'RUNNING' | 'WAITING' | 'WAITING_UNTIL' | 'COMPLETED' | 'FA
 
 export const STATUSES: readonly Status[] = ['RUNNING', 'WAITING', 'WAITING_UNTIL', 'COMPLETED', 'FAILED', 'TERMINATED']
 
-export const isFinished = (status: Status): boolean => status === 'COMPLETED' || status === 'FAILED' || status === 'TERMINATED'
+export const isFinished = (status: Status): boolean =>
+  status === 'COMPLETED' || status === 'FAILED' || status === 'TERMINATED'
 
 /** `$fluxException`, and most of the `error` of a context that failed. A type, not an interface, so that it is JSON. */
 export type FluxException = {

@@ -8,22 +8,35 @@ export interface FieldError {
 }
 
 export type Failure =
-  | { readonly kind: 'malformed'; readonly detail: string; readonly errors?: readonly FieldError[] }                                           // not what the call takes at all
-  | { readonly kind: 'invalid'; readonly detail: string; readonly errors: readonly FieldError[] }      // well-formed, but against the rules
+  | { readonly kind: 'malformed'; readonly detail: string; readonly errors?: readonly FieldError[] } // not what the call takes at all
+  | { readonly kind: 'invalid'; readonly detail: string; readonly errors: readonly FieldError[] } // well-formed, but against the rules
   | { readonly kind: 'notFound'; readonly detail: string }
   /** `hint`: that no service knows the event that was sent. */
   | { readonly kind: 'conflict'; readonly detail: string; readonly hint?: string }
   | { readonly kind: 'unauthorized'; readonly detail: string; readonly token: 'none' | 'invalid' }
   | { readonly kind: 'forbidden'; readonly detail: string }
-  | { readonly kind: 'busy'; readonly detail: string; readonly retryAfter: number }                    // seconds
+  | { readonly kind: 'busy'; readonly detail: string; readonly retryAfter: number } // seconds
   /** `inDoubt`: what was asked for may have been done all the same, or may yet be. */
   | { readonly kind: 'unavailable'; readonly detail: string; readonly retryAfter: number; readonly inDoubt?: true }
   /** The server has all that it can hold: nothing was done. */
-  | { readonly kind: 'overloaded'; readonly detail: string; readonly retryAfter: number }              // seconds
+  | { readonly kind: 'overloaded'; readonly detail: string; readonly retryAfter: number } // seconds
   /** What the store has of a context is no record: the disk, or someone, has changed it. */
   | { readonly kind: 'unreadable'; readonly detail: string; readonly contextId: ContextId }
   // Of requests over HTTP alone.
-  | { readonly kind: 'noRoute' | 'notAcceptable' | 'tooLarge' | 'unsupportedType' | 'internal' | 'timeout' | 'headersTooLarge' | 'expectation' | 'misdirected' | 'crossOrigin'; readonly detail: string }
+  | {
+      readonly kind:
+        | 'noRoute'
+        | 'notAcceptable'
+        | 'tooLarge'
+        | 'unsupportedType'
+        | 'internal'
+        | 'timeout'
+        | 'headersTooLarge'
+        | 'expectation'
+        | 'misdirected'
+        | 'crossOrigin'
+      readonly detail: string
+    }
   | { readonly kind: 'webhookFailed' | 'webhookTimeout'; readonly detail: string; readonly contextId: ContextId }
   | { readonly kind: 'wrongMethod'; readonly detail: string; readonly allow: readonly string[] }
 
@@ -38,12 +51,18 @@ export class FluxError extends Error {
 }
 
 export const malformed = (detail: string) => new FluxError({ kind: 'malformed', detail })
-export const invalid = (detail: string, errors: readonly FieldError[]) => new FluxError({ kind: 'invalid', detail, errors })
+export const invalid = (detail: string, errors: readonly FieldError[]) =>
+  new FluxError({ kind: 'invalid', detail, errors })
 export const unsupportedType = (detail: string) => new FluxError({ kind: 'unsupportedType', detail })
 export const notFound = (detail: string) => new FluxError({ kind: 'notFound', detail })
 export const conflict = (detail: string) => new FluxError({ kind: 'conflict', detail })
-export const unavailable = (detail: string, options?: ErrorOptions) => new FluxError({ kind: 'unavailable', detail, retryAfter: 1 }, options)
-export const inDoubt = (detail: string, options?: ErrorOptions) => new FluxError({ kind: 'unavailable', detail, retryAfter: 1, inDoubt: true }, options)
+export const unavailable = (detail: string, options?: ErrorOptions) =>
+  new FluxError({ kind: 'unavailable', detail, retryAfter: 1 }, options)
+export const inDoubt = (detail: string, options?: ErrorOptions) =>
+  new FluxError({ kind: 'unavailable', detail, retryAfter: 1, inDoubt: true }, options)
 export const overloaded = (detail: string) => new FluxError({ kind: 'overloaded', detail, retryAfter: 1 })
 export const unreadable = (id: ContextId, cause?: unknown) =>
-  new FluxError({ kind: 'unreadable', detail: `the stored record of context ${id} can't be read`, contextId: id }, { cause })
+  new FluxError(
+    { kind: 'unreadable', detail: `the stored record of context ${id} can't be read`, contextId: id },
+    { cause },
+  )

@@ -13,9 +13,15 @@ export interface JsonVisitor {
 }
 
 /** Where a text stands in its file: both count from 1, columns in UTF-16 units. */
-export interface TextPosition { readonly line: number; readonly column: number }
+export interface TextPosition {
+  readonly line: number
+  readonly column: number
+}
 
-/** The offset of the first character that can't stand where it is; the text's length where its end comes too soon. -1: it is JSON. */
+/**
+ * The offset of the first character that can't stand where it is; the text's length where its end comes too soon. -1:
+ * it is JSON.
+ */
 export function scanJson(text: string, visitor?: JsonVisitor): number {
   const lists: boolean[] = []
   let expects: 'value' | 'key' | 'comma' = 'value'
@@ -87,7 +93,12 @@ const FOUR_DIGITS = /[\dA-Fa-f]{4}/y
 
 function skipSpace(text: string, start: number): number {
   let at = start
-  for (let code = text.charCodeAt(at); code === SPACE || code === LF || code === CR || code === TAB; code = text.charCodeAt(at)) at += 1
+  for (
+    let code = text.charCodeAt(at);
+    code === SPACE || code === LF || code === CR || code === TAB;
+    code = text.charCodeAt(at)
+  )
+    at += 1
   return at
 }
 

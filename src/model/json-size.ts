@@ -12,7 +12,9 @@ export class ResultTooLarge extends Error {
 // oxlint-disable-next-line no-control-regex -- these are meant
 const ESCAPED = /["\\\u0000-\u001f\ud800-\udfff]/
 
-/** Each method takes what it is told of from the bytes that are left. @throws ResultTooLarge when there are none left */
+/**
+ * Each method takes what it is told of from the bytes that are left. @throws ResultTooLarge when there are none left
+ */
 export class SizeCount {
   readonly #maxBytes: number
   #left: number

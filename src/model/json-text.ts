@@ -7,9 +7,13 @@ export interface JsonLimits {
   readonly maxValues: number
 }
 
-const [QUOTE, BACKSLASH, COMMA, COLON, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [34, 92, 44, 58, 91, 93, 123, 125]
+const [QUOTE, BACKSLASH, COMMA, COLON, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [
+  34, 92, 44, 58, 91, 93, 123, 125,
+]
 
-/** Which of the limits the text passes; null: none. Of text that isn't JSON it may say anything. Linear in its length. */
+/**
+ * Which of the limits the text passes; null: none. Of text that isn't JSON it may say anything. Linear in its length.
+ */
 export function excessOf(text: string, { maxDepth, maxValues }: JsonLimits): 'depth' | 'values' | null {
   let depth = 0
   let values = 1

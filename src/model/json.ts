@@ -2,7 +2,9 @@
 import { SizeCount } from './json-size.ts'
 
 export type Json = null | boolean | number | string | Json[] | JsonObject
-export interface JsonObject { [key: string]: Json }
+export interface JsonObject {
+  [key: string]: Json
+}
 
 /** True for an object that is neither null nor a list. */
 export function isObject(value: unknown): value is JsonObject {
@@ -16,7 +18,8 @@ export function getOwn<T>(object: { readonly [key: string]: T }, key: string): T
 
 /** Sets an own property. Plain assignment of `__proto__` would change the prototype instead. */
 export function setOwn<T>(object: { [key: string]: T }, key: string, value: T): void {
-  if (key === '__proto__') Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })
+  if (key === '__proto__')
+    Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })
   else object[key] = value
 }
 
@@ -34,18 +37,23 @@ interface Bounds {
 
 /**
  * Turns what a function returned into data: dates become epoch milliseconds, Map an object, Set and typed arrays of
- * numbers a list, bytes (Buffer, Uint8Array, ArrayBuffer, DataView) base64 text, bigint a number where that is exact and
- * text where not, NaN and infinities null unless `notFinite` says otherwise. Functions, symbols and undefined vanish from
- * objects and are null elsewhere.
+ * numbers a list, bytes (Buffer, Uint8Array, ArrayBuffer, DataView) base64 text, bigint a number where that is exact
+ * and text where not, NaN and infinities null unless `notFinite` says otherwise. Functions, symbols and undefined
+ * vanish from objects and are null elsewhere.
  * @param tally counts the values
  * @throws TypeError for cycles and values nested deeper than 200
  */
-export function toJson(value: unknown, notFinite: (value: number) => Json = () => null, tally: { values: number } | null = null): Json {
+export function toJson(
+  value: unknown,
+  notFinite: (value: number) => Json = () => null,
+  tally: { values: number } | null = null,
+): Json {
   return convert(value, { notFinite, tally, size: null }, 0)
 }
 
 /**
- * The same of at most so many bytes as JSON text. The work is bounded by them, too, however large or shared the value is.
+ * The same of at most so many bytes as JSON text. The work is bounded by them, too, however large or shared the value
+ * is.
  * @throws TypeError as `toJson`; ResultTooLarge
  */
 export function toBoundedJson(value: unknown, maxBytes: number): Json {
@@ -56,11 +64,18 @@ function convert(value: unknown, bounds: Bounds, depth: number): Json {
   const { size, notFinite, tally } = bounds
   if (tally) tally.values += 1
   switch (typeof value) {
-    case 'string': case 'boolean': size?.scalar(value); return value
-    case 'number': return counted(Number.isFinite(value) ? value : notFinite(value), size)
-    case 'bigint': return counted(Number.isSafeInteger(Number(value)) ? Number(value) : value.toString(), size)
-    case 'object': break
-    default: return counted(null, size)
+    case 'string':
+    case 'boolean':
+      size?.scalar(value)
+      return value
+    case 'number':
+      return counted(Number.isFinite(value) ? value : notFinite(value), size)
+    case 'bigint':
+      return counted(Number.isSafeInteger(Number(value)) ? Number(value) : value.toString(), size)
+    case 'object':
+      break
+    default:
+      return counted(null, size)
   }
   if (value === null) return counted(null, size)
   if (depth >= MAX_DEPTH) throw new TypeError(`the value is cyclic or nested deeper than ${MAX_DEPTH}`)
@@ -132,5 +147,8 @@ export function freeze(value: Json): void {
 export function canonical(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
   if (!isObject(value)) return JSON.stringify(value)
-  return `{${Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${canonical(getOwn(value, key) ?? null)}`).join(',')}}`
+  return `{${Object.keys(value)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonical(getOwn(value, key) ?? null)}`)
+    .join(',')}}`
 }

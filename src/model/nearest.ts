@@ -5,11 +5,15 @@ const MOST_EDITS = 2
 const MOST_SHARE = 1 / 3
 
 /**
- * The known name nearest to `name`: at most 2 edits (insertions, deletions, substitutions) and a third of its length away, letters compared without regard to case
- * unless `matchCase`. Null if none is near, or if `name` itself is known.
+ * The known name nearest to `name`: at most 2 edits (insertions, deletions, substitutions) and a third of its length
+ * away, letters compared without regard to case unless `matchCase`. Null if none is near, or if `name` itself is known.
  */
-export function nearestName(name: string, known: Iterable<string>, { matchCase = false }: { readonly matchCase?: boolean } = {}): string | null {
-  const folded = (text: string) => matchCase ? text : text.toLowerCase()
+export function nearestName(
+  name: string,
+  known: Iterable<string>,
+  { matchCase = false }: { readonly matchCase?: boolean } = {},
+): string | null {
+  const folded = (text: string) => (matchCase ? text : text.toLowerCase())
   let nearest: string | null = null
   let fewest = Math.min(MOST_EDITS, Math.floor(name.length * MOST_SHARE)) + 1
   for (const candidate of known) {
@@ -46,12 +50,17 @@ function editsBetween(from: string, to: string, most: number): number {
 const MOST_LISTED = 30
 const MOST_SHOWN = 60
 
-/** `; did you mean "send"? There are send, receive`: the nearest name, if there is one, and all that there are; to follow a message about an unknown name. */
+/**
+ * `; did you mean "send"? There are send, receive`: the nearest name, if there is one, and all that there are; to
+ * follow a message about an unknown name.
+ */
 export function alternatives(name: string, known: Iterable<string>): string {
   const names = [...known]
   if (names.length === 0) return ''
   const nearest = nearestName(name, names)
-  const listed = names.slice(0, MOST_LISTED).map((one) => one.length > MOST_SHOWN ? `${one.slice(0, MOST_SHOWN)}…` : one)
+  const listed = names
+    .slice(0, MOST_LISTED)
+    .map((one) => (one.length > MOST_SHOWN ? `${one.slice(0, MOST_SHOWN)}…` : one))
   const list = `${listed.length === 1 ? 'there is' : 'there are'} ${listed.join(', ')}${names.length > MOST_LISTED ? `, and ${names.length - MOST_LISTED} more` : ''}`
   return nearest === null ? `; ${list}` : `; did you mean "${nearest}"? ${list.replace('t', 'T')}`
 }

@@ -110,15 +110,19 @@ export interface ContextRecord {
   readonly child: ContextId | null
   readonly lease: Lease | null
   /**
-   * When the step or child under way began, epoch milliseconds. Left out while there is none, and for a step that had to wait for a free slot: when it got one
-   * isn't worth a commit, and the server that runs it knows. Version 0.1 didn't keep it.
+   * When the step or child under way began, epoch milliseconds. Left out while there is none, and for a step that had
+   * to wait for a free slot: when it got one isn't worth a commit, and the server that runs it knows. Version 0.1
+   * didn't keep it.
    */
   readonly stepStartedAt?: number | undefined
   /** Why the attempt before failed, while the step is tried again or waits for that. */
   readonly lastError?: StepError | undefined
   /** Number of moves ever made. */
   readonly moves: number
-  /** The newest moves, which aren't in the log yet: it is written to in larger pieces, since every place written to costs. */
+  /**
+   * The newest moves, which aren't in the log yet: it is written to in larger pieces, since every place written to
+   * costs.
+   */
   readonly tail: readonly Move[]
   /** Indices of the states visited, in order of first visit. */
   readonly visited: readonly number[]
@@ -133,7 +137,10 @@ export interface ContextRecord {
   readonly raw: JsonObject | null
   /** null: no webhook started it, or no line has filled an output. */
   readonly answer: Answer | null
-  /** How the context of a webhook paused for the first time, if it has: its caller is answered then, whatever came of it since. */
+  /**
+   * How the context of a webhook paused for the first time, if it has: its caller is answered then, whatever came of it
+   * since.
+   */
   readonly paused?: Status | undefined
   /** `$response`, once a line wrote to it. */
   readonly response: JsonObject | null

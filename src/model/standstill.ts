@@ -32,5 +32,7 @@ export function readStandstill(text: string): Standstill | null {
   if (typeof isCertain !== 'boolean' || typeof message !== 'string' || typeof stack !== 'string') return null
   if (!isObject(step)) return step === null ? { step, isCertain, message, stack } : null
   const { stepKey, attempt } = step
-  return typeof stepKey === 'string' && typeof attempt === 'number' ? { step: { stepKey, attempt }, isCertain, message, stack } : null
+  return typeof stepKey === 'string' && typeof attempt === 'number'
+    ? { step: { stepKey, attempt }, isCertain, message, stack }
+    : null
 }

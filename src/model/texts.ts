@@ -15,6 +15,11 @@ let turn: Promise<void> = Promise.resolve()
 /** Lets others be served before more is done with what is that large. Those who ask at once get a turn each. */
 export async function breathe(characters: number): Promise<void> {
   if (characters < LARGE) return
-  turn = turn.then(() => new Promise((resolve) => { setImmediate(resolve) }))
+  turn = turn.then(
+    () =>
+      new Promise((resolve) => {
+        setImmediate(resolve)
+      }),
+  )
   await turn
 }

@@ -9,13 +9,20 @@ const MOST_ERRORS = 20
 const LONGEST_COMPARED = 100
 
 /** A set, or a map by name. */
-interface Names { has(name: string): boolean; keys(): Iterable<string> }
+interface Names {
+  has(name: string): boolean
+  keys(): Iterable<string>
+}
 
 /**
  * The refusal of what is given besides the known fields; null if there is nothing.
  * @param what what the names are, in the singular
  */
-export function unknownFields(given: readonly string[], known: Names, what: 'field' | 'parameter' = 'field'): FluxError | null {
+export function unknownFields(
+  given: readonly string[],
+  known: Names,
+  what: 'field' | 'parameter' = 'field',
+): FluxError | null {
   if (given.every((name) => known.has(name))) return null
   const errors: FieldError[] = []
   const details: string[] = []
@@ -29,7 +36,10 @@ export function unknownFields(given: readonly string[], known: Names, what: 'fie
     details.push(`the ${what} '${name}' is not known${meant}`)
   }
   const [first = ''] = details
-  const detail = count === 1 ? first : `${count} ${what}s are not known${count > MOST_ERRORS ? `; errors names the first ${MOST_ERRORS}` : ''}`
+  const detail =
+    count === 1
+      ? first
+      : `${count} ${what}s are not known${count > MOST_ERRORS ? `; errors names the first ${MOST_ERRORS}` : ''}`
   return new FluxError({ kind: 'malformed', detail, errors })
 }
 

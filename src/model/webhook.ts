@@ -21,15 +21,23 @@ export interface EndpointDescription extends Pick<Endpoint, 'package' | 'fluxNam
   /** What the file says of the service. */
   readonly comment: string | null
   /** Of its path, decoded. */
-  readonly segments: readonly ({ readonly literal: string; readonly parameter: null } | { readonly literal: null; readonly parameter: string })[]
+  readonly segments: readonly (
+    | { readonly literal: string; readonly parameter: null }
+    | { readonly literal: null; readonly parameter: string }
+  )[]
   /** Inputs of the service. */
   readonly inputs: readonly InputDescription[]
 }
 
-export interface InputDescription { readonly name: string; readonly type: string; readonly array: boolean; readonly comment: string | null }
+export interface InputDescription {
+  readonly name: string
+  readonly type: string
+  readonly array: boolean
+  readonly comment: string | null
+}
 
 export type Found =
-  | { readonly endpoint: Endpoint; /** By name, decoded. */ readonly parameters: ReadonlyMap<string, string> }
+  | { readonly endpoint: Endpoint /** By name, decoded. */; readonly parameters: ReadonlyMap<string, string> }
   /** The path is served, and by these methods only. */
   | { readonly allow: readonly string[] }
 
@@ -56,8 +64,7 @@ export interface RefusedWebhook {
   readonly failure: Failure
 }
 
-export type WebhookAnswer = { readonly contextId: ContextId } & (
-  /** A line filled an output from `$response`. */
+export type WebhookAnswer = { readonly contextId: ContextId } /** A line filled an output from `$response`. */ & (
   | { readonly kind: 'response'; readonly response: JsonObject }
   /** A lone output's value, or all of them by name. */
   | { readonly kind: 'outputs'; readonly value: Json }

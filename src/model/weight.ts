@@ -1,4 +1,5 @@
-// model: about how much memory data takes, told before it is parsed. Rather too much than too little: it is what budgets of bytes are charged.
+// model: about how much memory data takes, told before it is parsed. Rather too much than too little: it is what
+// budgets of bytes are charged.
 
 /** Of a value beside its characters: an object of few fields, an element of a list, a name. */
 const VALUE_BYTES = 64
@@ -15,7 +16,10 @@ export function parsedBytes(text: string | Uint8Array): number {
   return text.length + marks * VALUE_BYTES
 }
 
-/** Bytes of data that is there already; stops counting beyond `limit`. What occurs in several places counts in each, as it does in a text. */
+/**
+ * Bytes of data that is there already; stops counting beyond `limit`. What occurs in several places counts in each, as
+ * it does in a text.
+ */
 export function bytesOf(value: unknown, limit: number): number {
   if (typeof value === 'string') return value.length + VALUE_BYTES
   if (typeof value !== 'object' || value === null) return VALUE_BYTES

@@ -1,4 +1,5 @@
-// observe: the log, on stderr, so that stdout is free for what a command says: JSON lines, or on a terminal lines for people.
+// observe: the log, on stderr, so that stdout is free for what a command says: JSON lines, or on a terminal lines for
+// people.
 import { pino, type DestinationStream } from 'pino'
 import pretty from 'pino-pretty'
 import type { Log, LogLevel } from '../ports/log.ts'
@@ -29,14 +30,21 @@ export function createLog({ level, format = 'auto', destination }: LogOptions): 
 }
 
 /** What `auto` means in this process: a thread can't tell. */
-export const formatHere = (format: LogFormat): LogFormat => (format !== 'auto' ? format : process.stderr.isTTY === true ? 'pretty' : 'json')
+export const formatHere = (format: LogFormat): LogFormat =>
+  format !== 'auto' ? format : process.stderr.isTTY === true ? 'pretty' : 'json'
 
 /** In colour where whoever reads can show it (https://no-color.org). */
 function readable(lines: DestinationStream): DestinationStream {
   const colorize = process.stderr.isTTY === true && !process.env['NO_COLOR']
   const format = pretty.prettyFactory({
-    colorize, translateTime: 'SYS:HH:MM:ss.l', ignore: 'pid,hostname',
+    colorize,
+    translateTime: 'SYS:HH:MM:ss.l',
+    ignore: 'pid,hostname',
     customPrettifiers: { stack: (stack) => String(stack).replaceAll('\n', '\n    ') },
   })
-  return { write: (line) => { lines.write(format(line)) } }
+  return {
+    write: (line) => {
+      lines.write(format(line))
+    },
+  }
 }

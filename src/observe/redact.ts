@@ -1,4 +1,5 @@
-// observe: keeps secrets out of the log, and what is too large for it. A line costs what it shows, whatever it was given.
+// observe: keeps secrets out of the log, and what is too large for it. A line costs what it shows, whatever it was
+// given.
 import { setOwn } from '../model/json.ts'
 import { isSecretName, redactQuery, REDACTED } from '../model/secret-names.ts'
 
@@ -21,11 +22,14 @@ const WORD = /^(?:[A-Za-z][a-z]{0,14}|\d{1,7})\.*$/
 const PARAMETER = /([?&][\w.~%-]{1,100}=)[^\s&#?"'<>]+/g
 
 /** What is left of the line for what follows. */
-interface Room { characters: number; items: number }
+interface Room {
+  characters: number
+  items: number
+}
 
 /**
- * A copy for the log. Errors become their name, message, stack and cause; a list of `{ name, value }` is judged by the names. Nothing
- * that it is given makes it throw.
+ * A copy for the log. Errors become their name, message, stack and cause; a list of `{ name, value }` is judged by the
+ * names. Nothing that it is given makes it throw.
  */
 export function redact(value: unknown): unknown {
   return shown(value, 0, { characters: MAX_LINE, items: MAX_LINE_ITEMS })
@@ -40,7 +44,7 @@ function shown(value: unknown, depth: number, room: Room): unknown {
   try {
     return Array.isArray(value) ? listShown(value, depth, room) : fieldsShown(value, depth, room)
   } catch {
-    return '[can\'t be shown]'
+    return "[can't be shown]"
   }
 }
 
@@ -53,10 +57,11 @@ function textShown(text: string, room: Room): string {
   return `${start}[… ${text.length - length} characters more]`
 }
 
-const redactText = (text: string): string => text
-  .replace(CREDENTIALS, `://${REDACTED}@`)
-  .replace(SCHEME, hideCredentials)
-  .replace(PARAMETER, (pair) => pair.slice(0, 1) + redactQuery(pair.slice(1)))
+const redactText = (text: string): string =>
+  text
+    .replace(CREDENTIALS, `://${REDACTED}@`)
+    .replace(SCHEME, hideCredentials)
+    .replace(PARAMETER, (pair) => pair.slice(0, 1) + redactQuery(pair.slice(1)))
 
 function listShown(list: readonly unknown[], depth: number, room: Room): unknown[] {
   const items = list.slice(0, Math.min(MAX_ITEMS, room.items))
@@ -80,7 +85,8 @@ function fieldsShown(value: object, depth: number, room: Room): object {
 }
 
 /** A truth tells of a secret, but is none. */
-const isFilled = (item: unknown): boolean => item !== '' && item !== null && item !== undefined && typeof item !== 'boolean'
+const isFilled = (item: unknown): boolean =>
+  item !== '' && item !== null && item !== undefined && typeof item !== 'boolean'
 
 /** What follows `Bearer` or `Basic` in a header; a text may have the words for another reason. */
 function hideCredentials(found: string, scheme: string, space: string, credentials: string): string {
@@ -91,5 +97,8 @@ function hideCredentials(found: string, scheme: string, space: string, credentia
 function entriesOf(value: object): [string, unknown][] {
   if (!(value instanceof Error)) return Object.entries(value)
   const { name, message, stack, cause } = value
-  return [...Object.entries({ name, message, stack, cause }).filter(([, part]) => part !== undefined), ...Object.entries(value)]
+  return [
+    ...Object.entries({ name, message, stack, cause }).filter(([, part]) => part !== undefined),
+    ...Object.entries(value),
+  ]
 }

@@ -45,8 +45,9 @@ export interface ScriptCall {
   /** The body of a JavaScript function, which may await. */
   readonly script: string
   /**
-   * What it sees: each as a variable, and all of them as the object `names`, unless one has that name, and as `this`. As a function, the JSON text of that: called
-   * when the script begins, and again if it must begin anew, so that one that waits holds no data.
+   * What it sees: each as a variable, and all of them as the object `names`, unless one has that name, and as `this`.
+   * As a function, the JSON text of that: called when the script begins, and again if it must begin anew, so that one
+   * that waits holds no data.
    */
   readonly names: JsonObject | (() => Promise<string>)
   readonly signal: AbortSignal
@@ -62,18 +63,22 @@ export interface StepRunner {
   /** Calls it; resolves with what it returns, as data; rejects with what it throws, and with ResultTooLarge. */
   run(call: FunctionName & { readonly args: JsonObject; readonly flux: Flux }): Promise<Json>
   /**
-   * Where in the sources of users an error arose that came from a function of the package, or from a script: at most 4 KB of text,
-   * with paths below the package's root; null: nowhere.
+   * Where in the sources of users an error arose that came from a function of the package, or from a script: at most 4
+   * KB of text, with paths below the package's root; null: nowhere.
    */
   stackOf(thrown: unknown, packageName: string): string | null
   /**
-   * Calls it in a process of its own, which is ended when it takes longer than `timeout` milliseconds, counted from when it begins: others may be before it.
-   * Resolves and rejects as `run`, and rejects with a TimeoutError or whatever `flux.signal` was aborted with.
+   * Calls it in a process of its own, which is ended when it takes longer than `timeout` milliseconds, counted from
+   * when it begins: others may be before it. Resolves and rejects as `run`, and rejects with a TimeoutError or whatever
+   * `flux.signal` was aborted with.
    */
   runIsolated(call: IsolatedCall): Promise<Json>
   /** Why this script can't be parsed, in words for a report; null if it can. */
   scriptFault(script: string): Promise<string | null>
-  /** Runs it in the sandbox; resolves with what it returns, which is data, rejects with an Error of the name and message that it throws, and with ResultTooLarge. */
+  /**
+   * Runs it in the sandbox; resolves with what it returns, which is data, rejects with an Error of the name and message
+   * that it throws, and with ResultTooLarge.
+   */
   runScript(call: ScriptCall): Promise<Json>
   /** Lets go of what it has started. */
   close(): void

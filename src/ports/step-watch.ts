@@ -26,7 +26,10 @@ export interface NotesPlace {
 }
 
 export interface Notes {
-  /** Durable, as far as the store's other writes are, when it resolves. `owner` is the boot id of the server that stands still. */
+  /**
+   * Durable, as far as the store's other writes are, when it resolves. `owner` is the boot id of the server that stands
+   * still.
+   */
   write(owner: string, text: string): Promise<void>
   erase(owner: string): Promise<void>
 }

@@ -39,7 +39,10 @@ export interface Write {
 
 export type CommitOutcome =
   | { readonly ok: true }
-  /** Nothing was written: this context has another version now (or exists, or is gone). `current` is the context as it is, where that costs nothing more. */
+  /**
+   * Nothing was written: this context has another version now (or exists, or is gone). `current` is the context as it
+   * is, where that costs nothing more.
+   */
   | { readonly ok: false; readonly stale: ContextId; readonly current?: StoredContext | null }
 
 export interface Page {
@@ -55,7 +58,9 @@ export interface ListQuery extends Page {
   readonly all: readonly string[]
   /** Words of which they have none. */
   readonly without?: readonly string[] | undefined
-  /** The list ends early, after one context at least, once the texts of its contexts have so many characters together. */
+  /**
+   * The list ends early, after one context at least, once the texts of its contexts have so many characters together.
+   */
   readonly characters?: number | undefined
 }
 
@@ -66,13 +71,16 @@ export interface Lease {
 }
 
 export interface Store {
-  /** Raised whenever what was read before may not be so any more: the store was away, and what came back may lack the last of it. */
+  /**
+   * Raised whenever what was read before may not be so any more: the store was away, and what came back may lack the
+   * last of it.
+   */
   readonly incarnation: number
   /** A context is kept in partition `id % partitions`. Only contexts of one partition can be written in one commit. */
   readonly partitions: number
   /**
-   * Gives out at least `count` ids of a partition that nobody had before: `first` and those that follow it in steps of `partitions`, all higher than any of that
-   * partition given out earlier. Durable before it resolves.
+   * Gives out at least `count` ids of a partition that nobody had before: `first` and those that follow it in steps of
+   * `partitions`, all higher than any of that partition given out earlier. Durable before it resolves.
    */
   reserveIds(request: { count: number; partition: number }): Promise<{ first: ContextId; count: number }>
   /** The highest id of any context so far; 0 if there was none. */
@@ -84,9 +92,10 @@ export interface Store {
   /** The version that `load` would give; null if there is no such context. */
   version(request: { id: ContextId }): Promise<number | null>
   /**
-   * Makes all writes true at once, or none. Resolves when they are as durable as the store promises. `lost`: how many times in a row others were faster;
-   * one who loses often is let go first for a moment.
-   * @throws FluxError `unavailable` when the store is out of reach or can't write; `inDoubt`: all may have become true all the same, or may yet
+   * Makes all writes true at once, or none. Resolves when they are as durable as the store promises. `lost`: how many
+   * times in a row others were faster; one who loses often is let go first for a moment.
+   * @throws FluxError `unavailable` when the store is out of reach or can't write; `inDoubt`: all may have become true
+   * all the same, or may yet
    */
   commit(request: { writes: readonly Write[]; lost?: number }): Promise<CommitOutcome>
   /** The newest rows of a context's log, oldest of them first, at most `limit`. */
@@ -99,15 +108,22 @@ export interface Store {
   /** Ids of contexts that have any of the words, ascending, each once, up to and including `upTo`. */
   waitingFor(request: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]>
   /**
-   * Contexts that are due or poked, up to `limit` of each partition, earliest first. Each is hidden from further claims for `hideFor` milliseconds, or until it is written again:
-   * a claim that comes to nothing is thus repeated. `next` is when the next one will be claimable, or when to look again, epoch milliseconds.
+   * Contexts that are due or poked, up to `limit` of each partition, earliest first. Each is hidden from further claims
+   * for `hideFor` milliseconds, or until it is written again: a claim that comes to nothing is thus repeated. `next` is
+   * when the next one will be claimable, or when to look again, epoch milliseconds.
    */
   claimDue(request: { now: number; limit: number; hideFor: number }): Promise<{ ids: ContextId[]; next: number | null }>
-  /** Contexts whose owner no longer lives, up to `limit` of each partition, each with that owner. They are hidden from further claims as with `claimDue`. `owner` is the caller's own boot id. */
+  /**
+   * Contexts whose owner no longer lives, up to `limit` of each partition, each with that owner. They are hidden from
+   * further claims as with `claimDue`. `owner` is the caller's own boot id.
+   */
   claimAbandoned(request: { owner: string; limit: number; hideFor: number }): Promise<Lease[]>
   /** Contexts whose step that server runs, as the store knows it; those that are out of reach at present left out. */
   leasedTo(request: { owner: string }): Promise<ContextId[]>
-  /** Says that this server lives. False when others have taken it for dead: what it owned is theirs, and it must go on under another boot id. */
+  /**
+   * Says that this server lives. False when others have taken it for dead: what it owned is theirs, and it must go on
+   * under another boot id.
+   */
   heartbeat(request: { owner: string }): Promise<boolean>
   /** Where a server's watchdog writes what `standstill` reads. */
   readonly notes: NotesPlace

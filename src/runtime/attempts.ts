@@ -32,20 +32,33 @@ export function maxAttemptsOf(flux: CompiledFlux, state: number): number {
 }
 
 /** The last error of the step under way, which began with the state's entry `epoch`. */
-export function errorAfter(record: ContextRecord, epoch: number, failure: FailedAttempt | null, now: number): StepError | undefined {
+export function errorAfter(
+  record: ContextRecord,
+  epoch: number,
+  failure: FailedAttempt | null,
+  now: number,
+): StepError | undefined {
   if (record.position.epoch !== epoch) return undefined
   if (!failure) return record.lastError
   const { type, message, stack } = failure.error
-  return { type: cut(type), message: cut(message), at: now, ...stack !== undefined && { stack } }
+  return { type: cut(type), message: cut(message), at: now, ...(stack !== undefined && { stack }) }
 }
 
 /** Tells of what failed in a commit, after it. */
-export function logFailures(log: Log, { before, record, flux, failures }: {
-  readonly before: ContextRecord | null
-  readonly record: ContextRecord
-  readonly flux: CompiledFlux
-  readonly failures: readonly FailedAttempt[]
-}): void {
+export function logFailures(
+  log: Log,
+  {
+    before,
+    record,
+    flux,
+    failures,
+  }: {
+    readonly before: ContextRecord | null
+    readonly record: ContextRecord
+    readonly flux: CompiledFlux
+    readonly failures: readonly FailedAttempt[]
+  },
+): void {
   const hasFailed = record.status === 'FAILED' && before?.status !== 'FAILED'
   if (failures.length === 0 && !hasFailed) return
   const redactor = redactorOf(record, flux)
@@ -53,12 +66,22 @@ export function logFailures(log: Log, { before, record, flux, failures }: {
     const stateName = flux.states[state]?.name ?? ''
     const trace = [{ fluxName: record.fluxName, stateName, transition: null, stateIndex: state }]
     const { type, message, stack } = redactor.error({ ...error, className: error.type, fluxStackTrace: trace })
-    return { contextId: record.id, fluxName: record.fluxName, state: stateName, reason: cut(`${type}: ${message}`), ...stack !== undefined && { stack: cut(stack) } }
+    return {
+      contextId: record.id,
+      fluxName: record.fluxName,
+      state: stateName,
+      reason: cut(`${type}: ${message}`),
+      ...(stack !== undefined && { stack: cut(stack) }),
+    }
   }
   for (const { state, attempt, maxAttempts, error } of failures) {
     log[attempt < WARN_FROM ? 'info' : 'warn']('an attempt failed', { ...fields(state, error), attempt, maxAttempts })
   }
-  if (hasFailed) log.warn('a context failed', fields(record.state, record.error ?? { type: 'Error', message: '', realException: null }))
+  if (hasFailed)
+    log.warn(
+      'a context failed',
+      fields(record.state, record.error ?? { type: 'Error', message: '', realException: null }),
+    )
 }
 
-const cut = (text: string): string => text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE)}…` : text
+const cut = (text: string): string => (text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE)}…` : text)

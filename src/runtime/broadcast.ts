@@ -1,4 +1,5 @@
-// runtime: an event for all who wait for it. Each context is moved at most once, and only then are executions started, so that none takes the event that started it.
+// runtime: an event for all who wait for it. Each context is moved at most once, and only then are executions started,
+// so that none takes the event that started it.
 import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { EventAnswer } from '../api/send-event.ts'
@@ -38,22 +39,30 @@ interface BroadcastParts {
 }
 
 /** @throws FluxError `unavailable` when the store was out of reach for everything that the event addressed */
-export async function broadcast({ store, catalog, mailboxes, log, refusals }: BroadcastParts, sent: BroadcastEvent): Promise<EventAnswer> {
+export async function broadcast(
+  { store, catalog, mailboxes, log, refusals }: BroadcastParts,
+  sent: BroadcastEvent,
+): Promise<EventAnswer> {
   const found: Found[] = []
   const any = keysOfEvent(sent.event, sent.tags)
   const addressed = await waitingFor(store, any)
   for (let from = 0; from < addressed.length; from += WAVE) {
     const ids = addressed.slice(from, from + WAVE)
-    found.push(...await Promise.all(ids.map((id) => move({ mailboxes, log, refusals }, id, sent))))
+    found.push(...(await Promise.all(ids.map((id) => move({ mailboxes, log, refusals }, id, sent)))))
     // Where nothing is written, nothing is waited for, and others want to be served, too.
-    if (from + WAVE < addressed.length) await new Promise((resolve) => { setImmediate(resolve) })
+    if (from + WAVE < addressed.length)
+      await new Promise((resolve) => {
+        setImmediate(resolve)
+      })
   }
   const triggered = catalog.triggeredBy(sent.event).filter((flux) => !(flux.secured && denial(sent.caller, 'invoke')))
-  found.push(...await Promise.all(triggered.map((flux) => start({ mailboxes, log, refusals }, flux, sent))))
+  found.push(...(await Promise.all(triggered.map((flux) => start({ mailboxes, log, refusals }, flux, sent)))))
   const answer: EventAnswer = { message: '', transitions: [], executions: [], ignored: [] }
   collect(answer, found)
   tellOf(refusals, sent.event, answer, found)
-  const unreached = found.flatMap((one) => one?.answer === 'ignored' && one.failure?.kind === 'unavailable' ? [one.failure] : [])
+  const unreached = found.flatMap((one) =>
+    one?.answer === 'ignored' && one.failure?.kind === 'unavailable' ? [one.failure] : [],
+  )
   // One that may have moved all the same is told of before those that surely did not.
   const outOfReach = unreached.find(({ inDoubt }) => inDoubt) ?? unreached[0]
   if (outOfReach && answer.transitions.length + answer.executions.length === 0) throw new FluxError(outOfReach)
@@ -61,7 +70,10 @@ export async function broadcast({ store, catalog, mailboxes, log, refusals }: Br
   return { ...answer, message: `'${sent.event}': ${counts}` }
 }
 
-/** All of them, before any is moved: a child that the event itself starts may have a lower id than contexts of other partitions that come later. */
+/**
+ * All of them, before any is moved: a child that the event itself starts may have a lower id than contexts of other
+ * partitions that come later.
+ */
 async function waitingFor(store: Store, any: readonly string[]): Promise<ContextId[]> {
   const upTo = await store.highestId()
   const found: ContextId[] = []
@@ -81,27 +93,44 @@ function collect(answer: EventAnswer, found: readonly Found[]): void {
 
 /** One line, however many have refused it. */
 function tellOf(
-  refusals: BroadcastParts['refusals'], event: string, { transitions, executions, ignored }: EventAnswer, found: readonly Found[],
+  refusals: BroadcastParts['refusals'],
+  event: string,
+  { transitions, executions, ignored }: EventAnswer,
+  found: readonly Found[],
 ): void {
   const refused: { [kind: string]: number } = {}
-  for (const one of found) if (one?.answer === 'ignored' && one.failure) refused[one.failure.kind] = (refused[one.failure.kind] ?? 0) + 1
+  for (const one of found)
+    if (one?.answer === 'ignored' && one.failure) refused[one.failure.kind] = (refused[one.failure.kind] ?? 0) + 1
   const kinds = Object.keys(refused)
   if (kinds.length === 0) return
   const [first] = ignored
   void refusals.tell('a broadcast was refused by some', kinds.sort().join(' '), () => ({
-    event, moved: transitions.length, started: executions.length, refused,
-    contextId: first?.contextId, fluxName: first?.fluxName, state: first?.state, reason: first?.reason,
+    event,
+    moved: transitions.length,
+    started: executions.length,
+    refused,
+    contextId: first?.contextId,
+    fluxName: first?.fluxName,
+    state: first?.state,
+    reason: first?.reason,
   }))
 }
 
 type Teller = Pick<BroadcastParts, 'mailboxes' | 'log' | 'refusals'>
 
-async function move({ mailboxes, log, refusals }: Teller, id: ContextId, { event, input, untyped, tags, caller }: BroadcastEvent): Promise<Found> {
+async function move(
+  { mailboxes, log, refusals }: Teller,
+  id: ContextId,
+  { event, input, untyped, tags, caller }: BroadcastEvent,
+): Promise<Found> {
   try {
     const outcome = await mailboxes.post(id, { type: 'EVENT', name: event, input, untyped, tags, caller })
     if (outcome.moved) return { answer: 'transitions', stand: standOf(outcome) }
     if (!outcome.failure) return null
-    const { failure, flux: { fluxName } } = outcome
+    const {
+      failure,
+      flux: { fluxName },
+    } = outcome
     const { contextId, state } = standOf(outcome)
     return { answer: 'ignored', entry: { contextId, fluxName, state, reason: failure.detail }, failure }
   } catch (error) {
@@ -112,7 +141,11 @@ async function move({ mailboxes, log, refusals }: Teller, id: ContextId, { event
   }
 }
 
-async function start({ mailboxes, refusals }: Teller, flux: CompiledFlux, { event, input, untyped, tags }: BroadcastEvent): Promise<Found> {
+async function start(
+  { mailboxes, refusals }: Teller,
+  flux: CompiledFlux,
+  { event, input, untyped, tags }: BroadcastEvent,
+): Promise<Found> {
   try {
     const outcome = await mailboxes.start({ flux, input, untyped, unknown: 'ignore', tags, trigger: event })
     return { answer: 'executions', stand: standOf(outcome) }
@@ -123,11 +156,22 @@ async function start({ mailboxes, refusals }: Teller, flux: CompiledFlux, { even
 
 /** What goes wrong with one is no reason to fail for all: others may have moved already. */
 function ignored(
-  refusals: BroadcastParts['refusals'], entry: Omit<EventAnswer['ignored'][number], 'reason'>, error: unknown,
+  refusals: BroadcastParts['refusals'],
+  entry: Omit<EventAnswer['ignored'][number], 'reason'>,
+  error: unknown,
 ): Found {
   const failure = error instanceof FluxError ? error.failure : null
   if (!failure || failure.kind === 'unavailable') {
-    void refusals.tell('an event did not reach all that it addressed', failure?.kind ?? 'internal', () => ({ ...entry, error }), 'error')
+    void refusals.tell(
+      'an event did not reach all that it addressed',
+      failure?.kind ?? 'internal',
+      () => ({ ...entry, error }),
+      'error',
+    )
   }
-  return { answer: 'ignored', entry: { ...entry, reason: failure?.detail ?? 'the server failed; the reason is in its log' }, failure }
+  return {
+    answer: 'ignored',
+    entry: { ...entry, reason: failure?.detail ?? 'the server failed; the reason is in its log' },
+    failure,
+  }
 }

@@ -1,4 +1,5 @@
-// runtime: makes what was decided true in the store, and only then lets the world hear of it: steps start, alarms are set, parents and callers are told.
+// runtime: makes what was decided true in the store, and only then lets the world hear of it: steps start, alarms are
+// set, parents and callers are told.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import { FluxError } from '../model/failure.ts'
@@ -54,14 +55,24 @@ export class Commits {
     this.#watchers.delete(id)
   }
 
-  /** Commits, unless another server was faster. What is unknown afterwards is looked after. @throws FluxError `unavailable` */
-  commit(work: UnitOfWork, writes: readonly Write[], { lost, incarnation }: { readonly lost: number; readonly incarnation: number }): Promise<CommitOutcome> {
+  /**
+   * Commits, unless another server was faster. What is unknown afterwards is looked after. @throws FluxError
+   * `unavailable`
+   */
+  commit(
+    work: UnitOfWork,
+    writes: readonly Write[],
+    { lost, incarnation }: { readonly lost: number; readonly incarnation: number },
+  ): Promise<CommitOutcome> {
     // No async function: each await would be two promises more, for each event.
-    return this.#parts.store.commit({ writes, lost }).then((outcome) => {
-      if (outcome.ok) this.#publish(work, writes, incarnation)
-      else this.#forget(work, outcome, incarnation)
-      return outcome
-    }, (error: unknown) => this.#failed(writes, error))
+    return this.#parts.store.commit({ writes, lost }).then(
+      (outcome) => {
+        if (outcome.ok) this.#publish(work, writes, incarnation)
+        else this.#forget(work, outcome, incarnation)
+        return outcome
+      },
+      (error: unknown) => this.#failed(writes, error),
+    )
   }
 
   /** Commits without a word to anybody. @throws FluxError `unavailable` */
@@ -73,7 +84,7 @@ export class Commits {
   async isCurrent({ contexts }: UnitOfWork): Promise<boolean> {
     const { store, cache } = this.#parts
     for (const { record } of contexts.values()) {
-      if (await store.version({ id: record.id }) === record.version) continue
+      if ((await store.version({ id: record.id })) === record.version) continue
       cache.delete(record.id)
       return false
     }
@@ -88,7 +99,9 @@ export class Commits {
   #failed(writes: readonly Write[], error: unknown): never {
     const { cache, onUnknownOutcome } = this.#parts
     const isUnknown = error instanceof FluxError && error.failure.kind === 'unavailable' && error.failure.inDoubt
-    for (const { context: { id } } of writes) {
+    for (const {
+      context: { id },
+    } of writes) {
       cache.delete(id)
       if (isUnknown) onUnknownOutcome(id)
     }
@@ -107,7 +120,9 @@ export class Commits {
 
   #publish({ contexts }: UnitOfWork, writes: readonly Write[], incarnation: number): void {
     const { cache, log, alarm, owner, onStep, onEnd, onOthersStep, onParent, onAnswer } = this.#parts
-    for (const { context: { id, parts, due } } of writes) {
+    for (const {
+      context: { id, parts, due },
+    } of writes) {
       const context = contexts.get(id)
       if (!context) continue
       cache.put(context, parts, incarnation)
@@ -132,7 +147,10 @@ function endsStepElsewhere({ before, record }: TrackedContext, owner: string): b
 
 /** Whether this commit is the first in which the context of a webhook has paused or ended. */
 const answers = ({ before, record }: TrackedContext): boolean =>
-  record.request !== null && before?.status === 'RUNNING' && before.paused === undefined && (record.paused !== undefined || record.status !== 'RUNNING')
+  record.request !== null &&
+  before?.status === 'RUNNING' &&
+  before.paused === undefined &&
+  (record.paused !== undefined || record.status !== 'RUNNING')
 
 /** A later message of the same turn may have ended what an earlier one began. */
 function isUnderWay({ epoch, attempt }: Step, record: ContextRecord): boolean {

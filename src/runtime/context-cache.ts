@@ -1,4 +1,5 @@
-// runtime: records lately committed, so that a busy context needn't be read for each event. They save a read and decide nothing: every commit is fenced.
+// runtime: records lately committed, so that a busy context needn't be read for each event. They save a read and decide
+// nothing: every commit is fenced.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import type { ContextRecord } from '../model/record.ts'
@@ -8,7 +9,10 @@ import type { StoredContext } from '../ports/store.ts'
 const LARGEST = 64 * 1024
 /** Characters of all texts together, at most. */
 const LARGEST_SUM = 64 * 1024 * 1024
-/** Bytes of memory that a character may stand for, texts of tiny values that strangers send. To count them would cost each commit. */
+/**
+ * Bytes of memory that a character may stand for, texts of tiny values that strangers send. To count them would cost
+ * each commit.
+ */
 const WORST = 24
 /** How full it is after it was overfull. */
 const SLACK = 0.9
@@ -34,14 +38,21 @@ export class ContextCache {
     this.#budget = Math.min(LARGEST_SUM, bytes / WORST)
   }
 
-  /** In a new incarnation, of the store or of the services, nothing of before counts: an id may even have become another context's. */
+  /**
+   * In a new incarnation, of the store or of the services, nothing of before counts: an id may even have become another
+   * context's.
+   */
   get(id: ContextId, incarnation: number): Kept | undefined {
     const kept = this.#kept.get(id)
     return kept?.incarnation === incarnation ? kept : undefined
   }
 
   /** `incarnation`: in which it was decided; that may be over by now. */
-  put({ record, flux }: { record: ContextRecord; flux: CompiledFlux }, texts: StoredContext['parts'], incarnation: number): void {
+  put(
+    { record, flux }: { record: ContextRecord; flux: CompiledFlux },
+    texts: StoredContext['parts'],
+    incarnation: number,
+  ): void {
     this.delete(record.id)
     let size = OVERHEAD
     for (const name of Object.keys(texts)) size += texts[name]?.length ?? 0

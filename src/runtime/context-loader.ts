@@ -1,4 +1,5 @@
-// runtime: reads contexts from the store, few at a time, and parses of the large ones no more than fit into memory at once.
+// runtime: reads contexts from the store, few at a time, and parses of the large ones no more than fit into memory at
+// once.
 import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ByteBudget } from '../model/byte-budget.ts'
@@ -10,7 +11,10 @@ import { decode } from './codec.ts'
 import { fluxOf } from './pinned-flux.ts'
 import type { ContextCache } from './context-cache.ts'
 
-/** Reads at once, since how much comes isn't known before it is there: one for so many bytes of memory, within these bounds. */
+/**
+ * Reads at once, since how much comes isn't known before it is there: one for so many bytes of memory, within these
+ * bounds.
+ */
 const READS = { bytes: 2 * 1024 * 1024, least: 8, most: 256 }
 /** What weighs no more isn't counted: how many of them there are at once is bounded elsewhere. */
 export const LIGHT_BYTES = 64 * 1024
@@ -67,14 +71,20 @@ export class ContextLoader {
     this.#most = Math.min(READS.most, Math.max(READS.least, Math.floor(parts.bytes / READS.bytes)))
   }
 
-  /** Changes when the store may have forgotten something, or a service may be secured that was not. Both numbers only ever rise, so their sum tells whether either has. */
+  /**
+   * Changes when the store may have forgotten something, or a service may be secured that was not. Both numbers only
+   * ever rise, so their sum tells whether either has.
+   */
   get incarnation(): number {
     return this.#parts.store.incarnation + this.#parts.catalog.generation
   }
 
   /** The context's texts, none of them parsed. */
   async read(id: ContextId): Promise<StoredContext | null> {
-    if (this.#reading >= this.#most) await new Promise<void>((resolve) => { this.#waiting.push(resolve) })
+    if (this.#reading >= this.#most)
+      await new Promise<void>((resolve) => {
+        this.#waiting.push(resolve)
+      })
     else this.#reading += 1
     try {
       return await this.#parts.store.load({ id })
@@ -87,8 +97,8 @@ export class ContextLoader {
   }
 
   /**
-   * The context, parsed; or what it weighs, when it is heavy and there is no room for it in the budget now. Whoever has waited for that much, and so has room
-   * already, gives no budget.
+   * The context, parsed; or what it weighs, when it is heavy and there is no room for it in the budget now. Whoever has
+   * waited for that much, and so has room already, gives no budget.
    */
   async open(id: ContextId, budget: ByteBudget | null): Promise<Opened | { readonly weight: number } | null> {
     const stored = await this.read(id)

@@ -1,4 +1,5 @@
-// runtime: tells the sender of an event that no service knows it. Asked only when an event came to nothing, so the others pay nothing for it.
+// runtime: tells the sender of an event that no service knows it. Asked only when an event came to nothing, so the
+// others pay nothing for it.
 import type { Catalog } from '../definitions/catalog.ts'
 import { denial, type Caller } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
@@ -16,7 +17,10 @@ const MOST_DEFINITIONS = 1000
 /** Definitions that are read before others get their turn. */
 const READ_AT_ONCE = 16
 
-/** What is looked at for a context that runs on a definition: contexts, those of one read, and characters. Beyond that there may be one. */
+/**
+ * What is looked at for a context that runs on a definition: contexts, those of one read, and characters. Beyond that
+ * there may be one.
+ */
 const LOOK = { contexts: 200, page: 8, characters: 4_000_000 }
 
 /** How long it is remembered whether there was one. */
@@ -28,11 +32,25 @@ interface EventNames {
   readonly takesAny: boolean
 }
 
-interface Stored extends EventNames { readonly hash: string; readonly package: string; readonly fluxName: string; readonly secured: boolean }
+interface Stored extends EventNames {
+  readonly hash: string
+  readonly package: string
+  readonly fluxName: string
+  readonly secured: boolean
+}
 
-interface Loaded { readonly hashes: ReadonlySet<string>; readonly all: EventNames; readonly open: EventNames; readonly hasSecured: boolean }
+interface Loaded {
+  readonly hashes: ReadonlySet<string>
+  readonly all: EventNames
+  readonly open: EventNames
+  readonly hasSecured: boolean
+}
 
-export interface EventHintsParts { readonly catalog: Catalog; readonly store: Store; readonly clock: Clock }
+export interface EventHintsParts {
+  readonly catalog: Catalog
+  readonly store: Store
+  readonly clock: Clock
+}
 
 export class EventHints {
   readonly #parts: EventHintsParts
@@ -47,15 +65,17 @@ export class EventHints {
   }
 
   /**
-   * That no definition which is loaded, or which an unfinished context was started with, knows the event, and the nearest that is known; null if one does.
-   * What the caller may not use is left out, so nothing is told of it.
+   * That no definition which is loaded, or which an unfinished context was started with, knows the event, and the
+   * nearest that is known; null if one does. What the caller may not use is left out, so nothing is told of it.
    */
   async hintFor(event: string, caller: Caller): Promise<string | null> {
     const mayAll = denial(caller, 'invoke') === null
     const { all, open, hasSecured } = this.#names()
     const loaded = mayAll ? all : open
     if (knows(loaded, event)) return null
-    const stored = await (this.#reading ??= this.#read().finally(() => { this.#reading = null }))
+    const stored = await (this.#reading ??= this.#read().finally(() => {
+      this.#reading = null
+    }))
     if (stored === null) return null
     const others = mayAll ? stored : stored.filter((one) => !this.#isSecured(one))
     if (await this.#anyPinned(others.filter((one) => knows(one, event)))) return null
@@ -70,7 +90,9 @@ export class EventHints {
     if (known) return known
     const hasSecured = services.some(({ secured }) => secured)
     const all = union(services.map(({ source }) => eventsOf(source)))
-    const open = hasSecured ? union(services.flatMap(({ secured, source }) => (secured ? [] : [eventsOf(source)]))) : all
+    const open = hasSecured
+      ? union(services.flatMap(({ secured, source }) => (secured ? [] : [eventsOf(source)])))
+      : all
     const loaded = { hashes: new Set(services.map(({ hash }) => hash)), all, open, hasSecured }
     this.#loaded.set(services, loaded)
     return loaded
@@ -85,7 +107,10 @@ export class EventHints {
     const found = new Map<string, Stored | null>()
     for (const [index, hash] of others.entries()) {
       const known = this.#stored.get(hash)
-      if (known === undefined && index % READ_AT_ONCE === 0) await new Promise((resolve) => { setImmediate(resolve) })
+      if (known === undefined && index % READ_AT_ONCE === 0)
+        await new Promise((resolve) => {
+          setImmediate(resolve)
+        })
       found.set(hash, known === undefined ? storedOf(hash, await store.getDefinition({ hash })) : known)
     }
     this.#stored = found
@@ -100,7 +125,12 @@ export class EventHints {
 
   async #nearest(event: string, { names }: EventNames, others: readonly Stored[]): Promise<string | null> {
     const nearest = nearestName(event, union([{ names, takesAny: false }, ...others]).names)
-    if (nearest === null || names.has(nearest) || await this.#anyPinned(others.filter((one) => one.names.has(nearest)))) return nearest
+    if (
+      nearest === null ||
+      names.has(nearest) ||
+      (await this.#anyPinned(others.filter((one) => one.names.has(nearest))))
+    )
+      return nearest
     return nearestName(event, names)
   }
 
@@ -108,7 +138,8 @@ export class EventHints {
     const { clock } = this.#parts
     for (const { hash, fluxName } of candidates) {
       const known = this.#pinned.get(hash)
-      const is = known !== undefined && clock.now() - known.at < PINNED_FOR_MS ? known.is : await this.#runs(hash, fluxName)
+      const is =
+        known !== undefined && clock.now() - known.at < PINNED_FOR_MS ? known.is : await this.#runs(hash, fluxName)
       if (known?.is !== is || clock.now() - known.at >= PINNED_FOR_MS) this.#pinned.set(hash, { is, at: clock.now() })
       if (is) return true
     }
@@ -134,8 +165,10 @@ export class EventHints {
 
 const knows = ({ names, takesAny }: EventNames, event: string): boolean => takesAny || names.has(event)
 
-const union = (all: readonly EventNames[]): EventNames =>
-  ({ names: new Set(all.flatMap(({ names }) => [...names])), takesAny: all.some(({ takesAny }) => takesAny) })
+const union = (all: readonly EventNames[]): EventNames => ({
+  names: new Set(all.flatMap(({ names }) => [...names])),
+  takesAny: all.some(({ takesAny }) => takesAny),
+})
 
 function storedOf(hash: string, text: string | null): Stored | null {
   const stored = text === null ? null : readPinned(text)
@@ -149,7 +182,9 @@ function eventsOf(source: JsonObject): EventNames {
   const transitions = objectsIn(source, 'states').flatMap((state) => objectsIn(state, 'transitions'))
   const events = transitions.map((transition) => getOwn(transition, 'event'))
   const triggers = getOwn(source, 'triggers')
-  const names = [...events, ...Array.isArray(triggers) ? triggers : []].filter((name) => typeof name === 'string' && name !== '' && !name.startsWith('$'))
+  const names = [...events, ...(Array.isArray(triggers) ? triggers : [])].filter(
+    (name) => typeof name === 'string' && name !== '' && !name.startsWith('$'),
+  )
   return { names: new Set(names.map(String)), takesAny: events.includes('$else') }
 }
 

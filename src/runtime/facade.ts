@@ -70,8 +70,12 @@ async function charged<T>(budget: ByteBudget, input: JsonObject, run: () => Prom
 }
 
 /** The calls, as that caller may make them. */
-export function facade({ store, catalog, mailboxes, hints, log, refusals, tagLimits, startedAt }: FacadeParts, { caller, home, admission }: Access): FluxApi {
-  const admitted = <T>(input: JsonObject, run: () => Promise<T>): Promise<T> => admission === null ? run() : charged(admission, input, run)
+export function facade(
+  { store, catalog, mailboxes, hints, log, refusals, tagLimits, startedAt }: FacadeParts,
+  { caller, home, admission }: Access,
+): FluxApi {
+  const admitted = <T>(input: JsonObject, run: () => Promise<T>): Promise<T> =>
+    admission === null ? run() : charged(admission, input, run)
   const guard = (flux: CompiledFlux, role: Role) => {
     const failure = flux.secured ? denial(caller, role) : null
     if (failure) throw new FluxError(failure)
@@ -103,14 +107,17 @@ export function facade({ store, catalog, mailboxes, hints, log, refusals, tagLim
   const tellOfRefusal = (contextId: unknown, event: unknown, error: unknown): void => {
     const failure = error instanceof FluxError && isTold(error.failure) ? error.failure : null
     if (failure === null || typeof contextId !== 'number') return
-    const facts = async () => ({ ...await factsOf(contextId), event, reason: failure.detail })
+    const facts = async () => ({ ...(await factsOf(contextId)), event, reason: failure.detail })
     void refusals.tell('an event was refused', failure.kind, facts)
   }
   const tag = async (request: TagRequest, change: 'add' | 'remove') => {
     const { contextId, tags } = tagRequest(request, tagLimits)
     await send(contextId, { type: 'TAG', add: [], remove: [], [change]: tags, caller })
     const names = tags.map((name) => `'${name}'`).join(', ')
-    return { message: change === 'add' ? `added ${names} to context ${contextId}` : `removed ${names} from context ${contextId}` }
+    return {
+      message:
+        change === 'add' ? `added ${names} to context ${contextId}` : `removed ${names} from context ${contextId}`,
+    }
   }
 
   /** The answer stands without it. */
@@ -122,13 +129,20 @@ export function facade({ store, catalog, mailboxes, hints, log, refusals, tagLim
     return hint === null ? {} : { hint }
   }
 
-  const page = (request: ListRequest, fits?: Fits) => list({
-    store, log,
-    securedServices: () => catalog.all().filter(({ secured }) => secured),
-    secured: async (stored, record) => (await compiled(stored, record)).secured,
-    view: async (stored, record) =>
-      contextView(record, await compiled(stored, record), await movesOf(record, { store, log }), startedAt),
-  }, caller, listRequest(request, tagLimits), fits)
+  const page = (request: ListRequest, fits?: Fits) =>
+    list(
+      {
+        store,
+        log,
+        securedServices: () => catalog.all().filter(({ secured }) => secured),
+        secured: async (stored, record) => (await compiled(stored, record)).secured,
+        view: async (stored, record) =>
+          contextView(record, await compiled(stored, record), await movesOf(record, { store, log }), startedAt),
+      },
+      caller,
+      listRequest(request, tagLimits),
+      fits,
+    )
 
   return {
     async execute(request) {
@@ -137,7 +151,9 @@ export function facade({ store, catalog, mailboxes, hints, log, refusals, tagLim
       const flux = serviceOf(catalog, wanted, home)
       guard(flux, 'invoke')
       const { startState, input, untyped, tags } = wanted
-      const { record } = await admitted(input, () => mailboxes.start({ flux, startState, input, untyped, unknown: 'refuse', tags, trigger: null }))
+      const { record } = await admitted(input, () =>
+        mailboxes.start({ flux, startState, input, untyped, unknown: 'refuse', tags, trigger: null }),
+      )
       return { message: `started '${flux.fluxName}' as context ${record.id}`, contextId: record.id }
     },
 
@@ -152,14 +168,23 @@ export function facade({ store, catalog, mailboxes, hints, log, refusals, tagLim
         const { contextId, event, isLarge, input, untyped, tags } = eventRequest(request, tagLimits)
         if (isLarge) await nextTurn()
         if (contextId === undefined) {
-          const answer = await admitted(input, () => broadcast({ store, catalog, mailboxes, log, refusals }, { event, input, untyped, tags, caller }))
-          return isNobody(answer) ? { ...answer, ...await hintOn(event) } : answer
+          const answer = await admitted(input, () =>
+            broadcast({ store, catalog, mailboxes, log, refusals }, { event, input, untyped, tags, caller }),
+          )
+          return isNobody(answer) ? { ...answer, ...(await hintOn(event)) } : answer
         }
-        const outcome = await admitted(input, () => mailboxes.post(contextId, { type: 'EVENT', name: event, input, untyped, tags: null, caller }))
+        const outcome = await admitted(input, () =>
+          mailboxes.post(contextId, { type: 'EVENT', name: event, input, untyped, tags: null, caller }),
+        )
         const failure: Failure | null = outcome.failure
-        if (failure?.kind === 'conflict') throw new FluxError({ ...failure, ...await hintOn(event) })
+        if (failure?.kind === 'conflict') throw new FluxError({ ...failure, ...(await hintOn(event)) })
         if (failure) throw new FluxError(failure)
-        return { message: `'${event}' moved context ${contextId}`, transitions: [standOf(outcome)], executions: [], ignored: [] }
+        return {
+          message: `'${event}' moved context ${contextId}`,
+          transitions: [standOf(outcome)],
+          executions: [],
+          ignored: [],
+        }
       } catch (error) {
         tellOfRefusal(request?.contextId, request?.event, error)
         throw error
@@ -202,9 +227,14 @@ function sourceOf(contextId: ContextId, { source, lost }: CompiledFlux): JsonObj
   return source
 }
 
-const isNobody = ({ transitions, executions, ignored }: EventAnswer): boolean => transitions.length + executions.length + ignored.length === 0
+const isNobody = ({ transitions, executions, ignored }: EventAnswer): boolean =>
+  transitions.length + executions.length + ignored.length === 0
 
-function serviceOf(catalog: Catalog, { package: given, fluxName }: Pick<ExecuteRequest, 'package' | 'fluxName'>, home: string | null): CompiledFlux {
+function serviceOf(
+  catalog: Catalog,
+  { package: given, fluxName }: Pick<ExecuteRequest, 'package' | 'fluxName'>,
+  home: string | null,
+): CompiledFlux {
   if (given !== undefined) {
     const flux = catalog.find(given, fluxName)
     if (!flux) throw notFound(`package '${given}' has no service '${fluxName}'`)
@@ -216,6 +246,9 @@ function serviceOf(catalog: Catalog, { package: given, fluxName }: Pick<ExecuteR
 function anywhere(catalog: Catalog, fluxName: string): CompiledFlux {
   const [flux, ...others] = catalog.findAnywhere(fluxName)
   if (!flux) throw notFound(`there is no service '${fluxName}'`)
-  if (others.length > 0) throw conflict(`several packages have a service '${fluxName}': ${[flux, ...others].map((one) => `'${one.package}'`).join(', ')}`)
+  if (others.length > 0)
+    throw conflict(
+      `several packages have a service '${fluxName}': ${[flux, ...others].map((one) => `'${one.package}'`).join(', ')}`,
+    )
   return flux
 }

@@ -1,4 +1,5 @@
-// runtime: the second argument of a function: what it may know of its context, the nine calls, and a log that hides what views hide.
+// runtime: the second argument of a function: what it may know of its context, the nine calls, and a log that hides
+// what views hide.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { FluxApi } from '../api/flux-api.ts'
 import { isObject, tryJson, type JsonObject } from '../model/json.ts'
@@ -37,7 +38,8 @@ export function fluxOf({ step, flux, record, signal, log, api }: FluxParts): Flu
 }
 
 /** What a function logs may be anything, whatever the types say. */
-const wordsOf = (message: unknown): string => typeof message === 'string' ? message : message instanceof Error ? message.message : JSON.stringify(tryJson(message))
+const wordsOf = (message: unknown): string =>
+  typeof message === 'string' ? message : message instanceof Error ? message.message : JSON.stringify(tryJson(message))
 
 function plain(fields: unknown): JsonObject {
   const data = tryJson(fields ?? {})

@@ -1,4 +1,5 @@
-// runtime: says that this server lives, under a boot id of its own, and looks after steps of others and of its own that nobody runs.
+// runtime: says that this server lives, under a boot id of its own, and looks after steps of others and of its own that
+// nobody runs.
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
@@ -86,7 +87,7 @@ export class Heartbeat {
   async #beat(): Promise<void> {
     const { store, log, steps, identity, recovery } = this.#parts
     const { owner } = identity
-    if (!await store.heartbeat({ owner })) {
+    if (!(await store.heartbeat({ owner }))) {
       log.warn('others took this server for dead and its steps over: it goes on under another name', { owner })
       steps.abandon('another server took it over')
       identity.renew()
@@ -97,9 +98,9 @@ export class Heartbeat {
   }
 
   /**
-   * Sees to steps that are leased to this server and don't run. A store that lost its last moments may have lost the end of one; and a commit whose outcome is
-   * unknown may have come true when nobody looked any more. And to steps that run and aren't leased to it: that another
-   * server has ended their contexts may not have been heard.
+   * Sees to steps that are leased to this server and don't run. A store that lost its last moments may have lost the
+   * end of one; and a commit whose outcome is unknown may have come true when nobody looked any more. And to steps that
+   * run and aren't leased to it: that another server has ended their contexts may not have been heard.
    */
   async #resume(): Promise<void> {
     const { store, mailboxes, redelivery, steps, cancels, identity } = this.#parts

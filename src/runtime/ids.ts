@@ -1,4 +1,5 @@
-// runtime: ids of new contexts, reserved in the store so many at once as are asked for meanwhile. So later contexts have higher ids, on whichever server.
+// runtime: ids of new contexts, reserved in the store so many at once as are asked for meanwhile. So later contexts
+// have higher ids, on whichever server.
 import type { ContextId } from '../model/context.ts'
 import type { Store } from '../ports/store.ts'
 
@@ -31,7 +32,9 @@ class Supply {
       for (;;) {
         const id = this.tryTake()
         if (id !== undefined) return id
-        this.#refill ??= this.#reserve().finally(() => { this.#refill = null })
+        this.#refill ??= this.#reserve().finally(() => {
+          this.#refill = null
+        })
         await this.#refill
       }
     } finally {

@@ -1,4 +1,5 @@
-// runtime: the index keys of a context, and the keys a query asks for. Names are length-prefixed, so that none can pass for two.
+// runtime: the index keys of a context, and the keys a query asks for. Names are length-prefixed, so that none can pass
+// for two.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ListRequest } from '../api/list-contexts.ts'
 import { isFinished, type Status } from '../model/context.ts'
@@ -6,17 +7,27 @@ import { getOwn } from '../model/json.ts'
 import type { ContextRecord } from '../model/record.ts'
 
 const indexKey = (kind: string, name: string) => `${kind}:${name.length}:${name}`
-const eventKey = (event: string, tag: string | null) => tag === null ? indexKey('hear', event) : `${indexKey('hear', event)}:${tag}`
-const elseKey = (tag: string | null) => tag === null ? 'any' : indexKey('any', tag)
+const eventKey = (event: string, tag: string | null) =>
+  tag === null ? indexKey('hear', event) : `${indexKey('hear', event)}:${tag}`
+const elseKey = (tag: string | null) => (tag === null ? 'any' : indexKey('any', tag))
 /** Finished and unfinished contexts are counted apart: the latter are what most queries ask for, and few. */
-const setOf = (status: Status) => isFinished(status) ? 'f' : 'u'
+const setOf = (status: Status) => (isFinished(status) ? 'f' : 'u')
 
 /** What contexts have that were started by a secured service. */
 export const SECURED = 'secured'
 /** What all others have: it may be secured since. */
-export const keyOfOpen = ({ package: owner, fluxName }: { readonly package: string; readonly fluxName: string }): string => indexKey(indexKey('open', owner), fluxName)
+export const keyOfOpen = ({
+  package: owner,
+  fluxName,
+}: {
+  readonly package: string
+  readonly fluxName: string
+}): string => indexKey(indexKey('open', owner), fluxName)
 
-/** Keys of contexts without tags: a service has few different lists of them, and most commits leave a context with the one it had. */
+/**
+ * Keys of contexts without tags: a service has few different lists of them, and most commits leave a context with the
+ * one it had.
+ */
 const untagged = new WeakMap<CompiledFlux, Map<string, readonly string[]>>()
 
 /** What a context can be found by now. */
@@ -76,7 +87,9 @@ export function toldBy(terms: readonly string[]): Told {
     else if (kind !== '') names.set(kind, name)
   }
   return {
-    state: names.get('state') ?? null, startState: names.get('start') ?? null, events: [...events],
+    state: names.get('state') ?? null,
+    startState: names.get('start') ?? null,
+    events: [...events],
     takesAny: terms.includes('any') || names.has('any'),
     isSecured: terms.includes(SECURED) || !terms.some((term) => term.startsWith('open:')),
   }
@@ -86,11 +99,11 @@ export function toldBy(terms: readonly string[]): Told {
 export function keysOfList({ fluxName, tag = [], status, currentState, startState }: ListRequest): string[] {
   const at = status ? setOf(status) : 'u'
   const filters = [
-    ...fluxName !== undefined ? [indexKey(`${at}:flux`, fluxName)] : [],
-    ...startState !== undefined ? [indexKey(`${at}:start`, startState)] : [],
-    ...currentState !== undefined ? [indexKey(`${at}:state`, currentState)] : [],
+    ...(fluxName !== undefined ? [indexKey(`${at}:flux`, fluxName)] : []),
+    ...(startState !== undefined ? [indexKey(`${at}:start`, startState)] : []),
+    ...(currentState !== undefined ? [indexKey(`${at}:state`, currentState)] : []),
     ...tag.map((name) => indexKey(`${at}:tag`, name)),
-    ...status ? [`status:${status}`] : [],
+    ...(status ? [`status:${status}`] : []),
   ]
   return filters.length > 0 ? filters : [`${at}:all`]
 }

@@ -22,12 +22,20 @@ export interface Job {
 }
 
 /** The context that has just been committed. */
-export interface AtHand { readonly record: ContextRecord; readonly texts: StoredContext['parts'] }
+export interface AtHand {
+  readonly record: ContextRecord
+  readonly texts: StoredContext['parts']
+}
 
 /** What a step needs when it begins. */
-export interface Ready { readonly record: ContextRecord; readonly release: () => void }
+export interface Ready {
+  readonly record: ContextRecord
+  readonly release: () => void
+}
 
-export type Result = { readonly type: 'DONE'; readonly result: Json } | { readonly type: 'FAIL'; readonly error: ActionError }
+export type Result =
+  | { readonly type: 'DONE'; readonly result: Json }
+  | { readonly type: 'FAIL'; readonly error: ActionError }
 
 /** Where a step runs: functions in this process or in one of their own, scripts in the sandbox. */
 export type Kind = 'code' | 'isolated' | 'script'

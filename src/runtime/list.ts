@@ -29,8 +29,8 @@ export interface ListParts {
 }
 
 /**
- * The page that is asked for, by ascending id. It ends before the first context that doesn't fit, but has one at least. A context that can't be
- * shown, since its record is damaged, is logged and left out.
+ * The page that is asked for, by ascending id. It ends before the first context that doesn't fit, but has one at least.
+ * A context that can't be shown, since its record is damaged, is logged and left out.
  */
 export async function list(parts: ListParts, caller: Caller, request: CheckedList, fits?: Fits): Promise<ContextPage> {
   const { limit } = request
@@ -64,23 +64,29 @@ export async function list(parts: ListParts, caller: Caller, request: CheckedLis
   }
 }
 
-/** Words of contexts that the caller may not see: those whose service was secured when they were started, or is so now. */
+/**
+ * Words of contexts that the caller may not see: those whose service was secured when they were started, or is so now.
+ */
 function hiddenFrom({ securedServices }: ListParts, caller: Caller): string[] {
   return denial(caller, 'read') === null ? [] : [SECURED, ...securedServices().map(keyOfOpen)]
 }
 
 /**
- * `checked`: the caller sees only what isn't secured. The index goes by what was secured when the list began, and knows less of contexts that
- * older versions wrote.
+ * `checked`: the caller sees only what isn't secured. The index goes by what was secured when the list began, and knows
+ * less of contexts that older versions wrote.
  */
-async function viewOf({ secured, view, log }: ListParts, stored: StoredContext, checked: boolean): Promise<ContextView | null> {
+async function viewOf(
+  { secured, view, log }: ListParts,
+  stored: StoredContext,
+  checked: boolean,
+): Promise<ContextView | null> {
   try {
     const record = decode(stored)
     // To hide secrets takes long, where there are many, however little is left to be shown.
     await breathe(record.request === null && record.inherited === null ? charactersOf(stored.parts) : Infinity)
-    return checked && await secured(stored, record) ? null : await view(stored, record)
+    return checked && (await secured(stored, record)) ? null : await view(stored, record)
   } catch (error) {
-    if (!isUnreadable(error, log)) log.error('a context can\'t be shown', { contextId: stored.id, error })
+    if (!isUnreadable(error, log)) log.error("a context can't be shown", { contextId: stored.id, error })
     return null
   }
 }

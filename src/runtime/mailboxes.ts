@@ -1,4 +1,5 @@
-// runtime: a mailbox for each context, processed by one turn at a time. What waits in it is decided and committed together; each message fails alone.
+// runtime: a mailbox for each context, processed by one turn at a time. What waits in it is decided and committed
+// together; each message fails alone.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ContextId } from '../model/context.ts'
 import { FluxError, notFound, unavailable, type Failure } from '../model/failure.ts'
@@ -59,8 +60,12 @@ export interface MailboxesParts extends TurnDataParts {
   readonly env: () => Env
 }
 
-/** What comes from outside is bounded; broadcasts, answers of steps, wake-ups and the end of a context are not: somebody else bounds them. */
-const isBounded = (input: Input): boolean => input.type === 'TAG' || input.type === 'TERMINATE' || (input.type === 'EVENT' && input.tags === null)
+/**
+ * What comes from outside is bounded; broadcasts, answers of steps, wake-ups and the end of a context are not: somebody
+ * else bounds them.
+ */
+const isBounded = (input: Input): boolean =>
+  input.type === 'TAG' || input.type === 'TERMINATE' || (input.type === 'EVENT' && input.tags === null)
 
 export class Mailboxes {
   readonly #parts: MailboxesParts
@@ -81,7 +86,9 @@ export class Mailboxes {
       const message = { input, resolve, reject }
       const mailbox = this.#mailboxes.get(id)
       if (mailbox && mailbox.length >= MAILBOX && isBounded(input)) {
-        reject(new FluxError({ kind: 'busy', detail: `${MAILBOX} messages already wait for context ${id}`, retryAfter: 1 }))
+        reject(
+          new FluxError({ kind: 'busy', detail: `${MAILBOX} messages already wait for context ${id}`, retryAfter: 1 }),
+        )
       } else if (mailbox) {
         mailbox.push(message)
       } else {
@@ -92,7 +99,8 @@ export class Mailboxes {
   }
 
   /**
-   * Starts a context; resolves after the commit. A watcher hears of that commit, too, and of all later ones of this server until it is let go.
+   * Starts a context; resolves after the commit. A watcher hears of that commit, too, and of all later ones of this
+   * server until it is let go.
    * @throws FluxError when its inputs, tags or start state are invalid
    */
   start(request: RootRequest, watcher: Watcher | null = null): Promise<Outcome> {
@@ -111,7 +119,10 @@ export class Mailboxes {
 
   /** Resolves when no mailbox has anything left. */
   async idle(): Promise<void> {
-    while (this.#mailboxes.size > 0) await new Promise<void>((resolve) => { this.#onIdle = resolve })
+    while (this.#mailboxes.size > 0)
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve
+      })
   }
 
   #begin(id: ContextId, messages: Message[]): void {
@@ -128,12 +139,22 @@ export class Mailboxes {
         const env = this.#parts.env()
         const result = runTurn(id, inputs, data, turn.ends ? { ...env, maxRecord: Infinity } : env)
         switch (result.kind) {
-          case 'decided': return this.#commit(turn, result)
-          case 'lacks': return void data.fetch(result.need).then(() => this.#try(turn), (error: unknown) => this.#fail(turn, error))
-          case 'notFound': return this.#fail(turn, notFound(`there is no context ${id}`))
-          case 'refused': return this.#fail(turn, new FluxError(result.failure))
-          case 'threw': this.#takeOut(turn, result); break
-          case 'tooLarge': this.#narrow(turn, result)
+          case 'decided':
+            return this.#commit(turn, result)
+          case 'lacks':
+            return void data.fetch(result.need).then(
+              () => this.#try(turn),
+              (error: unknown) => this.#fail(turn, error),
+            )
+          case 'notFound':
+            return this.#fail(turn, notFound(`there is no context ${id}`))
+          case 'refused':
+            return this.#fail(turn, new FluxError(result.failure))
+          case 'threw':
+            this.#takeOut(turn, result)
+            break
+          case 'tooLarge':
+            this.#narrow(turn, result)
         }
         if (turn.messages.length === 0) return this.#end(turn)
       }
@@ -152,16 +173,23 @@ export class Mailboxes {
   #narrow(turn: Turn, { error }: TurnResult & { kind: 'tooLarge' }): void {
     if (turn.ends) throw error
     if (turn.messages.length > 1) this.#putBack(turn, turn.messages.splice(1))
-    else turn.ends = { type: 'OUTGROWN', error: { message: error.message, type: error.name, className: error.name, realException: null } }
+    else
+      turn.ends = {
+        type: 'OUTGROWN',
+        error: { message: error.message, type: error.name, className: error.name, realException: null },
+      }
   }
 
   #commit(turn: Turn, decided: Decided): void {
     const { work, writes } = decided
     const { commits } = this.#parts
-    const conclude = (isTrue: boolean) => isTrue ? this.#settle(turn, decided) : this.#again(turn)
+    const conclude = (isTrue: boolean) => (isTrue ? this.#settle(turn, decided) : this.#again(turn))
     const fail = (error: unknown) => this.#fail(turn, error)
     if (writes.length === 0) commits.isCurrent(work).then(conclude, fail)
-    else commits.commit(work, writes, { lost: turn.lost, incarnation: turn.data.incarnation }).then((outcome) => conclude(outcome.ok), fail)
+    else
+      commits
+        .commit(work, writes, { lost: turn.lost, incarnation: turn.data.incarnation })
+        .then((outcome) => conclude(outcome.ok), fail)
   }
 
   /** Another server was faster, or what was decided on was old. */
@@ -176,7 +204,12 @@ export class Mailboxes {
     const rest = turn.messages.splice(results.length)
     results.forEach((result, place) => {
       const failure = result.kind === 'refused' ? result.failure : null
-      turn.messages[place]?.resolve({ moved: result.kind === 'next', failure, record: context.record, flux: context.flux })
+      turn.messages[place]?.resolve({
+        moved: result.kind === 'next',
+        failure,
+        record: context.record,
+        flux: context.flux,
+      })
     })
     this.#putBack(turn, rest)
     // Where nothing is written, nothing is waited for, and others want to be served, too.
@@ -211,11 +244,17 @@ export class Mailboxes {
       data.rewind()
       const result = runStart(request, data, this.#parts.env())
       switch (result.kind) {
-        case 'decided': return this.#commitStart(start, result)
-        case 'lacks': return void data.fetch(result.need).then(() => this.#tryStart(start), reject)
-        case 'refused': return reject(new FluxError(result.failure))
-        case 'tooLarge': return reject(new FluxError({ kind: 'tooLarge', detail: result.error.message }))
-        case 'threw': case 'notFound': throw new Error(`the start of a context came to '${result.kind}'`)
+        case 'decided':
+          return this.#commitStart(start, result)
+        case 'lacks':
+          return void data.fetch(result.need).then(() => this.#tryStart(start), reject)
+        case 'refused':
+          return reject(new FluxError(result.failure))
+        case 'tooLarge':
+          return reject(new FluxError({ kind: 'tooLarge', detail: result.error.message }))
+        case 'threw':
+        case 'notFound':
+          throw new Error(`the start of a context came to '${result.kind}'`)
       }
     } catch (error) {
       reject(error)
@@ -234,13 +273,17 @@ export class Mailboxes {
       this.#next(id)
     }
     commits.commit(work, writes, { lost: 0, incarnation: data.incarnation }).then((outcome) => {
-      if (!outcome.ok && !this.#isStartedEarlier(outcome, writes)) return fail(unavailable(`context ${id} exists already`))
+      if (!outcome.ok && !this.#isStartedEarlier(outcome, writes))
+        return fail(unavailable(`context ${id} exists already`))
       resolve({ moved: true, failure: null, record: context.record, flux: request.flux })
       return this.#next(id)
     }, fail)
   }
 
-  /** The answer to the commit was lost, and before it was asked for again another message has moved the new context on: it is there, as wanted. */
+  /**
+   * The answer to the commit was lost, and before it was asked for again another message has moved the new context on:
+   * it is there, as wanted.
+   */
   #isStartedEarlier({ stale, current }: CommitOutcome & { ok: false }, writes: readonly Write[]): boolean {
     const ours = writes.find(({ context }) => context.id === stale)?.context.parts['base']
     if (ours === undefined || current?.parts['base'] !== ours) return false
@@ -250,4 +293,7 @@ export class Mailboxes {
 }
 
 /** Where a context stands, as the answer to an event reports it. */
-export const standOf = ({ record, flux }: Outcome) => ({ contextId: record.id, state: flux.states[record.state]?.name ?? '' })
+export const standOf = ({ record, flux }: Outcome) => ({
+  contextId: record.id,
+  state: flux.states[record.state]?.name ?? '',
+})

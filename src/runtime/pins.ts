@@ -33,10 +33,18 @@ export class Pins {
   pin({ hash, text }: CompiledFlux): Promise<void> {
     const current = this.#current(hash)
     if (current) return current.stored
-    const pin: Pin = { at: this.#clock.now(), incarnation: this.#store.incarnation, isDurable: false, stored: this.#store.putDefinition({ hash, text }) }
+    const pin: Pin = {
+      at: this.#clock.now(),
+      incarnation: this.#store.incarnation,
+      isDurable: false,
+      stored: this.#store.putDefinition({ hash, text }),
+    }
     this.#pins.set(hash, pin)
     // Before whoever waits for it goes on.
-    pin.stored.then(() => (pin.isDurable = true), () => this.#pins.get(hash) === pin && this.#pins.delete(hash))
+    pin.stored.then(
+      () => (pin.isDurable = true),
+      () => this.#pins.get(hash) === pin && this.#pins.delete(hash),
+    )
     return pin.stored
   }
 

@@ -22,7 +22,10 @@ import { isUnreadable } from './unreadable.ts'
 
 /** Contexts claimed at once, and for how long (milliseconds) a claim keeps others away. */
 const CLAIM = { limit: 64, hideFor: 10_000 }
-/** Contexts taken over at a time, each until its step has begun: more would count as lost again, should one of them take the server down. */
+/**
+ * Contexts taken over at a time, each until its step has begun: more would count as lost again, should one of them take
+ * the server down.
+ */
 const AT_ONCE = 8
 /** Milliseconds until a context that couldn't be taken over is tried again. */
 const TRY_AGAIN = 5_000
@@ -103,12 +106,13 @@ export class Recovery {
     }
     this.#busy -= 1
     this.#next()
-    if (this.#queue.length === 0 && !this.#stopped) await this.look().catch((error: unknown) => log.warn('steps of other servers could not be claimed', { error }))
+    if (this.#queue.length === 0 && !this.#stopped)
+      await this.look().catch((error: unknown) => log.warn('steps of other servers could not be claimed', { error }))
   }
 
   /**
-   * Makes a step whose server is gone this server's. That is counted and durable before any of the context's data is parsed, since that may be what the other
-   * died of.
+   * Makes a step whose server is gone this server's. That is counted and durable before any of the context's data is
+   * parsed, since that may be what the other died of.
    * @throws FluxError `unavailable`
    */
   async #takeOver({ id, owner }: Lease): Promise<void> {
@@ -125,7 +129,12 @@ export class Recovery {
         await mailboxes.post(id, blocked)
         return
       }
-      const decision = decide(flux, before, { type: 'TAKE_OVER', owner, isUncounted: standstill?.isCertain ?? false }, { ...env(), history: null })
+      const decision = decide(
+        flux,
+        before,
+        { type: 'TAKE_OVER', owner, isUncounted: standstill?.isCertain ?? false },
+        { ...env(), history: null },
+      )
       if (decision.kind !== 'next') return
       const ends = isFinished(decision.record.status)
       const notifies = ends && before.parent ? [before.parent.id] : []

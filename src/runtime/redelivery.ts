@@ -1,4 +1,5 @@
-// runtime: messages that nobody would send again: results of steps, wake-ups, what follows from a commit whose outcome is unknown.
+// runtime: messages that nobody would send again: results of steps, wake-ups, what follows from a commit whose outcome
+// is unknown.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import { FluxError } from '../model/failure.ts'
@@ -41,8 +42,8 @@ export class Redelivery {
   }
 
   /**
-   * Delivers a message, however long the store is out of reach. What fails for another reason is tried a few times, and then ends the context. Gives null
-   * when it can't be delivered.
+   * Delivers a message, however long the store is out of reach. What fails for another reason is tried a few times, and
+   * then ends the context. Gives null when it can't be delivered.
    */
   async deliver(id: ContextId, input: Input): Promise<Outcome | null> {
     const { mailboxes, clock, log, ended } = this.#parts
@@ -57,7 +58,9 @@ export class Redelivery {
         if (!(error instanceof FluxError)) faults += 1
         log.error('a context could not be carried on', { contextId: id, input: input.type, error })
         if (refused || faults > MAX_TRIES) return null
-        await new Promise<void>((resolve) => { clock.after(pause, resolve) })
+        await new Promise<void>((resolve) => {
+          clock.after(pause, resolve)
+        })
       }
     }
     return null

@@ -13,7 +13,10 @@ const TOLD: ReadonlySet<Failure['kind']> = new Set(['conflict', 'invalid', 'busy
 /** Whether the log tells of it. */
 export const isTold = ({ kind }: Failure): boolean => TOLD.has(kind)
 
-interface Window { lines: number; leftOut: number }
+interface Window {
+  lines: number
+  leftOut: number
+}
 
 export class Refusals {
   readonly #log: Log
@@ -31,7 +34,12 @@ export class Refusals {
    * @param kind the reason, of which there are few
    * @param fields what the line says; only worked out for one that is written
    */
-  async tell(message: string, kind: string, fields: () => object | Promise<object>, level: 'info' | 'error' = 'info'): Promise<void> {
+  async tell(
+    message: string,
+    kind: string,
+    fields: () => object | Promise<object>,
+    level: 'info' | 'error' = 'info',
+  ): Promise<void> {
     const key = `${message}: ${kind}`
     const window = this.#windows.get(key) ?? this.#open(key, { message, kind, level })
     if (window.lines >= MOST_LINES) {
@@ -51,7 +59,8 @@ export class Refusals {
     this.#windows.set(key, window)
     this.#clock.after(WINDOW_MS, () => {
       this.#windows.delete(key)
-      if (window.leftOut > 0) this.#log[level](`${message}, and others like it`, { reason: kind, leftOut: window.leftOut })
+      if (window.leftOut > 0)
+        this.#log[level](`${message}, and others like it`, { reason: kind, leftOut: window.leftOut })
     })
     return window
   }

@@ -47,7 +47,8 @@ export class Retention {
     const { store, clock, log, retention } = this.#parts
     try {
       let purged = 1
-      while (purged > 0 && !this.#stopped) purged = await store.purge({ endedBefore: clock.now() - retention, limit: LIMIT })
+      while (purged > 0 && !this.#stopped)
+        purged = await store.purge({ endedBefore: clock.now() - retention, limit: LIMIT })
     } catch (error) {
       log.error('finished contexts could not be purged; trying again later', { error })
     }

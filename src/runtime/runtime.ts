@@ -67,7 +67,10 @@ export interface Runtime {
   readonly webhooks: WebhookApi
   /** Claims what a dead server left, rings the alarm, begins to purge. */
   start(): Promise<void>
-  /** Takes nothing new, lets steps under way finish for at most `grace` milliseconds, aborts the rest (they run again later), releases everything. */
+  /**
+   * Takes nothing new, lets steps under way finish for at most `grace` milliseconds, aborts the rest (they run again
+   * later), releases everything.
+   */
   close(options?: { grace?: number }): Promise<void>
 }
 
@@ -79,11 +82,20 @@ export function createRuntime(parts: RuntimeParts): Runtime {
   const loader = new ContextLoader({ store, catalog, cache, bytes: memory.steps })
   const turns = new ByteBudget({ bytes: memory.steps, what: 'contexts' })
   const env = (): Env => ({
-    now: clock.now(), random: Math.random, uuid: randomUUID, owner: identity.owner, tagLimits, startsAtOnce: steps.hasRoom, maxRecord: memory.record,
+    now: clock.now(),
+    random: Math.random,
+    uuid: randomUUID,
+    owner: identity.owner,
+    tagLimits,
+    startsAtOnce: steps.hasRoom,
+    maxRecord: memory.record,
   })
   const tell = (id: ContextId) => others?.feed.tell(id)
   const commits: Commits = new Commits({
-    store, cache, alarm, log,
+    store,
+    cache,
+    alarm,
+    log,
     owner: () => identity.owner,
     onStep: (step, { flux, record }, texts) => steps.start(step, flux, { record, texts }),
     onEnd: (id) => steps.abort(id),
@@ -92,25 +104,80 @@ export function createRuntime(parts: RuntimeParts): Runtime {
     onAnswer: tell,
     onUnknownOutcome: (id) => void redelivery.reconcile(id),
   })
-  const mailboxes = new Mailboxes({ store, log, catalog, cache, loader, turns, commits, env, ids: new Ids(store), pins: new Pins(store, clock) })
+  const mailboxes = new Mailboxes({
+    store,
+    log,
+    catalog,
+    cache,
+    loader,
+    turns,
+    commits,
+    env,
+    ids: new Ids(store),
+    pins: new Pins(store, clock),
+  })
   const redelivery: Redelivery = new Redelivery({
-    mailboxes, alarm, clock, log, steps: () => steps, owner: () => identity.owner, ended: life.signal, onEnd: tell,
+    mailboxes,
+    alarm,
+    clock,
+    log,
+    steps: () => steps,
+    owner: () => identity.owner,
+    ended: life.signal,
+    onEnd: tell,
   })
   const timers: Timers = new Timers({ store, mailboxes, redelivery, alarm, clock, log })
   const refusals = new Refusals({ log, clock })
   const hints = new EventHints({ catalog, store, clock })
-  const facadeParts = { store, catalog, mailboxes, hints, log, refusals, tagLimits, startedAt: (step: Step) => steps.startedAt(step) }
+  const facadeParts = {
+    store,
+    catalog,
+    mailboxes,
+    hints,
+    log,
+    refusals,
+    tagLimits,
+    startedAt: (step: Step) => steps.startedAt(step),
+  }
   const steps: Steps = new Steps({
-    runner, clock, log, loader, turns, budget: new ByteBudget({ bytes: memory.steps, what: 'steps' }), concurrency: parts.stepConcurrency, isolated: parts.isolated,
+    runner,
+    clock,
+    log,
+    loader,
+    turns,
+    budget: new ByteBudget({ bytes: memory.steps, what: 'steps' }),
+    concurrency: parts.stepConcurrency,
+    isolated: parts.isolated,
     answer: (id, input) => redelivery.deliver(id, input),
     // What a step asks for belongs to what was acknowledged already: it isn't refused.
     apiOf: (packageName) => facade(facadeParts, { caller: SYSTEM, home: packageName, admission: null }),
   })
   const cancels = new Cancels({ loader, steps, log })
   others?.feed.onTold((id) => void cancels.check(id))
-  const recovery = new Recovery({ store, clock, log, loader, cache, commits, mailboxes, redelivery, steps, timers, env })
+  const recovery = new Recovery({
+    store,
+    clock,
+    log,
+    loader,
+    cache,
+    commits,
+    mailboxes,
+    redelivery,
+    steps,
+    timers,
+    env,
+  })
   const heartbeat = new Heartbeat({
-    store, clock, log, mailboxes, redelivery, steps, cancels, recovery, identity, every: others?.beat ?? null,
+    store,
+    clock,
+    log,
+    mailboxes,
+    redelivery,
+    steps,
+    cancels,
+    recovery,
+    identity,
+    every: others?.beat ?? null,
   })
   const purges = new Retention({ store, clock, log, retention })
   const facades = new WeakMap<Caller, FluxApi>()

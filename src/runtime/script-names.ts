@@ -10,14 +10,26 @@ import { isUnreadable } from './unreadable.ts'
 /** Milliseconds until a step is tried anew whose context can't be read. */
 export const READ_AGAIN_MS = 1000
 
-interface Parts { readonly loader: ContextLoader; readonly turns: ByteBudget; readonly clock: Clock; readonly log: Log }
+interface Parts {
+  readonly loader: ContextLoader
+  readonly turns: ByteBudget
+  readonly clock: Clock
+  readonly log: Log
+}
 
 /**
  * The JSON text of the names, as soon as the context can be read.
  * @throws DOMException `AbortError` when the context isn't at that step any more
  */
-export async function namesText({ loader, turns, clock, log }: Parts, job: Job, isWanted: () => boolean): Promise<string> {
-  const { flux, step: { id } } = job
+export async function namesText(
+  { loader, turns, clock, log }: Parts,
+  job: Job,
+  isWanted: () => boolean,
+): Promise<string> {
+  const {
+    flux,
+    step: { id },
+  } = job
   const known = loader.cache(id)
   if (known && isOf(job, known)) return JSON.stringify(scriptNames(flux, known))
   while (isWanted()) {
@@ -27,7 +39,9 @@ export async function namesText({ loader, turns, clock, log }: Parts, job: Job, 
       return undefined
     })
     if (opened === undefined) {
-      await new Promise<void>((resolve) => { clock.after(READ_AGAIN_MS, resolve) })
+      await new Promise<void>((resolve) => {
+        clock.after(READ_AGAIN_MS, resolve)
+      })
       continue
     }
     try {

@@ -11,7 +11,12 @@ import type { Redactor } from './redact/redactor.ts'
 export type StartedAt = (step: Step) => number | null | undefined
 
 /** Null where nothing is under way, nor about to be tried again. */
-export function stepView(record: ContextRecord, flux: CompiledFlux, startedAt: StartedAt, redactor: Redactor): StepView | null {
+export function stepView(
+  record: ContextRecord,
+  flux: CompiledFlux,
+  startedAt: StartedAt,
+  redactor: Redactor,
+): StepView | null {
   const phase = record.position.phase
   const state = flux.states[record.state]
   const action = state?.action
@@ -39,7 +44,7 @@ export function stepView(record: ContextRecord, flux: CompiledFlux, startedAt: S
 function beganAt(record: ContextRecord, startedAt: StartedAt): number | null {
   const step = stepOf(record)
   const here = step && startedAt(step)
-  return here === undefined || !step ? record.stepStartedAt ?? null : here
+  return here === undefined || !step ? (record.stepStartedAt ?? null) : here
 }
 
 /** A child's is in the record, since it outlives servers. */

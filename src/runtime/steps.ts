@@ -1,4 +1,5 @@
-// runtime: steps, the actions that leave the process: so many at once, each with a time limit and a signal. What comes back is a message like any other.
+// runtime: steps, the actions that leave the process: so many at once, each with a time limit and a signal. What comes
+// back is a message like any other.
 import { DefinitionError } from '../definitions/definition-error.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ByteBudget } from '../model/byte-budget.ts'
@@ -56,7 +57,10 @@ export class Steps {
 
   constructor(parts: StepsParts) {
     this.#parts = parts
-    this.#lanes = { code: { waiting: [], slots: parts.concurrency, taken: 0 }, isolated: { waiting: [], slots: parts.isolated, taken: 0 } }
+    this.#lanes = {
+      code: { waiting: [], slots: parts.concurrency, taken: 0 },
+      isolated: { waiting: [], slots: parts.isolated, taken: 0 },
+    }
   }
 
   /** Whether a function that is started now begins at once, in this process. */
@@ -71,7 +75,15 @@ export class Steps {
   /** One that runs already isn't started twice. `atHand` saves a read if it begins at once; who waits forgets it. */
   start(step: Step, flux: CompiledFlux, atHand: AtHand | null): void {
     if (this.has(step)) return
-    const job: Job = { step, flux, kind: kindOf(step, flux), controller: null, release: null, startedAt: null, onBegun: null }
+    const job: Job = {
+      step,
+      flux,
+      kind: kindOf(step, flux),
+      controller: null,
+      release: null,
+      startedAt: null,
+      onBegun: null,
+    }
     this.#jobs.set(step.id, job)
     if (this.#stopped) return
     if (job.kind === 'script') return this.#follow(job, this.#script(job))
@@ -86,11 +98,15 @@ export class Steps {
     this.#run(job, lane, ready)
   }
 
-  /** Resolves when the function has begun, or never will. Scripts aren't waited for: a slow one has places of its own. */
+  /**
+   * Resolves when the function has begun, or never will. Scripts aren't waited for: a slow one has places of its own.
+   */
   begun({ id }: Step): Promise<void> {
     const job = this.#jobs.get(id)
     if (!job || job.controller || this.#stopped) return Promise.resolve()
-    return new Promise((resolve) => { job.onBegun = resolve })
+    return new Promise((resolve) => {
+      job.onBegun = resolve
+    })
   }
 
   /** When it began here, epoch milliseconds; null: it waits here for a free slot; undefined: it isn't here. */
@@ -171,9 +187,10 @@ export class Steps {
   async #begin(job: Job, lane: Lane): Promise<void> {
     const { loader, budget, log, clock } = this.#parts
     try {
-      const found = this.#cache(job) ?? await loader.open(job.step.id, job.release ? null : budget)
+      const found = this.#cache(job) ?? (await loader.open(job.step.id, job.release ? null : budget))
       if (found && 'weight' in found) void this.#waitForRoom(job, lane, found.weight)
-      else if (found && this.#isWanted(job) && isOf(job, found.record)) return this.#run(job, lane, { record: found.record, release: job.release ?? found.release })
+      else if (found && this.#isWanted(job) && isOf(job, found.record))
+        return this.#run(job, lane, { record: found.record, release: job.release ?? found.release })
       else this.#giveUp(job, found)
     } catch (error) {
       if (isUnreadable(error, log)) this.#giveUp(job, null)
@@ -219,17 +236,23 @@ export class Steps {
   }
 
   #run(job: Job, lane: Lane, { record, release }: Ready): void {
-    this.#follow(job, this.#call(job, record).finally(() => {
-      release()
-      lane.taken -= 1
-      this.#next(lane)
-    }))
+    this.#follow(
+      job,
+      this.#call(job, record).finally(() => {
+        release()
+        lane.taken -= 1
+        this.#next(lane)
+      }),
+    )
   }
 
   /** Brings home what comes of it. */
   #follow(job: Job, outcome: Promise<Json>): void {
     this.#running += 1
-    const failed = (error: unknown): Result => ({ type: 'FAIL', error: errorOf(error, this.#parts.runner.stackOf(error, job.flux.package)) })
+    const failed = (error: unknown): Result => ({
+      type: 'FAIL',
+      error: errorOf(error, this.#parts.runner.stackOf(error, job.flux.package)),
+    })
     void this.#end(job, outcome.then((result): Result => ({ type: 'DONE', result })).catch(failed))
   }
 
@@ -258,13 +281,20 @@ export class Steps {
     const action = flux.states[step.state]?.action
     if (!action?.code || action.timeoutMs === null) throw noAction(job)
     const { clock, runner, log, apiOf } = this.#parts
-    const { code: { className, methodName, isolate }, timeoutMs: timeout } = action
+    const {
+      code: { className, methodName, isolate },
+      timeoutMs: timeout,
+    } = action
     const name = { package: record.package, className, methodName }
     const argument = fluxOf({ step, flux, record, signal, log, api: apiOf(record.package) })
     const args = record.args ?? {}
     if (isolate) return runner.runIsolated({ ...name, args, flux: argument, timeout })
-    const callOff = clock.after(timeout, () => controller.abort(new DOMException(`no result within ${timeout / 1000} s`, 'TimeoutError')))
-    const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
+    const callOff = clock.after(timeout, () =>
+      controller.abort(new DOMException(`no result within ${timeout / 1000} s`, 'TimeoutError')),
+    )
+    const aborted = new Promise<never>((_, reject) =>
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
+    )
     try {
       return await Promise.race([runner.run({ ...name, args: structuredClone(args), flux: argument }), aborted])
     } finally {

@@ -33,12 +33,18 @@ export class Timers {
     this.#parts = parts
   }
 
-  /** Wakes all that is due now. Gives when the next one will be, epoch milliseconds; the last wake-ups may still be under way then. */
+  /**
+   * Wakes all that is due now. Gives when the next one will be, epoch milliseconds; the last wake-ups may still be
+   * under way then.
+   */
   async dispatchDue(): Promise<number | null> {
     const { store, clock } = this.#parts
     for (;;) {
       // Some that take long don't hold up the others.
-      if (this.#waking.size > CLAIM.limit / 2) await new Promise<void>((resolve) => { this.#onRoom = resolve })
+      if (this.#waking.size > CLAIM.limit / 2)
+        await new Promise<void>((resolve) => {
+          this.#onRoom = resolve
+        })
       const limit = CLAIM.limit - this.#waking.size
       const { ids, next } = await store.claimDue({ now: clock.now(), limit, hideFor: CLAIM.hideForMs })
       if (ids.length === 0) return next

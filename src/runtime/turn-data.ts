@@ -1,4 +1,5 @@
-// runtime: what one turn has at hand: contexts kept in memory, and what was fetched for it. It outlives the tries of the turn, and gives back its room at the end.
+// runtime: what one turn has at hand: contexts kept in memory, and what was fetched for it. It outlives the tries of
+// the turn, and gives back its room at the end.
 import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ByteBudget } from '../model/byte-budget.ts'
@@ -45,7 +46,11 @@ export class TurnData implements AtHand {
   }
 
   context(id: ContextId): KnownContext | null | undefined {
-    return this.#fetched?.get(id) ?? this.#parts.cache.get(id, this.incarnation) ?? (this.#fetched?.has(id) === true ? null : undefined)
+    return (
+      this.#fetched?.get(id) ??
+      this.#parts.cache.get(id, this.incarnation) ??
+      (this.#fetched?.has(id) === true ? null : undefined)
+    )
   }
 
   history(id: ContextId): readonly Move[] | undefined {
@@ -90,7 +95,7 @@ export class TurnData implements AtHand {
     const { store, log, ids, pins } = this.#parts
     switch (need.kind) {
       case 'context':
-        (this.#fetched ??= new Map()).set(need.id, await this.#load(need.id))
+        ;(this.#fetched ??= new Map()).set(need.id, await this.#load(need.id))
         return
       case 'history': {
         const record = this.context(need.id)?.record
@@ -98,7 +103,7 @@ export class TurnData implements AtHand {
         return
       }
       case 'id':
-        (this.#ids ??= []).push(await ids.take(need.partition))
+        ;(this.#ids ??= []).push(await ids.take(need.partition))
         return
       case 'definition':
         await pins.pin(need.flux)
@@ -120,4 +125,3 @@ export class TurnData implements AtHand {
     return opened
   }
 }
-

@@ -1,4 +1,5 @@
-// runtime: one turn. Decides all messages that wait for a context, without a promise and without a clock; what it lacks it says, and is then run again.
+// runtime: one turn. Decides all messages that wait for a context, without a promise and without a clock; what it lacks
+// it says, and is then run again.
 import type { ContextId } from '../model/context.ts'
 import { isFinished } from '../model/context.ts'
 import type { Failure } from '../model/failure.ts'
@@ -6,11 +7,19 @@ import type { Write } from '../ports/store.ts'
 import { RecordTooLarge } from './codec.ts'
 import type { Input } from './interpreter/decision.ts'
 import type { StartRequest } from './start-request.ts'
-import { Lacking, UnitOfWork, type AtHand, type Env, type Need, type TrackedContext, type Applied } from './unit-of-work.ts'
+import {
+  Lacking,
+  UnitOfWork,
+  type AtHand,
+  type Env,
+  type Need,
+  type TrackedContext,
+  type Applied,
+} from './unit-of-work.ts'
 
 /**
- * Steps of work after which a turn takes no more messages: others want to be served, too. It is about a hundredth of a second. A single message may take more,
- * up to its own limit.
+ * Steps of work after which a turn takes no more messages: others want to be served, too. It is about a hundredth of a
+ * second. A single message may take more, up to its own limit.
  */
 const TURN_STEPS = 300_000
 /** Steps that a message costs besides the work that it does. */
@@ -18,22 +27,27 @@ const STEPS_A_MESSAGE = 1_000
 
 export type TurnResult =
   | {
-    readonly kind: 'decided'
-    readonly work: UnitOfWork
-    readonly context: TrackedContext
-    /** Of the first messages: there was no time for those that follow. */
-    readonly results: readonly Applied[]
-    readonly writes: readonly Write[]
-  }
+      readonly kind: 'decided'
+      readonly work: UnitOfWork
+      readonly context: TrackedContext
+      /** Of the first messages: there was no time for those that follow. */
+      readonly results: readonly Applied[]
+      readonly writes: readonly Write[]
+    }
   /** To be run again with that at hand. */
   | { readonly kind: 'lacks'; readonly need: Need }
   | { readonly kind: 'notFound' }
-  /** Nothing is to become true of what the message at that place does: the others are to be decided again without it. */
+  /**
+   * Nothing is to become true of what the message at that place does: the others are to be decided again without it.
+   */
   | { readonly kind: 'threw'; readonly place: number; readonly error: unknown }
   | { readonly kind: 'tooLarge'; readonly error: RecordTooLarge }
   | { readonly kind: 'refused'; readonly failure: Failure }
 
-/** Decides the messages in order. An overdue wake-up goes first, unless the context is to end because it has grown too large. */
+/**
+ * Decides the messages in order. An overdue wake-up goes first, unless the context is to end because it has grown too
+ * large.
+ */
 export function runTurn(id: ContextId, messages: readonly Input[], atHand: AtHand, env: Env): TurnResult {
   const work = new UnitOfWork(atHand, env)
   let place = -1
@@ -41,7 +55,8 @@ export function runTurn(id: ContextId, messages: readonly Input[], atHand: AtHan
     const context = work.find(id)
     if (!context) return { kind: 'notFound' }
     const { due, status } = context.record
-    if (due !== null && due <= env.now && !isFinished(status) && messages[0]?.type !== 'OUTGROWN') work.apply(context, { type: 'WAKE' })
+    if (due !== null && due <= env.now && !isFinished(status) && messages[0]?.type !== 'OUTGROWN')
+      work.apply(context, { type: 'WAKE' })
     const results: Applied[] = []
     for (let steps = 0; results.length < messages.length && steps < TURN_STEPS; steps += work.spent + STEPS_A_MESSAGE) {
       place = results.length

@@ -1,4 +1,5 @@
-// runtime: what one turn makes of a context, and of the relatives that must change in the same commit. It awaits nothing: what is not at hand is thrown as a need.
+// runtime: what one turn makes of a context, and of the relatives that must change in the same commit. It awaits
+// nothing: what is not at hand is thrown as a need.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ActionError } from '../model/action-error.ts'
 import { WorkBudget } from '../definitions/work-budget.ts'
@@ -105,7 +106,16 @@ export class UnitOfWork {
     if (known === undefined) throw new Lacking({ kind: 'context', id })
     if (known === null) return null
     const { record, flux, texts } = known
-    const context: TrackedContext = { before: record, flux, texts, record, history: [], step: null, parents: new Set(), failures: [] }
+    const context: TrackedContext = {
+      before: record,
+      flux,
+      texts,
+      record,
+      history: [],
+      step: null,
+      parents: new Set(),
+      failures: [],
+    }
     this.contexts.set(id, context)
     return context
   }
@@ -117,7 +127,7 @@ export class UnitOfWork {
   }
 
   #apply(context: TrackedContext, input: Input): Applied {
-    const message = input.type === 'WAKE' ? this.#childResult(context) ?? input : input
+    const message = input.type === 'WAKE' ? (this.#childResult(context) ?? input) : input
     const { spent } = this.#budget
     let decision = decide(context.flux, context.record, message, this.#env)
     if (decision.kind === 'needsHistory') {
@@ -142,8 +152,18 @@ export class UnitOfWork {
     if (!this.#atHand.isPinned(flux)) throw new Lacking({ kind: 'definition', flux })
     const record = initial.recordOf(id)
     const decision = begin(flux, record, this.#env)
-    if (decision.kind !== 'next') throw new Error(`the first turn of '${flux.fluxName}' came to nothing: ${decision.kind}`)
-    const context: TrackedContext = { before: null, flux, texts: NO_TEXTS, record, history: [], step: null, parents: new Set(), failures: [] }
+    if (decision.kind !== 'next')
+      throw new Error(`the first turn of '${flux.fluxName}' came to nothing: ${decision.kind}`)
+    const context: TrackedContext = {
+      before: null,
+      flux,
+      texts: NO_TEXTS,
+      record,
+      history: [],
+      step: null,
+      parents: new Set(),
+      failures: [],
+    }
     this.contexts.set(id, context)
     this.#take(context, decision)
     return { context }
@@ -159,7 +179,16 @@ export class UnitOfWork {
       const { before, texts, record, flux, history, parents } = context
       if (before === record) continue
       const answersNotification = record.child === null || record.child !== before?.child
-      const written = writeOf({ before, texts, next: record, flux, log: history, notifies: [...parents], answersNotification, maxRecord: this.#maxRecord })
+      const written = writeOf({
+        before,
+        texts,
+        next: record,
+        flux,
+        log: history,
+        notifies: [...parents],
+        answersNotification,
+        maxRecord: this.#maxRecord,
+      })
       writes.push(written.write)
       context.record = written.record
     }
@@ -192,18 +221,34 @@ export class UnitOfWork {
     else this.#apply(context, { type: 'FAIL', epoch, attempt, error: child, isUnspawned: true })
   }
 
-  #tryToSpawn({ record, flux: parentFlux }: TrackedContext, name: string, input: ContextRecord['input'], epoch: number): ContextId | ActionError {
+  #tryToSpawn(
+    { record, flux: parentFlux }: TrackedContext,
+    name: string,
+    input: ContextRecord['input'],
+    epoch: number,
+  ): ContextId | ActionError {
     const { id, package: own, parent } = record
     const depth = (parent?.depth ?? 0) + 1
-    if (depth > MAX_DEPTH) return errorOf('InvocationTooDeep', `services invoke one another more than ${MAX_DEPTH} deep`)
+    if (depth > MAX_DEPTH)
+      return errorOf('InvocationTooDeep', `services invoke one another more than ${MAX_DEPTH} deep`)
     const flux = this.#atHand.service(own, name)
     if (flux === undefined) return errorOf('ServiceNotFound', `there is no service '${name}'`)
     if (flux === 'ambiguous') return errorOf('ServiceNotFound', `several packages have a service '${name}'`)
     const inherited = inheritedOf(record, parentFlux)
     const child = this.create({
-      flux, input, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: { id, epoch, depth }, inherited, partition: id,
+      flux,
+      input,
+      untyped: false,
+      unknown: 'refuse',
+      tags: [],
+      trigger: null,
+      parent: { id, epoch, depth },
+      inherited,
+      partition: id,
     })
-    return 'failure' in child ? errorOf('InvalidInput', `'${name}' can't be started: ${child.failure.detail}`) : child.context.record.id
+    return 'failure' in child
+      ? errorOf('InvalidInput', `'${name}' can't be started: ${child.failure.detail}`)
+      : child.context.record.id
   }
 
   /** Ends a child that nobody waits for any more, in the commit that left it, and so its own child too. */
@@ -225,14 +270,21 @@ export class UnitOfWork {
     switch (status) {
       case 'COMPLETED': {
         const names = [...child.flux.output.properties.keys()]
-        return { type: 'DONE', epoch, attempt, result: Object.fromEntries(names.map((name) => [name, getOwn(output, name) ?? null])) }
+        return {
+          type: 'DONE',
+          epoch,
+          attempt,
+          result: Object.fromEntries(names.map((name) => [name, getOwn(output, name) ?? null])),
+        }
       }
-      case 'TERMINATED': return fail(errorOf('ServiceTerminated', `'${fluxName}' (context ${record.child}) was terminated`))
+      case 'TERMINATED':
+        return fail(errorOf('ServiceTerminated', `'${fluxName}' (context ${record.child}) was terminated`))
       case 'FAILED': {
         const realException = { contextId: record.child, ...error }
         return fail({ ...errorOf('ServiceFailed', error?.message ?? 'failed'), realException })
       }
-      default: return null
+      default:
+        return null
     }
   }
 }
@@ -240,4 +292,9 @@ export class UnitOfWork {
 const NEXT = { kind: 'next' } as const
 const NO_TEXTS = {}
 
-const errorOf = (type: string, message: string): ActionError => ({ message, type, className: type, realException: null })
+const errorOf = (type: string, message: string): ActionError => ({
+  message,
+  type,
+  className: type,
+  realException: null,
+})

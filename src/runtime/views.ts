@@ -13,7 +13,12 @@ import { stepView, type StartedAt } from './step-view.ts'
 
 const NO_DATA: StateData = { input: {}, output: {} }
 
-export function contextView(record: ContextRecord, flux: CompiledFlux, log: readonly Move[], stepStartedAt: StartedAt): ContextView {
+export function contextView(
+  record: ContextRecord,
+  flux: CompiledFlux,
+  log: readonly Move[],
+  stepStartedAt: StartedAt,
+): ContextView {
   const { id, version, status, tags, startedAt, updatedAt, endedAt, error, definition } = record
   const redactor = redactorOf(record, flux)
   return {
@@ -25,23 +30,40 @@ export function contextView(record: ContextRecord, flux: CompiledFlux, log: read
     debugged: false,
     nextRun: record.due,
     status,
-    input: withRequest(shown(describe('input', flux.input, record.input), redactor, (name) => ({ of: 'input', name })), record.request),
+    input: withRequest(
+      shown(describe('input', flux.input, record.input), redactor, (name) => ({ of: 'input', name })),
+      record.request,
+    ),
     output: shown(describe('output', flux.output, record.output), redactor, (name) => ({ of: 'output', name })),
     tags: tags.map((tag) => redactor.text({ of: 'tags' }, tag)),
     stateContexts: record.visited.flatMap((index) => {
       const state = flux.states[index]
       return state ? [stateShown({ record, flux, state, log, redactor })] : []
     }),
-    executionHistory: log.map(({ to, at }) => ({ fluxName: record.fluxName, stateName: nameOf(flux, to), stateIndex: to, enteredAt: at })),
+    executionHistory: log.map(({ to, at }) => ({
+      fluxName: record.fluxName,
+      stateName: nameOf(flux, to),
+      stateIndex: to,
+      enteredAt: at,
+    })),
     package: record.package,
-    version, startedAt, updatedAt, endedAt, error: error && redactor.error(error), definition,
+    version,
+    startedAt,
+    updatedAt,
+    endedAt,
+    error: error && redactor.error(error),
+    definition,
     step: stepView(record, flux, stepStartedAt, redactor),
   }
 }
 
 /** Of any state of the definition: its values are empty if it was not visited. */
-export const stateView = (record: ContextRecord, flux: CompiledFlux, state: CompiledState, log: readonly Move[]): StateContextView =>
-  stateShown({ record, flux, state, log, redactor: redactorOf(record, flux) })
+export const stateView = (
+  record: ContextRecord,
+  flux: CompiledFlux,
+  state: CompiledState,
+  log: readonly Move[],
+): StateContextView => stateShown({ record, flux, state, log, redactor: redactorOf(record, flux) })
 
 interface Seen {
   readonly record: ContextRecord
@@ -61,7 +83,9 @@ function stateShown({ record, flux, state, log, redactor }: Seen): StateContextV
     transitionContexts: log
       .filter(({ from }) => from === index)
       .map(({ event, to, at, values }) => ({
-        event: event === null ? null : redactor.text({ of: 'event' }, event), to: nameOf(flux, to), takenAt: at,
+        event: event === null ? null : redactor.text({ of: 'event' }, event),
+        to: nameOf(flux, to),
+        takenAt: at,
         values: valuesShown(values, to, redactor),
       })),
   }
@@ -70,7 +94,10 @@ function stateShown({ record, flux, state, log, redactor }: Seen): StateContextV
 /** With what the webhook was sent. */
 function withRequest(input: ModelDescriptor, request: JsonObject | null): ModelDescriptor {
   if (request === null) return input
-  return { ...input, gloopProperties: [...input.gloopProperties, { name: '$request', type: 'object', value: requestShown(request) }] }
+  return {
+    ...input,
+    gloopProperties: [...input.gloopProperties, { name: '$request', type: 'object', value: requestShown(request) }],
+  }
 }
 
 /** Of a declaration only the value is a user's. */
@@ -86,7 +113,8 @@ function shown(model: ModelDescriptor, redactor: Redactor, placeOf: (name: strin
 /** What the lines of a transition carried to the inputs of its target. */
 function valuesShown(values: JsonObject, index: number, redactor: Redactor): JsonObject {
   const copy: JsonObject = {}
-  for (const name of Object.keys(values)) setOwn(copy, name, redactor.value({ of: 'stateInput', index, name }, values[name] ?? null))
+  for (const name of Object.keys(values))
+    setOwn(copy, name, redactor.value({ of: 'stateInput', index, name }, values[name] ?? null))
   return copy
 }
 

@@ -1,4 +1,5 @@
-// runtime: webhooks. The answer comes from the context's own commits, those of another server, which tells of them, too.
+// runtime: webhooks. The answer comes from the context's own commits, those of another server, which tells of them,
+// too.
 import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { readPath } from '../definitions/paths.ts'
@@ -27,7 +28,10 @@ export interface WebhooksParts {
   readonly refusals: Refusals
 }
 
-/** Milliseconds between looks whether another server has carried a context on that a caller waits for here: what it told may not have come. */
+/**
+ * Milliseconds between looks whether another server has carried a context on that a caller waits for here: what it told
+ * may not have come.
+ */
 const LOOK_EVERY = 1000
 
 /** Milliseconds that the last look may take: a store that is silent is no reason to keep a caller. */
@@ -38,7 +42,12 @@ export function webhooks({ catalog, mailboxes, commits, store, clock, feed, refu
   const waiting = new Set<() => void>()
   /** Looks what the store has of a context that a caller waits for. */
   const looks = new Map<ContextId, () => Promise<void>>()
-  feed?.onTold((id) => void looks.get(id)?.().catch(() => undefined))
+  feed?.onTold(
+    (id) =>
+      void looks
+        .get(id)?.()
+        .catch(() => undefined),
+  )
   return {
     giveUp() {
       for (const end of waiting) end()
@@ -64,12 +73,23 @@ export function webhooks({ catalog, mailboxes, commits, store, clock, feed, refu
       }
       // Its start counts, too.
       const began = clock.now()
-      const started = mailboxes.start({
-        flux, input, untyped: true, unknown: 'ignore', tags: [], trigger: null, request: { shown: request, raw: rawBody },
-      }, look).then(({ record: { id, version } }) => {
-        onStarted()
-        return { id, version }
-      })
+      const started = mailboxes
+        .start(
+          {
+            flux,
+            input,
+            untyped: true,
+            unknown: 'ignore',
+            tags: [],
+            trigger: null,
+            request: { shown: request, raw: rawBody },
+          },
+          look,
+        )
+        .then(({ record: { id, version } }) => {
+          onStarted()
+          return { id, version }
+        })
       return wait(started, { answered, settle, look, timeout, began })
     },
   }
@@ -83,7 +103,10 @@ export function webhooks({ catalog, mailboxes, commits, store, clock, feed, refu
     readonly began: number
   }
 
-  async function wait(started: Promise<{ readonly id: ContextId; readonly version: number }>, { answered, settle, look, timeout, began }: Waiting): Promise<WebhookAnswer> {
+  async function wait(
+    started: Promise<{ readonly id: ContextId; readonly version: number }>,
+    { answered, settle, look, timeout, began }: Waiting,
+  ): Promise<WebhookAnswer> {
     const { id, version } = await started
     let seen = version
     const lookNow = async () => {
@@ -96,10 +119,14 @@ export function webhooks({ catalog, mailboxes, commits, store, clock, feed, refu
     const stopLooking = feed ? repeat(clock, LOOK_EVERY, lookNow) : () => undefined
     const late = () => settle({ kind: 'late', contextId: id })
     // Another server may have ended it since the last look.
-    const end = !feed ? late : () => {
-      clock.after(LAST_LOOK, late)
-      void lookNow().catch(() => undefined).finally(late)
-    }
+    const end = !feed
+      ? late
+      : () => {
+          clock.after(LAST_LOOK, late)
+          void lookNow()
+            .catch(() => undefined)
+            .finally(late)
+        }
     waiting.add(end)
     const callOff = clock.after(Math.max(0, timeout - (clock.now() - began)), end)
     try {
@@ -116,14 +143,25 @@ export function webhooks({ catalog, mailboxes, commits, store, clock, feed, refu
 
 function deferred<T>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
   const settled: { resolve: (value: T) => void } = { resolve: () => undefined }
-  const promise = new Promise<T>((resolve) => { settled.resolve = resolve })
+  const promise = new Promise<T>((resolve) => {
+    settled.resolve = resolve
+  })
   return { promise, resolve: (value) => settled.resolve(value) }
 }
 
 /** Does it again and again; gives what ends that. What fails is tried again. */
 function repeat(clock: Clock, pause: number, look: () => Promise<void>): () => void {
   let ended = false
-  const next = (): (() => void) => clock.after(pause, () => void look().catch(() => undefined).finally(() => { if (!ended) callOff = next() }))
+  const next = (): (() => void) =>
+    clock.after(
+      pause,
+      () =>
+        void look()
+          .catch(() => undefined)
+          .finally(() => {
+            if (!ended) callOff = next()
+          }),
+    )
   let callOff = next()
   return () => {
     ended = true

@@ -20,27 +20,42 @@ export interface Sight {
 }
 
 /**
- * What the server's thread does now. null: it can't be stopped within so many milliseconds, since it waits for the system, or is within one long call
- * of the engine's own.
+ * What the server's thread does now. null: it can't be stopped within so many milliseconds, since it waits for the
+ * system, or is within one long call of the engine's own.
  */
 export async function examine(patience: number): Promise<Sight | null> {
   return withSession(patience, async (session) => {
     const files = new Map<string, string>()
     session.on('Debugger.scriptParsed', ({ params: { scriptId, url } }) => files.set(scriptId, url))
-    const paused = new Promise<Debugger.CallFrame[]>((resolve) => { session.on('Debugger.paused', ({ params }) => resolve(params.callFrames)) })
+    const paused = new Promise<Debugger.CallFrame[]>((resolve) => {
+      session.on('Debugger.paused', ({ params }) => resolve(params.callFrames))
+    })
     session.post('Debugger.enable')
     session.post('Debugger.pause')
     const callFrames = await paused
     const facts = await factsOf(session)
-    const frames = callFrames.map(({ functionName, location: { scriptId, lineNumber, columnNumber = 0 } }) =>
-      ({ name: functionName, file: pathOf(files.get(scriptId) ?? ''), line: lineNumber + 1, column: columnNumber + 1 }))
+    const frames = callFrames.map(({ functionName, location: { scriptId, lineNumber, columnNumber = 0 } }) => ({
+      name: functionName,
+      file: pathOf(files.get(scriptId) ?? ''),
+      line: lineNumber + 1,
+      column: columnNumber + 1,
+    }))
     return { frames, facts }
   })
 }
 
-/** Ends the process with that code, from within its own thread: no other can. Resolves when that was of no use within so many milliseconds. */
+/**
+ * Ends the process with that code, from within its own thread: no other can. Resolves when that was of no use within so
+ * many milliseconds.
+ */
 export async function exitFromWithin(code: number, patience: number): Promise<void> {
-  await withSession(patience, (session) => new Promise(() => { session.post('Runtime.evaluate', { expression: `process.reallyExit(${code})` }) }))
+  await withSession(
+    patience,
+    (session) =>
+      new Promise(() => {
+        session.post('Runtime.evaluate', { expression: `process.reallyExit(${code})` })
+      }),
+  )
 }
 
 /** Lets go of the thread in any case. */
@@ -49,7 +64,12 @@ async function withSession<T>(patience: number, use: (session: Session) => Promi
   let timer: NodeJS.Timeout | undefined
   try {
     session.connectToMainThread()
-    return await Promise.race([use(session), new Promise<null>((resolve) => { timer = setTimeout(() => resolve(null), patience) })])
+    return await Promise.race([
+      use(session),
+      new Promise<null>((resolve) => {
+        timer = setTimeout(() => resolve(null), patience)
+      }),
+    ])
   } catch {
     return null
   } finally {
@@ -63,7 +83,8 @@ function factsOf(session: Session): Promise<Facts> {
   const expression = `globalThis[Symbol.for(${JSON.stringify(HOOK)})]()`
   return new Promise((resolve, reject) => {
     session.post('Runtime.evaluate', { expression, returnByValue: true, silent: true }, (error, answer) => {
-      if (error !== null || typeof answer.result.value !== 'string') return reject(error ?? new Error('the server did not tell its facts'))
+      if (error !== null || typeof answer.result.value !== 'string')
+        return reject(error ?? new Error('the server did not tell its facts'))
       const facts: Facts = JSON.parse(answer.result.value)
       resolve(facts)
     })

@@ -20,7 +20,11 @@ const MAX_STACK_BYTES = 4096
 /** Share of the heap from which on the engine does little else than look for memory. */
 const FULL_HEAP = 0.9
 
-interface Found { readonly step: RunningStep | null; readonly reason: string; readonly isCertain: boolean }
+interface Found {
+  readonly step: RunningStep | null
+  readonly reason: string
+  readonly isCertain: boolean
+}
 
 /** `sight`: null if the server's thread couldn't be stopped. */
 export function judge(sight: Sight | null, suspect: Suspect | null): Verdict {
@@ -28,9 +32,18 @@ export function judge(sight: Sight | null, suspect: Suspect | null): Verdict {
   const own = sight?.frames.filter(({ file }) => isBelow(file, sight.facts.packages)) ?? []
   const packages = sight?.facts.packages ?? []
   return {
-    step, reason, stack: sight && textOf(sight.frames.filter(({ file }) => !file.startsWith('node:')), packages),
+    step,
+    reason,
+    stack:
+      sight &&
+      textOf(
+        sight.frames.filter(({ file }) => !file.startsWith('node:')),
+        packages,
+      ),
     standstill: {
-      step: step && { stepKey: step.stepKey, attempt: step.attempt }, isCertain, stack: textOf(own, packages),
+      step: step && { stepKey: step.stepKey, attempt: step.attempt },
+      isCertain,
+      stack: textOf(own, packages),
       message: 'the function held up the server, which had to end',
     },
   }
@@ -42,11 +55,18 @@ function seen({ frames, facts }: Sight, suspect: Suspect | null): Found {
     const step = stepAt(top, facts)
     if (step !== null) return theFunction(step)
     // It was left running by a step that has ended, or belongs to one of several.
-    return { step, reason: 'a function does not return, and which step it belongs to is not known', isCertain: facts.running.length === 0 }
+    return {
+      step,
+      reason: 'a function does not return, and which step it belongs to is not known',
+      isCertain: facts.running.length === 0,
+    }
   }
   // Of a built-in class: it has no code in a package.
   if (suspect?.isCalled === true) return theFunction(suspect.step)
-  const reason = facts.heap >= FULL_HEAP ? 'garbage collection: the memory is nearly full' : 'the server\'s own code takes long: no function of a service was running'
+  const reason =
+    facts.heap >= FULL_HEAP
+      ? 'garbage collection: the memory is nearly full'
+      : "the server's own code takes long: no function of a service was running"
   return { step: null, reason, isCertain: true }
 }
 
@@ -54,26 +74,38 @@ const theFunction = (step: RunningStep): Found => ({ step, reason: 'a function d
 
 /** What can't be stopped waits for the system, computes within one call of the engine, or collects garbage. */
 function unseen(suspect: Suspect | null): Found {
-  const reason = 'it is within a call that can\'t be interrupted'
-  return suspect === null ? { step: null, reason: `${reason}, or garbage collection; no function is known to be the cause`, isCertain: false }
-    : { step: suspect.step, reason: `${reason}; ${suspect.isCalled ? 'the function was called and has not returned' : 'no other function was running'}`, isCertain: true }
+  const reason = "it is within a call that can't be interrupted"
+  return suspect === null
+    ? { step: null, reason: `${reason}, or garbage collection; no function is known to be the cause`, isCertain: false }
+    : {
+        step: suspect.step,
+        reason: `${reason}; ${suspect.isCalled ? 'the function was called and has not returned' : 'no other function was running'}`,
+        isCertain: true,
+      }
 }
 
-/** The step by which what runs was started, if its package has that code; else the only one of that module, or of that package. */
+/**
+ * The step by which what runs was started, if its package has that code; else the only one of that module, or of that
+ * package.
+ */
 function stepAt({ file }: Frame, { step, running, packages }: Facts): RunningStep | null {
   const owners = packages.filter((folder) => isBelow(file, [folder]))
   const has = (one: RunningStep) => owners.some(({ name }) => name === one.package)
   if (step !== null && has(step)) return step
   const candidates = running.filter(has)
-  const ofModule = candidates.filter(({ className, package: name }) => owners.some((folder) => folder.name === name && isModule(file, folder, className)))
+  const ofModule = candidates.filter(({ className, package: name }) =>
+    owners.some((folder) => folder.name === name && isModule(file, folder, className)),
+  )
   return only(ofModule) ?? (ofModule.length === 0 ? only(candidates) : null)
 }
 
-const only = <T>(list: readonly T[]): T | null => list.length === 1 ? list[0] ?? null : null
+const only = <T>(list: readonly T[]): T | null => (list.length === 1 ? (list[0] ?? null) : null)
 
-const isBelow = (file: string, packages: readonly PackageFolder[]) => packages.some(({ root }) => file.startsWith(root + sep))
+const isBelow = (file: string, packages: readonly PackageFolder[]) =>
+  packages.some(({ root }) => file.startsWith(root + sep))
 
-const isModule = (file: string, { root }: PackageFolder, className: string) => file.replace(/\.m?[jt]s$/, '') === [root, ...className.split('.')].join(sep)
+const isModule = (file: string, { root }: PackageFolder, className: string) =>
+  file.replace(/\.m?[jt]s$/, '') === [root, ...className.split('.')].join(sep)
 
 /** A line each, paths of services relative to their package, cut after whole lines. */
 function textOf(frames: readonly Frame[], packages: readonly PackageFolder[]): string {

@@ -1,4 +1,5 @@
-// watchdog: what the server's thread and the watchdog's share: a beat, whether to look at all, and the step that would be guilty if nothing better is known.
+// watchdog: what the server's thread and the watchdog's share: a beat, whether to look at all, and the step that would
+// be guilty if nothing better is known.
 import type { RunningStep } from '../ports/step-watch.ts'
 
 const BEAT = 0
@@ -10,7 +11,9 @@ const SUSPECT_BYTES = 4096
 /** A step that the thread may name without asking the server. */
 export interface Suspect {
   readonly step: RunningStep
-  /** Whether its function has been called and hasn't returned, not even a promise; else it is the only one that runs. */
+  /**
+   * Whether its function has been called and hasn't returned, not even a promise; else it is the only one that runs.
+   */
   readonly isCalled: boolean
 }
 

@@ -1,5 +1,5 @@
-// watchdog: the thread. It sees that the event loop stands still, says what holds it up, and ends the process if it has to. It never asks the server's thread
-// for anything without a limit of time.
+// watchdog: the thread. It sees that the event loop stands still, says what holds it up, and ends the process if it has
+// to. It never asks the server's thread for anything without a limit of time.
 import { parentPort, workerData } from 'node:worker_threads'
 import { createLog, type LogFormat } from '../observe/log.ts'
 import type { LogLevel } from '../ports/log.ts'
@@ -9,7 +9,10 @@ import { judge, type Verdict } from './judge.ts'
 import { Shared } from './shared.ts'
 
 export interface ThreadOptions {
-  /** Milliseconds of standstill until it is noted for those who take over, until it is named in the log, and until the process ends (0: never). */
+  /**
+   * Milliseconds of standstill until it is noted for those who take over, until it is named in the log, and until the
+   * process ends (0: never).
+   */
   readonly noted: number
   readonly named: number
   readonly kill: number
@@ -21,13 +24,18 @@ export interface ThreadOptions {
 }
 
 /** The boot id of the server has changed. */
-export interface ToThread { readonly owner: string }
+export interface ToThread {
+  readonly owner: string
+}
 
 /** Says that it is to be started again: a failure of something inside that may pass (sysexits.h, EX_SOFTWARE). */
 const EXIT_CODE = 70
 /** Milliseconds between two looks, at most. */
 const TICK_MS = 100
-/** Milliseconds from one look to the next that count at most: who sleeps longer was held up itself, and so was the server. */
+/**
+ * Milliseconds from one look to the next that count at most: who sleeps longer was held up itself, and so was the
+ * server.
+ */
 const MOST_COUNTED_MS = 1000
 /** Milliseconds in which the server's thread must have stopped to be looked at, and until that is tried again. */
 const LOOK_MS = 700
@@ -43,16 +51,21 @@ const { openNotes }: { openNotes: (place: unknown) => Notes } = await import(opt
 const notes = openNotes(options.notes.place)
 let { owner } = options
 const end = options.kill || Infinity
-parentPort?.on('message', (message: ToThread) => { ({ owner } = message) })
+parentPort?.on('message', (message: ToThread) => {
+  ;({ owner } = message)
+})
 
-const sleep = (milliseconds: number) => new Promise<void>((resolve) => { setTimeout(resolve, milliseconds) })
+const sleep = (milliseconds: number) =>
+  new Promise<void>((resolve) => {
+    setTimeout(resolve, milliseconds)
+  })
 
 /** Resolves when the event loop has stood still for so long (true), or turns (false). */
 async function standsStill(beats: number, from: number, to: number): Promise<boolean> {
   const tick = Math.min(TICK_MS, options.noted / 10)
   const mostCounted = Math.min(MOST_COUNTED_MS, options.noted / 2)
   let still = from
-  for (let last = performance.now(); still < to;) {
+  for (let last = performance.now(); still < to; ) {
     await sleep(tick)
     const now = performance.now()
     still += Math.min(now - last, mostCounted)
@@ -64,7 +77,7 @@ async function standsStill(beats: number, from: number, to: number): Promise<boo
 
 async function look(): Promise<void> {
   const { beats } = shared
-  if (!await standsStill(beats, 0, options.noted)) return
+  if (!(await standsStill(beats, 0, options.noted))) return
   const began = performance.now()
   const verdict = await see(beats, options.named - options.noted + LOOK_MS)
   if (verdict === null) return
@@ -76,14 +89,20 @@ async function look(): Promise<void> {
     await followUp(beats, Math.max(still, options.named), { verdict, noting })
   }
   await noting
-  await notes.erase(owner).catch((error: unknown) => log.warn('what was written down of a standstill could not be erased', { error }))
+  await notes
+    .erase(owner)
+    .catch((error: unknown) => log.warn('what was written down of a standstill could not be erased', { error }))
 }
 
 /** Until the event loop turns again, or the process has to end. */
-async function followUp(beats: number, from: number, { verdict, noting }: { verdict: Verdict; noting: Promise<void> }): Promise<void> {
-  for (let still = from; still < end;) {
+async function followUp(
+  beats: number,
+  from: number,
+  { verdict, noting }: { verdict: Verdict; noting: Promise<void> },
+): Promise<void> {
+  for (let still = from; still < end; ) {
     const next = Math.min(end, verdict.stack === null ? still + LOOK_AGAIN_MS : Infinity)
-    if (!await standsStill(beats, still, next)) return
+    if (!(await standsStill(beats, still, next))) return
     still = next
     // What couldn't be stopped before perhaps can be now.
     const better: Verdict | null = verdict.stack === null ? await see(beats, LOOK_MS) : null
@@ -124,7 +143,10 @@ async function endProcess(verdict: Verdict, noting: Promise<void>): Promise<void
   // Someone may look into it by now.
   if ((await examine(LOOK_MS))?.facts.isDebugged === true) return
   await Promise.race([noting, sleep(NOTE_MS)])
-  log.error('the event loop stood still for too long: the process ends, to be started again', { contextId: verdict.step?.contextId, exitCode: EXIT_CODE })
+  log.error('the event loop stood still for too long: the process ends, to be started again', {
+    contextId: verdict.step?.contextId,
+    exitCode: EXIT_CODE,
+  })
   await exitFromWithin(EXIT_CODE, EXIT_MS)
   // It may have waited for the session to end.
   await sleep(EXIT_MS)

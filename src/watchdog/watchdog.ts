@@ -1,4 +1,5 @@
-// watchdog: the part in the server's own thread. It knows which functions run, and beats as long as the event loop turns.
+// watchdog: the part in the server's own thread. It knows which functions run, and beats as long as the event loop
+// turns.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { url as inspectorUrl } from 'node:inspector'
 import { createRequire } from 'node:module'
@@ -70,8 +71,20 @@ export class Watchdog implements StepWatch {
     const named = Math.min(after || Infinity, kill || Infinity)
     // Looking may take a moment, too; and others must be able to read it when they take over.
     const noted = Math.min(named * NOTED_SHARE, silence === null ? Infinity : silence / 3)
-    const options: ThreadOptions = { named, noted, kill, logLevel, logFormat: formatHere(logFormat), notes, owner: this.#owner, buffer: this.#shared.buffer }
-    Object.defineProperty(globalThis, Symbol.for(HOOK), { value: () => JSON.stringify(this.#facts()), configurable: true })
+    const options: ThreadOptions = {
+      named,
+      noted,
+      kill,
+      logLevel,
+      logFormat: formatHere(logFormat),
+      notes,
+      owner: this.#owner,
+      buffer: this.#shared.buffer,
+    }
+    Object.defineProperty(globalThis, Symbol.for(HOOK), {
+      value: () => JSON.stringify(this.#facts()),
+      configurable: true,
+    })
     this.#beat()
     this.#beating = setInterval(() => this.#beat(), Math.min(BEAT_MS, noted / 4)).unref()
     this.#thread = startThread(options)
@@ -110,15 +123,27 @@ export class Watchdog implements StepWatch {
   #facts(): Facts {
     const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics()
     return {
-      step: this.#storage.getStore() ?? null, running: [...this.#running], packages: this.#packages, isDebugged: inspectorUrl() !== undefined, heap: used / limit,
+      step: this.#storage.getStore() ?? null,
+      running: [...this.#running],
+      packages: this.#packages,
+      isDebugged: inspectorUrl() !== undefined,
+      heap: used / limit,
     }
   }
 }
 
 function startThread(options: ThreadOptions): Worker {
   const common = { execArgv: [], stdout: false, stderr: false }
-  if (import.meta.url.endsWith('.js')) return new Worker(new URL('./thread.js', import.meta.url), { ...common, workerData: options })
+  if (import.meta.url.endsWith('.js'))
+    return new Worker(new URL('./thread.js', import.meta.url), { ...common, workerData: options })
   // Unbuilt, Node can't read the thread's module by itself.
-  const [jiti, file] = [createRequire(import.meta.url).resolve('jiti'), new URL('./thread.ts', import.meta.url).href].map((text) => JSON.stringify(text))
-  return new Worker(`require(${jiti}).createJiti(${file}).import(${file})`, { ...common, eval: true, workerData: options })
+  const [jiti, file] = [
+    createRequire(import.meta.url).resolve('jiti'),
+    new URL('./thread.ts', import.meta.url).href,
+  ].map((text) => JSON.stringify(text))
+  return new Worker(`require(${jiti}).createJiti(${file}).import(${file})`, {
+    ...common,
+    eval: true,
+    workerData: options,
+  })
 }

@@ -10,7 +10,11 @@ import { tokenFile } from './folder.ts'
 
 const UNKNOWN: Failure = { kind: 'unauthorized', detail: 'the token is not known', token: 'invalid' }
 const EXPIRED: Failure = { kind: 'unauthorized', detail: 'the token has expired', token: 'invalid' }
-const NO_BEARER: Failure = { kind: 'unauthorized', detail: 'the Authorization header must be Bearer and a token', token: 'none' }
+const NO_BEARER: Failure = {
+  kind: 'unauthorized',
+  detail: 'the Authorization header must be Bearer and a token',
+  token: 'none',
+}
 
 type OnEnd = (fn: () => void | Promise<void>) => void
 
@@ -18,7 +22,8 @@ type OnEnd = (fn: () => void | Promise<void>) => void
 async function setUp(onEnd: OnEnd) {
   const file = await tokenFile(onEnd)
   const onError = vi.fn<(error: Error) => void>()
-  const add = (name: string, details: Partial<Token> = {}) => createToken(file, { name, roles: ['invoke'], created: 0, expires: null, ...details })
+  const add = (name: string, details: Partial<Token> = {}) =>
+    createToken(file, { name, roles: ['invoke'], created: 0, expires: null, ...details })
   const open = async (now = Date.now) => {
     const tokens = await openTokens({ file, now, onError })
     onEnd(() => tokens.close())
@@ -49,7 +54,8 @@ describe.concurrent('a caller', () => {
     const [one, other] = [await add('one'), await add('other', { roles: ['read', 'admin'] })]
     const authenticate = await open()
     expect(authenticate(`Bearer ${one}`)).toEqual({ roles: ['invoke'] })
-    for (const scheme of ['Bearer', 'bearer', 'BEARER', 'Bearer  ']) expect(authenticate(`${scheme} ${other}`)).toEqual({ roles: ['read', 'admin'] })
+    for (const scheme of ['Bearer', 'bearer', 'BEARER', 'Bearer  '])
+      expect(authenticate(`${scheme} ${other}`)).toEqual({ roles: ['read', 'admin'] })
   })
 
   test('with a header that proves nothing is refused', async ({ onTestFinished }) => {
@@ -57,15 +63,52 @@ describe.concurrent('a caller', () => {
     const text = await add('a')
     const digest = createHash('sha256').update(text).digest('hex')
     const authenticate = await open()
-    const wrong = ['Bearer', 'bearer x', 'Bearer a b', `Bearer ${text} b`, `Bearer ${text},`, `Bearer ${text}, Bearer ${text}`, `Bearer ${text.slice(0, -1)}`, `Bearer ${text}A`,
-      `Bearer ${text.toUpperCase()}`, `Bearer ${digest}`, `Bearer ${'x'.repeat(1_000_000)}`, `Bearer ${' '.repeat(100_000)}x y`, 'Bearer ünï', 'Bearer __proto__']
+    const wrong = [
+      'Bearer',
+      'bearer x',
+      'Bearer a b',
+      `Bearer ${text} b`,
+      `Bearer ${text},`,
+      `Bearer ${text}, Bearer ${text}`,
+      `Bearer ${text.slice(0, -1)}`,
+      `Bearer ${text}A`,
+      `Bearer ${text.toUpperCase()}`,
+      `Bearer ${digest}`,
+      `Bearer ${'x'.repeat(1_000_000)}`,
+      `Bearer ${' '.repeat(100_000)}x y`,
+      'Bearer ünï',
+      'Bearer __proto__',
+    ]
     for (const header of wrong) expect(failureOf(authenticate, header)).toEqual(UNKNOWN)
-    for (const header of ['', ' ', text, `Basic ${text}`, `Bearer${text}`, `Bearer\t${text}`, ` Bearer ${text}`, 'x'.repeat(1_000_000)]) expect(failureOf(authenticate, header)).toEqual(NO_BEARER)
+    for (const header of [
+      '',
+      ' ',
+      text,
+      `Basic ${text}`,
+      `Bearer${text}`,
+      `Bearer\t${text}`,
+      ` Bearer ${text}`,
+      'x'.repeat(1_000_000),
+    ])
+      expect(failureOf(authenticate, header)).toEqual(NO_BEARER)
   })
 
-  test('can\'t come in without a token, though the file has the SHA-256 of no text', async ({ onTestFinished }) => {
+  test("can't come in without a token, though the file has the SHA-256 of no text", async ({ onTestFinished }) => {
     const { file, open } = await setUp(onTestFinished)
-    await writeFile(file, JSON.stringify({ tokens: [{ name: 'a', sha256: createHash('sha256').update('').digest('hex'), roles: ['admin'], created: 0, expires: null }] }))
+    await writeFile(
+      file,
+      JSON.stringify({
+        tokens: [
+          {
+            name: 'a',
+            sha256: createHash('sha256').update('').digest('hex'),
+            roles: ['admin'],
+            created: 0,
+            expires: null,
+          },
+        ],
+      }),
+    )
     const authenticate = await open()
     for (const header of ['Bearer', 'Bearer ', 'Bearer  ']) expect(failureOf(authenticate, header)).toEqual(UNKNOWN)
   })
@@ -84,7 +127,7 @@ describe.concurrent('a caller', () => {
 })
 
 describe.concurrent('the file of tokens', () => {
-  test('that is malformed or can\'t be read is an error at the start', async ({ onTestFinished }) => {
+  test("that is malformed or can't be read is an error at the start", async ({ onTestFinished }) => {
     const { file, open } = await setUp(onTestFinished)
     await writeFile(file, '{')
     await expect(open()).rejects.toThrow(`${file} is not JSON`)
@@ -104,7 +147,9 @@ describe.concurrent('the file of tokens', () => {
     expect(onError).not.toHaveBeenCalled()
   })
 
-  test('that changes right after it was read is followed too, though its size is the same', async ({ onTestFinished }) => {
+  test('that changes right after it was read is followed too, though its size is the same', async ({
+    onTestFinished,
+  }) => {
     const { file, add, open } = await setUp(onTestFinished)
     await add('a')
     const authenticate = await open()
@@ -113,7 +158,9 @@ describe.concurrent('the file of tokens', () => {
     await vi.waitFor(() => authenticate(`Bearer ${text}`), FOLLOWED)
   })
 
-  test('that becomes malformed or unreadable is told once a change, and the tokens stay good', async ({ onTestFinished }) => {
+  test('that becomes malformed or unreadable is told once a change, and the tokens stay good', async ({
+    onTestFinished,
+  }) => {
     const { file, onError, add, open } = await setUp(onTestFinished)
     const text = await add('a')
     const authenticate = await open()

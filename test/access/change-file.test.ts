@@ -26,7 +26,7 @@ test('what a command that died left is taken over by one alone after 10 s', asyn
   const then = Date.now() / 1000 - 10.5
   await utimes(fresh, then, then)
   await Promise.all(['a', 'b', 'c', 'd'].map((word) => changeFile(file, add(word))))
-  expect([...await readFile(file, 'utf8')].sort().join('')).toBe('abcd')
+  expect([...(await readFile(file, 'utf8'))].sort().join('')).toBe('abcd')
   expect(existsSync(fresh)).toBe(false)
 })
 
@@ -42,7 +42,7 @@ test('what is younger is waited for', async () => {
   expect(await readFile(file, 'utf8')).toBe('a')
 })
 
-test('one that was taken for dead starts over, and puts nobody else\'s half in place', async () => {
+test("one that was taken for dead starts over, and puts nobody else's half in place", async () => {
   let times = 0
   const changed = changeFile(file, (text) => {
     times += 1
@@ -64,27 +64,33 @@ test('one that was taken for dead starts over, and puts nobody else\'s half in p
 
 test('a change that throws leaves the file, and nothing beside it', async () => {
   await writeFile(file, 'before')
-  await expect(changeFile(file, () => { throw new Error('no') })).rejects.toThrow('no')
+  await expect(
+    changeFile(file, () => {
+      throw new Error('no')
+    }),
+  ).rejects.toThrow('no')
   expect(await readFile(file, 'utf8')).toBe('before')
   expect(existsSync(fresh)).toBe(false)
 })
 
 test('a folder that is not there is told by name', async () => {
   const folder = join(dirname(file), 'none')
-  await expect(changeFile(join(folder, 'tokens.json'), add('a'))).rejects.toThrow(`there is no folder ${folder} to keep tokens.json in`)
+  await expect(changeFile(join(folder, 'tokens.json'), add('a'))).rejects.toThrow(
+    `there is no folder ${folder} to keep tokens.json in`,
+  )
 })
 
 describe.skipIf(process.getuid?.() !== 0)('by root, who alone may give files away', () => {
   const [OWNER, GROUP] = [65_534, 65_533]
 
-  test('a file that is changed stays its owner\'s', async () => {
+  test("a file that is changed stays its owner's", async () => {
     await writeFile(file, 'x')
     await chown(file, OWNER, GROUP)
     await changeFile(file, add('a'))
     expect(await ownerOf(file)).toEqual({ uid: OWNER, gid: GROUP, mode: 0o600 })
   })
 
-  test('a new one is its folder\'s owner\'s', async () => {
+  test("a new one is its folder's owner's", async () => {
     await chown(dirname(file), OWNER, GROUP)
     await changeFile(file, add('a'))
     expect(await ownerOf(file)).toEqual({ uid: OWNER, gid: GROUP, mode: 0o600 })

@@ -10,7 +10,9 @@ const GOOD = { name: 'a', sha256: 'a'.repeat(64), roles: ['read', 'admin'], crea
 const only = (token: unknown) => JSON.stringify({ tokens: [token] })
 
 let file: string
-beforeEach(async () => { file = await tokenFile(onTestFinished) })
+beforeEach(async () => {
+  file = await tokenFile(onTestFinished)
+})
 
 const filesBeside = () => readdir(dirname(file))
 
@@ -19,7 +21,15 @@ describe('a token', () => {
     const text = await createToken(file, { ...details('svc'), roles: ['read', 'admin'], expires: 5000 })
     expect(text).toMatch(/^af_[A-Za-z0-9_-]{43}$/)
     expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({
-      tokens: [{ name: 'svc', sha256: createHash('sha256').update(text).digest('hex'), roles: ['read', 'admin'], created: 1000, expires: 5000 }],
+      tokens: [
+        {
+          name: 'svc',
+          sha256: createHash('sha256').update(text).digest('hex'),
+          roles: ['read', 'admin'],
+          created: 1000,
+          expires: 5000,
+        },
+      ],
     })
     expect(await createToken(file, details('other'))).not.toBe(text)
   })
@@ -52,7 +62,9 @@ describe('a token', () => {
     const texts = await Promise.all(names.map((name) => createToken(file, details(name))))
     const tokens = await readTokens(file)
     expect(tokens.map(({ name }) => name).sort()).toEqual(names.sort())
-    expect(new Set(tokens.map(({ sha256 }) => sha256))).toEqual(new Set(texts.map((text) => createHash('sha256').update(text).digest('hex'))))
+    expect(new Set(tokens.map(({ sha256 }) => sha256))).toEqual(
+      new Set(texts.map((text) => createHash('sha256').update(text).digest('hex'))),
+    )
     expect(await filesBeside()).toEqual(['tokens.json'])
   })
 })
@@ -109,11 +121,24 @@ describe('the file of tokens', () => {
     [only({ ...GOOD, expires: 1.5 }), ': tokens[0].expires must be epoch milliseconds or null'],
     [only({ ...GOOD, expires: -1 }), ': tokens[0].expires must be epoch milliseconds or null'],
     [only({ ...GOOD, expires: 1e300 }), ': tokens[0].expires must be epoch milliseconds or null'],
-    [JSON.stringify({ tokens: [GOOD, { ...GOOD, sha256: 'b'.repeat(64) }] }), ': tokens[1].name must not be that of another token'],
-    [JSON.stringify({ tokens: [GOOD, { ...GOOD, name: 'b' }] }), ': tokens[1].sha256 must not be that of another token'],
+    [
+      JSON.stringify({ tokens: [GOOD, { ...GOOD, sha256: 'b'.repeat(64) }] }),
+      ': tokens[1].name must not be that of another token',
+    ],
+    [
+      JSON.stringify({ tokens: [GOOD, { ...GOOD, name: 'b' }] }),
+      ': tokens[1].sha256 must not be that of another token',
+    ],
   ])('that is malformed is told in one line that quotes nothing, and never changed: %s', async (text, reason) => {
     await writeFile(file, text)
-    const errors = await Promise.all([readTokens(file), createToken(file, details('new')), revokeToken(file, 'a')].map((call) => call.then(() => null, (error: unknown) => error)))
+    const errors = await Promise.all(
+      [readTokens(file), createToken(file, details('new')), revokeToken(file, 'a')].map((call) =>
+        call.then(
+          () => null,
+          (error: unknown) => error,
+        ),
+      ),
+    )
     for (const error of errors) {
       expect(error).toBeInstanceOf(Error)
       expect(String(error)).toBe(`Error: ${file}${reason.startsWith(':') ? '' : ' '}${reason}`)

@@ -6,7 +6,22 @@ export const quiet = { trace() {}, debug() {}, info() {}, warn() {}, error() {} 
 const refuse = () => Promise.reject(unavailable('not here'))
 
 export const flux: Flux = {
-  contextId: 7, fluxName: 'S', stateName: 'a', stepKey: '7-1', attempt: 1, signal: new AbortController().signal, rawBody: null, log: quiet,
-  execute: refuse, terminate: refuse, sendEvent: refuse, listContexts: refuse, listPage: refuse, getContext: refuse, getStateContext: refuse,
-  addTags: refuse, removeTags: refuse, getDefinition: refuse,
+  contextId: 7,
+  fluxName: 'S',
+  stateName: 'a',
+  stepKey: '7-1',
+  attempt: 1,
+  signal: new AbortController().signal,
+  rawBody: null,
+  log: quiet,
+  execute: refuse,
+  terminate: refuse,
+  sendEvent: refuse,
+  listContexts: refuse,
+  listPage: refuse,
+  getContext: refuse,
+  getStateContext: refuse,
+  addTags: refuse,
+  removeTags: refuse,
+  getDefinition: refuse,
 }

@@ -1,4 +1,5 @@
-// A process of its own that trusts what its environment says: Node reads that only once. Prints the answer. Usage: https-child.ts <url>
+// A process of its own that trusts what its environment says: Node reads that only once. Prints the answer. Usage:
+// https-child.ts <url>
 import { httpRequest } from '../../src/actions/http-request.ts'
 
 const { signal } = new AbortController()

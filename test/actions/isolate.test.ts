@@ -60,8 +60,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-const run = (methodName: string, { args = {}, timeout = 60_000, ...more }: { args?: JsonObject; timeout?: number } & Partial<Flux> = {}) =>
-  runner.runIsolated({ package: 'p', className: 'fn', methodName, args, timeout, flux: { ...flux, ...more } })
+const run = (
+  methodName: string,
+  { args = {}, timeout = 60_000, ...more }: { args?: JsonObject; timeout?: number } & Partial<Flux> = {},
+) => runner.runIsolated({ package: 'p', className: 'fn', methodName, args, timeout, flux: { ...flux, ...more } })
 
 const getContext: Flux['getContext'] = async ({ contextId }) => JSON.parse(JSON.stringify({ id: contextId }))
 const terminate: Flux['terminate'] = () => Promise.reject(notFound('no such context'))
@@ -78,9 +80,24 @@ describe('an isolated function', () => {
     vi.stubEnv('ISOLATE_TEST', 'known')
     const other = stepRunner({ log: quiet })
     other.mount([{ name: 'p', root: folder }])
-    const call = { package: 'p', className: 'fn', args: { a: [1] }, timeout: 60_000, flux: { ...flux, rawBody: Buffer.from('raw') } }
+    const call = {
+      package: 'p',
+      className: 'fn',
+      args: { a: [1] },
+      timeout: 60_000,
+      flux: { ...flux, rawBody: Buffer.from('raw') },
+    }
     expect(await other.runIsolated({ ...call, methodName: 'facts' })).toEqual({
-      args: { a: [1] }, contextId: 7, fluxName: 'S', stateName: 'a', stepKey: '7-1', attempt: 1, raw: 'raw', aborted: false, kind: 'a', helper: 'helped',
+      args: { a: [1] },
+      contextId: 7,
+      fluxName: 'S',
+      stateName: 'a',
+      stepKey: '7-1',
+      attempt: 1,
+      raw: 'raw',
+      aborted: false,
+      kind: 'a',
+      helper: 'helped',
     })
     expect(await other.runIsolated({ ...call, methodName: 'environment' })).toEqual(['known', process.cwd()])
     other.close()
@@ -89,15 +106,28 @@ describe('an isolated function', () => {
 
   test('makes calls and logs through the server', async () => {
     const warned: unknown[] = []
-    const log = { ...quiet, warn: (...said: unknown[]) => { warned.push(said) } }
-    expect(await run('calls', { getContext, terminate, log })).toEqual({ seen: { id: 5 }, refused: ['FluxError', 'notFound', 'no such context'] })
+    const log = {
+      ...quiet,
+      warn: (...said: unknown[]) => {
+        warned.push(said)
+      },
+    }
+    expect(await run('calls', { getContext, terminate, log })).toEqual({
+      seen: { id: 5 },
+      refused: ['FluxError', 'notFound', 'no such context'],
+    })
     expect(warned).toEqual([['a word', { n: 1 }]])
   })
 
   test('speaks for itself alone: what it left running when it ended is not heard under the name of the next', async () => {
     const heard: string[] = []
     const named = (name: string): Partial<Flux> => ({
-      log: { ...quiet, info: (message) => { heard.push(`${name}: ${message}`) } },
+      log: {
+        ...quiet,
+        info: (message) => {
+          heard.push(`${name}: ${message}`)
+        },
+      },
       getContext: async (request) => {
         heard.push(`${name}: a call`)
         return getContext(request)
@@ -108,10 +138,14 @@ describe('an isolated function', () => {
     const call = { package: 'p', className: 'fn', args: {}, timeout: 60_000 }
     try {
       await single.runIsolated({ ...call, methodName: 'leavesWork', flux: { ...flux, ...named('first') } })
-      expect(await single.runIsolated({ ...call, methodName: 'slow', flux: { ...flux, ...named('second') } })).toBe('the function has ended: it can make no more calls')
+      expect(await single.runIsolated({ ...call, methodName: 'slow', flux: { ...flux, ...named('second') } })).toBe(
+        'the function has ended: it can make no more calls',
+      )
       expect(heard).toEqual([])
       const signal = AbortSignal.timeout(200)
-      await single.runIsolated({ ...call, methodName: 'clearsUp', flux: { ...flux, ...named('third'), signal } }).catch(() => {})
+      await single
+        .runIsolated({ ...call, methodName: 'clearsUp', flux: { ...flux, ...named('third'), signal } })
+        .catch(() => {})
       await vi.waitFor(() => expect(heard).toEqual(['third: called off', 'third: a call']), 5000)
     } finally {
       single.close()
@@ -122,7 +156,10 @@ describe('an isolated function', () => {
     expect(await run('odd')).toEqual({ date: 5, map: { a: 1 }, bytes: 'AQI=' })
     expect(await run('large', { args: { bytes: 2000 } })).toHaveLength(1998)
     await expect(run('large', { args: { bytes: 2001 } })).rejects.toMatchObject({ name: 'ResultTooLarge' })
-    await expect(run('huge')).rejects.toMatchObject({ name: 'ResultTooLarge', message: 'the result has more than 2000 bytes as JSON' })
+    await expect(run('huge')).rejects.toMatchObject({
+      name: 'ResultTooLarge',
+      message: 'the result has more than 2000 bytes as JSON',
+    })
   })
 
   test('fails as it would here', async () => {
@@ -130,7 +167,10 @@ describe('an isolated function', () => {
     expect(error).toBeInstanceOf(Error)
     expect(error).toMatchObject({ stack: expect.stringMatching(/^RangeError: too far\n\s+at \S*fails .*fn\.ts/) })
     expect(errorOf(error)).toEqual({
-      message: 'too far', type: 'RangeError', className: 'RangeError', realException: { name: 'RangeError', message: 'too far', code: 'E1', cause: 'Error: why' },
+      message: 'too far',
+      type: 'RangeError',
+      className: 'RangeError',
+      realException: { name: 'RangeError', message: 'too far', code: 'E1', cause: 'Error: why' },
     })
     expect(await run('failsWithData').catch(errorOf)).toMatchObject({ type: 'Mine', realException: { code: 2 } })
     await expect(run('nothing')).rejects.toThrow('doesn\'t export "nothing"')
@@ -164,7 +204,10 @@ describe('an isolated function', () => {
   })
 
   test('that takes its process with it fails, and the next one runs', async () => {
-    await expect(run('dies')).rejects.toMatchObject({ name: 'ProcessEnded', message: 'the process of the function ended: SIGKILL' })
+    await expect(run('dies')).rejects.toMatchObject({
+      name: 'ProcessEnded',
+      message: 'the process of the function ended: SIGKILL',
+    })
     expect(await run('pid')).toEqual(expect.any(Number))
   })
 

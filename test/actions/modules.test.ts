@@ -31,22 +31,34 @@ async function packageOf(files: { readonly [path: string]: string }): Promise<Pa
   const remount = () => runner.mount([{ name: 'p', root: folder }])
   remount()
   return {
-    folder, runner, remount,
+    folder,
+    runner,
+    remount,
     run: (className, methodName, args = {}) => runner.run({ package: 'p', className, methodName, args, flux }),
     missing: (className, methodName) => runner.missing({ package: 'p', className, methodName }),
   }
 }
 
 const version = (n: number) => ({
-  'a.ts': `import { q } from "./deep/q.ts"\nexport const f = () => [${n}, q]`, 'deep/q.ts': `export const q = ${n}`,
-  'b.mjs': `import { q } from "./deep/q.mjs"\nexport const f = () => [${n}, q]`, 'deep/q.mjs': `export const q = ${n}`,
-  'c.js': `export { f } from "./b.mjs"`, 'd.js': `export const f = () => ${n}`,
+  'a.ts': `import { q } from "./deep/q.ts"\nexport const f = () => [${n}, q]`,
+  'deep/q.ts': `export const q = ${n}`,
+  'b.mjs': `import { q } from "./deep/q.mjs"\nexport const f = () => [${n}, q]`,
+  'deep/q.mjs': `export const q = ${n}`,
+  'c.js': `export { f } from "./b.mjs"`,
+  'd.js': `export const f = () => ${n}`,
 })
 
 const logged = () => {
   const lines: unknown[][] = []
-  const at = (level: string) => (...line: unknown[]) => { lines.push([level, ...line]) }
-  return { lines, log: { trace: at('trace'), debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') } }
+  const at =
+    (level: string) =>
+    (...line: unknown[]) => {
+      lines.push([level, ...line])
+    }
+  return {
+    lines,
+    log: { trace: at('trace'), debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') },
+  }
 }
 
 describe('calling a function', () => {
@@ -74,9 +86,14 @@ describe('calling a function', () => {
 
   test('modules import one another, with and without endings, packages and types too', async () => {
     const { run } = await packageOf({
-      'a.ts': 'import type { T } from "./types.ts"\nimport { b } from "./deep/b.ts"\nimport { c } from "./deep/c"\nimport { d } from "d"\nimport { basename } from "node:path"\nexport const f = (): T => [b, c, d, basename("/x/y")]',
-      'types.ts': 'export type T = string[]', 'deep/b.ts': 'import { c } from "./c.ts"\nexport const b = "b" + c', 'deep/c.ts': 'export const c = await Promise.resolve("c")',
-      'package.json': '{ "type": "module" }', 'node_modules/d/package.json': '{ "type": "module", "exports": "./i.js" }', 'node_modules/d/i.js': 'export const d = "d"',
+      'a.ts':
+        'import type { T } from "./types.ts"\nimport { b } from "./deep/b.ts"\nimport { c } from "./deep/c"\nimport { d } from "d"\nimport { basename } from "node:path"\nexport const f = (): T => [b, c, d, basename("/x/y")]',
+      'types.ts': 'export type T = string[]',
+      'deep/b.ts': 'import { c } from "./c.ts"\nexport const b = "b" + c',
+      'deep/c.ts': 'export const c = await Promise.resolve("c")',
+      'package.json': '{ "type": "module" }',
+      'node_modules/d/package.json': '{ "type": "module", "exports": "./i.js" }',
+      'node_modules/d/i.js': 'export const d = "d"',
     })
     expect(await run('a', 'f')).toEqual(['bc', 'c', 'd', 'y'])
   })
@@ -84,25 +101,35 @@ describe('calling a function', () => {
   test('a module runs once, also when two that share it are asked for at once', async () => {
     const { run } = await packageOf({
       'shared.ts': 'await new Promise((go) => setTimeout(go, 20))\nlet count = 0\nexport const next = () => ++count',
-      'a.ts': 'export { next } from "./shared.ts"', 'b.ts': 'export { next } from "./shared.ts"',
+      'a.ts': 'export { next } from "./shared.ts"',
+      'b.ts': 'export { next } from "./shared.ts"',
     })
     expect((await Promise.all([run('a', 'next'), run('b', 'next'), run('a', 'next')])).sort()).toEqual([1, 2, 3])
   })
 
   test('what it throws comes through as it is, at once or later', async () => {
-    const { run } = await packageOf({ 'm.ts': 'export class Odd extends Error { name = "Odd" }\nexport function now() { throw new Odd("x") }\nexport async function later() { throw new Odd("y") }\nexport async function text() { throw "plain" }' })
+    const { run } = await packageOf({
+      'm.ts':
+        'export class Odd extends Error { name = "Odd" }\nexport function now() { throw new Odd("x") }\nexport async function later() { throw new Odd("y") }\nexport async function text() { throw "plain" }',
+    })
     await expect(run('m', 'now')).rejects.toMatchObject({ name: 'Odd', message: 'x' })
     await expect(run('m', 'later')).rejects.toMatchObject({ name: 'Odd', message: 'y' })
     await expect(run('m', 'text')).rejects.toBe('plain')
   })
 
   test('a package in two folders has the modules of both', async () => {
-    const [one, other] = [await packageOf({ 'a.ts': 'export const f = () => "a"' }), await packageOf({ 'b.ts': 'export const f = () => "b"' })]
-    one.runner.mount([{ name: 'p', root: one.folder }, { name: 'p', root: other.folder }])
+    const [one, other] = [
+      await packageOf({ 'a.ts': 'export const f = () => "a"' }),
+      await packageOf({ 'b.ts': 'export const f = () => "b"' }),
+    ]
+    one.runner.mount([
+      { name: 'p', root: one.folder },
+      { name: 'p', root: other.folder },
+    ])
     expect([await one.run('a', 'f'), await one.run('b', 'f')]).toEqual(['a', 'b'])
   })
 
-  test('nothing is written beside the user\'s files', async () => {
+  test("nothing is written beside the user's files", async () => {
     const { run, folder } = await packageOf({ 'm.ts': 'export const f = () => 1', 'node_modules/.keep': '' })
     await run('m', 'f')
     expect((await readdir(folder, { recursive: true })).sort()).toEqual(['m.ts', 'node_modules', 'node_modules/.keep'])
@@ -133,7 +160,8 @@ describe('mounting again', () => {
 
   test('leaves installed packages alone', async () => {
     const { run, remount } = await packageOf({
-      'm.ts': 'import { count } from "d"\nexport const f = count', 'node_modules/d/package.json': '{ "type": "module", "exports": "./i.js" }',
+      'm.ts': 'import { count } from "d"\nexport const f = count',
+      'node_modules/d/package.json': '{ "type": "module", "exports": "./i.js" }',
       'node_modules/d/i.js': 'let n = 0\nexport const count = () => ++n',
     })
     expect(await run('m', 'f')).toBe(1)
@@ -149,10 +177,15 @@ describe('mounting again', () => {
   })
 })
 
-describe('why a function can\'t be called', () => {
+describe("why a function can't be called", () => {
   const files = {
-    'm.ts': 'export const value = 1\nexport default { hidden() {} }\nexport const f = () => 1', 'broken.ts': 'export const f = (', 'throws.ts': 'throw new Error("no key set")',
-    'lost.ts': 'import "./nowhere.ts"\nexport const f = 1', 'folder.ts/x': '', 'sub/n.ts': 'export const f = () => 1', 'cjs.js': 'module.exports = null',
+    'm.ts': 'export const value = 1\nexport default { hidden() {} }\nexport const f = () => 1',
+    'broken.ts': 'export const f = (',
+    'throws.ts': 'throw new Error("no key set")',
+    'lost.ts': 'import "./nowhere.ts"\nexport const f = 1',
+    'folder.ts/x': '',
+    'sub/n.ts': 'export const f = () => 1',
+    'cjs.js': 'module.exports = null',
   }
   test.each([
     ['none', 'f', 'there is no module "none" in package "p": looked for none with .ts, .mts, .js, .mjs'],
@@ -189,9 +222,11 @@ describe('why a function can\'t be called', () => {
     await expect(run(className, methodName)).rejects.toThrow(reason)
   })
 
-  test('another package\'s module', async () => {
+  test("another package's module", async () => {
     const { runner } = await packageOf(files)
-    expect(await runner.missing({ package: 'q', className: 'm', methodName: 'f' })).toContain('there is no module "m" in package "q"')
+    expect(await runner.missing({ package: 'q', className: 'm', methodName: 'f' })).toContain(
+      'there is no module "m" in package "q"',
+    )
   })
 
   test('nothing speaks against one that is there, through a link too', async () => {
@@ -203,33 +238,47 @@ describe('why a function can\'t be called', () => {
 })
 
 describe('built-in classes', () => {
-  test.each(['Logger', 'io.toro.martini.LoggerMethods'])('%s logs a message, or without one all it is given', async (className) => {
-    const runner = stepRunner({ log: quiet })
-    const { lines, log } = logged()
-    const run = (methodName: string, args: JsonObject) => runner.run({ package: 'p', className, methodName, args, flux: { ...flux, log } })
-    for (const level of ['trace', 'debug', 'info', 'warn', 'error']) await run(level, { message: 'hi' })
-    await run('info', { loggerName: 'x', message: 'hi' })
-    await run('info', { order: { id: 1 } })
-    await run('info', { message: { id: 1 } })
-    await run('info', { message: null })
-    expect(lines).toEqual([
-      ...['trace', 'debug', 'info', 'warn', 'error'].map((level) => [level, 'hi', {}]), ['info', 'hi', { args: { loggerName: 'x' } }],
-      ['info', '{"order":{"id":1}}', {}], ['info', '{"id":1}', {}], ['info', '{}', {}],
-    ])
-  })
+  test.each(['Logger', 'io.toro.martini.LoggerMethods'])(
+    '%s logs a message, or without one all it is given',
+    async (className) => {
+      const runner = stepRunner({ log: quiet })
+      const { lines, log } = logged()
+      const run = (methodName: string, args: JsonObject) =>
+        runner.run({ package: 'p', className, methodName, args, flux: { ...flux, log } })
+      for (const level of ['trace', 'debug', 'info', 'warn', 'error']) await run(level, { message: 'hi' })
+      await run('info', { loggerName: 'x', message: 'hi' })
+      await run('info', { order: { id: 1 } })
+      await run('info', { message: { id: 1 } })
+      await run('info', { message: null })
+      expect(lines).toEqual([
+        ...['trace', 'debug', 'info', 'warn', 'error'].map((level) => [level, 'hi', {}]),
+        ['info', 'hi', { args: { loggerName: 'x' } }],
+        ['info', '{"order":{"id":1}}', {}],
+        ['info', '{"id":1}', {}],
+        ['info', '{}', {}],
+      ])
+    },
+  )
 
   test.each(['Errors', 'io.toro.martini.GloopMethods'])('%s throws with a message and a type', async (className) => {
     const runner = stepRunner({ log: quiet })
     const run = (args: JsonObject) => runner.run({ package: 'p', className, methodName: 'throwException', args, flux })
-    await expect(run({ message: 'no stock', type: 'OutOfStock' })).rejects.toMatchObject({ name: 'OutOfStock', message: 'no stock' })
+    await expect(run({ message: 'no stock', type: 'OutOfStock' })).rejects.toMatchObject({
+      name: 'OutOfStock',
+      message: 'no stock',
+    })
     await expect(run({ message: { code: 1 } })).rejects.toMatchObject({ name: 'Exception', message: '{"code":1}' })
     await expect(run({})).rejects.toMatchObject({ name: 'Exception', message: 'an exception was thrown' })
   })
 
   test('hide a module of their name, and have the methods they have', async () => {
-    const { missing, run } = await packageOf({ 'Logger.ts': 'export const info = () => "mine"\nexport const shout = () => 1' })
+    const { missing, run } = await packageOf({
+      'Logger.ts': 'export const info = () => "mine"\nexport const shout = () => 1',
+    })
     expect(await run('Logger', 'info', { message: 'x' })).toBeNull()
-    expect(await missing('Logger', 'shout')).toBe('the built-in class "Logger" has no method "shout": it has trace, debug, info, warn, error')
+    expect(await missing('Logger', 'shout')).toBe(
+      'the built-in class "Logger" has no method "shout": it has trace, debug, info, warn, error',
+    )
     expect(await missing('Logger', 'constructor')).toContain('no method')
     expect(await missing('Errors', 'throwException')).toBeNull()
   })

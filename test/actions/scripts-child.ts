@@ -1,4 +1,5 @@
-// A server's part in `scripts-process.test.ts`: a process whose script is endless in a place where nothing can interrupt it. Says when the first script has run.
+// A server's part in `scripts-process.test.ts`: a process whose script is endless in a place where nothing can
+// interrupt it. Says when the first script has run.
 import { stepRunner } from '../../src/actions/runner.ts'
 import { quiet } from './flux.ts'
 

@@ -74,10 +74,15 @@ const columnOf = (file: keyof typeof FILES, text: string): string => {
 }
 
 describe('the stack of a function', () => {
-  test('has the user\'s frames with file, line and column', async () => {
-    expect((await stackOf('js'))?.split('\n').slice(0, 2)).toEqual(['TypeError: no order 1', '    at inner (lib/work.mjs:3:9)'])
+  test("has the user's frames with file, line and column", async () => {
+    expect((await stackOf('js'))?.split('\n').slice(0, 2)).toEqual([
+      'TypeError: no order 1',
+      '    at inner (lib/work.mjs:3:9)',
+    ])
     expect(await stackOf('js')).toMatch(/\n {4}at js \(Fn\.ts:5:\d+\)$/)
-    expect(await stackOf('asynchronous')).toMatch(/ {4}at inner \(lib\/work\.mjs:3:9\)\n {4}at later \(lib\/work\.mjs:7:3\)\n {4}at async asynchronous \(Fn\.ts:7:\d+\)$/)
+    expect(await stackOf('asynchronous')).toMatch(
+      / {4}at inner \(lib\/work\.mjs:3:9\)\n {4}at later \(lib\/work\.mjs:7:3\)\n {4}at async asynchronous \(Fn\.ts:7:\d+\)$/,
+    )
   })
 
   test('has positions in the TypeScript source', async () => {
@@ -94,10 +99,19 @@ describe('the stack of a function', () => {
     expect(stack).not.toContain(folder)
   })
 
-  test('is none where nothing of the user\'s is in it', async () => {
+  test("is none where nothing of the user's is in it", async () => {
     expect(await stackOf('none')).toBeNull()
     expect(runner.stackOf(new Error('of the server'), 'p')).toBeNull()
-    expect(runner.stackOf(Object.defineProperty(new Error('x'), 'stack', { get() { throw new Error('hostile') } }), 'p')).toBeNull()
+    expect(
+      runner.stackOf(
+        Object.defineProperty(new Error('x'), 'stack', {
+          get() {
+            throw new Error('hostile')
+          },
+        }),
+        'p',
+      ),
+    ).toBeNull()
   })
 
   test('has at most 4,096 bytes with its message, which is no frame', async () => {
@@ -114,21 +128,34 @@ const read = (stack: string) => userStack({ name: 'E', message: 'm', stack }, ['
 describe('the text of a stack', () => {
   test.each([
     ['    at f (file:///srv/p/code/a%20b.mjs?reload=2:3:4)', '    at f (a b.mjs:3:4)'],
-    ['    at file:///srv/p/code/a.mjs:3:4', '    at a.mjs:3:4'], ['    at async /srv/p/code/a.mjs:3:4', '    at async a.mjs:3:4'],
-    ['    at new Foo (/srv/p/code/x/a.ts:3:4)', '    at new Foo (x/a.ts:3:4)'], ['    at Object.<anonymous> (/srv/p/code/a.ts:3:4)', '    at a.ts:3:4'],
+    ['    at file:///srv/p/code/a.mjs:3:4', '    at a.mjs:3:4'],
+    ['    at async /srv/p/code/a.mjs:3:4', '    at async a.mjs:3:4'],
+    ['    at new Foo (/srv/p/code/x/a.ts:3:4)', '    at new Foo (x/a.ts:3:4)'],
+    ['    at Object.<anonymous> (/srv/p/code/a.ts:3:4)', '    at a.ts:3:4'],
     ['    at a.b [as c] (/srv/p/code/(x)/a.ts:3:4)', '    at a.b [as c] ((x)/a.ts:3:4)'],
     // What another process has shown already.
-    ['    at f (lib/a.mjs:3:4)', '    at f (lib/a.mjs:3:4)'], ['    at script:1:2', '    at script:1:2'],
+    ['    at f (lib/a.mjs:3:4)', '    at f (lib/a.mjs:3:4)'],
+    ['    at script:1:2', '    at script:1:2'],
   ])('%s is shown as %s', (frame, shown) => expect(read(`E: m\n${frame}`)).toBe(`E: m\n${shown}`))
 
   test.each([
-    'at f (node:internal/x:1:1)', 'at f (/srv/p/codex/a.ts:1:1)', 'at f (/srv/p/code/node_modules/x/a.js:1:1)', 'at f (<anonymous>)', 'at f (native)', 'at eval (eval at f (/srv/p/code/a.ts:1:1), <anonymous>:1:1)',
-    'at f (/srv/p/code/a.ts)', 'at f (node_modules/x/a.js:1:1)', 'at f (prelude:1:1)', 'no frame (/srv/p/code/a.ts:1:1)', 'at f (file:///srv/p/code/%:1:1)',
+    'at f (node:internal/x:1:1)',
+    'at f (/srv/p/codex/a.ts:1:1)',
+    'at f (/srv/p/code/node_modules/x/a.js:1:1)',
+    'at f (<anonymous>)',
+    'at f (native)',
+    'at eval (eval at f (/srv/p/code/a.ts:1:1), <anonymous>:1:1)',
+    'at f (/srv/p/code/a.ts)',
+    'at f (node_modules/x/a.js:1:1)',
+    'at f (prelude:1:1)',
+    'no frame (/srv/p/code/a.ts:1:1)',
+    'at f (file:///srv/p/code/%:1:1)',
   ])('%s is not shown', (frame) => expect(read(`E: m\n    ${frame}`)).toBeNull())
 
   test('is read in time that grows with it', () => {
     const began = performance.now()
-    for (const piece of ['    at ', ' (', '(((', ':1', 'a/', '?', '\n', 'at f (/srv/p/code/a.ts:1:1)\n', '%']) read(piece.repeat(300_000))
+    for (const piece of ['    at ', ' (', '(((', ':1', 'a/', '?', '\n', 'at f (/srv/p/code/a.ts:1:1)\n', '%'])
+      read(piece.repeat(300_000))
     expect(performance.now() - began).toBeLessThan(3000)
   })
 })
@@ -136,11 +163,19 @@ describe('the text of a stack', () => {
 describe('the stack of a script', () => {
   test.each([
     ['throw new TypeError("x")', ['TypeError: x', '    at script:1:20']],
-    ['const f = () => { throw new RangeError("deep") }\nfunction g() {\n  f()\n}\nawait null\n  g()', ['RangeError: deep', '    at f (script:1:39)', '    at g (script:3:4)', '    at script:6:4']],
+    [
+      'const f = () => { throw new RangeError("deep") }\nfunction g() {\n  f()\n}\nawait null\n  g()',
+      ['RangeError: deep', '    at f (script:1:39)', '    at g (script:3:4)', '    at script:6:4'],
+    ],
     ['class Mine extends Error {}\nthrow new Mine("own")', ['Error: own', '    at script:2:15']],
-    ['[1].map((x) => {\n  JSON.parse("{")\n})', ['SyntaxError: expecting property name', '    at script:2:13', '    at script:1:8']],
+    [
+      '[1].map((x) => {\n  JSON.parse("{")\n})',
+      ['SyntaxError: expecting property name', '    at script:2:13', '    at script:1:8'],
+    ],
   ])('has lines and columns of the script: %s', async (script, lines) => {
-    const error: unknown = await runner.runScript({ script, names: {}, signal: new AbortController().signal, timeout: 10_000 }).catch((thrown: unknown) => thrown)
+    const error: unknown = await runner
+      .runScript({ script, names: {}, signal: new AbortController().signal, timeout: 10_000 })
+      .catch((thrown: unknown) => thrown)
     expect(runner.stackOf(error, 'p')?.split('\n')).toEqual(lines)
   })
 })

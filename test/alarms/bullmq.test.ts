@@ -12,7 +12,10 @@ import { startRedis, startRedisCluster } from '../support/redis.ts'
 /** Milliseconds that anything may take on a busy machine. */
 const LATE = { timeout: 5_000, interval: 10 }
 
-/** The time of a store, that may differ from the machine's. What a server does by itself every few seconds, it does when a test says so: all else are jobs. */
+/**
+ * The time of a store, that may differ from the machine's. What a server does by itself every few seconds, it does when
+ * a test says so: all else are jobs.
+ */
 class StoreClock implements Clock {
   offset: number
   #sweep = (): void => {}
@@ -28,7 +31,9 @@ class StoreClock implements Clock {
   after(milliseconds: number, callback: () => void): () => void {
     if (milliseconds < 4_000) return systemClock.after(milliseconds, callback)
     this.#sweep = callback
-    return () => { this.#sweep = () => {} }
+    return () => {
+      this.#sweep = () => {}
+    }
   }
 
   sweep(): void {
@@ -59,10 +64,20 @@ interface Facts {
 type OnEnd = (end: () => Promise<void>) => void
 
 let redis: Redis
-beforeAll(() => { redis = new Redis(inject('redisUrl')) })
+beforeAll(() => {
+  redis = new Redis(inject('redisUrl'))
+})
 afterAll(() => redis.disconnect())
 
-async function openServer(onEnd: OnEnd, { url = inject('redisUrl'), namespace = `test-${randomUUID()}`, clock = new StoreClock(), answer = async () => null }: Facts = {}): Promise<Server> {
+async function openServer(
+  onEnd: OnEnd,
+  {
+    url = inject('redisUrl'),
+    namespace = `test-${randomUUID()}`,
+    clock = new StoreClock(),
+    answer = async () => null,
+  }: Facts = {},
+): Promise<Server> {
   const [rings, logged]: [number[], string[]] = [[], []]
   const tell = (message: string) => void logged.push(message)
   const address = await explore(url)
@@ -72,7 +87,12 @@ async function openServer(onEnd: OnEnd, { url = inject('redisUrl'), namespace = 
     connections.push(made)
     return made
   }
-  const alarm = bullAlarm({ connect: connectAs, namespace, clock, log: { trace: tell, debug: tell, info: tell, warn: tell, error: tell } })
+  const alarm = bullAlarm({
+    connect: connectAs,
+    namespace,
+    clock,
+    log: { trace: tell, debug: tell, info: tell, warn: tell, error: tell },
+  })
   onEnd(() => alarm.close())
   const start = async () => {
     let first = true
@@ -95,9 +115,13 @@ async function startServer(onEnd: OnEnd, facts?: Facts): Promise<Server> {
   return server
 }
 
-const sleep = (milliseconds: number) => new Promise((resolve) => { setTimeout(resolve, milliseconds) })
+const sleep = (milliseconds: number) =>
+  new Promise((resolve) => {
+    setTimeout(resolve, milliseconds)
+  })
 const keyOf = (namespace: string, name: string) => `{af:${namespace}:alarms}:rings:${name}`
-const jobsOf = async (namespace: string) => (await redis.keys(keyOf(namespace, '*'))).filter((key) => /:\d+-[^:]+$/.test(key))
+const jobsOf = async (namespace: string) =>
+  (await redis.keys(keyOf(namespace, '*'))).filter((key) => /:\d+-[^:]+$/.test(key))
 const bucketOf = (due: number) => Math.ceil(due / 100) * 100
 
 async function deleteKeys(namespace: string): Promise<void> {
@@ -106,7 +130,10 @@ async function deleteKeys(namespace: string): Promise<void> {
   await redis.del(...keys)
 }
 
-/** A server rings once for a bucket and never before it: so many rings can only have begun when so many buckets had come. */
+/**
+ * A server rings once for a bucket and never before it: so many rings can only have begun when so many buckets had
+ * come.
+ */
 function expectNoneEarly(rings: readonly number[], dues: readonly number[]): void {
   const buckets = [...new Set(dues.map(bucketOf))].sort((one, other) => one - other)
   for (const [index, ring] of rings.entries()) expect(ring).toBeGreaterThanOrEqual(buckets[index] ?? Infinity)
@@ -129,10 +156,13 @@ describe.concurrent('the alarm clock on BullMQ', () => {
     for (const due of dues) expect(Math.min(...rings.filter((ring) => ring >= due)) - due).toBeLessThan(2000)
   })
 
-  test('has one job for times that are close together, however often they are set', async ({ expect, onTestFinished }) => {
+  test('has one job for times that are close together, however often they are set', async ({
+    expect,
+    onTestFinished,
+  }) => {
     const { alarm, clock, rings, namespace } = await startServer(onTestFinished)
     const bucket = bucketOf(clock.now() + 1000)
-    for (let turn = 0; turn < 10_000; turn += 1) alarm.set(bucket - turn % 100)
+    for (let turn = 0; turn < 10_000; turn += 1) alarm.set(bucket - (turn % 100))
     await expect.poll(() => jobsOf(namespace), LATE).toHaveLength(1)
     await expect.poll(() => rings.length, LATE).toBe(1)
     await sleep(300)
@@ -156,9 +186,14 @@ describe.concurrent('the alarm clock on BullMQ', () => {
     expectNoneEarly(rings, [due])
   })
 
-  test('has no job for what is due much later, and gets to it by looking now and then', async ({ expect, onTestFinished }) => {
+  test('has no job for what is due much later, and gets to it by looking now and then', async ({
+    expect,
+    onTestFinished,
+  }) => {
     let due = 0
-    const { alarm, clock, rings, namespace } = await startServer(onTestFinished, { answer: async () => due > clock.now() ? due : null })
+    const { alarm, clock, rings, namespace } = await startServer(onTestFinished, {
+      answer: async () => (due > clock.now() ? due : null),
+    })
     due = clock.now() + 3_600_000
     alarm.set(due)
     clock.sweep()
@@ -173,7 +208,9 @@ describe.concurrent('the alarm clock on BullMQ', () => {
   test('goes on with what each ring tells of the next', async ({ expect, onTestFinished }) => {
     const begun = Date.now()
     const dues = [700, 1100, 1250].map((due) => begun + due)
-    const { clock, rings } = await startServer(onTestFinished, { answer: async () => dues.find((due) => due > clock.now()) ?? null })
+    const { clock, rings } = await startServer(onTestFinished, {
+      answer: async () => dues.find((due) => due > clock.now()) ?? null,
+    })
     clock.sweep()
     await expect.poll(() => rings.at(-1), LATE).toBeGreaterThanOrEqual(begun + 1250)
     expectNoneEarly(rings.slice(1), dues)
@@ -181,13 +218,15 @@ describe.concurrent('the alarm clock on BullMQ', () => {
 
   test('never rings twice at once, and misses nothing that is set meanwhile', async ({ expect, onTestFinished }) => {
     let [running, most] = [0, 0]
-    const { alarm, clock, rings } = await startServer(onTestFinished, { answer: async () => {
-      running += 1
-      most = Math.max(most, running)
-      await sleep(500)
-      running -= 1
-      return null
-    } })
+    const { alarm, clock, rings } = await startServer(onTestFinished, {
+      answer: async () => {
+        running += 1
+        most = Math.max(most, running)
+        await sleep(500)
+        running -= 1
+        return null
+      },
+    })
     clock.sweep()
     const begun = clock.now()
     const dues = [-1000, 0, 50, 150, 250].map((due) => begun + due)
@@ -199,9 +238,19 @@ describe.concurrent('the alarm clock on BullMQ', () => {
     expect(rings.length).toBeLessThanOrEqual(3)
   })
 
-  test('tries again when a ring failed, also when it throws at once, and says so', async ({ expect, onTestFinished }) => {
-    const errors: (() => Promise<null>)[] = [() => Promise.reject(new Error('the store is away')), () => { throw new Error('still') }]
-    const { alarm, rings, logged } = await startServer(onTestFinished, { answer: () => errors.shift()?.() ?? Promise.resolve(null) })
+  test('tries again when a ring failed, also when it throws at once, and says so', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const errors: (() => Promise<null>)[] = [
+      () => Promise.reject(new Error('the store is away')),
+      () => {
+        throw new Error('still')
+      },
+    ]
+    const { alarm, rings, logged } = await startServer(onTestFinished, {
+      answer: () => errors.shift()?.() ?? Promise.resolve(null),
+    })
     alarm.set(0)
     await expect.poll(() => rings.length, LATE).toBe(3)
     await sleep(1200)
@@ -222,7 +271,10 @@ describe.concurrent('the alarm clock on BullMQ', () => {
 
   test('rings once for what several servers have set', async ({ expect, onTestFinished }) => {
     const one = await startServer(onTestFinished)
-    const others = [await openServer(onTestFinished, { namespace: one.namespace }), await openServer(onTestFinished, { namespace: one.namespace })]
+    const others = [
+      await openServer(onTestFinished, { namespace: one.namespace }),
+      await openServer(onTestFinished, { namespace: one.namespace }),
+    ]
     const due = one.clock.now() + 700
     for (const { alarm } of [one, ...others]) alarm.set(due)
     await expect.poll(() => jobsOf(one.namespace), LATE).toHaveLength(3)
@@ -243,7 +295,10 @@ describe.concurrent('the alarm clock on BullMQ', () => {
     await deleteKeys(namespace)
   })
 
-  test('finds what is due without any job, and BullMQ goes on when its keys were deleted', async ({ expect, onTestFinished }) => {
+  test('finds what is due without any job, and BullMQ goes on when its keys were deleted', async ({
+    expect,
+    onTestFinished,
+  }) => {
     const { alarm, clock, rings, namespace } = await startServer(onTestFinished)
     const due = clock.now() + 3000
     alarm.set(due)
@@ -276,14 +331,17 @@ describe.concurrent('the alarm clock on BullMQ', () => {
     expect(new Set(slept).size).toBeGreaterThan(20)
   })
 
-  test.for([-5000, 5000])('rings at the store\'s time when that is %i ms from the machine\'s', async (offset, { expect, onTestFinished }) => {
-    const { alarm, clock, rings } = await startServer(onTestFinished, { clock: new StoreClock(offset) })
-    const due = clock.now() + 700
-    alarm.set(due)
-    await expect.poll(() => rings.length, LATE).toBe(1)
-    expectNoneEarly(rings, [due])
-    expect((rings[0] ?? 0) - due).toBeLessThan(2500)
-  })
+  test.for([-5000, 5000])(
+    "rings at the store's time when that is %i ms from the machine's",
+    async (offset, { expect, onTestFinished }) => {
+      const { alarm, clock, rings } = await startServer(onTestFinished, { clock: new StoreClock(offset) })
+      const due = clock.now() + 700
+      alarm.set(due)
+      await expect.poll(() => rings.length, LATE).toBe(1)
+      expectNoneEarly(rings, [due])
+      expect((rings[0] ?? 0) - due).toBeLessThan(2500)
+    },
+  )
 
   test('rings in time for a server whose machine is ahead', async ({ expect, onTestFinished }) => {
     const { alarm, clock, rings } = await startServer(onTestFinished)
@@ -298,7 +356,7 @@ describe.concurrent('the alarm clock on BullMQ', () => {
     expect((rings[0] ?? 0) - due).toBeLessThan(2500)
   })
 
-  test('goes on ringing when the store\'s clock was put back', async ({ expect, onTestFinished }) => {
+  test("goes on ringing when the store's clock was put back", async ({ expect, onTestFinished }) => {
     const { alarm, clock, rings } = await startServer(onTestFinished)
     clock.offset = -3_600_000
     clock.sweep()
@@ -322,11 +380,18 @@ describe.concurrent('the alarm clock on BullMQ', () => {
 
   test('waits for a ring under way when it closes, and is silent then', async ({ expect, onTestFinished }) => {
     const finish: (() => void)[] = []
-    const { alarm, clock, rings, logged } = await startServer(onTestFinished, { answer: () => new Promise((resolve) => { finish.push(() => resolve(null)) }) })
+    const { alarm, clock, rings, logged } = await startServer(onTestFinished, {
+      answer: () =>
+        new Promise((resolve) => {
+          finish.push(() => resolve(null))
+        }),
+    })
     alarm.set(clock.now() + 400)
     clock.sweep()
     let closed = false
-    const done = alarm.close().finally(() => { closed = true })
+    const done = alarm.close().finally(() => {
+      closed = true
+    })
     await sleep(700)
     expect(closed).toBe(false)
     finish[0]?.()
@@ -337,7 +402,10 @@ describe.concurrent('the alarm clock on BullMQ', () => {
     expect([rings.length, logged]).toEqual([1, []])
   })
 
-  test('may be closed before it was started: it lets go of Redis at once, and what was set is left to others', async ({ expect, onTestFinished }) => {
+  test('may be closed before it was started: it lets go of Redis at once, and what was set is left to others', async ({
+    expect,
+    onTestFinished,
+  }) => {
     const { alarm, clock, namespace, connections, logged } = await openServer(onTestFinished)
     alarm.set(clock.now() + 20_000)
     await expect.poll(() => jobsOf(namespace), LATE).toHaveLength(1)
@@ -352,7 +420,10 @@ describe.concurrent('the alarm clock on BullMQ', () => {
     await deleteKeys(namespace)
   })
 
-  test('works again when Redis was killed and is back, and closes while it is away', async ({ expect, onTestFinished }) => {
+  test('works again when Redis was killed and is back, and closes while it is away', async ({
+    expect,
+    onTestFinished,
+  }) => {
     const server = await startRedis()
     onTestFinished(() => server.close())
     const { alarm, clock, rings, logged } = await startServer(onTestFinished, { url: server.url })
@@ -378,7 +449,11 @@ describe.concurrent('the alarm clock on BullMQ', () => {
     await server.start()
     await sleep(1500)
     const guest = new Redis(server.url)
-    expect(String(await guest.client('LIST')).trim().split('\n')).toHaveLength(1)
+    expect(
+      String(await guest.client('LIST'))
+        .trim()
+        .split('\n'),
+    ).toHaveLength(1)
     guest.disconnect()
   })
 

@@ -9,14 +9,26 @@ const quiet = (): void => {}
 /** An alarm on a clock, with nobody reading its log. */
 function quietAlarm(): { alarm: AlarmClock; clock: SimulatedClock } {
   const clock = new SimulatedClock(NOW)
-  return { clock, alarm: localAlarm({ clock, log: { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet } }) }
+  return {
+    clock,
+    alarm: localAlarm({ clock, log: { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet } }),
+  }
 }
 
 /** An alarm that tells when it rang, relative to the start; `answers` are what the rings resolve with, then null. */
-function alarmAt(answers: (number | null | Error)[] = []): { alarm: AlarmClock; clock: SimulatedClock; rings: number[]; errors: unknown[]; start(): void } {
+function alarmAt(answers: (number | null | Error)[] = []): {
+  alarm: AlarmClock
+  clock: SimulatedClock
+  rings: number[]
+  errors: unknown[]
+  start(): void
+} {
   const clock = new SimulatedClock(NOW)
   const [rings, errors]: [number[], unknown[]] = [[], []]
-  const alarm = localAlarm({ clock, log: { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: (...told) => void errors.push(told) } })
+  const alarm = localAlarm({
+    clock,
+    log: { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: (...told) => void errors.push(told) },
+  })
   const ring = async (): Promise<number | null> => {
     rings.push(clock.now() - NOW)
     const answer = answers.shift() ?? null
@@ -129,7 +141,9 @@ describe('the local alarm clock', () => {
     alarm.start(async () => {
       rings++
       most = Math.max(most, ++atOnce)
-      await new Promise<void>((resolve) => { finish.push(resolve) })
+      await new Promise<void>((resolve) => {
+        finish.push(resolve)
+      })
       atOnce--
       return null
     })
@@ -173,11 +187,15 @@ describe('the local alarm clock', () => {
     let rings = 0
     alarm.start(() => {
       rings++
-      return new Promise((resolve) => { finish = () => resolve(NOW + 1) })
+      return new Promise((resolve) => {
+        finish = () => resolve(NOW + 1)
+      })
     })
     await clock.advance(0)
     let closed = false
-    const closing = alarm.close().finally(() => { closed = true })
+    const closing = alarm.close().finally(() => {
+      closed = true
+    })
     await clock.advance(0)
     expect(closed).toBe(false)
     finish()

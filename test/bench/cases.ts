@@ -29,22 +29,31 @@ const SPREAD = 10_000
 const STEPS = 5000
 const BROADCASTS = 8
 
-const execute = (fluxName: string, nr: number, tags: readonly string[] = []): Call => executeWith(fluxName, { nr }, tags)
-const executeWith = (fluxName: string, input: object, tags: readonly string[] = []): Call =>
-  ({ method: 'POST', path: '/flux-api/bench/execute', body: { fluxName, input, tags } })
-const event = (name: string, contextId?: number): Call =>
-  ({ method: 'POST', path: contextId === undefined ? '/flux-api/event' : `/flux-api/event?contextId=${contextId}`, body: { event: name } })
+const execute = (fluxName: string, nr: number, tags: readonly string[] = []): Call =>
+  executeWith(fluxName, { nr }, tags)
+const executeWith = (fluxName: string, input: object, tags: readonly string[] = []): Call => ({
+  method: 'POST',
+  path: '/flux-api/bench/execute',
+  body: { fluxName, input, tags },
+})
+const event = (name: string, contextId?: number): Call => ({
+  method: 'POST',
+  path: contextId === undefined ? '/flux-api/event' : `/flux-api/event?contextId=${contextId}`,
+  body: { event: name },
+})
 
 /** Runs for a while, after warming up. */
 async function run(name: string, { server, seconds, connections }: Subject, call: (n: number) => Call): Promise<Row> {
   const warmUp = Math.min(1.5, seconds / 2)
-  return { name, connections, ...await measure({ url: server.url, connections, call, until: { warmUp, seconds } }) }
+  return { name, connections, ...(await measure({ url: server.url, connections, call, until: { warmUp, seconds } })) }
 }
 
 /** Starts so many contexts; gives their ids. */
 async function start({ server, connections }: Subject, requests: number, call: (n: number) => Call): Promise<number[]> {
   const ids: number[] = []
-  const onAnswer = (body: string) => { ids.push(JSON.parse(body).contextId) }
+  const onAnswer = (body: string) => {
+    ids.push(JSON.parse(body).contextId)
+  }
   await measure({ url: server.url, connections: Math.min(connections, requests), call, onAnswer, until: { requests } })
   return ids
 }
@@ -62,7 +71,13 @@ export const CALLS: { readonly [name: string]: Case } = {
     const ids = await spreadContexts(subject)
     const call = (n: number) => event('tick', ids[n % ids.length])
     const name = `event by id, ${ids.length} contexts`
-    return [await run(name, subject, call), { ...await run(name, { ...subject, connections: 1, seconds: subject.seconds / 3 }, call), against: subject.connections }]
+    return [
+      await run(name, subject, call),
+      {
+        ...(await run(name, { ...subject, connections: 1, seconds: subject.seconds / 3 }, call)),
+        against: subject.connections,
+      },
+    ]
   },
 
   async hot(subject) {
@@ -77,7 +92,10 @@ export const CALLS: { readonly [name: string]: Case } = {
   async webhook(subject) {
     return [
       await run('webhook, start to done', subject, (n) => ({ method: 'GET', path: `/api/hook/${n}` })),
-      await run('webhook with a function', { ...subject, seconds: subject.seconds / 2 }, (n) => ({ method: 'GET', path: `/api/double/${n}` })),
+      await run('webhook with a function', { ...subject, seconds: subject.seconds / 2 }, (n) => ({
+        method: 'GET',
+        path: `/api/double/${n}`,
+      })),
     ]
   },
 
@@ -87,9 +105,10 @@ export const CALLS: { readonly [name: string]: Case } = {
     const begun = performance.now()
     const ids = await start(subject, STEPS, (n) => execute('Calling', n))
     while ((await list(subject, 'fluxName=Calling&limit=1')).length > 0) await sleep(5)
-    const perSecond = STEPS / (performance.now() - begun) * 1000
+    const perSecond = (STEPS / (performance.now() - begun)) * 1000
     const times: number[] = []
-    for await (const { startedAt, endedAt } of completed(subject, 'Calling', Math.min(...ids) - 1)) times.push(endedAt - startedAt)
+    for await (const { startedAt, endedAt } of completed(subject, 'Calling', Math.min(...ids) - 1))
+      times.push(endedAt - startedAt)
     if (times.length !== STEPS) throw new Error(`${times.length} of ${STEPS} contexts completed`)
     return [{ name: 'start to done, one function', connections: subject.connections, perSecond, ...percentiles(times) }]
   },
@@ -99,61 +118,98 @@ export const CALLS: { readonly [name: string]: Case } = {
     const { contexts } = subject
     // They must all be there before the first of them is due.
     const first = Date.now() + contexts / 2 + 5000
-    await start(subject, contexts, (n) => executeWith('Due', { due: first + Math.floor(n / contexts * 1000) }))
+    await start(subject, contexts, (n) => executeWith('Due', { due: first + Math.floor((n / contexts) * 1000) }))
     if (Date.now() > first) throw new Error('starting them took too long')
     while ((await list(subject, 'fluxName=Due&limit=1')).length > 0) await sleep(100)
     const late: number[] = []
-    for await (const { endedAt, input } of completed(subject, 'Due', 0)) late.push(endedAt - Number(input.gloopProperties[0]?.value))
+    for await (const { endedAt, input } of completed(subject, 'Due', 0))
+      late.push(endedAt - Number(input.gloopProperties[0]?.value))
     const early = late.filter((time) => time < 0).length
-    if (late.length !== contexts || early > 0) throw new Error(`${late.length} of ${contexts} contexts were woken, ${early} of them early`)
-    return [{ name: `${contexts} due within one second`, connections: 1, against: subject.connections, perSecond: contexts / (1 + percentiles(late).p99 / 1000), ...percentiles(late) }]
+    if (late.length !== contexts || early > 0)
+      throw new Error(`${late.length} of ${contexts} contexts were woken, ${early} of them early`)
+    return [
+      {
+        name: `${contexts} due within one second`,
+        connections: 1,
+        against: subject.connections,
+        perSecond: contexts / (1 + percentiles(late).p99 / 1000),
+        ...percentiles(late),
+      },
+    ]
   },
 
   /** In contexts moved each second; times are those of a whole broadcast. */
   async broadcast(subject) {
     await spreadContexts(subject)
     let moved = 0
-    const onAnswer = (body: string) => { moved += JSON.parse(body).transitions.length }
-    const once = (requests: number) => measure({ url: subject.server.url, connections: 1, call: () => event('tick'), onAnswer, until: { requests } })
+    const onAnswer = (body: string) => {
+      moved += JSON.parse(body).transitions.length
+    }
+    const once = (requests: number) =>
+      measure({ url: subject.server.url, connections: 1, call: () => event('tick'), onAnswer, until: { requests } })
     await once(1)
     moved = 0
     const { perSecond, ...times } = await once(BROADCASTS)
-    return [{ name: `broadcast to ${moved / BROADCASTS}`, connections: 1, against: subject.connections, perSecond: perSecond * moved / BROADCASTS, ...times }]
+    return [
+      {
+        name: `broadcast to ${moved / BROADCASTS}`,
+        connections: 1,
+        against: subject.connections,
+        perSecond: (perSecond * moved) / BROADCASTS,
+        ...times,
+      },
+    ]
   },
 }
 
 export const LISTS: { readonly [name: string]: Case } = {
   async list(subject) {
     const { contexts } = subject
-    const deep = Math.floor(contexts / 30 * 0.9)
+    const deep = Math.floor((contexts / 30) * 0.9)
     const queries: readonly (readonly [name: string, query: (n: number) => string])[] = [
       ['first pages', (n) => `page=${n % 10}`],
-      ['deep pages', (n) => `page=${deep + n % 100}`],
+      ['deep pages', (n) => `page=${deep + (n % 100)}`],
       ['by fluxName (1 in 10)', (n) => `fluxName=Rare&page=${n % 10}`],
-      ['by fluxName, deep', (n) => `fluxName=Rare&page=${Math.floor(deep / 10) + n % 10}`],
+      ['by fluxName, deep', (n) => `fluxName=Rare&page=${Math.floor(deep / 10) + (n % 10)}`],
       ['by tag (1 in 1,000)', (n) => `tag=t${n % 1000}`],
       ['by fluxName and tag', (n) => `fluxName=Rare&tag=even&page=${n % 10}`],
     ]
     const rows: Row[] = []
     for (const connections of [1, subject.connections]) {
       const few = { ...subject, connections, seconds: subject.seconds / 3 }
-      for (const [name, query] of queries) rows.push(await run(`list ${name}`, few, (n) => ({ method: 'GET', path: `/flux-api/contexts?limit=30&${query(n)}` })))
+      for (const [name, query] of queries)
+        rows.push(
+          await run(`list ${name}`, few, (n) => ({ method: 'GET', path: `/flux-api/contexts?limit=30&${query(n)}` })),
+        )
     }
     return rows
   },
 }
 
-/** Fills a server with contexts that wait, one in ten of another service, each with a tag of 1,000, every other one with a second. */
+/**
+ * Fills a server with contexts that wait, one in ten of another service, each with a tag of 1,000, every other one with
+ * a second.
+ */
 export async function populate(subject: Subject): Promise<void> {
-  await start(subject, subject.contexts, (n) => execute(n % 10 === 0 ? 'Rare' : 'Common', n, [`t${n % 1000}`, ...(n % 20 < 10 ? ['even'] : [])]))
+  await start(subject, subject.contexts, (n) =>
+    execute(n % 10 === 0 ? 'Rare' : 'Common', n, [`t${n % 1000}`, ...(n % 20 < 10 ? ['even'] : [])]),
+  )
 }
 
-interface View { readonly id: number; readonly startedAt: number; readonly endedAt: number; readonly input: { readonly gloopProperties: readonly { readonly value: unknown }[] } }
+interface View {
+  readonly id: number
+  readonly startedAt: number
+  readonly endedAt: number
+  readonly input: { readonly gloopProperties: readonly { readonly value: unknown }[] }
+}
 
 /** All contexts of a service that completed, with ids above that one. */
 async function* completed(subject: Subject, fluxName: string, above: number): AsyncGenerator<View> {
-  for (let after = above; ;) {
-    const page = await list(subject, `fluxName=${fluxName}&status=COMPLETED&limit=1000${after > 0 ? `&after=${after}` : ''}`)
+  for (let after = above; ; ) {
+    const page = await list(
+      subject,
+      `fluxName=${fluxName}&status=COMPLETED&limit=1000${after > 0 ? `&after=${after}` : ''}`,
+    )
     if (page.length === 0) return
     yield* page
     after = page.at(-1)?.id ?? 0

@@ -19,5 +19,5 @@ export async function footprint(pid: number, folder: string): Promise<Footprint>
   const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(pid)])
   let blocks = 0
   for (const entry of await readdir(folder, { recursive: true })) blocks += (await stat(join(folder, entry))).blocks
-  return { memory: Number(stdout) * 1024 / MEGABYTE, disk: blocks * BLOCK / MEGABYTE }
+  return { memory: (Number(stdout) * 1024) / MEGABYTE, disk: (blocks * BLOCK) / MEGABYTE }
 }

@@ -1,5 +1,5 @@
-// The bench's client: keep-alive sockets, each with one request under way at a time. It parses just enough of HTTP/1.1 that the server, not the client,
-// is what is measured, and takes times in fractions of a millisecond.
+// The bench's client: keep-alive sockets, each with one request under way at a time. It parses just enough of HTTP/1.1
+// that the server, not the client, is what is measured, and takes times in fractions of a millisecond.
 import { connect, type Socket } from 'node:net'
 
 export interface Call {
@@ -31,16 +31,19 @@ export interface Measured {
 export async function measure(load: Load): Promise<Measured> {
   const { until, connections } = load
   const start = performance.now()
-  const [from, to, most] = 'requests' in until
-    ? [start, Infinity, until.requests]
-    : [start + until.warmUp * 1000, start + (until.warmUp + until.seconds) * 1000, Infinity]
+  const [from, to, most] =
+    'requests' in until
+      ? [start, Infinity, until.requests]
+      : [start + until.warmUp * 1000, start + (until.warmUp + until.seconds) * 1000, Infinity]
   const times: number[] = []
   let sent = 0
-  const next = () => performance.now() < to && sent < most ? encode(load.call(sent++)) : null
-  const onTime = (begun: number, ended: number) => { if (begun >= from && ended <= to) times.push(ended - begun) }
+  const next = () => (performance.now() < to && sent < most ? encode(load.call(sent++)) : null)
+  const onTime = (begun: number, ended: number) => {
+    if (begun >= from && ended <= to) times.push(ended - begun)
+  }
   await Promise.all(Array.from({ length: connections }, () => converse(load, next, onTime)))
   const elapsed = Math.min(performance.now(), to) - from
-  return { perSecond: times.length / elapsed * 1000, ...percentiles(times) }
+  return { perSecond: (times.length / elapsed) * 1000, ...percentiles(times) }
 }
 
 export function percentiles(times: readonly number[]): { p50: number; p99: number } {
@@ -57,7 +60,11 @@ function encode({ method, path, body }: Call): string {
 }
 
 /** One connection, until there is no next request. */
-function converse({ url, onAnswer }: Load, next: () => string | null, onTime: (begun: number, ended: number) => void): Promise<void> {
+function converse(
+  { url, onAnswer }: Load,
+  next: () => string | null,
+  onTime: (begun: number, ended: number) => void,
+): Promise<void> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve, reject) => {
     const socket: Socket = connect({ host: hostname, port: Number(port), noDelay: true })
@@ -97,7 +104,10 @@ function converse({ url, onAnswer }: Load, next: () => string | null, onTime: (b
       onAnswer?.(Buffer.concat(parts).toString())
       send()
     }
-    socket.on('connect', send).on('error', reject).on('close', () => reject(new Error('the server hung up')))
+    socket
+      .on('connect', send)
+      .on('error', reject)
+      .on('close', () => reject(new Error('the server hung up')))
     socket.on('data', (chunk) => {
       try {
         read(chunk)

@@ -1,4 +1,5 @@
-// `npm run bench`: what a server does in a second on this machine, beside a handler that does nothing, with the same client in the same run.
+// `npm run bench`: what a server does in a second on this machine, beside a handler that does nothing, with the same
+// client in the same run.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpus, loadavg } from 'node:os'
@@ -28,17 +29,24 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     stores: { type: 'string', default: 'embedded,everysec,always' },
-    seconds: { type: 'string', default: '6' }, connections: { type: 'string', default: '64' }, contexts: { type: 'string', default: '100000' },
-    'cpu-prof': { type: 'string' }, help: { type: 'boolean', default: false },
+    seconds: { type: 'string', default: '6' },
+    connections: { type: 'string', default: '64' },
+    contexts: { type: 'string', default: '100000' },
+    'cpu-prof': { type: 'string' },
+    help: { type: 'boolean', default: false },
   },
 })
-const sizes: Sizes = { seconds: Number(values.seconds), connections: Number(values.connections), contexts: Number(values.contexts) }
+const sizes: Sizes = {
+  seconds: Number(values.seconds),
+  connections: Number(values.connections),
+  contexts: Number(values.contexts),
+}
 const wanted = (name: string) => positionals.length === 0 || positionals.includes(name)
 
 /** Node's options that `npm start` gives. */
 const AS_STARTED = ['--max-semi-space-size=32']
 const STORES = ['embedded', 'everysec', 'always'] as const
-type StoreName = typeof STORES[number]
+type StoreName = (typeof STORES)[number]
 const stores = STORES.filter((name) => values.stores.split(',').includes(name))
 
 /** The handler, each time it was measured. */
@@ -53,7 +61,9 @@ async function main(): Promise<void> {
     process.exitCode = unknown.length > 0 ? 2 : 0
     return
   }
-  console.log(`${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, Node ${process.version}, load average ${loadavg()[0]?.toFixed(2)} at the start`)
+  console.log(
+    `${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, Node ${process.version}, load average ${loadavg()[0]?.toFixed(2)} at the start`,
+  )
   const handler = await startHandler()
   try {
     await measureHandler(handler.url)
@@ -69,7 +79,8 @@ async function main(): Promise<void> {
     handler.stop()
   }
   console.log(`\n${table(rows, yardstick).join('\n')}`)
-  for (const [when, { memory, disk }] of weights) console.log(`${when}: ${memory.toFixed(0)} MB of memory (RSS), ${disk.toFixed(0)} MB on disk`)
+  for (const [when, { memory, disk }] of weights)
+    console.log(`${when}: ${memory.toFixed(0)} MB of memory (RSS), ${disk.toFixed(0)} MB on disk`)
   console.log(`\n${goals(rows, yardstick).join('\n')}`)
 }
 
@@ -78,7 +89,16 @@ async function measureHandler(url: string): Promise<void> {
     tell(`handler, ${connections} connections`)
     const seconds = Math.min(sizes.seconds, 4) / (connections === 1 ? 2 : 1)
     const until = { warmUp: yardstick.length === 0 ? 2 : 0.5, seconds }
-    yardstick.push({ name: 'a handler that does nothing', connections, ...await measure({ url, connections, until, call: () => ({ method: 'POST', path: '/', body: { event: 'tick' } }) }) })
+    yardstick.push({
+      name: 'a handler that does nothing',
+      connections,
+      ...(await measure({
+        url,
+        connections,
+        until,
+        call: () => ({ method: 'POST', path: '/', body: { event: 'tick' } }),
+      })),
+    })
   }
 }
 
@@ -88,7 +108,9 @@ async function measureCalls(store: StoreName): Promise<void> {
     if (!wanted(name)) continue
     tell(`${name}, ${store}`)
     const measured = await run({ ...sizes, server })
-    rows.push(...measured.map((row) => ({ ...row, name: `${row.name}${store === 'embedded' ? '' : `, Redis ${store}`}` })))
+    rows.push(
+      ...measured.map((row) => ({ ...row, name: `${row.name}${store === 'embedded' ? '' : `, Redis ${store}`}` })),
+    )
   }
   await stop()
 }
@@ -102,7 +124,7 @@ async function measureMany(): Promise<void> {
   await weigh(`with ${sizes.contexts} waiting contexts, just started`, server)
   if (wanted('list')) {
     tell('list')
-    for (const run of Object.values(LISTS)) rows.push(...await run({ ...sizes, server }))
+    for (const run of Object.values(LISTS)) rows.push(...(await run({ ...sizes, server })))
   }
   const begun = performance.now()
   const again = await restart()
@@ -111,12 +133,19 @@ async function measureMany(): Promise<void> {
 }
 
 /** A server on a new data folder, or a Redis of its own. */
-async function openServer(store: StoreName = 'embedded'): Promise<{ server: Server; data: string; restart: () => Promise<Server>; stop: () => Promise<void> }> {
+async function openServer(
+  store: StoreName = 'embedded',
+): Promise<{ server: Server; data: string; restart: () => Promise<Server>; stop: () => Promise<void> }> {
   const place = await placeFor(SERVICES)
   const profile = values['cpu-prof']
   const redis = store === 'embedded' ? null : await startRedis({ appendfsync: store })
   const env: { [variable: string]: string } = redis ? { ACTORFLUX_REDIS_URL: redis.url } : {}
-  const options = { program: resolve(ROOT, 'dist/cli/actorflux.js'), ...place, env, node: [...AS_STARTED, ...profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(profile)}`]] }
+  const options = {
+    program: resolve(ROOT, 'dist/cli/actorflux.js'),
+    ...place,
+    env,
+    node: [...AS_STARTED, ...(profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(profile)}`])],
+  }
   let server = await startServer(options)
   return {
     server,
@@ -134,10 +163,19 @@ async function openServer(store: StoreName = 'embedded'): Promise<{ server: Serv
 }
 
 async function startHandler(): Promise<{ url: string; stop: () => void }> {
-  const child = spawn(process.execPath, [resolve(ROOT, 'node_modules/jiti/lib/jiti-cli.mjs'), resolve(import.meta.dirname, 'handler.ts')], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(
+    process.execPath,
+    [resolve(ROOT, 'node_modules/jiti/lib/jiti-cli.mjs'), resolve(import.meta.dirname, 'handler.ts')],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  )
   process.on('exit', () => child.kill('SIGKILL'))
   const [line]: string[] = await once(createInterface(child.stdout), 'line')
-  return { url: line?.split(/\s+/)[1] ?? '', stop: () => { child.kill() } }
+  return {
+    url: line?.split(/\s+/)[1] ?? '',
+    stop: () => {
+      child.kill()
+    },
+  }
 }
 
 const tell = (what: string) => process.stderr.write(`… ${what}\n`)

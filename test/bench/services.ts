@@ -6,11 +6,18 @@ const copy = (name: string) => ({ from: [name], to: [name] })
 const counting = (event: string) => ({
   input: [{ name: 'nr', type: 'integer' }],
   output: [{ name: 'count', type: 'integer', defaultValue: 0 }],
-  states: [{
-    name: 'counting', waiting: true,
-    action: { type: 'map', lines: [{ type: 'set', expression: 'count + 1', evaluate: true, to: ['count'] }] },
-    transitions: [{ to: 'counting', event }, { to: 'done', event: 'finish' }],
-  }, { name: 'done' }],
+  states: [
+    {
+      name: 'counting',
+      waiting: true,
+      action: { type: 'map', lines: [{ type: 'set', expression: 'count + 1', evaluate: true, to: ['count'] }] },
+      transitions: [
+        { to: 'counting', event },
+        { to: 'done', event: 'finish' },
+      ],
+    },
+    { name: 'done' },
+  ],
 })
 
 export const SERVICES = {
@@ -31,8 +38,12 @@ export const SERVICES = {
     output: [{ name: 'text' }],
     states: [
       ...['first', 'second', 'third'].map((name, index, names) => ({
-        name, input: [{ name: 'nr', type: 'integer' }],
-        action: { type: 'map', lines: [{ type: 'set', expression: '`${nr} in ${$fluxStateName}`', evaluate: true, to: ['text'] }] },
+        name,
+        input: [{ name: 'nr', type: 'integer' }],
+        action: {
+          type: 'map',
+          lines: [{ type: 'set', expression: '`${nr} in ${$fluxStateName}`', evaluate: true, to: ['text'] }],
+        },
         transitions: [{ to: names[index + 1] ?? 'done', lines: [copy('nr')].slice(0, index === 2 ? 0 : 1) }],
       })),
       { name: 'done' },
@@ -44,7 +55,12 @@ export const SERVICES = {
     webhooks: [{ urlPath: '/hook/{nr}', httpMethods: ['GET'] }],
     input: [{ name: 'nr', type: 'integer' }],
     output: [{ name: 'text' }],
-    states: [{ name: 'only', action: { type: 'map', lines: [{ type: 'set', expression: '`number ${nr}`', evaluate: true, to: ['text'] }] } }],
+    states: [
+      {
+        name: 'only',
+        action: { type: 'map', lines: [{ type: 'set', expression: '`number ${nr}`', evaluate: true, to: ['text'] }] },
+      },
+    ],
   },
 
   /** A webhook that calls a function. */
@@ -52,7 +68,18 @@ export const SERVICES = {
     webhooks: [{ urlPath: '/double/{nr}', httpMethods: ['GET'] }],
     input: [{ name: 'nr', type: 'integer' }],
     output: [{ name: 'double', type: 'integer' }],
-    states: [{ name: 'only', action: { type: 'invokeCode', className: 'Functions', methodName: 'double', inputs: [copy('nr')], outputs: [copy('double')] } }],
+    states: [
+      {
+        name: 'only',
+        action: {
+          type: 'invokeCode',
+          className: 'Functions',
+          methodName: 'double',
+          inputs: [copy('nr')],
+          outputs: [copy('double')],
+        },
+      },
+    ],
   },
 
   /** One function, and the end. */
@@ -61,8 +88,15 @@ export const SERVICES = {
     output: [{ name: 'double', type: 'integer' }],
     states: [
       {
-        name: 'call', transitions: [{ to: 'done' }],
-        action: { type: 'invokeCode', className: 'Functions', methodName: 'double', inputs: [copy('nr')], outputs: [copy('double')] },
+        name: 'call',
+        transitions: [{ to: 'done' }],
+        action: {
+          type: 'invokeCode',
+          className: 'Functions',
+          methodName: 'double',
+          inputs: [copy('nr')],
+          outputs: [copy('double')],
+        },
       },
       { name: 'done' },
     ],

@@ -10,23 +10,40 @@ const quiet = (): void => {}
 const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
 
 let folder = ''
-beforeAll(async () => { folder = await mkdtemp(join(tmpdir(), 'actorflux-doctor-')) })
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'actorflux-doctor-'))
+})
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 async function call(args: string[], env: Record<string, string> = {}) {
   const [out, err]: [string[], string[]] = [[], []]
-  const code = await run(['doctor', ...args], { env, out: (line) => { out.push(line) }, err: (line) => { err.push(line) } })
+  const code = await run(['doctor', ...args], {
+    env,
+    out: (line) => {
+      out.push(line)
+    },
+    err: (line) => {
+      err.push(line)
+    },
+  })
   return { code, out: out.join('\n'), err: err.join('\n') }
 }
 
 test('says how it is used', async () => {
   expect(await call(['--help'])).toMatchObject({ code: 0, out: expect.stringContaining('--salvage'), err: '' })
   expect(await call(['--heal'])).toMatchObject({ code: 2, err: expect.stringContaining('See actorflux doctor --help') })
-  expect(await call(['--salvage', ''])).toMatchObject({ code: 2, err: expect.stringContaining('--salvage needs a folder') })
+  expect(await call(['--salvage', ''])).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('--salvage needs a folder'),
+  })
 })
 
 test('says where there is no data', async () => {
-  expect(await call(['--data', join(folder, 'none')])).toEqual({ code: 1, out: '', err: `actorflux: there is no data in ${join(folder, 'none', 'default.mdb')}` })
+  expect(await call(['--data', join(folder, 'none')])).toEqual({
+    code: 1,
+    out: '',
+    err: `actorflux: there is no data in ${join(folder, 'none', 'default.mdb')}`,
+  })
 })
 
 test('looks at the data of the settings, or of the option, and says that a server has it open', async () => {
@@ -34,11 +51,19 @@ test('looks at the data of the settings, or of the option, and says that a serve
   await (await openLmdbStore({ folder: one, namespace: 'mine', log, clock: new SimulatedClock() })).close()
   const store = await openLmdbStore({ folder: two, namespace: 'mine', log, clock: new SimulatedClock() })
   const env = { ACTORFLUX_DATA: one, ACTORFLUX_NAMESPACE: 'mine' }
-  expect(await call([], env)).toEqual({ code: 0, out: `the data in ${join(one, 'mine.mdb')} is whole: 0 contexts`, err: '' })
-  expect(await call(['--data', two], env)).toMatchObject({ code: 1, err: expect.stringContaining('is in use by another server') })
+  expect(await call([], env)).toEqual({
+    code: 0,
+    out: `the data in ${join(one, 'mine.mdb')} is whole: 0 contexts`,
+    err: '',
+  })
+  expect(await call(['--data', two], env)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('is in use by another server'),
+  })
   await store.close()
   expect(await call(['--data', two, '--salvage', join(folder, 'three')], env)).toMatchObject({
-    code: 0, out: `0 of 0 contexts were read, and written to ${join(folder, 'three')}: start the server with ACTORFLUX_DATA=${join(folder, 'three')}`,
+    code: 0,
+    out: `0 of 0 contexts were read, and written to ${join(folder, 'three')}: start the server with ACTORFLUX_DATA=${join(folder, 'three')}`,
   })
   expect(await call([], { ...env, ACTORFLUX_DATA: join(folder, 'three') })).toMatchObject({ code: 0 })
 })

@@ -3,10 +3,16 @@ import { greeting } from '../../src/cli/greeting.ts'
 import type { JsonObject } from '../../src/model/json.ts'
 
 const webhook = { pointer: '', urlPath: '/orders/{id}', httpMethods: ['GET', 'PUT'], timeout: null }
-const service = (name: string, input: JsonObject[] = [], triggers: string[] = []) =>
-  ({ package: 'shop', fluxName: name, triggers, webhooks: name === 'A' ? [webhook] : [], source: { input } })
+const service = (name: string, input: JsonObject[] = [], triggers: string[] = []) => ({
+  package: 'shop',
+  fluxName: name,
+  triggers,
+  webhooks: name === 'A' ? [webhook] : [],
+  source: { input },
+})
 const secured = (name: string, input: JsonObject[] = []) => ({ ...service(name), source: { secured: true, input } })
-const say = (...services: (ReturnType<typeof service> | ReturnType<typeof secured>)[]) => greeting({ url: 'http://127.0.0.1:8080', storage: '/data', services, requireAuth: false }).join('\n')
+const say = (...services: (ReturnType<typeof service> | ReturnType<typeof secured>)[]) =>
+  greeting({ url: 'http://127.0.0.1:8080', storage: '/data', services, requireAuth: false }).join('\n')
 
 describe('the greeting', () => {
   test('tells packages, triggers, webhooks, data and address', () => {
@@ -20,29 +26,46 @@ describe('the greeting', () => {
   })
 
   test('offers the service that needs the least', () => {
-    expect(say(service('A', [{ name: 'n', required: true }]), service('B', [{ name: 'n' }, { name: 'm', required: true, defaultValue: 1 }])))
-      .toContain(`curl -X POST http://127.0.0.1:8080/flux-api/shop/execute -H 'content-type: application/json' -d '{"fluxName":"B"}'`)
+    expect(
+      say(
+        service('A', [{ name: 'n', required: true }]),
+        service('B', [{ name: 'n' }, { name: 'm', required: true, defaultValue: 1 }]),
+      ),
+    ).toContain(
+      `curl -X POST http://127.0.0.1:8080/flux-api/shop/execute -H 'content-type: application/json' -d '{"fluxName":"B"}'`,
+    )
   })
 
   test('offers one that needs no token, or sends one along', () => {
     const text = say(secured('S'), service('A', [{ name: 'n', required: true }]))
     expect(text).toContain('"fluxName":"A"')
     expect(text).not.toContain('Authorization')
-    const withToken = '/flux-api/shop/execute -H \'Authorization: Bearer <token>\' -H \'content-type: application/json\' -d \'{"fluxName":'
+    const withToken =
+      "/flux-api/shop/execute -H 'Authorization: Bearer <token>' -H 'content-type: application/json' -d '{\"fluxName\":"
     expect(say(secured('S'), secured('T', [{ name: 'n', required: true }]))).toContain(`${withToken}"S"`)
-    expect(greeting({ url: 'http://a', storage: 'd', services: [service('A')], requireAuth: true }).join('\n')).toContain(`${withToken}"A"`)
+    expect(
+      greeting({ url: 'http://a', storage: 'd', services: [service('A')], requireAuth: true }).join('\n'),
+    ).toContain(`${withToken}"A"`)
   })
 
   test('fills in what is required, by type', () => {
-    const text = say(service('A', [
-      { name: 'id', type: 'long', required: true }, { name: 'it\'s', required: true, choices: ['x', 'y'] }, { name: 'all', type: 'boolean', array: true, required: true },
-    ]))
+    const text = say(
+      service('A', [
+        { name: 'id', type: 'long', required: true },
+        { name: "it's", required: true, choices: ['x', 'y'] },
+        { name: 'all', type: 'boolean', array: true, required: true },
+      ]),
+    )
     expect(text).toContain(String.raw`-d '{"fluxName":"A","input":{"id":1,"it'\''s":"x","all":[true]}}'`)
   })
 
   test('offers an address that can be reached', () => {
-    expect(greeting({ url: 'http://0.0.0.0:80', storage: 'd', services: [service('A')], requireAuth: false }).join('\n')).toContain('curl -X POST http://127.0.0.1:80/')
-    expect(greeting({ url: 'http://[::]:80', storage: 'd', services: [], requireAuth: false }).join('\n')).toContain('http://127.0.0.1:80/docs')
+    expect(
+      greeting({ url: 'http://0.0.0.0:80', storage: 'd', services: [service('A')], requireAuth: false }).join('\n'),
+    ).toContain('curl -X POST http://127.0.0.1:80/')
+    expect(greeting({ url: 'http://[::]:80', storage: 'd', services: [], requireAuth: false }).join('\n')).toContain(
+      'http://127.0.0.1:80/docs',
+    )
   })
 
   test('says what there is when there is nothing', () => {

@@ -3,17 +3,29 @@ import { isBroken, reportLines, reportSummary } from '../../src/cli/report.ts'
 import type { Fault } from '../../src/definitions/report.ts'
 
 const fault = (file: string, pointer: string, reason: string): Fault => ({ severity: 'fault', file, pointer, reason })
-const warning = (file: string, pointer: string, reason: string): Fault => ({ severity: 'warning', file, pointer, reason })
+const warning = (file: string, pointer: string, reason: string): Fault => ({
+  severity: 'warning',
+  file,
+  pointer,
+  reason,
+})
 
 describe('the report', () => {
   const report = [
-    warning('a.flux', '/states/1', 'never reached'), fault('b.flux', '', 'not JSON:\n  line 2'), fault('a.flux', '/states/2', 'y'), fault('a.flux', '/states/10', 'x'),
+    warning('a.flux', '/states/1', 'never reached'),
+    fault('b.flux', '', 'not JSON:\n  line 2'),
+    fault('a.flux', '/states/2', 'y'),
+    fault('a.flux', '/states/10', 'x'),
     fault('a.flux', '/states/10', 'w'),
   ]
 
   test('is a line each, sorted, faults before warnings', () => {
     expect(reportLines(report)).toEqual([
-      'a.flux#/states/10: w', 'a.flux#/states/10: x', 'a.flux#/states/2: y', 'b.flux#: not JSON: line 2', 'a.flux#/states/1: warning: never reached',
+      'a.flux#/states/10: w',
+      'a.flux#/states/10: x',
+      'a.flux#/states/2: y',
+      'b.flux#: not JSON: line 2',
+      'a.flux#/states/1: warning: never reached',
     ])
   })
 

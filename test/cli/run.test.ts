@@ -5,12 +5,22 @@ import { SETTINGS } from '../../src/settings.ts'
 
 async function call(args: string[], env: Record<string, string> = {}) {
   const [out, err]: [string[], string[]] = [[], []]
-  const code = await run(args, { env, out: (line) => { out.push(line) }, err: (line) => { err.push(line) } })
+  const code = await run(args, {
+    env,
+    out: (line) => {
+      out.push(line)
+    },
+    err: (line) => {
+      err.push(line)
+    },
+  })
   return { code, out: out.join('\n'), err: err.join('\n') }
 }
 
 describe('the command line', () => {
-  test.each(['--version', '-v'])('%s', async (flag) => expect(await call([flag])).toEqual({ code: 0, out: manifest.version, err: '' }))
+  test.each(['--version', '-v'])('%s', async (flag) =>
+    expect(await call([flag])).toEqual({ code: 0, out: manifest.version, err: '' }),
+  )
 
   test.each(['--help', '-h', 'help'])('%s lists the commands', async (flag) => {
     const { code, out } = await call([flag])
@@ -28,24 +38,33 @@ describe('the command line', () => {
   test.each(['serve', 'dev'])('%s --help lists every setting with its default', async (name) => {
     const { code, out } = await call([name, '--help'])
     expect(code).toBe(0)
-    for (const { variable, default: standard } of SETTINGS) expect(out).toMatch(new RegExp(`^  ${variable} +${standard ?? '–'} `, 'm'))
+    for (const { variable, default: standard } of SETTINGS)
+      expect(out).toMatch(new RegExp(`^  ${variable} +${standard ?? '–'} `, 'm'))
   })
 
-  test.each([[['serve', '--fast']], [['serve', 'now']], [['validate', '--fast']]])('%j is a mistake of usage', async (args) => {
-    const { code, err } = await call(args)
-    expect(code).toBe(2)
-    expect(err).toContain(`See actorflux ${args[0]} --help`)
-  })
+  test.each([[['serve', '--fast']], [['serve', 'now']], [['validate', '--fast']]])(
+    '%j is a mistake of usage',
+    async (args) => {
+      const { code, err } = await call(args)
+      expect(code).toBe(2)
+      expect(err).toContain(`See actorflux ${args[0]} --help`)
+    },
+  )
 
-  test.each(['serve', 'dev'])('%s tells a bad port by the option\'s name', async (name) => {
+  test.each(['serve', 'dev'])("%s tells a bad port by the option's name", async (name) => {
     const { code, err } = await call([name, '--port', '80a'], { ACTORFLUX_PORT: '1' })
-    expect({ code, err }).toEqual({ code: 2, err: `actorflux: --port must be an integer from 0 to 65535\nSee actorflux ${name} --help` })
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: `actorflux: --port must be an integer from 0 to 65535\nSee actorflux ${name} --help`,
+    })
   })
 
   test('serve tells what is no setting', async () => {
     const { code, err } = await call(['serve'], { ACTORFLUX_REQIRE_AUTH: 'true', ACTORFLUX_PORT: 'x' })
     expect(code).toBe(1)
-    expect(err).toMatch(/^actorflux: warning: there is no setting ACTORFLUX_REQIRE_AUTH: [^\n]*\nactorflux: ACTORFLUX_PORT must [^\n]*$/)
+    expect(err).toMatch(
+      /^actorflux: warning: there is no setting ACTORFLUX_REQIRE_AUTH: [^\n]*\nactorflux: ACTORFLUX_PORT must [^\n]*$/,
+    )
   })
 
   test('bad settings are told a line each', async () => {
@@ -55,11 +74,13 @@ describe('the command line', () => {
   })
 
   test.each([['ACTORFLUX_PARTITIONS', '4']])(
-    'serve refuses %s=%s rather than leave it out', async (variable, value) => {
+    'serve refuses %s=%s rather than leave it out',
+    async (variable, value) => {
       const { code, err } = await call(['serve'], { [variable]: value })
       expect(code).toBe(1)
       expect(err).toMatch(new RegExp(`^actorflux: ${variable} [^\n]*$`))
-    })
+    },
+  )
 
   test('serve says in one line that Redis is not there, without the password', async () => {
     const { code, err } = await call(['serve'], { ACTORFLUX_REDIS_URL: 'redis://:s3cret@127.0.0.1:1' })

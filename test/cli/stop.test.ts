@@ -10,16 +10,29 @@ function run(close: () => Promise<void>, now: () => number = () => 0) {
   const signals = {
     on: (event: string, listener: (cause: unknown) => void) => emitter.on(event, listener),
     prependListener: (event: string, listener: (cause: unknown) => void) => emitter.prependListener(event, listener),
-    exit: (code: number) => { exits.push(code) },
+    exit: (code: number) => {
+      exits.push(code)
+    },
   }
-  const stopped = untilStopped({ close, log, signals, now, launcher: (ended) => { emitter.on('launcher ended', ended) } })
+  const stopped = untilStopped({
+    close,
+    log,
+    signals,
+    now,
+    launcher: (ended) => {
+      emitter.on('launcher ended', ended)
+    },
+  })
   return { emitter, exits, lines, stopped }
 }
 
 describe('a server', () => {
   test.each(['SIGTERM', 'SIGINT'])('closes once on %s and ends well', async (signal) => {
     let closed = 0
-    const { emitter, exits, stopped } = run(() => { closed++; return Promise.resolve() })
+    const { emitter, exits, stopped } = run(() => {
+      closed++
+      return Promise.resolve()
+    })
     emitter.emit(signal, signal)
     expect(await stopped).toBe(0)
     expect(closed).toBe(1)
@@ -28,7 +41,10 @@ describe('a server', () => {
 
   test('takes what comes within 2 s of the first signal for the same one, and exits at once on a later one', () => {
     let time = 5000
-    const { emitter, exits } = run(() => new Promise(() => {}), () => time)
+    const { emitter, exits } = run(
+      () => new Promise(() => {}),
+      () => time,
+    )
     emitter.emit('SIGTERM', 'SIGTERM')
     emitter.emit('SIGTERM', 'SIGTERM')
     time += 1999
@@ -44,7 +60,10 @@ describe('a server', () => {
     const first = run(() => Promise.resolve())
     first.emitter.emit('launcher ended')
     expect(await first.stopped).toBe(0)
-    const second = run(() => new Promise(() => {}), () => time)
+    const second = run(
+      () => new Promise(() => {}),
+      () => time,
+    )
     second.emitter.emit('SIGTERM', 'SIGTERM')
     time += 9000
     second.emitter.emit('launcher ended')

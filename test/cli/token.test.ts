@@ -11,11 +11,21 @@ import { tokenFile } from '../access/folder.ts'
 const DAY = 86_400_000
 
 let file: string
-beforeEach(async () => { file = await tokenFile(onTestFinished) })
+beforeEach(async () => {
+  file = await tokenFile(onTestFinished)
+})
 
 async function token(...args: string[]) {
   const [out, err]: [string[], string[]] = [[], []]
-  const code = await run(['token', ...args], { env: { ACTORFLUX_TOKENS: file }, out: (line) => { out.push(line) }, err: (line) => { err.push(line) } })
+  const code = await run(['token', ...args], {
+    env: { ACTORFLUX_TOKENS: file },
+    out: (line) => {
+      out.push(line)
+    },
+    err: (line) => {
+      err.push(line)
+    },
+  })
   return { code, out, err: err.join('\n') }
 }
 
@@ -39,10 +49,19 @@ describe('token create', () => {
   })
 
   test('takes roles, each once', async () => {
-    expect(await rolesOf((await token('create', '--name', 'a', '--roles', 'admin, read,admin')).out.at(-1))).toEqual(['admin', 'read'])
+    expect(await rolesOf((await token('create', '--name', 'a', '--roles', 'admin, read,admin')).out.at(-1))).toEqual([
+      'admin',
+      'read',
+    ])
   })
 
-  test.each([['90d', 90 * DAY], ['1.5h', 5_400_000], ['30S', 30_000], ['5m', 300_000], ['2w', 14 * DAY]])('--expires %s', async (expires, duration) => {
+  test.each([
+    ['90d', 90 * DAY],
+    ['1.5h', 5_400_000],
+    ['30S', 30_000],
+    ['5m', 300_000],
+    ['2w', 14 * DAY],
+  ])('--expires %s', async (expires, duration) => {
     expect((await token('create', '--name', 'a', '--expires', expires)).code).toBe(0)
     const [made] = await readTokens(file)
     expect(made?.expires).toBe((made?.created ?? 0) + duration)
@@ -51,18 +70,29 @@ describe('token create', () => {
 
   test('a name that is taken fails in one line', async () => {
     await token('create', '--name', 'a')
-    expect(await token('create', '--name', 'a')).toEqual({ code: 1, out: [], err: 'actorflux: there is a token named a already' })
+    expect(await token('create', '--name', 'a')).toEqual({
+      code: 1,
+      out: [],
+      err: 'actorflux: there is a token named a already',
+    })
     expect(await readTokens(file)).toHaveLength(1)
   })
 
   test('four processes at once lose none', async () => {
     const names = ['a', 'b', 'c', 'd']
-    const texts = await Promise.all(names.map(async (name) => {
-      const { stdout } = await promisify(execFile)(process.execPath, [inject('program'), 'token', 'create', '--name', name], {
-        cwd: dirname(file), env: { ...process.env, ACTORFLUX_TOKENS: '' },
-      })
-      return stdout.trimEnd().split('\n').at(-1)
-    }))
+    const texts = await Promise.all(
+      names.map(async (name) => {
+        const { stdout } = await promisify(execFile)(
+          process.execPath,
+          [inject('program'), 'token', 'create', '--name', name],
+          {
+            cwd: dirname(file),
+            env: { ...process.env, ACTORFLUX_TOKENS: '' },
+          },
+        )
+        return stdout.trimEnd().split('\n').at(-1)
+      }),
+    )
     expect((await readTokens(file)).map(({ name }) => name).sort()).toEqual(names)
     for (const text of texts) expect(await rolesOf(text)).toEqual(['invoke'])
   })
@@ -70,13 +100,16 @@ describe('token create', () => {
 
 describe('token list', () => {
   test('shows all but the hash', async () => {
-    await writeFile(file, JSON.stringify({
-      tokens: [
-        { name: 'old-one', sha256: 'a'.repeat(64), roles: ['read', 'admin'], created: 0, expires: DAY },
-        { name: 'new', sha256: 'b'.repeat(64), roles: ['invoke'], created: DAY + 1, expires: null },
-        { name: 'far', sha256: 'c'.repeat(64), roles: ['invoke'], created: 0, expires: 8.64e15 },
-      ],
-    }))
+    await writeFile(
+      file,
+      JSON.stringify({
+        tokens: [
+          { name: 'old-one', sha256: 'a'.repeat(64), roles: ['read', 'admin'], created: 0, expires: DAY },
+          { name: 'new', sha256: 'b'.repeat(64), roles: ['invoke'], created: DAY + 1, expires: null },
+          { name: 'far', sha256: 'c'.repeat(64), roles: ['invoke'], created: 0, expires: 8.64e15 },
+        ],
+      }),
+    )
     expect(await token('list')).toEqual({
       code: 0,
       err: '',
@@ -103,14 +136,28 @@ describe('the file of tokens', () => {
   test('is all that matters of the settings', async () => {
     const out: string[] = []
     const env = { ACTORFLUX_TOKENS: file, ACTORFLUX_PORT: 'abc', ACTORFLUX_REDIS_URL: 'none' }
-    expect(await run(['token', 'list'], { env, out: (line) => { out.push(line) }, err: (line) => { out.push(line) } })).toBe(0)
+    expect(
+      await run(['token', 'list'], {
+        env,
+        out: (line) => {
+          out.push(line)
+        },
+        err: (line) => {
+          out.push(line)
+        },
+      }),
+    ).toBe(0)
     expect(out).toEqual(['NAME  ROLES  CREATED  EXPIRES'])
   })
 
   test('needs its folder', async () => {
     const folder = dirname(file)
     file = join(folder, 'none', 'tokens.json')
-    expect(await token('create', '--name', 'a')).toEqual({ code: 1, out: [], err: `actorflux: there is no folder ${join(folder, 'none')} to keep tokens.json in` })
+    expect(await token('create', '--name', 'a')).toEqual({
+      code: 1,
+      out: [],
+      err: `actorflux: there is no folder ${join(folder, 'none')} to keep tokens.json in`,
+    })
   })
 })
 
@@ -119,7 +166,11 @@ describe('token revoke', () => {
     const text = (await token('create', '--name', 'a')).out.at(-1)
     expect((await token('revoke', ...args)).code).toBe(0)
     await expect(rolesOf(text)).rejects.toThrow('the token is not known')
-    expect(await token('revoke', ...args)).toEqual({ code: 1, out: [], err: 'actorflux: there is no token of that name' })
+    expect(await token('revoke', ...args)).toEqual({
+      code: 1,
+      out: [],
+      err: 'actorflux: there is no token of that name',
+    })
   })
 })
 
@@ -141,7 +192,13 @@ describe('the command line', () => {
     [['create', '--name', 'a', '--roles', 'read,'], '--roles must be of'],
     [['create', '--name', 'a', '--roles', 'root'], '--roles must be of'],
     [['create', '--name', 'a', '--roles', 'constructor'], '--roles must be of'],
-    ...['', '0d', '90', 'd', '-1d', '1y', '90dd', '9999999999d', '0.0001s', '500ms', 'never'].map((text) => [['create', '--name', 'a', `--expires=${text}`], '--expires must be a duration such as 12h, 90d or 52w, of the units s, m, h, d, w;'] as const),
+    ...['', '0d', '90', 'd', '-1d', '1y', '90dd', '9999999999d', '0.0001s', '500ms', 'never'].map(
+      (text) =>
+        [
+          ['create', '--name', 'a', `--expires=${text}`],
+          '--expires must be a duration such as 12h, 90d or 52w, of the units s, m, h, d, w;',
+        ] as const,
+    ),
     [['list', '--name', 'a'], 'token list takes no --name'],
     [['list', 'a'], 'no further words'],
     [['revoke'], '--name is missing'],
@@ -157,9 +214,16 @@ describe('the command line', () => {
     await expect(readFile(file)).rejects.toThrow('ENOENT')
   })
 
-  test.each([[['--help'], 'Usage: actorflux token <command>'], ...['create', 'list', 'revoke'].flatMap((name) => [
-    [[name, '--help'], `Usage: actorflux token ${name}`], [['-h', name], `Usage: actorflux token ${name}`],
-  ] as const)] as const)('%j helps', async (args, usage) => {
+  test.each([
+    [['--help'], 'Usage: actorflux token <command>'],
+    ...['create', 'list', 'revoke'].flatMap(
+      (name) =>
+        [
+          [[name, '--help'], `Usage: actorflux token ${name}`],
+          [['-h', name], `Usage: actorflux token ${name}`],
+        ] as const,
+    ),
+  ] as const)('%j helps', async (args, usage) => {
     const { code, out, err } = await token(...args)
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out.join('\n')).toContain(usage)

@@ -5,14 +5,32 @@ import { readSettings } from '../../src/settings.ts'
 import { tokenFile } from '../access/folder.ts'
 
 let file: string
-beforeEach(async () => { file = await tokenFile(onTestFinished) })
+beforeEach(async () => {
+  file = await tokenFile(onTestFinished)
+})
 
-const service = (fluxName: string, secured: boolean) => ({ package: 'p', fluxName, triggers: [], webhooks: [], source: { secured } })
+const service = (fluxName: string, secured: boolean) => ({
+  package: 'p',
+  fluxName,
+  triggers: [],
+  webhooks: [],
+  source: { secured },
+})
 
 async function warnings(requireAuth: boolean, ...secured: boolean[]): Promise<string[]> {
   const lines: string[] = []
   const settings = readSettings({ ACTORFLUX_TOKENS: file, ACTORFLUX_REQUIRE_AUTH: String(requireAuth) })
-  await warnOfNobody(settings, secured.map((each, index) => service(`S${index}`, each)), { env: {}, out: () => {}, err: (line) => { lines.push(line) } })
+  await warnOfNobody(
+    settings,
+    secured.map((each, index) => service(`S${index}`, each)),
+    {
+      env: {},
+      out: () => {},
+      err: (line) => {
+        lines.push(line)
+      },
+    },
+  )
   return lines
 }
 
@@ -22,9 +40,15 @@ test('nobody is shut out where everything is open', async () => {
 })
 
 test('that tokens are asked for and none is good is told, until there is one', async () => {
-  const all = [expect.stringMatching(/^actorflux: warning: every call needs a token, and .*tokens\.json has none .*actorflux token create --name <name>$/)]
+  const all = [
+    expect.stringMatching(
+      /^actorflux: warning: every call needs a token, and .*tokens\.json has none .*actorflux token create --name <name>$/,
+    ),
+  ]
   expect(await warnings(true)).toEqual(all)
-  expect(await warnings(false, false, true, true)).toEqual([expect.stringContaining('each call of 2 secured services such as p/S1 needs a token')])
+  expect(await warnings(false, false, true, true)).toEqual([
+    expect.stringContaining('each call of 2 secured services such as p/S1 needs a token'),
+  ])
   await createToken(file, { name: 'old', roles: ['invoke'], created: 0, expires: 1 })
   expect(await warnings(true, true)).toEqual(all)
   await createToken(file, { name: 'good', roles: ['invoke'], created: 0, expires: null })

@@ -22,11 +22,15 @@ export async function folderOf(files: Files): Promise<string> {
 export async function write(folder: string, files: Files): Promise<void> {
   for (const [path, content] of Object.entries(files)) {
     await mkdir(dirname(join(folder, path)), { recursive: true })
-    await writeFile(join(folder, path), typeof content === 'string' || content instanceof Uint8Array ? content : JSON.stringify(content))
+    await writeFile(
+      join(folder, path),
+      typeof content === 'string' || content instanceof Uint8Array ? content : JSON.stringify(content),
+    )
   }
 }
 
-export const open = (...folders: string[]): Promise<OpenedCatalog> => openCatalog({ folders, runner: stepRunner({ log: quiet }), log: quiet })
+export const open = (...folders: string[]): Promise<OpenedCatalog> =>
+  openCatalog({ folders, runner: stepRunner({ log: quiet }), log: quiet })
 
 /** A service that is right: one state, which is its end. */
 export const END = { states: [{ name: 'end' }] }

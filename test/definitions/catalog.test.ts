@@ -4,7 +4,8 @@ import { describe, expect, test } from 'vitest'
 import { hashOf } from '../../src/definitions/pinned-text.ts'
 import { END, folderOf, open, write } from './catalog-files.ts'
 
-const names = (fluxes: readonly { package: string; fluxName: string }[]) => fluxes.map((flux) => `${flux.package}/${flux.fluxName}`)
+const names = (fluxes: readonly { package: string; fluxName: string }[]) =>
+  fluxes.map((flux) => `${flux.package}/${flux.fluxName}`)
 
 const model = (field: string) => ({ type: 'model', gloopProperties: [{ name: field }] })
 const refers = (reference: string) => ({ input: [{ name: 'x', type: 'model', reference }], ...END })
@@ -12,7 +13,9 @@ const commented = (comment: string) => ({ comment, ...END })
 
 describe('finding services', () => {
   test('by package and name, in every package, and from inside one', async () => {
-    const { catalog } = await open(await folderOf({ 'a/S.flux': END, 'b/S.flux': END, 'b/sub/Only.flux': END, 'c/constructor.flux': END }))
+    const { catalog } = await open(
+      await folderOf({ 'a/S.flux': END, 'b/S.flux': END, 'b/sub/Only.flux': END, 'c/constructor.flux': END }),
+    )
     expect(catalog.packages()).toEqual(['a', 'b', 'c'])
     expect(names(catalog.all())).toEqual(['a/S', 'b/S', 'b/sub.Only', 'c/constructor'])
     expect(catalog.find('b', 'S')?.package).toBe('b')
@@ -27,21 +30,38 @@ describe('finding services', () => {
 
   test('by the event that triggers them, in a stable order', async () => {
     const triggered = { ...END, triggers: ['go', 'go', 'other'] }
-    const { catalog } = await open(await folderOf({ 'b/A.flux': triggered, 'a/B.flux': triggered, 'a/A.flux': { ...END, triggers: ['go'] }, 'a/C.flux': END }))
+    const { catalog } = await open(
+      await folderOf({
+        'b/A.flux': triggered,
+        'a/B.flux': triggered,
+        'a/A.flux': { ...END, triggers: ['go'] },
+        'a/C.flux': END,
+      }),
+    )
     expect(names(catalog.triggeredBy('go'))).toEqual(['a/A', 'a/B', 'b/A'])
     expect(names(catalog.triggeredBy('other'))).toEqual(['a/B', 'b/A'])
     expect(catalog.triggeredBy('__proto__')).toEqual([])
   })
 
   test('a model is sought in the own package first, then in the only other that has it', async () => {
-    const { catalog, report } = await open(await folderOf({
-      'a/M.model': model('ofA'), 'b/M.model': model('ofB'), 'b/lib/N.model': model('ofN'),
-      'a/Own.flux': refers('M'), 'a/Far.flux': refers('lib.N'), 'c/Ambiguous.flux': refers('M'),
-    }))
-    const fields = (fluxName: string) => [...catalog.find('a', fluxName)?.input.properties.get('x')?.fields()?.properties.keys() ?? []]
+    const { catalog, report } = await open(
+      await folderOf({
+        'a/M.model': model('ofA'),
+        'b/M.model': model('ofB'),
+        'b/lib/N.model': model('ofN'),
+        'a/Own.flux': refers('M'),
+        'a/Far.flux': refers('lib.N'),
+        'c/Ambiguous.flux': refers('M'),
+      }),
+    )
+    const fields = (fluxName: string) => [
+      ...(catalog.find('a', fluxName)?.input.properties.get('x')?.fields()?.properties.keys() ?? []),
+    ]
     expect(fields('Own')).toEqual(['ofA'])
     expect(fields('Far')).toEqual(['ofN'])
-    expect(report).toMatchObject([{ severity: 'fault', pointer: '/input/0/reference', file: expect.stringContaining('c/Ambiguous.flux') }])
+    expect(report).toMatchObject([
+      { severity: 'fault', pointer: '/input/0/reference', file: expect.stringContaining('c/Ambiguous.flux') },
+    ])
   })
 })
 
@@ -54,27 +74,49 @@ describe('reading again', () => {
     const found = (...segments: string[]) => catalog.endpoints().find('GET', segments)
     expect(found('old')).toMatchObject({ endpoint: { fluxName: 'A' } })
     await write(folder, { 'p/A.flux': hook('/new'), 'p/C.flux': hook('/b/{name}') })
-    expect((await catalog.reload()).map(({ reason }) => reason)).toEqual([expect.stringContaining('webhook clash'), expect.stringContaining('webhook clash')])
+    expect((await catalog.reload()).map(({ reason }) => reason)).toEqual([
+      expect.stringContaining('webhook clash'),
+      expect.stringContaining('webhook clash'),
+    ])
     expect(found('old')).toBeNull()
     expect(found('new')).toMatchObject({ endpoint: { fluxName: 'A' } })
     expect(found('b', '7')).toMatchObject({ endpoint: { fluxName: 'B' }, parameters: new Map([['id', '7']]) })
   })
 
   test('takes changes over, and a service with a fault stays as it was', async () => {
-    const folder = await folderOf({ 'p/A.flux': commented('old'), 'p/B.flux': commented('old'), 'p/C.flux': commented('old'), 'p/Gone.flux': END })
+    const folder = await folderOf({
+      'p/A.flux': commented('old'),
+      'p/B.flux': commented('old'),
+      'p/C.flux': commented('old'),
+      'p/Gone.flux': END,
+    })
     const { catalog } = await open(folder)
-    await write(folder, { 'p/A.flux': commented('new'), 'p/B.flux': '{ not yet', 'p/C.flux': { comment: 'new', states: [] }, 'p/D.flux': '{', 'q/E.flux': END })
+    await write(folder, {
+      'p/A.flux': commented('new'),
+      'p/B.flux': '{ not yet',
+      'p/C.flux': { comment: 'new', states: [] },
+      'p/D.flux': '{',
+      'q/E.flux': END,
+    })
     await rm(join(folder, 'p/Gone.flux'))
     const faults = await catalog.reload()
     expect(faults.map(({ file }) => file.slice(folder.length + 1)).sort()).toEqual(['p/B.flux', 'p/C.flux', 'p/D.flux'])
-    expect(catalog.all().map((flux) => [flux.fluxName, flux.source['comment']])).toEqual([['A', 'new'], ['B', 'old'], ['C', 'old'], ['E', undefined]])
+    expect(catalog.all().map((flux) => [flux.fluxName, flux.source['comment']])).toEqual([
+      ['A', 'new'],
+      ['B', 'old'],
+      ['C', 'old'],
+      ['E', undefined],
+    ])
     await write(folder, { 'p/B.flux': commented('mended') })
     await Promise.all([catalog.reload(), catalog.reload()])
     expect(catalog.find('p', 'B')?.source['comment']).toBe('mended')
   })
 
   test('a model that breaks leaves its services as they were', async () => {
-    const folder = await folderOf({ 'p/M.model': { type: 'model', gloopProperties: [] }, 'p/A.flux': { input: [{ name: 'x', type: 'model', reference: 'M' }], ...END } })
+    const folder = await folderOf({
+      'p/M.model': { type: 'model', gloopProperties: [] },
+      'p/A.flux': { input: [{ name: 'x', type: 'model', reference: 'M' }], ...END },
+    })
     const { catalog } = await open(folder)
     const before = catalog.find('p', 'A')
     await write(folder, { 'p/M.model': '{' })
@@ -83,11 +125,16 @@ describe('reading again', () => {
   })
 
   test('a function that is missing now is a fault', async () => {
-    const folder = await folderOf({ 'p/m.ts': 'export const f = () => 1', 'p/A.flux': { states: [{ name: 'a', action: { type: 'invokeCode', className: 'm', methodName: 'f' } }] } })
+    const folder = await folderOf({
+      'p/m.ts': 'export const f = () => 1',
+      'p/A.flux': { states: [{ name: 'a', action: { type: 'invokeCode', className: 'm', methodName: 'f' } }] },
+    })
     const { catalog, report } = await open(folder)
     expect(report).toEqual([])
     await write(folder, { 'p/m.ts': 'export const g = () => 1' })
-    expect(await catalog.reload()).toMatchObject([{ pointer: '/states/0/action', reason: 'module "m" doesn\'t export "f"; there is g' }])
+    expect(await catalog.reload()).toMatchObject([
+      { pointer: '/states/0/action', reason: 'module "m" doesn\'t export "f"; there is g' },
+    ])
   })
 })
 
@@ -107,10 +154,13 @@ describe('pinned definitions', () => {
     await write(folder, { 'p/A.flux': { comment: 'new', ...END } })
     await catalog.reload()
     let loads = 0
-    const load = async () => { loads += 1; return old.text }
+    const load = async () => {
+      loads += 1
+      return old.text
+    }
     const [one, other] = await Promise.all([catalog.compiled(old.hash, load), catalog.compiled(old.hash, load)])
     expect(one.source['comment']).toBe('old')
-    expect([other === one, await catalog.compiled(old.hash, load) === one, loads]).toEqual([true, true, 1])
+    expect([other === one, (await catalog.compiled(old.hash, load)) === one, loads]).toEqual([true, true, 1])
     expect(catalog.find('p', 'A')?.source['comment']).toBe('new')
   })
 
@@ -122,7 +172,9 @@ describe('pinned definitions', () => {
     const [stateless, damaged] = [text.replace('"states"', '"stages"'), text.slice(1)]
     await expect(catalog.compiled(hashOf(stateless), async () => stateless)).rejects.toThrow('no longer compiles')
     await expect(catalog.compiled(hashOf(damaged), async () => damaged)).rejects.toThrow('no definition')
-    await expect(catalog.compiled('00', () => Promise.reject(new Error('out of reach')))).rejects.toThrow('out of reach')
+    await expect(catalog.compiled('00', () => Promise.reject(new Error('out of reach')))).rejects.toThrow(
+      'out of reach',
+    )
   })
 
   test('only so many are kept', async () => {
@@ -132,7 +184,12 @@ describe('pinned definitions', () => {
     let loads = 0
     const ask = (fluxName: string) => {
       const flux = compileFlux({ package: 'p', fluxName, source: END, models: new Map() }, new Report(fluxName))
-      return flux === null ? null : catalog.compiled(flux.hash, async () => { loads += 1; return flux.text })
+      return flux === null
+        ? null
+        : catalog.compiled(flux.hash, async () => {
+            loads += 1
+            return flux.text
+          })
     }
     await ask('first')
     await ask('second')

@@ -18,7 +18,8 @@ const to = (event: string | null, wait: string | null = null): JsonObject => ({ 
 function choiceOf(transitions: JsonObject[], waiting = false): CompiledState['choice'] | undefined {
   return compile({ states: [{ name: 'a', waiting, transitions }, end] }).states[0]?.choice
 }
-const actionOf = (action: JsonObject): CompiledAction | undefined => compile({ states: [{ ...end, action }] }).states[0]?.action
+const actionOf = (action: JsonObject): CompiledAction | undefined =>
+  compile({ states: [{ ...end, action }] }).states[0]?.action
 const set = (...to: string[]) => ({ type: 'set', expression: 'v', to })
 
 describe('what follows the action of a state', () => {
@@ -30,13 +31,45 @@ describe('what follows the action of a state', () => {
     ['a lone transition', [to(null)], false, { lone: 0 }],
     ['an empty event is none', [to('')], false, { lone: 0 }],
     ['a lone transition with a wait', [to(null, 'duration:1')], false, { lone: 0 }],
-    ['$exception beside a lone one doesn\'t count', [to('$exception'), to(null)], false, { lone: 1, exception: 0 }],
-    ['named ones', [to('x'), to('$else'), to('y'), to('$exception')], false, { events: new Map([['x', 0], ['y', 2]]), otherwise: 1, exception: 3 }],
+    ["$exception beside a lone one doesn't count", [to('$exception'), to(null)], false, { lone: 1, exception: 0 }],
+    [
+      'named ones',
+      [to('x'), to('$else'), to('y'), to('$exception')],
+      false,
+      {
+        events: new Map([
+          ['x', 0],
+          ['y', 2],
+        ]),
+        otherwise: 1,
+        exception: 3,
+      },
+    ],
     ['$else alone', [to('$else')], false, { otherwise: 0 }],
-    ['an event-less one beside a named one is never taken', [to(null), to('x')], false, { events: new Map([['x', 1]]) }],
-    ['timed ones of a waiting state don\'t count', [to(null, 'duration:9'), to('x'), to(null, 'date:2030-01-01')], true, { events: new Map([['x', 1]]), timed: [0, 2] }],
+    [
+      'an event-less one beside a named one is never taken',
+      [to(null), to('x')],
+      false,
+      { events: new Map([['x', 1]]) },
+    ],
+    [
+      "timed ones of a waiting state don't count",
+      [to(null, 'duration:9'), to('x'), to(null, 'date:2030-01-01')],
+      true,
+      { events: new Map([['x', 1]]), timed: [0, 2] },
+    ],
     ['only timed ones in a waiting state', [to(null, 'duration:9')], true, { timed: [0], end: true }],
-    ['names that JavaScript knows', [to('__proto__'), to('constructor')], true, { events: new Map([['__proto__', 0], ['constructor', 1]]) }],
+    [
+      'names that JavaScript knows',
+      [to('__proto__'), to('constructor')],
+      true,
+      {
+        events: new Map([
+          ['__proto__', 0],
+          ['constructor', 1],
+        ]),
+      },
+    ],
   ])('%s', (_, transitions, waiting, expected) => {
     expect(choiceOf(transitions, waiting)).toEqual({ ...none, ...expected })
   })
@@ -49,12 +82,15 @@ describe('the service as a whole', () => {
     expect(compile({ states, startState: '' }).startState).toBe(0)
     const flux = compile({ states, startState: 'end' })
     expect(flux.startState).toBe(1)
-    expect([...flux.stateIndex]).toEqual([['a', 0], ['end', 1]])
+    expect([...flux.stateIndex]).toEqual([
+      ['a', 0],
+      ['end', 1],
+    ])
     expect(flux.states[0]?.transitions).toMatchObject([{ event: null, to: 1, wait: null }])
   })
 
   test('keeps its source untouched, with keys that nobody knows', () => {
-    const source = { mystery: { 'a': [1] }, states: [{ ...end, icon: 'x' }] }
+    const source = { mystery: { a: [1] }, states: [{ ...end, icon: 'x' }] }
     expect(compile(source).source).toBe(source)
   })
 
@@ -73,35 +109,69 @@ describe('actions', () => {
 
   test('a call has one attempt and a minute unless it says otherwise', () => {
     expect(actionOf(code)).toEqual({
-      type: 'invokeCode', effect: 'step', code: { className: 'm', methodName: 'f', isolate: false }, script: null, child: null, fault: null,
-      inputs: [], outputs: [], timeoutMs: 60_000, retry: { maxAttempts: 1, delay: 0, factor: 1, maxDelay: 3_600_000 },
+      type: 'invokeCode',
+      effect: 'step',
+      code: { className: 'm', methodName: 'f', isolate: false },
+      script: null,
+      child: null,
+      fault: null,
+      inputs: [],
+      outputs: [],
+      timeoutMs: 60_000,
+      retry: { maxAttempts: 1, delay: 0, factor: 1, maxDelay: 3_600_000 },
     })
   })
 
   test('seconds in the file are milliseconds inside', () => {
-    expect(actionOf({ ...code, timeout: 0.25, retry: { maxAttempts: 3, delay: 1.5, factor: 2, maxDelay: 10 } })).toMatchObject({
-      timeoutMs: 250, retry: { maxAttempts: 3, delay: 1500, factor: 2, maxDelay: 10_000 },
+    expect(
+      actionOf({ ...code, timeout: 0.25, retry: { maxAttempts: 3, delay: 1.5, factor: 2, maxDelay: 10 } }),
+    ).toMatchObject({
+      timeoutMs: 250,
+      retry: { maxAttempts: 3, delay: 1500, factor: 2, maxDelay: 10_000 },
     })
-    expect(actionOf({ ...code, retry: { maxAttempts: 3, delay: 7200 } })).toMatchObject({ retry: { delay: 7_200_000, maxDelay: 7_200_000 } })
+    expect(actionOf({ ...code, retry: { maxAttempts: 3, delay: 7200 } })).toMatchObject({
+      retry: { delay: 7_200_000, maxDelay: 7_200_000 },
+    })
   })
 
-  test('a script has a minute, if it doesn\'t say how long it takes', () => {
+  test("a script has a minute, if it doesn't say how long it takes", () => {
     expect(actionOf({ type: 'script', script: 'return 1' })).toMatchObject({ timeoutMs: 60_000 })
     expect(actionOf({ type: 'script', script: 'return 1', timeout: 5 })).toMatchObject({ timeoutMs: 5000 })
   })
 
   test('a child has no timeout of its own', () => {
-    expect(actionOf({ type: 'invokeFlux', name: 'x.Y' })).toMatchObject({ type: 'invokeFlux', effect: 'child', child: 'x.Y', inputs: [], outputs: [], timeoutMs: null })
+    expect(actionOf({ type: 'invokeFlux', name: 'x.Y' })).toMatchObject({
+      type: 'invokeFlux',
+      effect: 'child',
+      child: 'x.Y',
+      inputs: [],
+      outputs: [],
+      timeoutMs: null,
+    })
     expect(actionOf({ type: 'invokeFlux', name: 'x.Y', timeout: 5 })).toMatchObject({ timeoutMs: 5000 })
   })
 
   test('the nearest output of a name is written, and arguments are whatever is set', () => {
-    const [state] = compile({ output: [{ name: 'near' }, { name: 'far' }], states: [
-      { ...end, output: [{ name: 'near' }], action: { ...code, inputs: [set('any', 'thing')], outputs: [set('near'), set('far'), set('$fluxEvent'), set('$response', 'content')] } },
-    ] }).states
+    const [state] = compile({
+      output: [{ name: 'near' }, { name: 'far' }],
+      states: [
+        {
+          ...end,
+          output: [{ name: 'near' }],
+          action: {
+            ...code,
+            inputs: [set('any', 'thing')],
+            outputs: [set('near'), set('far'), set('$fluxEvent'), set('$response', 'content')],
+          },
+        },
+      ],
+    }).states
     const action = state?.action
     expect(action?.outputs).toMatchObject([
-      { place: 'stateOutput', path: ['near'] }, { place: 'serviceOutput', path: ['far'] }, { place: 'fluxEvent', path: [] }, { place: 'response', path: ['content'] },
+      { place: 'stateOutput', path: ['near'] },
+      { place: 'serviceOutput', path: ['far'] },
+      { place: 'fluxEvent', path: [] },
+      { place: 'response', path: ['content'] },
     ])
     expect(action?.inputs).toMatchObject([{ place: 'args', path: ['any', 'thing'] }])
   })
@@ -123,25 +193,39 @@ describe('waits', () => {
 })
 
 describe('a pinned definition', () => {
-  const item = { type: 'model', gloopProperties: [{ name: 'kind', type: 'model', reference: 'Kind' }, { name: 'n', type: 'integer' }] }
+  const item = {
+    type: 'model',
+    gloopProperties: [
+      { name: 'kind', type: 'model', reference: 'Kind' },
+      { name: 'n', type: 'integer' },
+    ],
+  }
   const kind = { type: 'model', gloopProperties: [{ name: 'id', type: 'long' }] }
   const source = { input: [{ name: 'item', type: 'model', reference: 'data.Item' }], states: [end] }
-  const models = new Map<string, JsonObject>([['data.Item', item], ['Kind', kind], ['Other', { type: 'model' }]])
+  const models = new Map<string, JsonObject>([
+    ['data.Item', item],
+    ['Kind', kind],
+    ['Other', { type: 'model' }],
+  ])
 
   test('is compiled again from its text, models and all', () => {
     const flux = compile(source, { models })
     const again = recompile(flux.text)
     expect(again).toMatchObject({ hash: flux.hash, text: flux.text, package: 'p', fluxName: 'S', source })
-    expect([...again.input.properties.get('item')?.fields()?.properties.keys() ?? []]).toEqual(['kind', 'n'])
+    expect([...(again.input.properties.get('item')?.fields()?.properties.keys() ?? [])]).toEqual(['kind', 'n'])
   })
 
   test('has a hash that covers package, name, source and the models it reaches, and nothing else', () => {
     const hash = compile(source, { models }).hash
     expect(hash).toMatch(/^[\da-f]{64}$/)
-    expect(compile(source, { models: new Map([...models, ['Other', { type: 'model', comments: 'changed' }]]) }).hash).toBe(hash)
+    expect(
+      compile(source, { models: new Map([...models, ['Other', { type: 'model', comments: 'changed' }]]) }).hash,
+    ).toBe(hash)
     const others = [
-      compile(source, { models: new Map([...models, ['Kind', { ...kind, comments: 'changed' }]]) }), compile(source, { models, package: 'q' }),
-      compile(source, { models, fluxName: 'T' }), compile({ ...source, comment: 'changed' }, { models }),
+      compile(source, { models: new Map([...models, ['Kind', { ...kind, comments: 'changed' }]]) }),
+      compile(source, { models, package: 'q' }),
+      compile(source, { models, fluxName: 'T' }),
+      compile({ ...source, comment: 'changed' }, { models }),
     ]
     expect(new Set([hash, ...others.map((flux) => flux.hash)]).size).toBe(5)
   })
@@ -153,10 +237,15 @@ describe('a pinned definition', () => {
   })
 
   test('survives keys that JavaScript knows', () => {
-    const odd: JsonObject = JSON.parse('{ "__proto__": { "states": [] }, "states": [{ "name": "__proto__", "transitions": [{ "to": "constructor" }] }, { "name": "constructor" }] }')
+    const odd: JsonObject = JSON.parse(
+      '{ "__proto__": { "states": [] }, "states": [{ "name": "__proto__", "transitions": [{ "to": "constructor" }] }, { "name": "constructor" }] }',
+    )
     const flux = compile(odd, { models: new Map([['__proto__', kind]]) })
     expect(recompile(flux.text).states.map(({ name }) => name)).toEqual(['__proto__', 'constructor'])
-    const named = compile({ input: [{ name: 'x', type: 'model', reference: '__proto__' }], states: [end] }, { models: new Map([['__proto__', kind]]) })
+    const named = compile(
+      { input: [{ name: 'x', type: 'model', reference: '__proto__' }], states: [end] },
+      { models: new Map([['__proto__', kind]]) },
+    )
     expect(recompile(named.text).input.properties.get('x')?.fields()?.properties.has('id')).toBe(true)
   })
 })

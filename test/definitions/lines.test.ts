@@ -10,15 +10,25 @@ import { Report } from '../../src/definitions/report.ts'
 
 const NOW = 1_767_323_045_006
 
-const outputs = compileShape([
-  { name: 'count', type: 'integer' },
-  { name: 'text' },
-  { name: 'strict', allowNull: false },
-  { name: 'when', type: 'date' },
-  { name: 'tags', array: true },
-  { name: 'free', type: 'any' },
-  { name: 'order', type: 'model', gloopProperties: [{ name: 'id', type: 'long' }, { name: 'lines', type: 'model', array: true, gloopProperties: [{ name: 'sku' }] }] },
-], { extra: false, models: () => undefined, pointer: '', report: new Report('f') })
+const outputs = compileShape(
+  [
+    { name: 'count', type: 'integer' },
+    { name: 'text' },
+    { name: 'strict', allowNull: false },
+    { name: 'when', type: 'date' },
+    { name: 'tags', array: true },
+    { name: 'free', type: 'any' },
+    {
+      name: 'order',
+      type: 'model',
+      gloopProperties: [
+        { name: 'id', type: 'long' },
+        { name: 'lines', type: 'model', array: true, gloopProperties: [{ name: 'sku' }] },
+      ],
+    },
+  ],
+  { extra: false, models: () => undefined, pointer: '', report: new Report('f') },
+)
 
 function resolve(name: string): Target | null {
   if (name === '$fluxEvent') return { place: 'fluxEvent', property: null }
@@ -27,7 +37,11 @@ function resolve(name: string): Target | null {
   return property === undefined ? null : { place: 'stateOutput', property }
 }
 
-const scopeOf = (values: JsonObject): Scope => ({ turn: { now: NOW, random: () => 0.5, uuid: () => 'u' }, budget: new WorkBudget(), get: (name) => getOwn(values, name) })
+const scopeOf = (values: JsonObject): Scope => ({
+  turn: { now: NOW, random: () => 0.5, uuid: () => 'u' },
+  budget: new WorkBudget(),
+  get: (name) => getOwn(values, name),
+})
 
 function compile(list: JsonObject[], options: Partial<LineOptions> = {}) {
   const report = new Report('f')
@@ -36,7 +50,10 @@ function compile(list: JsonObject[], options: Partial<LineOptions> = {}) {
 }
 
 function only(list: JsonObject): Line {
-  const { lines: [line], told } = compile([list])
+  const {
+    lines: [line],
+    told,
+  } = compile([list])
   if (line === undefined) throw new Error(told.join())
   return line
 }
@@ -50,7 +67,9 @@ describe('a map line', () => {
   it('carries the value at its path', () => {
     expect(read(map(['product', 'name'], ['text']), { product: { name: 'tea' } })).toBe('tea')
     expect(read({ type: 'map', from: ['list', 1], to: ['count'] }, { list: [1, 2] })).toBe(2)
-    expect(read(map(['$request', 'headers', 'x-ID'], ['text']), { $request: { headers: [{ name: 'X-Id', value: '7' }] } })).toBe('7')
+    expect(
+      read(map(['$request', 'headers', 'x-ID'], ['text']), { $request: { headers: [{ name: 'X-Id', value: '7' }] } }),
+    ).toBe('7')
     expect(read(map(['headers', 'x-ID'], ['text']), { headers: [{ name: 'X-Id', value: '7' }] })).toBe('7')
   })
   it('carries null from a path that leads nowhere', () => {
@@ -112,7 +131,9 @@ describe('the place a line writes to', () => {
 
   it('is reached by way of new lists where lists are declared', () => {
     expect(only(map(['v'], ['tags', '0'])).write({}, 'x')).toEqual({ tags: ['x'] })
-    expect(only(map(['v'], ['order', 'lines', '1', 'sku'])).write({ order: { id: 1 } }, 'x')).toEqual({ order: { id: 1, lines: [null, { sku: 'x' }] } })
+    expect(only(map(['v'], ['order', 'lines', '1', 'sku'])).write({ order: { id: 1 } }, 'x')).toEqual({
+      order: { id: 1, lines: [null, { sku: 'x' }] },
+    })
     expect(only(map(['v'], ['free', '1'])).write({}, 'x')).toEqual({ free: { 1: 'x' } })
     expect(only(map(['v'], ['$response', 'content'])).write({}, 'x')).toEqual({ content: 'x' })
   })
@@ -153,18 +174,29 @@ describe('loading reports', () => {
     ['a missing expression', { type: 'set', evaluate: true, to: ['text'] }, ['fault /lines/0/expression']],
     ['a missing literal', { type: 'set', to: ['text'] }, ['warning /lines/0/expression']],
     ['a literal that never fits', literal('x', ['count']), ['warning /lines/0/expression']],
-    ['an `evaluate` that is neither true nor false', { ...set('1', ['text']), evaluate: 'true' }, ['fault /lines/0/evaluate']],
+    [
+      'an `evaluate` that is neither true nor false',
+      { ...set('1', ['text']), evaluate: 'true' },
+      ['fault /lines/0/evaluate'],
+    ],
     ['nothing for a kind that is null', { ...map(['v'], ['text']), type: null }, []],
   ])('%s', (_, line, expected) => expect(compile([line]).told).toEqual(expected))
 
   it('names that are visible nowhere: a fault in an expression, a doubt in a path', () => {
     expect(compile([set('seen + 1', ['text']), map(['seen', 'x'], ['text'])], { visible }).told).toEqual([])
-    expect(compile([set('seen + unseen', ['text']), map(['unseen'], ['text'])], { visible }).told).toEqual(['fault /lines/0/expression', 'warning /lines/1/from'])
+    expect(compile([set('seen + unseen', ['text']), map(['unseen'], ['text'])], { visible }).told).toEqual([
+      'fault /lines/0/expression',
+      'warning /lines/1/from',
+    ])
     expect(compile([set('unseen', ['text'])]).told).toEqual([])
   })
   it('what is wrong; that line fails when it is reached, and the others are right', () => {
-    const { lines: [wrong, right] } = compile([map(['v'], ['none']), map(['v'], ['text'])])
-    expect(() => wrong?.read(scopeOf({ v: 'x' }))).toThrow(new DefinitionError('/lines/0/to: there is no "none" to write to'))
+    const {
+      lines: [wrong, right],
+    } = compile([map(['v'], ['none']), map(['v'], ['text'])])
+    expect(() => wrong?.read(scopeOf({ v: 'x' }))).toThrow(
+      new DefinitionError('/lines/0/to: there is no "none" to write to'),
+    )
     expect([right?.path, right?.read(scopeOf({ v: 'x' }))]).toEqual([['text'], 'x'])
   })
 })

@@ -9,7 +9,12 @@ function frozen<T extends Json>(value: T): T {
 }
 
 describe('reading a path', () => {
-  const data: Json = { a: { b: [10, { c: 'x' }] }, n: null, text: 'word', list: [{ name: 'X-Id', value: '1' }, { name: 'x-id', value: '2' }, { name: 'empty' }] }
+  const data: Json = {
+    a: { b: [10, { c: 'x' }] },
+    n: null,
+    text: 'word',
+    list: [{ name: 'X-Id', value: '1' }, { name: 'x-id', value: '2' }, { name: 'empty' }],
+  }
   it.each<[string[], Json | undefined]>([
     [[], data],
     [['a', 'b', '0'], 10],
@@ -37,7 +42,8 @@ describe('reading a path', () => {
     expect(readPath(headers, ['CONTENT-TYPE'], 'headers')).toBe('text/plain')
     expect(readPath({ cookies: headers }, ['cookies', 'content-type'])).toBeUndefined()
   })
-  it('reads own keys of any name', () => expect(readPath(JSON.parse('{"__proto__": {"x": 1}}'), ['__proto__', 'x'])).toBe(1))
+  it('reads own keys of any name', () =>
+    expect(readPath(JSON.parse('{"__proto__": {"x": 1}}'), ['__proto__', 'x'])).toBe(1))
   it('leads nowhere from nothing', () => expect(readPath(undefined, ['a'])).toBeUndefined())
 })
 
@@ -62,8 +68,15 @@ describe('writing a path', () => {
     expect(writePath({ a: null }, ['a', '0'], 5, new Set([1]))).toEqual({ a: [5] })
   })
   it.each<[JsonObject, string[]]>([
-    [{ a: 'text' }, ['a', 'b']], [{ a: 5 }, ['a', 'b']], [{ a: false }, ['a', 'b', 'c']], [{ a: [] }, ['a', 'b']], [{ a: [] }, ['a', '-1']], [{ a: [] }, ['a', '1.5']],
-    [{ a: [] }, ['a', '10000']], [{ a: [] }, ['a', '99999999999999999999']], [{}, []],
+    [{ a: 'text' }, ['a', 'b']],
+    [{ a: 5 }, ['a', 'b']],
+    [{ a: false }, ['a', 'b', 'c']],
+    [{ a: [] }, ['a', 'b']],
+    [{ a: [] }, ['a', '-1']],
+    [{ a: [] }, ['a', '1.5']],
+    [{ a: [] }, ['a', '10000']],
+    [{ a: [] }, ['a', '99999999999999999999']],
+    [{}, []],
   ])('fails on %j at %j', (root, path) => expect(() => writePath(root, path, 1)).toThrow(LineError))
   it('lengthens a list to 10,000 elements and still changes a longer one', () => {
     expect(writePath({ a: [] }, ['a', '9999'], 1)['a']).toHaveLength(10_000)
@@ -86,15 +99,17 @@ describe('writing a path', () => {
   it('never changes what it is given, and what was written is read back', () => {
     const segment = fc.oneof(fc.string(), fc.constantFrom('a', '0', '2', '__proto__', 'constructor'))
     const tree = fc.object({ key: segment, values: [fc.string(), fc.integer(), fc.constant(null)], maxDepth: 3 })
-    fc.assert(fc.property(tree, fc.array(segment, { minLength: 1, maxLength: 4 }), fc.jsonValue(), (given, path, value) => {
-      const root: JsonObject = JSON.parse(JSON.stringify(given))
-      const plain: Json = JSON.parse(JSON.stringify(value))
-      frozen(root)
-      try {
-        expect(readPath(writePath(root, path, plain), path)).toEqual(plain)
-      } catch (error) {
-        if (!(error instanceof LineError)) throw error
-      }
-    }))
+    fc.assert(
+      fc.property(tree, fc.array(segment, { minLength: 1, maxLength: 4 }), fc.jsonValue(), (given, path, value) => {
+        const root: JsonObject = JSON.parse(JSON.stringify(given))
+        const plain: Json = JSON.parse(JSON.stringify(value))
+        frozen(root)
+        try {
+          expect(readPath(writePath(root, path, plain), path)).toEqual(plain)
+        } catch (error) {
+          if (!(error instanceof LineError)) throw error
+        }
+      }),
+    )
   })
 })

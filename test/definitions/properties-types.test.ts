@@ -7,7 +7,13 @@ const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 6)
 const REFUSED = Symbol('refused')
 type Expected = Json | typeof REFUSED
 
-const shapeOf = (declaration: object) => compileShape([{ name: 'v', ...declaration }], { extra: false, models: () => undefined, pointer: '', report: new Report('f') })
+const shapeOf = (declaration: object) =>
+  compileShape([{ name: 'v', ...declaration }], {
+    extra: false,
+    models: () => undefined,
+    pointer: '',
+    report: new Report('f'),
+  })
 
 function property(declaration: object): Property {
   const found = shapeOf(declaration).properties.get('v')
@@ -16,8 +22,12 @@ function property(declaration: object): Property {
 }
 
 function read(mode: 'json' | 'text', declaration: object, given: Json): Expected {
-  const { value, errors } = accept(shapeOf(declaration), { v: given }, { now: NOW, unknown: 'refuse', fill: true, text: mode === 'text', pointer: '' })
-  return errors.length > 0 ? REFUSED : value['v'] ?? null
+  const { value, errors } = accept(
+    shapeOf(declaration),
+    { v: given },
+    { now: NOW, unknown: 'refuse', fill: true, text: mode === 'text', pointer: '' },
+  )
+  return errors.length > 0 ? REFUSED : (value['v'] ?? null)
 }
 
 function line(declaration: object, given: Json): Expected {
@@ -97,15 +107,33 @@ const TABLE: [string, Json, Expected, Expected, Expected][] = [
   ['double', 'NaN', REFUSED, REFUSED, REFUSED],
   ['double', 'Infinity', REFUSED, REFUSED, REFUSED],
   ['double', '.', REFUSED, REFUSED, REFUSED],
-  ['bigInteger', '123456789012345678901234567890', '123456789012345678901234567890', '123456789012345678901234567890', '123456789012345678901234567890'],
+  [
+    'bigInteger',
+    '123456789012345678901234567890',
+    '123456789012345678901234567890',
+    '123456789012345678901234567890',
+    '123456789012345678901234567890',
+  ],
   ['bigInteger', '1e20', '100000000000000000000', '100000000000000000000', '100000000000000000000'],
   ['bigInteger', '1e1000000000', REFUSED, REFUSED, REFUSED],
   ['bigInteger', 1e21, REFUSED, REFUSED, REFUSED],
   ['bigInteger', '0.5', REFUSED, REFUSED, REFUSED],
   ['bigDecimal', '1.50', 1.5, 1.5, 1.5],
   ['bigDecimal', '0.1', 0.1, 0.1, 0.1],
-  ['bigDecimal', '0.10000000000000000001', '0.10000000000000000001', '0.10000000000000000001', '0.10000000000000000001'],
-  ['bigDecimal', '-00012345678901234567890.5000', '-12345678901234567890.5', '-12345678901234567890.5', '-12345678901234567890.5'],
+  [
+    'bigDecimal',
+    '0.10000000000000000001',
+    '0.10000000000000000001',
+    '0.10000000000000000001',
+    '0.10000000000000000001',
+  ],
+  [
+    'bigDecimal',
+    '-00012345678901234567890.5000',
+    '-12345678901234567890.5',
+    '-12345678901234567890.5',
+    '-12345678901234567890.5',
+  ],
   ['bigDecimal', '1e-400', `0.${'0'.repeat(399)}1`, `0.${'0'.repeat(399)}1`, `0.${'0'.repeat(399)}1`],
   ['bigDecimal', '0e999999999', 0, 0, 0],
   ['bigDecimal', 2.5, 2.5, 2.5, 2.5],
@@ -116,7 +144,13 @@ const TABLE: [string, Json, Expected, Expected, Expected][] = [
   ['date', '-5', -5, -5, -5],
   ['date', '2026-01-01', Date.UTC(2026, 0, 1), Date.UTC(2026, 0, 1), Date.UTC(2026, 0, 1)],
   ['date', '2026-01-01T10:00', Date.UTC(2026, 0, 1, 10), Date.UTC(2026, 0, 1, 10), Date.UTC(2026, 0, 1, 10)],
-  ['date', '2026-01-01T10:00:00.1239+02:00', Date.UTC(2026, 0, 1, 8, 0, 0, 123), Date.UTC(2026, 0, 1, 8, 0, 0, 123), Date.UTC(2026, 0, 1, 8, 0, 0, 123)],
+  [
+    'date',
+    '2026-01-01T10:00:00.1239+02:00',
+    Date.UTC(2026, 0, 1, 8, 0, 0, 123),
+    Date.UTC(2026, 0, 1, 8, 0, 0, 123),
+    Date.UTC(2026, 0, 1, 8, 0, 0, 123),
+  ],
   ['date', '0001-01-01', -62135596800000, -62135596800000, -62135596800000],
   ['date', '2024-02-29', Date.UTC(2024, 1, 29), Date.UTC(2024, 1, 29), Date.UTC(2024, 1, 29)],
   ['date', '2026-02-29', REFUSED, REFUSED, REFUSED],
@@ -184,7 +218,8 @@ describe('a list property', () => {
     expect(line({ type: 'string', array: true }, 'x')).toEqual(['x'])
     expect(read('json', { type: 'string', array: true }, 'x')).toBe(REFUSED)
   })
-  it('coerces each text of a list', () => expect(read('text', { type: 'boolean', array: true }, ['true', 'FALSE'])).toEqual([true, false]))
+  it('coerces each text of a list', () =>
+    expect(read('text', { type: 'boolean', array: true }, ['true', 'FALSE'])).toEqual([true, false]))
   it('judges null elements by allowNull', () => {
     expect(read('json', { type: 'integer', array: true }, [null])).toEqual([null])
     expect(read('json', { type: 'integer', array: true, allowNull: false }, [null])).toBe(REFUSED)

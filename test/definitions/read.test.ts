@@ -5,13 +5,19 @@ import { describe, expect, test } from 'vitest'
 import { readFolders } from '../../src/definitions/read.ts'
 import { folderOf } from './catalog-files.ts'
 
-const namesOf = (files: readonly { package: string; name: string }[]) => files.map((file) => `${file.package}/${file.name}`)
+const namesOf = (files: readonly { package: string; name: string }[]) =>
+  files.map((file) => `${file.package}/${file.name}`)
 
 const bytes = (text: string) => new Uint8Array(Buffer.from(text, 'latin1'))
 
 describe('packages', () => {
   test('a service is named by its sub-folders and its file, joined by periods', async () => {
-    const folder = await folderOf({ 'shop/Order.flux': {}, 'shop/flux/deep/Polling.flux': {}, 'shop/flux/a.b.flux': {}, 'shop/data/Item.model': {} })
+    const folder = await folderOf({
+      'shop/Order.flux': {},
+      'shop/flux/deep/Polling.flux': {},
+      'shop/flux/a.b.flux': {},
+      'shop/data/Item.model': {},
+    })
     const { packages, fluxes, models, faults } = await readFolders([folder])
     expect(packages).toEqual([{ name: 'shop', root: join(folder, 'shop') }])
     expect(namesOf(fluxes)).toEqual(['shop/Order', 'shop/flux.a.b', 'shop/flux.deep.Polling'])
@@ -37,8 +43,19 @@ describe('packages', () => {
   })
 
   test('nothing is sought in dot-folders and node_modules', async () => {
-    const folder = await folderOf({ '.git/A.flux': {}, 'node_modules/A.flux': {}, 'p/.cache/A.flux': {}, 'p/node_modules/x/A.flux': {}, 'p/.flux': {}, 'p/B.flux': {} })
-    expect(await readFolders([folder])).toMatchObject({ packages: [{ name: 'p' }], fluxes: [{ name: 'B' }], faults: [] })
+    const folder = await folderOf({
+      '.git/A.flux': {},
+      'node_modules/A.flux': {},
+      'p/.cache/A.flux': {},
+      'p/node_modules/x/A.flux': {},
+      'p/.flux': {},
+      'p/B.flux': {},
+    })
+    expect(await readFolders([folder])).toMatchObject({
+      packages: [{ name: 'p' }],
+      fluxes: [{ name: 'B' }],
+      faults: [],
+    })
   })
 
   test('links are followed, but not round in circles', async () => {
@@ -60,7 +77,10 @@ describe('packages', () => {
   })
 
   test('two files that give one name in a package are a fault that names the other', async () => {
-    const [first, second] = [await folderOf({ 'p/a.b.flux': {}, 'p/a/b.flux': {} }), await folderOf({ 'p/code/a/b.flux': {} })]
+    const [first, second] = [
+      await folderOf({ 'p/a.b.flux': {}, 'p/a/b.flux': {} }),
+      await folderOf({ 'p/code/a/b.flux': {} }),
+    ]
     const { faults } = await readFolders([first, second])
     const reason = `${join(first, 'p/a/b.flux')} has the same name, "a.b" in package "p"`
     expect(faults).toEqual([
@@ -103,15 +123,37 @@ describe('files', () => {
     const folder = await folderOf({ 'p/A.flux': content })
     const { fluxes, faults } = await readFolders([folder])
     const [, line, column] = /line (\d+), column (\d+)$/.exec(reason) ?? []
-    expect(faults).toEqual([{ severity: 'fault', file: join(folder, 'p/A.flux'), pointer: '', reason, ...line !== undefined && { line: Number(line), column: Number(column) } }])
+    expect(faults).toEqual([
+      {
+        severity: 'fault',
+        file: join(folder, 'p/A.flux'),
+        pointer: '',
+        reason,
+        ...(line !== undefined && { line: Number(line), column: Number(column) }),
+      },
+    ])
     expect(fluxes).toMatchObject([{ name: 'A', source: null }])
   })
 
   test('a key that is there twice is a warning that says where, and the last one counts', async () => {
-    const folder = await folderOf({ 'p/A.flux': '{"secured": true, "states": [{}, {"a/b": {"x": 1, "y": {}, "\\u0078": 2, "x": 3}}], "a": {"a": [{"a": 1}, {"a": 1}]}, "secured": false}' })
-    const { fluxes: [flux], faults } = await readFolders([folder])
-    const told = { severity: 'warning', file: join(folder, 'p/A.flux'), reason: 'this key is there more than once: the last one counts', part: 'key' }
-    expect(faults).toEqual([{ ...told, pointer: '/states/1/a~1b/x' }, { ...told, pointer: '/secured' }])
+    const folder = await folderOf({
+      'p/A.flux':
+        '{"secured": true, "states": [{}, {"a/b": {"x": 1, "y": {}, "\\u0078": 2, "x": 3}}], "a": {"a": [{"a": 1}, {"a": 1}]}, "secured": false}',
+    })
+    const {
+      fluxes: [flux],
+      faults,
+    } = await readFolders([folder])
+    const told = {
+      severity: 'warning',
+      file: join(folder, 'p/A.flux'),
+      reason: 'this key is there more than once: the last one counts',
+      part: 'key',
+    }
+    expect(faults).toEqual([
+      { ...told, pointer: '/states/1/a~1b/x' },
+      { ...told, pointer: '/secured' },
+    ])
     expect(flux?.source).toMatchObject({ secured: false, states: [{}, { 'a/b': { x: 3 } }] })
   })
 
@@ -132,7 +174,10 @@ describe('files', () => {
 
   test('a byte order mark, any Unicode name and any key are taken', async () => {
     const folder = await folderOf({ 'p/Überweisung 支払.flux': '\ufeff{"__proto__": {"a": 1}, "constructor": 2}' })
-    const { fluxes: [flux], faults } = await readFolders([folder])
+    const {
+      fluxes: [flux],
+      faults,
+    } = await readFolders([folder])
     expect(faults).toEqual([])
     expect(flux?.name).toBe('Überweisung 支払')
     expect(JSON.stringify(flux?.source)).toBe('{"__proto__":{"a":1},"constructor":2}')

@@ -29,7 +29,7 @@ test('a burst of changes is told once, and what was there before not at all', as
   await vi.waitFor(() => expect(onChange).toHaveBeenCalledTimes(2), 5000)
 })
 
-test('dot-folders and node_modules below the folder are nobody\'s business, above it they don\'t matter', async () => {
+test("dot-folders and node_modules below the folder are nobody's business, above it they don't matter", async () => {
   const folder = join(await folderOf({ '.hidden/node_modules/actors/p/A.flux': END }), '.hidden/node_modules/actors')
   const onChange = vi.fn()
   await watching(folder, onChange)
@@ -94,7 +94,9 @@ test('services run on as they were while their folder is away', async () => {
   const { catalog } = await openCatalog({ folders: [join(one, 'actors'), other], runner, log: quiet })
   const mount = vi.spyOn(runner, 'mount')
   await rename(join(one, 'actors'), join(one, 'away'))
-  expect(await catalog.reload()).toEqual([{ severity: 'fault', file: join(one, 'actors'), pointer: '', reason: 'there is no such folder' }])
+  expect(await catalog.reload()).toEqual([
+    { severity: 'fault', file: join(one, 'actors'), pointer: '', reason: 'there is no such folder' },
+  ])
   expect(catalog.all().map(({ fluxName }) => fluxName)).toEqual(['A', 'B'])
   // So do their functions.
   expect(mount).not.toHaveBeenCalled()
@@ -118,7 +120,9 @@ test('a service that is saved half-written keeps its last good version until it 
   const folder = await folderOf({ 'p/A.flux': { ...END, comment: 'first' } })
   const { catalog } = await open(folder)
   const faults = vi.fn()
-  await watching(folder, async () => { faults((await catalog.reload()).length) })
+  await watching(folder, async () => {
+    faults((await catalog.reload()).length)
+  })
   const comment = () => catalog.find('p', 'A')?.source['comment']
   await write(folder, { 'p/A.flux': '{ "comment": "sec' })
   await vi.waitFor(() => expect(faults).toHaveBeenLastCalledWith(1), 5000)

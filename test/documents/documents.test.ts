@@ -10,7 +10,8 @@ import { filesIn, readDocuments, ROOT, type Document } from './documents.ts'
 
 const documents = await readDocuments()
 const links = documents.flatMap((document) => document.links)
-const shell = documents.flatMap(({ blocks }) => blocks)
+const shell = documents
+  .flatMap(({ blocks }) => blocks)
   .filter(({ language }) => language === 'sh' || language === 'console')
 
 function documentAt(path: string): Document {
@@ -21,7 +22,12 @@ function documentAt(path: string): Document {
 
 test('there are as many documents as subjects', () => {
   expect(documents.map(({ path }) => path)).toEqual([
-    'README.md', 'actors/README.md', 'src/README.md', 'src/http/README.md', 'src/store/README.md', 'test/README.md',
+    'README.md',
+    'actors/README.md',
+    'src/README.md',
+    'src/http/README.md',
+    'src/store/README.md',
+    'test/README.md',
   ])
 })
 
@@ -68,8 +74,9 @@ test('no other setting is named', () => {
 
 test('every problem is listed with its status, and no other', async () => {
   const source = await readFile(join(ROOT, 'src/http/problem.ts'), 'utf8')
-  const problems = [...source.matchAll(/status: (\d{3}), type: '([^']+)'/g)]
-    .map(([, status, type]) => `| ${status} | \`${type}\` |`)
+  const problems = [...source.matchAll(/status: (\d{3}), type: '([^']+)'/g)].map(
+    ([, status, type]) => `| ${status} | \`${type}\` |`,
+  )
   const listed = documentAt('src/http/README.md').rows.flatMap((line) => /^\| \d{3} \|[^|]*\|/.exec(line)?.[0] ?? [])
   expect(problems.length).toBeGreaterThan(10)
   expect(listed.sort()).toEqual(problems.sort())
@@ -89,7 +96,8 @@ describe('commands', () => {
 
   test('of npm are scripts of the package', async () => {
     const { scripts }: { scripts: object } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
-    const named = words.flatMap((line) => [...line.matchAll(/\bnpm (?:run (\S+)|(test|start)\b)/g)])
+    const named = words
+      .flatMap((line) => [...line.matchAll(/\bnpm (?:run (\S+)|(test|start)\b)/g)])
       .map(([, long, short]) => long ?? short ?? '')
     expect(named.length).toBeGreaterThan(8)
     expect(named.filter((name) => !Object.hasOwn(scripts, name))).toEqual([])
@@ -99,7 +107,7 @@ describe('commands', () => {
     const named = words.flatMap((line) => [...line.matchAll(/npx actorflux (\S+)(?: (create|list|revoke)\b)?(.*)/g)])
     expect(named.length).toBeGreaterThan(8)
     for (const [line, command = '', part, rest = ''] of named) {
-      const { code, help } = await helpOn([command, ...part === undefined ? [] : [part]])
+      const { code, help } = await helpOn([command, ...(part === undefined ? [] : [part])])
       expect(code, line).toBe(0)
       for (const [option] of rest.matchAll(/--[a-z-]+/g)) expect(help, line).toContain(option)
     }
@@ -108,7 +116,9 @@ describe('commands', () => {
 
 async function helpOn(words: string[]): Promise<{ code: number; help: string }> {
   const lines: string[] = []
-  const write = (line: string) => { lines.push(line) }
+  const write = (line: string) => {
+    lines.push(line)
+  }
   const code = await run([...words, '--help'], { env: {}, out: write, err: write })
   return { code, help: lines.join('\n') }
 }

@@ -41,10 +41,15 @@ const FOLDERS = ['actors', 'src', 'test']
 /** Every README.md of the repository, that at its root first. */
 export async function readDocuments(): Promise<Document[]> {
   const inside = await Promise.all(FOLDERS.map(filesIn))
-  const paths = inside.flat().filter((path) => path.endsWith('/README.md')).sort()
-  return Promise.all(['README.md', ...paths].map(async (path) => {
-    return readDocument(path, await readFile(join(ROOT, path), 'utf8'))
-  }))
+  const paths = inside
+    .flat()
+    .filter((path) => path.endsWith('/README.md'))
+    .sort()
+  return Promise.all(
+    ['README.md', ...paths].map(async (path) => {
+      return readDocument(path, await readFile(join(ROOT, path), 'utf8'))
+    }),
+  )
 }
 
 /** Paths within the repository. */
@@ -56,7 +61,8 @@ export async function filesIn(folder: string): Promise<string[]> {
 function readDocument(path: string, text: string): Document {
   const prose = text.replaceAll(FENCE, '')
   return {
-    path, text,
+    path,
+    text,
     rows: prose.split('\n').filter((line) => line.startsWith('|')),
     blocks: Array.from(text.matchAll(FENCE), ({ 1: language = '', 2: code = '', index }) => {
       return { document: path, language, text: code, file: fileNamedIn(text.slice(0, index)) }
@@ -81,7 +87,10 @@ function readLink(document: string, target: string): Link {
 function anchorsOf(prose: string): string[] {
   const seen = new Map<string, number>()
   return Array.from(prose.matchAll(/^#+ (.*)$/gm), ({ 1: heading = '' }) => {
-    const anchor = heading.toLowerCase().replaceAll(/[^\p{L}\p{N}\s_-]/gu, '').replaceAll(' ', '-')
+    const anchor = heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-')
     const count = seen.get(anchor) ?? 0
     seen.set(anchor, count + 1)
     return count === 0 ? anchor : `${anchor}-${count}`

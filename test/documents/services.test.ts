@@ -18,7 +18,7 @@ afterEach(cleanUp)
 
 test('services load, alone and with their functions', async () => {
   const shown = [...inLanguage('json'), ...inLanguage('ts')]
-  const named = shown.flatMap(({ file, text }) => file === null ? [] : [[file, text] as const])
+  const named = shown.flatMap(({ file, text }) => (file === null ? [] : [[file, text] as const]))
   const { services, report } = await load(Object.fromEntries(named))
   expect(report).toEqual([])
   expect(services.map(({ fluxName }) => fluxName).sort()).toEqual(['Approval', 'Greeting', 'Hello'])
@@ -48,7 +48,9 @@ test('a program that uses actorflux in process runs', async () => {
 }, 60_000)
 
 async function load(files: { readonly [path: string]: unknown }) {
-  const { actors: [folder = ''] } = await placeFor(files)
+  const {
+    actors: [folder = ''],
+  } = await placeFor(files)
   return checkServices(readSettings({ ACTORFLUX_ACTORS: folder }), { log: SILENT })
 }
 

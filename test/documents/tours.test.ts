@@ -29,37 +29,43 @@ interface Request {
 afterAll(cleanUp)
 
 const TOURS: readonly (readonly [path: string, calls: number])[] = [
-  ['README.md', 5], ['actors/README.md', 1], ['src/http/README.md', 15],
+  ['README.md', 5],
+  ['actors/README.md', 1],
+  ['src/http/README.md', 15],
 ]
 
-test.concurrent.each(TOURS)('%s', async (path, least) => {
-  const document = documents.find((one) => one.path === path)
-  const blocks = document?.blocks.filter(({ language }) => language === 'console') ?? []
-  const commands = blocks.flatMap(({ text }) => commandsOf(text))
-  const calls = commands.filter(({ line }) => line.startsWith('curl'))
-  expect(calls.length).toBeGreaterThanOrEqual(least)
-  const options = { program: inject('program'), ...await placeOf(document) }
-  let server = await startServer(options)
-  for (const { line, shown } of commands) {
-    if (line.startsWith('pkill -9')) await server.kill('SIGKILL')
-    else if (line === 'npm start') server = await startServer(options)
-    else if (line.startsWith('curl')) await expectAnswer(server.url, readCurl(line), shown)
-  }
-}, 120_000)
+test.concurrent.each(TOURS)(
+  '%s',
+  async (path, least) => {
+    const document = documents.find((one) => one.path === path)
+    const blocks = document?.blocks.filter(({ language }) => language === 'console') ?? []
+    const commands = blocks.flatMap(({ text }) => commandsOf(text))
+    const calls = commands.filter(({ line }) => line.startsWith('curl'))
+    expect(calls.length).toBeGreaterThanOrEqual(least)
+    const options = { program: inject('program'), ...(await placeOf(document)) }
+    let server = await startServer(options)
+    for (const { line, shown } of commands) {
+      if (line.startsWith('pkill -9')) await server.kill('SIGKILL')
+      else if (line === 'npm start') server = await startServer(options)
+      else if (line.startsWith('curl')) await expectAnswer(server.url, readCurl(line), shown)
+    }
+  },
+  120_000,
+)
 
 test.concurrent('src/store/README.md shows what a server tells at its start', async () => {
   const document = documents.find(({ path }) => path === 'src/store/README.md')
   const commands = document?.blocks.flatMap(({ text }) => commandsOf(text)) ?? []
   const command = commands.find(({ line }) => line.endsWith('npm start'))
   const lines = command?.shown.split('\n').filter((line) => /^(packages|triggers|webhooks) /.test(line)) ?? []
-  const server = await startServer({ program: inject('program'), ...await placeOf(document) })
+  const server = await startServer({ program: inject('program'), ...(await placeOf(document)) })
   expect(lines.length).toBe(3)
   for (const line of lines) expect(server.output()).toContain(`${line}\n`)
 }, 120_000)
 
 /** The examples, and the services that the document shows. */
 async function placeOf(document: Document | undefined) {
-  const own = document?.blocks.flatMap(({ file, text }) => file === null ? [] : [[file, text] as const]) ?? []
+  const own = document?.blocks.flatMap(({ file, text }) => (file === null ? [] : [[file, text] as const])) ?? []
   const place = await placeFor({ 'README.md': '', ...Object.fromEntries(own) })
   await symlink(join(ACTORS, PACKAGE), join(place.folder, 'actors', PACKAGE))
   return place
@@ -83,10 +89,13 @@ function patternOf(shown: string): RegExp {
 
 /** A command goes on over lines while a quote is open. */
 function commandsOf(text: string): Command[] {
-  return text.split(/^\$ /m).slice(1).map((part) => {
-    const line = /^(?:[^'\n]|'[^']*')*/.exec(part)?.[0] ?? ''
-    return { line, shown: part.slice(line.length) }
-  })
+  return text
+    .split(/^\$ /m)
+    .slice(1)
+    .map((part) => {
+      const line = /^(?:[^'\n]|'[^']*')*/.exec(part)?.[0] ?? ''
+      return { line, shown: part.slice(line.length) }
+    })
 }
 
 /** The options that the documents use. */
@@ -100,7 +109,7 @@ function readCurl(line: string): Request {
       request.path = word.replace(/^localhost:8080/, '')
       continue
     }
-    const value = words[index += 1] ?? ''
+    const value = words[(index += 1)] ?? ''
     if (word === '-X') request.method = value
     else if (word === '-H') headers[value.slice(0, value.indexOf(':'))] = value.slice(value.indexOf(':') + 1).trim()
     else if (word === '--json' || word === '-d') Object.assign(request, { method: 'POST', body: value })

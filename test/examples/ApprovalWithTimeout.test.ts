@@ -2,14 +2,22 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { NOW, openExamples, outputs, path, values, type Examples } from './examples.ts'
 
 let examples: Examples
-beforeAll(async () => { examples = await openExamples() })
+beforeAll(async () => {
+  examples = await openExamples()
+})
 afterAll(() => examples.close())
 
 const start = (patience = 600) => examples.run('ApprovalWithTimeout', { request: 'a day off', patience })
 
 test('waits, and tells until when', async () => {
   const view = await examples.getContext({ contextId: await start() })
-  expect(view).toMatchObject({ status: 'WAITING_UNTIL', waiting: true, currentState: 'WaitForDecision', nextRun: NOW + 600_000, endedAt: null })
+  expect(view).toMatchObject({
+    status: 'WAITING_UNTIL',
+    waiting: true,
+    currentState: 'WaitForDecision',
+    nextRun: NOW + 600_000,
+    endedAt: null,
+  })
   expect(outputs(view)).toEqual({ decision: null, by: null })
 })
 
@@ -29,7 +37,9 @@ test('a rejection carries its note to the next state', async () => {
   const view = await examples.getContext({ contextId })
   expect(outputs(view)).toEqual({ decision: 'rejected: too busy', by: 'Bob' })
   const waited = await examples.getStateContext({ contextId, stateName: 'WaitForDecision' })
-  expect(waited.transitionContexts).toEqual([{ event: 'reject', to: 'Rejected', takenAt: examples.clock.now(), values: { why: 'too busy' } }])
+  expect(waited.transitionContexts).toEqual([
+    { event: 'reject', to: 'Rejected', takenAt: examples.clock.now(), values: { why: 'too busy' } },
+  ])
   expect(values(waited.input)).toEqual({ by: 'Bob', note: 'too busy' })
 })
 
@@ -42,17 +52,24 @@ test('a rejection without a note says so', async () => {
 test('an event without its required input is refused and changes nothing', async () => {
   const contextId = await start()
   const before = await examples.getContext({ contextId })
-  await expect(examples.sendEvent({ contextId, event: 'approve', input: {} })).rejects.toMatchObject({ failure: { kind: 'invalid', errors: [{ pointer: '/input/by' }] } })
+  await expect(examples.sendEvent({ contextId, event: 'approve', input: {} })).rejects.toMatchObject({
+    failure: { kind: 'invalid', errors: [{ pointer: '/input/by' }] },
+  })
   expect(await examples.getContext({ contextId })).toEqual(before)
 })
 
 test('when nobody decides in time it expires, and its action has not run', async () => {
   const contextId = await start(30)
   await examples.pass(29)
-  expect(await examples.getContext({ contextId })).toMatchObject({ status: 'WAITING_UNTIL', currentState: 'WaitForDecision' })
+  expect(await examples.getContext({ contextId })).toMatchObject({
+    status: 'WAITING_UNTIL',
+    currentState: 'WaitForDecision',
+  })
   await examples.pass(1)
   const view = await examples.untilIn(contextId, 'Expired')
   expect(view.status).toBe('COMPLETED')
   expect(outputs(view)).toEqual({ decision: 'expired', by: null })
-  await expect(examples.sendEvent({ contextId, event: 'approve', input: { by: 'Ada' } })).rejects.toMatchObject({ failure: { kind: 'conflict' } })
+  await expect(examples.sendEvent({ contextId, event: 'approve', input: { by: 'Ada' } })).rejects.toMatchObject({
+    failure: { kind: 'conflict' },
+  })
 })

@@ -2,14 +2,18 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { NOW, openExamples, outputs, path, type Examples } from './examples.ts'
 
 let examples: Examples
-beforeAll(async () => { examples = await openExamples() })
+beforeAll(async () => {
+  examples = await openExamples()
+})
 afterAll(() => examples.close())
 
 test('tells when it will go on', async () => {
   const contextId = await examples.run('DelayUntilDate', { at: '2030-01-01T09:00:00+01:00', text: 'happy new year' })
   const view = await examples.getContext({ contextId })
   expect(view).toMatchObject({ status: 'WAITING_UNTIL', currentState: 'Scheduled', nextRun: 1_893_484_800_000 })
-  await expect(examples.sendEvent({ contextId, event: 'hurry' })).rejects.toMatchObject({ failure: { kind: 'conflict' } })
+  await expect(examples.sendEvent({ contextId, event: 'hurry' })).rejects.toMatchObject({
+    failure: { kind: 'conflict' },
+  })
   await examples.terminate({ contextId })
 })
 

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openExamples, outputs, path, type Examples } from './examples.ts'
 
 let examples: Examples
-beforeAll(async () => { examples = await openExamples() })
+beforeAll(async () => {
+  examples = await openExamples()
+})
 afterAll(() => examples.close())
 
 /** Lets the pause before the next attempt pass, once the attempt has failed. */
@@ -31,7 +33,10 @@ test('when all attempts fail, the $exception transition carries what happened', 
   expect(view).toMatchObject({ status: 'COMPLETED', error: null })
   expect(path(view)).toEqual(['Call', 'Repair', 'Done'])
   expect(outputs(view)).toEqual({
-    answer: '42, as always', attempts: null, problem: 'no answer at attempt 3', problemType: 'NotThere',
+    answer: '42, as always',
+    attempts: null,
+    problem: 'no answer at attempt 3',
+    problemType: 'NotThere',
     trace: [{ fluxName: 'ErrorHandling', stateName: 'Call', transition: null, stateIndex: 0 }],
   })
 })

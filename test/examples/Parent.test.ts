@@ -2,7 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openExamples, outputs, type Examples } from './examples.ts'
 
 let examples: Examples
-beforeAll(async () => { examples = await openExamples() })
+beforeAll(async () => {
+  examples = await openExamples()
+})
 afterAll(() => examples.close())
 
 /** A parent, and the child that it waits for. */
@@ -15,7 +17,11 @@ async function ask(): Promise<{ parent: number; child: number }> {
 
 test('waits for its child and takes over its output', async () => {
   const { parent, child } = await ask()
-  expect(await examples.getContext({ contextId: parent })).toMatchObject({ status: 'RUNNING', currentState: 'Ask', waiting: false })
+  expect(await examples.getContext({ contextId: parent })).toMatchObject({
+    status: 'RUNNING',
+    currentState: 'Ask',
+    waiting: false,
+  })
   await examples.sendEvent({ contextId: child, event: 'answer', input: { text: 'two' } })
   expect(await examples.getContext({ contextId: child })).toMatchObject({ status: 'COMPLETED' })
   const view = await examples.untilIn(parent, 'Answered')

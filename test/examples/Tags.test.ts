@@ -2,7 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openExamples, outputs, type Examples } from './examples.ts'
 
 let examples: Examples
-beforeAll(async () => { examples = await openExamples() })
+beforeAll(async () => {
+  examples = await openExamples()
+})
 afterAll(() => examples.close())
 
 const open = (customerId: string) => examples.run('Tags', { customerId, subject: 'no light' })
@@ -20,7 +22,11 @@ test('an event finds the contexts that have any of its tags, and no others', asy
   const [mine, other] = [await open('b-1'), await open('b-2')]
   expect(await examples.sendEvent({ event: 'close' })).toMatchObject({ transitions: [], executions: [], ignored: [] })
   expect(await examples.sendEvent({ event: 'close', tags: ['customer-b-3'] })).toMatchObject({ transitions: [] })
-  const answer = await examples.sendEvent({ event: 'close', input: { answer: 'bulb changed' }, tags: ['customer-b-1', 'customer-b-3'] })
+  const answer = await examples.sendEvent({
+    event: 'close',
+    input: { answer: 'bulb changed' },
+    tags: ['customer-b-1', 'customer-b-3'],
+  })
   expect(answer.transitions).toEqual([{ contextId: mine, state: 'Closed' }])
   const view = await examples.getContext({ contextId: mine })
   expect(view.status).toBe('COMPLETED')

@@ -2,16 +2,24 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openExamples, outputs, path, type Examples } from './examples.ts'
 
 let examples: Examples
-beforeAll(async () => { examples = await openExamples() })
+beforeAll(async () => {
+  examples = await openExamples()
+})
 afterAll(() => examples.close())
 
-const ship = (orderId: string) => examples.sendEvent({ event: 'orderShipped', input: { orderId, tracking: 'NL-1' }, tags: [`order-${orderId}`] })
+const ship = (orderId: string) =>
+  examples.sendEvent({ event: 'orderShipped', input: { orderId, tracking: 'NL-1' }, tags: [`order-${orderId}`] })
 
 test('the event starts it, and gives it its inputs and tags', async () => {
   const answer = await ship('1')
   expect(answer).toMatchObject({ transitions: [], executions: [{ state: 'WaitForDelivery' }], ignored: [] })
   const view = await examples.getContext({ contextId: answer.executions[0]?.contextId ?? 0 })
-  expect(view).toMatchObject({ fluxName: 'Trigger', status: 'WAITING_UNTIL', tags: ['order-1'], nextRun: examples.clock.now() + 604_800_000 })
+  expect(view).toMatchObject({
+    fluxName: 'Trigger',
+    status: 'WAITING_UNTIL',
+    tags: ['order-1'],
+    nextRun: examples.clock.now() + 604_800_000,
+  })
   expect(outputs(view)).toEqual({ notice: 'Order 1 is on its way: NL-1.', startedBy: 'orderShipped', ending: null })
 })
 
@@ -20,7 +28,10 @@ test('a later event with the same tag finds it, and the first does not move it',
   const again = await ship('2')
   expect(again.transitions).toEqual([])
   const { transitions } = await examples.sendEvent({ event: 'delivered', tags: ['order-2'] })
-  expect(transitions).toEqual([{ contextId, state: 'Delivered' }, { contextId: again.executions[0]?.contextId, state: 'Delivered' }])
+  expect(transitions).toEqual([
+    { contextId, state: 'Delivered' },
+    { contextId: again.executions[0]?.contextId, state: 'Delivered' },
+  ])
   const view = await examples.getContext({ contextId })
   expect(view.status).toBe('COMPLETED')
   expect(path(view)).toEqual(['Notify', 'WaitForDelivery', 'Delivered'])
@@ -29,7 +40,10 @@ test('a later event with the same tag finds it, and the first does not move it',
 
 test('an event whose inputs do not fit starts nothing, and says why', async () => {
   const answer = await examples.sendEvent({ event: 'orderShipped', input: {}, tags: ['order-3'] })
-  expect(answer).toMatchObject({ executions: [], ignored: [{ contextId: null, fluxName: 'Trigger', state: null, reason: expect.stringContaining('/input/orderId') }] })
+  expect(answer).toMatchObject({
+    executions: [],
+    ignored: [{ contextId: null, fluxName: 'Trigger', state: null, reason: expect.stringContaining('/input/orderId') }],
+  })
 })
 
 test('what is not delivered within a week is lost', async () => {

@@ -13,7 +13,7 @@ const names = await listExamples()
 const read = async (fluxName: string): Promise<JsonObject> =>
   JSON.parse(await readFile(`${join(ACTORS, PACKAGE, ...fluxName.split('.'))}.flux`, 'utf8'))
 
-const listOf = (value: unknown): JsonObject[] => Array.isArray(value) ? value.filter(isObject) : []
+const listOf = (value: unknown): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : [])
 
 test('all load without a fault and without a warning', async () => {
   const { services, report } = await checkServices(readSettings({ ACTORFLUX_ACTORS: ACTORS }), { log: SILENT })
@@ -33,9 +33,15 @@ describe.each(names)('%s', (fluxName) => {
   })
 
   test('draws from left to right, its states apart', async () => {
-    const states = listOf((await read(fluxName))['states']).map(({ name, x, y }) => ({ name, x: Number(x), y: Number(y) }))
+    const states = listOf((await read(fluxName))['states']).map(({ name, x, y }) => ({
+      name,
+      x: Number(x),
+      y: Number(y),
+    }))
     for (const { x, y } of states) expect([x, y].every(Number.isFinite)).toBe(true)
-    const close = states.flatMap((one, index) => states.slice(index + 1).filter((other) => Math.hypot(one.x - other.x, one.y - other.y) < 125))
+    const close = states.flatMap((one, index) =>
+      states.slice(index + 1).filter((other) => Math.hypot(one.x - other.x, one.y - other.y) < 125),
+    )
     expect(close).toEqual([])
     expect(states[0]?.x).toBe(Math.min(...states.map(({ x }) => x)))
   })
@@ -46,7 +52,9 @@ describe('on a server', () => {
   let data: string
   beforeAll(async () => {
     data = await mkdtemp(join(tmpdir(), 'actorflux-examples-'))
-    server = await startServer(readSettings({ ACTORFLUX_PORT: '0', ACTORFLUX_ACTORS: ACTORS, ACTORFLUX_DATA: data }), { log: SILENT })
+    server = await startServer(readSettings({ ACTORFLUX_PORT: '0', ACTORFLUX_ACTORS: ACTORS, ACTORFLUX_DATA: data }), {
+      log: SILENT,
+    })
   })
   afterAll(async () => {
     await server.close({ grace: 0 })
@@ -54,13 +62,20 @@ describe('on a server', () => {
   })
 
   // Webhooks have a test that calls them as their comments say.
-  test.each(names.filter((name) => !/^webhooks\.(?!Deployment)/.test(name)))('the first command in the comment of %s starts it', async (fluxName) => {
-    const { comment } = await read(fluxName)
-    const [, body = '', path = ''] = /curl --json '([^']*)' localhost:8080(\S+)/.exec(String(comment)) ?? []
-    const answer = await fetch(server.url + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
-    expect(answer.status).toBe(200)
-    const contextId = /"contextId":(\d+)/.exec(await answer.text())?.[1]
-    const started = await fetch(`${server.url}/flux-api/context?contextId=${contextId}`)
-    expect(await started.json()).toMatchObject({ fluxName, package: PACKAGE, error: null })
-  })
+  test.each(names.filter((name) => !/^webhooks\.(?!Deployment)/.test(name)))(
+    'the first command in the comment of %s starts it',
+    async (fluxName) => {
+      const { comment } = await read(fluxName)
+      const [, body = '', path = ''] = /curl --json '([^']*)' localhost:8080(\S+)/.exec(String(comment)) ?? []
+      const answer = await fetch(server.url + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body,
+      })
+      expect(answer.status).toBe(200)
+      const contextId = /"contextId":(\d+)/.exec(await answer.text())?.[1]
+      const started = await fetch(`${server.url}/flux-api/context?contextId=${contextId}`)
+      expect(await started.json()).toMatchObject({ fluxName, package: PACKAGE, error: null })
+    },
+  )
 })

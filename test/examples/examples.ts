@@ -1,4 +1,5 @@
-// Runs the example services as they are in the repository, on the real runtime and the embedded store, on a clock that the test moves.
+// Runs the example services as they are in the repository, on the real runtime and the embedded store, on a clock that
+// the test moves.
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve, sep } from 'node:path'
@@ -36,17 +37,22 @@ export async function openExamples(): Promise<Examples> {
     for (let attempt = 0; attempt < 500; attempt += 1) {
       const view = await runtime.getContext({ contextId })
       if (done(view)) return view
-      await new Promise((proceed) => { setTimeout(proceed, 5) })
+      await new Promise((proceed) => {
+        setTimeout(proceed, 5)
+      })
     }
     const { status, currentState, error } = await runtime.getContext({ contextId })
-    throw new Error(`context ${contextId} did not get there: it is ${status} in ${currentState} (${error?.message ?? 'no error'})`)
+    throw new Error(
+      `context ${contextId} did not get there: it is ${status} in ${currentState} (${error?.message ?? 'no error'})`,
+    )
   }
   return {
     ...runtime,
     clock,
     until,
     run: async (fluxName, input) => (await runtime.execute({ package: PACKAGE, fluxName, input })).contextId,
-    untilIn: (contextId, state) => until(contextId, ({ currentState, status }) => currentState === state && status !== 'RUNNING'),
+    untilIn: (contextId, state) =>
+      until(contextId, ({ currentState, status }) => currentState === state && status !== 'RUNNING'),
     pass: (seconds) => clock.advance(Math.round(seconds * 1000)),
     async close() {
       await runtime.close({ grace: 0 })
@@ -67,5 +73,8 @@ export const path = ({ executionHistory }: ContextView): string[] => executionHi
 /** The names of the services in the folder. */
 export async function listExamples(): Promise<string[]> {
   const files = await readdir(join(ACTORS, PACKAGE), { recursive: true })
-  return files.filter((file) => file.endsWith('.flux')).map((file) => file.slice(0, -'.flux'.length).split(sep).join('.')).sort()
+  return files
+    .filter((file) => file.endsWith('.flux'))
+    .map((file) => file.slice(0, -'.flux'.length).split(sep).join('.'))
+    .sort()
 }

@@ -2,12 +2,17 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openExamples, outputs, path, values, type Examples } from './examples.ts'
 
 let examples: Examples
-beforeAll(async () => { examples = await openExamples() })
+beforeAll(async () => {
+  examples = await openExamples()
+})
 afterAll(() => examples.close())
 
 /** It rests between two looks when the given number of them is done. */
 const afterLook = (contextId: number, count: number) =>
-  examples.until(contextId, ({ status, executionHistory }) => status === 'WAITING_UNTIL' && executionHistory.length === count)
+  examples.until(
+    contextId,
+    ({ status, executionHistory }) => status === 'WAITING_UNTIL' && executionHistory.length === count,
+  )
 
 test('looks every two seconds until the job is ready', async () => {
   const contextId = await examples.run('flux.Polling', { job: 'report-1', readyAfter: 3, interval: 2 })
@@ -23,7 +28,11 @@ test('looks every two seconds until the job is ready', async () => {
   expect(view.status).toBe('COMPLETED')
   expect(outputs(view)).toEqual({ result: 'report-1 is done', looks: 3 })
   expect(path(view)).toEqual(['Look', 'Look', 'Look', 'Ready'])
-  expect(view.stateContexts[0]?.transitionContexts.map(({ event, to }) => [event, to])).toEqual([['again', 'Look'], ['again', 'Look'], ['ready', 'Ready']])
+  expect(view.stateContexts[0]?.transitionContexts.map(({ event, to }) => [event, to])).toEqual([
+    ['again', 'Look'],
+    ['again', 'Look'],
+    ['ready', 'Ready'],
+  ])
 })
 
 test('gives up by itself', async () => {

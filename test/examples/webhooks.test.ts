@@ -12,7 +12,9 @@ let server: Server
 let data: string
 beforeAll(async () => {
   data = await mkdtemp(join(tmpdir(), 'actorflux-webhooks-'))
-  server = await startServer(readSettings({ ACTORFLUX_PORT: '0', ACTORFLUX_ACTORS: ACTORS, ACTORFLUX_DATA: data }), { log: SILENT })
+  server = await startServer(readSettings({ ACTORFLUX_PORT: '0', ACTORFLUX_ACTORS: ACTORS, ACTORFLUX_DATA: data }), {
+    log: SILENT,
+  })
 })
 afterAll(async () => {
   await server.close({ grace: 0 })
@@ -27,21 +29,33 @@ test('webhooks.Greeting answers in text', async () => {
 })
 
 const order = (body: string, headers: Record<string, string> = {}) =>
-  call('/api/customers/42/orders?express=true', { method: 'POST', body, headers: { 'content-type': 'application/json', 'X-Client-Ref': 'shop-7', ...headers } })
+  call('/api/customers/42/orders?express=true', {
+    method: 'POST',
+    body,
+    headers: { 'content-type': 'application/json', 'X-Client-Ref': 'shop-7', ...headers },
+  })
 
 describe('webhooks.Order', () => {
   test('answers 201 with headers, a cookie and the order', async () => {
     const response = await order('{"items":[{"sku":"A-1","count":2}]}')
     expect(response.status).toBe(201)
-    const answer = await response.json() as { order: number }
-    expect(answer).toEqual({ order: expect.any(Number), customer: 42, express: true, items: [{ sku: 'A-1', count: 2 }] })
+    const answer = (await response.json()) as { order: number }
+    expect(answer).toEqual({
+      order: expect.any(Number),
+      customer: 42,
+      express: true,
+      items: [{ sku: 'A-1', count: 2 }],
+    })
     expect(response.headers.get('location')).toBe(`/api/orders/${answer.order}`)
     expect(response.headers.get('x-client-ref')).toBe('shop-7')
     expect(response.headers.getSetCookie()).toEqual([expect.stringContaining(`lastOrder=${answer.order}; `)])
   })
 
   test('answers in XML if that is asked for, and takes it', async () => {
-    const response = await order('<order><items><item><sku>A-1</sku></item></items></order>', { 'content-type': 'application/xml', accept: 'application/xml' })
+    const response = await order('<order><items><item><sku>A-1</sku></item></items></order>', {
+      'content-type': 'application/xml',
+      accept: 'application/xml',
+    })
     expect(response.status).toBe(201)
     expect(await response.text()).toContain('<items type="array"><item><sku>A-1</sku></item></items>')
   })
@@ -58,50 +72,98 @@ const JSON_TYPE = 'application/json'
 const FORM_TYPE = 'application/x-www-form-urlencoded'
 
 /** Signed as GitHub does it. */
-const deliver = (body: string, { event = 'push', type = JSON_TYPE, secret = 'it is a secret to everybody' }: { event?: string | null; type?: string; secret?: string } = {}) => call('/api/github/push', {
-  method: 'POST', body, headers: { 'content-type': type, ...event !== null && { 'X-GitHub-Event': event }, 'X-Hub-Signature-256': `sha256=${createHmac('sha256', secret).update(body).digest('hex')}` },
-})
+const deliver = (
+  body: string,
+  {
+    event = 'push',
+    type = JSON_TYPE,
+    secret = 'it is a secret to everybody',
+  }: { event?: string | null; type?: string; secret?: string } = {},
+) =>
+  call('/api/github/push', {
+    method: 'POST',
+    body,
+    headers: {
+      'content-type': type,
+      ...(event !== null && { 'X-GitHub-Event': event }),
+      'X-Hub-Signature-256': `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`,
+    },
+  })
 
-const countDeployments = async () => (await (await call('/flux-api/contexts?fluxName=webhooks.Deployment')).json() as object[]).length
+const countDeployments = async () =>
+  ((await (await call('/flux-api/contexts?fluxName=webhooks.Deployment')).json()) as object[]).length
 
 describe('webhooks.GithubPush', () => {
-  test.each([[JSON_TYPE, PUSHED], [FORM_TYPE, new URLSearchParams({ payload: PUSHED }).toString()]])('starts a deployment that waits for approval: %s', async (type, body) => {
+  test.each([
+    [JSON_TYPE, PUSHED],
+    [FORM_TYPE, new URLSearchParams({ payload: PUSHED }).toString()],
+  ])('starts a deployment that waits for approval: %s', async (type, body) => {
     const response = await deliver(body, { type })
     expect(response.status).toBe(202)
-    const { deployment } = await response.json() as { deployment: number }
-    expect(await (await call(`/flux-api/context?contextId=${deployment}`)).json()).toMatchObject({ fluxName: 'webhooks.Deployment', tags: ['ada/engine'], currentState: 'WaitForApproval' })
-    const approved = await call('/flux-api/event', { method: 'POST', body: '{"event":"approve","tags":["ada/engine"]}', headers: { 'content-type': JSON_TYPE } })
+    const { deployment } = (await response.json()) as { deployment: number }
+    expect(await (await call(`/flux-api/context?contextId=${deployment}`)).json()).toMatchObject({
+      fluxName: 'webhooks.Deployment',
+      tags: ['ada/engine'],
+      currentState: 'WaitForApproval',
+    })
+    const approved = await call('/flux-api/event', {
+      method: 'POST',
+      body: '{"event":"approve","tags":["ada/engine"]}',
+      headers: { 'content-type': JSON_TYPE },
+    })
     expect(await approved.json()).toMatchObject({ transitions: [{ contextId: deployment, state: 'Deployed' }] })
   })
 
-  test.each([['ping', '{"zen":"Speak like a human."}'], ['issues', PUSHED], ['push', '{"deleted":true,"after":"0000"}']])('has nothing to deploy for %s %s', async (event, body) => {
+  test.each([
+    ['ping', '{"zen":"Speak like a human."}'],
+    ['issues', PUSHED],
+    ['push', '{"deleted":true,"after":"0000"}'],
+  ])('has nothing to deploy for %s %s', async (event, body) => {
     const before = await countDeployments()
     const response = await deliver(body, { event })
-    expect([response.status, await response.text(), await countDeployments()]).toEqual([200, 'nothing to deploy', before])
+    expect([response.status, await response.text(), await countDeployments()]).toEqual([
+      200,
+      'nothing to deploy',
+      before,
+    ])
   })
 
   test.each([
-    [JSON_TYPE, '{"a":1}'], [JSON_TYPE, '[]'], [JSON_TYPE, '{"repository":{"full_name":null},"after":null}'], [JSON_TYPE, '{"repository":{"full_name":"a,b/c"},"after":"1a"}'],
-    [JSON_TYPE, '{"repository":{"full_name":"ada/engine"},"after":7}'], [FORM_TYPE, 'payload=%7B'], [FORM_TYPE, 'a=1'], ['text/plain', PUSHED],
+    [JSON_TYPE, '{"a":1}'],
+    [JSON_TYPE, '[]'],
+    [JSON_TYPE, '{"repository":{"full_name":null},"after":null}'],
+    [JSON_TYPE, '{"repository":{"full_name":"a,b/c"},"after":"1a"}'],
+    [JSON_TYPE, '{"repository":{"full_name":"ada/engine"},"after":7}'],
+    [FORM_TYPE, 'payload=%7B'],
+    [FORM_TYPE, 'a=1'],
+    ['text/plain', PUSHED],
   ])('refuses a push in %s that does not tell what: %s', async (type, body) => {
     const before = await countDeployments()
     expect([(await deliver(body, { type })).status, await countDeployments()]).toEqual([400, before])
   })
 
-  test('refuses a delivery without its event', async () => expect((await deliver(PUSHED, { event: null })).status).toBe(400))
+  test('refuses a delivery without its event', async () =>
+    expect((await deliver(PUSHED, { event: null })).status).toBe(400))
 
   test('refuses a wrong signature', async () => expect((await deliver(PUSHED, { secret: 'guessed' })).status).toBe(401))
 })
 
 test('webhooks.Deployment wants to know what', async () => {
   for (const input of ['{}', '{"repository":null,"commit":"1a"}', '{"repository":"ada/engine","commit":null}']) {
-    const started = await call('/flux-api/examples/execute', { method: 'POST', body: `{"fluxName":"webhooks.Deployment","input":${input}}`, headers: { 'content-type': JSON_TYPE } })
+    const started = await call('/flux-api/examples/execute', {
+      method: 'POST',
+      body: `{"fluxName":"webhooks.Deployment","input":${input}}`,
+      headers: { 'content-type': JSON_TYPE },
+    })
     expect(started.status).toBe(422)
   }
 })
 
 /** Each of the files in the field `file`. */
-async function upload(files: readonly (readonly [name: string, type: string, content: string | Uint8Array<ArrayBuffer>])[], title?: string) {
+async function upload(
+  files: readonly (readonly [name: string, type: string, content: string | Uint8Array<ArrayBuffer>])[],
+  title?: string,
+) {
   const form = new FormData()
   if (title !== undefined) form.append('title', title)
   for (const [name, type, content] of files) form.append('file', new Blob([content], { type }), name)
@@ -110,24 +172,51 @@ async function upload(files: readonly (readonly [name: string, type: string, con
 }
 
 describe('webhooks.Upload', () => {
-  test.each([['one\ntwo\nthree\n', 14, 3], ['one\ntwo', 7, 2], ['\n', 1, 1], ['', 0, 0], ['ü', 2, 1], ['\n'.repeat(900_000), 900_000, 900_000]])('counts the lines of text, by a script: %j', async (content, size, lines) => {
-    expect(await upload([['notes.md', 'text/markdown', content]], 'Notes')).toEqual([200, { title: 'Notes', name: 'notes.md', type: 'text/markdown', size, lines }])
+  test.each([
+    ['one\ntwo\nthree\n', 14, 3],
+    ['one\ntwo', 7, 2],
+    ['\n', 1, 1],
+    ['', 0, 0],
+    ['ü', 2, 1],
+    ['\n'.repeat(900_000), 900_000, 900_000],
+  ])('counts the lines of text, by a script: %j', async (content, size, lines) => {
+    expect(await upload([['notes.md', 'text/markdown', content]], 'Notes')).toEqual([
+      200,
+      { title: 'Notes', name: 'notes.md', type: 'text/markdown', size, lines },
+    ])
   })
 
-  test.each([[new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0xff, 0xfe])], [new Uint8Array([65, 0, 66, 0, 10, 0])]])('tells of any other file what it is: %j', async (content) => {
-    expect(await upload([['a.png', 'image/png', content]])).toEqual([200, { title: 'a.png', name: 'a.png', type: 'image/png', size: 6 }])
-  })
+  test.each([[new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0xff, 0xfe])], [new Uint8Array([65, 0, 66, 0, 10, 0])]])(
+    'tells of any other file what it is: %j',
+    async (content) => {
+      expect(await upload([['a.png', 'image/png', content]])).toEqual([
+        200,
+        { title: 'a.png', name: 'a.png', type: 'image/png', size: 6 },
+      ])
+    },
+  )
 
   test('looks at the first of several files', async () => {
-    expect(await upload([['a.txt', 'text/plain', 'a'], ['b.png', 'image/png', new Uint8Array([255])]])).toEqual([200, { title: 'a.txt', name: 'a.txt', type: 'text/plain', size: 1, lines: 1 }])
+    expect(
+      await upload([
+        ['a.txt', 'text/plain', 'a'],
+        ['b.png', 'image/png', new Uint8Array([255])],
+      ]),
+    ).toEqual([200, { title: 'a.txt', name: 'a.txt', type: 'text/plain', size: 1, lines: 1 }])
   })
 
   test('wants a form with a file', async () => {
     const refused = [415, 'send a form with a file']
     expect(await upload([])).toEqual(refused)
     expect(await upload([], 'Notes')).toEqual(refused)
-    const others: [string, string][] = [['text/plain', 'x'], [JSON_TYPE, '{"file":{"content":"YQ=="}}'], [JSON_TYPE, '[]'], [FORM_TYPE, 'file=a']]
-    for (const [type, body] of others) expect((await call('/api/uploads', { method: 'POST', body, headers: { 'content-type': type } })).status).toBe(415)
+    const others: [string, string][] = [
+      ['text/plain', 'x'],
+      [JSON_TYPE, '{"file":{"content":"YQ=="}}'],
+      [JSON_TYPE, '[]'],
+      [FORM_TYPE, 'file=a'],
+    ]
+    for (const [type, body] of others)
+      expect((await call('/api/uploads', { method: 'POST', body, headers: { 'content-type': type } })).status).toBe(415)
     const text = new FormData()
     text.append('file', 'no file')
     expect((await call('/api/uploads', { method: 'POST', body: text })).status).toBe(415)

@@ -12,13 +12,23 @@ describe('health', () => {
     const response = await testApp({}, { ready: () => 'the index is being built' }).app.request('/readyz')
     expect(response.status).toBe(503)
     expect(response.headers.get('retry-after')).toBe('1')
-    expect(await response.json()).toMatchObject({ status: 503, detail: 'the index is being built', instance: '/readyz' })
+    expect(await response.json()).toMatchObject({
+      status: 503,
+      detail: 'the index is being built',
+      instance: '/readyz',
+    })
   })
 })
 
 describe('a problem', () => {
-  test.each([['/[a]', '/%5Ba%5D'], ['/a%', '/a%25'], ['/%zz', '/%25zz'], ['/a%20b', '/a%20b'], ['//a:b', undefined]])('names the path as a URI: %s', async (path, instance) => {
-    const problem = await (await testApp().app.request(`http://localhost${path}`)).json() as { instance?: string }
+  test.each([
+    ['/[a]', '/%5Ba%5D'],
+    ['/a%', '/a%25'],
+    ['/%zz', '/%25zz'],
+    ['/a%20b', '/a%20b'],
+    ['//a:b', undefined],
+  ])('names the path as a URI: %s', async (path, instance) => {
+    const problem = (await (await testApp().app.request(`http://localhost${path}`)).json()) as { instance?: string }
     expect(problem.instance).toBe(instance)
   })
 
@@ -30,23 +40,46 @@ describe('a problem', () => {
 })
 
 describe('a path', () => {
-  test.each(['/flux-api', '/flux-api/', '/flux-api/event/', '/FLUX-API/event', '/flux-api//execute', '/flux-api/a/b/execute', '/api/x', '/flux-api/%2e%2e/x'])(
-    'that nothing is served at is 404: %s', async (path) => {
-      const response = await testApp().app.request(path)
-      expect(response.status).toBe(404)
-      expect(response.headers.get('content-type')).toBe('application/problem+json')
-      expect(await response.json()).toMatchObject({ type: 'urn:actorflux:problem:no-such-path', status: 404 })
-    })
+  test.each([
+    '/flux-api',
+    '/flux-api/',
+    '/flux-api/event/',
+    '/FLUX-API/event',
+    '/flux-api//execute',
+    '/flux-api/a/b/execute',
+    '/api/x',
+    '/flux-api/%2e%2e/x',
+  ])('that nothing is served at is 404: %s', async (path) => {
+    const response = await testApp().app.request(path)
+    expect(response.status).toBe(404)
+    expect(response.headers.get('content-type')).toBe('application/problem+json')
+    expect(await response.json()).toMatchObject({ type: 'urn:actorflux:problem:no-such-path', status: 404 })
+  })
 
   test.each([
-    ['GET', '/%66lux-api/contexts'], ['GET', '/flux-api/c%6Fntexts'], ['GET', '/flux%2Dapi/contexts'], ['GET', '/flux-api/context%73?limit=1'], ['GET', '/flux-api/schema%2exsd'],
-    ['POST', '/flux-api/%70/execute'], ['POST', '/flux-api/a%7Eb/execute'], ['GET', '/%68ealthz'], ['GET', '/%72eadyz'], ['GET', '/%64ocs'], ['GET', '/docs/start%2Ejs'], ['GET', '/openapi%5Fx'],
-    ['GET', '/openapi.%6Ason'], ['GET', '/%61pi/x'], ['PATCH', '/%66lux-api/event'],
+    ['GET', '/%66lux-api/contexts'],
+    ['GET', '/flux-api/c%6Fntexts'],
+    ['GET', '/flux%2Dapi/contexts'],
+    ['GET', '/flux-api/context%73?limit=1'],
+    ['GET', '/flux-api/schema%2exsd'],
+    ['POST', '/flux-api/%70/execute'],
+    ['POST', '/flux-api/a%7Eb/execute'],
+    ['GET', '/%68ealthz'],
+    ['GET', '/%72eadyz'],
+    ['GET', '/%64ocs'],
+    ['GET', '/docs/start%2Ejs'],
+    ['GET', '/openapi%5Fx'],
+    ['GET', '/openapi.%6Ason'],
+    ['GET', '/%61pi/x'],
+    ['PATCH', '/%66lux-api/event'],
   ])('in which a character is escaped that needs none is 404: %s %s', async (method, path) => {
     const { app, calls } = testApp()
     const response = await app.request(path, method === 'GET' ? {} : { ...post({ fluxName: 'F' }), method })
     expect([response.status, calls]).toEqual([404, []])
-    expect(await response.json()).toMatchObject({ type: 'urn:actorflux:problem:no-such-path', instance: path.split('?')[0] })
+    expect(await response.json()).toMatchObject({
+      type: 'urn:actorflux:problem:no-such-path',
+      instance: path.split('?')[0],
+    })
   })
 
   test('may have escapes that are needed, and a query any', async () => {
@@ -71,12 +104,16 @@ describe('a path', () => {
   })
 
   test('is named in a problem as it was sent, without its query', async () => {
-    expect(await (await testApp().app.request('/caf%C3%A9%20?token=x')).json()).toMatchObject({ instance: '/caf%C3%A9%20' })
+    expect(await (await testApp().app.request('/caf%C3%A9%20?token=x')).json()).toMatchObject({
+      instance: '/caf%C3%A9%20',
+    })
   })
 })
 
 test('an exception that carries its response is answered with that', async () => {
-  const { app } = testApp({ terminate: () => Promise.reject(new HTTPException(418, { res: new Response('teapot', { status: 418 }) })) })
+  const { app } = testApp({
+    terminate: () => Promise.reject(new HTTPException(418, { res: new Response('teapot', { status: 418 }) })),
+  })
   const response = await app.request('/flux-api/terminate?contextId=1', { method: 'DELETE' })
   expect(response.status).toBe(418)
   expect(await response.text()).toBe('teapot')

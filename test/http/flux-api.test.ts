@@ -10,28 +10,90 @@ const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
 
 describe('a call that is right', () => {
   test.each([
-    ['POST', EXECUTE, { fluxName: 'a.B', startState: 's', input: { n: 1 }, tags: ['x'] }, 'execute', { package: 'shop', fluxName: 'a.B', startState: 's', input: { n: 1 }, tags: ['x'] }],
+    [
+      'POST',
+      EXECUTE,
+      { fluxName: 'a.B', startState: 's', input: { n: 1 }, tags: ['x'] },
+      'execute',
+      { package: 'shop', fluxName: 'a.B', startState: 's', input: { n: 1 }, tags: ['x'] },
+    ],
     ['POST', EXECUTE, { fluxName: 'F' }, 'execute', { package: 'shop', fluxName: 'F' }],
-    ['POST', EXECUTE, { fluxName: 'F', startState: null, input: null, tags: null }, 'execute', { package: 'shop', fluxName: 'F' }],
-    ['POST', '/flux-api/caf%C3%A9%20x/execute', { fluxName: 'F', tags: [] }, 'execute', { package: 'café x', fluxName: 'F', tags: [] }],
-    ['POST', EVENT, { event: 'paid', input: {}, tags: ['a', 'ü'.repeat(128)] }, 'sendEvent', { event: 'paid', input: {}, tags: ['a', 'ü'.repeat(128)] }],
+    [
+      'POST',
+      EXECUTE,
+      { fluxName: 'F', startState: null, input: null, tags: null },
+      'execute',
+      { package: 'shop', fluxName: 'F' },
+    ],
+    [
+      'POST',
+      '/flux-api/caf%C3%A9%20x/execute',
+      { fluxName: 'F', tags: [] },
+      'execute',
+      { package: 'café x', fluxName: 'F', tags: [] },
+    ],
+    [
+      'POST',
+      EVENT,
+      { event: 'paid', input: {}, tags: ['a', 'ü'.repeat(128)] },
+      'sendEvent',
+      { event: 'paid', input: {}, tags: ['a', 'ü'.repeat(128)] },
+    ],
     ['POST', EVENT, { event: 'paid', input: null, tags: null }, 'sendEvent', { event: 'paid' }],
-    ['POST', `${EVENT}?contextId=9007199254740991&`, { event: 'a$' }, 'sendEvent', { contextId: 9007199254740991, event: 'a$' }],
+    [
+      'POST',
+      `${EVENT}?contextId=9007199254740991&`,
+      { event: 'a$' },
+      'sendEvent',
+      { contextId: 9007199254740991, event: 'a$' },
+    ],
     ['POST', EVENT, { event: 'e', contextId: 5 }, 'sendEvent', { contextId: 5, event: 'e' }],
-    ['POST', EVENT, { event: 'e', contextId: '9007199254740991' }, 'sendEvent', { contextId: 9007199254740991, event: 'e' }],
+    [
+      'POST',
+      EVENT,
+      { event: 'e', contextId: '9007199254740991' },
+      'sendEvent',
+      { contextId: 9007199254740991, event: 'e' },
+    ],
     ['POST', `${EVENT}?contextId=5`, { event: 'e', contextId: '5' }, 'sendEvent', { contextId: 5, event: 'e' }],
     ['DELETE', '/flux-api/terminate?contextId=5', undefined, 'terminate', { contextId: 5 }],
     ['GET', '/flux-api/contexts', undefined, 'listPage', { limit: 30, page: 0 }],
-    ['GET', '/flux-api/contexts?fluxName=a.B&tag=x&tag=y,z&status=WAITING_UNTIL&currentState=c&startState=s+t&limit=5&page=2&after=9', undefined, 'listPage',
-      { fluxName: 'a.B', tag: ['x', 'y', 'z'], status: 'WAITING_UNTIL', currentState: 'c', startState: 's t', limit: 5, page: 2, after: 9 }],
+    [
+      'GET',
+      '/flux-api/contexts?fluxName=a.B&tag=x&tag=y,z&status=WAITING_UNTIL&currentState=c&startState=s+t&limit=5&page=2&after=9',
+      undefined,
+      'listPage',
+      {
+        fluxName: 'a.B',
+        tag: ['x', 'y', 'z'],
+        status: 'WAITING_UNTIL',
+        currentState: 'c',
+        startState: 's t',
+        limit: 5,
+        page: 2,
+        after: 9,
+      },
+    ],
     ['GET', '/flux-api/contexts?limit=1001', undefined, 'listPage', { limit: 1000, page: 0 }],
     ['GET', '/flux-api/contexts?limit=99999999999999999999999', undefined, 'listPage', { limit: 1000, page: 0 }],
     ['GET', '/flux-api/context?contextId=5', undefined, 'getContext', { contextId: 5, snapshot: false }],
     ['GET', '/flux-api/context?contextId=5&snapshot=true', undefined, 'getContext', { contextId: 5, snapshot: true }],
     ['GET', '/flux-api/context?contextId=5&snapshot=false', undefined, 'getContext', { contextId: 5, snapshot: false }],
-    ['GET', '/flux-api/context/state?contextId=5&stateName=%E2%82%AC%26', undefined, 'getStateContext', { contextId: 5, stateName: '€&' }],
+    [
+      'GET',
+      '/flux-api/context/state?contextId=5&stateName=%E2%82%AC%26',
+      undefined,
+      'getStateContext',
+      { contextId: 5, stateName: '€&' },
+    ],
     ['POST', '/flux-api/context/tag?contextId=5&tag=x', undefined, 'addTags', { contextId: 5, tag: ['x'] }],
-    ['PUT', '/flux-api/context/tag?tag=x,y&contextId=5&tag=z', undefined, 'addTags', { contextId: 5, tag: ['x', 'y', 'z'] }],
+    [
+      'PUT',
+      '/flux-api/context/tag?tag=x,y&contextId=5&tag=z',
+      undefined,
+      'addTags',
+      { contextId: 5, tag: ['x', 'y', 'z'] },
+    ],
     ['DELETE', '/flux-api/context/tag?contextId=5&tag=x', undefined, 'removeTags', { contextId: 5, tag: ['x'] }],
     ['GET', '/flux-api/definition?fluxName=a.B', undefined, 'getDefinition', { fluxName: 'a.B' }],
     ['GET', '/flux-api/definition?fluxName=a.B&contextId=5', undefined, 'getDefinition', { contextId: 5 }],
@@ -41,7 +103,17 @@ describe('a call that is right', () => {
     expect(response.status).toBe(200)
     expect(response.headers.get('content-type')).toBe('application/json')
     expect(calls).toEqual([{ name, request: body === undefined ? request : { ...request, untyped: false } }])
-    expect(await response.json()).toEqual(name === 'listPage' ? [contextView(1), contextView(2)] : await fakeApi().api[name as keyof FluxApi]({ contextId: 1, fluxName: 'F', event: 'e', stateName: 'a', tag: [] }))
+    expect(await response.json()).toEqual(
+      name === 'listPage'
+        ? [contextView(1), contextView(2)]
+        : await fakeApi().api[name as keyof FluxApi]({
+            contextId: 1,
+            fluxName: 'F',
+            event: 'e',
+            stateName: 'a',
+            tag: [],
+          }),
+    )
   })
 
   test('answers HEAD as GET, without a body', async () => {
@@ -63,16 +135,25 @@ describe('a call that is right', () => {
 
   test('takes 64 tags, and 64 levels of nesting', async () => {
     const { app } = testApp()
-    expect((await app.request(EVENT, post({ event: 'e', tags: Array.from({ length: 64 }, (_, index) => `t${index}`) }))).status).toBe(200)
+    expect(
+      (await app.request(EVENT, post({ event: 'e', tags: Array.from({ length: 64 }, (_, index) => `t${index}`) })))
+        .status,
+    ).toBe(200)
     expect((await app.request(EVENT, post(`{"event":"e","input":{"a":${deep(62)}}}`))).status).toBe(200)
     expect((await app.request(EVENT, post(`{"event":"${'[{'.repeat(100)}\\"[","input":{}}`))).status).toBe(200)
   })
 
-  test.each(['application/json', 'Application/JSON; charset=utf-8', 'application/vnd.shop+json', ''])('takes a body of the type "%s"', async (type) => {
-    const { app } = testApp()
-    const body = new TextEncoder().encode('\uFEFF{"event":"e"}')
-    expect((await app.request(EVENT, { method: 'POST', body, headers: type === '' ? {} : { 'content-type': type } })).status).toBe(200)
-  })
+  test.each(['application/json', 'Application/JSON; charset=utf-8', 'application/vnd.shop+json', ''])(
+    'takes a body of the type "%s"',
+    async (type) => {
+      const { app } = testApp()
+      const body = new TextEncoder().encode('\uFEFF{"event":"e"}')
+      expect(
+        (await app.request(EVENT, { method: 'POST', body, headers: type === '' ? {} : { 'content-type': type } }))
+          .status,
+      ).toBe(200)
+    },
+  )
 })
 
 describe('a call that is wrong is refused before the runtime hears of it', () => {
@@ -84,8 +165,27 @@ describe('a call that is wrong is refused before the runtime hears of it', () =>
     [400, EVENT, 'null', 'the body must be an object'],
     [400, EVENT, '"e"', 'the body must be an object'],
     [400, EVENT, {}, 'event must be a text'],
-    [400, EVENT, '{"__proto__":{"event":"e"}}', 'the field \'__proto__\' is not known'],
-    ...['null', '0', '-1', '1.5', '"1.0"', '"x"', '""', '"0"', '9007199254740992', '"9007199254740992"', '[1]', '{}', 'true'].map((id): [400, string, string, string] => [400, EVENT, `{"event":"e","contextId":${id}}`, 'contextId must be a positive integer']),
+    [400, EVENT, '{"__proto__":{"event":"e"}}', "the field '__proto__' is not known"],
+    ...[
+      'null',
+      '0',
+      '-1',
+      '1.5',
+      '"1.0"',
+      '"x"',
+      '""',
+      '"0"',
+      '9007199254740992',
+      '"9007199254740992"',
+      '[1]',
+      '{}',
+      'true',
+    ].map((id): [400, string, string, string] => [
+      400,
+      EVENT,
+      `{"event":"e","contextId":${id}}`,
+      'contextId must be a positive integer',
+    ]),
     [400, `${EVENT}?contextId=5`, { event: 'e', contextId: 6 }, 'contextId differs'],
     [400, EVENT, { event: null }, 'event'],
     [400, EVENT, { event: '' }, 'event'],
@@ -111,7 +211,14 @@ describe('a call that is wrong is refused before the runtime hears of it', () =>
   const contents: [path: string, body: object, errors: { pointer: string; detail: string }[]][] = [
     [EVENT, { event: 'e', input: [] }, [{ pointer: '/input', detail: 'must be an object' }]],
     [EVENT, { event: 'e', input: 'text' }, [{ pointer: '/input', detail: 'must be an object' }]],
-    [EVENT, { event: 'e', input: false, tags: {} }, [{ pointer: '/input', detail: 'must be an object' }, { pointer: '/tags', detail: 'must be a list of texts' }]],
+    [
+      EVENT,
+      { event: 'e', input: false, tags: {} },
+      [
+        { pointer: '/input', detail: 'must be an object' },
+        { pointer: '/tags', detail: 'must be a list of texts' },
+      ],
+    ],
     [EVENT, { event: 'e', tags: 'x' }, [{ pointer: '/tags', detail: 'must be a list of texts' }]],
     [EXECUTE, { fluxName: 'F', startState: 5 }, [{ pointer: '/startState', detail: 'must be a text' }]],
     [EXECUTE, { fluxName: 'F', input: 5 }, [{ pointer: '/input', detail: 'must be an object' }]],
@@ -123,15 +230,41 @@ describe('a call that is wrong is refused before the runtime hears of it', () =>
     expect(calls).toEqual([])
   })
 
-  const ids = ['', '0', '-1', '+1', '1.0', '1e3', '0x1', ' 1', '01', 'abc', '9007199254740992', '99999999999999999999', '%31%00', '١', '1,2', '%ff']
+  const ids = [
+    '',
+    '0',
+    '-1',
+    '+1',
+    '1.0',
+    '1e3',
+    '0x1',
+    ' 1',
+    '01',
+    'abc',
+    '9007199254740992',
+    '99999999999999999999',
+    '%31%00',
+    '١',
+    '1,2',
+    '%ff',
+  ]
   const withId: [method: string, path: string][] = [
-    ['POST', '/flux-api/event?'], ['DELETE', '/flux-api/terminate?'], ['GET', '/flux-api/context?'], ['GET', '/flux-api/context/state?stateName=a&'],
-    ['POST', '/flux-api/context/tag?tag=x&'], ['PUT', '/flux-api/context/tag?tag=x&'], ['DELETE', '/flux-api/context/tag?tag=x&'], ['GET', '/flux-api/definition?'],
+    ['POST', '/flux-api/event?'],
+    ['DELETE', '/flux-api/terminate?'],
+    ['GET', '/flux-api/context?'],
+    ['GET', '/flux-api/context/state?stateName=a&'],
+    ['POST', '/flux-api/context/tag?tag=x&'],
+    ['PUT', '/flux-api/context/tag?tag=x&'],
+    ['DELETE', '/flux-api/context/tag?tag=x&'],
+    ['GET', '/flux-api/definition?'],
   ]
   test.each(withId)('400: %s %s with a contextId that is none', async (method, path) => {
     const { app, calls } = testApp()
     for (const id of ids) {
-      await expectProblem(await app.request(`${path}contextId=${id}`, method === 'POST' ? post({ event: 'e' }) : { method }), 400)
+      await expectProblem(
+        await app.request(`${path}contextId=${id}`, method === 'POST' ? post({ event: 'e' }) : { method }),
+        400,
+      )
     }
     expect(calls).toEqual([])
   })
@@ -178,12 +311,20 @@ describe('a call that is wrong is refused before the runtime hears of it', () =>
   test('400: a body that is not UTF-8', async () => {
     const { app, calls } = testApp()
     const body = Uint8Array.from([...Buffer.from('{"event":"'), 0xc3, 0x28, ...Buffer.from('"}')])
-    await expectProblem(await app.request(EVENT, { method: 'POST', body, headers: { 'content-type': 'application/json' } }), 400, 'UTF-8')
+    await expectProblem(
+      await app.request(EVENT, { method: 'POST', body, headers: { 'content-type': 'application/json' } }),
+      400,
+      'UTF-8',
+    )
     expect(calls).toEqual([])
   })
 
   test.each([
-    [{ 'content-type': 'text/plain' }], [{ 'content-type': 'application/json; charset=utf-16' }], [{ 'content-type': 'application/xml; charset="iso-8859-1"' }], [{ 'content-type': 'application/jsonx' }], [{ 'content-type': 'multipart/form-data; boundary=x' }],
+    [{ 'content-type': 'text/plain' }],
+    [{ 'content-type': 'application/json; charset=utf-16' }],
+    [{ 'content-type': 'application/xml; charset="iso-8859-1"' }],
+    [{ 'content-type': 'application/jsonx' }],
+    [{ 'content-type': 'multipart/form-data; boundary=x' }],
     [{ 'content-type': 'application/json', 'content-encoding': 'gzip' }],
   ])('415: %j', async (headers) => {
     const { app, calls } = testApp()
@@ -191,19 +332,30 @@ describe('a call that is wrong is refused before the runtime hears of it', () =>
     expect(calls).toEqual([])
   })
 
-  test.each(['text/plain', 'application/json;q=0', 'application/json;q=0, application/xml;q=0, text/xml;q=0'])('406: Accept: %s', async (accept) => {
-    const { app, calls } = testApp()
-    await expectProblem(await app.request(EVENT, post({ event: 'e' }, { 'content-type': 'application/json', accept })), 406)
-    expect(calls).toEqual([])
-  })
+  test.each(['text/plain', 'application/json;q=0', 'application/json;q=0, application/xml;q=0, text/xml;q=0'])(
+    '406: Accept: %s',
+    async (accept) => {
+      const { app, calls } = testApp()
+      await expectProblem(
+        await app.request(EVENT, post({ event: 'e' }, { 'content-type': 'application/json', accept })),
+        406,
+      )
+      expect(calls).toEqual([])
+    },
+  )
 
-  test.each(['Bearer abc', 'Basic YTpi', 'x', ''])('401, never anonymous: Authorization: "%s"', async (authorization) => {
-    const { app, calls } = testApp()
-    const response = await app.request('/flux-api/contexts', { headers: { authorization } })
-    await expectProblem(response, 401)
-    expect(response.headers.get('www-authenticate')).toBe(authorization.startsWith('Bearer') ? 'Bearer error="invalid_token"' : 'Bearer')
-    expect(calls).toEqual([])
-  })
+  test.each(['Bearer abc', 'Basic YTpi', 'x', ''])(
+    '401, never anonymous: Authorization: "%s"',
+    async (authorization) => {
+      const { app, calls } = testApp()
+      const response = await app.request('/flux-api/contexts', { headers: { authorization } })
+      await expectProblem(response, 401)
+      expect(response.headers.get('www-authenticate')).toBe(
+        authorization.startsWith('Bearer') ? 'Bearer error="invalid_token"' : 'Bearer',
+      )
+      expect(calls).toEqual([])
+    },
+  )
 
   test('a hundred thousand levels are refused without stalling', async () => {
     const { app } = testApp()
@@ -221,7 +373,15 @@ describe('a call that is wrong is refused before the runtime hears of it', () =>
 test('without a header the caller is anonymous', async () => {
   const callers: Caller[] = []
   const { api } = fakeApi()
-  const { app } = testApp({}, { api: (caller) => { callers.push(caller); return api } })
+  const { app } = testApp(
+    {},
+    {
+      api: (caller) => {
+        callers.push(caller)
+        return api
+      },
+    },
+  )
   await app.request('/flux-api/contexts')
   expect(callers).toEqual([ANONYMOUS])
 })
@@ -229,28 +389,49 @@ test('without a header the caller is anonymous', async () => {
 async function linkOf(path: string, size: number): Promise<string | null> {
   const contexts = Array.from({ length: size }, (_, index) => contextView(index + 11))
   const last = contexts.at(-1)
-  const { app } = testApp({ listPage: async (request) => ({ contexts, next: last && contexts.length === request.limit ? last.id : null }) })
+  const { app } = testApp({
+    listPage: async (request) => ({ contexts, next: last && contexts.length === request.limit ? last.id : null }),
+  })
   return (await app.request(path)).headers.get('link')
 }
 
 describe('the link to the next page', () => {
   test('carries the filters, and the last id instead of the page', async () => {
-    const given = await linkOf('/flux-api/contexts?fluxName=a%26b&tag=x&tag=%C3%BC&status=FAILED&currentState=c&startState=s&limit=3&page=4', 3)
+    const given = await linkOf(
+      '/flux-api/contexts?fluxName=a%26b&tag=x&tag=%C3%BC&status=FAILED&currentState=c&startState=s&limit=3&page=4',
+      3,
+    )
     const [, target = ''] = /^<(\/flux-api\/contexts\?.*)>; rel="next"$/.exec(given ?? '') ?? []
     const { searchParams } = new URL(target, 'http://localhost')
     expect([...searchParams].sort()).toEqual([
-      ['after', '13'], ['currentState', 'c'], ['fluxName', 'a&b'], ['limit', '3'], ['startState', 's'], ['status', 'FAILED'], ['tag', 'x'], ['tag', 'ü'],
+      ['after', '13'],
+      ['currentState', 'c'],
+      ['fluxName', 'a&b'],
+      ['limit', '3'],
+      ['startState', 's'],
+      ['status', 'FAILED'],
+      ['tag', 'x'],
+      ['tag', 'ü'],
     ])
   })
 
-  test('is there by default when 30 came', async () => expect(await linkOf('/flux-api/contexts', 30)).toBe('</flux-api/contexts?limit=30&after=40>; rel="next"'))
-  test('stands for at most 1000', async () => expect(await linkOf('/flux-api/contexts?limit=5000', 1000)).toContain('limit=1000&after=1010'))
-  test('is missing when the page is not full', async () => expect(await linkOf('/flux-api/contexts?limit=3', 2)).toBeNull())
+  test('is there by default when 30 came', async () =>
+    expect(await linkOf('/flux-api/contexts', 30)).toBe('</flux-api/contexts?limit=30&after=40>; rel="next"'))
+  test('stands for at most 1000', async () =>
+    expect(await linkOf('/flux-api/contexts?limit=5000', 1000)).toContain('limit=1000&after=1010'))
+  test('is missing when the page is not full', async () =>
+    expect(await linkOf('/flux-api/contexts?limit=3', 2)).toBeNull())
   test('is missing when nothing came', async () => expect(await linkOf('/flux-api/contexts?limit=3', 0)).toBeNull())
 })
 
-const failing = (error: unknown) => testApp({ async terminate() { throw error } })
-const ask = (app: ReturnType<typeof testApp>['app']) => app.request('/flux-api/terminate?contextId=5', { method: 'DELETE' })
+const failing = (error: unknown) =>
+  testApp({
+    async terminate() {
+      throw error
+    },
+  })
+const ask = (app: ReturnType<typeof testApp>['app']) =>
+  app.request('/flux-api/terminate?contextId=5', { method: 'DELETE' })
 
 describe('what the runtime refuses', () => {
   test.each([
@@ -273,23 +454,43 @@ describe('what the runtime refuses', () => {
   })
 
   test('busy and unavailable say when to try again, in whole seconds', async () => {
-    expect((await ask(failing(new FluxError({ kind: 'busy', detail: 'd', retryAfter: 0.02 })).app)).headers.get('retry-after')).toBe('1')
-    expect((await ask(failing(new FluxError({ kind: 'unavailable', detail: 'd', retryAfter: 2.5 })).app)).headers.get('retry-after')).toBe('3')
+    expect(
+      (await ask(failing(new FluxError({ kind: 'busy', detail: 'd', retryAfter: 0.02 })).app)).headers.get(
+        'retry-after',
+      ),
+    ).toBe('1')
+    expect(
+      (await ask(failing(new FluxError({ kind: 'unavailable', detail: 'd', retryAfter: 2.5 })).app)).headers.get(
+        'retry-after',
+      ),
+    ).toBe('3')
   })
 
-  test.each([new TypeError('secret /home/x'), new Error('secret', { cause: 'y' })])('%s is our own fault: logged, and not shown', async (error) => {
-    const { app, lines } = failing(error)
-    const problem = await expectProblem(await ask(app), 500)
-    expect(JSON.stringify(problem)).not.toMatch(/secret|home|stack/)
-    expect(lines).toEqual([{ level: 'error', message: 'a request failed', fields: { method: 'DELETE', path: '/flux-api/terminate', error } }])
-  })
+  test.each([new TypeError('secret /home/x'), new Error('secret', { cause: 'y' })])(
+    '%s is our own fault: logged, and not shown',
+    async (error) => {
+      const { app, lines } = failing(error)
+      const problem = await expectProblem(await ask(app), 500)
+      expect(JSON.stringify(problem)).not.toMatch(/secret|home|stack/)
+      expect(lines).toEqual([
+        {
+          level: 'error',
+          message: 'a request failed',
+          fields: { method: 'DELETE', path: '/flux-api/terminate', error },
+        },
+      ])
+    },
+  )
 })
 
 /** Every refusal has the same shape. */
 async function expectProblem(response: Response, status: number, telling = ''): Promise<unknown> {
   const problem: unknown = await response.json()
   expect(problem).toMatchObject({
-    status, type: expect.stringMatching(/^urn:actorflux:problem:[a-z-]+$/), title: expect.stringMatching(/./), detail: expect.stringContaining(telling),
+    status,
+    type: expect.stringMatching(/^urn:actorflux:problem:[a-z-]+$/),
+    title: expect.stringMatching(/./),
+    detail: expect.stringContaining(telling),
     instance: expect.stringMatching(/^\/[^?]*$/),
   })
   expect(response.status).toBe(status)

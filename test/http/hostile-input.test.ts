@@ -10,7 +10,10 @@ import type { FluxApi } from '../../src/api/flux-api.ts'
 import type { WebhookApi } from '../../src/model/webhook.ts'
 import { post, testApp } from './support.ts'
 
-/** Far more than any of these takes on a busy machine, and a small part of what it took where work grew with the square of the length. */
+/**
+ * Far more than any of these takes on a busy machine, and a small part of what it took where work grew with the square
+ * of the length.
+ */
 const MILLISECONDS = 2000
 
 function took(work: () => unknown): number {
@@ -29,16 +32,20 @@ const hook: WebhookApi = {
   refused() {},
   giveUp() {},
 }
-const send = (path: string, body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string>, overrides: Partial<FluxApi> = {}) =>
-  testApp(overrides, { webhooks: hook, maxParts: 1000 }).app.request(path, { method: 'POST', body, headers })
+const send = (
+  path: string,
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Record<string, string>,
+  overrides: Partial<FluxApi> = {},
+) => testApp(overrides, { webhooks: hook, maxParts: 1000 }).app.request(path, { method: 'POST', body, headers })
 
 describe('parameters of a header', () => {
   test.each([
     ['white space after nothing', `;a=${' '.repeat(300_000)}"`],
     ['white space before a name', `;${' '.repeat(300_000)}=`],
     ['names without values', `;${'a'.repeat(300_000)}`],
-    ['quotes that don\'t end', '; a="'.repeat(60_000)],
-    ['escapes that don\'t end', `;a="${'\\'.repeat(300_000)}`],
+    ["quotes that don't end", '; a="'.repeat(60_000)],
+    ["escapes that don't end", `;a="${'\\'.repeat(300_000)}`],
     ['empty ones', ';'.repeat(300_000)],
     ['ones that go on', ';a="b"c'.repeat(40_000)],
   ])('are read in time that grows with their length: %s', (_, text) => {
@@ -46,17 +53,35 @@ describe('parameters of a header', () => {
   })
 
   test.each([
-    ['a/b; c=d ; E = "f;\\"g\\\\" ;h=', [['c', 'd'], ['e', 'f;"g\\'], ['h', '']]],
+    [
+      'a/b; c=d ; E = "f;\\"g\\\\" ;h=',
+      [
+        ['c', 'd'],
+        ['e', 'f;"g\\'],
+        ['h', ''],
+      ],
+    ],
     ['a/b;c=d e;f=g', [['f', 'g']]],
     ['a/b;c="d"e;f=g', [['f', 'g']]],
     ['a/b;c="d;e=f', [['e', 'f']]],
-    ['a/b;c=1;C=2;=3;d;;e=4', [['c', '1'], ['e', '4']]],
+    [
+      'a/b;c=1;C=2;=3;d;;e=4',
+      [
+        ['c', '1'],
+        ['e', '4'],
+      ],
+    ],
   ])('mean what they say: %s', (text, parameters) => {
     expect([...readHeaderValue(text).parameters]).toEqual(parameters)
   })
 
   test('of an Accept are read in such a time, too', () => {
-    for (const text of [`a/b;q${' '.repeat(300_000)}x`, 'a/b;x="'.repeat(50_000), '; q = '.repeat(60_000), '*/*,'.repeat(80_000)]) {
+    for (const text of [
+      `a/b;q${' '.repeat(300_000)}x`,
+      'a/b;x="'.repeat(50_000),
+      '; q = '.repeat(60_000),
+      '*/*,'.repeat(80_000),
+    ]) {
       expect(took(() => negotiate(text, [{ type: 'application/json', suffix: '+json' }]))).toBeLessThan(MILLISECONDS)
     }
   })
@@ -66,21 +91,32 @@ const long = (length: number) => `application/json;a=${'b'.repeat(length - 19)}`
 
 describe('a header that is read here', () => {
   test.each([
-    ['/flux-api/event', 'content-type'], ['/flux-api/event', 'accept'], ['/flux-api/event', 'content-encoding'], ['/flux-api/event', 'authorization'],
-    ['/api/hook', 'content-type'], ['/api/hook', 'accept'], ['/api/hook', 'content-encoding'],
+    ['/flux-api/event', 'content-type'],
+    ['/flux-api/event', 'accept'],
+    ['/flux-api/event', 'content-encoding'],
+    ['/flux-api/event', 'authorization'],
+    ['/api/hook', 'content-type'],
+    ['/api/hook', 'accept'],
+    ['/api/hook', 'content-encoding'],
   ])('has at most 8192 characters: %s, %s', async (path, name) => {
     const answer = await send(path, '{"event":"e"}', { 'content-type': 'application/json', [name]: long(8193) })
     expect(answer.status).toBe(431)
-    expect(await answer.json()).toMatchObject({ type: 'urn:actorflux:problem:headers-too-large', detail: `the header ${name} is longer than 8192 characters` })
+    expect(await answer.json()).toMatchObject({
+      type: 'urn:actorflux:problem:headers-too-large',
+      detail: `the header ${name} is longer than 8192 characters`,
+    })
   })
 
   test('may have as many', async () => {
-    expect((await send('/flux-api/event', '{"event":"e"}', { 'content-type': long(8192), accept: long(8192) })).status).toBe(200)
+    expect(
+      (await send('/flux-api/event', '{"event":"e"}', { 'content-type': long(8192), accept: long(8192) })).status,
+    ).toBe(200)
     expect((await send('/api/hook', '{}', { 'content-type': long(8192) })).status).toBe(204)
   })
 })
 
-const keys = (count: number, nameOf: (index: number) => string) => `{${Array.from({ length: count }, (_, index) => `"${nameOf(index)}":1`).join()}}`
+const keys = (count: number, nameOf: (index: number) => string) =>
+  `{${Array.from({ length: count }, (_, index) => `"${nameOf(index)}":1`).join()}}`
 
 describe('a body', () => {
   const JSON_TYPE = { 'content-type': 'application/json' }
@@ -91,22 +127,34 @@ describe('a body', () => {
     ['90,000 names', keys(90_000, (index) => `k${index}`), JSON_TYPE],
     ['80,000 names that look like numbers', keys(80_000, (index) => String(index)), JSON_TYPE],
     ['150,000 elements', `<r>${'<item/>'.repeat(149_000)}</r>`, XML_TYPE],
-    ['60,000 elements of different names', `<r>${Array.from({ length: 60_000 }, (_, index) => `<a${index}/>`).join('')}</r>`, XML_TYPE],
+    [
+      '60,000 elements of different names',
+      `<r>${Array.from({ length: 60_000 }, (_, index) => `<a${index}/>`).join('')}</r>`,
+      XML_TYPE,
+    ],
     ['100,001 attributes', `<r>${'<item a="" b="" c=""/>'.repeat(26_000)}</r>`, XML_TYPE],
   ])('of %s is too large', async (_, body, headers) => {
     for (const path of ['/flux-api/event', '/api/hook']) {
       const answer = await send(path, body, headers)
       expect(answer.status).toBe(413)
-      expect(await answer.json()).toMatchObject({ type: 'urn:actorflux:problem:body-too-large', detail: 'the body holds more than 100000 values and names' })
+      expect(await answer.json()).toMatchObject({
+        type: 'urn:actorflux:problem:body-too-large',
+        detail: 'the body holds more than 100000 values and names',
+      })
     }
   })
 
   test.each([
     ['99,990 values', `{"event":"e","input":{"list":[${Array(99_990).fill('{}').join()}]}}`, JSON_TYPE],
-    ['texts that look like many', JSON.stringify({ event: 'e', input: { text: '[{},{},":,'.repeat(80_000) } }), JSON_TYPE],
+    [
+      'texts that look like many',
+      JSON.stringify({ event: 'e', input: { text: '[{},{},":,'.repeat(80_000) } }),
+      JSON_TYPE,
+    ],
     ['90,000 elements', `<r><event>e</event><input><list>${'<item/>'.repeat(90_000)}</list></input></r>`, XML_TYPE],
   ])('of %s is taken', async (_, body, headers) => {
-    for (const path of ['/flux-api/event', '/api/hook']) expect((await send(path, body, headers)).status).toBeLessThan(300)
+    for (const path of ['/flux-api/event', '/api/hook'])
+      expect((await send(path, body, headers)).status).toBeLessThan(300)
   })
 
   test('has as many values as the setting says', async () => {
@@ -120,7 +168,9 @@ describe('a body', () => {
   test('that is large is read in several turns', async () => {
     const { app } = testApp()
     const body = JSON.stringify({ event: 'e', input: { text: 'x'.repeat(200_000) } })
-    expect(await turnsDuring(() => app.request('/flux-api/event', post(body)))).toBeGreaterThan(await turnsDuring(() => app.request('/flux-api/event', post({ event: 'e' }))) + 1)
+    expect(await turnsDuring(() => app.request('/flux-api/event', post(body)))).toBeGreaterThan(
+      (await turnsDuring(() => app.request('/flux-api/event', post({ event: 'e' })))) + 1,
+    )
   })
 
   test('of XML with many tags is left to the thread, though it is short', async () => {
@@ -150,7 +200,10 @@ const read = (bytes: Buffer) => readMultipart(bytes, 'b', { maxParts: 1000 })
 
 describe('a form', () => {
   test('of 1,000 parts is read in many turns', async () => {
-    const parts = Array.from({ length: 1000 }, (_, index) => `--b\r\nContent-Disposition: form-data; name="f${index}"\r\n\r\n${index}\r\n`)
+    const parts = Array.from(
+      { length: 1000 },
+      (_, index) => `--b\r\nContent-Disposition: form-data; name="f${index}"\r\n\r\n${index}\r\n`,
+    )
     const bytes = Buffer.from(`${parts.join('')}--b--\r\n`)
     expect(Object.keys(await read(bytes))).toHaveLength(1000)
     expect(await turnsDuring(() => read(bytes))).toBeGreaterThan(10)
@@ -159,18 +212,28 @@ describe('a form', () => {
   test.each([
     ['one header', `Content-Disposition: form-data; name="a"; b="${'c'.repeat(8200)}"`],
     ['white space', `Content-Disposition: form-data; name=a; b=${' '.repeat(312_000)}"`],
-    ['many headers', `Content-Disposition: form-data; name="a"\r\n${Array.from({ length: 2000 }, (_, index) => `x${index}: y`).join('\r\n')}`],
+    [
+      'many headers',
+      `Content-Disposition: form-data; name="a"\r\n${Array.from({ length: 2000 }, (_, index) => `x${index}: y`).join('\r\n')}`,
+    ],
     ['headers without end', `Content-Disposition: form-data; name="a"\r\n${'x: y\r\n'.repeat(100_000)}z: z`],
   ])('with a part whose headers are too long is malformed: %s', async (_, headers) => {
-    await expect(read(part(headers))).rejects.toMatchObject({ failure: { kind: 'malformed', detail: 'the headers of a part of the form are longer than 8192 bytes' } })
+    await expect(read(part(headers))).rejects.toMatchObject({
+      failure: { kind: 'malformed', detail: 'the headers of a part of the form are longer than 8192 bytes' },
+    })
   })
 
   test('may have long headers of parts', async () => {
-    expect(await read(part(`Content-Disposition: form-data; name="${'a'.repeat(8000)}"`))).toEqual({ ['a'.repeat(8000)]: 'v' })
+    expect(await read(part(`Content-Disposition: form-data; name="${'a'.repeat(8000)}"`))).toEqual({
+      ['a'.repeat(8000)]: 'v',
+    })
   })
 
   test.each([
-    ['+', ' '], ['%41b', 'Ab'], ['+%20', '  '], ['%C3%BC', 'ü'],
+    ['+', ' '],
+    ['%41b', 'Ab'],
+    ['+%20', '  '],
+    ['%C3%BC', 'ü'],
   ])('of a megabyte of %s costs a few times what one costs that has nothing to decode', (unit, text) => {
     const count = Math.floor(1_000_000 / unit.length)
     expect(readPairs([`a=${unit.repeat(count)}`]).get('a')).toEqual([text.repeat(count)])
@@ -187,9 +250,18 @@ describe('a form', () => {
 
 test('a query that repeats a name is read in time that grows with its length', () => {
   const url = `/flux-api/contexts?${'tag=a&'.repeat(30_000)}limit=1`
-  const known = new Map([['tag', { type: 'array', canBeNull: false }], ['limit', { type: 'integer', canBeNull: false }]])
+  const known = new Map([
+    ['tag', { type: 'array', canBeNull: false }],
+    ['limit', { type: 'integer', canBeNull: false }],
+  ])
   let query = {}
-  expect(took(() => { query = readQuery(url, known) })).toBeLessThan(MILLISECONDS)
+  expect(
+    took(() => {
+      query = readQuery(url, known)
+    }),
+  ).toBeLessThan(MILLISECONDS)
   expect(query).toMatchObject({ tag: { length: 30_000 }, limit: 1 })
-  expect(took(() => expect(() => readQuery(url + '&limit=1'.repeat(30_000), known)).toThrow('limit must be given once'))).toBeLessThan(MILLISECONDS)
+  expect(
+    took(() => expect(() => readQuery(url + '&limit=1'.repeat(30_000), known)).toThrow('limit must be given once')),
+  ).toBeLessThan(MILLISECONDS)
 })

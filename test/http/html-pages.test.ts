@@ -5,7 +5,8 @@ import { conflict } from '../../src/model/failure.ts'
 import { openLive, raw, type Live } from './live.ts'
 import { ABOUT, testApp } from './support.ts'
 
-const CHROME = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7'
+const CHROME =
+  'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7'
 const FIREFOX = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
 const by = (accept: string) => ({ headers: { accept } })
 const HTML = 'text/html; charset=utf-8'
@@ -14,7 +15,8 @@ const HTML = 'text/html; charset=utf-8'
 function expectSafe({ headers }: Response, text: string): void {
   expect(headers.get('x-content-type-options')).toBe('nosniff')
   const policy = headers.get('content-security-policy') ?? ''
-  for (const part of ['default-src \'none\'', 'base-uri \'none\'', 'form-action \'none\'', 'frame-ancestors \'none\'']) expect(policy).toContain(part)
+  for (const part of ["default-src 'none'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"])
+    expect(policy).toContain(part)
   expect(policy).not.toMatch(/script-src|unsafe/)
   const [, style = ''] = /<style>([^]*?)<\/style>/.exec(text) ?? []
   expect(policy).toContain(`'sha256-${createHash('sha256').update(style).digest('base64')}'`)
@@ -31,15 +33,32 @@ describe('/', () => {
     expectSafe(response, text)
     expect(text).toContain('<h1>actorflux <small>9.8.7</small></h1>')
     expect(text).toContain('3 workflow services')
-    expect([...text.matchAll(/<a href="([^"]+)"/g)].map(([, link]) => link)).toEqual(['docs', 'openapi.json', 'flux-api/contexts'])
-    expect(text).toContain('<pre>curl http://localhost:8080/flux-api/p/execute -d &#39;{&quot;fluxName&quot;:&quot;&lt;F&gt;&quot;}&#39;</pre>')
+    expect([...text.matchAll(/<a href="([^"]+)"/g)].map(([, link]) => link)).toEqual([
+      'docs',
+      'openapi.json',
+      'flux-api/contexts',
+    ])
+    expect(text).toContain(
+      '<pre>curl http://localhost:8080/flux-api/p/execute -d &#39;{&quot;fluxName&quot;:&quot;&lt;F&gt;&quot;}&#39;</pre>',
+    )
   })
 
-  test.each(['*/*', 'application/json', 'application/xml', 'text/html;q=0.5, */*', 'text/html;q=0, */*', 'text/*'])('is JSON for %s', async (accept) => {
-    const response = await testApp().app.request('/', by(accept))
-    expect([response.status, response.headers.get('content-type'), response.headers.get('vary')]).toEqual([200, 'application/json', 'Accept'])
-    expect(await response.json()).toMatchObject({ name: 'actorflux', version: '9.8.7', links: { docs: '/docs', openapi: '/openapi.json' } })
-  })
+  test.each(['*/*', 'application/json', 'application/xml', 'text/html;q=0.5, */*', 'text/html;q=0, */*', 'text/*'])(
+    'is JSON for %s',
+    async (accept) => {
+      const response = await testApp().app.request('/', by(accept))
+      expect([response.status, response.headers.get('content-type'), response.headers.get('vary')]).toEqual([
+        200,
+        'application/json',
+        'Accept',
+      ])
+      expect(await response.json()).toMatchObject({
+        name: 'actorflux',
+        version: '9.8.7',
+        links: { docs: '/docs', openapi: '/openapi.json' },
+      })
+    },
+  )
 
   test('is JSON without Accept, has no other method, and no service to start where there is none', async () => {
     const { app } = testApp({}, { about: { ...ABOUT, services: () => 1, command: () => null } })
@@ -53,7 +72,9 @@ describe('/', () => {
 
 describe('a problem', () => {
   test.each([CHROME, FIREFOX])('is a page for %s, and what was sent is text in it', async (accept) => {
-    const { app } = testApp({ terminate: () => Promise.reject(conflict('<script>alert(1)</script> & "more" \'of it\'')) })
+    const { app } = testApp({
+      terminate: () => Promise.reject(conflict('<script>alert(1)</script> & "more" \'of it\'')),
+    })
     const response = await app.request('/flux-api/terminate?contextId=1', { method: 'DELETE', ...by(accept) })
     const text = await response.text()
     expect([response.status, response.headers.get('content-type')]).toEqual([409, HTML])
@@ -75,46 +96,75 @@ describe('a problem', () => {
   })
 
   test('is data for all others', async () => {
-    for (const [accept, type] of [['*/*', 'json'], ['application/xml', 'xml'], ['text/plain', 'json'], ['application/xhtml+xml', 'xml']] as const) {
-      expect((await testApp().app.request('/nowhere', by(accept))).headers.get('content-type')).toBe(`application/problem+${type}`)
+    for (const [accept, type] of [
+      ['*/*', 'json'],
+      ['application/xml', 'xml'],
+      ['text/plain', 'json'],
+      ['application/xhtml+xml', 'xml'],
+    ] as const) {
+      expect((await testApp().app.request('/nowhere', by(accept))).headers.get('content-type')).toBe(
+        `application/problem+${type}`,
+      )
     }
   })
 })
 
 describe('data', () => {
-  test.each([[CHROME, 'application/json'], [FIREFOX, 'application/json'], ['text/html,application/xml;q=0.9', 'application/xml'], ['application/xml', 'application/xml'], ['application/xhtml+xml', 'application/xml']])(
-    'for %s is %s', async (accept, type) => {
-      expect((await testApp().app.request('/flux-api/contexts', by(accept))).headers.get('content-type')).toBe(type)
-    })
+  test.each([
+    [CHROME, 'application/json'],
+    [FIREFOX, 'application/json'],
+    ['text/html,application/xml;q=0.9', 'application/xml'],
+    ['application/xml', 'application/xml'],
+    ['application/xhtml+xml', 'application/xml'],
+  ])('for %s is %s', async (accept, type) => {
+    expect((await testApp().app.request('/flux-api/contexts', by(accept))).headers.get('content-type')).toBe(type)
+  })
 })
 
 describe('over a socket', () => {
   let live: Live
   beforeAll(async () => {
-    live = await openLive({}, {
-      'p/Hello.flux': {
-        webhooks: [{ urlPath: '/hello', httpMethods: ['GET'] }], output: [{ name: 'out', type: 'object' }],
-        states: [{ name: 'end', action: { lines: [{ type: 'set', expression: '({ a: 1 })', evaluate: true, to: ['out'] }] } }],
+    live = await openLive(
+      {},
+      {
+        'p/Hello.flux': {
+          webhooks: [{ urlPath: '/hello', httpMethods: ['GET'] }],
+          output: [{ name: 'out', type: 'object' }],
+          states: [
+            {
+              name: 'end',
+              action: { lines: [{ type: 'set', expression: '({ a: 1 })', evaluate: true, to: ['out'] }] },
+            },
+          ],
+        },
+        'p/Closed.flux': { secured: true, states: [{ name: 'end' }] },
       },
-      'p/Closed.flux': { secured: true, states: [{ name: 'end' }] },
-    })
+    )
   })
   afterAll(() => live.close())
 
   test('the page names a service that anyone may start, and the command works', async () => {
     const page = await live.call('GET', '/', { accept: CHROME })
     expect(page.text).toContain('2 workflow services')
-    expect(page.text).toContain(`curl -X POST ${live.url}/flux-api/p/execute -H &#39;content-type: application/json&#39; -d &#39;{&quot;fluxName&quot;:&quot;Hello&quot;}&#39;`)
-    expect((await live.call('GET', '/')).json).toMatchObject({ name: 'actorflux', version: expect.stringMatching(/^\d/) })
+    expect(page.text).toContain(
+      `curl -X POST ${live.url}/flux-api/p/execute -H &#39;content-type: application/json&#39; -d &#39;{&quot;fluxName&quot;:&quot;Hello&quot;}&#39;`,
+    )
+    expect((await live.call('GET', '/')).json).toMatchObject({
+      name: 'actorflux',
+      version: expect.stringMatching(/^\d/),
+    })
   })
 
-  test('a webhook\'s data is JSON for a browser', async () => {
+  test("a webhook's data is JSON for a browser", async () => {
     const { headers, json } = await live.call('GET', '/api/hello', { accept: CHROME })
     expect([headers.get('content-type'), json]).toEqual(['application/json', { a: 1 }])
   })
 
   test('what does not get as far as the application is told in a page as well', async () => {
-    const answer = await raw(live.url, `GET /api/../x HTTP/1.1\r\nHost: localhost\r\nAccept: ${CHROME}\r\nConnection: close\r\n\r\n`)
+    const answer = await raw(
+      live.url,
+      `GET /api/../x HTTP/1.1\r\nHost: localhost\r\nAccept: ${CHROME}\r\nConnection: close\r\n\r\n`,
+    )
     expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*content-type: text\/html; charset=utf-8[^]*<!doctype html>/i)
     expect(answer).toMatch(/content-security-policy: default-src 'none'/i)
   })

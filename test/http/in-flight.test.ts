@@ -8,13 +8,20 @@ import { testApp } from './support.ts'
 
 const KIB = 1024
 const budget = (bytes: number) => new ByteBudget({ bytes, what: 'requests' })
-const execute = (input: object) => ({ method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ fluxName: 'F', input }) })
+const execute = (input: object) => ({
+  method: 'POST',
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify({ fluxName: 'F', input }),
+})
 
 describe('a call', () => {
   test('is refused with 503 and Retry-After while others take all the room, and taken when they are done', async () => {
     const inFlight = budget(600 * KIB)
     const gate = new EventEmitter()
-    const { app, calls } = testApp({ execute: () => once(gate, 'open').then(() => ({ message: 'started', contextId: 1 })) }, { inFlight })
+    const { app, calls } = testApp(
+      { execute: () => once(gate, 'open').then(() => ({ message: 'started', contextId: 1 })) },
+      { inFlight },
+    )
     const large = execute({ text: 'x'.repeat(50 * KIB) })
     const first = app.request('/flux-api/p/execute', large)
     await vi.waitFor(() => expect(inFlight.held).toBeGreaterThan(300 * KIB))
@@ -22,7 +29,13 @@ describe('a call', () => {
     expect(refused.status).toBe(503)
     expect(refused.headers.get('retry-after')).toBe('1')
     expect(await refused.json()).toMatchObject({ type: 'urn:actorflux:problem:overloaded', status: 503 })
-    expect(await app.request('/flux-api/event', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"event":"e"}' })).toMatchObject({ status: 200 })
+    expect(
+      await app.request('/flux-api/event', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{"event":"e"}',
+      }),
+    ).toMatchObject({ status: 200 })
     expect(await app.request('/flux-api/contexts')).toMatchObject({ status: 200 })
     gate.emit('open')
     expect((await first).status).toBe(200)
@@ -36,7 +49,15 @@ describe('a call', () => {
   test('of many small values is charged what they are parsed to; what fails gives its room back', async () => {
     const inFlight = budget(1000 * KIB)
     const most: number[] = []
-    const { app } = testApp({ execute: async () => { most.push(inFlight.held); throw new Error('no') } }, { inFlight })
+    const { app } = testApp(
+      {
+        execute: async () => {
+          most.push(inFlight.held)
+          throw new Error('no')
+        },
+      },
+      { inFlight },
+    )
     await app.request('/flux-api/p/execute', execute({ list: Array.from({ length: 5000 }, () => ({})) }))
     await app.request('/flux-api/p/execute', execute({ text: 'x'.repeat(15_000) }))
     expect(most[0]).toBeGreaterThan(10 * (most[1] ?? Infinity))
@@ -48,19 +69,25 @@ describe('a call', () => {
 describe('over a socket', () => {
   let live: Live
   afterEach(() => live.close())
-  const MIB = { ACTORFLUX_MAX_IN_FLIGHT: '1mb' }   // of which 384 KiB are for requests and 128 KiB for webhooks that wait
+  const MIB = { ACTORFLUX_MAX_IN_FLIGHT: '1mb' } // of which 384 KiB are for requests and 128 KiB for webhooks that wait
   const post = (more: object) => {
-    const sent = request(`${live.url}/flux-api/event`, { method: 'POST', agent: false, headers: { 'content-type': 'application/json', ...more } })
+    const sent = request(`${live.url}/flux-api/event`, {
+      method: 'POST',
+      agent: false,
+      headers: { 'content-type': 'application/json', ...more },
+    })
     const answer = new Promise<{ status: number | undefined; retryAfter: string | undefined }>((resolve, reject) => {
-      sent.on('response', (response) => {
-        response.resume()
-        resolve({ status: response.statusCode, retryAfter: response.headers['retry-after'] })
-      }).on('error', reject)
+      sent
+        .on('response', (response) => {
+          response.resume()
+          resolve({ status: response.statusCode, retryAfter: response.headers['retry-after'] })
+        })
+        .on('error', reject)
     })
     return { sent, answer }
   }
 
-  test('a body that was announced counts before it comes, and one that wasn\'t as it grows', async () => {
+  test("a body that was announced counts before it comes, and one that wasn't as it grows", async () => {
     live = await openLive(MIB)
     const slow = post({ 'content-length': 300 * KIB })
     slow.sent.write('{')
@@ -88,25 +115,43 @@ describe('over a socket', () => {
 
   test('a webhook that waits for its answer holds little; so many at once are refused', async () => {
     live = await openLive(MIB, {
-      'p/Hook.flux': { webhooks: [{ urlPath: '/hook', httpMethods: ['POST'] }], states: [{ name: 'ask', action: { type: 'invokeFlux', name: 'Child' } }] },
-      'p/Child.flux': { states: [{ name: 'w', waiting: true, transitions: [{ to: 'end', event: 'go' }] }, { name: 'end' }] },
+      'p/Hook.flux': {
+        webhooks: [{ urlPath: '/hook', httpMethods: ['POST'] }],
+        states: [{ name: 'ask', action: { type: 'invokeFlux', name: 'Child' } }],
+      },
+      'p/Child.flux': {
+        states: [{ name: 'w', waiting: true, transitions: [{ to: 'end', event: 'go' }] }, { name: 'end' }],
+      },
     })
     const hook = () => live.call('POST', '/api/hook', { body: 'x'.repeat(40 * KIB), type: 'text/plain' })
     const answers: Promise<{ status: number }>[] = []
-    const running = async () => live.call('GET', '/flux-api/contexts?fluxName=Hook&limit=100').then(({ json }) => (Array.isArray(json) ? json.length : 0))
+    const running = async () =>
+      live
+        .call('GET', '/flux-api/contexts?fluxName=Hook&limit=100')
+        .then(({ json }) => (Array.isArray(json) ? json.length : 0))
     for (let sent = 1; sent <= 3; sent += 1) {
       answers.push(hook())
       await vi.waitFor(async () => expect(await running()).toBe(sent))
     }
-    // Together they would be more than there is room for. Of those that wait there is room for eight, and events come through.
+    // Together they would be more than there is room for. Of those that wait there is room for eight, and events come
+    // through.
     for (let sent = 4; sent <= 40; sent += 1) answers.push(live.call('POST', '/api/hook', { body: '' }))
-    const refused = await Promise.race([...answers].slice(3).map((answer) => answer.then(({ status }) => status === 503 ? status : new Promise<never>(() => {}))))
+    const refused = await Promise.race(
+      [...answers]
+        .slice(3)
+        .map((answer) => answer.then(({ status }) => (status === 503 ? status : new Promise<never>(() => {})))),
+    )
     expect(refused).toBe(503)
     const all = Promise.all(answers)
     // Some may only come now.
-    for (let settled = false; !settled;) {
+    for (let settled = false; !settled; ) {
       await live.call('POST', '/flux-api/event', { body: { event: 'go' } })
-      settled = await Promise.race([all.then(() => true), new Promise<false>((resolve) => { setTimeout(resolve, 20, false) })])
+      settled = await Promise.race([
+        all.then(() => true),
+        new Promise<false>((resolve) => {
+          setTimeout(resolve, 20, false)
+        }),
+      ])
     }
     expect(await running()).toBe(0)
     const statuses = (await all).map(({ status }) => status)

@@ -17,13 +17,27 @@ afterEach(async () => {
   for (const server of open.servers.splice(0)) await server.close(0)
 })
 
-interface Started { readonly url: string; readonly port: number; readonly lines: readonly Logged[] }
+interface Started {
+  readonly url: string
+  readonly port: number
+  readonly lines: readonly Logged[]
+}
 
 type Options = Partial<ListenOptions> & Partial<Pick<AppOptions, 'maxAnswers' | 'origins' | 'webhooks'>>
 
-async function start(overrides: Partial<FluxApi>, { maxAnswers = 1024 * MB, origins = [], webhooks, ...options }: Options = {}): Promise<Started> {
-  const { app, lines } = testApp(overrides, { maxAnswers, origins, ...webhooks && { webhooks } })
-  const server = await listen(app, { host: '127.0.0.1', port: 0, log: memoryLog().log, deadlines: DEADLINES, maxConnections: 1000, ...options })
+async function start(
+  overrides: Partial<FluxApi>,
+  { maxAnswers = 1024 * MB, origins = [], webhooks, ...options }: Options = {},
+): Promise<Started> {
+  const { app, lines } = testApp(overrides, { maxAnswers, origins, ...(webhooks && { webhooks }) })
+  const server = await listen(app, {
+    host: '127.0.0.1',
+    port: 0,
+    log: memoryLog().log,
+    deadlines: DEADLINES,
+    maxConnections: 1000,
+    ...options,
+  })
   open.servers.push(server)
   return { url: server.url, port: Number(new URL(server.url).port), lines }
 }
@@ -38,9 +52,18 @@ async function asks(port: number, path: string, accept = 'application/json'): Pr
   return socket
 }
 
-function get(url: string, options: { readonly method?: string; readonly accept?: string } = {}): Promise<IncomingMessage> {
+function get(
+  url: string,
+  options: { readonly method?: string; readonly accept?: string } = {},
+): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    request(url, { agent: false, method: options.method ?? 'GET', headers: { accept: options.accept ?? 'application/json' } }, resolve).on('error', reject).end()
+    request(
+      url,
+      { agent: false, method: options.method ?? 'GET', headers: { accept: options.accept ?? 'application/json' } },
+      resolve,
+    )
+      .on('error', reject)
+      .end()
   })
 }
 
@@ -50,9 +73,15 @@ async function textOf(response: IncomingMessage): Promise<string> {
   return text
 }
 
-const sleep = (milliseconds: number) => new Promise<void>((resolve) => { setTimeout(resolve, milliseconds) })
+const sleep = (milliseconds: number) =>
+  new Promise<void>((resolve) => {
+    setTimeout(resolve, milliseconds)
+  })
 
-/** A context of 40 MB that counts how often one of its 2,000 items was looked at: twice before the first byte is sent, and again as it is written. */
+/**
+ * A context of 40 MB that counts how often one of its 2,000 items was looked at: twice before the first byte is sent,
+ * and again as it is written.
+ */
 function large({ fail = Infinity, count = 2000 } = {}) {
   let looks = 0
   const text = 'x'.repeat(20_000)
@@ -64,24 +93,31 @@ function large({ fail = Infinity, count = 2000 } = {}) {
     },
   }))
   const view = { ...contextView(1), output: { ...contextView(1).output, gloopProperties: [{ name: 'x', items }] } }
-  return { api: { getContext: async () => view } satisfies Partial<FluxApi>, looks: () => looks, json: () => JSON.stringify(view) }
+  return {
+    api: { getContext: async () => view } satisfies Partial<FluxApi>,
+    looks: () => looks,
+    json: () => JSON.stringify(view),
+  }
 }
 const PATH = '/flux-api/context?contextId=1'
 
 describe('a large answer', () => {
-  test.each(['application/json', 'application/xml'])('of %s comes whole, and others are served meanwhile', async (accept) => {
-    const { api, json } = large({ count: 400 })
-    const { url } = await start(api)
-    const answer = get(url + PATH, { accept }).then(textOf)
-    let [served, text]: [number, string | null] = [0, null]
-    for (; text === null; served++) {
-      expect((await get(`${url}/healthz`)).resume().statusCode).toBe(200)
-      text = await Promise.race([answer, null])
-    }
-    expect(served).toBeGreaterThan(5)
-    if (accept === 'application/json') expect(text === json()).toBe(true)
-    else expect(text.match(/<text>x{20000}<\/text>/g)).toHaveLength(400)
-  })
+  test.each(['application/json', 'application/xml'])(
+    'of %s comes whole, and others are served meanwhile',
+    async (accept) => {
+      const { api, json } = large({ count: 400 })
+      const { url } = await start(api)
+      const answer = get(url + PATH, { accept }).then(textOf)
+      let [served, text]: [number, string | null] = [0, null]
+      for (; text === null; served++) {
+        expect((await get(`${url}/healthz`)).resume().statusCode).toBe(200)
+        text = await Promise.race([answer, null])
+      }
+      expect(served).toBeGreaterThan(5)
+      if (accept === 'application/json') expect(text === json()).toBe(true)
+      else expect(text.match(/<text>x{20000}<\/text>/g)).toHaveLength(400)
+    },
+  )
 
   test('is made no faster than it is read', async () => {
     const { api, looks } = large()
@@ -93,13 +129,19 @@ describe('a large answer', () => {
     expect(looks() - begun).toBeLessThan(2500)
   })
 
-  test('ends with the connection when it can\'t be made to the end, and says nothing of the reason', async () => {
+  test("ends with the connection when it can't be made to the end, and says nothing of the reason", async () => {
     const { api } = large({ fail: 6000 })
     const { url, lines } = await start(api)
     const response = await get(url + PATH)
     expect(response.statusCode).toBe(200)
     await expect(textOf(response)).rejects.toThrow('aborted')
-    expect(lines).toMatchObject([{ level: 'error', message: 'an answer broke off', fields: { method: 'GET', path: '/flux-api/context', error: new Error('secret') } }])
+    expect(lines).toMatchObject([
+      {
+        level: 'error',
+        message: 'an answer broke off',
+        fields: { method: 'GET', path: '/flux-api/context', error: new Error('secret') },
+      },
+    ])
     expect((await get(`${url}/healthz`)).statusCode).toBe(200)
   })
 
@@ -125,7 +167,11 @@ describe('a large answer', () => {
     const { url } = await start(large().api, { maxAnswers: 50 * MB })
     for (let count = 0; count < 5; count++) {
       const response = await get(url + PATH, { method: 'HEAD' })
-      expect([response.statusCode, response.headers['content-type'], await textOf(response)]).toEqual([200, 'application/json', ''])
+      expect([response.statusCode, response.headers['content-type'], await textOf(response)]).toEqual([
+        200,
+        'application/json',
+        '',
+      ])
     }
     expect((await textOf(await get(url + PATH))).length).toBeGreaterThan(40_000_000)
   })
@@ -136,23 +182,36 @@ describe('a large answer of a webhook', () => {
   test.each([
     ['data', { kind: 'outputs', contextId: 1, value: { text } }, JSON.stringify({ text })],
     ['text', { kind: 'response', contextId: 1, response: { content: text } }, text],
-    ['bytes', { kind: 'response', contextId: 1, response: { content: Buffer.from(text).toString('base64'), encoded: true } }, text],
+    [
+      'bytes',
+      { kind: 'response', contextId: 1, response: { content: Buffer.from(text).toString('base64'), encoded: true } },
+      text,
+    ],
   ] as const)('of %s comes whole, and counts as any other', async (_, answer, expected) => {
     const endpoint = { package: 'p', fluxName: 'F', urlPath: '/x', timeout: null }
-    const webhooks = { find: () => ({ endpoint, parameters: new Map<string, string>() }), receive: async () => answer, all: () => [], refused() {}, giveUp() {} }
+    const webhooks = {
+      find: () => ({ endpoint, parameters: new Map<string, string>() }),
+      receive: async () => answer,
+      all: () => [],
+      refused() {},
+      giveUp() {},
+    }
     const { url, port } = await start({}, { webhooks, maxAnswers: 30 * MB })
-    expect(await textOf(await get(`${url}/api/x`)) === expected).toBe(true)
+    expect((await textOf(await get(`${url}/api/x`))) === expected).toBe(true)
     for (let count = 0; count < 4; count++) await asks(port, '/api/x')
     expect((await get(`${url}/api/x`)).statusCode).toBe(503)
   })
 })
 
 /** Of so many answers at once, each read to its end. */
-const statuses = (url: string, count: number) => Promise.all(Array.from({ length: count }, async () => {
-  const response = await get(url + PATH)
-  await textOf(response)
-  return response.statusCode
-}))
+const statuses = (url: string, count: number) =>
+  Promise.all(
+    Array.from({ length: count }, async () => {
+      const response = await get(url + PATH)
+      await textOf(response)
+      return response.statusCode
+    }),
+  )
 
 describe('large answers together', () => {
   test('hold no more than their bound: beyond it they are refused for a while, and small ones are not', async () => {
@@ -175,12 +234,14 @@ describe('a reader who takes nothing', () => {
     const socket = await asks(port, PATH)
     await sleep(1500)
     let bytes = 0
-    socket.on('data', (piece) => { bytes += piece.length })
+    socket.on('data', (piece) => {
+      bytes += piece.length
+    })
     await once(socket, 'close')
     expect(bytes).toBeLessThan(35 * MB)
   })
 
-  test('isn\'t who takes little at a time', async () => {
+  test("isn't who takes little at a time", async () => {
     const { url } = await start(large().api, { deadlines: { ...DEADLINES, answer: 1200 } })
     const response = await get(url + PATH)
     let [bytes, since] = [0, 0]
@@ -194,8 +255,11 @@ describe('a reader who takes nothing', () => {
     expect(bytes).toBeGreaterThan(40_000_000)
   })
 
-  test('isn\'t who waits for an answer', async () => {
-    const { url } = await start({ getContext: () => sleep(1000).then(() => contextView(1)) }, { deadlines: { ...DEADLINES, answer: 200 } })
+  test("isn't who waits for an answer", async () => {
+    const { url } = await start(
+      { getContext: () => sleep(1000).then(() => contextView(1)) },
+      { deadlines: { ...DEADLINES, answer: 200 } },
+    )
     expect((await get(url + PATH)).statusCode).toBe(200)
   })
 })
@@ -207,10 +271,19 @@ describe('connections', () => {
     const extra = connect(port, '127.0.0.1').on('error', () => {})
     open.sockets.push(extra)
     let text = ''
-    await once(extra.setEncoding('utf8').on('data', (piece: string) => { text += piece }), 'end')
-    expect(text).toMatch(/^HTTP\/1\.1 503 (?=[^]*connection: close\r\n)(?=[^]*retry-after: 1\r\n)[^]*\r\n\r\n[^]*urn:actorflux:problem:overloaded/i)
+    await once(
+      extra.setEncoding('utf8').on('data', (piece: string) => {
+        text += piece
+      }),
+      'end',
+    )
+    expect(text).toMatch(
+      /^HTTP\/1\.1 503 (?=[^]*connection: close\r\n)(?=[^]*retry-after: 1\r\n)[^]*\r\n\r\n[^]*urn:actorflux:problem:overloaded/i,
+    )
     for (const more of ['Expect: something', 'Connection: close', 'Content-Length: x', 'Transfer-Encoding: chunked']) {
-      const socket = connect(port, '127.0.0.1').on('error', () => {}).resume()
+      const socket = connect(port, '127.0.0.1')
+        .on('error', () => {})
+        .resume()
       open.sockets.push(socket)
       socket.write(`POST /flux-api/event HTTP/1.1\r\nHost: x\r\n${more}\r\n\r\nGET / HTTP/1.1\r\n\r\n`)
     }

@@ -1,4 +1,5 @@
-// A whole server in this process, on a free port and the embedded store, with services for the tests of formats and access.
+// A whole server in this process, on a free port and the embedded store, with services for the tests of formats and
+// access.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -13,7 +14,16 @@ const waiting = (more: object = {}) => ({
   tags: ['${tag}'],
   input: [{ name: 'tag' }],
   states: [
-    { name: 'open', waiting: true, input: [{ name: 'by', required: true }], transitions: [{ event: 'close', to: 'shut' }, { event: 'hold', to: 'open' }, { wait: 'duration:3600', to: 'shut' }] },
+    {
+      name: 'open',
+      waiting: true,
+      input: [{ name: 'by', required: true }],
+      transitions: [
+        { event: 'close', to: 'shut' },
+        { event: 'hold', to: 'open' },
+        { wait: 'duration:3600', to: 'shut' },
+      ],
+    },
     { name: 'shut' },
   ],
   ...more,
@@ -22,22 +32,60 @@ const waiting = (more: object = {}) => ({
 const SERVICES: { readonly [file: string]: unknown } = {
   'p/Waiter.flux': waiting(),
   'p/Secret.flux': waiting({ secured: true, triggers: ['alarm'] }),
-  'p/Open.flux': { triggers: ['alarm'], states: [{ name: 'rest', waiting: true, transitions: [{ event: 'never', to: 'rest' }] }] },
+  'p/Open.flux': {
+    triggers: ['alarm'],
+    states: [{ name: 'rest', waiting: true, transitions: [{ event: 'never', to: 'rest' }] }],
+  },
   /** Every type, so that XML without types has something to be coerced to. */
   'p/Typed.flux': {
     input: [
-      { name: 'count', type: 'integer' }, { name: 'price', type: 'double' }, { name: 'big', type: 'long' }, { name: 'flag', type: 'boolean' }, { name: 'when', type: 'date' },
-      { name: 'names', array: true }, { name: 'numbers', type: 'integer', array: true }, { name: 'thing', type: 'object' },
-      { name: 'order', type: 'model', gloopProperties: [{ name: 'amount', type: 'integer', required: true }, { name: 'lines', type: 'integer', array: true }] },
-      { name: 'note', type: 'string' }, { name: 'odd name', type: 'integer' },
+      { name: 'count', type: 'integer' },
+      { name: 'price', type: 'double' },
+      { name: 'big', type: 'long' },
+      { name: 'flag', type: 'boolean' },
+      { name: 'when', type: 'date' },
+      { name: 'names', array: true },
+      { name: 'numbers', type: 'integer', array: true },
+      { name: 'thing', type: 'object' },
+      {
+        name: 'order',
+        type: 'model',
+        gloopProperties: [
+          { name: 'amount', type: 'integer', required: true },
+          { name: 'lines', type: 'integer', array: true },
+        ],
+      },
+      { name: 'note', type: 'string' },
+      { name: 'odd name', type: 'integer' },
     ],
     states: [
-      { name: 'wait', waiting: true, input: [{ name: 'n', type: 'integer', required: true }], transitions: [{ event: 'go', to: 'wait' }] },
+      {
+        name: 'wait',
+        waiting: true,
+        input: [{ name: 'n', type: 'integer', required: true }],
+        transitions: [{ event: 'go', to: 'wait' }],
+      },
     ],
   },
-  'p/Failing.flux': { states: [{ name: 'fail', action: { type: 'invokeCode', className: 'Errors', methodName: 'throwException', inputs: [{ type: 'set', expression: 'no\u0000way', to: ['message'] }] } }] },
+  'p/Failing.flux': {
+    states: [
+      {
+        name: 'fail',
+        action: {
+          type: 'invokeCode',
+          className: 'Errors',
+          methodName: 'throwException',
+          inputs: [{ type: 'set', expression: 'no\u0000way', to: ['message'] }],
+        },
+      },
+    ],
+  },
   'p/fns.mjs': 'export function throws() { throw new Error("<no>") }\n',
-  'p/Thrower.flux': { states: [{ name: 'fail', action: { type: 'invokeCode', className: 'fns', methodName: 'throws', inputs: [], outputs: [] } }] },
+  'p/Thrower.flux': {
+    states: [
+      { name: 'fail', action: { type: 'invokeCode', className: 'fns', methodName: 'throws', inputs: [], outputs: [] } },
+    ],
+  },
   'q/Waiter.flux': waiting(),
 }
 
@@ -60,19 +108,34 @@ export interface Request {
   readonly token?: string
 }
 
-export interface Answer { readonly status: number; readonly headers: Headers; readonly text: string; readonly json: unknown }
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly json: unknown
+}
 
-export async function openLive(env: { readonly [variable: string]: string } = {}, services: { readonly [file: string]: unknown } = SERVICES): Promise<Live> {
+export async function openLive(
+  env: { readonly [variable: string]: string } = {},
+  services: { readonly [file: string]: unknown } = SERVICES,
+): Promise<Live> {
   const folder = await mkdtemp(join(tmpdir(), 'actorflux-http-'))
   await write(folder, services)
   const { log, lines } = memoryLog()
   const tokens = join(folder, 'tokens.json')
-  const settings = readSettings({ ACTORFLUX_ACTORS: join(folder, 'actors'), ACTORFLUX_DATA: join(folder, 'data'), ACTORFLUX_PORT: '0', ACTORFLUX_TOKENS: tokens, ...env })
+  const settings = readSettings({
+    ACTORFLUX_ACTORS: join(folder, 'actors'),
+    ACTORFLUX_DATA: join(folder, 'data'),
+    ACTORFLUX_PORT: '0',
+    ACTORFLUX_TOKENS: tokens,
+    ...env,
+  })
   const server: Server = await startServer(settings, { log })
   return {
     url: server.url,
     lines,
-    token: (name, role, expires) => createToken(tokens, { name, roles: [role], created: Date.now(), expires: expires ?? null }),
+    token: (name, role, expires) =>
+      createToken(tokens, { name, roles: [role], created: Date.now(), expires: expires ?? null }),
     async call(method, path, { body, type, accept, token } = {}) {
       const plain = typeof body === 'object' && !(body instanceof Uint8Array)
       const response = await fetch(server.url + path, {
@@ -85,7 +148,12 @@ export async function openLive(env: { readonly [variable: string]: string } = {}
         },
       })
       const text = await response.text()
-      return { status: response.status, headers: response.headers, text, json: response.headers.get('content-type')?.includes('json') ? JSON.parse(text) : undefined }
+      return {
+        status: response.status,
+        headers: response.headers,
+        text,
+        json: response.headers.get('content-type')?.includes('json') ? JSON.parse(text) : undefined,
+      }
     },
     async reload(fresh) {
       await write(folder, fresh)
@@ -98,12 +166,21 @@ export async function openLive(env: { readonly [variable: string]: string } = {}
   }
 }
 
-/** A request as bytes, so that the case of headers and odd paths stay as they are; gives the answer when the server has closed the connection. */
+/**
+ * A request as bytes, so that the case of headers and odd paths stay as they are; gives the answer when the server has
+ * closed the connection.
+ */
 export function raw(url: string, request: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = ''
     const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(request))
-    socket.setEncoding('utf8').on('data', (chunk: string) => { answer += chunk }).on('close', () => resolve(answer)).on('error', reject)
+    socket
+      .setEncoding('utf8')
+      .on('data', (chunk: string) => {
+        answer += chunk
+      })
+      .on('close', () => resolve(answer))
+      .on('error', reject)
   })
 }
 

@@ -13,7 +13,10 @@ import { openLive, type Live, type Request } from './live.ts'
 const xsd = xmlSchema()
 const rng = await readFile(join(import.meta.dirname, 'problem.rng'), 'utf8')
 
-interface Media { readonly schema: { readonly [key: string]: unknown }; readonly example?: unknown }
+interface Media {
+  readonly schema: { readonly [key: string]: unknown }
+  readonly example?: unknown
+}
 interface Operation {
   readonly operationId: string
   readonly parameters?: { name: string; in: string; required?: boolean; schema: object; description?: string }[]
@@ -24,7 +27,10 @@ interface Document {
   readonly openapi: string
   readonly servers: { url: string }[]
   readonly info: object
-  readonly components: { schemas: { [name: string]: object }; responses: { [name: string]: Operation['responses'][string] } }
+  readonly components: {
+    schemas: { [name: string]: object }
+    responses: { [name: string]: Operation['responses'][string] }
+  }
   readonly paths: { [path: string]: { [method: string]: Operation } }
 }
 
@@ -37,17 +43,27 @@ beforeAll(async () => {
 afterAll(() => live.close())
 
 /** All operations, by id. */
-const operations = () => new Map(Object.entries(document.paths).flatMap(([path, methods]) =>
-  Object.entries(methods).map(([method, operation]) => [operation.operationId, { path, method: method.toUpperCase(), operation }] as const)))
+const operations = () =>
+  new Map(
+    Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(
+        ([method, operation]) => [operation.operationId, { path, method: method.toUpperCase(), operation }] as const,
+      ),
+    ),
+  )
 
 /** With a question mark where it may be left out. */
 const parametersOf = (id: string) =>
-  operations().get(id)?.operation.parameters?.map(({ name, in: place, required = false }) => `${place} ${name}${required ? '' : '?'}`)
+  operations()
+    .get(id)
+    ?.operation.parameters?.map(({ name, in: place, required = false }) => `${place} ${name}${required ? '' : '?'}`)
 
 /** What is told once for all stands under `components`. */
 function responseOf(operation: Operation, status: number | string) {
   const response = operation.responses[status]
-  return response?.$ref === undefined ? response : document.components.responses[response.$ref.replace('#/components/responses/', '')]
+  return response?.$ref === undefined
+    ? response
+    : document.components.responses[response.$ref.replace('#/components/responses/', '')]
 }
 
 const headersOf = (id: string, status: number) => {
@@ -60,13 +76,21 @@ const ajv = new Ajv2020({ strict: false })
 const closed = (schema: unknown): unknown => {
   if (Array.isArray(schema)) return schema.map(closed)
   if (typeof schema !== 'object' || schema === null) return schema
-  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, key === 'additionalProperties' && JSON.stringify(value) === '{}' ? false : closed(value)]))
+  return Object.fromEntries(
+    Object.entries(schema).map(([key, value]) => [
+      key,
+      key === 'additionalProperties' && JSON.stringify(value) === '{}' ? false : closed(value),
+    ]),
+  )
 }
 const COMPONENTS = 'https://actorflux.example/document'
 /** What all schemas share is compiled once. */
 const against = (schema: object, value: unknown) => {
-  if (ajv.getSchema(COMPONENTS) === undefined) ajv.addSchema({ $id: COMPONENTS, components: closed(document.components) })
-  const validate = ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/components/', `"${COMPONENTS}#/components/`)))
+  if (ajv.getSchema(COMPONENTS) === undefined)
+    ajv.addSchema({ $id: COMPONENTS, components: closed(document.components) })
+  const validate = ajv.compile(
+    JSON.parse(JSON.stringify(schema).replaceAll('"#/components/', `"${COMPONENTS}#/components/`)),
+  )
   return validate(value) ? null : validate.errors
 }
 
@@ -74,13 +98,16 @@ const against = (schema: object, value: unknown) => {
 async function xmllint(xml: string | readonly string[], extension: 'schema' | 'relaxng' = 'schema'): Promise<string> {
   const contents = [xml].flat()
   const { valid, rawOutput } = await validateXML({
-    xml: contents.map((text, index) => ({ fileName: `answer-${index}.xml`, contents: text })), schema: extension === 'schema' ? xsd : rng, extension,
+    xml: contents.map((text, index) => ({ fileName: `answer-${index}.xml`, contents: text })),
+    schema: extension === 'schema' ? xsd : rng,
+    extension,
   })
   return valid ? '' : [rawOutput, ...contents].join('\n')
 }
 
 const start = async (fluxName: string, input: object = {}) =>
-  ((await live.call('POST', '/flux-api/p/execute', { body: { fluxName, input } })).json as { contextId: number }).contextId
+  ((await live.call('POST', '/flux-api/p/execute', { body: { fluxName, input } })).json as { contextId: number })
+    .contextId
 
 describe('the document', () => {
   test('is valid OpenAPI 3.1', async () => {
@@ -95,9 +122,19 @@ describe('the document', () => {
       const server = actors === undefined ? live : await openLive({ ACTORFLUX_ACTORS: actors })
       const { text } = await server.call('GET', '/openapi.json')
       if (server !== live) await server.close()
-      const problems = await lintFromString({ source: text, absoluteRef: join(import.meta.dirname, 'openapi.json'), config: await createConfig({ extends: ['recommended'] }) })
-      // An example in XML is its text (OpenAPI 3.1, 4.8.19); Redocly holds the text against the schema of the data, and only warns.
-      const others = problems.filter(({ ruleId, severity, location: [at] }) => severity === 'error' || ruleId !== 'no-invalid-media-type-examples' || at?.pointer?.endsWith('xml/example') !== true)
+      const problems = await lintFromString({
+        source: text,
+        absoluteRef: join(import.meta.dirname, 'openapi.json'),
+        config: await createConfig({ extends: ['recommended'] }),
+      })
+      // An example in XML is its text (OpenAPI 3.1, 4.8.19); Redocly holds the text against the schema of the data, and
+      // only warns.
+      const others = problems.filter(
+        ({ ruleId, severity, location: [at] }) =>
+          severity === 'error' ||
+          ruleId !== 'no-invalid-media-type-examples' ||
+          at?.pointer?.endsWith('xml/example') !== true,
+      )
       expect(others.map(({ ruleId, message, location: [at] }) => `${ruleId} ${message} ${at?.pointer}`)).toEqual([])
     }
   })
@@ -105,21 +142,39 @@ describe('the document', () => {
   test('tells server and license, and each problem once', () => {
     expect(document).toMatchObject({ servers: [{ url: '.' }], info: { license: { name: 'MIT' } } })
     for (const { operation } of operations().values()) {
-      for (const [status, response] of Object.entries(operation.responses)) if (status !== '200') expect(response).toEqual({ $ref: `#/components/responses/Problem${status}` })
+      for (const [status, response] of Object.entries(operation.responses))
+        if (status !== '200') expect(response).toEqual({ $ref: `#/components/responses/Problem${status}` })
     }
     expect(JSON.stringify(document.paths).length).toBeLessThan(60_000)
   })
 
   test('leaves answers open to further fields, and bodies not', () => {
     expect(JSON.stringify(closed(document.components))).toContain('"additionalProperties":false')
-    for (const [name, schema] of Object.entries(document.components.schemas)) expect(JSON.stringify(schema), name).not.toContain('"additionalProperties":false')
-    expect(operations().get('sendEvent')?.operation.requestBody?.content['application/json']?.schema).toMatchObject({ additionalProperties: false, properties: { contextId: {} } })
+    for (const [name, schema] of Object.entries(document.components.schemas))
+      expect(JSON.stringify(schema), name).not.toContain('"additionalProperties":false')
+    expect(operations().get('sendEvent')?.operation.requestBody?.content['application/json']?.schema).toMatchObject({
+      additionalProperties: false,
+      properties: { contextId: {} },
+    })
   })
 
   test('names every call and no other', () => {
-    expect(Object.entries(document.paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`)).sort()).toEqual([
-      'DELETE /flux-api/context/tag', 'DELETE /flux-api/terminate', 'GET /flux-api/context', 'GET /flux-api/context/state', 'GET /flux-api/contexts', 'GET /flux-api/definition', 'GET /flux-api/schema.xsd',
-      'POST /flux-api/context/tag', 'POST /flux-api/event', 'POST /flux-api/{package}/execute', 'PUT /flux-api/context/tag',
+    expect(
+      Object.entries(document.paths)
+        .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`))
+        .sort(),
+    ).toEqual([
+      'DELETE /flux-api/context/tag',
+      'DELETE /flux-api/terminate',
+      'GET /flux-api/context',
+      'GET /flux-api/context/state',
+      'GET /flux-api/contexts',
+      'GET /flux-api/definition',
+      'GET /flux-api/schema.xsd',
+      'POST /flux-api/context/tag',
+      'POST /flux-api/event',
+      'POST /flux-api/{package}/execute',
+      'PUT /flux-api/context/tag',
     ])
   })
 
@@ -127,12 +182,21 @@ describe('the document', () => {
     expect(parametersOf('execute')).toEqual(['path package'])
     expect(parametersOf('sendEvent')).toEqual(['query contextId?'])
     expect(parametersOf('getStateContext')).toEqual(['query contextId', 'query stateName'])
-    expect(parametersOf('listContexts')).toEqual(['fluxName', 'tag', 'status', 'currentState', 'startState', 'limit', 'page', 'after'].map((name) => `query ${name}?`))
+    expect(parametersOf('listContexts')).toEqual(
+      ['fluxName', 'tag', 'status', 'currentState', 'startState', 'limit', 'page', 'after'].map(
+        (name) => `query ${name}?`,
+      ),
+    )
   })
 
   test('describes every parameter, and has an example of a package', () => {
-    for (const { operation } of operations().values()) for (const { name, description = '' } of operation.parameters ?? []) expect(description, `${operation.operationId} ${name}`).not.toBe('')
-    expect(operations().get('execute')?.operation.parameters?.[0]).toMatchObject({ name: 'package', schema: { examples: ['examples'] } })
+    for (const { operation } of operations().values())
+      for (const { name, description = '' } of operation.parameters ?? [])
+        expect(description, `${operation.operationId} ${name}`).not.toBe('')
+    expect(operations().get('execute')?.operation.parameters?.[0]).toMatchObject({
+      name: 'package',
+      schema: { examples: ['examples'] },
+    })
   })
 
   test('names the headers of answers', () => {
@@ -145,13 +209,32 @@ describe('the document', () => {
 
   test('tells how XML has it', () => {
     expect(document.components.schemas).toMatchObject({
-      Context: { xml: { name: 'context' }, properties: { tags: { xml: { wrapped: true }, items: { xml: { name: 'item' } } }, stateContexts: { xml: { wrapped: true }, items: { xml: { name: 'item' } } } } },
-      Contexts: { xml: { name: 'contexts', wrapped: true }, items: { $ref: '#/components/schemas/Context', xml: { name: 'item' } } },
+      Context: {
+        xml: { name: 'context' },
+        properties: {
+          tags: { xml: { wrapped: true }, items: { xml: { name: 'item' } } },
+          stateContexts: { xml: { wrapped: true }, items: { xml: { name: 'item' } } },
+        },
+      },
+      Contexts: {
+        xml: { name: 'contexts', wrapped: true },
+        items: { $ref: '#/components/schemas/Context', xml: { name: 'item' } },
+      },
       EventResult: { xml: { name: 'response' } },
-      Problem: { xml: { name: 'problem', namespace: 'urn:ietf:rfc:7807' }, properties: { errors: { xml: { wrapped: true }, items: { xml: { name: 'i' } } } } },
+      Problem: {
+        xml: { name: 'problem', namespace: 'urn:ietf:rfc:7807' },
+        properties: { errors: { xml: { wrapped: true }, items: { xml: { name: 'i' } } } },
+      },
     })
     const { schema } = operations().get('execute')?.operation.requestBody?.content['text/xml'] ?? { schema: {} }
-    expect(schema).toMatchObject({ xml: { name: 'request' }, properties: { tags: { anyOf: [{ xml: { wrapped: true }, items: { type: 'string', xml: { name: 'item' } } }, { type: 'null' }] } } })
+    expect(schema).toMatchObject({
+      xml: { name: 'request' },
+      properties: {
+        tags: {
+          anyOf: [{ xml: { wrapped: true }, items: { type: 'string', xml: { name: 'item' } } }, { type: 'null' }],
+        },
+      },
+    })
   })
 
   test('has examples that are valid, in every format', async () => {
@@ -164,11 +247,19 @@ describe('the document', () => {
       for (const part of [operation.requestBody, answer]) {
         for (const [type, { schema, example }] of Object.entries(part?.content ?? {})) {
           examples += 1
-          expect(against(schema, type.endsWith('xml') ? decodeXml(String(example), { maxDepth: 64, maxValues: 100_000 }) : example), `${operation.operationId} ${type}`).toBeNull()
+          expect(
+            against(
+              schema,
+              type.endsWith('xml') ? decodeXml(String(example), { maxDepth: 64, maxValues: 100_000 }) : example,
+            ),
+            `${operation.operationId} ${type}`,
+          ).toBeNull()
         }
       }
-      for (const [type, { example }] of Object.entries(answer?.content ?? {})) if (type.endsWith('xml')) documents.add(String(example))
-      for (const status of Object.keys(problems)) problemsInXml.add(String(responseOf(operation, status)?.content['application/problem+xml']?.example))
+      for (const [type, { example }] of Object.entries(answer?.content ?? {}))
+        if (type.endsWith('xml')) documents.add(String(example))
+      for (const status of Object.keys(problems))
+        problemsInXml.add(String(responseOf(operation, status)?.content['application/problem+xml']?.example))
     }
     expect(examples).toBeGreaterThan(30)
     expect([documents.size, problemsInXml.size].every((size) => size >= 3)).toBe(true)
@@ -176,18 +267,21 @@ describe('the document', () => {
     expect(await xmllint([...problemsInXml], 'relaxng')).toBe('')
   })
 
-  test.each(['application/json', 'application/xml', 'text/xml'])('has request examples that work, as %s', async (type) => {
-    const bodyOf = (id: string) => {
-      const example = operations().get(id)?.operation.requestBody?.content[type]?.example
-      return { type, body: typeof example === 'string' ? example : JSON.stringify(example) }
-    }
-    const examples = await openLive({ ACTORFLUX_ACTORS: resolve(import.meta.dirname, '../../actors') })
-    const started = await examples.call('POST', '/flux-api/examples/execute', bodyOf('execute'))
-    const sent = await examples.call('POST', '/flux-api/event', bodyOf('sendEvent'))
-    await examples.close()
-    expect([started.status, sent.status]).toEqual([200, 200])
-    expect(sent.json).toMatchObject({ transitions: [{ contextId: 1 }] })
-  })
+  test.each(['application/json', 'application/xml', 'text/xml'])(
+    'has request examples that work, as %s',
+    async (type) => {
+      const bodyOf = (id: string) => {
+        const example = operations().get(id)?.operation.requestBody?.content[type]?.example
+        return { type, body: typeof example === 'string' ? example : JSON.stringify(example) }
+      }
+      const examples = await openLive({ ACTORFLUX_ACTORS: resolve(import.meta.dirname, '../../actors') })
+      const started = await examples.call('POST', '/flux-api/examples/execute', bodyOf('execute'))
+      const sent = await examples.call('POST', '/flux-api/event', bodyOf('sendEvent'))
+      await examples.close()
+      expect([started.status, sent.status]).toEqual([200, 200])
+      expect(sent.json).toMatchObject({ transitions: [{ contextId: 1 }] })
+    },
+  )
 })
 
 /** A right call of each operation: what comes after the path, and the body. */
@@ -196,7 +290,10 @@ async function calls(): Promise<{ readonly [id: string]: { query: string; reques
   const doomed = await start('Waiter')
   await live.call('POST', '/flux-api/event', { body: { event: 'hold', input: { by: 'a' }, tags: ['x'] } })
   return {
-    execute: { query: '', request: { body: { fluxName: 'Typed', input: { thing: { 'a b': [1, null, {}], '\u0000': '\ud800' } } } } },
+    execute: {
+      query: '',
+      request: { body: { fluxName: 'Typed', input: { thing: { 'a b': [1, null, {}], '\u0000': '\ud800' } } } },
+    },
     sendEvent: { query: '', request: { body: { event: 'alarm' } } },
     terminate: { query: `?contextId=${doomed}` },
     listContexts: { query: '' },
@@ -215,37 +312,53 @@ describe('the page', () => {
     const page = await live.call('GET', '/docs')
     expect(page.status).toBe(200)
     expect(page.headers.get('content-type')).toBe('text/html; charset=UTF-8')
-    const links = [...page.text.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, link = '']) => link).filter((link) => !link.startsWith('data:'))
+    const links = [...page.text.matchAll(/(?:href|src)="([^"]+)"/g)]
+      .map(([, link = '']) => link)
+      .filter((link) => !link.startsWith('data:'))
     expect(links).toEqual(['docs/swagger-ui.css', 'docs/swagger-ui-bundle.js', 'docs/start.js'])
     for (const link of links) {
       const { status, headers } = await live.call('GET', `/${link}`)
-      expect([status, headers.get('content-type')]).toEqual([200, `${link.endsWith('.css') ? 'text/css' : 'text/javascript'}; charset=utf-8`])
+      expect([status, headers.get('content-type')]).toEqual([
+        200,
+        `${link.endsWith('.css') ? 'text/css' : 'text/javascript'}; charset=utf-8`,
+      ])
       expect(headers.get('cache-control')).toMatch(/^(?:no-cache|max-age=\d+)$/)
       expect(headers.get('x-content-type-options')).toBe('nosniff')
     }
     expect((await live.call('GET', '/docs/start.js')).text).toContain('"openapi.json"')
-    expect([page.headers.get('cache-control'), (await live.call('GET', '/openapi.json')).headers.get('cache-control')]).toEqual(['no-cache', 'no-cache'])
+    expect([
+      page.headers.get('cache-control'),
+      (await live.call('GET', '/openapi.json')).headers.get('cache-control'),
+    ]).toEqual(['no-cache', 'no-cache'])
     expect((await live.call('GET', '/docs/')).text).toBe(page.text)
     const policy = page.headers.get('content-security-policy')
-    expect(policy).toContain('default-src \'none\'')
+    expect(policy).toContain("default-src 'none'")
     expect(policy).toMatch(/script-src 'self';/)
-    expect(policy).toContain('frame-ancestors \'none\'')
+    expect(policy).toContain("frame-ancestors 'none'")
   })
 })
 
-describe.each([['application/json', 'application/json'], ['application/xml', 'application/xml'], ['text/xml', 'text/xml; charset=utf-8']])('as %s', (accept, contentType) => {
+describe.each([
+  ['application/json', 'application/json'],
+  ['application/xml', 'application/xml'],
+  ['text/xml', 'text/xml; charset=utf-8'],
+])('as %s', (accept, contentType) => {
   test('every operation answers as the document says, and XML as the XSD says', async () => {
     const right = await calls()
     expect(Object.keys(right).sort()).toEqual([...operations().keys()].sort())
     const documents: string[] = []
     for (const [id, { path, method, operation }] of operations()) {
       const { query, request } = right[id] ?? { query: '' }
-      const { status, headers, text } = await live.call(method, path.replace('{package}', 'p') + query, { ...request, accept })
+      const { status, headers, text } = await live.call(method, path.replace('{package}', 'p') + query, {
+        ...request,
+        accept,
+      })
       expect(status, `${id} ${text}`).toBe(200)
       if (id === 'getSchema') continue
       expect(headers.get('content-type')).toBe(contentType)
       const { schema = {} } = operation.responses['200']?.content[accept] ?? {}
-      const value = accept === 'application/json' ? JSON.parse(text) : decodeXml(text, { maxDepth: 64, maxValues: 100_000 })
+      const value =
+        accept === 'application/json' ? JSON.parse(text) : decodeXml(text, { maxDepth: 64, maxValues: 100_000 })
       expect(against(schema, value), `${id} ${text}`).toBeNull()
       expect(Object.keys(schema)).not.toEqual([])
       if (accept !== 'application/json') documents.push(text)
@@ -255,12 +368,25 @@ describe.each([['application/json', 'application/json'], ['application/xml', 'ap
 })
 
 test('XML and JSON of one answer say the same', async () => {
-  const id = await start('Typed', { thing: { 'a b': [1, null, {}, [], ''], item: 'x', '\u0000': '\ud800\\', html: '<b>&amp;</b>\r\n' }, names: ['', ' '] })
+  const id = await start('Typed', {
+    thing: { 'a b': [1, null, {}, [], ''], item: 'x', '\u0000': '\ud800\\', html: '<b>&amp;</b>\r\n' },
+    names: ['', ' '],
+  })
   const failed = await start('Failing')
   const documents: string[] = []
-  for (const path of [`context?contextId=${id}&snapshot=true`, `context?contextId=${failed}`, `definition?contextId=${id}`, 'contexts', 'contexts?status=FAILED', 'contexts?tag=none',
-    `context/state?contextId=${id}&stateName=wait`]) {
-    const [json, xml] = [await live.call('GET', `/flux-api/${path}`), await live.call('GET', `/flux-api/${path}`, { accept: 'application/xml' })]
+  for (const path of [
+    `context?contextId=${id}&snapshot=true`,
+    `context?contextId=${failed}`,
+    `definition?contextId=${id}`,
+    'contexts',
+    'contexts?status=FAILED',
+    'contexts?tag=none',
+    `context/state?contextId=${id}&stateName=wait`,
+  ]) {
+    const [json, xml] = [
+      await live.call('GET', `/flux-api/${path}`),
+      await live.call('GET', `/flux-api/${path}`, { accept: 'application/xml' }),
+    ]
     expect(json.status).toBe(200)
     expect(decodeXml(xml.text, { maxDepth: 64, maxValues: 100_000 })).toEqual(json.json)
     documents.push(xml.text)
@@ -285,11 +411,18 @@ const ignoring = (fields: readonly string[]) =>
 test('the XSD is served, and refuses what is no answer', async () => {
   const { status, headers, text } = await live.call('GET', '/flux-api/schema.xsd')
   expect([status, headers.get('content-type'), text]).toEqual([200, 'application/xml', xsd])
-  const { text: answer } = await live.call('GET', `/flux-api/context?contextId=${await start('Waiter')}`, { accept: 'application/xml' })
+  const { text: answer } = await live.call('GET', `/flux-api/context?contextId=${await start('Waiter')}`, {
+    accept: 'application/xml',
+  })
   const fields = ['<contextId type="null"/>', '<state type="null"/>', '<fluxName>a</fluxName>', '<reason>b</reason>']
   expect(await xmllint(ignoring(fields))).toBe('')
   expect(await xmllint(ignoring(fields.slice(1)))).not.toBe('')
-  for (const wrong of [answer.replace('<status>WAITING_UNTIL<', '<status>TIRED<'), answer.replace(/<id .*?<\/id>/, ''), answer.replace('<id type="number">', '<id>'), '<other/>']) {
+  for (const wrong of [
+    answer.replace('<status>WAITING_UNTIL<', '<status>TIRED<'),
+    answer.replace(/<id .*?<\/id>/, ''),
+    answer.replace('<id type="number">', '<id>'),
+    '<other/>',
+  ]) {
     expect(wrong).not.toBe(answer)
     expect(await xmllint(wrong)).not.toBe('')
   }
@@ -327,7 +460,12 @@ describe('problems', () => {
   })
 
   test('name each invalid field in XML as in JSON', async () => {
-    const { text } = await live.call('POST', '/flux-api/p/execute', { body: { fluxName: 'Typed', input: { count: 'x', numbers: ['y'] } }, accept: 'application/xml' })
-    expect(text).toMatch(/<errors><i><pointer>\/input\/count<\/pointer><detail>.+<\/detail><\/i><i><pointer>\/input\/numbers\/0<\/pointer>/)
+    const { text } = await live.call('POST', '/flux-api/p/execute', {
+      body: { fluxName: 'Typed', input: { count: 'x', numbers: ['y'] } },
+      accept: 'application/xml',
+    })
+    expect(text).toMatch(
+      /<errors><i><pointer>\/input\/count<\/pointer><detail>.+<\/detail><\/i><i><pointer>\/input\/numbers\/0<\/pointer>/,
+    )
   })
 })

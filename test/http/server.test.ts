@@ -12,7 +12,10 @@ import { memoryLog, testApp } from './support.ts'
 /** Longer than the tests. */
 const DEADLINES = { headers: 60_000, request: 60_000, answer: 60_000 }
 
-const open: { server: HttpServer; sockets: Socket[] } = { server: { url: '', address: '', close: () => Promise.resolve() }, sockets: [] }
+const open: { server: HttpServer; sockets: Socket[] } = {
+  server: { url: '', address: '', close: () => Promise.resolve() },
+  sockets: [],
+}
 
 afterEach(async () => {
   for (const socket of open.sockets.splice(0)) socket.destroy()
@@ -21,7 +24,14 @@ afterEach(async () => {
 
 async function start(overrides: Partial<FluxApi> = {}, options: Partial<ListenOptions> = {}) {
   const { app, calls, lines } = testApp(overrides, { maxBody: 10_000 })
-  open.server = await listen(app, { host: '127.0.0.1', port: 0, log: memoryLog().log, deadlines: DEADLINES, maxConnections: 1000, ...options })
+  open.server = await listen(app, {
+    host: '127.0.0.1',
+    port: 0,
+    log: memoryLog().log,
+    deadlines: DEADLINES,
+    maxConnections: 1000,
+    ...options,
+  })
   return { server: open.server, url: open.server.url, port: Number(new URL(open.server.url).port), calls, lines }
 }
 
@@ -35,28 +45,58 @@ async function socketTo(port: number): Promise<Socket> {
 /** Everything that comes until the other side hangs up. */
 async function rest(socket: Socket): Promise<string> {
   let text = ''
-  socket.setEncoding('utf8').on('data', (piece: string) => { text += piece })
+  socket.setEncoding('utf8').on('data', (piece: string) => {
+    text += piece
+  })
   await once(socket, 'close')
   return text
 }
 
 const EVENT = 'POST /flux-api/event HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n'
-const sleep = (milliseconds: number) => new Promise<void>((resolve) => { setTimeout(resolve, milliseconds) })
+const sleep = (milliseconds: number) =>
+  new Promise<void>((resolve) => {
+    setTimeout(resolve, milliseconds)
+  })
 const agent = () => new Agent({ keepAlive: true, maxSockets: 1 })
-const ask = (url: string, options: RequestOptions, body?: string) => new Promise<IncomingMessage>((resolve, reject) => {
-  request(url, options, (response) => { response.resume().on('end', () => resolve(response)) }).on('error', reject).end(body)
-})
+const ask = (url: string, options: RequestOptions, body?: string) =>
+  new Promise<IncomingMessage>((resolve, reject) => {
+    request(url, options, (response) => {
+      response.resume().on('end', () => resolve(response))
+    })
+      .on('error', reject)
+      .end(body)
+  })
 const sent: EventAnswer = { message: 'sent', transitions: [], executions: [], ignored: [] }
 
 describe('a request is turned away with a problem', () => {
   test.each([
-    ['without Host', 'GET /flux-api/contexts HTTP/1.1\r\n\r\n', /^HTTP\/1\.1 400 [^]*application\/problem\+json[^]*Host/],
-    ['without Host, in XML if asked for', 'GET /flux-api/contexts HTTP/1.1\r\nAccept: application/xml\r\n\r\n', /^HTTP\/1\.1 400 [^]*application\/problem\+xml[^]*Host/],
-    ['that leads out of where it seems to be', 'GET /api/../flux-api/contexts HTTP/1.1\r\nHost: x\r\n\r\n', /^HTTP\/1\.1 400 [^]*segment/],
-    ['that does so in escapes', 'GET /api/%2e%2E/flux-api/contexts HTTP/1.1\r\nHost: x\r\n\r\n', /^HTTP\/1\.1 400 [^]*segment/],
+    [
+      'without Host',
+      'GET /flux-api/contexts HTTP/1.1\r\n\r\n',
+      /^HTTP\/1\.1 400 [^]*application\/problem\+json[^]*Host/,
+    ],
+    [
+      'without Host, in XML if asked for',
+      'GET /flux-api/contexts HTTP/1.1\r\nAccept: application/xml\r\n\r\n',
+      /^HTTP\/1\.1 400 [^]*application\/problem\+xml[^]*Host/,
+    ],
+    [
+      'that leads out of where it seems to be',
+      'GET /api/../flux-api/contexts HTTP/1.1\r\nHost: x\r\n\r\n',
+      /^HTTP\/1\.1 400 [^]*segment/,
+    ],
+    [
+      'that does so in escapes',
+      'GET /api/%2e%2E/flux-api/contexts HTTP/1.1\r\nHost: x\r\n\r\n',
+      /^HTTP\/1\.1 400 [^]*segment/,
+    ],
     ['that does so at its end', 'GET http://x/api/r/. HTTP/1.1\r\nHost: x\r\n\r\n', /^HTTP\/1\.1 400 [^]*segment/],
     ['with two hosts', 'GET /healthz HTTP/1.1\r\nHost: x\r\nhost: y\r\n\r\n', /^HTTP\/1\.1 400 [^]*several Host/],
-    ['in a coding of its own', 'POST /flux-api/event HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n', /^HTTP\/1\.1 415 [^]*chunked/],
+    [
+      'in a coding of its own',
+      'POST /flux-api/event HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n',
+      /^HTTP\/1\.1 415 [^]*chunked/,
+    ],
     ['for a proxy', 'CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n', /^HTTP\/1\.1 400 [^]*proxy/],
   ])('%s', async (_, request, answer) => {
     const socket = await socketTo((await start()).port)
@@ -64,7 +104,7 @@ describe('a request is turned away with a problem', () => {
     expect(await rest(socket)).toMatch(answer)
   })
 
-  test('a proxy\'s client that breaks off does no harm', async () => {
+  test("a proxy's client that breaks off does no harm", async () => {
     const { port, url } = await start()
     for (let count = 0; count < 200; count += 1) {
       const socket = await socketTo(port)
@@ -74,11 +114,14 @@ describe('a request is turned away with a problem', () => {
     expect((await fetch(`${url}/healthz`)).status).toBe(200)
   })
 
-  test.each([['/flux-api/contexts?fluxName=..'], ['/flux-api/contexts?fluxName=a/../b'], ['/healthz?...']])('but not %s', async (path) => {
-    const socket = await socketTo((await start()).port)
-    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
-    expect(await rest(socket)).toMatch(/^HTTP\/1\.1 200 /)
-  })
+  test.each([['/flux-api/contexts?fluxName=..'], ['/flux-api/contexts?fluxName=a/../b'], ['/healthz?...']])(
+    'but not %s',
+    async (path) => {
+      const socket = await socketTo((await start()).port)
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+      expect(await rest(socket)).toMatch(/^HTTP\/1\.1 200 /)
+    },
+  )
 })
 
 describe('a body', () => {
@@ -98,7 +141,10 @@ describe('a body', () => {
   test('keeps hostile keys as data', async () => {
     const { url, calls } = await start()
     const body = '{"event":"e","input":{"__proto__":{"a":1},"constructor":2}}'
-    expect((await fetch(`${url}/flux-api/event`, { method: 'POST', body, headers: { 'content-type': 'application/json' } })).status).toBe(200)
+    expect(
+      (await fetch(`${url}/flux-api/event`, { method: 'POST', body, headers: { 'content-type': 'application/json' } }))
+        .status,
+    ).toBe(200)
     expect(JSON.stringify(calls)).toContain('"input":{"__proto__":{"a":1},"constructor":2}')
   })
 
@@ -124,7 +170,10 @@ describe('a body', () => {
     const { url } = await start()
     const body = `{"event":"e"${' '.repeat(10_000 - 13)}}`
     expect(body).toHaveLength(10_000)
-    expect((await fetch(`${url}/flux-api/event`, { method: 'POST', body, headers: { 'content-type': 'application/json' } })).status).toBe(200)
+    expect(
+      (await fetch(`${url}/flux-api/event`, { method: 'POST', body, headers: { 'content-type': 'application/json' } }))
+        .status,
+    ).toBe(200)
   })
 
   test('that is empty is 400', async () => {
@@ -135,10 +184,13 @@ describe('a body', () => {
   test('that is not UTF-8 is 400', async () => {
     const { url } = await start()
     const body = Uint8Array.from([...Buffer.from('{"event":"'), 0xff, ...Buffer.from('"}')])
-    expect((await fetch(`${url}/flux-api/event`, { method: 'POST', body, headers: { 'content-type': 'application/json' } })).status).toBe(400)
+    expect(
+      (await fetch(`${url}/flux-api/event`, { method: 'POST', body, headers: { 'content-type': 'application/json' } }))
+        .status,
+    ).toBe(400)
   })
 
-  test('that breaks off is nobody\'s failure', async () => {
+  test("that breaks off is nobody's failure", async () => {
     const { port, calls, lines, url } = await start()
     const socket = await socketTo(port)
     socket.write(`${EVENT}Content-Length: 100\r\n\r\n{"event":`)
@@ -152,7 +204,10 @@ describe('a body', () => {
 
   test('may be too much for a call that takes none', async () => {
     const { url } = await start()
-    const response = await fetch(`${url}/flux-api/context/tag?contextId=1&tag=x`, { method: 'POST', body: 'x'.repeat(20_000) })
+    const response = await fetch(`${url}/flux-api/context/tag?contextId=1&tag=x`, {
+      method: 'POST',
+      body: 'x'.repeat(20_000),
+    })
     expect(response.status).toBe(200)
   })
 })
@@ -175,13 +230,24 @@ describe('deadlines', () => {
   })
 
   test('an answer may take longer than the request', async () => {
-    const { url } = await start({ sendEvent: () => sleep(600).then(() => sent) }, { deadlines: { ...DEADLINES, headers: 100, request: 300 } })
-    expect((await fetch(`${url}/flux-api/event`, { method: 'POST', body: '{"event":"e"}', headers: { 'content-type': 'application/json' } })).status).toBe(200)
+    const { url } = await start(
+      { sendEvent: () => sleep(600).then(() => sent) },
+      { deadlines: { ...DEADLINES, headers: 100, request: 300 } },
+    )
+    expect(
+      (
+        await fetch(`${url}/flux-api/event`, {
+          method: 'POST',
+          body: '{"event":"e"}',
+          headers: { 'content-type': 'application/json' },
+        })
+      ).status,
+    ).toBe(200)
   })
 })
 
 describe('deadlines that do not fit together', () => {
-  test('the whole request\'s holds for its headers too', async () => {
+  test("the whole request's holds for its headers too", async () => {
     const { port } = await start({}, { deadlines: { ...DEADLINES, request: 200 } })
     const socket = await socketTo(port)
     socket.write('POST /flux-api/event HTTP/1.1\r\nHost:')
@@ -209,8 +275,12 @@ describe('an address that can not be had', () => {
   test('is told in one line', async () => {
     const { port } = await start()
     const { app } = testApp()
-    await expect(listen(app, { host: '127.0.0.1', port, log: memoryLog().log, deadlines: DEADLINES, maxConnections: 1000 })).rejects.toThrow(`port ${port} of 127.0.0.1 is already in use`)
-    await expect(listen(app, { host: '192.0.2.1', port: 0, log: memoryLog().log, deadlines: DEADLINES, maxConnections: 1000 })).rejects.toThrow('192.0.2.1 is not an address of this machine')
+    await expect(
+      listen(app, { host: '127.0.0.1', port, log: memoryLog().log, deadlines: DEADLINES, maxConnections: 1000 }),
+    ).rejects.toThrow(`port ${port} of 127.0.0.1 is already in use`)
+    await expect(
+      listen(app, { host: '192.0.2.1', port: 0, log: memoryLog().log, deadlines: DEADLINES, maxConnections: 1000 }),
+    ).rejects.toThrow('192.0.2.1 is not an address of this machine')
   })
 })
 
@@ -247,7 +317,11 @@ describe('closing', () => {
   test('breaks off what is not done within the grace', async () => {
     const sendEvent = vi.fn(() => new Promise<never>(() => {}))
     const { server, url } = await start({ sendEvent })
-    const waiting = ask(`${url}/flux-api/event`, { method: 'POST', headers: { 'content-type': 'application/json' } }, '{"event":"e"}')
+    const waiting = ask(
+      `${url}/flux-api/event`,
+      { method: 'POST', headers: { 'content-type': 'application/json' } },
+      '{"event":"e"}',
+    )
     await vi.waitFor(() => expect(sendEvent).toHaveBeenCalled(), 5000)
     const began = performance.now()
     const [outcome] = await Promise.allSettled([waiting, server.close(200)])
@@ -262,16 +336,32 @@ describe('each request has one answer', () => {
   const WHOLE = `${POST}Content-Length: 13\r\n\r\n{"event":"e"}`
 
   test.each([
-    ['in a coding that isn\'t known', `${POST}Transfer-Encoding: gzip\r\n\r\n0\r\n\r\n`, [415]],
+    ["in a coding that isn't known", `${POST}Transfer-Encoding: gzip\r\n\r\n0\r\n\r\n`, [415]],
     ['in none', `${POST}Transfer-Encoding: identity\r\n\r\n{}`, [415]],
-    ['in two of them, and with a body that is none', `${POST}Transfer-Encoding: gzip, chunked\r\n\r\nzz\r\n\r\n`, [415]],
+    [
+      'in two of them, and with a body that is none',
+      `${POST}Transfer-Encoding: gzip, chunked\r\n\r\nzz\r\n\r\n`,
+      [415],
+    ],
     ['with a length besides', `${POST}Transfer-Encoding: gzip\r\nContent-Length: 5\r\n\r\nhello`, [400]],
     ['that is to have no body', 'GET /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n', [415]],
     ['with a broken chunk', `${POST}Transfer-Encoding: chunked\r\n\r\nzz\r\n`, [400]],
-    ['turned away, with a broken chunk', 'POST /api/../x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n', [400]],
-    ['that expects what there isn\'t, with a broken chunk', `${POST}Expect: more\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`, [417]],
+    [
+      'turned away, with a broken chunk',
+      'POST /api/../x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+      [400],
+    ],
+    [
+      "that expects what there isn't, with a broken chunk",
+      `${POST}Expect: more\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`,
+      [417],
+    ],
     ['whole, and then something else', `${WHOLE}GARBAGE\r\n\r\n`, [200, 400]],
-    ['whole, and then one in a coding that isn\'t known', `${WHOLE}${POST}Transfer-Encoding: gzip\r\n\r\n0\r\n\r\n`, [200, 415]],
+    [
+      "whole, and then one in a coding that isn't known",
+      `${WHOLE}${POST}Transfer-Encoding: gzip\r\n\r\n0\r\n\r\n`,
+      [200, 415],
+    ],
     ['whole, twice, and then something else', `${WHOLE}${WHOLE}GARBAGE\r\n\r\n`, [200, 200, 400]],
   ])('%s', async (_, request, statuses) => {
     const socket = await socketTo((await start()).port)
@@ -308,9 +398,16 @@ describe('each request has one answer', () => {
 })
 
 test.each([
-  ['an answer', 'GET /flux-api/contexts HTTP/1.1\r\nHost: x\r\n'], ['a problem', 'GET /flux-api/nothing HTTP/1.1\r\nHost: x\r\n'], ['a probe', 'GET /healthz HTTP/1.1\r\nHost: x\r\n'],
-  ['a page', 'GET /docs HTTP/1.1\r\nHost: x\r\n'], ['the description', 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n'], ['the schema', 'GET /flux-api/schema.xsd HTTP/1.1\r\nHost: x\r\n'],
-  ['what is turned away', 'GET /api/../x HTTP/1.1\r\nHost: x\r\n'], ['a redirection', 'GET /docs/ HTTP/1.1\r\nHost: x\r\n'], ['what isn\'t HTTP', 'NONSENSE\r\n'], ['a call for a proxy', 'CONNECT x:80 HTTP/1.1\r\nHost: x\r\n'],
+  ['an answer', 'GET /flux-api/contexts HTTP/1.1\r\nHost: x\r\n'],
+  ['a problem', 'GET /flux-api/nothing HTTP/1.1\r\nHost: x\r\n'],
+  ['a probe', 'GET /healthz HTTP/1.1\r\nHost: x\r\n'],
+  ['a page', 'GET /docs HTTP/1.1\r\nHost: x\r\n'],
+  ['the description', 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n'],
+  ['the schema', 'GET /flux-api/schema.xsd HTTP/1.1\r\nHost: x\r\n'],
+  ['what is turned away', 'GET /api/../x HTTP/1.1\r\nHost: x\r\n'],
+  ['a redirection', 'GET /docs/ HTTP/1.1\r\nHost: x\r\n'],
+  ["what isn't HTTP", 'NONSENSE\r\n'],
+  ['a call for a proxy', 'CONNECT x:80 HTTP/1.1\r\nHost: x\r\n'],
 ])('%s says that it is what it says it is', async (_, request) => {
   const socket = await socketTo((await start()).port)
   socket.write(`${request}Connection: close\r\n\r\n`)

@@ -9,17 +9,33 @@ const xsd = xmlSchema()
 
 let live: Live
 beforeAll(async () => {
-  live = await openLive({}, {
-    'w/fns.ts': `
+  live = await openLive(
+    {},
+    {
+      'w/fns.ts': `
 export const fail = ({ auth }) => { throw new RangeError('not with ' + auth) }
 export const hold = () => new Promise(() => {})`,
-    'w/Fails.flux': {
-      webhooks: [{ urlPath: '/fails', httpMethods: ['POST'] }],
-      states: [{ name: 'act', action: { type: 'invokeCode', className: 'fns', methodName: 'fail', retry: { maxAttempts: 2, delay: 600 }, inputs: [{ type: 'set', expression: '$request.headers["authorization"]', evaluate: true, to: ['auth'] }] } }],
+      'w/Fails.flux': {
+        webhooks: [{ urlPath: '/fails', httpMethods: ['POST'] }],
+        states: [
+          {
+            name: 'act',
+            action: {
+              type: 'invokeCode',
+              className: 'fns',
+              methodName: 'fail',
+              retry: { maxAttempts: 2, delay: 600 },
+              inputs: [{ type: 'set', expression: '$request.headers["authorization"]', evaluate: true, to: ['auth'] }],
+            },
+          },
+        ],
+      },
+      'w/Hold.flux': {
+        states: [{ name: 'act', action: { type: 'invokeCode', className: 'fns', methodName: 'hold' } }],
+      },
+      'w/Wait.flux': { states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'e' }] }] },
     },
-    'w/Hold.flux': { states: [{ name: 'act', action: { type: 'invokeCode', className: 'fns', methodName: 'hold' } }] },
-    'w/Wait.flux': { states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'e' }] }] },
-  })
+  )
 })
 afterAll(() => live.close())
 
@@ -30,9 +46,13 @@ test('a failed attempt is shown and logged without what let its sender in', asyn
   expect(text).toContain('"lastError":{"type":"RangeError","message":"not with [redacted]"')
   expect(text).not.toContain('SECRETAUTH')
   const line = live.lines.find(({ message }) => message === 'an attempt failed')
-  expect(line).toMatchObject({ level: 'info', fields: { fluxName: 'Fails', state: 'act', reason: 'RangeError: not with [redacted]', attempt: 1, maxAttempts: 2 } })
+  expect(line).toMatchObject({
+    level: 'info',
+    fields: { fluxName: 'Fails', state: 'act', reason: 'RangeError: not with [redacted]', attempt: 1, maxAttempts: 2 },
+  })
   const { json } = await live.call('GET', '/flux-api/contexts?fluxName=Fails')
-  for (const { id } of JSON.parse(JSON.stringify(json))) await live.call('DELETE', `/flux-api/terminate?contextId=${id}`)
+  for (const { id } of JSON.parse(JSON.stringify(json)))
+    await live.call('DELETE', `/flux-api/terminate?contextId=${id}`)
   await (await sent).text()
 })
 
@@ -51,6 +71,7 @@ test('XML of a context fits the schema, with a step under way, one about to be t
   expect(errors).toEqual([])
   expect(valid).toBe(true)
   const { json } = await live.call('GET', '/flux-api/contexts')
-  for (const { id } of JSON.parse(JSON.stringify(json))) await live.call('DELETE', `/flux-api/terminate?contextId=${id}`)
+  for (const { id } of JSON.parse(JSON.stringify(json)))
+    await live.call('DELETE', `/flux-api/terminate?contextId=${id}`)
   await (await hook).text()
 })

@@ -9,27 +9,60 @@ import type { ContextView } from '../../src/api/get-context.ts'
 import type { ModelDescriptor } from '../../src/model/context.ts'
 import type { Log } from '../../src/ports/log.ts'
 
-export interface Call { readonly name: keyof FluxApi; readonly request: unknown }
-export interface Logged { readonly level: keyof Log; readonly message: string; readonly fields: object | undefined }
+export interface Call {
+  readonly name: keyof FluxApi
+  readonly request: unknown
+}
+export interface Logged {
+  readonly level: keyof Log
+  readonly message: string
+  readonly fields: object | undefined
+}
 
 const nothing: ModelDescriptor = { name: 'nothing', type: 'model', allowExtraProperties: false, gloopProperties: [] }
 
 export const contextView = (id: number): ContextView => ({
-  fluxName: 'F', id, currentState: 'a', startState: 'a', waiting: true, debugged: false, nextRun: null, status: 'WAITING', input: nothing, output: nothing, tags: [],
-  stateContexts: [], executionHistory: [], package: 'p', version: 1, startedAt: 1, updatedAt: 1, endedAt: null, error: null, definition: 'h', step: null,
+  fluxName: 'F',
+  id,
+  currentState: 'a',
+  startState: 'a',
+  waiting: true,
+  debugged: false,
+  nextRun: null,
+  status: 'WAITING',
+  input: nothing,
+  output: nothing,
+  tags: [],
+  stateContexts: [],
+  executionHistory: [],
+  package: 'p',
+  version: 1,
+  startedAt: 1,
+  updatedAt: 1,
+  endedAt: null,
+  error: null,
+  definition: 'h',
+  step: null,
 })
 
 /** Answers everything; `overrides` replaces single calls. */
 export function fakeApi(overrides: Partial<FluxApi> = {}): { api: FluxApi; calls: Call[] } {
   const calls: Call[] = []
-  const note = <T>(name: keyof FluxApi, answer: T) => (request: unknown): Promise<T> => {
-    calls.push({ name, request })
-    return Promise.resolve(answer)
-  }
+  const note =
+    <T>(name: keyof FluxApi, answer: T) =>
+    (request: unknown): Promise<T> => {
+      calls.push({ name, request })
+      return Promise.resolve(answer)
+    }
   const api: FluxApi = {
     execute: note('execute', { message: 'started', contextId: 7 }),
     terminate: note('terminate', { message: 'terminated' }),
-    sendEvent: note('sendEvent', { message: 'sent', transitions: [{ contextId: 7, state: 'b' }], executions: [], ignored: [] }),
+    sendEvent: note('sendEvent', {
+      message: 'sent',
+      transitions: [{ contextId: 7, state: 'b' }],
+      executions: [],
+      ignored: [],
+    }),
     listContexts: note('listContexts', [contextView(1), contextView(2)]),
     listPage: note('listPage', { contexts: [contextView(1), contextView(2)], next: null }),
     getContext: note('getContext', contextView(1)),
@@ -44,26 +77,59 @@ export function fakeApi(overrides: Partial<FluxApi> = {}): { api: FluxApi; calls
 
 export function memoryLog(): { log: Log; lines: Logged[] } {
   const lines: Logged[] = []
-  const at = (level: keyof Log) => (message: string, fields?: object) => { lines.push({ level, message, fields }) }
-  return { lines, log: { trace: at('trace'), debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') } }
+  const at = (level: keyof Log) => (message: string, fields?: object) => {
+    lines.push({ level, message, fields })
+  }
+  return {
+    lines,
+    log: { trace: at('trace'), debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') },
+  }
 }
 
 /** Of a server that knows no tokens. */
 const { authenticate } = await openTokens({ file: join(tmpdir(), 'no-such-tokens.json'), now: Date.now, onError() {} })
 
-export const ABOUT = { name: 'actorflux', version: '9.8.7', services: () => 3, command: (url: string) => `curl ${url}/flux-api/p/execute -d '{"fluxName":"<F>"}'` }
+export const ABOUT = {
+  name: 'actorflux',
+  version: '9.8.7',
+  services: () => 3,
+  command: (url: string) => `curl ${url}/flux-api/p/execute -d '{"fluxName":"<F>"}'`,
+}
 
 export function testApp(overrides: Partial<FluxApi> = {}, options: Partial<AppOptions> = {}) {
   const { api, calls } = fakeApi(overrides)
   const { log, lines } = memoryLog()
   const app = createApp({
-    api: () => api, authenticate, webhooks: { find: () => null, all: () => [], receive: () => Promise.reject(new Error('no webhook')), refused() {}, giveUp() {} }, webhookTimeout: 1000,
-    maxParts: 100, requireAuth: false, maxBody: 1024 * 1024, maxDepth: 64, maxValues: 100_000, maxAnswers: 128 * 1024 * 1024,
-    inFlight: new ByteBudget({ bytes: 256 * 1024 * 1024, what: 'requests' }), waiting: new ByteBudget({ bytes: 64 * 1024 * 1024, what: 'webhooks that wait' }),
-    origins: [], allowedHosts: [], isLoopback: () => false, about: ABOUT, ready: () => null, log, ...options,
+    api: () => api,
+    authenticate,
+    webhooks: {
+      find: () => null,
+      all: () => [],
+      receive: () => Promise.reject(new Error('no webhook')),
+      refused() {},
+      giveUp() {},
+    },
+    webhookTimeout: 1000,
+    maxParts: 100,
+    requireAuth: false,
+    maxBody: 1024 * 1024,
+    maxDepth: 64,
+    maxValues: 100_000,
+    maxAnswers: 128 * 1024 * 1024,
+    inFlight: new ByteBudget({ bytes: 256 * 1024 * 1024, what: 'requests' }),
+    waiting: new ByteBudget({ bytes: 64 * 1024 * 1024, what: 'webhooks that wait' }),
+    origins: [],
+    allowedHosts: [],
+    isLoopback: () => false,
+    about: ABOUT,
+    ready: () => null,
+    log,
+    ...options,
   })
   return { app, calls, lines }
 }
 
-export const post = (body: unknown, headers: Record<string, string> = { 'content-type': 'application/json' }): RequestInit =>
-  ({ method: 'POST', body: typeof body === 'string' ? body : JSON.stringify(body), headers })
+export const post = (
+  body: unknown,
+  headers: Record<string, string> = { 'content-type': 'application/json' },
+): RequestInit => ({ method: 'POST', body: typeof body === 'string' ? body : JSON.stringify(body), headers })

@@ -5,7 +5,11 @@ test('what passes the bound is refused, and fits again when others gave theirs b
   const budget = new ByteBudget({ bytes: 100, what: 'requests' })
   const give = budget.take(60)
   budget.take(40)
-  expect(() => budget.take(1)).toThrow(expect.objectContaining({ failure: { kind: 'overloaded', detail: 'the server holds too much of requests at present', retryAfter: 1 } }))
+  expect(() => budget.take(1)).toThrow(
+    expect.objectContaining({
+      failure: { kind: 'overloaded', detail: 'the server holds too much of requests at present', retryAfter: 1 },
+    }),
+  )
   give()
   give()
   expect(budget.held).toBe(40)
@@ -25,8 +29,14 @@ test('who waits is served in order, as soon as it fits, and nobody overtakes', a
   const budget = new ByteBudget({ bytes: 100, what: 'steps' })
   const served: string[] = []
   const first = await budget.wait(80)
-  const large = budget.wait(90).then((release) => { served.push('large'); return release })
-  const small = budget.wait(10).then((release) => { served.push('small'); return release })
+  const large = budget.wait(90).then((release) => {
+    served.push('large')
+    return release
+  })
+  const small = budget.wait(10).then((release) => {
+    served.push('small')
+    return release
+  })
   await Promise.resolve()
   expect(served).toEqual([])
   first()
@@ -44,7 +54,9 @@ test('a share grows and shrinks, and its own bytes are no reason to refuse it mo
   expect(() => budget.take(1)).toThrow()
   hold.resize(20)
   const other = budget.take(80)
-  expect(() => hold.resize(21)).toThrow(expect.objectContaining({ failure: expect.objectContaining({ kind: 'overloaded' }) }))
+  expect(() => hold.resize(21)).toThrow(
+    expect.objectContaining({ failure: expect.objectContaining({ kind: 'overloaded' }) }),
+  )
   expect(budget.held).toBe(100)
   other()
   hold.release()

@@ -17,6 +17,6 @@ test.each([
 
 test('the nearest of several is taken', () => {
   expect(nearestName('fluxNames', ['fluxNam', 'fluxName'])).toBe('fluxName')
-  expect(suggestion('fluxnam', ['fluxName'])).toBe('; did you mean \'fluxName\'?')
+  expect(suggestion('fluxnam', ['fluxName'])).toBe("; did you mean 'fluxName'?")
   expect(suggestion('other', ['fluxName'])).toBe('')
 })

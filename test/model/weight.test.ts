@@ -13,7 +13,17 @@ test('data weighs about what its text is said to, and counting ends beyond the l
   const said = parsedBytes(MANY)
   expect(bytesOf(JSON.parse(MANY), Infinity)).toBeGreaterThan(said / 3)
   let looks = 0
-  const item = { get key() { looks += 1; return 'x'.repeat(100) } }
-  expect(bytesOf(Array.from({ length: 1000 }, () => item), 2000)).toBeGreaterThan(2000)
+  const item = {
+    get key() {
+      looks += 1
+      return 'x'.repeat(100)
+    },
+  }
+  expect(
+    bytesOf(
+      Array.from({ length: 1000 }, () => item),
+      2000,
+    ),
+  ).toBeGreaterThan(2000)
   expect(looks).toBeLessThan(20)
 })

@@ -105,7 +105,11 @@ export class Quiet {
     }
   }
 
-  #keep({ context: { id, due, owner, endedAt }, notifies, answersNotification }: Stored & Pick<Write, 'answersNotification'>): void {
+  #keep({
+    context: { id, due, owner, endedAt },
+    notifies,
+    answersNotification,
+  }: Stored & Pick<Write, 'answersNotification'>): void {
     if (answersNotification) this.#notified.delete(id)
     for (const parent of notifies) this.#notified.add(parent)
     if (endedAt === null) this.#open.set(id, { due, owner })

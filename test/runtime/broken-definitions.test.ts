@@ -184,7 +184,9 @@ describe('secrets', () => {
       },
     }
     await servers.store.commit({
-      writes: [{ context, previous: stored.version, changed: ['output'], log: [], notifies: [], answersNotification: false }],
+      writes: [
+        { context, previous: stored.version, changed: ['output'], log: [], notifies: [], answersNotification: false },
+      ],
     })
     const server = await servers.broken(first, [contextId, instead])
     const views = [await server.getContext({ contextId }), ...(await server.listContexts({ fluxName: 'Hook' }))]
@@ -214,7 +216,10 @@ test("a later version's definition is looked at and terminated here, and carried
   })
   await server.advance(120_000)
   expect(await server.getContext({ contextId })).toMatchObject({ status: 'WAITING_UNTIL', currentState: 'stands' })
-  expect(await server.getContext({ contextId: unknown })).toMatchObject({ status: 'WAITING_UNTIL', currentState: 'stands' })
+  expect(await server.getContext({ contextId: unknown })).toMatchObject({
+    status: 'WAITING_UNTIL',
+    currentState: 'stands',
+  })
   await server.terminate({ contextId: unknown })
   await server.addTags({ contextId, tag: ['kept'] })
   expect(ids(await server.listContexts({ tag: ['kept'] }))).toEqual([contextId])
@@ -233,7 +238,14 @@ test('what stands in for a definition is made anew when another server was faste
   if (!stored) throw new Error('there is no context')
   const head = { ...JSON.parse(stored.parts['head'] ?? ''), state: 3, visited: [0, 1, 3] }
   const context = { ...stored, version: stored.version + 1, parts: { ...stored.parts, head: JSON.stringify(head) } }
-  const write = { context, previous: stored.version, changed: ['head'], log: [], notifies: [], answersNotification: false }
+  const write = {
+    context,
+    previous: stored.version,
+    changed: ['head'],
+    log: [],
+    notifies: [],
+    answersNotification: false,
+  }
   expect(await servers.store.commit({ writes: [write] })).toEqual({ ok: true })
   await server.advance(60_000)
   const view = await server.until(contextId, done)

@@ -2,26 +2,77 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openBench, outputs, type Bench } from '../support/runtime.ts'
 
 const set = (to: string, expression: string) => ({ type: 'set', expression, evaluate: true, to: [to] })
-const invoke = (name: string, more: object = {}) => ({ type: 'invokeFlux', name, inputs: [set('n', 'n')], outputs: [{ from: ['double'], to: ['got'] }, { from: ['$result'], to: ['all'] }], ...more })
+const invoke = (name: string, more: object = {}) => ({
+  type: 'invokeFlux',
+  name,
+  inputs: [set('n', 'n')],
+  outputs: [
+    { from: ['double'], to: ['got'] },
+    { from: ['$result'], to: ['all'] },
+  ],
+  ...more,
+})
 const parent = (action: object) => ({
-  input: [{ name: 'n', type: 'integer' }], output: [{ name: 'got', type: 'integer' }, { name: 'all', type: 'any' }, { name: 'error', type: 'any' }],
+  input: [{ name: 'n', type: 'integer' }],
+  output: [
+    { name: 'got', type: 'integer' },
+    { name: 'all', type: 'any' },
+    { name: 'error', type: 'any' },
+  ],
   states: [
-    { name: 'call', action, transitions: [{ to: 'end' }, { to: 'caught', event: '$exception', lines: [{ from: ['$fluxException'], to: ['e'] }] }] },
-    { name: 'end' }, { name: 'caught', input: [{ name: 'e', type: 'any' }], action: { type: 'map', lines: [{ from: ['e'], to: ['error'] }] } },
+    {
+      name: 'call',
+      action,
+      transitions: [
+        { to: 'end' },
+        { to: 'caught', event: '$exception', lines: [{ from: ['$fluxException'], to: ['e'] }] },
+      ],
+    },
+    { name: 'end' },
+    {
+      name: 'caught',
+      input: [{ name: 'e', type: 'any' }],
+      action: { type: 'map', lines: [{ from: ['e'], to: ['error'] }] },
+    },
   ],
 })
 
 let bench: Bench
 beforeAll(async () => {
   bench = await openBench({
-    'p/Double.flux': { input: [{ name: 'n', type: 'integer', required: true }], output: [{ name: 'double', type: 'integer' }, { name: 'never' }], states: [{ name: 's', action: { type: 'map', lines: [set('double', 'n * 2')] } }] },
-    'q/Double.flux': { input: [{ name: 'n', type: 'integer' }], output: [{ name: 'double', type: 'integer' }], states: [{ name: 's', action: { type: 'map', lines: [set('double', '-1')] } }] },
-    'q/Elsewhere.flux': { input: [{ name: 'n', type: 'integer' }], output: [{ name: 'double', type: 'integer' }], states: [{ name: 's', action: { type: 'map', lines: [set('double', 'n + 1000')] } }] },
-    'p/Waits.flux': {
-      input: [{ name: 'n', type: 'integer' }], output: [{ name: 'double', type: 'integer' }],
-      states: [{ name: 'w', waiting: true, input: [{ name: 'k', type: 'integer' }], action: { type: 'map', lines: [set('double', 'n * k')] }, transitions: [{ to: 'end', event: 'go' }] }, { name: 'end' }],
+    'p/Double.flux': {
+      input: [{ name: 'n', type: 'integer', required: true }],
+      output: [{ name: 'double', type: 'integer' }, { name: 'never' }],
+      states: [{ name: 's', action: { type: 'map', lines: [set('double', 'n * 2')] } }],
     },
-    'p/Fails.flux': { input: [{ name: 'n', type: 'integer' }], states: [{ name: 's', action: { type: 'map', lines: [set('$fluxEvent', 'parseJson("{")')] } }] },
+    'q/Double.flux': {
+      input: [{ name: 'n', type: 'integer' }],
+      output: [{ name: 'double', type: 'integer' }],
+      states: [{ name: 's', action: { type: 'map', lines: [set('double', '-1')] } }],
+    },
+    'q/Elsewhere.flux': {
+      input: [{ name: 'n', type: 'integer' }],
+      output: [{ name: 'double', type: 'integer' }],
+      states: [{ name: 's', action: { type: 'map', lines: [set('double', 'n + 1000')] } }],
+    },
+    'p/Waits.flux': {
+      input: [{ name: 'n', type: 'integer' }],
+      output: [{ name: 'double', type: 'integer' }],
+      states: [
+        {
+          name: 'w',
+          waiting: true,
+          input: [{ name: 'k', type: 'integer' }],
+          action: { type: 'map', lines: [set('double', 'n * k')] },
+          transitions: [{ to: 'end', event: 'go' }],
+        },
+        { name: 'end' },
+      ],
+    },
+    'p/Fails.flux': {
+      input: [{ name: 'n', type: 'integer' }],
+      states: [{ name: 's', action: { type: 'map', lines: [set('$fluxEvent', 'parseJson("{")')] } }],
+    },
     'p/CallsDouble.flux': parent(invoke('Double')),
     'p/CallsElsewhere.flux': parent(invoke('Elsewhere')),
     'p/CallsWaits.flux': parent(invoke('Waits')),
@@ -30,8 +81,16 @@ beforeAll(async () => {
     'p/CallsNobody.flux': parent(invoke('Nobody')),
     'p/CallsWrongly.flux': parent({ ...invoke('Double'), inputs: [] }),
     'p/CallsCaller.flux': parent({ ...invoke('CallsWaits'), outputs: [{ from: ['got'], to: ['got'] }] }),
-    'p/Endless.flux': { input: [{ name: 'n', type: 'integer' }], output: [{ name: 'double', type: 'integer' }], states: [{ name: 's', action: { type: 'invokeFlux', name: 'Endless', inputs: [set('n', 'n + 1')] } }] },
-    'p/Spins.flux': { states: [{ name: 's', action: { type: 'invokeFlux', name: 'Nobody' }, transitions: [{ to: 's', event: '$exception' }] }] },
+    'p/Endless.flux': {
+      input: [{ name: 'n', type: 'integer' }],
+      output: [{ name: 'double', type: 'integer' }],
+      states: [{ name: 's', action: { type: 'invokeFlux', name: 'Endless', inputs: [set('n', 'n + 1')] } }],
+    },
+    'p/Spins.flux': {
+      states: [
+        { name: 's', action: { type: 'invokeFlux', name: 'Nobody' }, transitions: [{ to: 's', event: '$exception' }] },
+      ],
+    },
   })
 })
 afterAll(() => bench.close())
@@ -59,7 +118,9 @@ describe('a service that invokes another', () => {
   })
 
   test.each([
-    ['CallsFails', { type: 'ServiceFailed', realException: { contextId: expect.any(Number) } }], ['CallsNobody', { type: 'ServiceNotFound' }], ['CallsWrongly', { type: 'InvalidInput', message: expect.stringContaining('/input/n') }],
+    ['CallsFails', { type: 'ServiceFailed', realException: { contextId: expect.any(Number) } }],
+    ['CallsNobody', { type: 'ServiceNotFound' }],
+    ['CallsWrongly', { type: 'InvalidInput', message: expect.stringContaining('/input/n') }],
   ])('%s: takes its $exception transition when the child fails', async (name, error) => {
     const view = await bench.until(await bench.run(name, { n: 1 }), done)
     expect(view.currentState).toBe('caught')
@@ -77,7 +138,8 @@ describe('a service that invokes another', () => {
     const middle = await childOf('CallsWaits')
     const leaf = await childOf('Waits')
     await bench.terminate({ contextId })
-    for (const id of [contextId, middle, leaf]) expect(await bench.getContext({ contextId: id })).toMatchObject({ status: 'TERMINATED' })
+    for (const id of [contextId, middle, leaf])
+      expect(await bench.getContext({ contextId: id })).toMatchObject({ status: 'TERMINATED' })
   })
 
   test('passes a result up through several levels', async () => {
@@ -94,17 +156,20 @@ describe('a service that invokes another', () => {
     expect(await bench.getContext({ contextId: child })).toMatchObject({ status: 'TERMINATED' })
   })
 
-  test('can\'t go deeper than 32', async () => {
+  test("can't go deeper than 32", async () => {
     const view = await bench.until(await bench.run('Endless', { n: 0 }), done)
     expect(view).toMatchObject({ status: 'FAILED', error: { type: 'ServiceFailed' } })
-    expect((await bench.listContexts({ fluxName: 'Endless', status: 'FAILED' }))).toHaveLength(30)
+    expect(await bench.listContexts({ fluxName: 'Endless', status: 'FAILED' })).toHaveLength(30)
   })
 
-  test('can\'t spin for ever on a child that never starts', async () => {
-    expect(await bench.until(await bench.run('Spins'), done)).toMatchObject({ status: 'FAILED', error: { type: 'TooManyMoves' } })
+  test("can't spin for ever on a child that never starts", async () => {
+    expect(await bench.until(await bench.run('Spins'), done)).toMatchObject({
+      status: 'FAILED',
+      error: { type: 'TooManyMoves' },
+    })
   })
 
-  test('hears of its child\'s end after a restart', async () => {
+  test("hears of its child's end after a restart", async () => {
     const contextId = await bench.run('CallsWaits', { n: 5 })
     bench = await bench.restart()
     await bench.sendEvent({ contextId: await childOf('Waits'), event: 'go', input: { k: 2 } })

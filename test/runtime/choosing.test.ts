@@ -16,42 +16,89 @@ beforeAll(async () => {
       ],
     },
     'p/ByEvent.flux': {
-      input: [{ name: 'pick', type: 'any' }], output: text('end'),
+      input: [{ name: 'pick', type: 'any' }],
+      output: text('end'),
       states: [
-        { name: 'a', action: map({ from: ['pick'], to: ['$fluxEvent'] }), transitions: [
-          { to: 'yes', event: 'true' }, { to: 'seven', event: '7' }, { to: 'word', event: 'word' }, { to: 'other', event: '$else' },
-        ] },
-        { name: 'yes', action: map(set('end', 'yes', false)) }, { name: 'seven', action: map(set('end', 'seven', false)) },
-        { name: 'word', action: map(set('end', 'word', false)) }, { name: 'other', action: map(set('end', 'other', false)) },
+        {
+          name: 'a',
+          action: map({ from: ['pick'], to: ['$fluxEvent'] }),
+          transitions: [
+            { to: 'yes', event: 'true' },
+            { to: 'seven', event: '7' },
+            { to: 'word', event: 'word' },
+            { to: 'other', event: '$else' },
+          ],
+        },
+        { name: 'yes', action: map(set('end', 'yes', false)) },
+        { name: 'seven', action: map(set('end', 'seven', false)) },
+        { name: 'word', action: map(set('end', 'word', false)) },
+        { name: 'other', action: map(set('end', 'other', false)) },
       ],
     },
     'p/NoElse.flux': {
       input: text('pick'),
       states: [
-        { name: 'a', action: map({ from: ['pick'], to: ['$fluxEvent'] }), transitions: [{ to: 'b', event: 'x' }, { to: 'caught', event: '$exception' }] },
-        { name: 'b' }, { name: 'caught' },
+        {
+          name: 'a',
+          action: map({ from: ['pick'], to: ['$fluxEvent'] }),
+          transitions: [
+            { to: 'b', event: 'x' },
+            { to: 'caught', event: '$exception' },
+          ],
+        },
+        { name: 'b' },
+        { name: 'caught' },
       ],
     },
     'p/OnlyException.flux': {
-      output: text('end'), input: [{ name: 'fail', type: 'boolean' }],
+      output: text('end'),
+      input: [{ name: 'fail', type: 'boolean' }],
       states: [
-        { name: 'a', action: map(set('end', 'parseJson(fail ? "{" : "1")')), transitions: [{ to: 'caught', event: '$exception', lines: [
-          { from: ['$fluxException', 'message'], to: ['message'] }, { from: ['$fluxException', 'fluxStackTrace'], to: ['trace'] },
-        ] }] },
+        {
+          name: 'a',
+          action: map(set('end', 'parseJson(fail ? "{" : "1")')),
+          transitions: [
+            {
+              to: 'caught',
+              event: '$exception',
+              lines: [
+                { from: ['$fluxException', 'message'], to: ['message'] },
+                { from: ['$fluxException', 'fluxStackTrace'], to: ['trace'] },
+              ],
+            },
+          ],
+        },
         { name: 'caught', input: [...text('message'), { name: 'trace', type: 'any' }] },
       ],
     },
     'p/Terminate.flux': {
-      states: [{ name: 'a', action: map(set('$fluxEvent', '$fluxTerminate', false)), transitions: [{ to: 'b', event: '$else' }] }, { name: 'b' }],
+      states: [
+        {
+          name: 'a',
+          action: map(set('$fluxEvent', '$fluxTerminate', false)),
+          transitions: [{ to: 'b', event: '$else' }],
+        },
+        { name: 'b' },
+      ],
     },
     'p/Loop.flux': { states: [{ name: 'a', transitions: [{ to: 'a' }] }] },
     'p/Delayed.flux': {
-      input: [{ name: 'seconds', type: 'double' }], output: text('end'),
+      input: [{ name: 'seconds', type: 'double' }],
+      output: text('end'),
       states: [
-        { name: 'a', output: text('mine'), action: map(set('mine', '"kept"')), transitions: [
-          { to: 'b', wait: 'duration:${seconds}', lines: [{ from: ['mine'], to: ['got'] }, set('at', 'now()')] },
-        ] },
-        { name: 'b', input: [...text('got'), { name: 'at', type: 'date' }], action: map({ from: ['got'], to: ['end'] }) },
+        {
+          name: 'a',
+          output: text('mine'),
+          action: map(set('mine', '"kept"')),
+          transitions: [
+            { to: 'b', wait: 'duration:${seconds}', lines: [{ from: ['mine'], to: ['got'] }, set('at', 'now()')] },
+          ],
+        },
+        {
+          name: 'b',
+          input: [...text('got'), { name: 'at', type: 'date' }],
+          action: map({ from: ['got'], to: ['end'] }),
+        },
       ],
     },
   })
@@ -63,15 +110,24 @@ describe('after an action', () => {
     const view = await bench.getContext({ contextId: await bench.run('Lone') })
     expect(view).toMatchObject({ status: 'COMPLETED', currentState: 'b', waiting: false, nextRun: null, error: null })
     expect(outputs(view)).toEqual({ end: 'reached' })
-    expect(view.executionHistory.map(({ stateName, stateIndex }) => [stateName, stateIndex])).toEqual([['a', 0], ['b', 1]])
+    expect(view.executionHistory.map(({ stateName, stateIndex }) => [stateName, stateIndex])).toEqual([
+      ['a', 0],
+      ['b', 1],
+    ])
     expect(view.stateContexts[0]?.transitionContexts).toMatchObject([{ event: null, to: 'b', values: {} }])
   })
 
-  test.each([[true, 'yes'], ['true', 'yes'], [7, 'seven'], ['word', 'word'], ['unheard', 'other'], [null, 'other'], [{ a: 1 }, 'other']])(
-    '$fluxEvent %j is compared as text', async (pick, end) => {
-      expect(outputs(await bench.getContext({ contextId: await bench.run('ByEvent', { pick }) }))).toEqual({ end })
-    },
-  )
+  test.each([
+    [true, 'yes'],
+    ['true', 'yes'],
+    [7, 'seven'],
+    ['word', 'word'],
+    ['unheard', 'other'],
+    [null, 'other'],
+    [{ a: 1 }, 'other'],
+  ])('$fluxEvent %j is compared as text', async (pick, end) => {
+    expect(outputs(await bench.getContext({ contextId: await bench.run('ByEvent', { pick }) }))).toEqual({ end })
+  })
 
   test('an event that nobody names fails the context, past its $exception transition', async () => {
     const view = await bench.getContext({ contextId: await bench.run('NoElse', { pick: 'y' }) })
@@ -80,7 +136,10 @@ describe('after an action', () => {
   })
 
   test('a state with nothing but $exception is an end when its action succeeds', async () => {
-    expect(await bench.getContext({ contextId: await bench.run('OnlyException', { fail: false }) })).toMatchObject({ status: 'COMPLETED', currentState: 'a' })
+    expect(await bench.getContext({ contextId: await bench.run('OnlyException', { fail: false }) })).toMatchObject({
+      status: 'COMPLETED',
+      currentState: 'a',
+    })
   })
 
   test('a failure takes the $exception transition, whose lines see the exception', async () => {
@@ -94,7 +153,10 @@ describe('after an action', () => {
   })
 
   test('$fluxTerminate ends the context', async () => {
-    expect(await bench.getContext({ contextId: await bench.run('Terminate') })).toMatchObject({ status: 'TERMINATED', currentState: 'a' })
+    expect(await bench.getContext({ contextId: await bench.run('Terminate') })).toMatchObject({
+      status: 'TERMINATED',
+      currentState: 'a',
+    })
   })
 
   test('1,000 moves without a pause fail the context, and the newest 1,000 entries of its history stay', async () => {
@@ -106,14 +168,21 @@ describe('after an action', () => {
   test('a transition with a wait parks the context; its lines run when it is due, and no event is taken meanwhile', async () => {
     const contextId = await bench.run('Delayed', { seconds: 1.5 })
     const start = bench.clock.now()
-    expect(await bench.getContext({ contextId })).toMatchObject({ status: 'WAITING_UNTIL', waiting: true, currentState: 'a', nextRun: start + 1500 })
+    expect(await bench.getContext({ contextId })).toMatchObject({
+      status: 'WAITING_UNTIL',
+      waiting: true,
+      currentState: 'a',
+      nextRun: start + 1500,
+    })
     await expect(bench.sendEvent({ contextId, event: 'x' })).rejects.toMatchObject({ failure: { kind: 'conflict' } })
     await bench.advance(1499)
     expect(await bench.getContext({ contextId })).toMatchObject({ status: 'WAITING_UNTIL' })
     await bench.advance(1)
     const view = await bench.until(contextId, ({ status }) => status === 'COMPLETED')
     expect(outputs(view)).toEqual({ end: 'kept' })
-    expect(view.stateContexts[0]?.transitionContexts).toEqual([{ event: null, to: 'b', takenAt: start + 1500, values: { got: 'kept', at: start + 1500 } }])
+    expect(view.stateContexts[0]?.transitionContexts).toEqual([
+      { event: null, to: 'b', takenAt: start + 1500, values: { got: 'kept', at: start + 1500 } },
+    ])
   })
 
   test.each([[-5], [0]])('a wait of %j seconds is due at once', async (seconds) => {
@@ -123,7 +192,10 @@ describe('after an action', () => {
   })
 
   test('a wait that is none fails the context', async () => {
-    expect(await bench.getContext({ contextId: await bench.run('Delayed') })).toMatchObject({ status: 'FAILED', error: { type: 'WaitError' } })
+    expect(await bench.getContext({ contextId: await bench.run('Delayed') })).toMatchObject({
+      status: 'FAILED',
+      error: { type: 'WaitError' },
+    })
   })
 })
 
@@ -131,19 +203,39 @@ test('a line sees what those before it wrote, over what was there before', async
   const order = { name: 'order', type: 'object' }
   const lines = await openBench({
     'p/Fields.flux': {
-      input: [order], output: [order, { name: 'sum', type: 'integer' }],
+      input: [order],
+      output: [order, { name: 'sum', type: 'integer' }],
       states: [
         {
-          name: 'a', output: [order],
-          action: { type: 'map', lines: [{ from: ['order', 'a'], to: ['order', 'a'] }, set('order', '{ a: order.a + 1, b: order.b }'), { type: 'set', expression: 'order.a + order.b', evaluate: true, to: ['sum'] }] },
-          transitions: [{ to: 'b', lines: [{ from: ['order', 'a'], to: ['order', 'x'] }, { from: ['order', 'b'], to: ['order', 'y'] }, { from: ['order', 'x'], to: ['order', 'z'] }] }],
+          name: 'a',
+          output: [order],
+          action: {
+            type: 'map',
+            lines: [
+              { from: ['order', 'a'], to: ['order', 'a'] },
+              set('order', '{ a: order.a + 1, b: order.b }'),
+              { type: 'set', expression: 'order.a + order.b', evaluate: true, to: ['sum'] },
+            ],
+          },
+          transitions: [
+            {
+              to: 'b',
+              lines: [
+                { from: ['order', 'a'], to: ['order', 'x'] },
+                { from: ['order', 'b'], to: ['order', 'y'] },
+                { from: ['order', 'x'], to: ['order', 'z'] },
+              ],
+            },
+          ],
         },
         { name: 'b', input: [order], action: { type: 'map', lines: [{ from: ['order'], to: ['order'] }] } },
       ],
     },
   })
   try {
-    expect(outputs(await lines.getContext({ contextId: await lines.run('Fields', { order: { a: 1, b: 10 } }) }))).toEqual({ sum: 12, order: { x: 2, y: 10, z: 2 } })
+    expect(
+      outputs(await lines.getContext({ contextId: await lines.run('Fields', { order: { a: 1, b: 10 } }) })),
+    ).toEqual({ sum: 12, order: { x: 2, y: 10, z: 2 } })
   } finally {
     await lines.close()
   }

@@ -7,27 +7,88 @@ let bench: Bench
 beforeAll(async () => {
   bench = await openBench({
     'p/Order.flux': {
-      input: [{ name: 'customer' }], tags: ['order', 'customer-${customer}'],
-      states: [{ name: 'open', waiting: true, input: [{ name: 'sum', type: 'integer', required: true }], transitions: [{ to: 'paid', event: 'pay' }, { to: 'open', event: 'ping' }] }, { name: 'paid' }],
+      input: [{ name: 'customer' }],
+      tags: ['order', 'customer-${customer}'],
+      states: [
+        {
+          name: 'open',
+          waiting: true,
+          input: [{ name: 'sum', type: 'integer', required: true }],
+          transitions: [
+            { to: 'paid', event: 'pay' },
+            { to: 'open', event: 'ping' },
+          ],
+        },
+        { name: 'paid' },
+      ],
     },
-    'p/Plain.flux': { states: [{ name: 'open', waiting: true, transitions: [{ to: 'open', event: 'tick' }, { to: 'closed', event: 'close' }] }, { name: 'closed' }] },
+    'p/Plain.flux': {
+      states: [
+        {
+          name: 'open',
+          waiting: true,
+          transitions: [
+            { to: 'open', event: 'tick' },
+            { to: 'closed', event: 'close' },
+          ],
+        },
+        { name: 'closed' },
+      ],
+    },
     'p/OnTick.flux': {
-      triggers: ['tick', 'other'], input: [{ name: 'size', type: 'integer' }], output: [{ name: 'by' }], tags: ['triggered'],
-      states: [{ name: 'open', action: { type: 'map', lines: [set('by', '$triggerFluxEvent')] }, transitions: [{ to: 'hold' }] }, { name: 'hold', waiting: true, transitions: [{ to: 'open', event: 'tick' }] }],
+      triggers: ['tick', 'other'],
+      input: [{ name: 'size', type: 'integer' }],
+      output: [{ name: 'by' }],
+      tags: ['triggered'],
+      states: [
+        {
+          name: 'open',
+          action: { type: 'map', lines: [set('by', '$triggerFluxEvent')] },
+          transitions: [{ to: 'hold' }],
+        },
+        { name: 'hold', waiting: true, transitions: [{ to: 'open', event: 'tick' }] },
+      ],
     },
-    'q/OnTick.flux': { triggers: ['tick'], input: [{ name: 'size', type: 'integer', required: true }], states: [{ name: 'open' }] },
-    'p/Many.flux': { states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'many' }, { to: 'end', event: 'stop' }] }, { name: 'end' }] },
+    'q/OnTick.flux': {
+      triggers: ['tick'],
+      input: [{ name: 'size', type: 'integer', required: true }],
+      states: [{ name: 'open' }],
+    },
+    'p/Many.flux': {
+      states: [
+        {
+          name: 'w',
+          waiting: true,
+          transitions: [
+            { to: 'w', event: 'many' },
+            { to: 'end', event: 'stop' },
+          ],
+        },
+        { name: 'end' },
+      ],
+    },
   })
 })
 afterAll(() => bench.close())
 
 describe('an event without a context', () => {
   test('moves those whose tags it carries, any of them; contexts with tags hear nothing else', async () => {
-    const [ann, bob] = await Promise.all(['ann', 'bob'].map((customer) => bench.run('Order', { customer }, { tags: ['extra'] })))
-    expect((await bench.getContext({ contextId: ann ?? 0 })).tags.toSorted()).toEqual(['customer-ann', 'extra', 'order'])
+    const [ann, bob] = await Promise.all(
+      ['ann', 'bob'].map((customer) => bench.run('Order', { customer }, { tags: ['extra'] })),
+    )
+    expect((await bench.getContext({ contextId: ann ?? 0 })).tags.toSorted()).toEqual([
+      'customer-ann',
+      'extra',
+      'order',
+    ])
     expect((await bench.sendEvent({ event: 'ping', input: { sum: 1 } })).transitions).toEqual([])
     expect((await bench.sendEvent({ event: 'ping', input: { sum: 1 }, tags: ['nobody'] })).transitions).toEqual([])
-    expect((await bench.sendEvent({ event: 'ping', input: { sum: 1 }, tags: ['extra', 'order'] })).transitions).toEqual([{ contextId: ann, state: 'open' }, { contextId: bob, state: 'open' }])
+    expect((await bench.sendEvent({ event: 'ping', input: { sum: 1 }, tags: ['extra', 'order'] })).transitions).toEqual(
+      [
+        { contextId: ann, state: 'open' },
+        { contextId: bob, state: 'open' },
+      ],
+    )
     const answer = await bench.sendEvent({ event: 'pay', input: { sum: 1 }, tags: ['customer-ann', 'nobody'] })
     expect(answer).toMatchObject({ transitions: [{ contextId: ann, state: 'paid' }], executions: [], ignored: [] })
   })
@@ -35,11 +96,14 @@ describe('an event without a context', () => {
   test('names those that could not move, and why', async () => {
     const contextId = await bench.run('Order', { customer: 'carl' })
     const answer = await bench.sendEvent({ event: 'pay', tags: ['customer-carl'] })
-    expect(answer).toMatchObject({ transitions: [], ignored: [{ contextId, fluxName: 'Order', state: 'open', reason: expect.stringContaining('/input/sum') }] })
+    expect(answer).toMatchObject({
+      transitions: [],
+      ignored: [{ contextId, fluxName: 'Order', state: 'open', reason: expect.stringContaining('/input/sum') }],
+    })
     expect(await bench.getContext({ contextId })).toMatchObject({ status: 'WAITING', currentState: 'open' })
   })
 
-  test('starts the services that it triggers, which don\'t hear the event that started them', async () => {
+  test("starts the services that it triggers, which don't hear the event that started them", async () => {
     const plain = await bench.run('Plain')
     const answer = await bench.sendEvent({ event: 'tick', input: { size: 3, unknown: true } })
     expect(answer.transitions).toEqual([{ contextId: plain, state: 'open' }])
@@ -55,12 +119,16 @@ describe('an event without a context', () => {
     const answer = await bench.sendEvent({ event: 'other', tags: ['t-1'] })
     const [{ contextId } = { contextId: 0 }] = answer.executions
     expect((await bench.getContext({ contextId })).tags.toSorted()).toEqual(['t-1', 'triggered'])
-    expect((await bench.sendEvent({ event: 'tick', tags: ['t-1'], input: { size: 1 } })).transitions).toEqual([{ contextId, state: 'hold' }])
+    expect((await bench.sendEvent({ event: 'tick', tags: ['t-1'], input: { size: 1 } })).transitions).toEqual([
+      { contextId, state: 'hold' },
+    ])
   })
 
   test('names the services that it could not start', async () => {
     const answer = await bench.sendEvent({ event: 'tick', tags: ['zz'] })
-    expect(answer.ignored).toEqual([{ contextId: null, fluxName: 'OnTick', state: null, reason: expect.stringContaining('/input/size') }])
+    expect(answer.ignored).toEqual([
+      { contextId: null, fluxName: 'OnTick', state: null, reason: expect.stringContaining('/input/size') },
+    ])
   })
 
   test('moves each of many contexts once, also when two are sent at the same moment', async () => {
@@ -74,14 +142,20 @@ describe('an event without a context', () => {
   })
 
   test('that nobody knows does nothing', async () => {
-    await expect(bench.sendEvent({ event: 'unheard of' })).resolves.toMatchObject({ transitions: [], executions: [], ignored: [] })
+    await expect(bench.sendEvent({ event: 'unheard of' })).resolves.toMatchObject({
+      transitions: [],
+      executions: [],
+      ignored: [],
+    })
   })
 })
 
 describe('tags', () => {
   test('are added and removed, and are found by', async () => {
     const contextId = await bench.run('Plain')
-    await expect(bench.addTags({ contextId, tag: ['a', 'b', 'a'] })).resolves.toEqual({ message: expect.stringMatching(/'a'.*'b'.*\d/) })
+    await expect(bench.addTags({ contextId, tag: ['a', 'b', 'a'] })).resolves.toEqual({
+      message: expect.stringMatching(/'a'.*'b'.*\d/),
+    })
     await bench.addTags({ contextId, tag: ['b', 'c'] })
     expect((await bench.getContext({ contextId })).tags).toEqual(['a', 'b', 'c'])
     expect((await bench.sendEvent({ event: 'tick', input: { size: 1 } })).transitions).toEqual([])
@@ -92,11 +166,16 @@ describe('tags', () => {
     await expect(bench.addTags({ contextId, tag: ['x'] })).rejects.toMatchObject({ failure: { kind: 'conflict' } })
   })
 
-  test.each([[['']], [['a,b']], [['x'.repeat(257)]], [Array.from({ length: 65 }, (_, index) => `t${index}`)]])('that can\'t be are refused: %#', async (tags) => {
-    const contextId = await bench.run('Plain')
-    await expect(bench.addTags({ contextId, tag: tags })).rejects.toMatchObject({ failure: { kind: 'invalid' } })
-    await expect(bench.execute({ package: 'p', fluxName: 'Plain', tags })).rejects.toMatchObject({ failure: { kind: 'invalid' } })
-    expect((await bench.getContext({ contextId })).tags).toEqual([])
-    await bench.terminate({ contextId })
-  })
+  test.each([[['']], [['a,b']], [['x'.repeat(257)]], [Array.from({ length: 65 }, (_, index) => `t${index}`)]])(
+    "that can't be are refused: %#",
+    async (tags) => {
+      const contextId = await bench.run('Plain')
+      await expect(bench.addTags({ contextId, tag: tags })).rejects.toMatchObject({ failure: { kind: 'invalid' } })
+      await expect(bench.execute({ package: 'p', fluxName: 'Plain', tags })).rejects.toMatchObject({
+        failure: { kind: 'invalid' },
+      })
+      expect((await bench.getContext({ contextId })).tags).toEqual([])
+      await bench.terminate({ contextId })
+    },
+  )
 })

@@ -15,16 +15,60 @@ export async function slow(args, flux) {
   while (!(await flux.getContext({ contextId: flux.contextId })).tags.includes('end')) await new Promise((resolve) => setTimeout(resolve, 5))
   return { runs }
 }`,
-  'p/Slow.flux': { output: [{ name: 'runs', type: 'integer' }], states: [{ name: 's', action: { type: 'invokeCode', className: 'Fn', methodName: 'slow', outputs: [{ from: ['runs'], to: ['runs'] }] } }] },
-  'p/Child.flux': { output: [{ name: 'n', type: 'integer' }, { name: 'constructor' }], states: [{ name: 'w', waiting: true, action: { type: 'map', lines: [set('n', '7')] }, transitions: [{ to: 'end', event: 'go' }] }, { name: 'end' }] },
+  'p/Slow.flux': {
+    output: [{ name: 'runs', type: 'integer' }],
+    states: [
+      {
+        name: 's',
+        action: {
+          type: 'invokeCode',
+          className: 'Fn',
+          methodName: 'slow',
+          outputs: [{ from: ['runs'], to: ['runs'] }],
+        },
+      },
+    ],
+  },
+  'p/Child.flux': {
+    output: [{ name: 'n', type: 'integer' }, { name: 'constructor' }],
+    states: [
+      {
+        name: 'w',
+        waiting: true,
+        action: { type: 'map', lines: [set('n', '7')] },
+        transitions: [{ to: 'end', event: 'go' }],
+      },
+      { name: 'end' },
+    ],
+  },
   'p/Parent.flux': {
     output: [{ name: 'n', type: 'integer' }, { name: 'none' }],
     states: [
       { name: 'w', waiting: true, transitions: [{ to: 'call', event: 'call' }] },
-      { name: 'call', action: { type: 'invokeFlux', name: 'Child', outputs: [{ from: ['n'], to: ['n'] }, { from: ['constructor'], to: ['none'] }] }, transitions: [{ to: 'end' }] }, { name: 'end' },
+      {
+        name: 'call',
+        action: {
+          type: 'invokeFlux',
+          name: 'Child',
+          outputs: [
+            { from: ['n'], to: ['n'] },
+            { from: ['constructor'], to: ['none'] },
+          ],
+        },
+        transitions: [{ to: 'end' }],
+      },
+      { name: 'end' },
     ],
   },
-  'p/Step.flux': { output: [{ name: 'key' }], states: [{ name: 's', action: { type: 'invokeCode', className: 'Fn', methodName: 'f', outputs: [{ from: ['key'], to: ['key'] }] } }] },
+  'p/Step.flux': {
+    output: [{ name: 'key' }],
+    states: [
+      {
+        name: 's',
+        action: { type: 'invokeCode', className: 'Fn', methodName: 'f', outputs: [{ from: ['key'], to: ['key'] }] },
+      },
+    ],
+  },
   'p/Wait.flux': { states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'tick' }] }] },
 }
 
@@ -48,8 +92,12 @@ function unreliable(store: Store): Store {
 }
 
 let bench: Bench
-const open = async () => { bench = await openBench(FILES, { wrap: unreliable }) }
-const fail = (verb: keyof Store, { times = 1, after = false, skip = 0 } = {}) => { faults.push({ verb, times, after, skip }) }
+const open = async () => {
+  bench = await openBench(FILES, { wrap: unreliable })
+}
+const fail = (verb: keyof Store, { times = 1, after = false, skip = 0 } = {}) => {
+  faults.push({ verb, times, after, skip })
+}
 afterEach(async () => {
   faults.length = 0
   await bench.close()
@@ -62,7 +110,9 @@ describe('when the store fails', () => {
     const contextId = await bench.run('Wait')
     const before = await bench.getContext({ contextId, snapshot: true })
     fail('commit')
-    await expect(bench.sendEvent({ contextId, event: 'tick' })).rejects.toMatchObject({ failure: { kind: 'unavailable', retryAfter: 1 } })
+    await expect(bench.sendEvent({ contextId, event: 'tick' })).rejects.toMatchObject({
+      failure: { kind: 'unavailable', retryAfter: 1 },
+    })
     expect(await bench.getContext({ contextId, snapshot: true })).toEqual(before)
     await expect(bench.sendEvent({ contextId, event: 'tick' })).resolves.toMatchObject({ transitions: [{ contextId }] })
   })
@@ -70,18 +120,23 @@ describe('when the store fails', () => {
   test('a step is aborted when its context ended with a commit that landed all the same', async () => {
     await open()
     const contextId = await bench.run('Slow')
-    const told = (word: string) => bench.logged.filter(({ message }) => message === `slow ${word}`).map(({ fields }) => fields)
+    const told = (word: string) =>
+      bench.logged.filter(({ message }) => message === `slow ${word}`).map(({ fields }) => fields)
     await expect.poll(() => told('has begun'), { timeout: 5000 }).toMatchObject([{ id: contextId }])
     fail('commit', { after: true })
     await expect(bench.terminate({ contextId })).rejects.toMatchObject({ failure: { inDoubt: true } })
-    await expect.poll(() => told('is aborted'), { timeout: 5000 }).toMatchObject([{ id: contextId, why: 'the context has ended' }])
+    await expect
+      .poll(() => told('is aborted'), { timeout: 5000 })
+      .toMatchObject([{ id: contextId, why: 'the context has ended' }])
   })
 
   test('what follows from a commit that landed all the same, follows', async () => {
     await open()
     const contextId = await bench.run('Wait')
     fail('commit', { after: true })
-    await expect(bench.sendEvent({ contextId, event: 'tick' })).rejects.toMatchObject({ failure: { kind: 'unavailable', inDoubt: true } })
+    await expect(bench.sendEvent({ contextId, event: 'tick' })).rejects.toMatchObject({
+      failure: { kind: 'unavailable', inDoubt: true },
+    })
     expect((await bench.getContext({ contextId })).executionHistory).toHaveLength(2)
     fail('commit', { after: true })
     await expect(bench.run('Step')).rejects.toMatchObject({ failure: { inDoubt: true } })
@@ -104,21 +159,25 @@ describe('when the store fails', () => {
     await open()
     const contextId = await bench.run('Parent')
     fail('putDefinition')
-    await expect(bench.sendEvent({ contextId, event: 'call' })).rejects.toMatchObject({ failure: { kind: 'unavailable' } })
+    await expect(bench.sendEvent({ contextId, event: 'call' })).rejects.toMatchObject({
+      failure: { kind: 'unavailable' },
+    })
     expect(await bench.getContext({ contextId })).toMatchObject({ status: 'WAITING', currentState: 'w' })
     await bench.sendEvent({ contextId, event: 'call' })
     expect(await bench.getContext({ contextId })).toMatchObject({ status: 'RUNNING', currentState: 'call' })
     expect(await bench.listContexts({ fluxName: 'Child' })).toHaveLength(1)
   })
 
-  test('a parent hears of its child\'s end later', async () => {
+  test("a parent hears of its child's end later", async () => {
     await open()
     const contextId = await bench.run('Parent')
     await bench.sendEvent({ contextId, event: 'call' })
     const [child] = await bench.listContexts({ fluxName: 'Child' })
     fail('commit', { skip: 1 })
     await bench.sendEvent({ contextId: child?.id ?? 0, event: 'go' })
-    await expect.poll(() => bench.logged.map(({ message }) => message)).toContainEqual(expect.stringContaining('could not be told'))
+    await expect
+      .poll(() => bench.logged.map(({ message }) => message))
+      .toContainEqual(expect.stringContaining('could not be told'))
     expect(await bench.getContext({ contextId })).toMatchObject({ status: 'RUNNING' })
     await bench.advance(1000)
     expect(outputs(await bench.until(contextId, done))).toEqual({ n: 7, none: null })
@@ -142,6 +201,8 @@ describe('when the store fails', () => {
     fail('commit')
     const answer = await bench.sendEvent({ event: 'tick' })
     expect(answer.transitions.length + answer.ignored.length).toBe(2)
-    expect(answer.ignored).toMatchObject([{ contextId: expect.any(Number), reason: expect.stringContaining('out of reach') }])
+    expect(answer.ignored).toMatchObject([
+      { contextId: expect.any(Number), reason: expect.stringContaining('out of reach') },
+    ])
   })
 })

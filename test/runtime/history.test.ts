@@ -10,25 +10,28 @@ let bench: Bench
 let meanwhile: (() => Promise<unknown>) | null = null
 afterEach(() => bench.close())
 
-const slow = (store: Store): Store => new Proxy(store, {
-  get(target, verb: keyof Store) {
-    const method = target[verb]
-    if (typeof method !== 'function') return method
-    return async (request: never) => {
-      const before = meanwhile
-      if (verb === 'log' && before) {
-        meanwhile = null
-        await before()
+const slow = (store: Store): Store =>
+  new Proxy(store, {
+    get(target, verb: keyof Store) {
+      const method = target[verb]
+      if (typeof method !== 'function') return method
+      return async (request: never) => {
+        const before = meanwhile
+        if (verb === 'log' && before) {
+          meanwhile = null
+          await before()
+        }
+        return Reflect.apply(method, target, [request])
       }
-      return Reflect.apply(method, target, [request])
-    }
-  },
-})
+    },
+  })
 
 test.each([12, 30, 1600])('shows each of %i moves once, and none that was made since', async (moves) => {
   bench = await openBench(FILES, { wrap: slow })
   const contextId = await bench.run('Loop')
-  const tick = async (times: number) => { for (let turn = 0; turn < times; turn += 1) await bench.sendEvent({ contextId, event: 'tick' }) }
+  const tick = async (times: number) => {
+    for (let turn = 0; turn < times; turn += 1) await bench.sendEvent({ contextId, event: 'tick' })
+  }
   await tick(moves - 1)
   for (let offset = 0; offset < 10; offset += 1) {
     const made = moves + offset * 21

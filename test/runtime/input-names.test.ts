@@ -10,22 +10,64 @@ const SEEN = ['$request', '$response', '$fluxContextId', '$trackerId', '$fluxExc
 const sees = (...names: string[]) => ({ type: 'map', lines: [set('seen', `[${names.join()}]`)] })
 const SEES = sees(...SEEN, '$other')
 const OUT = { output: [{ name: 'seen', type: 'any' }] }
-const SCRIPT = 'return { keys: Object.keys({ a: 1 }), list: Array.isArray([]), text: JSON.stringify([undefined === void 0]), sum: eval("1 + 1"), count: arguments.length, own: names.own, seen: typeof $other }'
-const scripted = (script: string) => ({ output: [{ name: 'seen', type: 'any' }], states: [{ name: 's', action: { type: 'script', script, outputs: [set('seen', '$result')] } }] })
-const HIDING = ['Object', 'Array', 'JSON', 'undefined', 'arguments', 'eval', 'Promise', 'globalThis', 'names', 'Reflect', 'Proxy', '__proto__', 'constructor', 'then']
+const SCRIPT =
+  'return { keys: Object.keys({ a: 1 }), list: Array.isArray([]), text: JSON.stringify([undefined === void 0]), sum: eval("1 + 1"), count: arguments.length, own: names.own, seen: typeof $other }'
+const scripted = (script: string) => ({
+  output: [{ name: 'seen', type: 'any' }],
+  states: [{ name: 's', action: { type: 'script', script, outputs: [set('seen', '$result')] } }],
+})
+const HIDING = [
+  'Object',
+  'Array',
+  'JSON',
+  'undefined',
+  'arguments',
+  'eval',
+  'Promise',
+  'globalThis',
+  'names',
+  'Reflect',
+  'Proxy',
+  '__proto__',
+  'constructor',
+  'then',
+]
 
 let bench: Bench
 beforeAll(async () => {
   bench = await openBench({
-    'p/Open.flux': { allowExtraProperties: true, triggers: ['begin'], tags: ['${$request}', 'all'], ...OUT, states: [{ name: 's', action: SEES }] },
+    'p/Open.flux': {
+      allowExtraProperties: true,
+      triggers: ['begin'],
+      tags: ['${$request}', 'all'],
+      ...OUT,
+      states: [{ name: 's', action: SEES }],
+    },
     'p/Closed.flux': { triggers: ['begin'], tags: ['all'], ...OUT, states: [{ name: 's', action: sees(...SEEN) }] },
     'p/Declared.flux': {
-      input: [{ name: '$trackerId' }, { name: '$request' }, { name: '$other' }, { name: 'm', type: 'model', allowExtraProperties: true, gloopProperties: [] }],
-      output: [{ name: 'seen', type: 'any' }, { name: 'm', type: 'any' }],
+      input: [
+        { name: '$trackerId' },
+        { name: '$request' },
+        { name: '$other' },
+        { name: 'm', type: 'model', allowExtraProperties: true, gloopProperties: [] },
+      ],
+      output: [
+        { name: 'seen', type: 'any' },
+        { name: 'm', type: 'any' },
+      ],
       states: [{ name: 's', action: { type: 'map', lines: [...SEES.lines, { from: ['m'], to: ['m'] }] } }],
     },
-    'p/Waits.flux': { allowExtraProperties: true, ...OUT, states: [{ name: 'w', waiting: true, action: SEES, input: [{ name: 'n' }], transitions: [{ event: 'go', to: 'end' }] }, { name: 'end' }] },
-    'p/Parent.flux': { states: [{ name: 's', action: { type: 'invokeFlux', name: 'Open', inputs: [set('$request', '1')] } }] },
+    'p/Waits.flux': {
+      allowExtraProperties: true,
+      ...OUT,
+      states: [
+        { name: 'w', waiting: true, action: SEES, input: [{ name: 'n' }], transitions: [{ event: 'go', to: 'end' }] },
+        { name: 'end' },
+      ],
+    },
+    'p/Parent.flux': {
+      states: [{ name: 's', action: { type: 'invokeFlux', name: 'Open', inputs: [set('$request', '1')] } }],
+    },
     'p/Script.flux': { allowExtraProperties: true, ...scripted(SCRIPT) },
     'p/Hides.flux': { input: HIDING.map((name) => ({ name })), ...scripted('return [Object, Array, JSON, this.eval]') },
     'p/Survives.flux': { input: HIDING.map((name) => ({ name })), ...scripted('return 1') },
@@ -38,18 +80,37 @@ const ended = async (contextId: number) => outputs(await bench.until(contextId, 
 const seenBy = async (fluxName: string, input: object = {}) => (await ended(await bench.run(fluxName, input)))['seen']
 
 describe('an input that is not declared', () => {
-  test.each(['$request', '$response', '$fluxContextId', '$trackerId', '$', '$anything'])('can\'t be called %s', async (name) => {
-    await expect(bench.run('Open', { [name]: 1, fine: 2 })).rejects.toMatchObject({
-      failure: { kind: 'invalid', errors: [{ pointer: `/input/${name}`, detail: 'is not declared, and begins with $' }] },
-    })
-  })
+  test.each(['$request', '$response', '$fluxContextId', '$trackerId', '$', '$anything'])(
+    "can't be called %s",
+    async (name) => {
+      await expect(bench.run('Open', { [name]: 1, fine: 2 })).rejects.toMatchObject({
+        failure: {
+          kind: 'invalid',
+          errors: [{ pointer: `/input/${name}`, detail: 'is not declared, and begins with $' }],
+        },
+      })
+    },
+  )
 
   test('is not taken from an event under such a name', async () => {
-    const { executions } = await bench.sendEvent({ event: 'begin', input: { $request: 'fake', $other: 'fake', kept: 1 }, tags: ['all'] })
+    const { executions } = await bench.sendEvent({
+      event: 'begin',
+      input: { $request: 'fake', $other: 'fake', kept: 1 },
+      tags: ['all'],
+    })
     expect(executions).toHaveLength(2)
     for (const { contextId } of executions) {
       const view = await bench.getContext({ contextId })
-      expect(outputs(view)).toEqual({ seen: [null, null, contextId, expect.stringMatching(/^[\da-f-]{36}$/), null, ...view.fluxName === 'Open' ? [null] : []] })
+      expect(outputs(view)).toEqual({
+        seen: [
+          null,
+          null,
+          contextId,
+          expect.stringMatching(/^[\da-f-]{36}$/),
+          null,
+          ...(view.fluxName === 'Open' ? [null] : []),
+        ],
+      })
       expect(view.input.gloopProperties.map(({ name }) => name)).toEqual(view.fluxName === 'Open' ? ['kept'] : [])
       expect(view.tags).not.toContain('fake')
     }
@@ -63,9 +124,17 @@ describe('an input that is not declared', () => {
     expect(view.error?.message).toContain('/input/$request is not declared, and begins with $')
   })
 
-  test('hides nothing of JavaScript\'s from a script', async () => {
+  test("hides nothing of JavaScript's from a script", async () => {
     const hiding = JSON.parse(`{${HIDING.map((name) => `"${name}":7`).join()},"own":1}`)
-    expect(await seenBy('Script', hiding)).toEqual({ keys: ['a'], list: true, text: '[true]', sum: 2, count: 0, own: 1, seen: 'undefined' })
+    expect(await seenBy('Script', hiding)).toEqual({
+      keys: ['a'],
+      list: true,
+      text: '[true]',
+      sum: 2,
+      count: 0,
+      own: 1,
+      seen: 'undefined',
+    })
   })
 })
 
@@ -75,7 +144,7 @@ describe('an input that is declared', () => {
     expect(await ended(contextId)).toEqual({ seen: ['r', null, contextId, 't', null, 'o'], m: { $request: 1 } })
   })
 
-  test('may be called like something of JavaScript\'s: then a script sees it, and runs', async () => {
+  test("may be called like something of JavaScript's: then a script sees it, and runs", async () => {
     const hiding = Object.fromEntries(HIDING.map((name) => [name, name]))
     expect(await seenBy('Hides', hiding)).toEqual(['Object', 'Array', 'JSON', 'eval'])
     expect(await seenBy('Survives', JSON.parse(`{${HIDING.map((name) => `"${name}":"x"`).join()}}`))).toBe(1)

@@ -1,4 +1,5 @@
-// Servers on a Redis that comes back without its last moments, or does late what nobody waits for any more: what is to be done is done.
+// Servers on a Redis that comes back without its last moments, or does late what nobody waits for any more: what is to
+// be done is done.
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -24,7 +25,16 @@ export async function work({ folder }, flux) {
   'p/Work.flux': {
     input: [{ name: 'folder' }],
     states: [
-      { name: 'work', action: { type: 'invokeCode', className: 'code', methodName: 'work', inputs: [{ from: ['folder'], to: ['folder'] }] }, transitions: [{ to: 'end' }] },
+      {
+        name: 'work',
+        action: {
+          type: 'invokeCode',
+          className: 'code',
+          methodName: 'work',
+          inputs: [{ from: ['folder'], to: ['folder'] }],
+        },
+        transitions: [{ to: 'end' }],
+      },
       { name: 'end' },
     ],
   },
@@ -38,7 +48,10 @@ beforeEach(async () => {
   namespace = randomUUID()
   redis = await startRedis()
   folder = await mkdtemp(join(tmpdir(), 'actorflux-lost-'))
-  closing.push(() => redis.close(), () => rm(folder, { recursive: true }))
+  closing.push(
+    () => redis.close(),
+    () => rm(folder, { recursive: true }),
+  )
 })
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
@@ -53,15 +66,23 @@ async function openServer(files = FILES): Promise<FluxRuntime> {
 }
 
 async function openStore(): Promise<RedisStore> {
-  const store = await openRedisStore({ address: await explore(redis.url), namespace, partitions: 1, deadAfterMs: 10_000, log })
+  const store = await openRedisStore({
+    address: await explore(redis.url),
+    namespace,
+    partitions: 1,
+    deadAfterMs: 10_000,
+    log,
+  })
   closing.push(() => store.close())
   return store
 }
 
 const openGate = () => writeFile(join(folder, 'gate'), '')
 const began = async () => (await readFile(join(folder, 'began'), 'utf8').catch(() => '')).split('\n').filter(Boolean)
-const start = async (server: FluxRuntime) => (await server.execute({ package: 'p', fluxName: 'Work', input: { folder } })).contextId
-const statusOf = (server: FluxRuntime, contextId: number) => async () => (await server.getContext({ contextId }).catch(() => null))?.status
+const start = async (server: FluxRuntime) =>
+  (await server.execute({ package: 'p', fluxName: 'Work', input: { folder } })).contextId
+const statusOf = (server: FluxRuntime, contextId: number) => async () =>
+  (await server.getContext({ contextId }).catch(() => null))?.status
 
 test('a step whose end was lost runs again, with the same key', async () => {
   const server = await openServer()
@@ -77,14 +98,21 @@ test('a step whose end was lost runs again, with the same key', async () => {
 })
 
 /** The same service, in files that differ. */
-const services = (comment: string) => ({ 'p/Wait.flux': { comment, states: [{ name: 'wait', waiting: true, transitions: [{ to: 'end', event: 'go' }] }, { name: 'end' }] } })
+const services = (comment: string) => ({
+  'p/Wait.flux': {
+    comment,
+    states: [{ name: 'wait', waiting: true, transitions: [{ to: 'end', event: 'go' }] }, { name: 'end' }],
+  },
+})
 
 test('a definition that was lost is there again before the next context needs it', async () => {
   const server = await openServer(services('old'))
   const goBack = await remember(redis)
   const lost = await server.execute({ package: 'p', fluxName: 'Wait' })
   await goBack()
-  await expect.poll(() => server.getContext(lost).catch(({ failure }) => failure.kind), { timeout: 10_000 }).toBe('notFound')
+  await expect
+    .poll(() => server.getContext(lost).catch(({ failure }) => failure.kind), { timeout: 10_000 })
+    .toBe('notFound')
   const { contextId } = await server.execute({ package: 'p', fluxName: 'Wait' })
   const other = await openServer(services('new'))
   expect((await other.sendEvent({ contextId, event: 'go' })).transitions).toEqual([{ contextId, state: 'end' }])
@@ -98,7 +126,20 @@ test('a step that a late commit leased to this server is started, once', async (
   if (!stored) throw new Error('the context is there')
   // As a start would that was given up as in doubt.
   const { first: id } = await store.reserveIds({ count: 1, partition: 0 })
-  expect(await store.commit({ writes: [{ context: { ...stored, id, version: 1 }, previous: 0, changed: Object.keys(stored.parts), log: [], notifies: [], answersNotification: false }] })).toEqual({ ok: true })
+  expect(
+    await store.commit({
+      writes: [
+        {
+          context: { ...stored, id, version: 1 },
+          previous: 0,
+          changed: Object.keys(stored.parts),
+          log: [],
+          notifies: [],
+          answersNotification: false,
+        },
+      ],
+    }),
+  ).toEqual({ ok: true })
   await expect.poll(began, { timeout: 15_000 }).toEqual([`${contextId}-1`, `${id}-1`])
   await openGate()
   for (const each of [contextId, id]) await expect.poll(statusOf(server, each)).toBe('COMPLETED')

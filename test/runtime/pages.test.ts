@@ -6,15 +6,19 @@ import { ANONYMOUS } from '../../src/model/caller.ts'
 import type { ListQuery, Store, StoredContext } from '../../src/ports/store.ts'
 import { openBench } from '../support/runtime.ts'
 
-const WAITING = { input: [{ name: 'text' }], states: [{ name: 'wait', waiting: true, transitions: [{ event: 'go', to: 'wait' }] }] }
+const WAITING = {
+  input: [{ name: 'text' }],
+  states: [{ name: 'wait', waiting: true, transitions: [{ event: 'go', to: 'wait' }] }],
+}
 
 test('large contexts make pages that end early and lead on to all of them', async ({ onTestFinished }) => {
   const bench = await openBench({ 'p/Large.flux': WAITING })
   onTestFinished(() => bench.close())
   const ids: number[] = []
-  for (let index = 0; index < 40; index++) ids.push(await bench.run('Large', { text: 'x'.repeat(index === 7 ? 9_000_000 : 900_000) }))
+  for (let index = 0; index < 40; index++)
+    ids.push(await bench.run('Large', { text: 'x'.repeat(index === 7 ? 9_000_000 : 900_000) }))
   const pages: number[][] = []
-  for (let after: number | null | undefined = undefined; after !== null;) {
+  for (let after: number | null | undefined = undefined; after !== null; ) {
     const page: Awaited<ReturnType<typeof bench.listPage>> = await bench.listPage({ limit: 1000, after })
     pages.push(page.contexts.map(({ id }) => id))
     after = page.next
@@ -49,30 +53,48 @@ test('a service that is secured now closes the contexts that it started before',
   onTestFinished(() => again.close())
   const anyone = again.runtime.api(ANONYMOUS)
   for (const call of [
-    anyone.getContext({ contextId: closed }), anyone.getStateContext({ contextId: closed, stateName: 'wait' }), anyone.getDefinition({ contextId: closed }),
-    anyone.sendEvent({ contextId: closed, event: 'go' }), anyone.addTags({ contextId: closed, tag: ['x'] }), anyone.terminate({ contextId: closed }),
-  ]) await expect(call).rejects.toMatchObject({ failure: { kind: 'unauthorized' } })
+    anyone.getContext({ contextId: closed }),
+    anyone.getStateContext({ contextId: closed, stateName: 'wait' }),
+    anyone.getDefinition({ contextId: closed }),
+    anyone.sendEvent({ contextId: closed, event: 'go' }),
+    anyone.addTags({ contextId: closed, tag: ['x'] }),
+    anyone.terminate({ contextId: closed }),
+  ])
+    await expect(call).rejects.toMatchObject({ failure: { kind: 'unauthorized' } })
   expect((await anyone.listContexts({})).map(({ id }) => id)).toEqual([open])
   expect((await anyone.sendEvent({ event: 'go' })).transitions).toEqual([{ contextId: open, state: 'wait' }])
   expect(await again.listContexts({})).toHaveLength(2)
 })
 
 /** A store whose lists pass through a hand. */
-const listing = (through: (contexts: StoredContext[]) => StoredContext[]) => (store: Store): Store => new Proxy(store, {
-  get(target, name) {
-    if (name === 'list') return async (query: ListQuery) => through(await target.list(query))
-    const value: unknown = Reflect.get(target, name, target)
-    return typeof value === 'function' ? value.bind(target) : value
-  },
-})
+const listing =
+  (through: (contexts: StoredContext[]) => StoredContext[]) =>
+  (store: Store): Store =>
+    new Proxy(store, {
+      get(target, name) {
+        if (name === 'list') return async (query: ListQuery) => through(await target.list(query))
+        const value: unknown = Reflect.get(target, name, target)
+        return typeof value === 'function' ? value.bind(target) : value
+      },
+    })
 
-test('what a stranger passes over is not read, though services are secured, or have been since, and others have their names', async ({ onTestFinished }) => {
+test('what a stranger passes over is not read, though services are secured, or have been since, and others have their names', async ({
+  onTestFinished,
+}) => {
   let read = 0
   const wrap = listing((contexts) => {
     read += contexts.length
     return contexts
   })
-  const bench = await openBench({ 'p/Service.flux': WAITING, 'q/Service.flux': WAITING, 'p/Secret.flux': { ...WAITING, secured: true }, 'p/Other.flux': WAITING }, { wrap })
+  const bench = await openBench(
+    {
+      'p/Service.flux': WAITING,
+      'q/Service.flux': WAITING,
+      'p/Secret.flux': { ...WAITING, secured: true },
+      'p/Other.flux': WAITING,
+    },
+    { wrap },
+  )
   const open: number[] = []
   for (let index = 0; index < 60; index++) {
     await bench.run('Service')
@@ -87,12 +109,16 @@ test('what a stranger passes over is not read, though services are secured, or h
   expect(read - before).toBe(10)
   expect((await anyone.listContexts({ page: 11, limit: 10 })).map(({ id }) => id)).toEqual(open.slice(110))
   expect(await anyone.listContexts({ page: 999_999_999, limit: 1000 })).toEqual([])
-  expect((await anyone.listContexts({ fluxName: 'Service', page: 5, limit: 10 })).map(({ id }) => id)).toEqual(open.filter((_, index) => index % 2 === 0).slice(50))
-  expect((await again.listContexts({ page: 23, limit: 10 }))).toHaveLength(10)
+  expect((await anyone.listContexts({ fluxName: 'Service', page: 5, limit: 10 })).map(({ id }) => id)).toEqual(
+    open.filter((_, index) => index % 2 === 0).slice(50),
+  )
+  expect(await again.listContexts({ page: 23, limit: 10 })).toHaveLength(10)
   expect(read - before).toBe(10 + 10 + 10 + 10)
 })
 
-test('a page ends before the first context that its reader has no room for, and has one at least', async ({ onTestFinished }) => {
+test('a page ends before the first context that its reader has no room for, and has one at least', async ({
+  onTestFinished,
+}) => {
   const bench = await openBench({ 'p/Small.flux': WAITING })
   onTestFinished(() => bench.close())
   const ids: number[] = []
@@ -127,11 +153,17 @@ test('a page goes on when contexts of it are purged while it is read', async ({ 
 
 test('a context whose record is damaged is left out, and the others are there', async ({ onTestFinished }) => {
   let damaged = 0
-  const wrap = listing((contexts) => contexts.map((context) => context.id === damaged ? { ...context, parts: { ...context.parts, head: '{' } } : context))
+  const wrap = listing((contexts) =>
+    contexts.map((context) =>
+      context.id === damaged ? { ...context, parts: { ...context.parts, head: '{' } } : context,
+    ),
+  )
   const bench = await openBench({ 'p/Small.flux': WAITING }, { wrap })
   onTestFinished(() => bench.close())
   const ids = [await bench.run('Small'), await bench.run('Small'), await bench.run('Small')]
   damaged = ids[1] ?? 0
   expect((await bench.listContexts({})).map(({ id }) => id)).toEqual([ids[0], ids[2]])
-  expect(bench.logged.filter(({ level }) => level === 'error')).toMatchObject([{ message: `the stored record of context ${damaged} can't be read` }])
+  expect(bench.logged.filter(({ level }) => level === 'error')).toMatchObject([
+    { message: `the stored record of context ${damaged} can't be read` },
+  ])
 })

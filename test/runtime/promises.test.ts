@@ -1,5 +1,5 @@
-// What events and starts cost in promises: each is an object, and a place in the queue of microtasks. Many come at once: the group in which they are written
-// makes a dozen of its own, however many share it.
+// What events and starts cost in promises: each is an object, and a place in the queue of microtasks. Many come at
+// once: the group in which they are written makes a dozen of its own, however many share it.
 import { createHook } from 'node:async_hooks'
 import { EventEmitter, once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -9,7 +9,9 @@ const CALLS = 64
 
 let bench: Bench
 beforeAll(async () => {
-  bench = await openBench({ 'p/Wait.flux': { states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'tick' }] }] } })
+  bench = await openBench({
+    'p/Wait.flux': { states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'tick' }] }] },
+  })
 })
 afterAll(() => bench.close())
 
@@ -18,7 +20,11 @@ async function promisesPerCall(call: (index: number) => Promise<unknown>): Promi
   let [count, answered] = [0, 0]
   const allAnswered = new EventEmitter()
   const promise = once(allAnswered, 'end')
-  const hook = createHook({ init: (_, type) => { if (type === 'PROMISE') count += 1 } }).enable()
+  const hook = createHook({
+    init: (_, type) => {
+      if (type === 'PROMISE') count += 1
+    },
+  }).enable()
   const answer = () => {
     answered += 1
     return answered === CALLS && allAnswered.emit('end')

@@ -7,7 +7,12 @@ beforeEach(async () => {
   bench = await openBench({
     'p/Wait.flux': {
       states: [
-        { name: 'open', waiting: true, input: [{ name: 'n', type: 'integer', required: true }], transitions: [{ event: 'close', to: 'shut' }] },
+        {
+          name: 'open',
+          waiting: true,
+          input: [{ name: 'n', type: 'integer', required: true }],
+          transitions: [{ event: 'close', to: 'shut' }],
+        },
         { name: 'shut' },
       ],
     },
@@ -17,7 +22,9 @@ afterEach(() => bench.close())
 
 const lines = (message: string) => bench.logged.filter((line) => line.message.startsWith(message))
 const send = (contextId: number, event: string, input: object = {}, tags?: string[]) =>
-  bench.sendEvent({ contextId, event, input: { ...input }, ...tags && { tags } }).catch((error: { failure: { kind: string } }) => error.failure.kind)
+  bench
+    .sendEvent({ contextId, event, input: { ...input }, ...(tags && { tags }) })
+    .catch((error: { failure: { kind: string } }) => error.failure.kind)
 
 describe('an event for one context', () => {
   test('that is refused is told with context, service, state and reason', async () => {
@@ -28,13 +35,25 @@ describe('an event for one context', () => {
     await bench.advance(0)
     const facts = { contextId, fluxName: 'Wait', state: 'open' }
     expect(lines('an event was refused')).toEqual([
-      { level: 'info', message: 'an event was refused', fields: { ...facts, event: 'other', reason: expect.stringContaining("doesn't wait for 'other'") } },
-      { level: 'info', message: 'an event was refused', fields: { ...facts, event: 'close', reason: expect.stringContaining('/input/n') } },
-      { level: 'info', message: 'an event was refused', fields: { ...facts, event: 'close', reason: expect.stringContaining('/tags') } },
+      {
+        level: 'info',
+        message: 'an event was refused',
+        fields: { ...facts, event: 'other', reason: expect.stringContaining("doesn't wait for 'other'") },
+      },
+      {
+        level: 'info',
+        message: 'an event was refused',
+        fields: { ...facts, event: 'close', reason: expect.stringContaining('/input/n') },
+      },
+      {
+        level: 'info',
+        message: 'an event was refused',
+        fields: { ...facts, event: 'close', reason: expect.stringContaining('/tags') },
+      },
     ])
   })
 
-  test('that the server can\'t take, or that is for none, is not told there', async () => {
+  test("that the server can't take, or that is for none, is not told there", async () => {
     expect(await send(999, 'close')).toBe('notFound')
     expect(await send(0, 'close')).toBe('malformed')
     expect(await send(await bench.run('Wait'), 'close', { n: 1 })).toMatchObject({ transitions: [{}] })
@@ -46,7 +65,9 @@ describe('an event for one context', () => {
     const kinds = await Promise.all(Array.from({ length: 1200 }, () => send(contextId, 'close', { n: 1 })))
     expect(kinds).toContain('busy')
     await bench.advance(0)
-    expect(lines('an event was refused').map(({ fields }) => fields)).toContainEqual(expect.objectContaining({ contextId, fluxName: 'Wait', reason: expect.stringContaining('wait for context') }))
+    expect(lines('an event was refused').map(({ fields }) => fields)).toContainEqual(
+      expect.objectContaining({ contextId, fluxName: 'Wait', reason: expect.stringContaining('wait for context') }),
+    )
   })
 })
 
@@ -56,7 +77,11 @@ test('of a flood at most ten lines a second are written, and how many were left 
   await bench.advance(0)
   expect(lines('an event was refused')).toHaveLength(10)
   await bench.advance(1000)
-  expect(lines('an event was refused').at(-1)).toEqual({ level: 'info', message: 'an event was refused, and others like it', fields: { reason: 'conflict', leftOut: 40 } })
+  expect(lines('an event was refused').at(-1)).toEqual({
+    level: 'info',
+    message: 'an event was refused, and others like it',
+    fields: { reason: 'conflict', leftOut: 40 },
+  })
   await send(contextId, 'other')
   await bench.advance(0)
   expect(lines('an event was refused')).toHaveLength(12)
@@ -78,10 +103,22 @@ test('a broadcast gives one line with counts', async () => {
   for (let count = 0; count < 30; count += 1) await bench.run('Wait')
   await bench.sendEvent({ event: 'close', input: { n: 'x' } })
   await bench.sendEvent({ event: 'nobody' })
-  expect(lines('a broadcast')).toEqual([{
-    level: 'info', message: 'a broadcast was refused by some',
-    fields: { event: 'close', moved: 0, started: 0, refused: { invalid: 30 }, contextId: expect.any(Number), fluxName: 'Wait', state: 'open', reason: expect.stringContaining('/input/n') },
-  }])
+  expect(lines('a broadcast')).toEqual([
+    {
+      level: 'info',
+      message: 'a broadcast was refused by some',
+      fields: {
+        event: 'close',
+        moved: 0,
+        started: 0,
+        refused: { invalid: 30 },
+        contextId: expect.any(Number),
+        fluxName: 'Wait',
+        state: 'open',
+        reason: expect.stringContaining('/input/n'),
+      },
+    },
+  ])
   for (let round = 0; round < 30; round += 1) await bench.sendEvent({ event: 'close', input: { n: 'x' } })
   expect(lines('a broadcast')).toHaveLength(10)
 })

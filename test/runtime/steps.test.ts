@@ -40,29 +40,98 @@ beforeAll(async () => {
   bench = await openBench({
     'p/Fn.ts': FN,
     'p/Echo.flux': {
-      input: [{ name: 'word' }], output: [{ name: 'word' }, { name: 'all', type: 'any' }],
-      states: [{ name: 's', action: code('echo', { inputs: [set('word', 'word'), set('n', '1 + 1')], outputs: [{ from: ['word'], to: ['word'] }, { from: ['$result'], to: ['all'] }] }) }],
-    },
-    'p/Flaky.flux': {
-      input: [{ name: 'works', type: 'integer' }, { name: 'max', type: 'integer' }], output: [{ name: 'n', type: 'integer' }, { name: 'keys', type: 'any' }, { name: 'error', type: 'any' }, { name: 'now', type: 'date' }],
+      input: [{ name: 'word' }],
+      output: [{ name: 'word' }, { name: 'all', type: 'any' }],
       states: [
         {
-          name: 's', action: code('flaky', { inputs: [set('works', 'works'), set('now', 'now()')], outputs: [{ from: ['n'], to: ['n'] }, { from: ['keys'], to: ['keys'] }, { from: ['now'], to: ['now'] }], retry: { maxAttempts: 3, delay: 1, factor: 2, maxDelay: 60 } }),
-          transitions: [{ to: 'end' }, { to: 'caught', event: '$exception', lines: [{ from: ['$fluxException'], to: ['e'] }] }],
+          name: 's',
+          action: code('echo', {
+            inputs: [set('word', 'word'), set('n', '1 + 1')],
+            outputs: [
+              { from: ['word'], to: ['word'] },
+              { from: ['$result'], to: ['all'] },
+            ],
+          }),
         },
-        { name: 'end' }, { name: 'caught', input: [{ name: 'e', type: 'any' }], action: { type: 'map', lines: [{ from: ['e'], to: ['error'] }] } },
       ],
     },
-    'p/Elsewhere.flux': { output: [{ name: 'all', type: 'any' }], states: [{ name: 's', action: code('elsewhere', { isolate: true, outputs: [{ from: ['$result'], to: ['all'] }] }) }] },
-    'p/Endless.flux': { states: [{ name: 's', action: code('endless', { isolate: true, timeout: 0.3, retry: { maxAttempts: 2 } }) }] },
+    'p/Flaky.flux': {
+      input: [
+        { name: 'works', type: 'integer' },
+        { name: 'max', type: 'integer' },
+      ],
+      output: [
+        { name: 'n', type: 'integer' },
+        { name: 'keys', type: 'any' },
+        { name: 'error', type: 'any' },
+        { name: 'now', type: 'date' },
+      ],
+      states: [
+        {
+          name: 's',
+          action: code('flaky', {
+            inputs: [set('works', 'works'), set('now', 'now()')],
+            outputs: [
+              { from: ['n'], to: ['n'] },
+              { from: ['keys'], to: ['keys'] },
+              { from: ['now'], to: ['now'] },
+            ],
+            retry: { maxAttempts: 3, delay: 1, factor: 2, maxDelay: 60 },
+          }),
+          transitions: [
+            { to: 'end' },
+            { to: 'caught', event: '$exception', lines: [{ from: ['$fluxException'], to: ['e'] }] },
+          ],
+        },
+        { name: 'end' },
+        {
+          name: 'caught',
+          input: [{ name: 'e', type: 'any' }],
+          action: { type: 'map', lines: [{ from: ['e'], to: ['error'] }] },
+        },
+      ],
+    },
+    'p/Elsewhere.flux': {
+      output: [{ name: 'all', type: 'any' }],
+      states: [
+        { name: 's', action: code('elsewhere', { isolate: true, outputs: [{ from: ['$result'], to: ['all'] }] }) },
+      ],
+    },
+    'p/Endless.flux': {
+      states: [{ name: 's', action: code('endless', { isolate: true, timeout: 0.3, retry: { maxAttempts: 2 } }) }],
+    },
     'p/Slow.flux': { states: [{ name: 's', action: code('slow', { timeout: 2.5 }) }] },
     'p/Deaf.flux': { states: [{ name: 's', action: code('deaf') }] },
-    ...Object.fromEntries(['odd', 'text', 'cyclic', 'large', 'throwsMuch', 'throwsText', 'sends', 'mutates'].map((name) => [`p/${name}.flux`, {
-      input: [{ name: 'word' }, { name: 'deep', type: 'any' }], output: [{ name: 'all', type: 'any' }, { name: 'word' }, { name: 'deep', type: 'any' }],
-      states: [{ name: 's', action: code(name, { inputs: [set('word', 'word'), set('deep', 'deep')], outputs: [{ from: ['$result'], to: ['all'] }, set('word', 'word'), set('deep', 'deep')] }) }],
-    }])),
+    ...Object.fromEntries(
+      ['odd', 'text', 'cyclic', 'large', 'throwsMuch', 'throwsText', 'sends', 'mutates'].map((name) => [
+        `p/${name}.flux`,
+        {
+          input: [{ name: 'word' }, { name: 'deep', type: 'any' }],
+          output: [{ name: 'all', type: 'any' }, { name: 'word' }, { name: 'deep', type: 'any' }],
+          states: [
+            {
+              name: 's',
+              action: code(name, {
+                inputs: [set('word', 'word'), set('deep', 'deep')],
+                outputs: [{ from: ['$result'], to: ['all'] }, set('word', 'word'), set('deep', 'deep')],
+              }),
+            },
+          ],
+        },
+      ]),
+    ),
     'p/Throws.flux': {
-      states: [{ name: 's', action: { type: 'invokeCode', className: 'io.toro.martini.GloopMethods', methodName: 'throwException', inputs: [{ type: 'set', expression: 'on purpose', to: ['message'] }] } }],
+      states: [
+        {
+          name: 's',
+          action: {
+            type: 'invokeCode',
+            className: 'io.toro.martini.GloopMethods',
+            methodName: 'throwException',
+            inputs: [{ type: 'set', expression: 'on purpose', to: ['message'] }],
+          },
+        },
+      ],
     },
     'p/lib/luck.mjs': `function inner() {
   throw new TypeError('out of luck')
@@ -73,10 +142,40 @@ export function unlucky() {
 export function odd() {
   throw { message: 'odd', stack: new Error('odd').stack }
 }`,
-    'p/Unlucky.flux': { states: [{ name: 's', action: { type: 'invokeCode', className: 'lib.luck', methodName: 'unlucky', inputs: [], outputs: [] } }] },
-    'p/Odd.flux': { states: [{ name: 's', action: { type: 'invokeCode', className: 'lib.luck', methodName: 'odd', inputs: [], outputs: [] } }] },
-    'p/Script.flux': { states: [{ name: 's', action: { type: 'script', script: 'function f() {\n  throw Error("no")\n}\nf()', outputs: [] } }] },
-    'p/Logs.flux': { states: [{ name: 's', action: { type: 'invokeCode', className: 'Logger', methodName: 'warn', inputs: [{ type: 'set', expression: 'a word', to: ['message'] }] } }] },
+    'p/Unlucky.flux': {
+      states: [
+        {
+          name: 's',
+          action: { type: 'invokeCode', className: 'lib.luck', methodName: 'unlucky', inputs: [], outputs: [] },
+        },
+      ],
+    },
+    'p/Odd.flux': {
+      states: [
+        {
+          name: 's',
+          action: { type: 'invokeCode', className: 'lib.luck', methodName: 'odd', inputs: [], outputs: [] },
+        },
+      ],
+    },
+    'p/Script.flux': {
+      states: [
+        { name: 's', action: { type: 'script', script: 'function f() {\n  throw Error("no")\n}\nf()', outputs: [] } },
+      ],
+    },
+    'p/Logs.flux': {
+      states: [
+        {
+          name: 's',
+          action: {
+            type: 'invokeCode',
+            className: 'Logger',
+            methodName: 'warn',
+            inputs: [{ type: 'set', expression: 'a word', to: ['message'] }],
+          },
+        },
+      ],
+    },
   })
 })
 afterAll(() => bench.close())
@@ -112,7 +211,15 @@ describe('a step', () => {
     const view = await bench.until(contextId, done)
     expect(view.status).toBe('COMPLETED')
     expect(outputs(view)['error']).toEqual({
-      message: 'attempt 3', type: 'RangeError', className: 'RangeError', realException: { name: 'RangeError', message: 'attempt 3', code: 'E3', stack: expect.stringMatching(/^RangeError: attempt 3\n {4}at flaky \(Fn\.ts:9:\d+\)$/) },
+      message: 'attempt 3',
+      type: 'RangeError',
+      className: 'RangeError',
+      realException: {
+        name: 'RangeError',
+        message: 'attempt 3',
+        code: 'E3',
+        stack: expect.stringMatching(/^RangeError: attempt 3\n {4}at flaky \(Fn\.ts:9:\d+\)$/),
+      },
       fluxStackTrace: [{ fluxName: 'Flaky', stateName: 's', transition: null, stateIndex: 0 }],
     })
   })
@@ -121,7 +228,9 @@ describe('a step', () => {
     const failed = await bench.until(await bench.run('Unlucky'), done)
     const stack = 'TypeError: out of luck\n    at inner (lib/luck.mjs:2:9)\n    at unlucky (lib/luck.mjs:5:3)'
     expect(failed.error).toMatchObject({ message: 'out of luck', stack, realException: { name: 'TypeError', stack } })
-    expect((await bench.until(await bench.run('Script'), done)).error).toMatchObject({ stack: 'Error: no\n    at f (script:2:14)\n    at script:4:2' })
+    expect((await bench.until(await bench.run('Script'), done)).error).toMatchObject({
+      stack: 'Error: no\n    at f (script:2:14)\n    at script:4:2',
+    })
     const odd = (await bench.until(await bench.run('Odd'), done)).error
     expect(odd).toMatchObject({ realException: { message: 'odd' } })
     expect(JSON.stringify([failed, odd])).not.toContain(bench.folder)
@@ -147,7 +256,12 @@ describe('a step', () => {
 
   test('is aborted when its context is terminated', async () => {
     const contextId = await bench.run('Slow')
-    const told = (word: string) => bench.logged.filter(({ message, fields }) => message === `slow ${word}` && JSON.stringify(fields).includes(`"${contextId}-1"`)).map(({ fields }) => fields)
+    const told = (word: string) =>
+      bench.logged
+        .filter(
+          ({ message, fields }) => message === `slow ${word}` && JSON.stringify(fields).includes(`"${contextId}-1"`),
+        )
+        .map(({ fields }) => fields)
     await vi.waitFor(() => expect(told('has begun')).toHaveLength(1), 5000)
     expect(told('is aborted')).toEqual([])
     await bench.terminate({ contextId })
@@ -158,18 +272,28 @@ describe('a step', () => {
   })
 
   test.each([
-    ['odd', { date: 5, map: { a: 1 }, nan: null, list: [1] }], ['text', 'plain'],
+    ['odd', { date: 5, map: { a: 1 }, nan: null, list: [1] }],
+    ['text', 'plain'],
   ])('gives data, whatever the function %s returned', async (name, all) => {
     expect(outputs(await bench.until(await bench.run(name), done))['all']).toEqual(all)
   })
 
-  test.each([['cyclic', 'TypeError', /cyclic/], ['throwsText', 'Error', /just text/]])('that is %s fails clearly', async (name, type, message) => {
-    expect(await bench.until(await bench.run(name), done)).toMatchObject({ status: 'FAILED', error: { type, message: expect.stringMatching(message) } })
+  test.each([
+    ['cyclic', 'TypeError', /cyclic/],
+    ['throwsText', 'Error', /just text/],
+  ])('that is %s fails clearly', async (name, type, message) => {
+    expect(await bench.until(await bench.run(name), done)).toMatchObject({
+      status: 'FAILED',
+      error: { type, message: expect.stringMatching(message) },
+    })
   })
 
   test('whose result is too large fails, and leaves nothing of it', async () => {
     const view = await bench.until(await bench.run('large'), done)
-    expect(view).toMatchObject({ status: 'FAILED', error: { type: 'ResultTooLarge', message: 'the result has more than 1048576 bytes as JSON' } })
+    expect(view).toMatchObject({
+      status: 'FAILED',
+      error: { type: 'ResultTooLarge', message: 'the result has more than 1048576 bytes as JSON' },
+    })
     expect(JSON.stringify(view).length).toBeLessThan(10_000)
   })
 
@@ -183,7 +307,10 @@ describe('a step', () => {
     const view = await bench.until(await bench.run('Elsewhere'), done)
     expect(outputs(view)['all']).toEqual({ pid: expect.any(Number), key: `${view.id}-1` })
     expect(outputs(view)['all']).not.toMatchObject({ pid: process.pid })
-    expect(await bench.until(await bench.run('Endless'), done)).toMatchObject({ status: 'FAILED', error: { type: 'TimeoutError', message: 'no result within 0.3 s' } })
+    expect(await bench.until(await bench.run('Endless'), done)).toMatchObject({
+      status: 'FAILED',
+      error: { type: 'TimeoutError', message: 'no result within 0.3 s' },
+    })
   })
 
   test('can use the nine calls, its own package first', async () => {
@@ -191,12 +318,17 @@ describe('a step', () => {
     expect(outputs(view)['all']).toMatchObject({ contextId: expect.any(Number), own: 'conflict' })
   })
 
-  test('can\'t change the data of its context through its arguments', async () => {
-    expect(outputs(await bench.until(await bench.run('mutates', { word: 'mine', deep: { x: 1 } }), done))).toMatchObject({ word: 'mine', deep: { x: 1 } })
+  test("can't change the data of its context through its arguments", async () => {
+    expect(
+      outputs(await bench.until(await bench.run('mutates', { word: 'mine', deep: { x: 1 } }), done)),
+    ).toMatchObject({ word: 'mine', deep: { x: 1 } })
   })
 
   test('may be a built-in one', async () => {
-    expect(await bench.until(await bench.run('Throws'), done)).toMatchObject({ status: 'FAILED', error: { message: 'on purpose' } })
+    expect(await bench.until(await bench.run('Throws'), done)).toMatchObject({
+      status: 'FAILED',
+      error: { message: 'on purpose' },
+    })
     await bench.until(await bench.run('Logs'), done)
     expect(bench.logged.some(({ level, message }) => level === 'warn' && message.includes('a word'))).toBe(true)
   })
@@ -215,12 +347,18 @@ describe('a step', () => {
 
 const throwing = (body: string, more: object = {}) => ({
   'p/Fn.ts': `export function f(args, flux) { ${body} }`,
-  'p/Throws.flux': { output: [{ name: 'n', type: 'integer' }], states: [{ name: 's', action: { type: 'invokeCode', className: 'Fn', methodName: 'f', ...more } }] },
+  'p/Throws.flux': {
+    output: [{ name: 'n', type: 'integer' }],
+    states: [{ name: 's', action: { type: 'invokeCode', className: 'Fn', methodName: 'f', ...more } }],
+  },
 })
 
 describe('a function that misbehaves', () => {
   test.each([
-    ['an error whose message can\'t be read', 'const e = new Error(); Object.defineProperty(e, "message", { get() { throw 1 } }); throw e'],
+    [
+      "an error whose message can't be read",
+      'const e = new Error(); Object.defineProperty(e, "message", { get() { throw 1 } }); throw e',
+    ],
     ['an error whose message is no text', 'throw Object.assign(new Error(), { message: 5n })'],
     ['a cycle without a prototype', 'const o = Object.create(null); o.o = o; throw o'],
     ['nothing at all', 'throw undefined'],
@@ -234,10 +372,15 @@ describe('a function that misbehaves', () => {
     }
   })
 
-  test('can\'t change what all contexts share', async () => {
-    const odd = await openBench(throwing('return flux.getDefinition({ fluxName: "Throws" }).then((d) => { d.states.push({ name: "more" }) })'))
+  test("can't change what all contexts share", async () => {
+    const odd = await openBench(
+      throwing('return flux.getDefinition({ fluxName: "Throws" }).then((d) => { d.states.push({ name: "more" }) })'),
+    )
     try {
-      expect(await odd.until(await odd.run('Throws'), done)).toMatchObject({ status: 'FAILED', error: { type: 'TypeError' } })
+      expect(await odd.until(await odd.run('Throws'), done)).toMatchObject({
+        status: 'FAILED',
+        error: { type: 'TypeError' },
+      })
       expect((await odd.getDefinition({ fluxName: 'Throws' }))['states']).toHaveLength(1)
     } finally {
       await odd.close()
@@ -246,11 +389,14 @@ describe('a function that misbehaves', () => {
 })
 
 test('scripts that compute or wait keep no function waiting', async () => {
-  const busy = await openBench({
-    'p/Endless.flux': { states: [{ name: 's', action: { type: 'script', script: 'for (;;);' } }] },
-    'p/Fn.ts': FN,
-    'p/Text.flux': { states: [{ name: 's', action: code('text') }] },
-  }, { stepConcurrency: 1 })
+  const busy = await openBench(
+    {
+      'p/Endless.flux': { states: [{ name: 's', action: { type: 'script', script: 'for (;;);' } }] },
+      'p/Fn.ts': FN,
+      'p/Text.flux': { states: [{ name: 's', action: code('text') }] },
+    },
+    { stepConcurrency: 1 },
+  )
   const endless = await Promise.all(Array.from({ length: 12 }, () => busy.run('Endless')))
   const id = await busy.run('Text')
   expect(await busy.until(id, done)).toMatchObject({ status: 'COMPLETED' })

@@ -20,38 +20,102 @@ let given = 1
 
 /** Takes the first commit, and says nothing from then on. */
 const store: Store = {
-  incarnation: 0, partitions: 1, trouble: () => null, notes: { module: '', place: null }, standstill: () => Promise.resolve(null),
-  reserveIds: ({ count }) => Promise.resolve({ first: (given += count) - count, count }), commit: () => Promise.resolve({ ok: true }), putDefinition: () => Promise.resolve(),
-  highestId: silent, load: silent, version: silent, log: silent, list: silent, waitingFor: silent, claimDue: silent, claimAbandoned: silent, leasedTo: silent, heartbeat: silent,
-  getDefinition: silent, definitions: silent, purge: silent, close: () => Promise.resolve(),
+  incarnation: 0,
+  partitions: 1,
+  trouble: () => null,
+  notes: { module: '', place: null },
+  standstill: () => Promise.resolve(null),
+  reserveIds: ({ count }) => Promise.resolve({ first: (given += count) - count, count }),
+  commit: () => Promise.resolve({ ok: true }),
+  putDefinition: () => Promise.resolve(),
+  highestId: silent,
+  load: silent,
+  version: silent,
+  log: silent,
+  list: silent,
+  waitingFor: silent,
+  claimDue: silent,
+  claimAbandoned: silent,
+  leasedTo: silent,
+  heartbeat: silent,
+  getDefinition: silent,
+  definitions: silent,
+  purge: silent,
+  close: () => Promise.resolve(),
 }
 
 test('the last look at a silent store takes no longer than a moment', async () => {
-  const { catalog } = await open(await folderOf({
-    'p/Long.flux': {
-      webhooks: [{ urlPath: '/long', httpMethods: ['GET'] }],
-      states: [{ name: 'act', action: { type: 'invokeFlux', name: 'Child', inputs: [], outputs: [] } }],
-    },
-    'p/Child.flux': { states: [{ name: 'wait', waiting: true, transitions: [{ event: 'go', to: 'end' }] }, { name: 'end' }] },
-  }))
+  const { catalog } = await open(
+    await folderOf({
+      'p/Long.flux': {
+        webhooks: [{ urlPath: '/long', httpMethods: ['GET'] }],
+        states: [{ name: 'act', action: { type: 'invokeFlux', name: 'Child', inputs: [], outputs: [] } }],
+      },
+      'p/Child.flux': {
+        states: [{ name: 'wait', waiting: true, transitions: [{ event: 'go', to: 'end' }] }, { name: 'end' }],
+      },
+    }),
+  )
   const clock = new SimulatedClock()
   const feed: CommitFeed = { tell() {}, onTold() {}, close: () => Promise.resolve() }
   const cache = new ContextCache(1024)
   const commits = new Commits({
-    store, cache, log: quiet, alarm: { start() {}, set() {}, close: () => Promise.resolve() },
-    owner: () => 'me', onStep() {}, onEnd() {}, onOthersStep() {}, onParent() {}, onAnswer() {}, onUnknownOutcome() {},
+    store,
+    cache,
+    log: quiet,
+    alarm: { start() {}, set() {}, close: () => Promise.resolve() },
+    owner: () => 'me',
+    onStep() {},
+    onEnd() {},
+    onOthersStep() {},
+    onParent() {},
+    onAnswer() {},
+    onUnknownOutcome() {},
   })
   const mailboxes = new Mailboxes({
-    store, catalog, log: quiet, ids: new Ids(store), cache, loader: new ContextLoader({ store, catalog, cache, bytes: 1024 }), turns: new ByteBudget({ bytes: 1024, what: 'contexts' }), pins: new Pins(store, clock), commits,
-    env: () => ({ now: clock.now(), random: Math.random, uuid: () => 'x', owner: 'me', tagLimits: { count: 64, bytes: 256 }, startsAtOnce: true, maxRecord: 1024 * 1024 }),
+    store,
+    catalog,
+    log: quiet,
+    ids: new Ids(store),
+    cache,
+    loader: new ContextLoader({ store, catalog, cache, bytes: 1024 }),
+    turns: new ByteBudget({ bytes: 1024, what: 'contexts' }),
+    pins: new Pins(store, clock),
+    commits,
+    env: () => ({
+      now: clock.now(),
+      random: Math.random,
+      uuid: () => 'x',
+      owner: 'me',
+      tagLimits: { count: 64, bytes: 256 },
+      startsAtOnce: true,
+      maxRecord: 1024 * 1024,
+    }),
   })
-  const api = webhooks({ catalog, mailboxes, commits, store, clock, feed, refusals: new Refusals({ log: quiet, clock }) })
+  const api = webhooks({
+    catalog,
+    mailboxes,
+    commits,
+    store,
+    clock,
+    feed,
+    refusals: new Refusals({ log: quiet, clock }),
+  })
   const found = api.find('GET', ['long'])
   if (!found || !('endpoint' in found)) throw new Error('the webhook is not there')
-  const answer = api.receive({ endpoint: found.endpoint, request: {}, rawBody: new Uint8Array(), textsOf: () => [], timeout: 2000, onStarted() {} })
+  const answer = api.receive({
+    endpoint: found.endpoint,
+    request: {},
+    rawBody: new Uint8Array(),
+    textsOf: () => [],
+    timeout: 2000,
+    onStarted() {},
+  })
   await clock.advance(1999)
   let answered = false
-  void answer.finally(() => { answered = true })
+  void answer.finally(() => {
+    answered = true
+  })
   await clock.advance(1)
   expect(answered).toBe(false)
   await clock.advance(250)

@@ -185,9 +185,7 @@ function checkChildren(record: ContextRecord, records: readonly ContextRecord[],
           ? reply !== 'ServiceTerminated' && reply !== 'TimeoutError'
           : reply !== 'ServiceFailed'
     )
-      wrong(
-        `parent ${record.id} was told ${told}, child ${child?.id} is ${child?.status}: ${String(child?.reply)}`,
-      )
+      wrong(`parent ${record.id} was told ${told}, child ${child?.id} is ${child?.status}: ${String(child?.reply)}`)
   })
 }
 

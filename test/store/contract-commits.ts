@@ -1,7 +1,19 @@
 // The store port: ids, commits under their fence, logs and definitions.
 import { describe, expect } from 'vitest'
 import { LOG_LIMIT } from '../../src/model/record.ts'
-import { contextOf, create, createAll, createOne, HOSTILE, idsOf, mustCommit, newId, type ScenarioTest, update, writeOf } from './contract-support.ts'
+import {
+  contextOf,
+  create,
+  createAll,
+  createOne,
+  HOSTILE,
+  idsOf,
+  mustCommit,
+  newId,
+  type ScenarioTest,
+  update,
+  writeOf,
+} from './contract-support.ts'
 
 export function commitPromises(test: ScenarioTest): void {
   describe('ids', () => {
@@ -19,8 +31,12 @@ export function commitPromises(test: ScenarioTest): void {
     })
 
     test('are never given to two that ask at once', async ({ store }) => {
-      const blocks = await Promise.all(Array.from({ length: 200 }, (_, index) => store.reserveIds({ count: 3, partition: index % store.partitions })))
-      const ids = blocks.flatMap(({ first, count }) => Array.from({ length: count }, (_, index) => first + index * store.partitions))
+      const blocks = await Promise.all(
+        Array.from({ length: 200 }, (_, index) => store.reserveIds({ count: 3, partition: index % store.partitions })),
+      )
+      const ids = blocks.flatMap(({ first, count }) =>
+        Array.from({ length: count }, (_, index) => first + index * store.partitions),
+      )
       expect(ids.length).toBeGreaterThanOrEqual(600)
       expect(new Set(ids).size).toBe(ids.length)
     })
@@ -33,7 +49,10 @@ export function commitPromises(test: ScenarioTest): void {
       expect(await store.highestId()).toBe(all.at(-1))
     })
 
-    test('are not given again after the store was reopened, nor when their context is gone', async ({ store, reopen }) => {
+    test('are not given again after the store was reopened, nor when their context is gone', async ({
+      store,
+      reopen,
+    }) => {
       const { first } = await store.reserveIds({ count: 10, partition: 0 })
       const id = await createOne(store, { endedAt: 1 })
       expect(await store.purge({ endedBefore: 2, limit: 10 })).toBe(1)
@@ -46,7 +65,11 @@ export function commitPromises(test: ScenarioTest): void {
     test('keeps a context just as it was given', async ({ store, reopen }) => {
       const id = await newId(store)
       const context = contextOf(id, 1, {
-        terms: ['flux:Polling', 'tag:größe'], due: 1_760_000_000_123, owner: 'boot-1', endedAt: 1_760_000_000_456, parent: 7,
+        terms: ['flux:Polling', 'tag:größe'],
+        due: 1_760_000_000_123,
+        owner: 'boot-1',
+        endedAt: 1_760_000_000_456,
+        parent: 7,
         parts: { record: '{"a":"é😀\\n"}', 'state:0': 'two\nlines\u0000', empty: '' },
       })
       expect(await store.load({ id })).toBeNull()
@@ -68,7 +91,10 @@ export function commitPromises(test: ScenarioTest): void {
       const id = await createOne(store, { terms: ['kept'], log: ['first'] })
       await update(store, id, {})
       for (const previous of [0, 1, 3]) {
-        const write = writeOf(contextOf(id, previous + 1, { terms: ['lost'], due: 1 }), { log: ['lost'], notifies: [id] })
+        const write = writeOf(contextOf(id, previous + 1, { terms: ['lost'], due: 1 }), {
+          log: ['lost'],
+          notifies: [id],
+        })
         expect(await store.commit({ writes: [write] })).toMatchObject({ ok: false, stale: id })
       }
       expect(await store.load({ id })).toMatchObject({ version: 2, terms: ['kept'], due: null })
@@ -85,7 +111,10 @@ export function commitPromises(test: ScenarioTest): void {
 
     test('replaces, adds and removes parts', async ({ store, reopen }) => {
       const id = await createOne(store, { parts: { a: '1', b: '2', c: '3' } })
-      await mustCommit(store, writeOf(contextOf(id, 2, { parts: { a: '1', b: 'two', d: '4' } }), { changed: ['b', 'c', 'd'] }))
+      await mustCommit(
+        store,
+        writeOf(contextOf(id, 2, { parts: { a: '1', b: 'two', d: '4' } }), { changed: ['b', 'c', 'd'] }),
+      )
       expect((await store.load({ id }))?.parts).toEqual({ a: '1', b: 'two', d: '4' })
       await mustCommit(store, writeOf(contextOf(id, 3, { parts: {} }), { changed: ['a', 'b', 'd'] }))
       expect((await (await reopen()).load({ id }))?.parts).toEqual({})
@@ -94,7 +123,11 @@ export function commitPromises(test: ScenarioTest): void {
     test('of several contexts is made true as a whole', async ({ store }) => {
       const [parent = 0] = await create(store, { terms: ['parent'] })
       const child = await newId(store)
-      await mustCommit(store, writeOf(contextOf(parent, 2)), writeOf(contextOf(child, 1, { parent }), { log: ['born'] }))
+      await mustCommit(
+        store,
+        writeOf(contextOf(parent, 2)),
+        writeOf(contextOf(child, 1, { parent }), { log: ['born'] }),
+      )
       expect((await store.load({ id: parent }))?.version).toBe(2)
       expect(await store.load({ id: child })).toMatchObject({ version: 1, parent })
       expect(await store.log({ id: child, limit: 1 })).toEqual(['born'])
@@ -104,7 +137,8 @@ export function commitPromises(test: ScenarioTest): void {
       const [one = 0, two = 0] = await create(store, {}, {})
       const born = await newId(store)
       const writes = [
-        writeOf(contextOf(one, 2, { terms: ['x'], due: 1 }), { log: ['x'], notifies: [two] }), writeOf(contextOf(born, 1), { log: ['x'] }),
+        writeOf(contextOf(one, 2, { terms: ['x'], due: 1 }), { log: ['x'], notifies: [two] }),
+        writeOf(contextOf(born, 1), { log: ['x'] }),
         writeOf(contextOf(two, 3)),
       ]
       expect(await store.commit({ writes })).toMatchObject({ ok: false, stale: two })
@@ -122,13 +156,19 @@ export function commitPromises(test: ScenarioTest): void {
     test('takes any text as the name of a part and as a word', async ({ store, again }) => {
       const id = await newId(store)
       const parts = Object.fromEntries(HOSTILE.map((name, index) => [name, `{"part":${index}}`]))
-      Object.defineProperty(parts, '__proto__', { value: '{"part":"proto"}', enumerable: true, configurable: true, writable: true })
+      Object.defineProperty(parts, '__proto__', {
+        value: '{"part":"proto"}',
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      })
       await mustCommit(store, writeOf(contextOf(id, 1, { terms: HOSTILE, parts })))
       for await (const reader of again()) {
         const stored = await reader.load({ id })
         expect(Object.entries(stored?.parts ?? {}).sort()).toEqual(Object.entries(parts).sort())
         expect(new Set(stored?.terms)).toEqual(new Set(HOSTILE))
-        for (const word of HOSTILE) expect(await idsOf(reader.list({ all: [word], limit: 10 })), JSON.stringify(word)).toEqual([id])
+        for (const word of HOSTILE)
+          expect(await idsOf(reader.list({ all: [word], limit: 10 })), JSON.stringify(word)).toEqual([id])
       }
     })
 
@@ -144,15 +184,24 @@ export function commitPromises(test: ScenarioTest): void {
       const ids = await create(store, ...Array.from({ length: 200 }, () => ({})))
       for (let version = 1; version <= 2; version++) {
         const rivals = ids.flatMap((id) => Array.from({ length: 5 }, (_, rival) => ({ id, rival })))
-        const outcomes = await Promise.all(rivals.map(async ({ id, rival }) => {
-          const write = writeOf(contextOf(id, version + 1, { terms: [`rival:${rival}`], parts: { record: `${rival}` } }), { log: [`${rival}`] })
-          return { id, rival, ...await store.commit({ writes: [write] }) }
-        }))
+        const outcomes = await Promise.all(
+          rivals.map(async ({ id, rival }) => {
+            const write = writeOf(
+              contextOf(id, version + 1, { terms: [`rival:${rival}`], parts: { record: `${rival}` } }),
+              { log: [`${rival}`] },
+            )
+            return { id, rival, ...(await store.commit({ writes: [write] })) }
+          }),
+        )
         for (const id of ids) {
           const winners = outcomes.filter((outcome) => outcome.id === id && outcome.ok)
           expect(winners).toHaveLength(1)
           const rival = `${winners[0]?.rival}`
-          expect(await store.load({ id })).toMatchObject({ version: version + 1, terms: [`rival:${rival}`], parts: { record: rival } })
+          expect(await store.load({ id })).toMatchObject({
+            version: version + 1,
+            terms: [`rival:${rival}`],
+            parts: { record: rival },
+          })
           expect((await store.log({ id, limit: 10 })).at(-1)).toBe(rival)
           expect(await store.log({ id, limit: 10 })).toHaveLength(version)
         }
@@ -182,7 +231,11 @@ export function commitPromises(test: ScenarioTest): void {
       expect(await store.log({ id: three, limit: 10 })).toEqual([])
     })
 
-    for (const [title, sizes] of [['by a few rows', Array.from({ length: 350 }, () => 7)], ['in batches', [1, 700, 3, 999, 1, 400, 1000, 2]], ['in one piece', [5000]]] as const) {
+    for (const [title, sizes] of [
+      ['by a few rows', Array.from({ length: 350 }, () => 7)],
+      ['in batches', [1, 700, 3, 999, 1, 400, 1000, 2]],
+      ['in one piece', [5000]],
+    ] as const) {
       test(`that grows ${title} keeps about the newest ${LOG_LIMIT} rows`, async ({ store, again }) => {
         const id = await createOne(store)
         let rows = 0

@@ -5,7 +5,12 @@ import { contextOf, create, createOne, idsOf, newId, type ScenarioTest, update, 
 export function endPromises(test: ScenarioTest): void {
   describe('a purge', () => {
     test('deletes what finished before that time, and nothing else', async ({ store, again }) => {
-      const [gone = 0, atThatTime = 0, running = 0] = await create(store, { endedAt: 99, terms: ['t'] }, { endedAt: 100, terms: ['t'] }, { terms: ['t'] })
+      const [gone = 0, atThatTime = 0, running = 0] = await create(
+        store,
+        { endedAt: 99, terms: ['t'] },
+        { endedAt: 100, terms: ['t'] },
+        { terms: ['t'] },
+      )
       expect(await store.purge({ endedBefore: 100, limit: 10 })).toBe(1)
       for await (const reader of again()) {
         expect(await reader.load({ id: gone })).toBeNull()
@@ -30,7 +35,7 @@ export function endPromises(test: ScenarioTest): void {
     test('deletes at most so many, until none is left', async ({ store }) => {
       await create(store, ...Array.from({ length: 7 }, (_, index) => ({ endedAt: 10 + index, log: ['x'] })))
       const numbers: number[] = []
-      for (let count = -1; count !== 0;) numbers.push(count = await store.purge({ endedBefore: 100, limit: 3 }))
+      for (let count = -1; count !== 0; ) numbers.push((count = await store.purge({ endedBefore: 100, limit: 3 })))
       expect(numbers.reduce((sum, number) => sum + number)).toBe(7)
       expect(Math.max(...numbers)).toBe(3)
       expect(await store.list({ all: [], limit: 10 })).toEqual([])
@@ -58,7 +63,7 @@ export function endPromises(test: ScenarioTest): void {
       expect(await store.purge({ endedBefore: 10, limit: 10 })).toBe(1)
     })
 
-    test('leaves a context that isn\'t finished any more', async ({ store }) => {
+    test("leaves a context that isn't finished any more", async ({ store }) => {
       const id = await createOne(store, { endedAt: 1 })
       await update(store, id, { endedAt: null })
       expect(await store.purge({ endedBefore: 10, limit: 10 })).toBe(0)
@@ -66,7 +71,10 @@ export function endPromises(test: ScenarioTest): void {
 
     test('makes later commits on what it deleted stale', async ({ store }) => {
       const id = await createOne(store, { endedAt: 1 })
-      const [deleted, outcome] = await Promise.all([store.purge({ endedBefore: 2, limit: 1 }), store.commit({ writes: [writeOf(contextOf(id, 2, { endedAt: 1 }))] })])
+      const [deleted, outcome] = await Promise.all([
+        store.purge({ endedBefore: 2, limit: 1 }),
+        store.commit({ writes: [writeOf(contextOf(id, 2, { endedAt: 1 }))] }),
+      ])
       expect(deleted === 1).toBe(!outcome.ok)
       await store.purge({ endedBefore: 2, limit: 1 })
       expect(await store.commit({ writes: [writeOf(contextOf(id, 3))] })).toMatchObject({ ok: false, stale: id })

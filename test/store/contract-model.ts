@@ -15,17 +15,46 @@ const facts = fc.record({
 })
 
 const action = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('create' as const), facts, parent: fc.option(fc.nat()), rows: fc.array(fc.string(), { maxLength: 3 }) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('create' as const),
+      facts,
+      parent: fc.option(fc.nat()),
+      rows: fc.array(fc.string(), { maxLength: 3 }),
+    }),
+  },
   {
     weight: 6,
     arbitrary: fc.record({
-      do: fc.constant('write' as const), which: fc.nat(), facts, rows: fc.array(fc.string(), { maxLength: 3 }), notifies: fc.array(fc.nat(), { maxLength: 2 }),
-      answersNotification: fc.boolean(), behind: fc.constantFrom(0, 0, 0, 1),
+      do: fc.constant('write' as const),
+      which: fc.nat(),
+      facts,
+      rows: fc.array(fc.string(), { maxLength: 3 }),
+      notifies: fc.array(fc.nat(), { maxLength: 2 }),
+      answersNotification: fc.boolean(),
+      behind: fc.constantFrom(0, 0, 0, 1),
     }),
   },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('claim' as const), later: fc.nat(40), hideFor: fc.integer({ min: 1, max: 50 }) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('claim' as const),
+      later: fc.nat(40),
+      hideFor: fc.integer({ min: 1, max: 50 }),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('purge' as const), endedBefore: fc.nat(200) }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('query' as const), words: fc.subarray(WORDS), limit: fc.nat(5), skip: fc.nat(4), after: fc.nat() }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('query' as const),
+      words: fc.subarray(WORDS),
+      limit: fc.nat(5),
+      skip: fc.nat(4),
+      after: fc.nat(),
+    }),
+  },
 )
 
 type Action = typeof action extends fc.Arbitrary<infer A> ? A : never
@@ -51,7 +80,11 @@ class Model {
   }
 
   matching(test: (known: StoredContext) => boolean): ContextId[] {
-    return [...this.contexts.values()].map(({ context }) => context).filter(test).map(({ id }) => id).sort((a, b) => a - b)
+    return [...this.contexts.values()]
+      .map(({ context }) => context)
+      .filter(test)
+      .map(({ id }) => id)
+      .sort((a, b) => a - b)
   }
 }
 
@@ -73,7 +106,17 @@ async function play(store: Store, model: Model, step: Action): Promise<void> {
       const context = contextOf(id, previous + 1, { ...step.facts, parent: known.context.parent })
       const notifies = step.notifies.map((poke) => model.at(poke))
       const changed = Object.keys({ ...known.context.parts, ...context.parts })
-      const outcome = await store.commit({ writes: [writeOf(context, { previous, changed, log: step.rows, notifies, answersNotification: step.answersNotification })] })
+      const outcome = await store.commit({
+        writes: [
+          writeOf(context, {
+            previous,
+            changed,
+            log: step.rows,
+            notifies,
+            answersNotification: step.answersNotification,
+          }),
+        ],
+      })
       if (step.behind > 0) {
         expect(outcome).toMatchObject({ ok: false, stale: id })
         break
@@ -100,31 +143,47 @@ async function play(store: Store, model: Model, step: Action): Promise<void> {
       break
     }
     case 'purge': {
-      const ended = [...contexts.values()].filter(({ context: { endedAt, parent } }) =>
-        endedAt !== null && endedAt < step.endedBefore && !(parent !== null && contexts.get(parent)?.poked === true))
+      const ended = [...contexts.values()].filter(
+        ({ context: { endedAt, parent } }) =>
+          endedAt !== null && endedAt < step.endedBefore && !(parent !== null && contexts.get(parent)?.poked === true),
+      )
       expect(await store.purge({ endedBefore: step.endedBefore, limit: 1000 })).toBe(ended.length)
       for (const { context } of ended) contexts.delete(context.id)
       break
     }
     case 'query': {
       const after = step.after % 2 === 0 ? undefined : model.at(step.after)
-      const page = (ids: ContextId[]): ContextId[] => ids.filter((id) => id > (after ?? 0)).slice(step.skip, step.skip + step.limit)
+      const page = (ids: ContextId[]): ContextId[] =>
+        ids.filter((id) => id > (after ?? 0)).slice(step.skip, step.skip + step.limit)
       const { limit, skip } = step
-      expect(await idsOf(store.list({ all: step.words, limit, skip, after }))).toEqual(page(model.matching(({ terms }) => step.words.every((word) => terms.includes(word)))))
+      expect(await idsOf(store.list({ all: step.words, limit, skip, after }))).toEqual(
+        page(model.matching(({ terms }) => step.words.every((word) => terms.includes(word)))),
+      )
       for (const cut of [1, 2]) {
         const [without, words] = [step.words.slice(0, cut), step.words.slice(cut)]
-        expect(await idsOf(store.list({ all: words, without, limit, skip, after })))
-          .toEqual(page(model.matching(({ terms }) => words.every((word) => terms.includes(word)) && !without.some((word) => terms.includes(word)))))
+        expect(await idsOf(store.list({ all: words, without, limit, skip, after }))).toEqual(
+          page(
+            model.matching(
+              ({ terms }) =>
+                words.every((word) => terms.includes(word)) && !without.some((word) => terms.includes(word)),
+            ),
+          ),
+        )
       }
       const upTo = await store.highestId()
-      expect(await store.waitingFor({ any: step.words, upTo, limit, skip, after })).toEqual(page(model.matching(({ terms }) => step.words.some((word) => terms.includes(word)))))
+      expect(await store.waitingFor({ any: step.words, upTo, limit, skip, after })).toEqual(
+        page(model.matching(({ terms }) => step.words.some((word) => terms.includes(word)))),
+      )
     }
   }
 }
 
 async function agree(store: Store, model: Model): Promise<void> {
   expect(await idsOf(store.list({ all: [], limit: 1000 }))).toEqual(model.matching(() => true))
-  for (const word of WORDS) expect(await idsOf(store.list({ all: [word], limit: 1000 }))).toEqual(model.matching(({ terms }) => terms.includes(word)))
+  for (const word of WORDS)
+    expect(await idsOf(store.list({ all: [word], limit: 1000 }))).toEqual(
+      model.matching(({ terms }) => terms.includes(word)),
+    )
   for (const [id, { context, rows }] of model.contexts) {
     expect(await store.load({ id })).toEqual(context)
     expect(await store.log({ id, limit: 1000 })).toEqual(rows)
@@ -133,16 +192,19 @@ async function agree(store: Store, model: Model): Promise<void> {
 
 export function modelPromises(open: OpenStore): void {
   it('answers as a model does, whatever happens in whatever order', async () => {
-    await fc.assert(fc.asyncProperty(fc.array(action, { maxLength: 60 }), async (steps) => {
-      const opened = await open()
-      try {
-        const model = new Model()
-        for (const step of steps) await play(opened.store, model, step)
-        await agree(opened.store, model)
-        if (opened.reopen !== undefined) await agree(await opened.reopen(), model)
-      } finally {
-        await opened.close()
-      }
-    }), { numRuns: 40 })
+    await fc.assert(
+      fc.asyncProperty(fc.array(action, { maxLength: 60 }), async (steps) => {
+        const opened = await open()
+        try {
+          const model = new Model()
+          for (const step of steps) await play(opened.store, model, step)
+          await agree(opened.store, model)
+          if (opened.reopen !== undefined) await agree(await opened.reopen(), model)
+        } finally {
+          await opened.close()
+        }
+      }),
+      { numRuns: 40 },
+    )
   }, 120_000)
 }

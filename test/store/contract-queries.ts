@@ -1,11 +1,27 @@
 // The store port: finding contexts by their words.
 import { describe, expect } from 'vitest'
-import { contextOf, createAll as create, createOne, HOSTILE, idsOf, newId, type ScenarioTest, update, writeOf } from './contract-support.ts'
+import {
+  contextOf,
+  createAll as create,
+  createOne,
+  HOSTILE,
+  idsOf,
+  newId,
+  type ScenarioTest,
+  update,
+  writeOf,
+} from './contract-support.ts'
 
 export function queryPromises(test: ScenarioTest): void {
   describe('a list', () => {
     test('has the contexts with all the words, by ascending id', async ({ store, again }) => {
-      const [a = 0, b = 0, c = 0, d = 0] = await create(store, { terms: ['x', 'y'] }, { terms: ['y'] }, { terms: ['z', 'y', 'x'] }, {})
+      const [a = 0, b = 0, c = 0, d = 0] = await create(
+        store,
+        { terms: ['x', 'y'] },
+        { terms: ['y'] },
+        { terms: ['z', 'y', 'x'] },
+        {},
+      )
       for await (const reader of again()) {
         expect(await idsOf(reader.list({ all: ['x'], limit: 10 }))).toEqual([a, c])
         expect(await idsOf(reader.list({ all: ['y'], limit: 10 }))).toEqual([a, b, c])
@@ -18,7 +34,13 @@ export function queryPromises(test: ScenarioTest): void {
     })
 
     test('leaves out those with a word', async ({ store, again }) => {
-      const [a = 0, b = 0, c = 0, d = 0] = await create(store, { terms: ['x', 'no'] }, { terms: ['x', 'y'] }, { terms: ['y'] }, { terms: ['no', 'y', 'x'] })
+      const [a = 0, b = 0, c = 0, d = 0] = await create(
+        store,
+        { terms: ['x', 'no'] },
+        { terms: ['x', 'y'] },
+        { terms: ['y'] },
+        { terms: ['no', 'y', 'x'] },
+      )
       for await (const reader of again()) {
         expect(await idsOf(reader.list({ all: ['x'], without: ['no'], limit: 10 }))).toEqual([b])
         expect(await idsOf(reader.list({ all: [], without: ['no'], limit: 10 }))).toEqual([b, c])
@@ -32,7 +54,14 @@ export function queryPromises(test: ScenarioTest): void {
     })
 
     test('leaves out those with any of several words', async ({ store }) => {
-      const [a = 0, b = 0, c = 0, d = 0, e = 0] = await create(store, { terms: ['x'] }, { terms: ['x', 'no'] }, { terms: ['x', 'nor'] }, { terms: ['x', 'no', 'nor'] }, { terms: ['x'] })
+      const [a = 0, b = 0, c = 0, d = 0, e = 0] = await create(
+        store,
+        { terms: ['x'] },
+        { terms: ['x', 'no'] },
+        { terms: ['x', 'nor'] },
+        { terms: ['x', 'no', 'nor'] },
+        { terms: ['x'] },
+      )
       expect(await idsOf(store.list({ all: ['x'], without: ['no', 'nor'], limit: 10 }))).toEqual([a, e])
       expect(await idsOf(store.list({ all: [], without: ['nor', 'no', 'nobody'], skip: 1, limit: 10 }))).toEqual([e])
       expect(await idsOf(store.list({ all: ['x'], without: ['nobody', 'nor'], limit: 10 }))).toEqual([a, b, e])
@@ -40,21 +69,45 @@ export function queryPromises(test: ScenarioTest): void {
     })
 
     test('passes over any number that are left out, or not', async ({ store }) => {
-      const terms = Array.from({ length: 600 }, (_, index): string[] =>
-        ['all', ...index % 2 === 0 ? ['even'] : [], ...index >= 150 && index < 400 ? ['middle'] : [], ...index === 70 ? ['one'] : []])
+      const terms = Array.from({ length: 600 }, (_, index): string[] => [
+        'all',
+        ...(index % 2 === 0 ? ['even'] : []),
+        ...(index >= 150 && index < 400 ? ['middle'] : []),
+        ...(index === 70 ? ['one'] : []),
+      ])
       const ids = await create(store, ...terms.map((own) => ({ terms: own })))
-      for (const [all, without] of [[['all'], ['one']], [['all'], ['middle']], [['all'], ['even', 'one']], [['all', 'even'], ['middle']], [['even', 'middle', 'all'], []], [[], ['middle', 'even']]] as const) {
-        const matches = ids.filter((_, index) => all.every((word) => terms[index]?.includes(word)) && !without.some((word) => terms[index]?.includes(word)))
+      for (const [all, without] of [
+        [['all'], ['one']],
+        [['all'], ['middle']],
+        [['all'], ['even', 'one']],
+        [['all', 'even'], ['middle']],
+        [['even', 'middle', 'all'], []],
+        [[], ['middle', 'even']],
+      ] as const) {
+        const matches = ids.filter(
+          (_, index) =>
+            all.every((word) => terms[index]?.includes(word)) && !without.some((word) => terms[index]?.includes(word)),
+        )
         for (const skip of [0, 1, 69, 70, 71, 149, 150, 151, 299, 300, 301, 345, 599, 600, 1e12]) {
-          expect(await idsOf(store.list({ all, without, skip, limit: 5 })), `${all} ${without} ${skip}`).toEqual(matches.slice(skip, skip + 5))
+          expect(await idsOf(store.list({ all, without, skip, limit: 5 })), `${all} ${without} ${skip}`).toEqual(
+            matches.slice(skip, skip + 5),
+          )
         }
         const after = ids[200] ?? 0
-        expect(await idsOf(store.list({ all, without, skip: 20, after, limit: 400 }))).toEqual(matches.filter((id) => id > after).slice(20, 420))
+        expect(await idsOf(store.list({ all, without, skip: 20, after, limit: 400 }))).toEqual(
+          matches.filter((id) => id > after).slice(20, 420),
+        )
       }
     })
 
     test('ends early with so many characters, and has one context at least', async ({ store }) => {
-      const ids = await create(store, ...Array.from({ length: 40 }, (_, index) => ({ terms: ['x'], parts: { record: 'é'.repeat(index === 5 ? 5000 : 500) } })))
+      const ids = await create(
+        store,
+        ...Array.from({ length: 40 }, (_, index) => ({
+          terms: ['x'],
+          parts: { record: 'é'.repeat(index === 5 ? 5000 : 500) },
+        })),
+      )
       const list = (characters: number, after = 0) => idsOf(store.list({ all: ['x'], limit: 100, characters, after }))
       expect(await list(1)).toEqual(ids.slice(0, 1))
       expect(await list(1000)).toEqual(ids.slice(0, 2))
@@ -68,9 +121,17 @@ export function queryPromises(test: ScenarioTest): void {
       for (let round = 0; round < 50; round++) {
         const id = await newId(store)
         const written = store.commit({ writes: [writeOf(contextOf(id, 1, { terms: [`only ${round}`] }))] })
-        // In one turn as often as that goes: what is written meanwhile can be on the disk before the store itself hears of it.
-        for (let read = null; read === null; await new Promise((resolve) => { setImmediate(resolve) })) {
-          for (const until = performance.now() + 5; read === null && performance.now() < until;) read = await store.load({ id })
+        // In one turn as often as that goes: what is written meanwhile can be on the disk before the store itself hears
+        // of it.
+        for (
+          let read = null;
+          read === null;
+          await new Promise((resolve) => {
+            setImmediate(resolve)
+          })
+        ) {
+          for (const until = performance.now() + 5; read === null && performance.now() < until; )
+            read = await store.load({ id })
           if (read === null) continue
           expect(await store.waitingFor({ any: [`only ${round}`], upTo: id, limit: 10 })).toEqual([id])
         }
@@ -95,14 +156,27 @@ export function queryPromises(test: ScenarioTest): void {
     })
 
     test('pages by skip and by after, with one word, several and none', async ({ store }) => {
-      const ids = await create(store, ...Array.from({ length: 60 }, (_, index) => ({ terms: ['all', index % 3 === 0 ? 'third' : 'other'] })))
+      const ids = await create(
+        store,
+        ...Array.from({ length: 60 }, (_, index) => ({ terms: ['all', index % 3 === 0 ? 'third' : 'other'] })),
+      )
       const thirds = ids.filter((_, index) => index % 3 === 0)
-      for (const [all, matches] of [[['all'], ids], [['all', 'third'], thirds], [['third'], thirds], [[], ids]] as const) {
+      for (const [all, matches] of [
+        [['all'], ids],
+        [['all', 'third'], thirds],
+        [['third'], thirds],
+        [[], ids],
+      ] as const) {
         for (const limit of [0, 1, 7, 1000]) {
           for (const skip of [undefined, 0, 1, 19, 20, 59, 60, 1000]) {
             expect(await idsOf(store.list({ all, limit, skip }))).toEqual(matches.slice(skip).slice(0, limit))
             for (const after of [0, ids[0] ?? 0, ids[30] ?? 0, ids[59] ?? 0]) {
-              expect(await idsOf(store.list({ all, limit, skip, after }))).toEqual(matches.filter((id) => id > after).slice(skip).slice(0, limit))
+              expect(await idsOf(store.list({ all, limit, skip, after }))).toEqual(
+                matches
+                  .filter((id) => id > after)
+                  .slice(skip)
+                  .slice(0, limit),
+              )
             }
           }
         }
@@ -110,7 +184,12 @@ export function queryPromises(test: ScenarioTest): void {
     })
 
     test('keeps words apart that look alike', async ({ store }) => {
-      const [a = 0, b = 0, c = 0] = await create(store, { terms: ['a:b', 'c'] }, { terms: ['a', 'b:c'] }, { terms: ['a:b:c', 'A', 'é'] })
+      const [a = 0, b = 0, c = 0] = await create(
+        store,
+        { terms: ['a:b', 'c'] },
+        { terms: ['a', 'b:c'] },
+        { terms: ['a:b:c', 'A', 'é'] },
+      )
       expect(await idsOf(store.list({ all: ['a'], limit: 9 }))).toEqual([b])
       expect(await idsOf(store.list({ all: ['a:b'], limit: 9 }))).toEqual([a])
       expect(await idsOf(store.list({ all: ['b:c'], limit: 9 }))).toEqual([b])
@@ -120,16 +199,27 @@ export function queryPromises(test: ScenarioTest): void {
 
     test('takes any text as a word', async ({ store }) => {
       const ids = await create(store, ...HOSTILE.map((word) => ({ terms: [word] })))
-      for (const [index, word] of HOSTILE.entries()) expect(await idsOf(store.list({ all: [word], limit: 9 })), JSON.stringify(word)).toEqual([ids[index]])
+      for (const [index, word] of HOSTILE.entries())
+        expect(await idsOf(store.list({ all: [word], limit: 9 })), JSON.stringify(word)).toEqual([ids[index]])
     })
   })
 
   describe('waitingFor', () => {
     test('gives who has any of the words, ascending, each once', async ({ store, again }) => {
-      const [a = 0, b = 0, c = 0] = await create(store, { terms: ['hear:go', 'hear:go:red'] }, { terms: ['any'] }, { terms: ['hear:go:red', 'any'] }, { terms: ['else'] })
+      const [a = 0, b = 0, c = 0] = await create(
+        store,
+        { terms: ['hear:go', 'hear:go:red'] },
+        { terms: ['any'] },
+        { terms: ['hear:go:red', 'any'] },
+        { terms: ['else'] },
+      )
       for await (const reader of again()) {
         const upTo = await reader.highestId()
-        expect(await reader.waitingFor({ any: ['hear:go', 'any', 'hear:go:red', 'any'], upTo, limit: 10 })).toEqual([a, b, c])
+        expect(await reader.waitingFor({ any: ['hear:go', 'any', 'hear:go:red', 'any'], upTo, limit: 10 })).toEqual([
+          a,
+          b,
+          c,
+        ])
         expect(await reader.waitingFor({ any: ['hear:go'], upTo, limit: 10 })).toEqual([a])
         expect(await reader.waitingFor({ any: ['nobody', 'any'], upTo, limit: 10 })).toEqual([b, c])
         expect(await reader.waitingFor({ any: ['nobody'], upTo, limit: 10 })).toEqual([])
@@ -146,13 +236,19 @@ export function queryPromises(test: ScenarioTest): void {
     })
 
     test('pages by after and skip', async ({ store }) => {
-      const ids = await create(store, ...Array.from({ length: 30 }, (_, index) => ({ terms: index % 2 === 0 ? ['w'] : ['v', 'u'] })))
+      const ids = await create(
+        store,
+        ...Array.from({ length: 30 }, (_, index) => ({ terms: index % 2 === 0 ? ['w'] : ['v', 'u'] })),
+      )
       const upTo = ids[27] ?? 0
       const matches = ids.slice(0, 28)
       for (const after of [undefined, 0, ids[4] ?? 0, upTo]) {
         for (const skip of [undefined, 3, 40]) {
           const rest = matches.filter((id) => id > (after ?? 0)).slice(skip)
-          for (const limit of [0, 1, 10, 100]) expect(await store.waitingFor({ any: ['w', 'v', 'u'], upTo, limit, after, skip })).toEqual(rest.slice(0, limit))
+          for (const limit of [0, 1, 10, 100])
+            expect(await store.waitingFor({ any: ['w', 'v', 'u'], upTo, limit, after, skip })).toEqual(
+              rest.slice(0, limit),
+            )
         }
       }
     })

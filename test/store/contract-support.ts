@@ -28,32 +28,52 @@ export interface Scenario {
 export type ScenarioTest = (title: string, body: (scenario: Scenario) => Promise<void>) => void
 
 export function scenarios(open: OpenStore): ScenarioTest {
-  return (title, body) => it(title, async (context) => {
-    const opened = await open()
-    try {
-      await body({
-        store: opened.store,
-        reopen: async () => opened.reopen === undefined ? context.skip('this store has nothing to reopen') : await opened.reopen(),
-        async *again() {
-          yield opened.store
-          if (opened.reopen !== undefined) yield await opened.reopen()
-        },
-        pass: async () => opened.pass?.(),
-      })
-    } finally {
-      await opened.close()
-    }
-  })
+  return (title, body) =>
+    it(title, async (context) => {
+      const opened = await open()
+      try {
+        await body({
+          store: opened.store,
+          reopen: async () =>
+            opened.reopen === undefined ? context.skip('this store has nothing to reopen') : await opened.reopen(),
+          async *again() {
+            yield opened.store
+            if (opened.reopen !== undefined) yield await opened.reopen()
+          },
+          pass: async () => opened.pass?.(),
+        })
+      } finally {
+        await opened.close()
+      }
+    })
 }
 
 /** A context with what matters to a test; the rest is plain. */
 export function contextOf(id: ContextId, version: number, facts: Partial<StoredContext> = {}): StoredContext {
-  return { id, version, terms: [], due: null, owner: null, endedAt: null, parent: null, parts: { record: `{"version":${version}}` }, ...facts }
+  return {
+    id,
+    version,
+    terms: [],
+    due: null,
+    owner: null,
+    endedAt: null,
+    parent: null,
+    parts: { record: `{"version":${version}}` },
+    ...facts,
+  }
 }
 
 /** The write that makes it so, decided on the version before. */
 export function writeOf(context: StoredContext, more: Partial<Write> = {}): Write {
-  return { context, previous: context.version - 1, changed: Object.keys(context.parts), log: [], notifies: [], answersNotification: false, ...more }
+  return {
+    context,
+    previous: context.version - 1,
+    changed: Object.keys(context.parts),
+    log: [],
+    notifies: [],
+    answersNotification: false,
+    ...more,
+  }
 }
 
 export async function newId(store: Store, partition = 0): Promise<ContextId> {
@@ -64,14 +84,26 @@ export async function newId(store: Store, partition = 0): Promise<ContextId> {
 type Facts = Partial<StoredContext> & { readonly log?: readonly string[] }
 
 /** Creates contexts of one partition with these facts, in one commit each; gives their ids, which ascend. */
-export const create = (store: Store, ...contexts: readonly Facts[]): Promise<ContextId[]> => createIn(store, [0], contexts)
+export const create = (store: Store, ...contexts: readonly Facts[]): Promise<ContextId[]> =>
+  createIn(store, [0], contexts)
 
 /** Creates contexts in all partitions. */
-export const createAll = (store: Store, ...contexts: readonly Facts[]): Promise<ContextId[]> => createIn(store, Array.from({ length: store.partitions }, (_, partition) => partition), contexts)
+export const createAll = (store: Store, ...contexts: readonly Facts[]): Promise<ContextId[]> =>
+  createIn(
+    store,
+    Array.from({ length: store.partitions }, (_, partition) => partition),
+    contexts,
+  )
 
 async function createIn(store: Store, partitions: readonly number[], contexts: readonly Facts[]): Promise<ContextId[]> {
-  const ids = (await Promise.all(contexts.map((_, index) => newId(store, partitions[index % partitions.length])))).sort((a, b) => a - b)
-  await Promise.all(contexts.map(({ log = [], ...facts }, index) => mustCommit(store, writeOf(contextOf(ids[index] ?? 0, 1, facts), { log }))))
+  const ids = (await Promise.all(contexts.map((_, index) => newId(store, partitions[index % partitions.length])))).sort(
+    (a, b) => a - b,
+  )
+  await Promise.all(
+    contexts.map(({ log = [], ...facts }, index) =>
+      mustCommit(store, writeOf(contextOf(ids[index] ?? 0, 1, facts), { log })),
+    ),
+  )
   return ids
 }
 
@@ -82,7 +114,12 @@ export async function createOne(store: Store, facts: Facts = {}): Promise<Contex
 }
 
 /** Makes the next version of a context, which keeps what isn't said. */
-export async function update(store: Store, id: ContextId, facts: Partial<StoredContext>, more: Partial<Write> = {}): Promise<void> {
+export async function update(
+  store: Store,
+  id: ContextId,
+  facts: Partial<StoredContext>,
+  more: Partial<Write> = {},
+): Promise<void> {
   const before = await store.load({ id })
   if (before === null) throw new Error(`there is no context ${id}`)
   await mustCommit(store, writeOf({ ...before, ...facts, version: before.version + 1 }, more))
@@ -98,6 +135,30 @@ export async function idsOf(contexts: Promise<readonly StoredContext[]>): Promis
 
 /** Texts that a careless store mixes up, takes for its own, or loses. */
 export const HOSTILE = [
-  '__proto__', 'constructor', 'prototype', 'toString', '', ' ', ':', '|', 'a:b', 'a|b', '\u0000', 'a\u0000b', '\n', '{"a":1}\n', '\ud800', '\udc00', '\ud801x',
-  '{af:0}', '*', '0', '-1', 'é', 'e\u0301', '😀', '\uffff', 'x'.repeat(5000),
+  '__proto__',
+  'constructor',
+  'prototype',
+  'toString',
+  '',
+  ' ',
+  ':',
+  '|',
+  'a:b',
+  'a|b',
+  '\u0000',
+  'a\u0000b',
+  '\n',
+  '{"a":1}\n',
+  '\ud800',
+  '\udc00',
+  '\ud801x',
+  '{af:0}',
+  '*',
+  '0',
+  '-1',
+  'é',
+  'e\u0301',
+  '😀',
+  '\uffff',
+  'x'.repeat(5000),
 ]

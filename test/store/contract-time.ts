@@ -1,6 +1,16 @@
 // The store port: who is due, who was poked, and whose owner has died.
 import { describe, expect } from 'vitest'
-import { contextOf, create, createAll, createOne, mustCommit, newId, type ScenarioTest, update, writeOf } from './contract-support.ts'
+import {
+  contextOf,
+  create,
+  createAll,
+  createOne,
+  mustCommit,
+  newId,
+  type ScenarioTest,
+  update,
+  writeOf,
+} from './contract-support.ts'
 
 const NOW = 1_760_000_000_000
 
@@ -15,17 +25,30 @@ export function timePromises(test: ScenarioTest): void {
     })
 
     test('comes before those that are due later; the rest is told by `next`', async ({ store }) => {
-      const [c = 0, a = 0, b = 0] = await create(store, { due: NOW + 3 }, { due: NOW + 1 }, { due: NOW + 2 }, { due: NOW + 1000 }, {})
+      const [c = 0, a = 0, b = 0] = await create(
+        store,
+        { due: NOW + 3 },
+        { due: NOW + 1 },
+        { due: NOW + 2 },
+        { due: NOW + 1000 },
+        {},
+      )
       const first = await store.claimDue({ now: NOW + 10, limit: 2, hideFor: 100_000 })
       expect(first).toEqual({ ids: [a, b], next: NOW + 3 })
-      expect(await store.claimDue({ now: NOW + 10, limit: 2, hideFor: 100_000 })).toEqual({ ids: [c], next: NOW + 1000 })
+      expect(await store.claimDue({ now: NOW + 10, limit: 2, hideFor: 100_000 })).toEqual({
+        ids: [c],
+        next: NOW + 1000,
+      })
     })
 
     test('is hidden once it is claimed, and comes back if nothing is written', async ({ store }) => {
       const id = await createOne(store, { due: NOW })
       expect(await store.claimDue({ now: NOW + 5, limit: 10, hideFor: 1000 })).toEqual({ ids: [id], next: NOW + 1005 })
       expect(await store.claimDue({ now: NOW + 1004, limit: 10, hideFor: 1000 })).toEqual({ ids: [], next: NOW + 1005 })
-      expect(await store.claimDue({ now: NOW + 1005, limit: 10, hideFor: 1000 })).toEqual({ ids: [id], next: NOW + 2005 })
+      expect(await store.claimDue({ now: NOW + 1005, limit: 10, hideFor: 1000 })).toEqual({
+        ids: [id],
+        next: NOW + 2005,
+      })
     })
 
     test('is hidden no longer when it is written again', async ({ store }) => {
@@ -43,12 +66,17 @@ export function timePromises(test: ScenarioTest): void {
       await update(store, sooner, { due: NOW + 10 })
       await update(store, never, { due: null })
       expect(await store.claimDue({ now: NOW + 9, limit: 10, hideFor: 1 })).toEqual({ ids: [], next: NOW + 10 })
-      expect(await store.claimDue({ now: NOW + 60, limit: 10, hideFor: 1_000_000 })).toEqual({ ids: [sooner, later], next: NOW + 60 + 1_000_000 })
+      expect(await store.claimDue({ now: NOW + 60, limit: 10, hideFor: 1_000_000 })).toEqual({
+        ids: [sooner, later],
+        next: NOW + 60 + 1_000_000,
+      })
     })
 
     test('is claimed by one of many callers', async ({ store }) => {
       const ids = await create(store, ...Array.from({ length: 100 }, (_, index) => ({ due: NOW + index })))
-      const claims = await Promise.all(Array.from({ length: 12 }, () => store.claimDue({ now: NOW + 100, limit: 10, hideFor: 100_000 })))
+      const claims = await Promise.all(
+        Array.from({ length: 12 }, () => store.claimDue({ now: NOW + 100, limit: 10, hideFor: 100_000 })),
+      )
       expect(claims.flatMap((claim) => claim.ids).sort((a, b) => a - b)).toEqual(ids)
     })
 
@@ -60,9 +88,16 @@ export function timePromises(test: ScenarioTest): void {
     test('keeps its order among thousands whose time changed again and again', async ({ store }) => {
       const ids = await create(store, ...Array.from({ length: 50 }, () => ({})))
       for (let version = 2; version <= 42; version++) {
-        await mustCommit(store, ...ids.map((id, index) => writeOf(contextOf(id, version, { due: NOW + ((index * 7919 + version * 104_729) % 1000) }))))
+        await mustCommit(
+          store,
+          ...ids.map((id, index) =>
+            writeOf(contextOf(id, version, { due: NOW + ((index * 7919 + version * 104_729) % 1000) })),
+          ),
+        )
       }
-      const dues = new Map(await Promise.all(ids.map(async (id) => [id, (await store.load({ id }))?.due ?? 0] as const)))
+      const dues = new Map(
+        await Promise.all(ids.map(async (id) => [id, (await store.load({ id }))?.due ?? 0] as const)),
+      )
       const claimed = (await store.claimDue({ now: NOW + 1000, limit: 1000, hideFor: 1 })).ids
       expect(claimed.map((id) => dues.get(id))).toEqual([...dues.values()].sort((a, b) => a - b))
     })
@@ -83,7 +118,7 @@ export function timePromises(test: ScenarioTest): void {
       expect(await later.claimDue({ now: NOW + 200, limit: 10, hideFor: 10 })).toEqual({ ids: [], next: NOW + 1000 })
     })
 
-    test('that has answered isn\'t poked after the store was reopened', async ({ store, reopen }) => {
+    test("that has answered isn't poked after the store was reopened", async ({ store, reopen }) => {
       const id = await createOne(store)
       await update(store, id, {}, { notifies: [id] })
       await update(store, id, {}, { answersNotification: true })
@@ -92,11 +127,15 @@ export function timePromises(test: ScenarioTest): void {
 
     test('may be created in the same commit', async ({ store, reopen }) => {
       const [parent, child] = [await newId(store), await newId(store)]
-      await mustCommit(store, writeOf(contextOf(parent, 1), { notifies: [child] }), writeOf(contextOf(child, 1, { parent })))
+      await mustCommit(
+        store,
+        writeOf(contextOf(parent, 1), { notifies: [child] }),
+        writeOf(contextOf(child, 1, { parent })),
+      )
       expect((await (await reopen()).claimDue({ now: NOW, limit: 10, hideFor: 10 })).ids).toEqual([child])
     })
 
-    test('that doesn\'t exist is passed over', async ({ store, reopen }) => {
+    test("that doesn't exist is passed over", async ({ store, reopen }) => {
       const id = await createOne(store)
       await update(store, id, {}, { notifies: [id + 1_000_000] })
       expect(await store.claimDue({ now: NOW, limit: 10, hideFor: 10 })).toEqual({ ids: [], next: null })
@@ -113,11 +152,15 @@ export function timePromises(test: ScenarioTest): void {
     test('stays poked when the poke comes along with its answer to an earlier one', async ({ store }) => {
       const [id = 0, other = 0] = await create(store, {}, {})
       await update(store, other, {}, { notifies: [id] })
-      await mustCommit(store, writeOf(contextOf(other, 3), { notifies: [id] }), writeOf(contextOf(id, 2), { answersNotification: true }))
+      await mustCommit(
+        store,
+        writeOf(contextOf(other, 3), { notifies: [id] }),
+        writeOf(contextOf(id, 2), { answersNotification: true }),
+      )
       expect((await store.claimDue({ now: NOW, limit: 10, hideFor: 10 })).ids).toEqual([id])
     })
 
-    test('loses nothing by an answer that it didn\'t owe', async ({ store }) => {
+    test("loses nothing by an answer that it didn't owe", async ({ store }) => {
       const id = await createOne(store, { due: NOW })
       await update(store, id, {}, { answersNotification: true })
       expect((await store.claimDue({ now: NOW, limit: 10, hideFor: 10 })).ids).toEqual([id])
@@ -126,13 +169,22 @@ export function timePromises(test: ScenarioTest): void {
 
   describe('a leased context', () => {
     test('is found by its owner until it has another or none', async ({ store, again }) => {
-      const [mine = 0, lent = 0, other = 0, still = 0] = await createAll(store, { owner: 'me' }, { owner: 'me' }, { owner: 'other' }, { owner: 'me' }, {})
+      const [mine = 0, lent = 0, other = 0, still = 0] = await createAll(
+        store,
+        { owner: 'me' },
+        { owner: 'me' },
+        { owner: 'other' },
+        { owner: 'me' },
+        {},
+      )
       await update(store, mine, { owner: null })
       await update(store, lent, { owner: 'other' })
       await update(store, still, {})
       for await (const reader of again()) {
         expect(await reader.leasedTo({ owner: 'me' })).toEqual([still])
-        expect((await reader.leasedTo({ owner: 'other' })).toSorted((a, b) => a - b)).toEqual([lent, other].toSorted((a, b) => a - b))
+        expect((await reader.leasedTo({ owner: 'other' })).toSorted((a, b) => a - b)).toEqual(
+          [lent, other].toSorted((a, b) => a - b),
+        )
         expect(await reader.leasedTo({ owner: 'nobody else' })).toEqual([])
       }
     })
@@ -148,12 +200,16 @@ export function timePromises(test: ScenarioTest): void {
       const [mine = 0, lost = 0] = await create(store, { owner: 'me' }, { owner: 'dead' }, {})
       await pass()
       await store.heartbeat({ owner: 'me' })
-      expect(await store.claimAbandoned({ owner: 'me', limit: 10, hideFor: 100_000 })).toEqual([{ id: lost, owner: 'dead' }])
+      expect(await store.claimAbandoned({ owner: 'me', limit: 10, hideFor: 100_000 })).toEqual([
+        { id: lost, owner: 'dead' },
+      ])
       expect(await store.claimAbandoned({ owner: 'me', limit: 10, hideFor: 100_000 })).toEqual([])
       await update(store, lost, {})
       await pass()
       await store.heartbeat({ owner: 'me' })
-      expect(await store.claimAbandoned({ owner: 'me', limit: 10, hideFor: 100_000 })).toEqual([{ id: lost, owner: 'dead' }])
+      expect(await store.claimAbandoned({ owner: 'me', limit: 10, hideFor: 100_000 })).toEqual([
+        { id: lost, owner: 'dead' },
+      ])
       await update(store, lost, { owner: 'me' })
       await update(store, mine, { owner: null })
       expect(await store.claimAbandoned({ owner: 'me', limit: 10, hideFor: 100_000 })).toEqual([])
@@ -171,9 +227,18 @@ export function timePromises(test: ScenarioTest): void {
       const ids = await create(store, ...Array.from({ length: 7 }, () => ({ owner: 'dead' })))
       await pass()
       await store.heartbeat({ owner: 'me' })
-      const claims = [await store.claimAbandoned({ owner: 'me', limit: 3, hideFor: 100_000 }), await store.claimAbandoned({ owner: 'me', limit: 3, hideFor: 100_000 }), await store.claimAbandoned({ owner: 'me', limit: 3, hideFor: 100_000 })]
+      const claims = [
+        await store.claimAbandoned({ owner: 'me', limit: 3, hideFor: 100_000 }),
+        await store.claimAbandoned({ owner: 'me', limit: 3, hideFor: 100_000 }),
+        await store.claimAbandoned({ owner: 'me', limit: 3, hideFor: 100_000 }),
+      ]
       expect(claims.map((claim) => claim.length)).toEqual([3, 3, 1])
-      expect(claims.flat().map(({ id }) => id).sort((a, b) => a - b)).toEqual(ids)
+      expect(
+        claims
+          .flat()
+          .map(({ id }) => id)
+          .sort((a, b) => a - b),
+      ).toEqual(ids)
     })
 
     test('is found after the store was reopened', async ({ store, reopen, pass }) => {
@@ -181,7 +246,9 @@ export function timePromises(test: ScenarioTest): void {
       const later = await reopen()
       await pass()
       await later.heartbeat({ owner: 'boot-2' })
-      expect(await later.claimAbandoned({ owner: 'boot-2', limit: 10, hideFor: 100_000 })).toEqual([{ id: lost, owner: 'boot-1' }])
+      expect(await later.claimAbandoned({ owner: 'boot-2', limit: 10, hideFor: 100_000 })).toEqual([
+        { id: lost, owner: 'boot-1' },
+      ])
     })
   })
 }

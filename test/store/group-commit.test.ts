@@ -10,11 +10,14 @@ class Counter {
     const { durable } = this
     let sum = durable
     const written = {
-      get full() { return sum - durable >= 99 },
-      add: (number: number) => sum += number,
-      write: () => new Promise<void>((finish, fail) => {
-        this.groups.push({ written, sum, finish, fail })
-      }),
+      get full() {
+        return sum - durable >= 99
+      },
+      add: (number: number) => (sum += number),
+      write: () =>
+        new Promise<void>((finish, fail) => {
+          this.groups.push({ written, sum, finish, fail })
+        }),
       adopt: () => {
         this.durable = sum
       },
@@ -27,7 +30,9 @@ class Counter {
     for (;;) {
       const group = this.groups[number - 1]
       if (group !== undefined) return group
-      await new Promise((resolve) => { setImmediate(resolve) })
+      await new Promise((resolve) => {
+        setImmediate(resolve)
+      })
     }
   }
 }
@@ -53,32 +58,47 @@ describe('a group commit', () => {
     expect(counter.groups.map(({ sum }) => sum)).toEqual([100, 200, 203])
   })
 
-  it.each(['finishes', 'fails'] as const)('keeps who reads what it writes until it %s, and nobody else', async (how) => {
-    const counter = new Counter()
-    const commits = new GroupCommit(() => counter.begin())
-    expect(await commits.settled(() => true)).toBe(false)
-    const sum = commits.run((group) => group.add(5)).catch(() => 0)
-    const group = await counter.group(1)
-    expect(await commits.settled(() => false)).toBe(false)
-    let durable: number | null = null
-    const reading = commits.settled((written) => written === group.written).finally(() => { durable = counter.durable })
-    await new Promise((resolve) => { setImmediate(resolve) })
-    expect(durable).toBeNull()
-    if (how === 'finishes') group.finish()
-    else group.fail(new Error('disk full'))
-    expect(await reading).toBe(true)
-    expect(durable).toBe(how === 'finishes' ? 5 : 0)
-    expect(await sum).toBe(how === 'finishes' ? 5 : 0)
-    expect(await commits.settled(() => true)).toBe(false)
-  })
+  it.each(['finishes', 'fails'] as const)(
+    'keeps who reads what it writes until it %s, and nobody else',
+    async (how) => {
+      const counter = new Counter()
+      const commits = new GroupCommit(() => counter.begin())
+      expect(await commits.settled(() => true)).toBe(false)
+      const sum = commits.run((group) => group.add(5)).catch(() => 0)
+      const group = await counter.group(1)
+      expect(await commits.settled(() => false)).toBe(false)
+      let durable: number | null = null
+      const reading = commits
+        .settled((written) => written === group.written)
+        .finally(() => {
+          durable = counter.durable
+        })
+      await new Promise((resolve) => {
+        setImmediate(resolve)
+      })
+      expect(durable).toBeNull()
+      if (how === 'finishes') group.finish()
+      else group.fail(new Error('disk full'))
+      expect(await reading).toBe(true)
+      expect(durable).toBe(how === 'finishes' ? 5 : 0)
+      expect(await sum).toBe(how === 'finishes' ? 5 : 0)
+      expect(await commits.settled(() => true)).toBe(false)
+    },
+  )
 
   it('answers and shows nothing before it is durable', async () => {
     const counter = new Counter()
     const commits = new GroupCommit(() => counter.begin())
     let answered = false
-    const sum = commits.run((group) => group.add(5)).finally(() => { answered = true })
+    const sum = commits
+      .run((group) => group.add(5))
+      .finally(() => {
+        answered = true
+      })
     const group = await counter.group(1)
-    await new Promise((resolve) => { setTimeout(resolve, 20) })
+    await new Promise((resolve) => {
+      setTimeout(resolve, 20)
+    })
     expect([answered, counter.durable]).toEqual([false, 0])
     group.finish()
     expect(await sum).toBe(5)
@@ -95,7 +115,9 @@ describe('a group commit', () => {
       decided = true
       return next.add(10)
     })
-    await new Promise((resolve) => { setTimeout(resolve, 20) })
+    await new Promise((resolve) => {
+      setTimeout(resolve, 20)
+    })
     expect(decided).toBe(false)
     group.finish()
     expect(await first).toBe(1)
@@ -139,7 +161,13 @@ describe('a group commit', () => {
   it('lets a decision that throws fail alone', async () => {
     const counter = new Counter()
     const commits = new GroupCommit(() => counter.begin())
-    const results = Promise.allSettled([commits.run((group) => group.add(1)), commits.run(() => { throw new Error('no') }), commits.run((group) => group.add(2))])
+    const results = Promise.allSettled([
+      commits.run((group) => group.add(1)),
+      commits.run(() => {
+        throw new Error('no')
+      }),
+      commits.run((group) => group.add(2)),
+    ])
     ;(await counter.group(1)).finish()
     expect(await results).toMatchObject([{ value: 1 }, { status: 'rejected' }, { value: 3 }])
   })
@@ -149,7 +177,9 @@ describe('a group commit', () => {
     const commits = new GroupCommit(() => counter.begin())
     const sum = commits.run((group) => group.add(4))
     let closed = false
-    const closing = commits.close().finally(() => { closed = true })
+    const closing = commits.close().finally(() => {
+      closed = true
+    })
     await expect(commits.run((group) => group.add(1))).rejects.toMatchObject({ failure: { kind: 'unavailable' } })
     const group = await counter.group(1)
     expect(closed).toBe(false)

@@ -14,27 +14,33 @@ function all(set: IdSet, after = 0): number[] {
 
 describe('an id set', () => {
   it('holds what was added and not deleted, in order', () => {
-    const changes = fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 1, max: 3000 })), { maxLength: 4000, size: 'max' })
-    fc.assert(fc.property(changes, fc.nat(3000), fc.nat(3000), fc.nat(3000), (steps, after, skip, seek) => {
-      const set = new IdSet()
-      const model = new Set<number>()
-      for (const [add, id] of steps) {
-        if (add) set.add(id)
-        else set.delete(id)
-        if (add) model.add(id)
-        else model.delete(id)
-      }
-      const ids = [...model].sort((a, b) => a - b)
-      expect(set.size).toBe(ids.length)
-      expect(all(set)).toEqual(ids)
-      const cursor = set.above(after)
-      cursor.skip(skip)
-      const rest = ids.filter((id) => id > after).slice(skip)
-      expect(cursor.id).toBe(rest[0])
-      expect(cursor.below(seek, 100)).toBe(Math.min(100, rest.filter((id) => id < seek).length))
-      cursor.seek(seek)
-      expect(cursor.id).toBe(rest.find((id) => id >= seek))
-    }), { numRuns: 50 })
+    const changes = fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 1, max: 3000 })), {
+      maxLength: 4000,
+      size: 'max',
+    })
+    fc.assert(
+      fc.property(changes, fc.nat(3000), fc.nat(3000), fc.nat(3000), (steps, after, skip, seek) => {
+        const set = new IdSet()
+        const model = new Set<number>()
+        for (const [add, id] of steps) {
+          if (add) set.add(id)
+          else set.delete(id)
+          if (add) model.add(id)
+          else model.delete(id)
+        }
+        const ids = [...model].sort((a, b) => a - b)
+        expect(set.size).toBe(ids.length)
+        expect(all(set)).toEqual(ids)
+        const cursor = set.above(after)
+        cursor.skip(skip)
+        const rest = ids.filter((id) => id > after).slice(skip)
+        expect(cursor.id).toBe(rest[0])
+        expect(cursor.below(seek, 100)).toBe(Math.min(100, rest.filter((id) => id < seek).length))
+        cursor.seek(seek)
+        expect(cursor.id).toBe(rest.find((id) => id >= seek))
+      }),
+      { numRuns: 50 },
+    )
   })
 
   it('stays in order when thousands come from both ends and most go again', () => {
@@ -53,7 +59,7 @@ describe('an id set', () => {
 /** The whole of a list, as many candidates at a time. */
 function found(terms: Terms, query: ListQuery, hops: number): number[] {
   const ids: number[] = []
-  for (let rest: Partial<ListQuery> | null = {}; rest !== null;) {
+  for (let rest: Partial<ListQuery> | null = {}; rest !== null; ) {
     const part = terms.all({ ...query, ...rest }, hops)
     ids.push(...part.ids)
     rest = part.rest
@@ -92,21 +98,45 @@ describe('the inverted index', () => {
 
   it('finds and pages as a filter over all contexts does', () => {
     const word = fc.constantFrom('a', 'b', 'c', 'd', 'nobody')
-    const page = fc.record({ limit: fc.nat(20), skip: fc.nat(30), after: fc.nat(120), hops: fc.integer({ min: 1, max: 40 }) })
-    fc.assert(fc.property(fc.array(fc.subarray<string>(['a', 'b', 'c', 'd']), { maxLength: 120 }), fc.array(word, { maxLength: 3 }), fc.array(word, { maxLength: 2 }), page, fc.nat(130), (contexts, words, without, { limit, skip, after, hops }, upTo) => {
-      const terms = new Terms()
-      const postings = new Map<number, readonly Posting[]>()
-      for (const [index, own] of contexts.entries()) {
-        terms.add(index + 1)
-        postings.set(index + 1, terms.replace(index + 1, terms.replace(index + 1, [], ['a', 'x']), own))
-      }
-      const matching = (test: (own: readonly string[]) => boolean): number[] => contexts.flatMap((own, index) => test(own) && index + 1 > after ? [index + 1] : [])
-      expect(found(terms, { all: words, limit, skip, after }, hops)).toEqual(matching((own) => words.every((each) => own.includes(each))).slice(skip, skip + limit))
-      expect(found(terms, { all: words, without, limit, skip, after }, hops))
-        .toEqual(matching((own) => words.every((each) => own.includes(each)) && !without.some((each) => own.includes(each))).slice(skip, skip + limit))
-      expect(terms.any(words, upTo, { limit, skip, after }))
-        .toEqual(matching((own) => words.some((each) => own.includes(each))).filter((id) => id <= upTo).slice(skip, skip + limit))
-    }), { numRuns: 300 })
+    const page = fc.record({
+      limit: fc.nat(20),
+      skip: fc.nat(30),
+      after: fc.nat(120),
+      hops: fc.integer({ min: 1, max: 40 }),
+    })
+    fc.assert(
+      fc.property(
+        fc.array(fc.subarray<string>(['a', 'b', 'c', 'd']), { maxLength: 120 }),
+        fc.array(word, { maxLength: 3 }),
+        fc.array(word, { maxLength: 2 }),
+        page,
+        fc.nat(130),
+        (contexts, words, without, { limit, skip, after, hops }, upTo) => {
+          const terms = new Terms()
+          const postings = new Map<number, readonly Posting[]>()
+          for (const [index, own] of contexts.entries()) {
+            terms.add(index + 1)
+            postings.set(index + 1, terms.replace(index + 1, terms.replace(index + 1, [], ['a', 'x']), own))
+          }
+          const matching = (test: (own: readonly string[]) => boolean): number[] =>
+            contexts.flatMap((own, index) => (test(own) && index + 1 > after ? [index + 1] : []))
+          expect(found(terms, { all: words, limit, skip, after }, hops)).toEqual(
+            matching((own) => words.every((each) => own.includes(each))).slice(skip, skip + limit),
+          )
+          expect(found(terms, { all: words, without, limit, skip, after }, hops)).toEqual(
+            matching(
+              (own) => words.every((each) => own.includes(each)) && !without.some((each) => own.includes(each)),
+            ).slice(skip, skip + limit),
+          )
+          expect(terms.any(words, upTo, { limit, skip, after })).toEqual(
+            matching((own) => words.some((each) => own.includes(each)))
+              .filter((id) => id <= upTo)
+              .slice(skip, skip + limit),
+          )
+        },
+      ),
+      { numRuns: 300 },
+    )
   })
 })
 
@@ -115,17 +145,20 @@ describe('a list', () => {
   const COUNT = 200_000
   for (let id = 1; id <= COUNT; id++) {
     terms.add(id)
-    terms.replace(id, [], ['all', ...id % 2 === 0 ? ['even'] : [], ...id === 1000 ? ['one'] : []])
+    terms.replace(id, [], ['all', ...(id % 2 === 0 ? ['even'] : []), ...(id === 1000 ? ['one'] : [])])
   }
   /** Turns of the event loop that it takes. */
   const turns = (query: ListQuery) => {
     let count = 1
-    for (let { rest } = terms.all(query, 10_000); rest !== null; count++) rest = terms.all({ ...query, ...rest }, 10_000).rest
+    for (let { rest } = terms.all(query, 10_000); rest !== null; count++)
+      rest = terms.all({ ...query, ...rest }, 10_000).rest
     return count
   }
 
   it('passes over as many as are asked for in one leap between those that are left out', () => {
-    expect(found(terms, { all: ['all'], without: ['one'], skip: 150_000, limit: 3 }, 10)).toEqual([150_002, 150_003, 150_004])
+    expect(found(terms, { all: ['all'], without: ['one'], skip: 150_000, limit: 3 }, 10)).toEqual([
+      150_002, 150_003, 150_004,
+    ])
     expect(turns({ all: ['all'], without: ['one'], skip: 150_000, limit: 5 })).toBe(1)
   })
 
@@ -137,33 +170,36 @@ describe('a list', () => {
   })
 
   it('has no page beyond all that there are, and finds that out at once', () => {
-    for (const all of [['all'], ['even', 'all'], []]) expect(terms.all({ all, without: ['one'], skip: 1e12, limit: 1000 }, 1)).toEqual({ ids: [], rest: null })
+    for (const all of [['all'], ['even', 'all'], []])
+      expect(terms.all({ all, without: ['one'], skip: 1e12, limit: 1000 }, 1)).toEqual({ ids: [], rest: null })
   })
 })
 
 describe('a time queue', () => {
   it('gives the earliest first, by the times that hold', () => {
-    fc.assert(fc.property(fc.array(fc.tuple(fc.nat(50), fc.option(fc.nat(1000))), { maxLength: 400 }), (changes) => {
-      const times = new Map<number, number>()
-      const queue = new TimeQueue((id) => times.get(id) ?? null)
-      for (const [id, time] of changes) {
-        if (time === null) times.delete(id)
-        else {
-          times.set(id, time)
-          queue.push(id, time)
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat(50), fc.option(fc.nat(1000))), { maxLength: 400 }), (changes) => {
+        const times = new Map<number, number>()
+        const queue = new TimeQueue((id) => times.get(id) ?? null)
+        for (const [id, time] of changes) {
+          if (time === null) times.delete(id)
+          else {
+            times.set(id, time)
+            queue.push(id, time)
+          }
         }
-      }
-      const expected = [...times.values()].sort((a, b) => a - b)
-      const given: number[] = []
-      for (let top = queue.peek(); top !== null; top = queue.peek()) {
-        given.push(top.time)
-        times.delete(top.id)
-      }
-      expect(given).toEqual(expected)
-    }))
+        const expected = [...times.values()].sort((a, b) => a - b)
+        const given: number[] = []
+        for (let top = queue.peek(); top !== null; top = queue.peek()) {
+          given.push(top.time)
+          times.delete(top.id)
+        }
+        expect(given).toEqual(expected)
+      }),
+    )
   })
 
-  it('isn\'t filled by a time that comes again and again', () => {
+  it("isn't filled by a time that comes again and again", () => {
     const times = new Map<number, number>()
     const queue = new TimeQueue((id) => times.get(id) ?? null)
     for (let turn = 0; turn < 100_000; turn++) {
@@ -174,7 +210,7 @@ describe('a time queue', () => {
     expect(queue.peek()).toEqual({ id: 7, time: 1 })
   })
 
-  it('isn\'t filled with times that hold no longer', () => {
+  it("isn't filled with times that hold no longer", () => {
     const times = new Map<number, number>()
     const queue = new TimeQueue((id) => times.get(id) ?? null)
     for (let time = 0; time < 200_000; time++) {

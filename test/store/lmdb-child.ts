@@ -6,7 +6,11 @@ import { contextOf, writeOf } from './contract-support.ts'
 
 const [task, folder = ''] = process.argv.slice(2)
 const quiet = (): void => {}
-const store = await openLmdbStore({ folder, clock: new SimulatedClock(), log: { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet } })
+const store = await openLmdbStore({
+  folder,
+  clock: new SimulatedClock(),
+  log: { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet },
+})
 
 /** At once, so that nothing told is lost when the process is killed; waits while nobody reads. */
 function tell(line: string): void {
@@ -30,13 +34,15 @@ const tasks: { readonly [name: string]: () => Promise<void> } = {
   /** Commits to 16 contexts at once until it is killed; tells each commit that was acknowledged. */
   async write() {
     const { first } = await store.reserveIds({ count: 16, partition: 0 })
-    await Promise.all(Array.from({ length: 16 }, async (_, index) => {
-      for (let version = 1; ; version++) {
-        const context = contextOf(first + index, version, { terms: [`version:${version}`], due: version })
-        const { ok } = await store.commit({ writes: [writeOf(context, { log: [`${version}`] })] })
-        tell(`${ok} ${context.id} ${version}`)
-      }
-    }))
+    await Promise.all(
+      Array.from({ length: 16 }, async (_, index) => {
+        for (let version = 1; ; version++) {
+          const context = contextOf(first + index, version, { terms: [`version:${version}`], due: version })
+          const { ok } = await store.commit({ writes: [writeOf(context, { log: [`${version}`] })] })
+          tell(`${ok} ${context.id} ${version}`)
+        }
+      }),
+    )
   },
 
   /** Writes until the disk takes no more, and tells what the store knows then. */
@@ -46,18 +52,34 @@ const tasks: { readonly [name: string]: () => Promise<void> } = {
     let version = 1
     let failure = ''
     while (failure === '') {
-      const write = writeOf(contextOf(first, version + 1, { terms: ['before', `v${version + 1}`], due: 5, parts: { big: 'x'.repeat(200_000 * version) } }), { log: ['more'] })
+      const write = writeOf(
+        contextOf(first, version + 1, {
+          terms: ['before', `v${version + 1}`],
+          due: 5,
+          parts: { big: 'x'.repeat(200_000 * version) },
+        }),
+        { log: ['more'] },
+      )
       const born = writeOf(contextOf(first + 1, version, { terms: ['other'], parts: { big: 'y'.repeat(200_000) } }))
       const [one] = await Promise.allSettled([store.commit({ writes: [write] }), store.commit({ writes: [born] })])
       if (one?.status === 'rejected') failure = String(one.reason)
       else version++
     }
-    const small = await store.commit({ writes: [writeOf(contextOf(first, version + 1, { terms: ['small'] }), { log: ['small'] })] }).catch(String)
-    tell(JSON.stringify({
-      failure, version, small, stored: (await store.load({ id: first }))?.version,
-      before: (await store.list({ all: ['before'], limit: 9 })).length, lost: (await store.list({ all: [`v${version + 1}`], limit: 9 })).length,
-      other: (await store.load({ id: first + 1 }))?.version, log: (await store.log({ id: first, limit: 1 }))[0],
-    }))
+    const small = await store
+      .commit({ writes: [writeOf(contextOf(first, version + 1, { terms: ['small'] }), { log: ['small'] })] })
+      .catch(String)
+    tell(
+      JSON.stringify({
+        failure,
+        version,
+        small,
+        stored: (await store.load({ id: first }))?.version,
+        before: (await store.list({ all: ['before'], limit: 9 })).length,
+        lost: (await store.list({ all: [`v${version + 1}`], limit: 9 })).length,
+        other: (await store.load({ id: first + 1 }))?.version,
+        log: (await store.log({ id: first, limit: 1 }))[0],
+      }),
+    )
     await store.close()
   },
 }

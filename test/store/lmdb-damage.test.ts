@@ -22,7 +22,13 @@ const LARGE = 9000
 
 const errors: { message: string; fields: object | undefined }[] = []
 const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: (message: string, fields?: object) => void errors.push({ message, fields }) }
+const log = {
+  trace: quiet,
+  debug: quiet,
+  info: quiet,
+  warn: quiet,
+  error: (message: string, fields?: object) => void errors.push({ message, fields }),
+}
 const clock = new SimulatedClock()
 const openIn = (folder: string): Promise<Store> => openLmdbStore({ folder, log, clock })
 
@@ -39,13 +45,25 @@ beforeAll(async () => {
   ;({ first } = await store.reserveIds({ count: COUNT, partition: 0 }))
   await store.putDefinition({ hash: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', text: '' })
   for (let version = 1; version <= 2; version++) {
-    await Promise.all(Array.from({ length: COUNT }, (_, index) => store.commit({
-      writes: [writeOf(contextOf(first + index, version, {
-        terms: [`v${version}`], parts: { data: 'x'.repeat(index % 10 === 0 ? LARGE : 700) },
-      }), { log: [`row ${version}`] })],
-    })))
+    await Promise.all(
+      Array.from({ length: COUNT }, (_, index) =>
+        store.commit({
+          writes: [
+            writeOf(
+              contextOf(first + index, version, {
+                terms: [`v${version}`],
+                parts: { data: 'x'.repeat(index % 10 === 0 ? LARGE : 700) },
+              }),
+              { log: [`row ${version}`] },
+            ),
+          ],
+        }),
+      ),
+    )
   }
-  await store.commit({ writes: [writeOf(contextOf(first, 3, { terms: ['v2'], parts: { data: 'x' } }), { notifies: [first + 1] })] })
+  await store.commit({
+    writes: [writeOf(contextOf(first, 3, { terms: ['v2'], parts: { data: 'x' } }), { notifies: [first + 1] })],
+  })
   await store.close()
 })
 
@@ -85,7 +103,8 @@ async function pageIn(database: string, kind: 'branch' | 'leaf'): Promise<number
   throw new Error(`there is no ${kind} in ${database}`)
 }
 
-const noiseIn = async (database: string, kind: 'branch' | 'leaf') => overwrite(await pageIn(database, kind) * PAGE_BYTES, randomBytes(PAGE_BYTES))
+const noiseIn = async (database: string, kind: 'branch' | 'leaf') =>
+  overwrite((await pageIn(database, kind)) * PAGE_BYTES, randomBytes(PAGE_BYTES))
 
 const DAMAGE: { readonly [what: string]: () => Promise<void> | void } = {
   '100 bytes cut off': async () => truncate(file, (await stat(file)).size - 100),
@@ -103,14 +122,19 @@ const DAMAGE: { readonly [what: string]: () => Promise<void> | void } = {
 }
 
 describe('a data file', () => {
-  it.each(Object.keys(DAMAGE))('with %s is refused in one line that says what to do, and is left as it is', async (what) => {
-    await DAMAGE[what]?.()
-    const { size, mtimeMs } = await stat(file)
-    await expect(openIn(folder)).rejects.toThrow(DataFolderError)
-    await expect(openIn(folder)).rejects.toThrow(/^the data in \S*default\.mdb (is damaged|can't be opened): [^\n]*; restore a backup /)
-    await expect(openIn(folder)).rejects.toThrow(/^[^\n]* actorflux doctor --salvage <new folder>$/)
-    expect(await stat(file)).toMatchObject({ size, mtimeMs })
-  })
+  it.each(Object.keys(DAMAGE))(
+    'with %s is refused in one line that says what to do, and is left as it is',
+    async (what) => {
+      await DAMAGE[what]?.()
+      const { size, mtimeMs } = await stat(file)
+      await expect(openIn(folder)).rejects.toThrow(DataFolderError)
+      await expect(openIn(folder)).rejects.toThrow(
+        /^the data in \S*default\.mdb (is damaged|can't be opened): [^\n]*; restore a backup /,
+      )
+      await expect(openIn(folder)).rejects.toThrow(/^[^\n]* actorflux doctor --salvage <new folder>$/)
+      expect(await stat(file)).toMatchObject({ size, mtimeMs })
+    },
+  )
 
   it('that is empty, or gone, is refused where there has been data', async () => {
     await truncate(file)
@@ -141,7 +165,7 @@ describe('a data file', () => {
   })
 
   it('whose index leads to the same records twice is damaged there', async () => {
-    const at = await pageIn('contexts', 'branch') * PAGE_BYTES
+    const at = (await pageIn('contexts', 'branch')) * PAGE_BYTES
     const page = (await readFile(file)).subarray(at, at + PAGE_BYTES)
     const pages = new PageFile(file)
     // A node begins with the number of its page.
@@ -170,7 +194,11 @@ describe('a data file', () => {
     await root.close()
     expect(shorter).toBeGreaterThan(0)
     await (await openIn(folder)).close()
-    expect(await diagnose({ folder, namespace: 'default' })).toMatchObject({ damage: [], unreadable: [], contexts: COUNT })
+    expect(await diagnose({ folder, namespace: 'default' })).toMatchObject({
+      damage: [],
+      unreadable: [],
+      contexts: COUNT,
+    })
   })
 })
 
@@ -188,8 +216,8 @@ async function diagnoseClosed(store: Store) {
   return diagnose({ folder, namespace: 'default' })
 }
 
-describe('a record that can\'t be read', () => {
-  it('is told of once, left out of what concerns many, and takes nobody\'s place there', async () => {
+describe("a record that can't be read", () => {
+  it("is told of once, left out of what concerns many, and takes nobody's place there", async () => {
     const [bad, worse] = [first + 3, first + 4]
     await garble(bad)
     await garble(worse)
@@ -200,10 +228,22 @@ describe('a record that can\'t be read', () => {
     expect(await idsOf(store.list({ all: ['v2'], limit: 1000 }))).toEqual(all)
     expect(await store.waitingFor({ any: ['v2'], upTo: first + COUNT, limit: 1000 })).toEqual(all)
     for (const id of [bad, bad]) {
-      await expect(store.load({ id })).rejects.toMatchObject({ failure: { kind: 'unreadable', detail: `the stored record of context ${id} can't be read` } })
+      await expect(store.load({ id })).rejects.toMatchObject({
+        failure: { kind: 'unreadable', detail: `the stored record of context ${id} can't be read` },
+      })
     }
-    expect(errors).toMatchObject([bad, worse].map((id) => ({ message: `the stored record of context ${id} can't be read`, fields: { contextId: id } })))
-    expect(await diagnoseClosed(store)).toMatchObject({ damage: [], unreadable: [bad, worse], contexts: COUNT - 2, counted: COUNT })
+    expect(errors).toMatchObject(
+      [bad, worse].map((id) => ({
+        message: `the stored record of context ${id} can't be read`,
+        fields: { contextId: id },
+      })),
+    )
+    expect(await diagnoseClosed(store)).toMatchObject({
+      damage: [],
+      unreadable: [bad, worse],
+      contexts: COUNT - 2,
+      counted: COUNT,
+    })
   })
 
   it('is left out of the log that it is a part of', async () => {
@@ -240,7 +280,9 @@ describe('what is salvaged', () => {
     const [old, saved] = [await openIn(folder), await openIn(into)]
     for (let id = first; id < first + COUNT; id++) expect(await saved.load({ id })).toEqual(await old.load({ id }))
     expect(await saved.log({ id: first + 7, limit: 10 })).toEqual(['row 1', 'row 2'])
-    expect(await saved.getDefinition({ hash: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855' })).toBe('')
+    expect(
+      await saved.getDefinition({ hash: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855' }),
+    ).toBe('')
     const claim = { now: 0, limit: 10, hideFor: 1 }
     expect(await saved.claimDue(claim)).toEqual(await old.claimDue(claim))
     expect(await saved.reserveIds({ count: 1, partition: 0 })).toEqual(await old.reserveIds({ count: 1, partition: 0 }))
@@ -276,7 +318,12 @@ describe('what is salvaged', () => {
     const { into, findings } = await save()
     // The first has become small.
     const large = Array.from({ length: COUNT / 10 - 1 }, (_, index) => first + 10 * (index + 1))
-    expect(findings).toMatchObject({ contexts: COUNT - large.length, counted: COUNT, unreadable: large, isDoubtful: false })
+    expect(findings).toMatchObject({
+      contexts: COUNT - large.length,
+      counted: COUNT,
+      unreadable: large,
+      isDoubtful: false,
+    })
     const store = await openIn(into)
     expect([...(await versions(store)).keys()].filter((id) => large.includes(id))).toEqual([])
     expect((await versions(store)).size).toBe(COUNT - large.length)
@@ -284,7 +331,10 @@ describe('what is salvaged', () => {
   })
 
   it.each([
-    '100 bytes cut off', 'half of it cut off', 'zeros in place of the first page', 'noise in place of the second page',
+    '100 bytes cut off',
+    'half of it cut off',
+    'zeros in place of the first page',
+    'noise in place of the second page',
   ])('of one with %s is a store that opens, with what was there', async (what) => {
     await DAMAGE[what]?.()
     const { into, findings } = await save()
@@ -307,7 +357,9 @@ describe('what is salvaged', () => {
 
   it('goes into no folder that has something in it, and not while a server has the data open', async () => {
     await expect(salvage({ folder, namespace: 'default' }, { into: healthy, log })).rejects.toThrow(/must be empty/)
-    await expect(salvage({ folder: join(base, 'nowhere'), namespace: 'default' }, { into: join(base, 'saved'), log })).rejects.toThrow(/there is no data in/)
+    await expect(
+      salvage({ folder: join(base, 'nowhere'), namespace: 'default' }, { into: join(base, 'saved'), log }),
+    ).rejects.toThrow(/there is no data in/)
     const store = await openIn(folder)
     await expect(diagnose({ folder, namespace: 'default' })).rejects.toThrow(/in use by another server/)
     await store.close()

@@ -13,8 +13,13 @@ import { contextOf, idsOf, mustCommit, update, writeOf } from './contract-suppor
 
 const quiet = (): void => {}
 const log = {
-  trace: quiet, debug: quiet, info: quiet, warn: quiet,
-  error: (message: string) => { throw new Error(message) },
+  trace: quiet,
+  debug: quiet,
+  info: quiet,
+  warn: quiet,
+  error: (message: string) => {
+    throw new Error(message)
+  },
 }
 const BODY = JSON.stringify({ body: 'x'.repeat(100_000) })
 const EMPTY_HASH = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'

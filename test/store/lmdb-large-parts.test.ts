@@ -18,7 +18,10 @@ const MIB = 1024 * 1024
 const errors: { message: string; fields: object | undefined }[] = []
 const quiet = (): void => {}
 const log = {
-  trace: quiet, debug: quiet, info: quiet, warn: quiet,
+  trace: quiet,
+  debug: quiet,
+  info: quiet,
+  warn: quiet,
   error: (message: string, fields?: object) => void errors.push({ message, fields }),
 }
 
@@ -78,42 +81,46 @@ describe('a context with a body of 1 MiB', () => {
 
 describe('parts that come, change, grow, shrink and go', () => {
   const text = fc.oneof(
-    fc.string({ maxLength: 10 }), fc.integer({ min: 2040, max: 5000 }).map((length) => 'é'.repeat(length)),
+    fc.string({ maxLength: 10 }),
+    fc.integer({ min: 2040, max: 5000 }).map((length) => 'é'.repeat(length)),
     fc.constantFrom('\ud800'.repeat(2048), 'x'.repeat(2047)),
   )
   const change = fc.record({ name: fc.constantFrom('head', 'body', '__proto__', 'ü'), text: fc.option(text) })
 
   it('are read as they were written, also after the store was opened again, and leave no row behind', async () => {
     const histories = fc.array(fc.array(change, { maxLength: 3 }), { minLength: 1, maxLength: 12 })
-    await fc.assert(fc.asyncProperty(histories, fc.nat(11), async (steps, reopenAt) => {
-      let store = await open()
-      const id = await newId(store)
-      const parts = new Map<string, string>()
-      for (const [index, changes] of steps.entries()) {
-        for (const { name, text: next } of changes) {
-          if (next === null) parts.delete(name)
-          else parts.set(name, next)
+    await fc.assert(
+      fc.asyncProperty(histories, fc.nat(11), async (steps, reopenAt) => {
+        let store = await open()
+        const id = await newId(store)
+        const parts = new Map<string, string>()
+        for (const [index, changes] of steps.entries()) {
+          for (const { name, text: next } of changes) {
+            if (next === null) parts.delete(name)
+            else parts.set(name, next)
+          }
+          const endedAt = index + 1 === steps.length ? 5 : null
+          const context = contextOf(id, index + 1, { parts: Object.fromEntries(parts), endedAt })
+          await mustCommit(store, writeOf(context, { changed: changes.map(({ name }) => name) }))
+          if (index === reopenAt) {
+            await store.close()
+            store = await open()
+          }
+          expect(await store.load({ id })).toEqual(context)
         }
-        const endedAt = index + 1 === steps.length ? 5 : null
-        const context = contextOf(id, index + 1, { parts: Object.fromEntries(parts), endedAt })
-        await mustCommit(store, writeOf(context, { changed: changes.map(({ name }) => name) }))
-        if (index === reopenAt) {
-          await store.close()
-          store = await open()
-        }
-        expect(await store.load({ id })).toEqual(context)
-      }
-      await store.close()
-      expect(await rowCount()).toBe([...parts.values()].filter(({ length }) => length >= 2048).length)
-      store = await open()
-      expect(await store.purge({ endedBefore: 6, limit: 10 })).toBe(1)
-      await store.close()
-      expect(await rowCount()).toBe(0)
-    }), { numRuns: 30 })
+        await store.close()
+        expect(await rowCount()).toBe([...parts.values()].filter(({ length }) => length >= 2048).length)
+        store = await open()
+        expect(await store.purge({ endedBefore: 6, limit: 10 })).toBe(1)
+        await store.close()
+        expect(await rowCount()).toBe(0)
+      }),
+      { numRuns: 30 },
+    )
   })
 })
 
-describe('a large part that can\'t be read', () => {
+describe("a large part that can't be read", () => {
   const COUNT = 12
   let ids: number[] = []
 

@@ -1,4 +1,5 @@
-// The embedded store on a disk that fills up: nothing is written without room for it, nothing acknowledged is lost, and it goes on by itself.
+// The embedded store on a disk that fills up: nothing is written without room for it, nothing acknowledged is lost, and
+// it goes on by itself.
 import { execFileSync } from 'node:child_process'
 import { mkdir, mkdtemp, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -16,7 +17,13 @@ import { canMount, mountSmall } from '../support/small-disk.ts'
 const MIB = 1024 * 1024
 const quiet = (): void => {}
 const SILENT = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
-const FULL = { failure: { kind: 'unavailable', retryAfter: 1, detail: 'the disk of the data folder is full: nothing can be written until there is room' } }
+const FULL = {
+  failure: {
+    kind: 'unavailable',
+    retryAfter: 1,
+    detail: 'the disk of the data folder is full: nothing can be written until there is room',
+  },
+}
 
 let folder = ''
 const clock = new SimulatedClock()
@@ -34,10 +41,23 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
-const tell = (level: string) => (message: string) => { logged.push(`${level} ${message}`) }
+const tell = (level: string) => (message: string) => {
+  logged.push(`${level} ${message}`)
+}
 
-function open(freeBytes = (): number => { asked += 1; return free }): Promise<Store> {
-  const log = { trace: tell('trace'), debug: tell('debug'), info: tell('info'), warn: tell('warn'), error: tell('error') }
+function open(
+  freeBytes = (): number => {
+    asked += 1
+    return free
+  },
+): Promise<Store> {
+  const log = {
+    trace: tell('trace'),
+    debug: tell('debug'),
+    info: tell('info'),
+    warn: tell('warn'),
+    error: tell('error'),
+  }
   return openLmdbStore({ folder, minFree: 64 * MIB, gauge: { freeBytes, now: () => now }, clock, log })
 }
 
@@ -50,9 +70,12 @@ describe('with too little room', () => {
     now += 50
     const next = writeOf(contextOf(id, 2, { terms: ['t'], endedAt: 1 }))
     for (const write of [
-      () => store.commit({ writes: [next] }), () => store.reserveIds({ count: 1, partition: 0 }), () => store.putDefinition({ hash: 'abc', text: '{}' }),
+      () => store.commit({ writes: [next] }),
+      () => store.reserveIds({ count: 1, partition: 0 }),
+      () => store.putDefinition({ hash: 'abc', text: '{}' }),
       () => store.purge({ endedBefore: 10, limit: 10 }),
-    ]) await expect(write()).rejects.toMatchObject(FULL)
+    ])
+      await expect(write()).rejects.toMatchObject(FULL)
     expect(store.trouble()).toBe(FULL.failure.detail)
     expect(await store.load({ id })).toMatchObject({ version: 1 })
     expect(await idsOf(store.list({ all: ['t'], limit: 10 }))).toEqual([id])
@@ -64,7 +87,8 @@ describe('with too little room', () => {
     expect(store.trouble()).toBeNull()
     expect(await store.commit({ writes: [next] })).toMatchObject({ ok: true })
     expect(logged.filter((line) => line.includes('the disk'))).toEqual([
-      'error the disk of the data folder is full: writes are refused until there is room', 'info the disk of the data folder has room again',
+      'error the disk of the data folder is full: writes are refused until there is room',
+      'info the disk of the data folder has room again',
     ])
     await store.close()
   })
@@ -82,7 +106,9 @@ describe('with too little room', () => {
     const [large, small] = [await newId(store), await newId(store)]
     free = 64 * MIB + 2 * MIB
     now += 50
-    await expect(store.commit({ writes: [writeOf(contextOf(large, 1, { parts: { data: 'x'.repeat(2 * MIB) } }))] })).rejects.toMatchObject(FULL)
+    await expect(
+      store.commit({ writes: [writeOf(contextOf(large, 1, { parts: { data: 'x'.repeat(2 * MIB) } }))] }),
+    ).rejects.toMatchObject(FULL)
     expect(store.trouble()).toBe(FULL.failure.detail)
     expect(await store.commit({ writes: [writeOf(contextOf(small, 1))] })).toMatchObject({ ok: true })
     expect(store.trouble()).toBeNull()
@@ -98,7 +124,12 @@ describe('with too little room', () => {
     const outcomes: boolean[] = []
     for (let version = 1; version <= 20; version++) {
       const write = writeOf(contextOf(id, version, { parts: { data: 'x'.repeat(MIB) } }))
-      outcomes.push(await store.commit({ writes: [write] }).then(({ ok }) => ok, () => false))
+      outcomes.push(
+        await store.commit({ writes: [write] }).then(
+          ({ ok }) => ok,
+          () => false,
+        ),
+      )
     }
     expect(asked).toBe(1)
     expect(outcomes.filter(Boolean).length).toBeGreaterThan(3)
@@ -130,12 +161,16 @@ describe('with too little room', () => {
   })
 
   it('goes on where the file system does not tell, and says that once', async () => {
-    const store = await open(() => { throw new Error('ENOSYS') })
+    const store = await open(() => {
+      throw new Error('ENOSYS')
+    })
     await createOne(store)
     now += 50
     await createOne(store)
     expect(store.trouble()).toBeNull()
-    expect(logged.filter((line) => line.startsWith('warn'))).toEqual(['warn the free space of the data folder can\'t be told'])
+    expect(logged.filter((line) => line.startsWith('warn'))).toEqual([
+      "warn the free space of the data folder can't be told",
+    ])
     await store.close()
   })
 })
@@ -145,10 +180,12 @@ it('a group never makes the file grow by more than was asked for', async () => {
   const memory = await rebuild(disk, SILENT)
   const taken: number[] = []
   const write = disk.write.bind(disk)
-  Object.defineProperty(disk, 'write', { value: (operations: readonly (() => void)[], bytes: number) => {
-    taken.push(bytes)
-    return write(operations, bytes)
-  } })
+  Object.defineProperty(disk, 'write', {
+    value: (operations: readonly (() => void)[], bytes: number) => {
+      taken.push(bytes)
+      return write(operations, bytes)
+    },
+  })
   const file = join(folder, 'default.mdb')
   let largest = 0
   for (let round = 0; round < 60; round++) {
@@ -158,13 +195,13 @@ it('a group never makes the file grow by more than was asked for', async () => {
     if (round % 20 === 19) expect(group.purge(round, 500)).toBeGreaterThan(0)
     for (let index = 0; index < 200; index++) {
       // At first side by side, later all over the place.
-      const id = round < 20 ? 200 * round + index + 1 : (index * 7919 + round * 104_729) % 4000 + 1
+      const id = round < 20 ? 200 * round + index + 1 : ((index * 7919 + round * 104_729) % 4000) + 1
       const version = (memory.entry(id)?.version ?? 0) + 1
       if (group.touches(id)) continue
       const parts = {
         data: 'x'.repeat((index * round * 97) % (index % 9 === 0 ? 30_000 : 1500)),
         // A large part that stays as it is, and goes now and then.
-        ...id % 5 === 0 && round % 7 !== 0 && { body: 'y'.repeat(10_000 + id) },
+        ...(id % 5 === 0 && round % 7 !== 0 && { body: 'y'.repeat(10_000 + id) }),
       }
       const context = contextOf(id, version, { parts, endedAt: index % 3 === 0 ? round : null })
       group.commit([writeOf(context, { changed: ['data'], log: ['x'.repeat(index % 300)], notifies: [id - 1] })])
@@ -194,18 +231,22 @@ describe.skipIf(!canMount())('on a small disk (skipped where the user may not mo
       let refused = 0
       for (let round = 0; round < 400; round++) {
         if (refused >= 20) break
-        await Promise.all(Array.from({ length: 16 }, async (_, index) => {
-          const id = index + 1
-          const version = (acknowledged.get(id) ?? 0) + 1
-          const parts = { data: 'x'.repeat((round * 3571 + index * 977) % 90_000) }
-          const write = writeOf(contextOf(id, version, { terms: [`v${version}`], parts }), { log: ['x'.repeat(2000)] })
-          try {
-            if ((await store.commit({ writes: [write] })).ok) acknowledged.set(id, version)
-          } catch (error) {
-            expect(error).toMatchObject(FULL)
-            refused += 1
-          }
-        }))
+        await Promise.all(
+          Array.from({ length: 16 }, async (_, index) => {
+            const id = index + 1
+            const version = (acknowledged.get(id) ?? 0) + 1
+            const parts = { data: 'x'.repeat((round * 3571 + index * 977) % 90_000) }
+            const write = writeOf(contextOf(id, version, { terms: [`v${version}`], parts }), {
+              log: ['x'.repeat(2000)],
+            })
+            try {
+              if ((await store.commit({ writes: [write] })).ok) acknowledged.set(id, version)
+            } catch (error) {
+              expect(error).toMatchObject(FULL)
+              refused += 1
+            }
+          }),
+        )
       }
       return refused
     }
@@ -226,7 +267,9 @@ describe.skipIf(!canMount())('on a small disk (skipped where the user may not mo
     expect(store.trouble()).toBe(FULL.failure.detail)
     await rm(ballast)
     execFileSync('mount', ['-o', `remount,size=${64 * MIB}`, disk.folder])
-    await new Promise((resolve) => { setTimeout(resolve, 60) })
+    await new Promise((resolve) => {
+      setTimeout(resolve, 60)
+    })
     expect(store.trouble()).toBeNull()
     const before = new Map(acknowledged)
     await fill()

@@ -17,7 +17,13 @@ import { storeContract } from './contract.ts'
 
 const errors: { message: string; fields: object | undefined }[] = []
 const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: (message: string, fields?: object) => void errors.push({ message, fields }) }
+const log = {
+  trace: quiet,
+  debug: quiet,
+  info: quiet,
+  warn: quiet,
+  error: (message: string, fields?: object) => void errors.push({ message, fields }),
+}
 const openIn = (folder: string, namespace?: string): Promise<Store> =>
   openLmdbStore({ folder, log, clock: new SimulatedClock(), ...(namespace === undefined ? {} : { namespace }) })
 
@@ -53,12 +59,18 @@ describe('the embedded store', () => {
     await rm(join(folder, '..'), { recursive: true })
   })
 
-  /** Another process on the same folder, under a limit of the shell's if one is given; gives it and the lines it tells. */
+  /**
+   * Another process on the same folder, under a limit of the shell's if one is given; gives it and the lines it tells.
+   */
   function start(task: string, limit = ''): { child: ChildProcess; lines: AsyncIterableIterator<string> } {
-    const jiti = createRequire(import.meta.url).resolve('jiti/package.json').replace('package.json', 'lib/jiti-cli.mjs')
+    const jiti = createRequire(import.meta.url)
+      .resolve('jiti/package.json')
+      .replace('package.json', 'lib/jiti-cli.mjs')
     const script = join(import.meta.dirname, 'lmdb-child.ts')
     // Under a limit lmdb prints what fails.
-    const child = spawn('bash', ['-c', `${limit} exec "$@"`, 'bash', process.execPath, jiti, script, task, folder], { stdio: ['ignore', 'pipe', limit === '' ? 'inherit' : 'ignore'] })
+    const child = spawn('bash', ['-c', `${limit} exec "$@"`, 'bash', process.execPath, jiti, script, task, folder], {
+      stdio: ['ignore', 'pipe', limit === '' ? 'inherit' : 'ignore'],
+    })
     children.push(child)
     return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() }
   }
@@ -82,8 +94,14 @@ describe('the embedded store', () => {
     const id = await createOne(store, { terms: ['before'] })
     const written = store.commit({ writes: [writeOf(contextOf(id, 2, { terms: ['after'] }))] })
     // The group is being written from the next turn on.
-    await new Promise((resolve) => { setImmediate(resolve) })
-    const [read, listed, found] = await Promise.all([store.load({ id }), idsOf(store.list({ all: ['before'], limit: 10 })), idsOf(store.list({ all: ['after'], limit: 10 }))])
+    await new Promise((resolve) => {
+      setImmediate(resolve)
+    })
+    const [read, listed, found] = await Promise.all([
+      store.load({ id }),
+      idsOf(store.list({ all: ['before'], limit: 10 })),
+      idsOf(store.list({ all: ['after'], limit: 10 })),
+    ])
     expect([read?.version, listed, found]).toEqual([2, [], []])
     expect(await idsOf(store.list({ all: ['after'], limit: 10 }))).toEqual([id])
     expect(await written).toMatchObject({ ok: true })
@@ -101,8 +119,11 @@ describe('the embedded store', () => {
 
   it('keeps namespaces of one folder apart, whatever they are called', async () => {
     const stores = await Promise.all(['one', '../one', '', '..', 'a/b'].map((namespace) => openIn(folder, namespace)))
-    for (const [index, store] of stores.entries()) await create(store, ...Array.from({ length: index }, () => ({ terms: ['x'] })))
-    expect(await Promise.all(stores.map(async (store) => (await store.list({ all: ['x'], limit: 10 })).length))).toEqual([0, 1, 2, 3, 4])
+    for (const [index, store] of stores.entries())
+      await create(store, ...Array.from({ length: index }, () => ({ terms: ['x'] })))
+    expect(
+      await Promise.all(stores.map(async (store) => (await store.list({ all: ['x'], limit: 10 })).length)),
+    ).toEqual([0, 1, 2, 3, 4])
     await Promise.all(stores.map((store) => store.close()))
     expect(await readdir(join(folder, '..'))).toEqual(['data'])
   })
@@ -125,7 +146,8 @@ describe('the embedded store', () => {
       acknowledged.set(Number(id), Number(version))
     }
     child.kill('SIGKILL')
-    for await (const line of { [Symbol.asyncIterator]: () => lines }) acknowledged.set(Number(line.split(' ')[1]), Number(line.split(' ')[2]))
+    for await (const line of { [Symbol.asyncIterator]: () => lines })
+      acknowledged.set(Number(line.split(' ')[1]), Number(line.split(' ')[2]))
     const store = await openIn(folder)
     expect(acknowledged.size).toBe(16)
     for (const [id, version] of acknowledged) {
@@ -139,11 +161,18 @@ describe('the embedded store', () => {
     await store.close()
   })
 
-  it('rejects what it can\'t write, knows what it knew before, and takes the next commit', async () => {
+  it("rejects what it can't write, knows what it knew before, and takes the next commit", async () => {
     const { lines } = start('fill', 'trap "" XFSZ; ulimit -f 6000;')
     const told: unknown = JSON.parse(String((await lines.next()).value))
     const version: unknown = expect.any(Number)
-    expect(told).toMatchObject({ failure: expect.stringMatching(/can not write/), version, small: { ok: true }, before: 0, lost: 0, log: 'small' })
+    expect(told).toMatchObject({
+      failure: expect.stringMatching(/can not write/),
+      version,
+      small: { ok: true },
+      before: 0,
+      lost: 0,
+      log: 'small',
+    })
     const { version: before, stored, other } = Object.assign({ version: 0, stored: 0, other: 0 }, told)
     expect(stored).toBe(before + 1)
     expect(other).toBe(before - 1)
@@ -159,23 +188,39 @@ describe('the embedded store', () => {
     await expect(openIn(folder)).rejects.toThrow(DataFolderError)
   })
 
-  it('refuses a file that is no database, and a folder that can\'t be', async () => {
+  it("refuses a file that is no database, and a folder that can't be", async () => {
     await (await openIn(folder)).close()
     await writeFile(join(folder, 'default.mdb'), 'garbage'.repeat(3000))
     await expect(openIn(folder)).rejects.toThrow(/default\.mdb can't be opened: it is no database/)
     await expect(openIn(join(folder, 'default.mdb', 'sub'))).rejects.toThrow(DataFolderError)
   })
 
-  it('tells which record can\'t be read, and serves all others', async () => {
+  it("tells which record can't be read, and serves all others", async () => {
     const store = await openIn(folder)
-    const [a = 0, b = 0, c = 0, d = 0, e = 0] = await create(store, { terms: ['t'] }, { terms: ['t'] }, { terms: ['t'] }, { terms: ['t'] }, { terms: ['t'], due: 5 })
+    const [a = 0, b = 0, c = 0, d = 0, e = 0] = await create(
+      store,
+      { terms: ['t'] },
+      { terms: ['t'] },
+      { terms: ['t'] },
+      { terms: ['t'] },
+      { terms: ['t'], due: 5 },
+    )
     await store.close()
     const root = openLmdb({ path: join(folder, 'default.mdb'), noSubdir: true, overlappingSync: false })
     const contexts = root.openDB<Buffer, number>('contexts', { encoding: 'binary' })
-    await Promise.all([contexts.put(a, Buffer.from('garbage')), contexts.put(c, Buffer.from('{"version":"one"}\n')), contexts.put(d, Buffer.alloc(0))])
+    await Promise.all([
+      contexts.put(a, Buffer.from('garbage')),
+      contexts.put(c, Buffer.from('{"version":"one"}\n')),
+      contexts.put(d, Buffer.alloc(0)),
+    ])
     await root.close()
     const later = await openIn(folder)
-    expect(errors).toMatchObject([a, c, d].map((id) => ({ message: `the stored record of context ${id} can't be read`, fields: { contextId: id } })))
+    expect(errors).toMatchObject(
+      [a, c, d].map((id) => ({
+        message: `the stored record of context ${id} can't be read`,
+        fields: { contextId: id },
+      })),
+    )
     for (const id of [a, c, d]) await expect(later.load({ id })).rejects.toThrow(`context ${id} `)
     expect(await idsOf(later.list({ all: ['t'], limit: 10 }))).toEqual([b, e])
     expect((await later.claimDue({ now: 5, limit: 10, hideFor: 1 })).ids).toEqual([e])
@@ -184,15 +229,28 @@ describe('the embedded store', () => {
 
   it('knows words, due times, owners, ends and logs again after it was reopened', async () => {
     let store = await openIn(folder)
-    const ids = await create(store, ...Array.from({ length: 300 }, (_, index) => ({
-      terms: [`mod:${index % 7}`], due: index % 3 === 0 ? index : null, owner: index % 5 === 0 ? 'dead' : null, endedAt: index % 10 === 1 ? index : null, log: [`${index}`],
-    })))
+    const ids = await create(
+      store,
+      ...Array.from({ length: 300 }, (_, index) => ({
+        terms: [`mod:${index % 7}`],
+        due: index % 3 === 0 ? index : null,
+        owner: index % 5 === 0 ? 'dead' : null,
+        endedAt: index % 10 === 1 ? index : null,
+        log: [`${index}`],
+      })),
+    )
     await store.close()
     store = await openIn(folder)
     const where = (test: (index: number) => boolean): number[] => ids.filter((_, index) => test(index))
     expect(await idsOf(store.list({ all: ['mod:3'], limit: 1000 }))).toEqual(where((index) => index % 7 === 3))
-    expect((await store.claimDue({ now: 1000, limit: 1000, hideFor: 1 })).ids).toEqual(where((index) => index % 3 === 0))
-    expect((await store.claimAbandoned({ owner: 'me', limit: 1000, hideFor: 100_000 })).map(({ id }) => id).sort((a, b) => a - b)).toEqual(where((index) => index % 5 === 0))
+    expect((await store.claimDue({ now: 1000, limit: 1000, hideFor: 1 })).ids).toEqual(
+      where((index) => index % 3 === 0),
+    )
+    expect(
+      (await store.claimAbandoned({ owner: 'me', limit: 1000, hideFor: 100_000 }))
+        .map(({ id }) => id)
+        .sort((a, b) => a - b),
+    ).toEqual(where((index) => index % 5 === 0))
     await update(store, ids[7] ?? 0, {}, { log: ['more'] })
     expect(await store.log({ id: ids[7] ?? 0, limit: 9 })).toEqual(['7', 'more'])
     expect(await store.purge({ endedBefore: 1000, limit: 1000 })).toBe(30)
@@ -202,13 +260,17 @@ describe('the embedded store', () => {
   it('takes commits of one context one after the other although nobody waits for them', async () => {
     const store = await openIn(folder)
     const id = await newId(store)
-    const outcomes = await Promise.all(Array.from({ length: 20 }, (_, index) => store.commit({ writes: [writeOf(contextOf(id, index + 1), { log: [`${index}`] })] })))
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        store.commit({ writes: [writeOf(contextOf(id, index + 1), { log: [`${index}`] })] }),
+      ),
+    )
     expect(outcomes.every(({ ok }) => ok)).toBe(true)
     expect(await store.log({ id, limit: 100 })).toEqual(Array.from({ length: 20 }, (_, index) => `${index}`))
     await store.close()
   })
 
-  it('keeps texts that aren\'t well-formed Unicode', async () => {
+  it("keeps texts that aren't well-formed Unicode", async () => {
     const store = await openIn(folder)
     const id = await newId(store)
     const context = contextOf(id, 1, { parts: { lone: 'a\ud800', plain: 'é😀', split: '\ud83d', again: '\ude00' } })
@@ -230,10 +292,15 @@ describe('the embedded store', () => {
     await root.close()
   })
 
-  it('makes nothing of a commit in which a write can\'t be made, and all of the others of its group', async () => {
+  it("makes nothing of a commit in which a write can't be made, and all of the others of its group", async () => {
     const store = await openIn(folder)
     const { first } = await store.reserveIds({ count: 3, partition: 0 })
-    const bad = { ...contextOf(first + 1, 1), get parts(): never { throw new Error('no') } }
+    const bad = {
+      ...contextOf(first + 1, 1),
+      get parts(): never {
+        throw new Error('no')
+      },
+    }
     const outcomes = await Promise.allSettled([
       store.commit({ writes: [writeOf(contextOf(first, 1)), { ...writeOf(contextOf(first + 1, 1)), context: bad }] }),
       store.commit({ writes: [writeOf(contextOf(first + 2, 1))] }),
@@ -248,7 +315,11 @@ describe('the embedded store', () => {
     const store = await openIn(folder)
     const id = await createOne(store)
     let promises = 0
-    const hook = createHook({ init(_, type) { if (type === 'PROMISE') promises += 1 } })
+    const hook = createHook({
+      init(_, type) {
+        if (type === 'PROMISE') promises += 1
+      },
+    })
     const counts: number[] = []
     for (let version = 2; version <= 11; version++) {
       const write = writeOf(contextOf(id, version))
@@ -263,9 +334,12 @@ describe('the embedded store', () => {
     await store.close()
   })
 
-  it('makes nothing of a commit with a hash that can\'t be one', async () => {
+  it("makes nothing of a commit with a hash that can't be one", async () => {
     const store = await openIn(folder)
-    const [bad, good] = await Promise.allSettled([store.putDefinition({ hash: 'x'.repeat(5000), text: '{}' }), createOne(store, { terms: ['good'] })])
+    const [bad, good] = await Promise.allSettled([
+      store.putDefinition({ hash: 'x'.repeat(5000), text: '{}' }),
+      createOne(store, { terms: ['good'] }),
+    ])
     expect(bad.status).toBe('rejected')
     expect(good.status).toBe('fulfilled')
     await store.close()

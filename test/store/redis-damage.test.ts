@@ -14,7 +14,13 @@ import { contextOf, createAll, createOne, update, writeOf } from './contract-sup
 
 const quiet = (): void => {}
 const errors: (object | undefined)[] = []
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: (_: string, fields?: object) => void errors.push(fields) }
+const log = {
+  trace: quiet,
+  debug: quiet,
+  info: quiet,
+  warn: quiet,
+  error: (_: string, fields?: object) => void errors.push(fields),
+}
 
 let namespace: string
 let admin: Redis
@@ -25,7 +31,9 @@ beforeEach(() => {
   admin = new Redis(inject('redisUrl'))
   closing.push(() => admin.disconnect())
 })
-afterEach(async () => { for (const close of closing.splice(0).toReversed()) await close() })
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close()
+})
 
 const root = () => partitionKey(namespace, 0)
 const row = (id: ContextId) => `${root()}c:${id}`
@@ -38,14 +46,20 @@ const [SEPARATOR, FACTS] = ['\x1f', '\x1e']
 
 /** Changes a context that is one text. */
 async function edit(id: ContextId, change: (text: string) => string): Promise<void> {
-  const before = await admin.get(text(id)) ?? ''
+  const before = (await admin.get(text(id))) ?? ''
   const after = change(before)
   expect(after).not.toBe(before)
   await admin.set(text(id), after)
 }
 
 async function openStore(): Promise<RedisStore> {
-  const store = await openRedisStore({ address: await explore(inject('redisUrl')), namespace, partitions: 1, deadAfterMs: 1000, log })
+  const store = await openRedisStore({
+    address: await explore(inject('redisUrl')),
+    namespace,
+    partitions: 1,
+    deadAfterMs: 1000,
+    log,
+  })
   closing.push(() => store.close())
   return store
 }
@@ -59,29 +73,46 @@ const DAMAGES: Damages = [
   ['index words that are no list of texts', LARGE, (id) => admin.hset(row(id), 't', '[1,{}]')],
   ['a due time that is no number', LARGE, (id) => admin.hset(row(id), 'd', 'soon')],
   ['a part whose name is no JSON', LARGE, (id) => admin.hset(row(id), '."x', '1')],
-  ['a key of another type', LARGE, async (id) => {
-    await admin.del(row(id))
-    await admin.set(row(id), 'garbage')
-  }],
+  [
+    'a key of another type',
+    LARGE,
+    async (id) => {
+      await admin.del(row(id))
+      await admin.set(row(id), 'garbage')
+    },
+  ],
   ['one text with a version that is no number', {}, (id) => edit(id, (whole) => whole.replace(/^\d+/, 'garbage'))],
   ['one text without version', {}, (id) => edit(id, (whole) => whole.replace(/^\d+/, ''))],
   ['one text with index words that are no JSON', {}, (id) => edit(id, (whole) => whole.replace(/\[.*?\]/, '["a'))],
-  ['one text with index words that are no list of texts', {}, (id) => edit(id, (whole) => whole.replace(/\[.*?\]/, '[1,{}]'))],
+  [
+    'one text with index words that are no list of texts',
+    {},
+    (id) => edit(id, (whole) => whole.replace(/\[.*?\]/, '[1,{}]')),
+  ],
   ['one text with a due time that is no number', {}, (id) => edit(id, (whole) => whole.replace(FACTS, `${FACTS}soon`))],
   ['one text with a part whose name is no JSON', {}, (id) => edit(id, (whole) => whole.replace('record', '"x'))],
-  ['one text that is cut short', {}, (id) => edit(id, (whole) => whole.slice(0, whole.slice(0, -1).lastIndexOf(SEPARATOR) + 1))],
+  [
+    'one text that is cut short',
+    {},
+    (id) => edit(id, (whole) => whole.slice(0, whole.slice(0, -1).lastIndexOf(SEPARATOR) + 1)),
+  ],
   ['one text that is cut shorter', {}, (id) => edit(id, (whole) => whole.slice(0, whole.indexOf(SEPARATOR)))],
   ['one text that is none', {}, (id) => admin.set(text(id), 'garbage')],
-  ['a text of another type', {}, async (id) => {
-    await admin.del(text(id))
-    await admin.hset(text(id), 'v', '1')
-  }],
+  [
+    'a text of another type',
+    {},
+    async (id) => {
+      await admin.del(text(id))
+      await admin.hset(text(id), 'v', '1')
+    },
+  ],
 ]
 
 test('what follows more damaged rows than a script looks at is in the list all the same', async () => {
   const store = await openStore()
   const ids: ContextId[] = []
-  for (let batch = 0; batch < 5; batch += 1) ids.push(...await createAll(store, ...Array.from({ length: 250 }, () => ({}))))
+  for (let batch = 0; batch < 5; batch += 1)
+    ids.push(...(await createAll(store, ...Array.from({ length: 250 }, () => ({})))))
   const last = ids.at(-1) ?? 0
   const damaged = admin.pipeline()
   for (const id of ids) if (id !== last) damaged.set(text(id), 'garbage')
@@ -104,7 +135,10 @@ describe.each(DAMAGES)('%s', (_, facts, damage) => {
 
   test('keeps nothing else from being claimed, taken over or purged', async () => {
     const store = await openStore()
-    const [bad = 0, good = 0] = await createAll(store, ...[0, 1].map(() => ({ due: 1, owner: 'dead', endedAt: 1, terms: ['word'], ...facts })))
+    const [bad = 0, good = 0] = await createAll(
+      store,
+      ...[0, 1].map(() => ({ due: 1, owner: 'dead', endedAt: 1, terms: ['word'], ...facts })),
+    )
     await damage(bad)
     await admin.zadd(`${root()}due`, 0, 'garbage')
     await admin.zadd(`${root()}t:word`, 1, 'garbage')
@@ -126,7 +160,9 @@ test('a commit in which one is damaged writes none of its contexts', async () =>
   const store = await openStore()
   const [good, bad] = [await createOne(store, { terms: ['a'] }), await createOne(store, { terms: ['a'] })]
   await edit(bad, (whole) => whole.replace('["a"]', '['))
-  await expect(store.commit({ writes: [good, bad].map((id) => writeOf(contextOf(id, 2, { terms: ['b'] }))) })).rejects.toMatchObject({ failure: { kind: 'unreadable' } })
+  await expect(
+    store.commit({ writes: [good, bad].map((id) => writeOf(contextOf(id, 2, { terms: ['b'] }))) }),
+  ).rejects.toMatchObject({ failure: { kind: 'unreadable' } })
   expect(await store.load({ id: good })).toMatchObject({ version: 1, terms: ['a'] })
   await update(store, good, { terms: ['b'] })
 })
@@ -144,19 +180,31 @@ test('an event to a context whose version is no number fails at once, and so doe
   const folder = await mkdtemp(join(tmpdir(), 'actorflux-damage-'))
   closing.push(() => rm(folder, { recursive: true }))
   await mkdir(join(folder, 'p'))
-  await writeFile(join(folder, 'p/Wait.flux'), JSON.stringify({ states: [{ name: 'W', waiting: true, transitions: [{ event: 'go', to: 'E' }] }, { name: 'E' }] }))
+  await writeFile(
+    join(folder, 'p/Wait.flux'),
+    JSON.stringify({ states: [{ name: 'W', waiting: true, transitions: [{ event: 'go', to: 'E' }] }, { name: 'E' }] }),
+  )
   const open = async () => {
     const runtime = await createRuntime({ actors: [folder], redisUrl: inject('redisUrl'), namespace, log })
     closing.push(() => runtime.close({ grace: 0 }))
     return runtime
   }
   const [runtime, other] = [await open(), await open()]
-  const [bad, good] = [await runtime.execute({ package: 'p', fluxName: 'Wait' }), await runtime.execute({ package: 'p', fluxName: 'Wait' })]
+  const [bad, good] = [
+    await runtime.execute({ package: 'p', fluxName: 'Wait' }),
+    await runtime.execute({ package: 'p', fluxName: 'Wait' }),
+  ]
   await edit(bad.contextId, (whole) => whole.replace(/^\d+/, 'garbage'))
   for (const each of [runtime, other]) {
-    await expect(each.sendEvent({ contextId: bad.contextId, event: 'go' })).rejects.toMatchObject({ failure: { kind: 'unreadable' } })
-    await expect(each.terminate({ contextId: bad.contextId })).rejects.toMatchObject({ failure: { kind: 'unreadable' } })
-    await expect(each.getContext({ contextId: bad.contextId })).rejects.toMatchObject({ failure: { kind: 'unreadable' } })
+    await expect(each.sendEvent({ contextId: bad.contextId, event: 'go' })).rejects.toMatchObject({
+      failure: { kind: 'unreadable' },
+    })
+    await expect(each.terminate({ contextId: bad.contextId })).rejects.toMatchObject({
+      failure: { kind: 'unreadable' },
+    })
+    await expect(each.getContext({ contextId: bad.contextId })).rejects.toMatchObject({
+      failure: { kind: 'unreadable' },
+    })
     expect((await each.listContexts({})).map(({ id }) => id)).toEqual([good.contextId])
   }
   expect((await runtime.sendEvent({ event: 'go' })).transitions).toEqual([{ contextId: good.contextId, state: 'E' }])
@@ -166,7 +214,10 @@ test('a damaged row of a history is left out, and the rest is shown', async () =
   const folder = await mkdtemp(join(tmpdir(), 'actorflux-damage-'))
   closing.push(() => rm(folder, { recursive: true }))
   await mkdir(join(folder, 'p'))
-  await writeFile(join(folder, 'p/Loop.flux'), JSON.stringify({ states: [{ name: 'W', waiting: true, transitions: [{ event: 'go', to: 'W' }] }] }))
+  await writeFile(
+    join(folder, 'p/Loop.flux'),
+    JSON.stringify({ states: [{ name: 'W', waiting: true, transitions: [{ event: 'go', to: 'W' }] }] }),
+  )
   // One of its own: a log is told of a context once.
   const runtime = await createRuntime({ actors: [folder], redisUrl: inject('redisUrl'), namespace, log: { ...log } })
   closing.push(() => runtime.close({ grace: 0 }))

@@ -10,18 +10,31 @@ import { contextOf, createOne, newId, update, writeOf } from './contract-support
 
 const warnings: string[] = []
 const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: (message: string) => void warnings.push(message), error: quiet }
+const log = {
+  trace: quiet,
+  debug: quiet,
+  info: quiet,
+  warn: (message: string) => void warnings.push(message),
+  error: quiet,
+}
 
 let redis: RedisServer
 const closing: (() => Promise<void>)[] = []
-beforeAll(async () => { redis = await startRedis({ appendfsync: 'no' }) })
+beforeAll(async () => {
+  redis = await startRedis({ appendfsync: 'no' })
+})
 afterAll(() => redis.close())
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
   warnings.length = 0
 })
 
-async function openStore({ url = redis.url, namespace = randomUUID(), partitions = 1, silence = 1000 } = {}): Promise<RedisStore> {
+async function openStore({
+  url = redis.url,
+  namespace = randomUUID(),
+  partitions = 1,
+  silence = 1000,
+} = {}): Promise<RedisStore> {
   const store = await openRedisStore({ address: await explore(url), namespace, partitions, deadAfterMs: silence, log })
   closing.push(() => store.close())
   return store
@@ -62,7 +75,9 @@ describe('a commit whose answer was lost', () => {
     const [store, other] = [await openStore({ url: proxy.url, namespace }), await openStore({ namespace })]
     const id = await createOne(store)
     proxy.cut(/./, 1_000_000)
-    await expect(store.commit({ writes: [writeOf(contextOf(id, 2))] })).rejects.toMatchObject({ failure: { kind: 'unavailable', inDoubt: true } })
+    await expect(store.commit({ writes: [writeOf(contextOf(id, 2))] })).rejects.toMatchObject({
+      failure: { kind: 'unavailable', inDoubt: true },
+    })
     expect(await other.version({ id })).toBe(2)
     proxy.cut(/./, 0)
     await expect.poll(() => store.trouble()).toBeNull()
@@ -143,11 +158,16 @@ describe('a server that is taken for dead', () => {
     const id = await createOne(one, { owner: 'one' })
     expect(await one.heartbeat({ owner: 'one' })).toBe(true)
     const claimed: Lease[] = []
-    await expect.poll(async () => {
-      await other.heartbeat({ owner: 'other' })
-      claimed.push(...await other.claimAbandoned({ owner: 'other', limit: 10, hideFor: 60_000 }))
-      return claimed
-    }, { timeout: 5000, interval: 50 }).toEqual([{ id, owner: 'one' }])
+    await expect
+      .poll(
+        async () => {
+          await other.heartbeat({ owner: 'other' })
+          claimed.push(...(await other.claimAbandoned({ owner: 'other', limit: 10, hideFor: 60_000 })))
+          return claimed
+        },
+        { timeout: 5000, interval: 50 },
+      )
+      .toEqual([{ id, owner: 'one' }])
     expect(await one.heartbeat({ owner: 'one' })).toBe(false)
     expect(await one.heartbeat({ owner: 'one again' })).toBe(true)
     expect(await other.heartbeat({ owner: 'other' })).toBe(true)
@@ -157,8 +177,14 @@ describe('a server that is taken for dead', () => {
     const namespace = randomUUID()
     const [one, other] = [await openStore({ namespace, silence: 300 }), await openStore({ namespace, silence: 300 })]
     await createOne(one, { owner: 'one' })
-    for (const [store, owner] of [[one, 'one'], [other, 'other']] as const) await store.heartbeat({ owner })
-    await new Promise((resolve) => { setTimeout(resolve, 400) })
+    for (const [store, owner] of [
+      [one, 'one'],
+      [other, 'other'],
+    ] as const)
+      await store.heartbeat({ owner })
+    await new Promise((resolve) => {
+      setTimeout(resolve, 400)
+    })
     // The first to be back must not judge the others.
     expect(await other.heartbeat({ owner: 'other' })).toBe(true)
     expect(await other.claimAbandoned({ owner: 'other', limit: 10, hideFor: 60_000 })).toEqual([])
@@ -205,7 +231,7 @@ async function timeOf(url: string): Promise<number> {
   return Number(seconds) * 1000 + Number(microseconds) / 1000
 }
 
-describe('a Redis that isn\'t as it must be is refused in one line', () => {
+describe("a Redis that isn't as it must be is refused in one line", () => {
   test('one that throws keys away', async () => {
     const careless = await startRedis({ args: ['--maxmemory-policy', 'allkeys-lru'] })
     closing.push(() => careless.close())
@@ -223,7 +249,9 @@ describe('a Redis that isn\'t as it must be is refused in one line', () => {
     const namespace = randomUUID()
     await openStore({ namespace, partitions: 4 })
     await openStore({ namespace, partitions: 4 })
-    await expect(openStore({ namespace, partitions: 1 })).rejects.toThrow(/^namespace '.*' was made with ACTORFLUX_PARTITIONS=4, .* now it is 1$/)
+    await expect(openStore({ namespace, partitions: 1 })).rejects.toThrow(
+      /^namespace '.*' was made with ACTORFLUX_PARTITIONS=4, .* now it is 1$/,
+    )
   })
 
   test('none that answers, or several that are no cluster', async () => {
@@ -231,10 +259,13 @@ describe('a Redis that isn\'t as it must be is refused in one line', () => {
     await expect(explore(`${redis.url},${redis.url}`)).rejects.toThrow(/no node of a cluster$/)
   })
 
-  test('a database that it doesn\'t have, and what is no number of one', async () => {
+  test("a database that it doesn't have, and what is no number of one", async () => {
     await expect(explore(`${redis.url}/99`)).rejects.toThrow(/^database 99 of Redis at [\d.:]+ can't be used: [^\n]+$/)
     await expect(explore(`${redis.url}/?db=99`)).rejects.toThrow(/^database 99 of Redis at /)
-    for (const path of ['/abc', '/1/2', '/-1', '/1e1', '?db=x']) await expect(explore(redis.url + path)).rejects.toThrow(/^what follows Redis's address [\d.:]+ must be the number of a database/)
+    for (const path of ['/abc', '/1/2', '/-1', '/1e1', '?db=x'])
+      await expect(explore(redis.url + path)).rejects.toThrow(
+        /^what follows Redis's address [\d.:]+ must be the number of a database/,
+      )
     expect(await createOne(await openStore({ url: `${redis.url}/3` }))).toBe(1)
     expect(await keysIn(redis.url, 3)).toBeGreaterThan(0)
   })
@@ -243,7 +274,9 @@ describe('a Redis that isn\'t as it must be is refused in one line', () => {
     const guarded = await startRedis({ args: ['--requirepass', 's3cret/:@'] })
     closing.push(() => guarded.close())
     await expect(openStore({ url: guarded.url })).rejects.toThrow()
-    const store = await openStore({ url: guarded.url.replace('redis://', `redis://:${encodeURIComponent('s3cret/:@')}@`) })
+    const store = await openStore({
+      url: guarded.url.replace('redis://', `redis://:${encodeURIComponent('s3cret/:@')}@`),
+    })
     expect(await createOne(store)).toBe(1)
   })
 })
@@ -257,7 +290,9 @@ test('a Redis without memory left refuses whole commits, and takes a purge, whic
   const admin = new Redis(full.url)
   await admin.config('SET', 'maxmemory', '1mb')
   const before = await store.load({ id })
-  const outcome = store.commit({ writes: [writeOf(contextOf(id, 2, { terms: ['after'], due: 5, owner: 'me' }), { log: ['row'] })] })
+  const outcome = store.commit({
+    writes: [writeOf(contextOf(id, 2, { terms: ['after'], due: 5, owner: 'me' }), { log: ['row'] })],
+  })
   await expect(outcome).rejects.toMatchObject({ failure: { kind: 'unavailable' } })
   await expect(outcome).rejects.not.toMatchObject({ failure: { inDoubt: true } })
   expect(await store.load({ id })).toEqual(before)

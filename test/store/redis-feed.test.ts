@@ -29,7 +29,12 @@ describe.each(['a lone Redis', 'a cluster'])('on %s', (where) => {
     const sending = connect(address, 'worker')
     sending.on('error', () => {})
     connections.push(sending)
-    const feed = redisFeed({ listening: connect(address, 'feed'), publish: (channel, text) => sending.publish(channel, text), namespace, log })
+    const feed = redisFeed({
+      listening: connect(address, 'feed'),
+      publish: (channel, text) => sending.publish(channel, text),
+      namespace,
+      log,
+    })
     feeds.push(feed)
     const heard: number[] = []
     feed.onTold((id) => heard.push(id))
@@ -45,7 +50,16 @@ describe.each(['a lone Redis', 'a cluster'])('on %s', (where) => {
     const [sending, warnings] = [connect(address, 'worker'), vi.fn()]
     connections.push(sending)
     const feed = redisFeed({
-      listening: connect(address, 'feed'), publish: (channel, text) => sending.publish(channel, text), namespace: randomUUID(), log: { ...log, warn: warnings, error: () => { throw new Error('no error') } },
+      listening: connect(address, 'feed'),
+      publish: (channel, text) => sending.publish(channel, text),
+      namespace: randomUUID(),
+      log: {
+        ...log,
+        warn: warnings,
+        error: () => {
+          throw new Error('no error')
+        },
+      },
     })
     feeds.push(feed)
     feed.onTold(() => {})
@@ -62,11 +76,15 @@ describe.each(['a lone Redis', 'a cluster'])('on %s', (where) => {
     const [namespace, other] = [randomUUID(), randomUUID()]
     const [first, second, stranger] = await Promise.all([openFeed(namespace), openFeed(namespace), openFeed(other)])
     let id = 0
-    const allHear = () => vi.waitFor(() => {
-      first.feed.tell(++id)
-      expect(first.heard.length).toBeGreaterThan(0)
-      expect(second.heard.length).toBeGreaterThan(0)
-    }, { timeout: 10_000, interval: 50 })
+    const allHear = () =>
+      vi.waitFor(
+        () => {
+          first.feed.tell(++id)
+          expect(first.heard.length).toBeGreaterThan(0)
+          expect(second.heard.length).toBeGreaterThan(0)
+        },
+        { timeout: 10_000, interval: 50 },
+      )
     await allHear()
     for (const url of cluster?.nodes.map((node) => node.url) ?? [urls]) {
       const admin = new Redis(url)

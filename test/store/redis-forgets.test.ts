@@ -32,11 +32,16 @@ async function openTwo() {
   const proxy = await startProxy(Number(new URL(redis.url).port))
   closing.push(() => proxy.close())
   const namespace = randomUUID()
-  return { proxy, mine: await openStore({ url: `redis://127.0.0.1:${proxy.port}`, namespace }), other: await openStore({ namespace }) }
+  return {
+    proxy,
+    mine: await openStore({ url: `redis://127.0.0.1:${proxy.port}`, namespace }),
+    other: await openStore({ namespace }),
+  }
 }
 
 const data = (version: number, text: string) => ({ parts: { head: `${text} ${version}`, data: text } })
-const ready = (...stores: readonly RedisStore[]) => expect.poll(() => stores.map((store) => store.trouble()), { timeout: 5000 }).toEqual(stores.map(() => null))
+const ready = (...stores: readonly RedisStore[]) =>
+  expect.poll(() => stores.map((store) => store.trouble()), { timeout: 5000 }).toEqual(stores.map(() => null))
 
 describe('a commit that is sent again', () => {
   test('to a Redis that has forgotten what it was decided on is not done, whatever others have written since', async () => {
@@ -61,7 +66,9 @@ describe('a commit that is sent again', () => {
     const { proxy, mine, other } = await openTwo()
     const id = await createOne(mine, data(1, 'mine'))
     proxy.swallow(/mine 2/)
-    expect(await mine.commit({ writes: [writeOf(contextOf(id, 2, data(2, 'mine')), { log: ['twice'] })] })).toMatchObject({ ok: false, stale: id, current: { version: 1 } })
+    expect(
+      await mine.commit({ writes: [writeOf(contextOf(id, 2, data(2, 'mine')), { log: ['twice'] })] }),
+    ).toMatchObject({ ok: false, stale: id, current: { version: 1 } })
     await proxy.deliver()
     expect(await other.version({ id })).toBe(1)
     await update(mine, id, data(2, 'again'), { log: ['once'] })
@@ -73,7 +80,9 @@ describe('a commit that is sent again', () => {
     const { proxy, mine } = await openTwo()
     const id = await newId(mine)
     proxy.swallow(/mine 1/)
-    expect(await mine.commit({ writes: [writeOf(contextOf(id, 1, data(1, 'mine')), { log: ['once'] })] })).toEqual({ ok: true })
+    expect(await mine.commit({ writes: [writeOf(contextOf(id, 1, data(1, 'mine')), { log: ['once'] })] })).toEqual({
+      ok: true,
+    })
     expect(await mine.log({ id, limit: 9 })).toEqual(['once'])
   })
 })
@@ -94,7 +103,7 @@ describe('ids that a Redis acknowledged and lost', () => {
     expect(given).toEqual([0, 1, 2].map((more) => (given[0] ?? 0) + more))
   })
 
-  test('aren\'t when all servers start anew with Redis, nor when it goes away again at once', async () => {
+  test("aren't when all servers start anew with Redis, nor when it goes away again at once", async () => {
     const namespace = randomUUID()
     const first = await openStore({ namespace, partitions: 3 })
     for (let partition = 0; partition < 3; partition += 1) await newId(first, partition)
@@ -123,7 +132,10 @@ test('a Redis that comes back empty gives higher ids than any that a server know
   const forgetful = await startRedis({ args: ['--appendonly', 'no'] })
   closing.push(() => forgetful.close())
   const namespace = randomUUID()
-  const [giver, writer] = [await openStore({ url: forgetful.url, namespace, partitions: 3 }), await openStore({ url: forgetful.url, namespace, partitions: 3 })]
+  const [giver, writer] = [
+    await openStore({ url: forgetful.url, namespace, partitions: 3 }),
+    await openStore({ url: forgetful.url, namespace, partitions: 3 }),
+  ]
   // More than any gap that is left for what a Redis may have lost.
   const { first } = await giver.reserveIds({ count: 1_000_000, partition: 2 })
   const last = first + 3 * 999_999

@@ -17,7 +17,9 @@ let server: RedisServer
 let namespace: string
 let admin: Redis
 let store: RedisStore
-beforeAll(async () => { server = await startRedis({ appendfsync: 'no' }) })
+beforeAll(async () => {
+  server = await startRedis({ appendfsync: 'no' })
+})
 afterAll(() => server.close())
 beforeEach(async () => {
   namespace = `test-${randomUUID()}`
@@ -49,9 +51,17 @@ describe('a context', () => {
     await mustCommit(store, writeOf(contextOf(id, 2, { ...facts, parts: grown }), { changed: ['head', 'large'] }))
     expect(await kindsOf(id)).toEqual(LARGE)
     expect(await store.load({ id })).toEqual(contextOf(id, 2, { ...facts, parts: grown }))
-    await mustCommit(store, writeOf(contextOf(id, 3, { ...facts, parts: { ...grown, head: '3' } }), { changed: ['head'] }))
+    await mustCommit(
+      store,
+      writeOf(contextOf(id, 3, { ...facts, parts: { ...grown, head: '3' } }), { changed: ['head'] }),
+    )
     expect(await store.load({ id })).toEqual(contextOf(id, 3, { ...facts, parts: { ...grown, head: '3' } }))
-    await mustCommit(store, writeOf(contextOf(id, 4, { terms: [], parts: { head: '4', empty: '' } }), { changed: ['head', 'large', '"quoted'] }))
+    await mustCommit(
+      store,
+      writeOf(contextOf(id, 4, { terms: [], parts: { head: '4', empty: '' } }), {
+        changed: ['head', 'large', '"quoted'],
+      }),
+    )
     expect(await kindsOf(id)).toEqual(SMALL)
     expect(await store.load({ id })).toEqual(contextOf(id, 4, { parts: { head: '4', empty: '' } }))
   })
@@ -66,21 +76,34 @@ describe('a context', () => {
     }
   })
 
-  test.each([['small', 'x'], ['large', large]])('that is %s keeps its reservation, its notification and its last commits apart from its texts', async (_, text) => {
-    const id = await createOne(store, { parts: { head: text } })
-    const other = await createOne(store)
-    await update(store, other, {}, { notifies: [id] })
-    expect((await store.claimDue({ now: store.now(), limit: 9, hideFor: 1 })).ids).toEqual([id])
-    expect(await store.commit({ writes: [writeOf(contextOf(id, 9))], lost: 3 })).toMatchObject({ ok: false, stale: id, current: { version: 1, parts: { head: text } } })
-    const reservation = text === large ? await admin.hget(key(`c:${id}`), 'r') : (await admin.get(key(`p:${id}`)))?.split('\x1f')[2]
-    expect(reservation).toMatch(/^[\w-]{11}:\d{13}$/)
-    expect((await store.load({ id }))?.parts).toEqual({ head: text })
-    await update(store, id, { parts: { head: text, tail: 't' } })
-    // Still asked to look, until it answers.
-    await expect.poll(async () => (await store.claimDue({ now: store.now(), limit: 9, hideFor: 1 })).ids).toEqual([id])
-    await update(store, id, {}, { answersNotification: true })
-    expect((await store.claimDue({ now: store.now() + 1000, limit: 9, hideFor: 1 })).ids).toEqual([])
-  })
+  test.each([
+    ['small', 'x'],
+    ['large', large],
+  ])(
+    'that is %s keeps its reservation, its notification and its last commits apart from its texts',
+    async (_, text) => {
+      const id = await createOne(store, { parts: { head: text } })
+      const other = await createOne(store)
+      await update(store, other, {}, { notifies: [id] })
+      expect((await store.claimDue({ now: store.now(), limit: 9, hideFor: 1 })).ids).toEqual([id])
+      expect(await store.commit({ writes: [writeOf(contextOf(id, 9))], lost: 3 })).toMatchObject({
+        ok: false,
+        stale: id,
+        current: { version: 1, parts: { head: text } },
+      })
+      const reservation =
+        text === large ? await admin.hget(key(`c:${id}`), 'r') : (await admin.get(key(`p:${id}`)))?.split('\x1f')[2]
+      expect(reservation).toMatch(/^[\w-]{11}:\d{13}$/)
+      expect((await store.load({ id }))?.parts).toEqual({ head: text })
+      await update(store, id, { parts: { head: text, tail: 't' } })
+      // Still asked to look, until it answers.
+      await expect
+        .poll(async () => (await store.claimDue({ now: store.now(), limit: 9, hideFor: 1 })).ids)
+        .toEqual([id])
+      await update(store, id, {}, { answersNotification: true })
+      expect((await store.claimDue({ now: store.now() + 1000, limit: 9, hideFor: 1 })).ids).toEqual([])
+    },
+  )
 
   test('of which nothing changed but its parts is written by two commands', async () => {
     const id = await createOne(store, { terms: ['a', 'b', 'c'], parent: 7 })
@@ -97,16 +120,23 @@ describe('a set of ids', () => {
     const ids = Array.from({ length: 900 }, (_, index) => first + index)
     // By turns, as two servers with ids ahead make them, and a third from the end.
     const order = ids.slice(0, 300).flatMap((id, index) => [id, ids[300 + index] ?? 0, ids[899 - index] ?? 0])
-    for (const id of order) await store.commit({ writes: [writeOf(contextOf(id, 1, { terms: ['word', id % 7 === 0 ? 'seventh' : 'rest'] }))] })
+    for (const id of order)
+      await store.commit({
+        writes: [writeOf(contextOf(id, 1, { terms: ['word', id % 7 === 0 ? 'seventh' : 'rest'] }))],
+      })
     expect(await found('word')).toEqual(ids)
     expect(await leaves('word')).toBeGreaterThan(4)
     expect(await leaves('seventh')).toBeGreaterThan(0)
     expect(await idsOf(store.list({ all: ['word', 'seventh'], limit: 5000 }))).toEqual(ids.filter((id) => id % 7 === 0))
-    expect(await idsOf(store.list({ all: ['word'], without: ['seventh'], skip: 300, limit: 5000 }))).toEqual(ids.filter((id) => id % 7 !== 0).slice(300))
+    expect(await idsOf(store.list({ all: ['word'], without: ['seventh'], skip: 300, limit: 5000 }))).toEqual(
+      ids.filter((id) => id % 7 !== 0).slice(300),
+    )
     for (const id of ids.slice(100, 700).toReversed()) await update(store, id, { terms: [] })
     const stayed = [...ids.slice(0, 100), ...ids.slice(700)]
     expect(await found('word')).toEqual(stayed)
-    expect(await store.waitingFor({ any: ['word', 'seventh'], upTo: ids[750] ?? 0, after: ids[50] ?? 0, limit: 5000 })).toEqual(stayed.filter((id) => id > (ids[50] ?? 0) && id <= (ids[750] ?? 0)))
+    expect(
+      await store.waitingFor({ any: ['word', 'seventh'], upTo: ids[750] ?? 0, after: ids[50] ?? 0, limit: 5000 }),
+    ).toEqual(stayed.filter((id) => id > (ids[50] ?? 0) && id <= (ids[750] ?? 0)))
     for (const id of ids.slice(650, 700)) await update(store, id, { terms: ['word'] })
     expect(await found('word')).toEqual([...ids.slice(0, 100), ...ids.slice(650)])
     for (const id of [...ids.slice(0, 100), ...ids.slice(650)]) await update(store, id, { terms: [] })
@@ -121,20 +151,44 @@ describe('a set of ids', () => {
     const { first } = await store.reserveIds({ count: 400, partition: 0 })
     const ids = Array.from({ length: 400 }, (_, index) => first + index)
     for (const odd of [0, 1]) {
-      await mustCommit(store, ...ids.filter((id) => id % 2 === odd).map((id) => writeOf(contextOf(id, 1, { terms: ['word'] }))))
+      await mustCommit(
+        store,
+        ...ids.filter((id) => id % 2 === odd).map((id) => writeOf(contextOf(id, 1, { terms: ['word'] }))),
+      )
     }
     expect(await found('word')).toEqual(ids)
-    for (let skip = 0; skip < 400; skip += 37) expect(await idsOf(store.list({ all: ['word'], skip, limit: 3 }))).toEqual(ids.slice(skip, skip + 3))
+    for (let skip = 0; skip < 400; skip += 37)
+      expect(await idsOf(store.list({ all: ['word'], skip, limit: 3 }))).toEqual(ids.slice(skip, skip + 3))
   })
 
   test('takes a few bytes for each id, and a small waiting context at most 1.5 KB', async () => {
-    const words = ['u:all', 'status:WAITING', 'u:flux:6:Spread', 'u:start:8:counting', 'u:state:8:counting', 'open:5:bench:6:Spread', 'hear:4:tick', 'hear:6:finish']
-    const parts = { base: 'b'.repeat(245), head: 'h'.repeat(340), tail: 't'.repeat(140), input: '{"nr":0}', output: '{"count":0}', s0: '{"input":{},"output":{}}' }
+    const words = [
+      'u:all',
+      'status:WAITING',
+      'u:flux:6:Spread',
+      'u:start:8:counting',
+      'u:state:8:counting',
+      'open:5:bench:6:Spread',
+      'hear:4:tick',
+      'hear:6:finish',
+    ]
+    const parts = {
+      base: 'b'.repeat(245),
+      head: 'h'.repeat(340),
+      tail: 't'.repeat(140),
+      input: '{"nr":0}',
+      output: '{"count":0}',
+      s0: '{"input":{},"output":{}}',
+    }
     const count = 4000
     const { first } = await store.reserveIds({ count, partition: 0 })
     const before = await memory()
-    await Promise.all(Array.from({ length: count }, (_, index) => mustCommit(store, writeOf(contextOf(first + index, 1, { terms: words, parts })))))
-    expect((await memory() - before) / count).toBeLessThan(1500)
+    await Promise.all(
+      Array.from({ length: count }, (_, index) =>
+        mustCommit(store, writeOf(contextOf(first + index, 1, { terms: words, parts }))),
+      ),
+    )
+    expect(((await memory()) - before) / count).toBeLessThan(1500)
     let bytes = 0
     for (const name of await admin.keys(key('l:*'))) bytes += Number(await admin.memory('USAGE', name))
     expect(bytes / count / (words.length + 1)).toBeLessThan(12)

@@ -42,7 +42,13 @@ async function fill(root: string, name: string, ids: readonly string[], inLeaves
 /** Of contexts that have nothing but their version. */
 async function indexed(partitions: number, inLeaves: boolean): Promise<RedisStore> {
   const namespace = randomUUID()
-  const store = await openRedisStore({ address: await explore(server.url), namespace, partitions, deadAfterMs: 1000, log })
+  const store = await openRedisStore({
+    address: await explore(server.url),
+    namespace,
+    partitions,
+    deadAfterMs: 1000,
+    log,
+  })
   for (let partition = 0; partition < partitions; partition++) {
     const [root, all, even]: [string, string[], string[]] = [partitionKey(namespace, partition), [], []]
     for (let id = partition === 0 ? partitions : partition; id <= COUNT; id += partitions) {
@@ -61,33 +67,59 @@ async function indexed(partitions: number, inLeaves: boolean): Promise<RedisStor
 }
 
 /** How often Redis was asked for what, and how many ids it named, while a page is read. */
-async function costOf(store: RedisStore, query: ListQuery): Promise<{ scripts: number; commands: number; read: number }> {
+async function costOf(
+  store: RedisStore,
+  query: ListQuery,
+): Promise<{ scripts: number; commands: number; read: number }> {
   await redis.config('RESETSTAT')
   await store.list(query)
-  const calls = new Map((await redis.info('commandstats')).split('\r\n').flatMap((line) => {
-    const [, name = '', count = '0'] = /^cmdstat_(\w+):calls=(\d+)/.exec(line) ?? []
-    return name === '' ? [] : [[name, Number(count)] as const]
-  }))
+  const calls = new Map(
+    (await redis.info('commandstats')).split('\r\n').flatMap((line) => {
+      const [, name = '', count = '0'] = /^cmdstat_(\w+):calls=(\d+)/.exec(line) ?? []
+      return name === '' ? [] : [[name, Number(count)] as const]
+    }),
+  )
   const of = (...names: string[]) => names.reduce((sum, name) => sum + (calls.get(name) ?? 0), 0)
-  return { scripts: of('evalsha'), commands: of('zrange', 'zcount', 'zcard', 'zmscore', 'zscore', 'scard', 'smembers', 'sismember'), read: of('hgetall') }
+  return {
+    scripts: of('evalsha'),
+    commands: of('zrange', 'zcount', 'zcard', 'zmscore', 'zscore', 'scard', 'smembers', 'sismember'),
+    read: of('hgetall'),
+  }
 }
 
-describe.each([[1, 'leaves'], [5, 'leaves'], [1, 'one piece'], [5, 'one piece']] as const)('in %i partitions, in %s', (partitions, layout) => {
+describe.each([
+  [1, 'leaves'],
+  [5, 'leaves'],
+  [1, 'one piece'],
+  [5, 'one piece'],
+] as const)('in %i partitions, in %s', (partitions, layout) => {
   let store: RedisStore
   const inLeaves = layout === 'leaves'
-  beforeAll(async () => { store = await indexed(partitions, inLeaves) })
+  beforeAll(async () => {
+    store = await indexed(partitions, inLeaves)
+  })
   afterAll(() => store.close())
 
   test('what is passed over is not read, and with a single one that is left out the rest is passed by leaves and ranks', async () => {
-    const { scripts, commands, read } = await costOf(store, { all: ['open'], without: ['one'], skip: 15_000, limit: 30 })
+    const { scripts, commands, read } = await costOf(store, {
+      all: ['open'],
+      without: ['one'],
+      skip: 15_000,
+      limit: 30,
+    })
     expect(read).toBe(30)
     expect(scripts).toBeLessThan(30 * partitions)
     // Some for each leaf, and at the end of the way.
-    expect(commands).toBeLessThan(200 * partitions + (inLeaves ? 6 * 15_000 / LEAF : 0))
+    expect(commands).toBeLessThan(200 * partitions + (inLeaves ? (6 * 15_000) / LEAF : 0))
   })
 
   test('with many that are left out it takes many short scripts, each with a few commands', async () => {
-    const { scripts, commands, read } = await costOf(store, { all: ['open'], without: ['even'], skip: 8_000, limit: 30 })
+    const { scripts, commands, read } = await costOf(store, {
+      all: ['open'],
+      without: ['even'],
+      skip: 8_000,
+      limit: 30,
+    })
     expect(read).toBe(30)
     expect(scripts).toBeGreaterThan(5)
     expect(commands / scripts).toBeLessThan(100)
@@ -97,7 +129,12 @@ describe.each([[1, 'leaves'], [5, 'leaves'], [1, 'one piece'], [5, 'one piece']]
 
   test('a page beyond all others costs a look at how many there are', async () => {
     for (const all of [['open'], ['open', 'even'], []]) {
-      const { scripts, commands, read } = await costOf(store, { all, without: ['one'], skip: 999_999_999_000, limit: 1000 })
+      const { scripts, commands, read } = await costOf(store, {
+        all,
+        without: ['one'],
+        skip: 999_999_999_000,
+        limit: 1000,
+      })
       expect({ scripts, read }).toEqual({ scripts: partitions, read: 0 })
       expect(commands).toBeLessThanOrEqual(6 * partitions)
     }
@@ -106,13 +143,32 @@ describe.each([[1, 'leaves'], [5, 'leaves'], [1, 'one piece'], [5, 'one piece']]
 
 test('large contexts are read a few by one script, all of them in the end', async ({ onTestFinished }) => {
   const namespace = randomUUID()
-  const store = await openRedisStore({ address: await explore(server.url), namespace, partitions: 1, deadAfterMs: 1000, log })
+  const store = await openRedisStore({
+    address: await explore(server.url),
+    namespace,
+    partitions: 1,
+    deadAfterMs: 1000,
+    log,
+  })
   onTestFinished(() => store.close())
   for (let id = 1; id <= 40; id++) {
-    const context = { id, version: 1, terms: ['x'], due: null, owner: null, endedAt: null, parent: null, parts: { record: 'x'.repeat(100_000) } }
-    await store.commit({ writes: [{ context, previous: 0, changed: ['record'], log: [], notifies: [], answersNotification: false }] })
+    const context = {
+      id,
+      version: 1,
+      terms: ['x'],
+      due: null,
+      owner: null,
+      endedAt: null,
+      parent: null,
+      parts: { record: 'x'.repeat(100_000) },
+    }
+    await store.commit({
+      writes: [{ context, previous: 0, changed: ['record'], log: [], notifies: [], answersNotification: false }],
+    })
   }
   await redis.config('RESETSTAT')
   expect(await store.list({ all: ['x'], limit: 100 })).toHaveLength(40)
-  expect((await redis.info('commandstats')).match(/cmdstat_evalsha:calls=(\d+)/)?.[1]).toBe(String(1 + Math.ceil(40 / 6)))
+  expect((await redis.info('commandstats')).match(/cmdstat_evalsha:calls=(\d+)/)?.[1]).toBe(
+    String(1 + Math.ceil(40 / 6)),
+  )
 })

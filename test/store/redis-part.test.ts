@@ -29,7 +29,13 @@ beforeAll(async () => {
     await admin.config('SET', 'cluster-require-full-coverage', 'no')
     admin.disconnect()
   }
-  store = await openRedisStore({ address: await explore(cluster.url), namespace: randomUUID(), partitions: PARTITIONS, deadAfterMs: SILENCE, log })
+  store = await openRedisStore({
+    address: await explore(cluster.url),
+    namespace: randomUUID(),
+    partitions: PARTITIONS,
+    deadAfterMs: SILENCE,
+    log,
+  })
   const each = Array.from({ length: PARTITIONS })
   dues = await createAll(store, ...each.map(() => ({ due: 1 })))
   abandoned = await createAll(store, ...each.map(() => ({ owner: 'dead' })))
@@ -53,16 +59,21 @@ const number = (ids: readonly ContextId[]) => new Set(ids).size
 
 test('what is due there is claimed, and the next look is soon', async () => {
   const claimed: ContextId[] = []
-  await expect.poll(async () => {
-    const now = store.now()
-    const { ids, next } = await store.claimDue({ now, limit: 10, hideFor: 600_000 })
-    claimed.push(...ids)
-    expect(next ?? Infinity).toBeLessThanOrEqual(now + 1000)
-    return number(claimed)
-  }, { timeout: 15_000, interval: 100 }).toBe(living)
+  await expect
+    .poll(
+      async () => {
+        const now = store.now()
+        const { ids, next } = await store.claimDue({ now, limit: 10, hideFor: 600_000 })
+        claimed.push(...ids)
+        expect(next ?? Infinity).toBeLessThanOrEqual(now + 1000)
+        return number(claimed)
+      },
+      { timeout: 15_000, interval: 100 },
+    )
+    .toBe(living)
 }, 30_000)
 
-test('what a dead server left there is claimed; elsewhere nobody is judged who couldn\'t be heard', async () => {
+test("what a dead server left there is claimed; elsewhere nobody is judged who couldn't be heard", async () => {
   const claimed: ContextId[] = []
   const beat = async () => {
     await store.heartbeat({ owner: 'me' })
@@ -74,11 +85,16 @@ test('what a dead server left there is claimed; elsewhere nobody is judged who c
   const back = performance.now()
   const due: ContextId[] = []
   let firstLate = Infinity
-  await expect.poll(async () => {
-    due.push(...(await store.claimDue({ now: store.now(), limit: 10, hideFor: 600_000 })).ids)
-    if (await beat() > living) firstLate = Math.min(firstLate, performance.now())
-    return [number(due), number(claimed)]
-  }, { timeout: 20_000, interval: 100 }).toEqual([PARTITIONS - living, PARTITIONS])
+  await expect
+    .poll(
+      async () => {
+        due.push(...(await store.claimDue({ now: store.now(), limit: 10, hideFor: 600_000 })).ids)
+        if ((await beat()) > living) firstLate = Math.min(firstLate, performance.now())
+        return [number(due), number(claimed)]
+      },
+      { timeout: 20_000, interval: 100 },
+    )
+    .toEqual([PARTITIONS - living, PARTITIONS])
   expect(firstLate - back).toBeGreaterThan(SILENCE)
   expect([...claimed].sort((a, b) => a - b)).toEqual(abandoned)
   expect(due.every((id) => dues.includes(id))).toBe(true)
@@ -88,7 +104,15 @@ test('a start while the cluster is down says so in the words of any start withou
   const [, one, other] = cluster.nodes
   if (!one || !other) throw new Error('a cluster has several nodes')
   await Promise.all([one, other].map((node) => node.signal('SIGKILL')))
-  const opening = async () => openRedisStore({ address: await explore(cluster.url), namespace: randomUUID(), partitions: PARTITIONS, deadAfterMs: SILENCE, log })
+  const opening = async () =>
+    openRedisStore({
+      address: await explore(cluster.url),
+      namespace: randomUUID(),
+      partitions: PARTITIONS,
+      deadAfterMs: SILENCE,
+      log,
+    })
   // Whether the others have noticed by then or not.
-  for (let attempt = 0; attempt < 2; attempt += 1) await expect(opening()).rejects.toThrow(/^Redis can't be reached at 127\.0\.0\.1:\d+, [\d.:]+, [\d.:]+: [^\n]+$/)
+  for (let attempt = 0; attempt < 2; attempt += 1)
+    await expect(opening()).rejects.toThrow(/^Redis can't be reached at 127\.0\.0\.1:\d+, [\d.:]+, [\d.:]+: [^\n]+$/)
 }, 30_000)

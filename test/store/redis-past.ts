@@ -7,7 +7,9 @@ import type { RedisServer } from '../support/redis.ts'
 /** Remembers what Redis has now. The function that it gives kills Redis and starts it again with nothing but that. */
 export async function remember(redis: RedisServer): Promise<() => Promise<void>> {
   const admin = new Redis(redis.url)
-  const [, folder = ''] = await admin.config('GET', 'dir').then((answer) => Array.isArray(answer) ? answer.map(String) : [])
+  const [, folder = ''] = await admin
+    .config('GET', 'dir')
+    .then((answer) => (Array.isArray(answer) ? answer.map(String) : []))
   admin.disconnect()
   const [present, past] = [join(folder, 'appendonlydir'), join(folder, 'past')]
   await rm(past, { recursive: true, force: true })

@@ -6,7 +6,10 @@ import { PARTITION_KEYS } from '../../src/store/redis/keys.ts'
 
 const FOLDER = resolve(import.meta.dirname, '../../src/store/redis/lua')
 /** What a script can name a key by: functions and names of the common lines. */
-const KEYS = [...PARTITION_KEYS.matchAll(/^local (?:function )?(\w+)/gm)].map(([, name = '']) => name).filter((name) => !['root', 'unowned', 'log_limit'].includes(name)).sort()
+const KEYS = [...PARTITION_KEYS.matchAll(/^local (?:function )?(\w+)/gm)]
+  .map(([, name = '']) => name)
+  .filter((name) => !['root', 'unowned', 'log_limit'].includes(name))
+  .sort()
 const files = readdirSync(FOLDER).filter((file) => file !== 'shared')
 
 test('there are scripts, and keys to name', () => {
@@ -21,7 +24,7 @@ describe.each(files)('%s', (file) => {
   const end = lines.findIndex((line) => !line.startsWith('--'))
   const header = lines.slice(0, end).map((line) => line.slice(3))
   const code = lines.slice(end).join('\n').replace(/--.*$/gm, '')
-  const strings = code.replace(/'[^']*'/g, '\'\'')
+  const strings = code.replace(/'[^']*'/g, "''")
   const section = (from: RegExp, to: RegExp) => {
     const start = header.findIndex((line) => from.test(line))
     const length = header.slice(start + 1).findIndex((line) => to.test(line))
@@ -36,7 +39,12 @@ describe.each(files)('%s', (file) => {
   })
 
   test('names the keys that it touches, and no others', () => {
-    const named = section(/^Keys {2}/, /^(ARGV|$)/).join(' ').replace('Keys', '').split(/[\s,]+/).filter((name) => name !== '').sort()
+    const named = section(/^Keys {2}/, /^(ARGV|$)/)
+      .join(' ')
+      .replace('Keys', '')
+      .split(/[\s,]+/)
+      .filter((name) => name !== '')
+      .sort()
     // Not a field of a table, nor a name for a value.
     const touched = KEYS.filter((name) => new RegExp(`(?<![.\\w])${name}(?!\\w|\\s*=[^=])`).test(strings))
     expect(named).toEqual(touched)
@@ -45,9 +53,13 @@ describe.each(files)('%s', (file) => {
 
   test('tells all arguments', () => {
     const told = header.flatMap((line) => /^ARGV\[(\d+)(…?)\]/.exec(line)?.slice(1, 3).join('') ?? [])
-    expect(told).toEqual(told.map((_, index) => `${index + 1}${index === told.length - 1 && told.at(-1)?.endsWith('…') ? '…' : ''}`))
+    expect(told).toEqual(
+      told.map((_, index) => `${index + 1}${index === told.length - 1 && told.at(-1)?.endsWith('…') ? '…' : ''}`),
+    )
     const direct = [...strings.matchAll(/ARGV\[(\d+)\]/g)].map(([, index]) => Number(index))
-    const unpacked = [...strings.matchAll(/unpack\(ARGV, 1, (\d+)\)/g)].flatMap(([, count]) => Array.from({ length: Number(count) }, (_, index) => index + 1))
+    const unpacked = [...strings.matchAll(/unpack\(ARGV, 1, (\d+)\)/g)].flatMap(([, count]) =>
+      Array.from({ length: Number(count) }, (_, index) => index + 1),
+    )
     const used = new Set([...direct, ...unpacked])
     const fixed = told.filter((one) => !one.endsWith('…')).map(Number)
     expect([...used].filter((index) => !fixed.includes(index))).toEqual([])

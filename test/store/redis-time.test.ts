@@ -1,4 +1,5 @@
-// The time of Redis as a server estimates it: when answers are slow, when its clock is set back, when a node of a cluster is mute.
+// The time of Redis as a server estimates it: when answers are slow, when its clock is set back, when a node of a
+// cluster is mute.
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest'
 import { Redis } from 'ioredis'
@@ -17,10 +18,18 @@ describe('the estimate', () => {
     here = 1000
     vi.spyOn(performance, 'now').mockImplementation(() => here)
   })
-  afterEach(() => { vi.restoreAllMocks() })
+  afterEach(() => {
+    vi.restoreAllMocks()
+  })
 
-  /** Asked now, read by Redis after `there` milliseconds, come after `back` more. `ahead`: Redis's clock less this process's. */
-  function answer(time: RedisTime, { there = 0, back = 0, ahead = 500_000, partition = 0, incarnation = 0 } = {}): void {
+  /**
+   * Asked now, read by Redis after `there` milliseconds, come after `back` more. `ahead`: Redis's clock less this
+   * process's.
+   */
+  function answer(
+    time: RedisTime,
+    { there = 0, back = 0, ahead = 500_000, partition = 0, incarnation = 0 } = {},
+  ): void {
     const asked = here
     here += there
     const read = here + ahead
@@ -50,7 +59,8 @@ describe('the estimate', () => {
     const time = new RedisTime()
     answer(time)
     answer(time, { there: 4000, back: 1000, ahead: 498_000 })
-    // It may have been read at once, or just before it came: only what is more than 5 s ahead of the question would be wrong.
+    // It may have been read at once, or just before it came: only what is more than 5 s ahead of the question would be
+    // wrong.
     expect(time.now()).toBe(here + 500_000)
   })
 
@@ -81,7 +91,9 @@ describe('the estimate', () => {
 
 describe('the store', () => {
   const closing: (() => Promise<void>)[] = []
-  afterEach(async () => { for (const close of closing.splice(0).toReversed()) await close() })
+  afterEach(async () => {
+    for (const close of closing.splice(0).toReversed()) await close()
+  })
 
   test('tells no time that is late while a node of the cluster is mute', async () => {
     const cluster = await startRedisCluster()
@@ -91,23 +103,34 @@ describe('the store', () => {
       await admin.config('SET', 'cluster-require-full-coverage', 'no')
       admin.disconnect()
     }
-    const store: RedisStore = await openRedisStore({ address: await explore(cluster.url), namespace: randomUUID(), partitions: 8, deadAfterMs: 60_000, log })
+    const store: RedisStore = await openRedisStore({
+      address: await explore(cluster.url),
+      namespace: randomUUID(),
+      partitions: 8,
+      deadAfterMs: 60_000,
+      log,
+    })
     closing.push(() => store.close())
     await createAll(store, ...Array.from({ length: 8 }, () => ({ due: 1 })))
-    // One of another partition than the first: the heartbeat there is answered at once, the whole after the silence of five seconds.
-    const owners = await Promise.all(cluster.nodes.map(async ({ url }) => {
-      const admin = new Redis(url)
-      const keys = await admin.keys('*}:due')
-      admin.disconnect()
-      return keys.some((key) => key.includes(':0}:'))
-    }))
+    // One of another partition than the first: the heartbeat there is answered at once, the whole after the silence of
+    // five seconds.
+    const owners = await Promise.all(
+      cluster.nodes.map(async ({ url }) => {
+        const admin = new Redis(url)
+        const keys = await admin.keys('*}:due')
+        admin.disconnect()
+        return keys.some((key) => key.includes(':0}:'))
+      }),
+    )
     const mute = cluster.nodes[owners.indexOf(false)]
     if (!mute) throw new Error('a cluster has several nodes')
     closing.push(() => mute.signal('SIGCONT'))
     for (let beat = 0; beat < 5; beat += 1) {
       await mute.signal('SIGSTOP')
       const heartbeat = store.heartbeat({ owner: 'me' })
-      await new Promise((resolve) => { setTimeout(resolve, 1000) })
+      await new Promise((resolve) => {
+        setTimeout(resolve, 1000)
+      })
       await mute.signal('SIGCONT')
       await heartbeat
     }
@@ -116,10 +139,19 @@ describe('the store', () => {
   }, 60_000)
 
   test('claims nothing that is not due by the clock of Redis, whatever the caller believes', async () => {
-    const store = await openRedisStore({ address: await explore(inject('redisUrl')), namespace: randomUUID(), partitions: 2, deadAfterMs: 1000, log })
+    const store = await openRedisStore({
+      address: await explore(inject('redisUrl')),
+      namespace: randomUUID(),
+      partitions: 2,
+      deadAfterMs: 1000,
+      log,
+    })
     closing.push(() => store.close())
     const [due, later] = [store.now() - 1000, store.now() + 60_000]
     const [first] = await createAll(store, { due }, { due: later }, { due: later })
-    expect(await store.claimDue({ now: later + 1000, limit: 10, hideFor: 600_000 })).toEqual({ ids: [first], next: later })
+    expect(await store.claimDue({ now: later + 1000, limit: 10, hideFor: 600_000 })).toEqual({
+      ids: [first],
+      next: later,
+    })
   })
 })

@@ -13,7 +13,9 @@ const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet
 const SILENCE = 200
 
 let cluster: RedisCluster
-beforeAll(async () => { cluster = await startRedisCluster() })
+beforeAll(async () => {
+  cluster = await startRedisCluster()
+})
 afterAll(() => cluster.close())
 
 storeContract('Redis', async () => openOn(await explore(inject('redisUrl')), 1))
@@ -21,7 +23,9 @@ storeContract('Redis, in 5 partitions', async () => openOn(await explore(inject(
 storeContract('Redis Cluster', async () => openOn(await explore(cluster.url), 16))
 
 test('a cluster has one database', async () => {
-  await expect(explore(`${cluster.nodes[0]?.url}/1`)).rejects.toThrow(/^Redis at [\d.:]+ is a node of a cluster, which has the database 0 alone$/)
+  await expect(explore(`${cluster.nodes[0]?.url}/1`)).rejects.toThrow(
+    /^Redis at [\d.:]+ is a node of a cluster, which has the database 0 alone$/,
+  )
   await expect(explore(`${cluster.url}/1`)).rejects.toThrow(/database 0 alone$/)
   expect(await explore(`${cluster.nodes[0]?.url}/0`)).toMatchObject({ cluster: true })
 })
@@ -42,7 +46,9 @@ async function openOn(address: RedisAddress, partitions: number): Promise<Opened
       const end = store.now() + SILENCE * 1.5
       while (store.now() < end) {
         await store.heartbeat({ owner: 'me' })
-        await new Promise((resolve) => { setTimeout(resolve, SILENCE / 5) })
+        await new Promise((resolve) => {
+          setTimeout(resolve, SILENCE / 5)
+        })
       }
     },
     async close() {

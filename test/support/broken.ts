@@ -15,8 +15,7 @@ const caught = {
 const onException = { event: '$exception', to: 'caught', lines: [{ from: ['$fluxException'], to: ['e'] }] }
 
 const FILES: Files = {
-  'p/fn.ts':
-    'export const slow = () => new Promise(() => {})\nexport const fails = () => { throw new Error("no") }',
+  'p/fn.ts': 'export const slow = () => new Promise(() => {})\nexport const fails = () => { throw new Error("no") }',
   'p/Waits.flux': {
     tags: ['own'],
     output: [{ name: 'note' }, { name: 'count', type: 'integer', defaultValue: 0 }],
@@ -138,7 +137,9 @@ export class BrokenBench {
       const context = { ...stored, version: stored.version + 1, parts: { ...stored.parts, base: JSON.stringify(base) } }
       expect(
         await this.store.commit({
-          writes: [{ context, previous: stored.version, changed: ['base'], log: [], notifies: [], answersNotification: false }],
+          writes: [
+            { context, previous: stored.version, changed: ['base'], log: [], notifies: [], answersNotification: false },
+          ],
         }),
       ).toEqual({ ok: true })
     }

@@ -1,4 +1,5 @@
-// Builds the program once for a run of the tests, into a folder of that run's own, so that tests can start real servers and two runs don't disturb each other.
+// Builds the program once for a run of the tests, into a folder of that run's own, so that tests can start real servers
+// and two runs don't disturb each other.
 import { execFile } from 'node:child_process'
 import { copyFile, cp, mkdir, readdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -33,7 +34,12 @@ async function build(folder: string): Promise<void> {
   await copyFile(join(ROOT, 'package.json'), join(folder, 'package.json'))
   const options = ['--noCheck', '--declaration', 'false', '--sourceMap', 'false', '--outDir', join(folder, 'dist')]
   await cp(join(ROOT, 'src/store/redis/lua'), join(folder, 'dist/store/redis/lua'), { recursive: true })
-  await promisify(execFile)(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', join(ROOT, 'tsconfig.json'), ...options])
+  await promisify(execFile)(process.execPath, [
+    join(ROOT, 'node_modules/typescript/bin/tsc'),
+    '-p',
+    join(ROOT, 'tsconfig.json'),
+    ...options,
+  ])
 }
 
 /** Of runs that were killed. */

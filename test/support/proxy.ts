@@ -6,7 +6,10 @@ export interface Proxy {
   readonly port: number
   /** Milliseconds that each answer takes longer. */
   delay: number
-  /** Cuts the connection that sends a text of this kind, once the server has answered and before the answer arrives; so many times. */
+  /**
+   * Cuts the connection that sends a text of this kind, once the server has answered and before the answer arrives; so
+   * many times.
+   */
   cut(pattern: RegExp, times?: number): void
   /** Cuts the connection that sends a text of this kind, before the server hears of it; once. */
   swallow(pattern: RegExp): void
@@ -31,17 +34,22 @@ export async function startProxy(target: number): Promise<Proxy> {
     }
     const upstream = connect(target, '127.0.0.1')
     let cut = false
-    for (const [from, to] of [[client, upstream], [upstream, client]] as const) {
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
       sockets.add(from)
-      from.on('error', () => {}).on('close', () => {
-        sockets.delete(from)
-        to.destroy()
-      })
+      from
+        .on('error', () => {})
+        .on('close', () => {
+          sockets.delete(from)
+          to.destroy()
+        })
     }
     client.on('data', (data) => {
       pieces.push(data.toString('latin1'))
       if (swallowing?.test(data.toString('latin1'))) {
-        [swallowing, swallowed] = [null, data]
+        ;[swallowing, swallowed] = [null, data]
         client.destroy()
         return
       }
@@ -63,7 +71,9 @@ export async function startProxy(target: number): Promise<Proxy> {
     port: typeof address === 'object' && address !== null ? address.port : 0,
     delay: 0,
     refuses: false,
-    swallow(pattern) { swallowing = pattern },
+    swallow(pattern) {
+      swallowing = pattern
+    },
     async deliver() {
       if (!swallowed) throw new Error('nothing was swallowed')
       const upstream = connect(target, '127.0.0.1')
@@ -71,7 +81,9 @@ export async function startProxy(target: number): Promise<Proxy> {
       await once(upstream, 'data')
       upstream.destroy()
     },
-    cut(pattern, times = 1) { cutting = { pattern, times } },
+    cut(pattern, times = 1) {
+      cutting = { pattern, times }
+    },
     sent: (pattern) => pieces.filter((piece) => pattern.test(piece)).length,
     async close() {
       for (const socket of sockets) socket.destroy()

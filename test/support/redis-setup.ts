@@ -1,5 +1,5 @@
-// Finds a real Redis for a run of the tests: REDIS_URL, a redis-server from the PATH, or one that it installs, which it says before. Without any, the run
-// ends with one line.
+// Finds a real Redis for a run of the tests: REDIS_URL, a redis-server from the PATH, or one that it installs, which it
+// says before. Without any, the run ends with one line.
 import { execFile } from 'node:child_process'
 import { open } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
@@ -23,8 +23,10 @@ const OLDEST = 7
 const INSTALL = 'ACTORFLUX_TEST_INSTALL'
 
 export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
-  if (!await found() && (process.env[INSTALL] === 'false' || !await installed())) {
-    console.error(`The tests need redis-server and redis-cli, ${OLDEST}.0 or newer, on the PATH: apt-get install redis-server, or brew install redis`)
+  if (!(await found()) && (process.env[INSTALL] === 'false' || !(await installed()))) {
+    console.error(
+      `The tests need redis-server and redis-cli, ${OLDEST}.0 or newer, on the PATH: apt-get install redis-server, or brew install redis`,
+    )
     process.exit(1)
   }
   const given = process.env['REDIS_URL']
@@ -47,11 +49,17 @@ async function found(): Promise<boolean> {
 async function installed(): Promise<boolean> {
   const lock = await open(join(tmpdir(), `actorflux-install-${userInfo().uid}.lock`), 'a')
   try {
-    while (!tryLock(lock.fd)) await new Promise((resolve) => { setTimeout(resolve, 200) })
+    while (!tryLock(lock.fd))
+      await new Promise((resolve) => {
+        setTimeout(resolve, 200)
+      })
     if (await found()) return true
     const commands = await installation()
     const [last] = commands.slice(-1)
-    if (last) console.error(`redis-server ${OLDEST}.0 or newer is not on the PATH: installing it (${last.join(' ')}); ${INSTALL}=false prevents that`)
+    if (last)
+      console.error(
+        `redis-server ${OLDEST}.0 or newer is not on the PATH: installing it (${last.join(' ')}); ${INSTALL}=false prevents that`,
+      )
     for (const command of commands) await output(command)
     return await found()
   } finally {
@@ -59,14 +67,20 @@ async function installed(): Promise<boolean> {
   }
 }
 
-/** The commands that install it here: Homebrew, or Debian's packages for whoever may install them. Empty where there is no way. */
+/**
+ * The commands that install it here: Homebrew, or Debian's packages for whoever may install them. Empty where there is
+ * no way.
+ */
 async function installation(): Promise<string[][]> {
   if (await output(['brew', '--version'])) return [['brew', 'install', 'redis']]
   const sudo = userInfo().uid === 0 ? [] : ['sudo', '-n']
   // Something else may be installing at this moment: it is waited for.
   const apt = [...sudo, 'env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', '-o', 'DPkg::Lock::Timeout=120']
-  if (!await output([...apt, '--version'])) return []
-  return [[...apt, 'update'], [...apt, 'install', '-y', '--no-install-recommends', 'redis-server', 'redis-tools']]
+  if (!(await output([...apt, '--version']))) return []
+  return [
+    [...apt, 'update'],
+    [...apt, 'install', '-y', '--no-install-recommends', 'redis-server', 'redis-tools'],
+  ]
 }
 
 /** What the command writes to stdout; nothing if it fails. */

@@ -16,7 +16,8 @@ async function using<T>(url: string, use: (redis: Redis) => Promise<T>): Promise
   }
 }
 
-const folderOf = (url: string) => using(url, async (redis) => z.tuple([z.string(), z.string()]).parse(await redis.config('GET', 'dir'))[1])
+const folderOf = (url: string) =>
+  using(url, async (redis) => z.tuple([z.string(), z.string()]).parse(await redis.config('GET', 'dir'))[1])
 
 test('the shared Redis answers', async () => {
   expect(await using(inject('redisUrl'), (redis) => redis.ping())).toBe('PONG')
@@ -45,7 +46,14 @@ test('a server can be stopped and continued', async () => {
   try {
     await server.signal('SIGSTOP')
     const pong = using(server.url, (redis) => redis.ping())
-    expect(await Promise.race([pong, new Promise((resolve) => { setTimeout(resolve, 100, 'silence') })])).toBe('silence')
+    expect(
+      await Promise.race([
+        pong,
+        new Promise((resolve) => {
+          setTimeout(resolve, 100, 'silence')
+        }),
+      ]),
+    ).toBe('silence')
     await server.signal('SIGCONT')
     expect(await pong).toBe('PONG')
   } finally {
@@ -84,6 +92,13 @@ test('a server ends with the process that started it, even if that is killed, an
   const folder = await folderOf(url)
   expect(existsSync(folder)).toBe(true)
   child.kill('SIGKILL')
-  await vi.waitFor(() => { expect(existsSync(folder)).toBe(false) }, { timeout: 10_000 })
-  await expect(new Redis(url, { lazyConnect: true, retryStrategy: null }).on('error', () => {}).connect()).rejects.toThrow()
+  await vi.waitFor(
+    () => {
+      expect(existsSync(folder)).toBe(false)
+    },
+    { timeout: 10_000 },
+  )
+  await expect(
+    new Redis(url, { lazyConnect: true, retryStrategy: null }).on('error', () => {}).connect(),
+  ).rejects.toThrow()
 })

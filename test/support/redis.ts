@@ -1,4 +1,5 @@
-// Redis for tests: real servers on ports of this machine alone, each with its data in a folder of its own. Whatever was started ends with the process that started it.
+// Redis for tests: real servers on ports of this machine alone, each with its data in a folder of its own. Whatever was
+// started ends with the process that started it.
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -45,8 +46,24 @@ export async function startRedis({ appendfsync = 'always', args = [] }: RedisOpt
     const port = anyPort()
     const folder = await mkdtemp(join(tmpdir(), 'actorflux-redis-'))
     const words = [
-      '--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--appendonly', 'yes', '--appendfsync', appendfsync,
-      '--maxmemory-policy', 'noeviction', '--daemonize', 'no', ...args, ...args.includes('--cluster-enabled') ? ['--cluster-port', String(anyPort())] : [],
+      '--port',
+      String(port),
+      '--bind',
+      '127.0.0.1',
+      '--dir',
+      folder,
+      '--save',
+      '',
+      '--appendonly',
+      'yes',
+      '--appendfsync',
+      appendfsync,
+      '--maxmemory-policy',
+      'noeviction',
+      '--daemonize',
+      'no',
+      ...args,
+      ...(args.includes('--cluster-enabled') ? ['--cluster-port', String(anyPort())] : []),
     ]
     const server = serverOf(port, folder, words)
     try {
@@ -59,7 +76,10 @@ export async function startRedis({ appendfsync = 'always', args = [] }: RedisOpt
   }
 }
 
-/** Below the ports that systems give to connections, so that none takes it while the server is ended (a client that tries again and again may even meet itself there). */
+/**
+ * Below the ports that systems give to connections, so that none takes it while the server is ended (a client that
+ * tries again and again may even meet itself there).
+ */
 const anyPort = (): number => randomInt(10_000, 32_000)
 
 function serverOf(port: number, folder: string, words: readonly string[]): RedisServer {
@@ -71,7 +91,9 @@ function serverOf(port: number, folder: string, words: readonly string[]): Redis
   }
   return {
     url: `redis://127.0.0.1:${port}`,
-    get pid() { return child?.pid ?? 0 },
+    get pid() {
+      return child?.pid ?? 0
+    },
     async signal(signal) {
       if (signal === 'SIGKILL' || signal === 'SIGTERM') await end(signal)
       else child?.kill(signal)
@@ -96,11 +118,17 @@ function serverOf(port: number, folder: string, words: readonly string[]): Redis
   }
 }
 
-/** Kills it and removes its folder once this process is gone, no matter how: a shell of its own then comes to the end of what it reads. */
+/**
+ * Kills it and removes its folder once this process is gone, no matter how: a shell of its own then comes to the end of
+ * what it reads.
+ */
 function guard(server: ChildProcess, folder: string): void {
   if (server.pid === undefined) return
   const script = 'read -r ended || { kill -9 "$1"; rm -rf "$2"; }'
-  const shell = spawn('sh', ['-c', script, 'sh', String(server.pid), folder], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
+  const shell = spawn('sh', ['-c', script, 'sh', String(server.pid), folder], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  })
   shell.unref()
   shell.stdin.on('error', () => {})
   server.once('exit', () => shell.stdin.end('ended\n'))
@@ -123,10 +151,14 @@ async function untilItServes(server: ChildProcess): Promise<void> {
 }
 
 /** Three masters, made one by `redis-cli --cluster create`. */
-export async function startRedisCluster({ appendfsync = 'no' }: Pick<RedisOptions, 'appendfsync'> = {}): Promise<RedisCluster> {
+export async function startRedisCluster({
+  appendfsync = 'no',
+}: Pick<RedisOptions, 'appendfsync'> = {}): Promise<RedisCluster> {
   const args = ['--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf', '--cluster-node-timeout', '2000']
   const nodes: RedisServer[] = []
-  const close = async () => { await Promise.all(nodes.map((node) => node.close())) }
+  const close = async () => {
+    await Promise.all(nodes.map((node) => node.close()))
+  }
   try {
     while (nodes.length < 3) nodes.push(await startRedis({ appendfsync, args }))
     const places = nodes.map(({ url }) => new URL(url).host)
@@ -153,4 +185,7 @@ async function untilItKnowsAll({ url }: RedisServer): Promise<void> {
   }
 }
 
-const sleep = (milliseconds: number) => new Promise<void>((resolve) => { setTimeout(resolve, milliseconds) })
+const sleep = (milliseconds: number) =>
+  new Promise<void>((resolve) => {
+    setTimeout(resolve, milliseconds)
+  })

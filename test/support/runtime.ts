@@ -40,7 +40,10 @@ const NOW = Date.UTC(2026, 0, 1)
 const MIB = 1024 * 1024
 
 /** Lets what was set off by a timer get as far as the disk. */
-const settle = () => new Promise((resolve) => { setTimeout(resolve, 5) })
+const settle = () =>
+  new Promise((resolve) => {
+    setTimeout(resolve, 5)
+  })
 
 export async function writeFiles(folder: string, files: Files): Promise<void> {
   for (const [path, content] of Object.entries(files)) {
@@ -63,41 +66,68 @@ export interface BenchOptions {
 }
 
 export async function openBench(files: Files, options: BenchOptions = {}): Promise<Bench> {
-  const folder = options.folder ?? await mkdtemp(join(tmpdir(), 'actorflux-'))
+  const folder = options.folder ?? (await mkdtemp(join(tmpdir(), 'actorflux-')))
   await writeFiles(join(folder, 'actors'), files)
   const clock = options.clock ?? new SimulatedClock(NOW)
   const logged: Bench['logged'] = []
-  const tell = (level: string) => (message: string, fields?: object) => { logged.push({ level, message, fields }) }
-  const log: Log = { trace: tell('trace'), debug: tell('debug'), info: tell('info'), warn: tell('warn'), error: tell('error') }
+  const tell = (level: string) => (message: string, fields?: object) => {
+    logged.push({ level, message, fields })
+  }
+  const log: Log = {
+    trace: tell('trace'),
+    debug: tell('debug'),
+    info: tell('info'),
+    warn: tell('warn'),
+    error: tell('error'),
+  }
   const runner = stepRunner({ log })
   const { catalog, report } = await openCatalog({ folders: [join(folder, 'actors')], runner, log })
   const faults = report.filter(({ severity }) => severity === 'fault')
   if (faults.length > 0) throw new Error(`the services of the test have faults: ${JSON.stringify(faults)}`)
-  const opened = options.store ?? await openLmdbStore({ folder: join(folder, 'data'), log, clock })
+  const opened = options.store ?? (await openLmdbStore({ folder: join(folder, 'data'), log, clock }))
   const store = options.wrap?.(opened) ?? opened
   const runtime = createRuntime({
-    store, catalog, runner, clock, log, alarm: localAlarm({ clock, log }), retention: options.retention ?? 7 * 86_400_000,
-    stepConcurrency: options.stepConcurrency ?? 256, isolated: 8, others: options.others ?? null,
+    store,
+    catalog,
+    runner,
+    clock,
+    log,
+    alarm: localAlarm({ clock, log }),
+    retention: options.retention ?? 7 * 86_400_000,
+    stepConcurrency: options.stepConcurrency ?? 256,
+    isolated: 8,
+    others: options.others ?? null,
     tagLimits: { count: 64, bytes: 256 },
-    memory: { requests: new ByteBudget({ bytes: 256 * MIB, what: 'requests' }), steps: 64 * MIB, cache: 256 * MIB, record: 16 * MIB, ...options.memory },
+    memory: {
+      requests: new ByteBudget({ bytes: 256 * MIB, what: 'requests' }),
+      steps: 64 * MIB,
+      cache: 256 * MIB,
+      record: 16 * MIB,
+      ...options.memory,
+    },
   })
   await runtime.start()
   const api = runtime.api(SYSTEM)
   const bench: Bench = {
-    ...api, clock, runtime, folder, logged,
+    ...api,
+    clock,
+    runtime,
+    folder,
+    logged,
     async advance(milliseconds) {
       await clock.advance(milliseconds)
       await settle()
     },
     async run(fluxName, input, more) {
-      const request = { package: 'p', fluxName, ...input && { input: JSON.parse(JSON.stringify(input)) }, ...more }
+      const request = { package: 'p', fluxName, ...(input && { input: JSON.parse(JSON.stringify(input)) }), ...more }
       return (await api.execute(request)).contextId
     },
     async until(contextId, done) {
       for (let attempt = 0; attempt < 1000; attempt += 1) {
         const view = await api.getContext({ contextId })
         if (done(view)) return view
-        // What has been committed is seen before its timer is set: one that the clock has passed meanwhile must ring all the same.
+        // What has been committed is seen before its timer is set: one that the clock has passed meanwhile must ring
+        // all the same.
         await bench.advance(0)
       }
       throw new Error(`context ${contextId} did not get there: ${JSON.stringify(await api.getContext({ contextId }))}`)

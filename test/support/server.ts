@@ -1,4 +1,5 @@
-// Real servers: processes of the built program, each on a free port of this machine alone. Whatever was started or written is gone after `cleanUp`.
+// Real servers: processes of the built program, each on a free port of this machine alone. Whatever was started or
+// written is gone after `cleanUp`.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -47,18 +48,29 @@ process.on('exit', killAll)
 
 /** Starts `serve` and doesn't wait for anything. */
 export function launch({ program, actors, data, env, node = [] }: ServerOptions): Launched {
-  const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('ACTORFLUX_') && name !== 'NODE_OPTIONS'))
+  const own = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !name.startsWith('ACTORFLUX_') && name !== 'NODE_OPTIONS'),
+  )
   const child = spawn(process.execPath, [...node, program, 'serve'], {
     cwd: tmpdir(),
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
-      ...own, ACTORFLUX_HOST: '127.0.0.1', ACTORFLUX_PORT: '0', ACTORFLUX_ACTORS: actors.join(':'), ACTORFLUX_DATA: data,
-      ACTORFLUX_TOKENS: `${data}.tokens.json`, ACTORFLUX_LOG_LEVEL: 'warn', ...env,
+      ...own,
+      ACTORFLUX_HOST: '127.0.0.1',
+      ACTORFLUX_PORT: '0',
+      ACTORFLUX_ACTORS: actors.join(':'),
+      ACTORFLUX_DATA: data,
+      ACTORFLUX_TOKENS: `${data}.tokens.json`,
+      ACTORFLUX_LOG_LEVEL: 'warn',
+      ...env,
     },
   })
   processes.add(child)
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => { output += text })
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
   const ended = new Promise<Exit>((resolve, reject) => {
     child.once('error', reject)
     // Not 'exit': its last words may still be on their way.
@@ -87,13 +99,17 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const launched = launch(options)
   for (const limit = Date.now() + PATIENCE; Date.now() < limit && launched.isRunning(); await sleep(10)) {
     const url = /^listening\s+(http\S+)$/m.exec(launched.output())?.[1]
-    if (url !== undefined && await isReady(url)) return { ...launched, url }
+    if (url !== undefined && (await isReady(url))) return { ...launched, url }
   }
   const { code, signal, output } = await launched.kill('SIGKILL')
   throw new Error(`the server did not get ready (${code ?? signal}): ${output}`)
 }
 
-const isReady = (url: string) => fetch(`${url}/readyz`).then(({ status }) => status === 200, () => false)
+const isReady = (url: string) =>
+  fetch(`${url}/readyz`).then(
+    ({ status }) => status === 200,
+    () => false,
+  )
 
 export interface Place {
   readonly folder: string
@@ -101,7 +117,10 @@ export interface Place {
   readonly data: string
 }
 
-/** Writes services into a new folder, as a user's that were copied in from elsewhere: path to content; what isn't text becomes JSON. */
+/**
+ * Writes services into a new folder, as a user's that were copied in from elsewhere: path to content; what isn't text
+ * becomes JSON.
+ */
 export async function placeFor(files: { readonly [path: string]: unknown }): Promise<Place> {
   const folder = await mkdtemp(join(tmpdir(), 'actorflux-'))
   folders.add(folder)
@@ -116,14 +135,22 @@ export async function placeFor(files: { readonly [path: string]: unknown }): Pro
 
 /** Kills every server that still runs, and removes what `placeFor` made. */
 export async function cleanUp(): Promise<void> {
-  const ends = [...processes].map((child) => new Promise((resolve) => { child.once('close', resolve) }))
+  const ends = [...processes].map(
+    (child) =>
+      new Promise((resolve) => {
+        child.once('close', resolve)
+      }),
+  )
   killAll()
   await Promise.all(ends)
   for (const folder of folders) await rm(folder, { recursive: true, force: true })
   folders.clear()
 }
 
-export const sleep = (milliseconds: number) => new Promise<void>((resolve) => { setTimeout(resolve, milliseconds) })
+export const sleep = (milliseconds: number) =>
+  new Promise<void>((resolve) => {
+    setTimeout(resolve, milliseconds)
+  })
 
 function killAll(): void {
   for (const child of processes) child.kill('SIGKILL')

@@ -33,7 +33,10 @@ export class SimulatedClock implements Clock {
     }
   }
 
-  /** Moves on, and fires what becomes due, in order and each at its time. What a timer sets off gets a turn of the event loop before the next. */
+  /**
+   * Moves on, and fires what becomes due, in order and each at its time. What a timer sets off gets a turn of the event
+   * loop before the next.
+   */
   async advance(milliseconds: number): Promise<void> {
     const end = this.#now + milliseconds
     await turn()
@@ -46,7 +49,10 @@ export class SimulatedClock implements Clock {
     this.#now = end
   }
 
-  /** Jumps, as a machine's clock does that is set or that slept: timers that are passed over fire late, with the next `advance`. */
+  /**
+   * Jumps, as a machine's clock does that is set or that slept: timers that are passed over fire late, with the next
+   * `advance`.
+   */
   jump(milliseconds: number): void {
     this.#now += milliseconds
   }

@@ -18,7 +18,10 @@ export class Client {
 
   /** To one context, or without an id to all who hear it. */
   event(event: string, contextId?: number, input: object = {}): Promise<EventAnswer> {
-    return this.#call('POST', `/flux-api/event${contextId === undefined ? '' : `?contextId=${contextId}`}`, { event, input })
+    return this.#call('POST', `/flux-api/event${contextId === undefined ? '' : `?contextId=${contextId}`}`, {
+      event,
+      input,
+    })
   }
 
   context(contextId: number): Promise<ContextView> {
@@ -40,7 +43,8 @@ export class Client {
   /** @throws Refused for an answer other than 200; TypeError when there is none */
   async #call<T>(method: string, path: string, body?: object): Promise<T> {
     const response = await fetch(this.#url + path, {
-      method, ...body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } },
+      method,
+      ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
     })
     const text = await response.text()
     if (response.status !== 200) throw new Refused(`${method} ${path} gave ${response.status}: ${text}`)
@@ -53,7 +57,8 @@ export class Refused extends Error {
 }
 
 /** The value of a context's output. */
-export const outputOf = (view: ContextView, name: string) => view.output.gloopProperties.find((property) => property['name'] === name)?.['value']
+export const outputOf = (view: ContextView, name: string) =>
+  view.output.gloopProperties.find((property) => property['name'] === name)?.['value']
 
 /** Does it for each, 32 at a time; results in the order of the items. */
 export async function forEach<T, R>(items: readonly T[], task: (item: T) => Promise<R>): Promise<R[]> {

@@ -1,4 +1,5 @@
-// A server is killed in the middle of everything, by `kill -9`, and started again on the same data: nothing is lost, doubled or early.
+// A server is killed in the middle of everything, by `kill -9`, and started again on the same data: nothing is lost,
+// doubled or early.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
@@ -12,7 +13,11 @@ const TIMERS = 50
 /** Milliseconds for which there is no server. */
 const DEAD = 1500
 
-interface Timer { readonly id: number; readonly due: number; readonly fluxName: string }
+interface Timer {
+  readonly id: number
+  readonly due: number
+  readonly fluxName: string
+}
 
 let place: Place
 let server: Server
@@ -23,7 +28,12 @@ let parent: number
 let boss: number
 let holder: number
 /** Calls that were answered right before the kill. */
-const answered: { [call in 'moved' | 'tagged' | 'terminated' | 'started']: number[] } = { moved: [], tagged: [], terminated: [], started: [] }
+const answered: { [call in 'moved' | 'tagged' | 'terminated' | 'started']: number[] } = {
+  moved: [],
+  tagged: [],
+  terminated: [],
+  started: [],
+}
 let killedAt: number
 let readyAt: number
 
@@ -31,7 +41,11 @@ const file = (name: string) => join(place.folder, name)
 const lines = async (name: string) => (await readFile(file(name), 'utf8').catch(() => '')).split('\n').filter(Boolean)
 const files = (name: string) => ({ file: file(`${name}.steps`), gate: file(`${name}.gate`) })
 const openGate = (name: string) => writeFile(file(`${name}.gate`), '')
-const hasEnded = (id: number) => vi.waitFor(async () => expect(await client.context(id)).toMatchObject({ status: 'COMPLETED' }), { timeout: 5000, interval: 50 })
+const hasEnded = (id: number) =>
+  vi.waitFor(async () => expect(await client.context(id)).toMatchObject({ status: 'COMPLETED' }), {
+    timeout: 5000,
+    interval: 50,
+  })
 
 beforeAll(async () => {
   place = await placeFor(SERVICES)
@@ -41,15 +55,22 @@ beforeAll(async () => {
   parent = await client.start('Parent')
   boss = await client.start('Boss', files('boss'))
   holder = await client.start('Holder', files('holder'))
-  await vi.waitFor(async () => expect([await lines('boss.steps'), await lines('holder.steps')]).toMatchObject([{ length: 1 }, { length: 1 }]), 5000)
+  await vi.waitFor(
+    async () =>
+      expect([await lines('boss.steps'), await lines('holder.steps')]).toMatchObject([{ length: 1 }, { length: 1 }]),
+    5000,
+  )
   waiters = await forEach(Array.from({ length: WAITING }), () => client.start('Waiter'))
 
   const first = Date.now() + 1000
-  timers = await forEach(Array.from({ length: TIMERS }, (_, index) => index), async (index) => {
-    const due = first + (index < 30 ? index * 200 : 8000 + index * 50)
-    const fluxName = ['Delayed', 'Dated', 'Timed'][index % 3] ?? ''
-    return { id: await client.start(fluxName, { due }), due, fluxName }
-  })
+  timers = await forEach(
+    Array.from({ length: TIMERS }, (_, index) => index),
+    async (index) => {
+      const due = first + (index < 30 ? index * 200 : 8000 + index * 50)
+      const fluxName = ['Delayed', 'Dated', 'Timed'][index % 3] ?? ''
+      return { id: await client.start(fluxName, { due }), due, fluxName }
+    },
+  )
   await sleep(first - Date.now() + 200)
 
   answered.moved = waiters.slice(0, 100)
@@ -78,7 +99,9 @@ describe('after kill -9', () => {
     expect((await views(answered.tagged)).filter(({ tags }) => tags.join() !== 'kept')).toEqual([])
     expect((await views(answered.terminated)).filter(({ status }) => status !== 'TERMINATED')).toEqual([])
     expect((await views(answered.started)).filter(({ status }) => status !== 'WAITING')).toEqual([])
-    expect((await client.list({ tag: 'kept' })).map(({ id }) => id)).toEqual(answered.tagged.toSorted((one, other) => one - other))
+    expect((await client.list({ tag: 'kept' })).map(({ id }) => id)).toEqual(
+      answered.tagged.toSorted((one, other) => one - other),
+    )
   })
 
   test('every waiting context is there and takes its event', async () => {
@@ -86,7 +109,9 @@ describe('after kill -9', () => {
     const listed = await client.list({ fluxName: 'Waiter' })
     expect(listed.map(({ id }) => id)).toEqual(alive.toSorted((one, other) => one - other))
     const answers = await forEach(alive, (id) => client.event('go', id))
-    expect(answers.map(({ transitions }) => transitions)).toEqual(alive.map((contextId) => [{ contextId, state: answered.moved.includes(contextId) ? 'done' : 'second' }]))
+    expect(answers.map(({ transitions }) => transitions)).toEqual(
+      alive.map((contextId) => [{ contextId, state: answered.moved.includes(contextId) ? 'done' : 'second' }]),
+    )
   })
 
   test('ids go on from where they were', async () => {
@@ -131,7 +156,9 @@ describe('after kill -9', () => {
     expect(overdue.length).toBeGreaterThan(5)
     expect(later.length).toBeGreaterThan(5)
 
-    expect(woken.filter(({ view }) => view.executionHistory.map(({ stateName }) => stateName).join() !== 'start,done')).toEqual([])
+    expect(
+      woken.filter(({ view }) => view.executionHistory.map(({ stateName }) => stateName).join() !== 'start,done'),
+    ).toEqual([])
     expect(woken.filter(({ takenAt, due }) => takenAt < due)).toEqual([])
     expect(overdue.filter(({ takenAt }) => takenAt < killedAt + DEAD)).toEqual([])
     expect(later.filter(({ takenAt, due }) => takenAt > due + 2000)).toEqual([])

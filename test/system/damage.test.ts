@@ -1,4 +1,5 @@
-// A real server on a data file that was damaged: refused in one line, looked at by `doctor`, saved into a new folder, and served from there.
+// A real server on a data file that was damaged: refused in one line, looked at by `doctor`, saved into a new folder,
+// and served from there.
 import { randomBytes } from 'node:crypto'
 import { execFile } from 'node:child_process'
 import { cp, mkdtemp, open, stat, truncate } from 'node:fs/promises'
@@ -22,7 +23,10 @@ const lineOf = (id: number) => `"msg":"the stored record of context ${id} can't 
 beforeAll(async () => {
   place = await placeFor(SERVICES)
   const server = await startServer({ program: inject('program'), ...place })
-  ids = await forEach(Array.from({ length: COUNT }, (_, index) => index), () => new Client(server).start('Waiter'))
+  ids = await forEach(
+    Array.from({ length: COUNT }, (_, index) => index),
+    () => new Client(server).start('Waiter'),
+  )
   await server.kill('SIGTERM')
 }, 60_000)
 afterAll(cleanUp)
@@ -36,8 +40,13 @@ beforeEach(async () => {
 
 /** Runs `actorflux doctor` on the data. */
 async function doctor(...args: string[]): Promise<{ code: unknown; stdout: string }> {
-  const run = promisify(execFile)(process.execPath, [options.program, 'doctor', ...args], { env: { ...process.env, ACTORFLUX_DATA: options.data } })
-  return run.then(({ stdout }) => ({ code: 0, stdout }), (error: { code: unknown; stdout: string }) => ({ code: error.code, stdout: error.stdout }))
+  const run = promisify(execFile)(process.execPath, [options.program, 'doctor', ...args], {
+    env: { ...process.env, ACTORFLUX_DATA: options.data },
+  })
+  return run.then(
+    ({ stdout }) => ({ code: 0, stdout }),
+    (error: { code: unknown; stdout: string }) => ({ code: error.code, stdout: error.stdout }),
+  )
 }
 
 async function overwrite(at: number, bytes: Buffer): Promise<void> {
@@ -50,32 +59,44 @@ const DAMAGE: { readonly [what: string]: () => Promise<void> } = {
   'cut short': async () => truncate(file, (await stat(file)).size - 100),
   'cut in half': async () => truncate(file, (await stat(file)).size / 2),
   // Every other page, so that one of them is in use.
-  'noisy': async () => { for (let at = 8; at < (await stat(file)).size / 4096; at += 2) await overwrite(at * 4096, randomBytes(4096)) },
+  noisy: async () => {
+    for (let at = 8; at < (await stat(file)).size / 4096; at += 2) await overwrite(at * 4096, randomBytes(4096))
+  },
   'zero at its head': () => overwrite(0, Buffer.alloc(4096)),
 }
 
 describe('a data file that is damaged', () => {
-  test.each(Object.keys(DAMAGE))('(%s) is refused in one line, saved as far as it can be read, and served from there', async (what) => {
-    await DAMAGE[what]?.()
-    const { code, signal, output } = await launch(options).ended
-    expect({ code, signal }).toEqual({ code: 1, signal: null })
-    expect(output).toMatch(/^actorflux: the data in [^\n]*default\.mdb [^\n]*; restore a backup [^\n]* actorflux doctor --salvage <new folder>\n$/)
+  test.each(Object.keys(DAMAGE))(
+    '(%s) is refused in one line, saved as far as it can be read, and served from there',
+    async (what) => {
+      await DAMAGE[what]?.()
+      const { code, signal, output } = await launch(options).ended
+      expect({ code, signal }).toEqual({ code: 1, signal: null })
+      expect(output).toMatch(
+        /^actorflux: the data in [^\n]*default\.mdb [^\n]*; restore a backup [^\n]* actorflux doctor --salvage <new folder>\n$/,
+      )
 
-    expect(await doctor()).toMatchObject({ code: 1, stdout: expect.stringMatching(/^the data in \S*default\.mdb is damaged\n {2}/) })
-    const into = `${options.data}-saved`
-    const saved = await doctor('--salvage', into)
-    expect(saved.code).toBe(1)
-    const count = Number(/^(\d+) (?:of 200 )?contexts? were read, and written to /m.exec(saved.stdout)?.[1])
-    expect(count).toBeGreaterThan(0)
+      expect(await doctor()).toMatchObject({
+        code: 1,
+        stdout: expect.stringMatching(/^the data in \S*default\.mdb is damaged\n {2}/),
+      })
+      const into = `${options.data}-saved`
+      const saved = await doctor('--salvage', into)
+      expect(saved.code).toBe(1)
+      const count = Number(/^(\d+) (?:of 200 )?contexts? were read, and written to /m.exec(saved.stdout)?.[1])
+      expect(count).toBeGreaterThan(0)
 
-    const server = await startServer({ ...options, data: into })
-    const client = new Client(server)
-    const listed = await client.list({ fluxName: 'Waiter' })
-    expect(listed).toHaveLength(count)
-    for (const { id } of listed.slice(0, 5)) expect(await client.event('go', id)).toMatchObject({ transitions: [{ contextId: id, state: 'second' }] })
-    expect(await client.start('Waiter')).toBeGreaterThan(Math.max(...ids))
-    await server.kill('SIGTERM')
-  }, 60_000)
+      const server = await startServer({ ...options, data: into })
+      const client = new Client(server)
+      const listed = await client.list({ fluxName: 'Waiter' })
+      expect(listed).toHaveLength(count)
+      for (const { id } of listed.slice(0, 5))
+        expect(await client.event('go', id)).toMatchObject({ transitions: [{ contextId: id, state: 'second' }] })
+      expect(await client.start('Waiter')).toBeGreaterThan(Math.max(...ids))
+      await server.kill('SIGTERM')
+    },
+    60_000,
+  )
 
   test('(not at all, that is) is called whole', async () => {
     expect(await doctor()).toMatchObject({ code: 0, stdout: expect.stringMatching(/is whole: 200 contexts\n$/) })
@@ -83,7 +104,10 @@ describe('a data file that is damaged', () => {
 
   test('(empty) is refused in one line, and there is nothing to save', async () => {
     await truncate(file)
-    expect(await launch(options).ended).toMatchObject({ code: 1, output: expect.stringMatching(/^actorflux: the data file [^\n]* is gone or empty, [^\n]*\n$/) })
+    expect(await launch(options).ended).toMatchObject({
+      code: 1,
+      output: expect.stringMatching(/^actorflux: the data file [^\n]* is gone or empty, [^\n]*\n$/),
+    })
     expect(await doctor()).toMatchObject({ code: 1 })
   }, 60_000)
 })
@@ -102,19 +126,30 @@ test('a stored record that is garbage, or holds garbage, spoils nothing but itse
   const server = await startServer({ ...options, env: { ACTORFLUX_LOG_LEVEL: 'error' } })
   const client = new Client(server)
   const whole = ids.filter((id) => id !== first && id !== second).sort((a, b) => a - b)
-  for (let look = 0; look < 3; look++) expect((await client.list({ fluxName: 'Waiter' })).map(({ id }) => id)).toEqual(whole)
+  for (let look = 0; look < 3; look++)
+    expect((await client.list({ fluxName: 'Waiter' })).map(({ id }) => id)).toEqual(whole)
   const { transitions, ignored } = await client.event('go')
   expect(transitions).toHaveLength(COUNT - 2)
   expect(ignored).toEqual([])
   for (const id of [first, second]) {
     const response = await fetch(`${server.url}/flux-api/context?contextId=${id}`)
     expect(response.status).toBe(500)
-    expect(await response.json()).toMatchObject({ type: 'urn:actorflux:problem:unreadable-record', detail: `the stored record of context ${id} can't be read` })
+    expect(await response.json()).toMatchObject({
+      type: 'urn:actorflux:problem:unreadable-record',
+      detail: `the stored record of context ${id} can't be read`,
+    })
     expect((await fetch(`${server.url}/flux-api/terminate?contextId=${id}`, { method: 'DELETE' })).status).toBe(500)
   }
   expect(await client.context(third)).toMatchObject({ currentState: 'second' })
-  const told = (id: number) => server.output().split('\n').filter((line) => line.includes(lineOf(id))).length
+  const told = (id: number) =>
+    server
+      .output()
+      .split('\n')
+      .filter((line) => line.includes(lineOf(id))).length
   expect([told(first), told(second)]).toEqual([1, 1])
   await server.kill('SIGTERM')
-  expect(await doctor()).toMatchObject({ code: 1, stdout: expect.stringContaining(`the stored record of context ${first} can't be read`) })
+  expect(await doctor()).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining(`the stored record of context ${first} can't be read`),
+  })
 }, 60_000)

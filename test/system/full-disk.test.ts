@@ -25,14 +25,18 @@ describe.skipIf(!canMount())('a full disk (skipped where the user may not mount 
     const env = { ACTORFLUX_MIN_FREE: '4mb', ACTORFLUX_TOKENS: join(disk.folder, 'tokens.json') }
     const options = { program: inject('program'), actors, data: join(disk.folder, 'data'), env }
     const server = await startServer(options)
-    onTestFinished(async () => { await server.kill('SIGKILL') })
+    onTestFinished(async () => {
+      await server.kill('SIGKILL')
+    })
     const acknowledged: number[] = []
     const post = async () => {
-      const data = 'x'.repeat(1000 + (acknowledged.length * 7919) % 90_000)
+      const data = 'x'.repeat(1000 + ((acknowledged.length * 7919) % 90_000))
       const response = await fetch(`${server.url}/flux-api/full/execute`, {
-        method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ fluxName: 'Keeper', input: { data } }),
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ fluxName: 'Keeper', input: { data } }),
       })
-      const answer = await response.json() as { contextId?: number; detail?: string }
+      const answer = (await response.json()) as { contextId?: number; detail?: string }
       if (response.status === 200) acknowledged.push(answer.contextId ?? 0)
       return { status: response.status, retryAfter: response.headers.get('retry-after'), detail: answer.detail }
     }
@@ -43,7 +47,11 @@ describe.skipIf(!canMount())('a full disk (skipped where the user may not mount 
       }
       return null
     }
-    const FULL = { status: 503, retryAfter: '1', detail: 'the disk of the data folder is full: nothing can be written until there is room' }
+    const FULL = {
+      status: 503,
+      retryAfter: '1',
+      detail: 'the disk of the data folder is full: nothing can be written until there is room',
+    }
     expect(await fill()).toEqual(FULL)
     expect(acknowledged.length).toBeGreaterThan(50)
     const ballast = join(disk.folder, 'ballast')
@@ -65,7 +73,8 @@ describe.skipIf(!canMount())('a full disk (skipped where the user may not mount 
 
     await server.kill('SIGKILL')
     const next = await startServer(options)
-    for (const id of acknowledged) expect((await fetch(`${next.url}/flux-api/context?contextId=${id}`)).status).toBe(200)
+    for (const id of acknowledged)
+      expect((await fetch(`${next.url}/flux-api/context?contextId=${id}`)).status).toBe(200)
     await next.kill('SIGTERM')
   }, 60_000)
 })

@@ -1,4 +1,5 @@
-// A server is killed while clients send as fast as they can: what it answered is true afterwards, and nothing counts twice.
+// A server is killed while clients send as fast as they can: what it answered is true afterwards, and nothing counts
+// twice.
 import { afterAll, expect, inject, test } from 'vitest'
 import { cleanUp, placeFor, sleep, startServer } from '../support/server.ts'
 import { Client, forEach, outputOf, Refused } from './client.ts'
@@ -24,14 +25,21 @@ test('every event that was answered counts once, over kills in the middle of sen
   for (let round = 1; round <= ROUNDS; round++) {
     const before = sum(answered)
     const sending = Promise.all([
-      ...counters.map((id) => untilGone(async () => {
-        await client.event('tick', id)
-        add(id)
-      })),
+      ...counters.map((id) =>
+        untilGone(async () => {
+          await client.event('tick', id)
+          add(id)
+        }),
+      ),
       untilGone(async () => {
-        for (const { contextId } of (await client.event('tock')).transitions) if (answered.has(contextId)) add(contextId)
+        for (const { contextId } of (await client.event('tock')).transitions)
+          if (answered.has(contextId)) add(contextId)
       }),
-      ...Array.from({ length: 4 }, () => untilGone(async () => { started.push(await client.start('Waiter')) })),
+      ...Array.from({ length: 4 }, () =>
+        untilGone(async () => {
+          started.push(await client.start('Waiter'))
+        }),
+      ),
     ])
     await sleep(1000 + 137 * round)
     await server.kill('SIGKILL')

@@ -1,4 +1,5 @@
-// A small server, real and with little memory, that is sent more than it can hold at once: it refuses, it lives, and it starts again on the same data.
+// A small server, real and with little memory, that is sent more than it can hold at once: it refuses, it lives, and it
+// starts again on the same data.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, describe, expect, inject, test, vi } from 'vitest'
@@ -25,40 +26,80 @@ async function openPlace(): Promise<Place & { gate: string }> {
   const files = {
     'Slow.flux': {
       webhooks: [{ urlPath: '/slow', httpMethods: ['POST'] }],
-      states: [{ name: 'hold', action: { type: 'invokeCode', className: 'Steps', methodName: 'hold', timeout: 600, inputs: [{ type: 'set', expression: gate, to: ['gate'] }, { from: ['$request', 'body'], to: ['body'] }] } }],
+      states: [
+        {
+          name: 'hold',
+          action: {
+            type: 'invokeCode',
+            className: 'Steps',
+            methodName: 'hold',
+            timeout: 600,
+            inputs: [
+              { type: 'set', expression: gate, to: ['gate'] },
+              { from: ['$request', 'body'], to: ['body'] },
+            ],
+          },
+        },
+      ],
     },
     'Script.flux': {
-      webhooks: [{ urlPath: '/script', httpMethods: ['POST'] }], output: [{ name: 'length', type: 'integer' }],
-      states: [{ name: 'count', action: { type: 'script', script: 'for (const end = Date.now() + 300; Date.now() < end;); return { length: $request.body.length }', timeout: 60, outputs: [{ from: ['length'], to: ['length'] }] } }],
+      webhooks: [{ urlPath: '/script', httpMethods: ['POST'] }],
+      output: [{ name: 'length', type: 'integer' }],
+      states: [
+        {
+          name: 'count',
+          action: {
+            type: 'script',
+            script: 'for (const end = Date.now() + 300; Date.now() < end;); return { length: $request.body.length }',
+            timeout: 60,
+            outputs: [{ from: ['length'], to: ['length'] }],
+          },
+        },
+      ],
     },
   }
-  for (const [name, content] of Object.entries(files)) await writeFile(join(place.folder, 'actors/crash', name), JSON.stringify(content))
+  for (const [name, content] of Object.entries(files))
+    await writeFile(join(place.folder, 'actors/crash', name), JSON.stringify(content))
   return { ...place, gate }
 }
 afterAll(cleanUp)
 
-interface Answer { readonly status: number; readonly retryAfter: string | null }
+interface Answer {
+  readonly status: number
+  readonly retryAfter: string | null
+}
 
 /** Sends it as often as it takes: only a refusal for want of room is asked for again. Gives all answers. */
 async function send(url: string, path: string): Promise<Answer[]> {
   const answers: Answer[] = []
   for (;;) {
-    const response = await fetch(url + path, { method: 'POST', body: BODY, headers: { 'content-type': 'application/json' } })
+    const response = await fetch(url + path, {
+      method: 'POST',
+      body: BODY,
+      headers: { 'content-type': 'application/json' },
+    })
     await response.text()
     answers.push({ status: response.status, retryAfter: response.headers.get('retry-after') })
     if (response.status !== 503) return answers
-    await new Promise((resolve) => { setTimeout(resolve, Number(response.headers.get('retry-after') ?? 0) * 1000) })
+    await new Promise((resolve) => {
+      setTimeout(resolve, Number(response.headers.get('retry-after') ?? 0) * 1000)
+    })
   }
 }
 
 /** One at a time: a list of them is large. */
 const hasAny = async ({ url }: Server, status: string): Promise<boolean> => {
-  const response = await fetch(`${url}/flux-api/contexts?status=${status}&limit=1`, { headers: { accept: 'application/json' } })
+  const response = await fetch(`${url}/flux-api/contexts?status=${status}&limit=1`, {
+    headers: { accept: 'application/json' },
+  })
   const { length } = JSON.parse(await response.text())
   return length > 0
 }
 
-describe.concurrent.each([['a slow function', '/api/slow'], ['a script', '/api/script']])('25 webhooks of a mebibyte for %s', (_, path) => {
+describe.concurrent.each([
+  ['a slow function', '/api/slow'],
+  ['a script', '/api/script'],
+])('25 webhooks of a mebibyte for %s', (_, path) => {
   test('are refused or taken, kill nothing, and are carried on after a kill', { timeout: 600_000 }, async () => {
     const { gate, ...place } = await openPlace()
     const options = { program: inject('program'), ...place, env: ENV, node: NODE }
@@ -75,11 +116,18 @@ describe.concurrent.each([['a slow function', '/api/slow'], ['a script', '/api/s
     await server.kill('SIGKILL')
     server = await startServer(options)
     // It serves while it carries on what was left.
-    const small = await fetch(`${server.url}/flux-api/event`, { method: 'POST', body: '{"event":"none"}', headers: { 'content-type': 'application/json' } })
+    const small = await fetch(`${server.url}/flux-api/event`, {
+      method: 'POST',
+      body: '{"event":"none"}',
+      headers: { 'content-type': 'application/json' },
+    })
     expect(small.status).toBe(200)
     await writeFile(gate, '')
     const again = server
-    await vi.waitFor(async () => expect(await hasAny(again, 'RUNNING')).toBe(false), { timeout: 240_000, interval: 500 })
+    await vi.waitFor(async () => expect(await hasAny(again, 'RUNNING')).toBe(false), {
+      timeout: 240_000,
+      interval: 500,
+    })
     expect(await hasAny(again, 'FAILED')).toBe(false)
     expect(await hasAny(again, 'COMPLETED')).toBe(true)
     await server.kill('SIGTERM')

@@ -1,4 +1,5 @@
-// The life of a server's process: alone on its data, ended in order by SIGTERM, and not killed for ever by a step that kills.
+// The life of a server's process: alone on its data, ended in order by SIGTERM, and not killed for ever by a step that
+// kills.
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
@@ -36,7 +37,10 @@ describe('a second server on the same data', () => {
 
 test('a module that ends the process at SIGTERM lets it end well', async () => {
   await mkdir(join(place.actors[0] ?? '', 'ends'), { recursive: true })
-  await writeFile(join(place.actors[0] ?? '', 'ends/ends.mjs'), 'process.on("SIGTERM", () => process.exit(0)); export const run = () => 1')
+  await writeFile(
+    join(place.actors[0] ?? '', 'ends/ends.mjs'),
+    'process.on("SIGTERM", () => process.exit(0)); export const run = () => 1',
+  )
   const action = { type: 'invokeCode', className: 'ends', methodName: 'run' }
   await writeFile(join(place.actors[0] ?? '', 'ends/Ends.flux'), JSON.stringify({ states: [{ name: 'end', action }] }))
   const server = await startServer(options)
@@ -44,7 +48,10 @@ test('a module that ends the process at SIGTERM lets it end well', async () => {
 })
 
 test('a server that asks all for tokens and has none says so, and what it offers to try sends one', async () => {
-  const { output } = await startServer({ ...options, env: { ACTORFLUX_REQUIRE_AUTH: 'true', ACTORFLUX_REQUEST_TIMEOUT: '5s' } })
+  const { output } = await startServer({
+    ...options,
+    env: { ACTORFLUX_REQUIRE_AUTH: 'true', ACTORFLUX_REQUEST_TIMEOUT: '5s' },
+  })
   await vi.waitFor(() => expect(output()).toMatch(/^ {2}curl .* -H 'Authorization: Bearer <token>' /m), 5000)
   expect(output()).toMatch(/^actorflux: warning: every call needs a token, /m)
 })
@@ -53,11 +60,19 @@ describe('SIGTERM', () => {
   test('answers the request under way, takes no other, and ends with 0 in spite of idle connections', async () => {
     const server = await startServer(options)
     const body = JSON.stringify({ fluxName: 'Waiter' })
-    const slow = request(`${server.url}/flux-api/crash/execute`, { method: 'POST', headers: { 'content-type': 'application/json', 'content-length': body.length } })
+    const slow = request(`${server.url}/flux-api/crash/execute`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'content-length': body.length },
+    })
     const answer = new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
       slow.on('error', reject).on('response', (response) => {
         let text = ''
-        response.setEncoding('utf8').on('data', (part: string) => { text += part }).on('end', () => resolve({ status: response.statusCode, text }))
+        response
+          .setEncoding('utf8')
+          .on('data', (part: string) => {
+            text += part
+          })
+          .on('end', () => resolve({ status: response.statusCode, text }))
       })
     })
     slow.write(body.slice(0, 10))
@@ -133,9 +148,12 @@ describe('a step that kills its process', () => {
     const file = join(place.folder, 'steps')
     const first = await startServer(options)
     // The answer may die with the server.
-    await new Client(first).start('Crasher', { file }).catch((error: unknown) => { if (error instanceof Refused) throw error })
+    await new Client(first).start('Crasher', { file }).catch((error: unknown) => {
+      if (error instanceof Refused) throw error
+    })
     expect(await first.ended).toMatchObject({ signal: 'SIGKILL' })
-    for (let takeover = 1; takeover <= 5; takeover++) expect(await launch(options).ended).toMatchObject({ signal: 'SIGKILL' })
+    for (let takeover = 1; takeover <= 5; takeover++)
+      expect(await launch(options).ended).toMatchObject({ signal: 'SIGKILL' })
 
     const client = new Client(await startServer(options))
     const failed = await vi.waitFor(async () => {

@@ -28,8 +28,14 @@ async function openPlace(onEnd: OnEnd) {
   return {
     namespace,
     async open(url = redis.url): Promise<Server> {
-      const server = await startServer({ program: inject('program'), ...place, env: { ACTORFLUX_REDIS_URL: url, ACTORFLUX_NAMESPACE: namespace, ACTORFLUX_RECOVERY: `${RECOVERY}s` } })
-      onEnd(async () => { await server.kill('SIGKILL') })
+      const server = await startServer({
+        program: inject('program'),
+        ...place,
+        env: { ACTORFLUX_REDIS_URL: url, ACTORFLUX_NAMESPACE: namespace, ACTORFLUX_RECOVERY: `${RECOVERY}s` },
+      })
+      onEnd(async () => {
+        await server.kill('SIGKILL')
+      })
       return server
     },
     lines: async (name: string) => (await readFile(file(name), 'utf8').catch(() => '')).split('\n').filter(Boolean),
@@ -43,20 +49,29 @@ async function openPair(onEnd: OnEnd) {
   const servers = await Promise.all([place.open(), place.open()])
   const clients = servers.map((one) => new Client(one))
   return {
-    ...place, servers,
+    ...place,
+    servers,
     server: (index: number): Server => servers[index] ?? fail(`there is no server ${index}`),
     client: (index: number): Client => clients[index] ?? fail(`there is no server ${index}`),
   }
 }
 
-const fail = (reason: string): never => { throw new Error(reason) }
-const haveEnded = (ids: readonly number[], of: Client, timeout: number) => vi.waitFor(async () => {
-  const views = await forEach(ids, (id) => of.context(id))
-  expect(views.filter(({ status }) => status !== 'COMPLETED').map(({ id, status }) => ({ id, status }))).toEqual([])
-  return views
-}, { timeout, interval: 100 })
+const fail = (reason: string): never => {
+  throw new Error(reason)
+}
+const haveEnded = (ids: readonly number[], of: Client, timeout: number) =>
+  vi.waitFor(
+    async () => {
+      const views = await forEach(ids, (id) => of.context(id))
+      expect(views.filter(({ status }) => status !== 'COMPLETED').map(({ id, status }) => ({ id, status }))).toEqual([])
+      return views
+    },
+    { timeout, interval: 100 },
+  )
 
-beforeAll(async () => { redis = await startRedis({ appendfsync: 'always' }) })
+beforeAll(async () => {
+  redis = await startRedis({ appendfsync: 'always' })
+})
 afterAll(async () => {
   await cleanUp()
   await redis.close()
@@ -66,19 +81,30 @@ describe('two servers', () => {
   let client: (index: number) => Client
   let namespace: string
   const ends: (() => Promise<void>)[] = []
-  beforeAll(async () => { ({ client, namespace } = await openPair((end) => { ends.push(end) })) })
-  afterAll(async () => { for (const end of ends) await end() })
+  beforeAll(async () => {
+    ;({ client, namespace } = await openPair((end) => {
+      ends.push(end)
+    }))
+  })
+  afterAll(async () => {
+    for (const end of ends) await end()
+  })
 
   test('count each of 400 events to one context once', async () => {
     const id = await client(0).start('Counter')
-    await Promise.all(Array.from({ length: 400 }, (_, index) => client(index % 2).event(index % 3 === 0 ? 'tock' : 'tick', id)))
+    await Promise.all(
+      Array.from({ length: 400 }, (_, index) => client(index % 2).event(index % 3 === 0 ? 'tock' : 'tick', id)),
+    )
     const view = await client(1).context(id)
     expect(outputOf(view, 'count')).toBe(400)
     expect(view.executionHistory).toHaveLength(401)
   })
 
   test('move each of 200 contexts once by two broadcasts at once', async () => {
-    const ids = await forEach(Array.from({ length: 200 }, (_, index) => index), (index) => client(index % 2).start('Once'))
+    const ids = await forEach(
+      Array.from({ length: 200 }, (_, index) => index),
+      (index) => client(index % 2).start('Once'),
+    )
     const answers = await Promise.all([client(0).event('knock'), client(1).event('knock')])
     const moved = answers.flatMap(({ transitions }) => transitions.map(({ contextId }) => contextId))
     expect(moved.toSorted((one, other) => one - other)).toEqual(ids.toSorted((one, other) => one - other))
@@ -113,13 +139,17 @@ describe('two servers', () => {
 
   test('every wake-up happens when all keys of BullMQ are gone', async () => {
     const due = Date.now() + 1500
-    const timers = await forEach(Array.from({ length: 20 }, (_, index) => index), (index) => client(index % 2).start('Delayed', { due: due + index * 50 }))
+    const timers = await forEach(
+      Array.from({ length: 20 }, (_, index) => index),
+      (index) => client(index % 2).start('Delayed', { due: due + index * 50 }),
+    )
     const admin = new Redis(redis.url)
     const keys = await admin.keys(`{af:${namespace}:alarms}*`)
     expect(keys.length).toBeGreaterThan(0)
     await admin.del(...keys)
     admin.disconnect()
-    for (const { executionHistory } of await haveEnded(timers, client(1), PATIENCE_MS)) expect(executionHistory[1]?.enteredAt).toBeGreaterThanOrEqual(due)
+    for (const { executionHistory } of await haveEnded(timers, client(1), PATIENCE_MS))
+      expect(executionHistory[1]?.enteredAt).toBeGreaterThanOrEqual(due)
   })
 })
 
@@ -129,16 +159,23 @@ describe('one of two servers', () => {
     const { client, server, lines, files, openGate } = await openPair(onTestFinished)
     const holders = await forEach(Array.from({ length: 20 }), () => client(0).start('Holder', files('holder')))
     const due = Date.now() + 2000
-    const timers = await forEach(Array.from({ length: 20 }, (_, index) => index), (index) => client(0).start(['Delayed', 'Dated', 'Timed'][index % 3] ?? '', { due: due + index * 20 }))
+    const timers = await forEach(
+      Array.from({ length: 20 }, (_, index) => index),
+      (index) => client(0).start(['Delayed', 'Dated', 'Timed'][index % 3] ?? '', { due: due + index * 20 }),
+    )
     await vi.waitFor(async () => expect(await lines('holder.steps')).toHaveLength(20), PATIENCE_MS)
     const killedAt = Date.now()
     await server(0).kill('SIGKILL')
-    await vi.waitFor(async () => expect(await lines('holder.steps')).toHaveLength(40), { timeout: TAKEOVER_MS, interval: 50 })
+    await vi.waitFor(async () => expect(await lines('holder.steps')).toHaveLength(40), {
+      timeout: TAKEOVER_MS,
+      interval: 50,
+    })
     expect(Date.now() - killedAt).toBeGreaterThan(RECOVERY * 500)
     const keys = await lines('holder.steps')
     expect(new Set(keys.slice(0, 20))).toEqual(new Set(keys.slice(20)))
     await openGate('holder')
-    for (const { executionHistory } of await haveEnded(holders, client(1), PATIENCE_MS)) expect(executionHistory).toHaveLength(2)
+    for (const { executionHistory } of await haveEnded(holders, client(1), PATIENCE_MS))
+      expect(executionHistory).toHaveLength(2)
     for (const { executionHistory } of await haveEnded(timers, client(1), PATIENCE_MS)) {
       expect(executionHistory.map(({ stateName }) => stateName)).toEqual(['start', 'done'])
       expect(executionHistory[1]?.enteredAt).toBeGreaterThanOrEqual(due)
@@ -163,7 +200,10 @@ describe('one of two servers', () => {
     await client(0).event('tick', counter)
     await vi.waitFor(async () => expect(await lines('stopped.steps')).toHaveLength(5), PATIENCE_MS)
     process.kill(server(0).pid, 'SIGSTOP')
-    await vi.waitFor(async () => expect(await lines('stopped.steps')).toHaveLength(10), { timeout: TAKEOVER_MS, interval: 50 })
+    await vi.waitFor(async () => expect(await lines('stopped.steps')).toHaveLength(10), {
+      timeout: TAKEOVER_MS,
+      interval: 50,
+    })
     await client(1).event('tick', counter)
     // Both end their steps now: the one that lost them, too.
     await openGate('stopped')
@@ -184,9 +224,14 @@ describe('one of two servers', () => {
 })
 
 describe.concurrent('two servers and what they stand on', () => {
-  test('while Redis is away they refuse, and go on with all that was acknowledged when it is back', async ({ onTestFinished }) => {
+  test('while Redis is away they refuse, and go on with all that was acknowledged when it is back', async ({
+    onTestFinished,
+  }) => {
     const { servers, client, files, openGate } = await openPair(onTestFinished)
-    const ids = await forEach(Array.from({ length: 40 }, (_, index) => index), (index) => client(index % 2).start('Counter'))
+    const ids = await forEach(
+      Array.from({ length: 40 }, (_, index) => index),
+      (index) => client(index % 2).start('Counter'),
+    )
     const holder = await client(0).start('Holder', files('away'))
     const due = Date.now() + 1500
     const timer = await client(0).start('Delayed', { due })
@@ -194,14 +239,23 @@ describe.concurrent('two servers and what they stand on', () => {
     const sending = new AbortController()
     const senders = ids.map(async (id, index) => {
       while (!sending.signal.aborted) {
-        await client(index % 2).event('tick', id).then(() => acknowledged.set(id, (acknowledged.get(id) ?? 0) + 1), () => sleep(20))
+        await client(index % 2)
+          .event('tick', id)
+          .then(
+            () => acknowledged.set(id, (acknowledged.get(id) ?? 0) + 1),
+            () => sleep(20),
+          )
       }
     })
     await sleep(500)
     await redis.signal('SIGKILL')
     await sleep(300)
     for (const { url } of servers) {
-      const refusal = await fetch(`${url}/flux-api/event?contextId=${ids[0]}`, { method: 'POST', body: '{"event":"tick"}', headers: { 'content-type': 'application/json' } })
+      const refusal = await fetch(`${url}/flux-api/event?contextId=${ids[0]}`, {
+        method: 'POST',
+        body: '{"event":"tick"}',
+        headers: { 'content-type': 'application/json' },
+      })
       expect(refusal.status).toBe(503)
       expect(Number(refusal.headers.get('retry-after'))).toBeGreaterThan(0)
       expect(refusal.headers.get('content-type')).toContain('application/problem+json')
@@ -254,30 +308,48 @@ describe.concurrent('two servers and what they stand on', () => {
     try {
       const [one, other] = await Promise.all([open(cluster.url), open(cluster.url)])
       const [first, second] = [new Client(one), new Client(other)]
-      const ids = await forEach(Array.from({ length: 200 }, (_, index) => index), (index) => (index % 2 === 0 ? first : second).start('Once'))
+      const ids = await forEach(
+        Array.from({ length: 200 }, (_, index) => index),
+        (index) => (index % 2 === 0 ? first : second).start('Once'),
+      )
       const ascending = ids.toSorted((a, b) => a - b)
       expect(new Set(ids.map((id) => id % 16)).size).toBe(16)
       expect((await first.list({ fluxName: 'Once' })).map(({ id }) => id)).toEqual(ascending)
-      expect((await second.list({ fluxName: 'Once', currentState: 'open', limit: '30', page: '3' })).map(({ id }) => id)).toEqual(ascending.slice(90, 120))
+      expect(
+        (await second.list({ fluxName: 'Once', currentState: 'open', limit: '30', page: '3' })).map(({ id }) => id),
+      ).toEqual(ascending.slice(90, 120))
       const answers = await Promise.all([first.event('knock'), second.event('knock')])
-      expect(answers.flatMap(({ transitions }) => transitions.map(({ contextId }) => contextId)).toSorted((a, b) => a - b)).toEqual(ascending)
+      expect(
+        answers.flatMap(({ transitions }) => transitions.map(({ contextId }) => contextId)).toSorted((a, b) => a - b),
+      ).toEqual(ascending)
 
       const counter = await first.start('Counter')
-      await Promise.all(Array.from({ length: 100 }, (_, index) => (index % 2 === 0 ? first : second).event('tick', counter)))
+      await Promise.all(
+        Array.from({ length: 100 }, (_, index) => (index % 2 === 0 ? first : second).event('tick', counter)),
+      )
       expect(outputOf(await second.context(counter), 'count')).toBe(100)
 
       const parents = await forEach(Array.from({ length: 10 }), () => first.start('Parent'))
       const children = await second.list({ fluxName: 'Child' })
-      expect(children.map(({ id }) => id % 16).toSorted((a, b) => a - b)).toEqual(parents.map((id) => id % 16).toSorted((a, b) => a - b))
+      expect(children.map(({ id }) => id % 16).toSorted((a, b) => a - b)).toEqual(
+        parents.map((id) => id % 16).toSorted((a, b) => a - b),
+      )
       await forEach(children, ({ id }) => second.event('say', id, { word: 'hello' }))
       const due = Date.now() + 1000
-      const timers = await forEach(Array.from({ length: 30 }, (_, index) => index), (index) => first.start('Delayed', { due: due + index * 20 }))
+      const timers = await forEach(
+        Array.from({ length: 30 }, (_, index) => index),
+        (index) => first.start('Delayed', { due: due + index * 20 }),
+      )
       await haveEnded(parents, first, PATIENCE_MS)
-      for (const { executionHistory } of await haveEnded(timers, second, PATIENCE_MS)) expect(executionHistory[1]?.enteredAt).toBeGreaterThanOrEqual(due)
+      for (const { executionHistory } of await haveEnded(timers, second, PATIENCE_MS))
+        expect(executionHistory[1]?.enteredAt).toBeGreaterThanOrEqual(due)
       const holder = await first.start('Holder', files('clustered'))
       await vi.waitFor(async () => expect(await lines('clustered.steps')).toHaveLength(1), PATIENCE_MS)
       await one.kill('SIGKILL')
-      await vi.waitFor(async () => expect(await lines('clustered.steps')).toHaveLength(2), { timeout: TAKEOVER_MS, interval: 50 })
+      await vi.waitFor(async () => expect(await lines('clustered.steps')).toHaveLength(2), {
+        timeout: TAKEOVER_MS,
+        interval: 50,
+      })
       await openGate('clustered')
       await haveEnded([holder], second, PATIENCE_MS)
     } finally {

@@ -16,9 +16,13 @@ afterEach(cleanUp)
 
 async function freePort(): Promise<number> {
   const server = createServer()
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
   const address = server.address()
-  await new Promise((resolve) => { server.close(resolve) })
+  await new Promise((resolve) => {
+    server.close(resolve)
+  })
   return typeof address === 'object' && address !== null ? address.port : 0
 }
 
@@ -29,22 +33,31 @@ test('a server answers that it lives while it reads its index, and 503 to all el
   const store = await openLmdbStore({ folder: data, log, clock: { now: Date.now, after: () => quiet } })
   const { first } = await store.reserveIds({ count: COUNT, partition: 0 })
   for (let from = 0; from < COUNT; from += GROUP) {
-    await Promise.all(Array.from({ length: GROUP }, (_, index) => {
-      const context = contextOf(first + from + index, 1, { terms: ['one', 'two', `three:${index % 9}`], endedAt: Date.now() })
-      return store.commit({ writes: [writeOf(context)] })
-    }))
+    await Promise.all(
+      Array.from({ length: GROUP }, (_, index) => {
+        const context = contextOf(first + from + index, 1, {
+          terms: ['one', 'two', `three:${index % 9}`],
+          endedAt: Date.now(),
+        })
+        return store.commit({ writes: [writeOf(context)] })
+      }),
+    )
   }
   await store.close()
 
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   const server = launch({ program: inject('program'), actors, data, env: { ACTORFLUX_PORT: String(port) } })
-  const statusOf = (path: string) => fetch(url + path).then(async (response) => {
-    const { type } = await response.json() as { type?: string }
-    return { status: response.status, retryAfter: response.headers.get('retry-after'), type }
-  }, () => null)
+  const statusOf = (path: string) =>
+    fetch(url + path).then(
+      async (response) => {
+        const { type } = (await response.json()) as { type?: string }
+        return { status: response.status, retryAfter: response.headers.get('retry-after'), type }
+      },
+      () => null,
+    )
   let [lived, refused] = [0, 0]
-  for (let ready = false; !ready && server.isRunning();) {
+  for (let ready = false; !ready && server.isRunning(); ) {
     const [health, call] = [await statusOf('/healthz'), await statusOf('/flux-api/contexts?limit=1')]
     const [webhook, readiness] = [await statusOf('/api/none'), await statusOf('/readyz')]
     ready = readiness?.status === 200

@@ -34,7 +34,12 @@ const input = (...names: string[]) => names.map((name) => ({ from: [name], to: [
 const one = (action: object, properties: object[] = []) => ({ input: properties, states: [{ name: 'act', action }] })
 const FILES = {
   'crash/fn.ts': MODULE,
-  ...Object.fromEntries(['loop', 'later', 'regex', 'waits', 'system', 'brief', 'detach', 'stands'].map((name) => [`crash/${name}.flux`, one(code(name))])),
+  ...Object.fromEntries(
+    ['loop', 'later', 'regex', 'waits', 'system', 'brief', 'detach', 'stands'].map((name) => [
+      `crash/${name}.flux`,
+      one(code(name)),
+    ]),
+  ),
   'crash/Maybe.flux': one(code('maybe', { inputs: input('hangs') }), [{ name: 'hangs', type: 'boolean' }]),
   'crash/Retry.flux': one(code('stands', { retry: { maxAttempts: 2, delay: 600 } })),
   'crash/Hold.flux': one(code('hold', { inputs: input('file', 'gate') }), [{ name: 'file' }, { name: 'gate' }]),
@@ -58,13 +63,20 @@ async function setUp({ onTestFinished }: Pick<TestContext, 'onTestFinished'>): P
   const place = await placeFor(FILES)
   const start = async (env = {}, node: readonly string[] = []) => {
     const server = await startServer({ program: inject('program'), ...place, env: { ...ENV, ...env }, node })
-    onTestFinished(async () => { await server.kill('SIGKILL') })
+    onTestFinished(async () => {
+      await server.kill('SIGKILL')
+    })
     return server
   }
   return { ...place, start }
 }
 
-const lines = (server: { output(): string }) => server.output().split('\n').filter((line) => line.startsWith('{')).map((line): { [field: string]: unknown } => JSON.parse(line))
+const lines = (server: { output(): string }) =>
+  server
+    .output()
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line): { [field: string]: unknown } => JSON.parse(line))
 /** The last one: on a busy machine the first may have been written before the stack was there. */
 const named = (server: Server) => lines(server).findLast(({ msg }) => msg === 'the event loop stands still')
 const begin = (client: Client, fluxName: string, values: object = {}) => client.start(fluxName, values)
@@ -79,28 +91,54 @@ async function expectNamed(context: TestContext, fluxName: string, stack: RegExp
   const id = await begin(client, fluxName)
   const { code: exit } = await first.ended
   expect(exit).toBe(70)
-  expect(named(first)).toMatchObject({ level: 50, contextId: id, fluxName, state: 'act', className: 'fn', methodName: fluxName, stack: expect.stringMatching(stack) })
+  expect(named(first)).toMatchObject({
+    level: 50,
+    contextId: id,
+    fluxName,
+    state: 'act',
+    className: 'fn',
+    methodName: fluxName,
+    stack: expect.stringMatching(stack),
+  })
 
   const next = new Client(await place.start())
-  await vi.waitFor(async () => expect(await next.context(id)).toMatchObject({ status: 'FAILED', error: { type: 'EventLoopBlocked', className: 'EventLoopBlocked' } }), PATIENCE_MS)
+  await vi.waitFor(
+    async () =>
+      expect(await next.context(id)).toMatchObject({
+        status: 'FAILED',
+        error: { type: 'EventLoopBlocked', className: 'EventLoopBlocked' },
+      }),
+    PATIENCE_MS,
+  )
   expect(await next.context(other)).toMatchObject({ status: 'RUNNING' })
   await vi.waitFor(async () => expect(await readFile(file, 'utf8')).toBe(`${other}-1 1\n${other}-1 1\n`), PATIENCE_MS)
 }
 
 describe.concurrent('a function that does not return', () => {
   test.for<[fluxName: string, stack: RegExp]>([
-    ['later', /^at inner \(fn\.ts:\d+:\d+\)/], ['waits', /^at waits/],
-  ])('%s: is named with its stack, ends the process with 70, and fails its own context alone', ([fluxName, stack], context) =>
-    expectNamed(context, fluxName, stack))
+    ['later', /^at inner \(fn\.ts:\d+:\d+\)/],
+    ['waits', /^at waits/],
+  ])(
+    '%s: is named with its stack, ends the process with 70, and fails its own context alone',
+    ([fluxName, stack], context) => expectNamed(context, fluxName, stack),
+  )
 
   test('within a call that nothing interrupts: is named without a stack, and ends all the same', async (context) => {
     const place = await setUp(context)
     const first = await place.start()
     const id = await begin(new Client(first), 'system')
     await first.ended
-    expect(named(first)).toMatchObject({ contextId: id, methodName: 'system', reason: expect.stringContaining('interrupted') })
+    expect(named(first)).toMatchObject({
+      contextId: id,
+      methodName: 'system',
+      reason: expect.stringContaining('interrupted'),
+    })
     const next = new Client(await place.start())
-    await vi.waitFor(async () => expect(await next.context(id)).toMatchObject({ status: 'FAILED', error: { type: 'EventLoopBlocked' } }), PATIENCE_MS)
+    await vi.waitFor(
+      async () =>
+        expect(await next.context(id)).toMatchObject({ status: 'FAILED', error: { type: 'EventLoopBlocked' } }),
+      PATIENCE_MS,
+    )
   })
 
   test('of several contexts in the same function the guilty one is found', async (context) => {
@@ -109,12 +147,17 @@ describe.concurrent('a function that does not return', () => {
     const client = new Client(first)
     const innocent = await Promise.all([1, 2, 3].map(() => begin(client, 'Maybe', { hangs: false })))
     const id = await begin(client, 'Maybe', { hangs: true })
-    innocent.push(...await Promise.all([1, 2, 3].map(() => begin(client, 'Maybe', { hangs: false }).catch(() => id))))
+    innocent.push(...(await Promise.all([1, 2, 3].map(() => begin(client, 'Maybe', { hangs: false }).catch(() => id)))))
     expect((await first.ended).code).toBe(70)
     expect(named(first)).toMatchObject({ contextId: id })
     const next = new Client(await place.start())
-    await vi.waitFor(async () => expect(await next.context(id)).toMatchObject({ status: 'FAILED', error: { type: 'EventLoopBlocked' } }), PATIENCE_MS)
-    for (const one of innocent) if (one !== id) expect(await next.context(one)).toMatchObject({ status: expect.not.stringMatching('FAILED') })
+    await vi.waitFor(
+      async () =>
+        expect(await next.context(id)).toMatchObject({ status: 'FAILED', error: { type: 'EventLoopBlocked' } }),
+      PATIENCE_MS,
+    )
+    for (const one of innocent)
+      if (one !== id) expect(await next.context(one)).toMatchObject({ status: expect.not.stringMatching('FAILED') })
   })
 
   test('is tried again as its retry says, by attempts', async (context) => {
@@ -123,7 +166,10 @@ describe.concurrent('a function that does not return', () => {
     const id = await begin(new Client(first), 'Retry')
     await first.ended
     const next = new Client(await place.start())
-    await vi.waitFor(async () => expect(await next.context(id)).toMatchObject({ nextRun: expect.any(Number) }), PATIENCE_MS)
+    await vi.waitFor(
+      async () => expect(await next.context(id)).toMatchObject({ nextRun: expect.any(Number) }),
+      PATIENCE_MS,
+    )
   })
 
   test('has failed also when somebody else ends the server first, once it is named', async (context) => {
@@ -133,7 +179,11 @@ describe.concurrent('a function that does not return', () => {
     await vi.waitFor(() => expect(named(first)).toBeDefined(), PATIENCE_MS)
     await first.kill('SIGKILL')
     const next = new Client(await place.start())
-    await vi.waitFor(async () => expect(await next.context(id)).toMatchObject({ status: 'FAILED', error: { type: 'EventLoopBlocked' } }), PATIENCE_MS)
+    await vi.waitFor(
+      async () =>
+        expect(await next.context(id)).toMatchObject({ status: 'FAILED', error: { type: 'EventLoopBlocked' } }),
+      PATIENCE_MS,
+    )
   })
 
   test('and that no step waits for any more is named as that, and fails none', async (context) => {
@@ -157,7 +207,11 @@ test.concurrent('on Redis, the server that takes over learns of it: one attempt 
     const id = await begin(client, 'later')
     const second = await place.start(env)
     const next = new Client(second)
-    await vi.waitFor(async () => expect(await next.context(id)).toMatchObject({ status: 'FAILED', error: { type: 'EventLoopBlocked' } }), PATIENCE_MS)
+    await vi.waitFor(
+      async () =>
+        expect(await next.context(id)).toMatchObject({ status: 'FAILED', error: { type: 'EventLoopBlocked' } }),
+      PATIENCE_MS,
+    )
     await vi.waitFor(async () => expect((await readFile(file, 'utf8')).split('\n')).toHaveLength(3), PATIENCE_MS)
     expect(await next.context(other)).toMatchObject({ status: 'RUNNING' })
     expect([named(second), second.isRunning()]).toEqual([undefined, true])
@@ -170,19 +224,35 @@ test.concurrent('on Redis, the server that takes over learns of it: one attempt 
 
 test.concurrent('dev starts itself again, and ends when it is told to', async (context) => {
   const place = await setUp(context)
-  const own = { ACTORFLUX_HOST: '127.0.0.1', ACTORFLUX_PORT: '0', ACTORFLUX_ACTORS: place.actors.join(':'), ACTORFLUX_DATA: place.data }
-  const dev = spawn(process.execPath, [inject('program'), 'dev'], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...ENV, ...own } })
+  const own = {
+    ACTORFLUX_HOST: '127.0.0.1',
+    ACTORFLUX_PORT: '0',
+    ACTORFLUX_ACTORS: place.actors.join(':'),
+    ACTORFLUX_DATA: place.data,
+  }
+  const dev = spawn(process.execPath, [inject('program'), 'dev'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...ENV, ...own },
+  })
   try {
     let output = ''
-    for (const stream of [dev.stdout, dev.stderr]) stream.setEncoding('utf8').on('data', (text: string) => { output += text })
-    const serving = (times: number) => vi.waitFor(() => {
-      const urls = [...output.matchAll(/^listening\s+(http\S+)$/gm)].map(([, url = '']) => url)
-      expect(urls).toHaveLength(times)
-      return { url: urls.at(-1) ?? '' }
-    }, PATIENCE_MS)
+    for (const stream of [dev.stdout, dev.stderr])
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output += text
+      })
+    const serving = (times: number) =>
+      vi.waitFor(() => {
+        const urls = [...output.matchAll(/^listening\s+(http\S+)$/gm)].map(([, url = '']) => url)
+        expect(urls).toHaveLength(times)
+        return { url: urls.at(-1) ?? '' }
+      }, PATIENCE_MS)
     const id = await begin(new Client(await serving(1)), 'later')
     const next = new Client(await serving(2))
-    await vi.waitFor(async () => expect(await next.context(id)).toMatchObject({ status: 'FAILED', error: { type: 'EventLoopBlocked' } }), PATIENCE_MS)
+    await vi.waitFor(
+      async () =>
+        expect(await next.context(id)).toMatchObject({ status: 'FAILED', error: { type: 'EventLoopBlocked' } }),
+      PATIENCE_MS,
+    )
     dev.kill('SIGTERM')
     expect(await once(dev, 'exit')).toEqual([0, null])
   } finally {
@@ -224,7 +294,11 @@ describe.concurrent('what is no such function', () => {
 
 // One after the other, and beside none of the others.
 describe('a function that computes and does not return', () => {
-  test.for<[fluxName: string, stack: RegExp]>([['loop', /^at loop \(fn\.ts:\d+:\d+\)/], ['regex', /^at regex/]])(
-    '%s: is named with its stack, ends the process with 70, and fails its own context alone', ([fluxName, stack], context) =>
-      expectNamed(context, fluxName, stack))
+  test.for<[fluxName: string, stack: RegExp]>([
+    ['loop', /^at loop \(fn\.ts:\d+:\d+\)/],
+    ['regex', /^at regex/],
+  ])(
+    '%s: is named with its stack, ends the process with 70, and fails its own context alone',
+    ([fluxName, stack], context) => expectNamed(context, fluxName, stack),
+  )
 })

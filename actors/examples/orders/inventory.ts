@@ -1,9 +1,16 @@
 // The stock, in memory: it begins anew with each start of the server. A real one would call the warehouse's system and hand it the step key.
 import type { Flux } from 'actorflux'
 
-interface Item { readonly sku: string; readonly quantity: number }
+interface Item {
+  readonly sku: string
+  readonly quantity: number
+}
 
-const stock = new Map([['pear', 10], ['apple', 1000], ['fig', 0]])
+const stock = new Map([
+  ['pear', 10],
+  ['apple', 1000],
+  ['fig', 0],
+])
 /** What each reservation holds. Its name is the key of the step that made it, so that a step which runs twice reserves once. */
 const reservations = new Map<string, readonly Item[]>()
 

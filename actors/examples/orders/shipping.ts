@@ -12,6 +12,10 @@ export function ship({ country }: { country: string }, { stepKey }: Flux) {
 
 /** Tells the other services, in process: no HTTP in between. If the step runs twice, so does what the event starts. */
 export async function announce({ orderId, tracking }: { orderId: string; tracking: string }, flux: Flux) {
-  const { executions } = await flux.sendEvent({ event: 'orderShipped', input: { orderId, tracking }, tags: [`order-${orderId}`] })
+  const { executions } = await flux.sendEvent({
+    event: 'orderShipped',
+    input: { orderId, tracking },
+    tags: [`order-${orderId}`],
+  })
   return { started: executions.length }
 }

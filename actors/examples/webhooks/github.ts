@@ -14,13 +14,19 @@ interface Delivery {
   readonly body: unknown
 }
 
-interface Push { readonly repository: string; readonly commit: string }
+interface Push {
+  readonly repository: string
+  readonly commit: string
+}
 
 /** Only for trying the example: a real secret is never in a file. */
 const EXAMPLE_SECRET = 'it is a secret to everybody'
 
 /** What becomes of the delivery is the event that the workflow goes on with. */
-export function check({ signature, event, body }: Delivery, { rawBody, log }: Flux): { event: 'push' | 'other' | 'malformed' | 'forged' } & Partial<Push> {
+export function check(
+  { signature, event, body }: Delivery,
+  { rawBody, log }: Flux,
+): { event: 'push' | 'other' | 'malformed' | 'forged' } & Partial<Push> {
   if (!isSigned(rawBody, signature)) {
     log.warn('a delivery with a wrong signature')
     return { event: 'forged' }
@@ -30,7 +36,13 @@ export function check({ signature, event, body }: Delivery, { rawBody, log }: Fl
   // A push that deletes a branch has no commit.
   if (event !== 'push' || payload['deleted'] === true) return { event: 'other' }
   const [{ full_name: repository } = {}, commit] = [fieldsOf(payload['repository']) ?? {}, payload['after']]
-  if (typeof repository !== 'string' || !/^[\w.-]+\/[\w.-]+$/.test(repository) || typeof commit !== 'string' || !/^[0-9a-f]+$/.test(commit)) return { event: 'malformed' }
+  if (
+    typeof repository !== 'string' ||
+    !/^[\w.-]+\/[\w.-]+$/.test(repository) ||
+    typeof commit !== 'string' ||
+    !/^[0-9a-f]+$/.test(commit)
+  )
+    return { event: 'malformed' }
   return { event: 'push', repository, commit }
 }
 
@@ -53,7 +65,8 @@ function payloadOf(body: unknown): Record<string, unknown> | null {
   }
 }
 
-const fieldsOf = (value: unknown): Record<string, unknown> | null => typeof value === 'object' && value !== null ? { ...value } : null
+const fieldsOf = (value: unknown): Record<string, unknown> | null =>
+  typeof value === 'object' && value !== null ? { ...value } : null
 
 /** Starts what takes longer, and doesn't wait for it. */
 export async function deploy({ repository, commit }: Push, flux: Flux): Promise<{ deployment: number }> {

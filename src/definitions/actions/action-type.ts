@@ -48,8 +48,15 @@ export interface ActionType {
 
 /** What most actions lack. */
 export const PLAIN: Omit<CompiledAction, 'type'> = {
-  effect: null, inputs: [], outputs: [], retry: { maxAttempts: 1, delay: 0, factor: 1, maxDelay: 0 }, timeoutMs: null,
-  code: null, script: null, child: null, fault: null,
+  effect: null,
+  inputs: [],
+  outputs: [],
+  retry: { maxAttempts: 1, delay: 0, factor: 1, maxDelay: 0 },
+  timeoutMs: null,
+  code: null,
+  script: null,
+  child: null,
+  fault: null,
 }
 
 export const DEFAULT_TIMEOUT_MS = 60_000
@@ -64,19 +71,25 @@ export const argumentLines = (list: Sources, { visible, pointer, report }: Actio
 export const resultLines = (list: Sources, { resolve, pointer, report }: ActionOptions): Lines =>
   compileLines(list ?? [], { visible: null, resolve, pointer: `${pointer}/outputs`, report })
 
-/** One attempt unless more are asked for; these follow at once, or after a constant `delay`, and never later than an hour or that delay. */
+/**
+ * One attempt unless more are asked for; these follow at once, or after a constant `delay`, and never later than an
+ * hour or that delay.
+ */
 export function compileRetry(source: JsonObject | null | undefined, { pointer, report }: ActionOptions): Retry {
   const given = take(RetrySchema, source ?? {}, `${pointer}/retry`, report)
   if (source && given?.maxAttempts == null) report.warn(`${pointer}/retry`, 'without maxAttempts there is one attempt')
   const delay = milliseconds(given?.delay) ?? 0
   return {
-    maxAttempts: given?.maxAttempts ?? 1, delay, factor: given?.factor ?? 1,
+    maxAttempts: given?.maxAttempts ?? 1,
+    delay,
+    factor: given?.factor ?? 1,
     maxDelay: milliseconds(given?.maxDelay) ?? Math.max(delay, DEFAULT_MAX_DELAY_MS),
   }
 }
 
 /** Files have seconds. */
-export const milliseconds = (seconds: number | null | undefined): number | null => seconds == null ? null : Math.ceil(seconds * 1000)
+export const milliseconds = (seconds: number | null | undefined): number | null =>
+  seconds == null ? null : Math.ceil(seconds * 1000)
 
 /** The text under that key; empty for anything else. */
 export function textAt(source: JsonObject, key: string): string {
@@ -87,8 +100,10 @@ export function textAt(source: JsonObject, key: string): string {
 /** The actions of a service, which may be broken, with their pointers. */
 export function actionsOf(source: JsonObject | null): { readonly action: JsonObject; readonly pointer: string }[] {
   const states = source === null ? null : getOwn(source, 'states')
-  return !Array.isArray(states) ? [] : states.flatMap((state, index) => {
-    const action = isObject(state) ? getOwn(state, 'action') : undefined
-    return isObject(action) ? [{ action, pointer: `/states/${index}/action` }] : []
-  })
+  return !Array.isArray(states)
+    ? []
+    : states.flatMap((state, index) => {
+        const action = isObject(state) ? getOwn(state, 'action') : undefined
+        return isObject(action) ? [{ action, pointer: `/states/${index}/action` }] : []
+      })
 }

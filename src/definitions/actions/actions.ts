@@ -11,11 +11,17 @@ import { invokeFlux } from './invoke-flux.ts'
 import { map } from './map.ts'
 import { script } from './script.ts'
 
-const TYPES: ReadonlyMap<Json, ActionType> = new Map([map, invokeCode, invokeFlux, script].map((type) => [type.name, type]))
+const TYPES: ReadonlyMap<Json, ActionType> = new Map(
+  [map, invokeCode, invokeFlux, script].map((type) => [type.name, type]),
+)
 
 /** One that can't be compiled: it fails when it is reached. */
-export const brokenAction = (fault: string): CompiledAction =>
-  ({ ...PLAIN, type: 'map', outputs: [brokenLine(fault)], fault })
+export const brokenAction = (fault: string): CompiledAction => ({
+  ...PLAIN,
+  type: 'map',
+  outputs: [brokenLine(fault)],
+  fault,
+})
 
 /** Without a type it is a map. */
 const typeOf = (source: JsonObject): ActionType | undefined => TYPES.get(getOwn(source, 'type') || map.name)
@@ -42,5 +48,6 @@ function instead(type: Json | undefined): string {
 
 /** Looks whether what the actions of a service name is there. Works on broken services, too. */
 export async function checkActions(unit: Unit, units: readonly Unit[], runner: StepRunner): Promise<void> {
-  for (const { action, pointer } of actionsOf(unit.source)) await typeOf(action)?.check?.({ action, pointer, unit, units, runner })
+  for (const { action, pointer } of actionsOf(unit.source))
+    await typeOf(action)?.check?.({ action, pointer, unit, units, runner })
 }

@@ -1,10 +1,27 @@
 // definitions/actions: calls a function, of a user's or a built-in one.
 import { z } from 'zod'
 import { ANYTHING, FLAG, LIST, NAME, RECORD, take, TIMEOUT, TYPE } from '../schema.ts'
-import { argumentLines, compileRetry, DEFAULT_TIMEOUT_MS, milliseconds, PLAIN, resultLines, textAt, type ActionType } from './action-type.ts'
+import {
+  argumentLines,
+  compileRetry,
+  DEFAULT_TIMEOUT_MS,
+  milliseconds,
+  PLAIN,
+  resultLines,
+  textAt,
+  type ActionType,
+} from './action-type.ts'
 
 const schema = z.object({
-  type: TYPE, className: NAME, methodName: NAME, parameters: ANYTHING, inputs: LIST, outputs: LIST, retry: RECORD.nullish(), timeout: TIMEOUT, isolate: FLAG,
+  type: TYPE,
+  className: NAME,
+  methodName: NAME,
+  parameters: ANYTHING,
+  inputs: LIST,
+  outputs: LIST,
+  retry: RECORD.nullish(),
+  timeout: TIMEOUT,
+  isolate: FLAG,
 })
 
 export const invokeCode: ActionType = {
@@ -12,11 +29,18 @@ export const invokeCode: ActionType = {
   schema,
   compile(source, options) {
     const action = take(schema, source, options.pointer, options.report)
-    return action && {
-      ...PLAIN, type: 'invokeCode', effect: 'step', inputs: argumentLines(action.inputs, options), outputs: resultLines(action.outputs, options),
-      retry: compileRetry(action.retry, options), timeoutMs: milliseconds(action.timeout) ?? DEFAULT_TIMEOUT_MS,
-      code: { className: action.className, methodName: action.methodName, isolate: action.isolate ?? false },
-    }
+    return (
+      action && {
+        ...PLAIN,
+        type: 'invokeCode',
+        effect: 'step',
+        inputs: argumentLines(action.inputs, options),
+        outputs: resultLines(action.outputs, options),
+        retry: compileRetry(action.retry, options),
+        timeoutMs: milliseconds(action.timeout) ?? DEFAULT_TIMEOUT_MS,
+        code: { className: action.className, methodName: action.methodName, isolate: action.isolate ?? false },
+      }
+    )
   },
   /** Every function must be there when the server starts, not only when it is called. */
   async check({ action, pointer, unit, runner }) {

@@ -11,17 +11,35 @@ export const invokeFlux: ActionType = {
   schema,
   compile(source, options) {
     const action = take(schema, source, options.pointer, options.report)
-    return action && {
-      ...PLAIN, type: 'invokeFlux', effect: 'child', child: action.name,
-      inputs: argumentLines(action.inputs, options), outputs: resultLines(action.outputs, options), timeoutMs: milliseconds(action.timeout),
-    }
+    return (
+      action && {
+        ...PLAIN,
+        type: 'invokeFlux',
+        effect: 'child',
+        child: action.name,
+        inputs: argumentLines(action.inputs, options),
+        outputs: resultLines(action.outputs, options),
+        timeoutMs: milliseconds(action.timeout),
+      }
+    )
   },
   /** A service that isn't there now may come before it is run. */
   async check({ action, pointer, unit: { package: owner, report }, units }) {
     const name = textAt(action, 'name')
     const found = units.filter(({ fluxName }) => fluxName === name)
     if (name === '' || found.some((unit) => unit.package === owner)) return
-    if (found.length === 0) report.warn(`${pointer}/name`, `there is no service "${name}" now${suggestion(name, units.map(({ fluxName }) => fluxName))}`)
-    if (found.length > 1) report.warn(`${pointer}/name`, `"${name}" could be that of ${found.map((unit) => `"${unit.package}"`).join(' or ')}`)
+    if (found.length === 0)
+      report.warn(
+        `${pointer}/name`,
+        `there is no service "${name}" now${suggestion(
+          name,
+          units.map(({ fluxName }) => fluxName),
+        )}`,
+      )
+    if (found.length > 1)
+      report.warn(
+        `${pointer}/name`,
+        `"${name}" could be that of ${found.map((unit) => `"${unit.package}"`).join(' or ')}`,
+      )
   },
 }

@@ -11,6 +11,10 @@ export const map: ActionType = {
   schema,
   compile(source, { visible, resolve, pointer, report }) {
     const action = take(schema, source, pointer, report)
-    return { ...PLAIN, type: 'map', outputs: compileLines(action?.lines ?? [], { visible, resolve, pointer: `${pointer}/lines`, report }) }
+    return {
+      ...PLAIN,
+      type: 'map',
+      outputs: compileLines(action?.lines ?? [], { visible, resolve, pointer: `${pointer}/lines`, report }),
+    }
   },
 }

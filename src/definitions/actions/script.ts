@@ -1,8 +1,17 @@
-// definitions/actions: runs a script in the sandbox. Its arguments are the data of the context as it stands: a copy would double what a stranger sent.
+// definitions/actions: runs a script in the sandbox. Its arguments are the data of the context as it stands: a copy
+// would double what a stranger sent.
 import { z } from 'zod'
 import { foreignHint } from '../foreign.ts'
 import { LIST, NAME, RECORD, take, TIMEOUT, TYPE } from '../schema.ts'
-import { compileRetry, DEFAULT_TIMEOUT_MS, milliseconds, PLAIN, resultLines, textAt, type ActionType } from './action-type.ts'
+import {
+  compileRetry,
+  DEFAULT_TIMEOUT_MS,
+  milliseconds,
+  PLAIN,
+  resultLines,
+  textAt,
+  type ActionType,
+} from './action-type.ts'
 
 const schema = z.object({ type: TYPE, script: NAME, outputs: LIST, retry: RECORD.nullish(), timeout: TIMEOUT })
 
@@ -11,10 +20,17 @@ export const script: ActionType = {
   schema,
   compile(source, options) {
     const action = take(schema, source, options.pointer, options.report)
-    return action && {
-      ...PLAIN, type: 'script', effect: 'step', outputs: resultLines(action.outputs, options), retry: compileRetry(action.retry, options),
-      timeoutMs: milliseconds(action.timeout) ?? DEFAULT_TIMEOUT_MS, script: action.script,
-    }
+    return (
+      action && {
+        ...PLAIN,
+        type: 'script',
+        effect: 'step',
+        outputs: resultLines(action.outputs, options),
+        retry: compileRetry(action.retry, options),
+        timeoutMs: milliseconds(action.timeout) ?? DEFAULT_TIMEOUT_MS,
+        script: action.script,
+      }
+    )
   },
   /** A script that can't be parsed would fail each time. */
   async check({ action, pointer, unit: { report }, runner }) {

@@ -1,5 +1,5 @@
-// definitions/expressions: reading a property. Own properties only, so a prototype is out of reach; what isn't there is undefined, and so is
-// any property of null: a read never fails.
+// definitions/expressions: reading a property. Own properties only, so a prototype is out of reach; what isn't there is
+// undefined, and so is any property of null: a read never fails.
 import { getOwn } from '../../model/json.ts'
 import type { Evaluation, Fields, List, Value } from './evaluation.ts'
 import { isFields, isList } from './evaluation.ts'
@@ -19,7 +19,10 @@ function sameButCase(run: Evaluation, name: string, wanted: string): boolean {
 /** Characters that are lowered and compared in one step. */
 const LOWERED_AT_ONCE = 4
 
-/** `target[key]`. On a list whose elements are `{name, value}`, a key that is neither an index nor `length` is such a name. */
+/**
+ * `target[key]`. On a list whose elements are `{name, value}`, a key that is neither an index nor `length` is such a
+ * name.
+ */
 export function read(run: Evaluation, target: Value, key: Value, sameName: SameName = same): Value {
   if (isFields(target)) return getOwn(target, keyOf(run, key))
   if (typeof target !== 'string' && !isList(target)) return undefined

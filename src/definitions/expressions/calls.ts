@@ -22,8 +22,10 @@ export type Invocation = (run: Evaluation, target: Value) => Value
 
 export const isLoop = (method: string) => loopMethods.has(method)
 export const needsFunction = (method: string) => isLoop(method) && !sortMethods.has(method)
-export const isMethod = (method: string) => [textMethods, listMethods, numberMethods, loopMethods].some((methods) => methods.has(method))
-export const methodNames = () => [...new Set([textMethods, listMethods, loopMethods, numberMethods].flatMap((methods) => [...methods.keys()]))].sort()
+export const isMethod = (method: string) =>
+  [textMethods, listMethods, numberMethods, loopMethods].some((methods) => methods.has(method))
+export const methodNames = () =>
+  [...new Set([textMethods, listMethods, loopMethods, numberMethods].flatMap((methods) => [...methods.keys()]))].sort()
 
 /** The methods of a value of that kind. */
 function methodsOf(target: Value): string[] {
@@ -47,15 +49,19 @@ export function methodCall(method: string, args: Items, optional: boolean): Invo
 
 export function loopCall(method: string, callback: CallbackCode, args: Items, optional: boolean): Invocation {
   const ofList = loopMethods.get(method)
-  return (run, target) => ofList && isList(target) ? ofList(run, target, callback(run), args(run)) : lacking(method, target, optional)
+  return (run, target) =>
+    ofList && isList(target) ? ofList(run, target, callback(run), args(run)) : lacking(method, target, optional)
 }
 
 function lacking(method: string, target: Value, optional: boolean): undefined {
-  if (!optional) throw new ExpressionError(`${kindOf(target)} has no method '${method}'${alternatives(method, methodsOf(target))}`)
+  if (!optional)
+    throw new ExpressionError(`${kindOf(target)} has no method '${method}'${alternatives(method, methodsOf(target))}`)
 }
 
 /** One list of the values of all items, those of spread lists in their places. */
-export function itemsCode(items: readonly { readonly code: Code; readonly spread: boolean }[]): (run: Evaluation) => Value[] {
+export function itemsCode(
+  items: readonly { readonly code: Code; readonly spread: boolean }[],
+): (run: Evaluation) => Value[] {
   const codes = items.map(({ code }) => code)
   if (!items.some(({ spread }) => spread)) return (run) => codes.map((code) => code(run))
   return (run) => {
@@ -71,7 +77,8 @@ export function itemsCode(items: readonly { readonly code: Code; readonly spread
 
 /** The elements of a list, or the characters of a text. */
 function spreadOf(run: Evaluation, value: Value): List {
-  if (typeof value !== 'string' && !isList(value)) throw new ExpressionError(`${kindOf(value)} can't be spread into a list`)
+  if (typeof value !== 'string' && !isList(value))
+    throw new ExpressionError(`${kindOf(value)} can't be spread into a list`)
   run.makeElements(value.length)
   return typeof value === 'string' ? Array.from(value) : value
 }

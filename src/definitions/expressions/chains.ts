@@ -8,7 +8,7 @@ import type { Code, Fields } from './evaluation.ts'
 export const SKIPPED: Fields = Object.freeze({})
 
 /** A link of a chain without the mark that a chain ends with it. */
-export const linkOf = (node: AnyNode): AnyNode => node.type === 'ChainExpression' ? node.expression : node
+export const linkOf = (node: AnyNode): AnyNode => (node.type === 'ChainExpression' ? node.expression : node)
 
 /** Whether a `?.` in a chain may cut it short. */
 export function skips(node: AnyNode): boolean {

@@ -1,8 +1,20 @@
 // definitions/expressions: from syntax tree to code: closures over data, with nothing left to look up but the data's
 // own properties. Which nodes there are is a closed list, `Compiler.node`: any other is refused, with its place.
 import type {
-  AnyNode, ArrayExpression, ArrowFunctionExpression, BinaryExpression, CallExpression, ConditionalExpression,
-  Expression, Literal, LogicalExpression, MemberExpression, ObjectExpression, Property, SpreadElement, TemplateLiteral,
+  AnyNode,
+  ArrayExpression,
+  ArrowFunctionExpression,
+  BinaryExpression,
+  CallExpression,
+  ConditionalExpression,
+  Expression,
+  Literal,
+  LogicalExpression,
+  MemberExpression,
+  ObjectExpression,
+  Property,
+  SpreadElement,
+  TemplateLiteral,
   UnaryExpression,
 } from 'acorn'
 import { getOwn, setOwn } from '../../model/json.ts'
@@ -25,7 +37,10 @@ const MAX_DEPTH = 200
 const MAX_PARAMETERS = 4
 /** Of the evaluation of a node. A call makes a list of its arguments, and has work of its own. */
 const STEPS_A_NODE = 1
-const STEPS: ReadonlyMap<string, number> = new Map([['MemberExpression', 2], ['CallExpression', 5]])
+const STEPS: ReadonlyMap<string, number> = new Map([
+  ['MemberExpression', 2],
+  ['CallExpression', 5],
+])
 
 /** Compiles one expression, and gathers what it needs to run. */
 export class Compiler {
@@ -69,19 +84,31 @@ export class Compiler {
 
   private node(node: AnyNode): Code {
     switch (node.type) {
-      case 'Literal': return this.literal(node)
-      case 'Identifier': return this.name(node.name)
-      case 'MemberExpression': return linked(this.link(node.object), node, this.property(node))
-      case 'CallExpression': return this.call(node)
-      case 'UnaryExpression': return this.unary(node)
+      case 'Literal':
+        return this.literal(node)
+      case 'Identifier':
+        return this.name(node.name)
+      case 'MemberExpression':
+        return linked(this.link(node.object), node, this.property(node))
+      case 'CallExpression':
+        return this.call(node)
+      case 'UnaryExpression':
+        return this.unary(node)
       case 'BinaryExpression':
-      case 'LogicalExpression': return this.binary(node)
-      case 'ConditionalExpression': return this.conditional(node)
-      case 'ArrayExpression': return this.list(node)
-      case 'ObjectExpression': return this.object(node)
-      case 'TemplateLiteral': return this.template(node)
-      case 'ArrowFunctionExpression': throw misplacedFunction(node.start)
-      default: throw refused(node, this.source)
+      case 'LogicalExpression':
+        return this.binary(node)
+      case 'ConditionalExpression':
+        return this.conditional(node)
+      case 'ArrayExpression':
+        return this.list(node)
+      case 'ObjectExpression':
+        return this.object(node)
+      case 'TemplateLiteral':
+        return this.template(node)
+      case 'ArrowFunctionExpression':
+        throw misplacedFunction(node.start)
+      default:
+        throw refused(node, this.source)
     }
   }
 
@@ -114,7 +141,7 @@ export class Compiler {
   private conditional(node: ConditionalExpression): Code {
     const test = this.compile(node.test)
     const [consequent, alternate] = [this.compile(node.consequent), this.compile(node.alternate)]
-    return (run) => test(run) ? consequent(run) : alternate(run)
+    return (run) => (test(run) ? consequent(run) : alternate(run))
   }
 
   private property(node: MemberExpression): Invocation {
@@ -122,7 +149,7 @@ export class Compiler {
     const key = name === undefined ? this.compile(node.property) : () => name
     if (this.isHeaders(node.object)) return (run, target) => readHeader(run, target, key(run))
     if (name === undefined) return (run, target) => read(run, target, key(run))
-    return (run, target) => isFields(target) ? getOwn(target, name) : read(run, target, name)
+    return (run, target) => (isFields(target) ? getOwn(target, name) : read(run, target, name))
   }
 
   /** The key that a member expression writes out. */
@@ -136,8 +163,13 @@ export class Compiler {
   /** `$request.headers`, or the response's, in any way of writing it. */
   private isHeaders(object: AnyNode): boolean {
     const node = linkOf(object)
-    return node.type === 'MemberExpression' && this.staticKey(node) === 'headers' && node.object.type === 'Identifier'
-      && !this.visible.has(node.object.name) && (node.object.name === '$request' || node.object.name === '$response')
+    return (
+      node.type === 'MemberExpression' &&
+      this.staticKey(node) === 'headers' &&
+      node.object.type === 'Identifier' &&
+      !this.visible.has(node.object.name) &&
+      (node.object.name === '$request' || node.object.name === '$response')
+    )
   }
 
   private call(node: CallExpression): Code {
@@ -168,7 +200,7 @@ export class Compiler {
 
   private callback({ params, body, async: isAsync, start }: ArrowFunctionExpression): CallbackCode {
     if (isAsync) throw unexpected(this.source, start)
-    const names = params.map((param) => param.type === 'Identifier' ? param.name : 'undefined')
+    const names = params.map((param) => (param.type === 'Identifier' ? param.name : 'undefined'))
     if (names.includes('undefined') || new Set(names).size < names.length || names.length > MAX_PARAMETERS) {
       throw new ExpressionFault(`a function has up to ${MAX_PARAMETERS} parameters, different plain names,`, start)
     }
@@ -178,19 +210,22 @@ export class Compiler {
     const code = this.compile(body)
     this.visible = visible
     const cost = this.cost - before + STEPS_A_NODE
-    return (run) => (...values) => {
-      run.spend(cost)
-      for (let index = 0; index < names.length; index += 1) run.parameters[first + index] = values[index]
-      return code(run)
-    }
+    return (run) =>
+      (...values) => {
+        run.spend(cost)
+        for (let index = 0; index < names.length; index += 1) run.parameters[first + index] = values[index]
+        return code(run)
+      }
   }
 
   private items(nodes: readonly (Expression | SpreadElement | null)[], { start }: AnyNode): Items {
-    return itemsCode(nodes.map((node) => {
-      if (node === null) throw new ExpressionFault('a list with a hole', start)
-      const spread = node.type === 'SpreadElement'
-      return { code: this.compile(spread ? node.argument : node), spread }
-    }))
+    return itemsCode(
+      nodes.map((node) => {
+        if (node === null) throw new ExpressionFault('a list with a hole', start)
+        const spread = node.type === 'SpreadElement'
+        return { code: this.compile(spread ? node.argument : node), spread }
+      }),
+    )
   }
 
   private list(node: ArrayExpression): Code {
@@ -237,7 +272,11 @@ export class Compiler {
       if (typeof cooked !== 'string') throw new ExpressionFault(`a malformed escape in '${raw}'`, start)
       return cooked
     })
-    return joined(texts, expressions.map((expression) => this.compile(expression)), textOf)
+    return joined(
+      texts,
+      expressions.map((expression) => this.compile(expression)),
+      textOf,
+    )
   }
 }
 

@@ -46,11 +46,21 @@ export function compileTemplate(source: string, { pinned = false }: CompileOptio
   }
   const { texts, parts } = split(source, pinned)
   const isLone = parts.length === 1 && texts.every((text) => text === '')
-  const code = isLone && parts[0] !== undefined ? parts[0].code : joined(texts, parts.map(({ code }) => code), plainText)
+  const code =
+    isLone && parts[0] !== undefined
+      ? parts[0].code
+      : joined(
+          texts,
+          parts.map(({ code }) => code),
+          plainText,
+        )
   const cost = parts.reduce((sum, part) => sum + part.cost, 1)
   return {
-    source, placeholders: parts.map((part) => part.source), names: new Set(parts.flatMap(({ names }) => [...names])),
-    quotesPlaceholder: parts.some((part) => part.quotesPlaceholder), evaluate: (scope) => evaluate(scope, code, cost),
+    source,
+    placeholders: parts.map((part) => part.source),
+    names: new Set(parts.flatMap(({ names }) => [...names])),
+    quotesPlaceholder: parts.some((part) => part.quotesPlaceholder),
+    evaluate: (scope) => evaluate(scope, code, cost),
   }
 }
 

@@ -1,24 +1,36 @@
-// definitions/expressions: one evaluation: what it sees, and the bounds that end one that takes too long or makes too much.
+// definitions/expressions: one evaluation: what it sees, and the bounds that end one that takes too long or makes too
+// much.
 import type { Json, JsonObject } from '../../model/json.ts'
 import { setOwn } from '../../model/json.ts'
 import { CHARACTERS_A_STEP, STEPS_AN_ELEMENT, stepsOfMembers } from '../work-budget.ts'
 import type { Scope } from './expression.ts'
 import { ExpressionError } from './expression.ts'
 
-/** What an expression computes with: data, save that lists and objects of its own making may hold undefined and NaN, until `settle`. */
+/**
+ * What an expression computes with: data, save that lists and objects of its own making may hold undefined and NaN,
+ * until `settle`.
+ */
 export type Value = undefined | null | boolean | number | string | List | Fields
 export type List = readonly Value[]
-export interface Fields { readonly [key: string]: Value }
+export interface Fields {
+  readonly [key: string]: Value
+}
 
 export const isList = (value: Value): value is List => Array.isArray(value)
-export const isFields = (value: Value): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value)
+export const isFields = (value: Value): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A part of an expression, compiled. */
 export type Code = (run: Evaluation) => Value
 
-/** Characters, list elements and object members that one evaluation may make; also how large a result may be that it put together. */
+/**
+ * Characters, list elements and object members that one evaluation may make; also how large a result may be that it put
+ * together.
+ */
 export const MAX_MADE = 4_000_000
-/** Steps that one evaluation may take: less than a decision may, so that an `$exception` transition has something left. */
+/**
+ * Steps that one evaluation may take: less than a decision may, so that an `$exception` transition has something left.
+ */
 const MAX_STEPS = 2_000_000
 /** Characters that are made in one step: they take room, too. */
 const MADE_A_STEP = 16
@@ -47,7 +59,8 @@ export class Evaluation {
   /** To be called before so many characters, elements or members are made. */
   make(count: number): void {
     this.size += count
-    if (!(this.size <= MAX_MADE)) throw new ExpressionError(`the expression makes more than ${MAX_MADE} characters and elements`)
+    if (!(this.size <= MAX_MADE))
+      throw new ExpressionError(`the expression makes more than ${MAX_MADE} characters and elements`)
     this.spend(count / MADE_A_STEP)
   }
 
@@ -121,7 +134,9 @@ export class Evaluation {
     return copy
   }
 
-  private isGiven(value: null | boolean | string | List | Fields): value is null | boolean | string | Json[] | JsonObject {
+  private isGiven(
+    value: null | boolean | string | List | Fields,
+  ): value is null | boolean | string | Json[] | JsonObject {
     return typeof value !== 'object' || value === null || this.made === undefined || !this.made.has(value)
   }
 }

@@ -33,7 +33,10 @@ export interface Expression {
   evaluate(scope: Scope): Json
 }
 
-/** Literal text with `${…}` in it. One that is a single `${…}` and nothing else keeps the type of its value; any other gives text. */
+/**
+ * Literal text with `${…}` in it. One that is a single `${…}` and nothing else keeps the type of its value; any other
+ * gives text.
+ */
 export interface Template extends Expression {
   /** The expressions in it, as they are written. */
   readonly placeholders: readonly string[]

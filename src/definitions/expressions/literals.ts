@@ -11,7 +11,8 @@ export function literalValue({ value, raw = '', start }: Literal, source: string
   if (typeof value === 'string' && OCTAL_ESCAPE.test(raw.replaceAll('\\\\', '__'))) {
     throw new ExpressionFault(`an octal escape in ${raw}`, start)
   }
-  if (typeof value === 'number' && !DECIMAL.test(raw)) throw new ExpressionFault(`'${raw}' is no decimal number,`, start)
+  if (typeof value === 'number' && !DECIMAL.test(raw))
+    throw new ExpressionFault(`'${raw}' is no decimal number,`, start)
   if (typeof value === 'bigint' || value instanceof RegExp || value === undefined) throw unexpected(source, start)
   return value
 }

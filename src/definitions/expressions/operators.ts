@@ -2,7 +2,10 @@
 import type { Code } from './evaluation.ts'
 import { add, less, lessOrEqual, looselyEqual, numberOf, same } from './values.ts'
 
-export const binaryOperators: ReadonlyMap<string, (left: Code, right: Code) => Code> = new Map<string, (left: Code, right: Code) => Code>([
+export const binaryOperators: ReadonlyMap<string, (left: Code, right: Code) => Code> = new Map<
+  string,
+  (left: Code, right: Code) => Code
+>([
   ['+', (left, right) => (run) => add(run, left(run), right(run))],
   ['-', (left, right) => (run) => numberOf(run, left(run)) - numberOf(run, right(run))],
   ['*', (left, right) => (run) => numberOf(run, left(run)) * numberOf(run, right(run))],
@@ -16,14 +19,20 @@ export const binaryOperators: ReadonlyMap<string, (left: Code, right: Code) => C
   ['<', (left, right) => (run) => less(run, left(run), right(run))],
   ['<=', (left, right) => (run) => lessOrEqual(run, left(run), right(run))],
   // Operands in the order written: the right one is evaluated second.
-  ['>', (left, right) => (run) => {
-    const first = left(run)
-    return less(run, right(run), first)
-  }],
-  ['>=', (left, right) => (run) => {
-    const first = left(run)
-    return lessOrEqual(run, right(run), first)
-  }],
+  [
+    '>',
+    (left, right) => (run) => {
+      const first = left(run)
+      return less(run, right(run), first)
+    },
+  ],
+  [
+    '>=',
+    (left, right) => (run) => {
+      const first = left(run)
+      return lessOrEqual(run, right(run), first)
+    },
+  ],
   ['&&', (left, right) => (run) => left(run) && right(run)],
   ['||', (left, right) => (run) => left(run) || right(run)],
   ['??', (left, right) => (run) => left(run) ?? right(run)],

@@ -1,7 +1,12 @@
-// definitions/expressions: which parts of a request an expression's value is made of, found without evaluating it. More may be said than
-// is so, never less.
+// definitions/expressions: which parts of a request an expression's value is made of, found without evaluating it. More
+// may be said than is so, never less.
 import type {
-  AnyNode, ArrowFunctionExpression, BinaryExpression, CallExpression, LogicalExpression, ObjectExpression,
+  AnyNode,
+  ArrowFunctionExpression,
+  BinaryExpression,
+  CallExpression,
+  LogicalExpression,
+  ObjectExpression,
 } from 'acorn'
 import { isSecretName } from '../../model/secret-names.ts'
 import { linkOf } from './chains.ts'
@@ -14,9 +19,9 @@ export interface Origin {
   /** What of `$request`: empty for all of it, `headers`, `headers` and a name in lower case, … */
   readonly path: readonly string[]
   /**
-   * `whole`: what lies at `at` is the part itself. `cut`: something made of it, such as a piece of its text. `inside`: all of it is
-   * somewhere
-   * below `at`, or in the text there. `returned`: a function that was given it may have passed it on.
+   * `whole`: what lies at `at` is the part itself. `cut`: something made of it, such as a piece of its text. `inside`:
+   * all of it is somewhere below `at`, or in the text there. `returned`: a function that was given it may have passed
+   * it on.
    */
   readonly kind: 'whole' | 'cut' | 'inside' | 'returned'
 }
@@ -36,8 +41,21 @@ const PARTS: ReadonlySet<string> = new Set(['headers', 'cookies', 'parameters', 
 
 /** Methods and functions that give a truth, a place or a size, and nothing of what they look at. */
 const TELLS_NOTHING: ReadonlySet<string> = new Set([
-  'includes', 'indexOf', 'lastIndexOf', 'startsWith', 'endsWith', 'localeCompare', 'some', 'every', 'findIndex', 'findLastIndex', 'size', 'keys',
-  'now', 'uuid', 'random',
+  'includes',
+  'indexOf',
+  'lastIndexOf',
+  'startsWith',
+  'endsWith',
+  'localeCompare',
+  'some',
+  'every',
+  'findIndex',
+  'findLastIndex',
+  'size',
+  'keys',
+  'now',
+  'uuid',
+  'random',
 ])
 const COMPARISONS: ReadonlySet<string> = new Set(['==', '!=', '===', '!==', '<', '<=', '>', '>='])
 /** Functions that make one text of all that they are given. */
@@ -53,11 +71,18 @@ export function expressionOrigins(source: string, lookup: Lookup): Origins {
 }
 
 /** Of the value at a key; null: at some key, or element. */
-export const memberOrigins = (origins: Origins, key: string | null): Origins => origins.flatMap((origin) => member(origin, key) ?? [])
+export const memberOrigins = (origins: Origins, key: string | null): Origins =>
+  origins.flatMap((origin) => member(origin, key) ?? [])
 
 /** As one value, of which nobody knows where what lies. */
 export const mixed = (origins: Origins): Origins =>
-  tidy(origins.map(({ path, kind }) => ({ at: [], path, kind: kind !== 'whole' ? kind : isLeaf(path) ? 'cut' : 'inside' })))
+  tidy(
+    origins.map(({ path, kind }) => ({
+      at: [],
+      path,
+      kind: kind !== 'whole' ? kind : isLeaf(path) ? 'cut' : 'inside',
+    })),
+  )
 
 /** What a function may make of what it is given. */
 export const returned = (origins: Origins): Origins =>
@@ -73,7 +98,9 @@ export function tidy(origins: Origins): Origins {
   const distinct = new Map(origins.map((origin) => [JSON.stringify([origin.at, origin.path, origin.kind]), origin]))
   const kept = [...distinct.values()]
   if (kept.length <= MOST && kept.every(({ at }) => at.length <= DEEPEST)) return kept
-  return kept.some(({ at }) => at.length > 0) ? mixed(kept) : kept.slice(0, 1).map(({ at }) => ({ at, path: [], kind: 'cut' }))
+  return kept.some(({ at }) => at.length > 0)
+    ? mixed(kept)
+    : kept.slice(0, 1).map(({ at }) => ({ at, path: [], kind: 'cut' }))
 }
 
 /** One value of a request, and no collection of them. */
@@ -89,10 +116,13 @@ function member({ at, path, kind }: Origin, key: string | null): Origin | null {
   if (key === 'length') return null
   if (kind !== 'whole') return { at, path, kind: kind === 'returned' ? 'returned' : 'cut' }
   const [part] = path
-  if (part === undefined) return key === null ? { at, path, kind: 'inside' } : PARTS.has(key) ? { at, path: [key], kind } : null
+  if (part === undefined)
+    return key === null ? { at, path, kind: 'inside' } : PARTS.has(key) ? { at, path: [key], kind } : null
   if (isLeaf(path) || key === null || (part !== 'parameters' && /^\d+$/.test(key))) return { at, path, kind: 'cut' }
   // Of a name that says nothing of a secret; any cookie is one.
-  return part === 'cookies' || isSecretName(key) ? { at, path: [part, part === 'headers' ? key.toLowerCase() : key], kind } : null
+  return part === 'cookies' || isSecretName(key)
+    ? { at, path: [part, part === 'headers' ? key.toLowerCase() : key], kind }
+    : null
 }
 
 class Tracer {
@@ -105,21 +135,35 @@ class Tracer {
 
   of(node: AnyNode | null): Origins {
     switch (node?.type) {
-      case 'Identifier': return this.#parameters.get(node.name) ?? this.#lookup(node.name)
-      case 'MemberExpression': return memberOrigins(this.of(node.object), keyOf(node.computed, node.property))
-      case 'ChainExpression': return this.of(node.expression)
-      case 'CallExpression': return this.#call(node)
-      case 'UnaryExpression': return node.operator === '!' ? NO_ORIGINS : mixed(this.of(node.argument))
-      case 'BinaryExpression': return this.#binary(node)
-      case 'LogicalExpression': return this.#both(node)
-      case 'ConditionalExpression': return [...this.of(node.consequent), ...this.of(node.alternate)]
-      case 'ArrayExpression': return this.#list(node.elements)
-      case 'ObjectExpression': return this.#object(node)
-      case 'TemplateLiteral': return mixed(this.#all(node.expressions))
-      case 'ArrowFunctionExpression': return this.of(node.body)
-      case 'SpreadElement': return mixed(this.of(node.argument))
+      case 'Identifier':
+        return this.#parameters.get(node.name) ?? this.#lookup(node.name)
+      case 'MemberExpression':
+        return memberOrigins(this.of(node.object), keyOf(node.computed, node.property))
+      case 'ChainExpression':
+        return this.of(node.expression)
+      case 'CallExpression':
+        return this.#call(node)
+      case 'UnaryExpression':
+        return node.operator === '!' ? NO_ORIGINS : mixed(this.of(node.argument))
+      case 'BinaryExpression':
+        return this.#binary(node)
+      case 'LogicalExpression':
+        return this.#both(node)
+      case 'ConditionalExpression':
+        return [...this.of(node.consequent), ...this.of(node.alternate)]
+      case 'ArrayExpression':
+        return this.#list(node.elements)
+      case 'ObjectExpression':
+        return this.#object(node)
+      case 'TemplateLiteral':
+        return mixed(this.#all(node.expressions))
+      case 'ArrowFunctionExpression':
+        return this.of(node.body)
+      case 'SpreadElement':
+        return mixed(this.of(node.argument))
       // A literal, or what doesn't compile.
-      default: return NO_ORIGINS
+      default:
+        return NO_ORIGINS
     }
   }
 
@@ -137,16 +181,24 @@ class Tracer {
 
   #list(elements: readonly (AnyNode | null)[]): Origins {
     const isSpread = elements.some((element) => element?.type === 'SpreadElement')
-    return tidy(isSpread ? mixed(this.#all(elements)) : elements.flatMap((element, index) => laidAt([String(index)], this.of(element))))
+    return tidy(
+      isSpread
+        ? mixed(this.#all(elements))
+        : elements.flatMap((element, index) => laidAt([String(index)], this.of(element))),
+    )
   }
 
   #object({ properties }: ObjectExpression): Origins {
-    return tidy(properties.flatMap((property) => {
-      if (property.type === 'SpreadElement') return mixed(this.of(property))
-      const name = keyOf(property.computed, property.key)
-      // A key may be made of a secret, too.
-      return name === null ? mixed([...this.of(property.key), ...this.of(property.value)]) : laidAt([name], this.of(property.value))
-    }))
+    return tidy(
+      properties.flatMap((property) => {
+        if (property.type === 'SpreadElement') return mixed(this.of(property))
+        const name = keyOf(property.computed, property.key)
+        // A key may be made of a secret, too.
+        return name === null
+          ? mixed([...this.of(property.key), ...this.of(property.value)])
+          : laidAt([name], this.of(property.value))
+      }),
+    )
   }
 
   #call({ callee: marked, arguments: args }: CallExpression): Origins {
@@ -178,7 +230,9 @@ class Tracer {
 
 /** What functions and methods make of headers, cookies and parameters are texts of them, more often than not. */
 const taken = (origins: Origins): Origins =>
-  mixed(origins).map((origin) => (origin.kind === 'inside' && origin.path.length > 0 ? { ...origin, kind: 'cut' } : origin))
+  mixed(origins).map((origin) =>
+    origin.kind === 'inside' && origin.path.length > 0 ? { ...origin, kind: 'cut' } : origin,
+  )
 
 /** The key of a member that is written out; null: it is worked out. */
 function keyOf(computed: boolean, key: AnyNode): string | null {

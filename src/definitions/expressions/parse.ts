@@ -82,8 +82,12 @@ class Reader {
   }
 
   #parse(parser: typeof StrictParser): Expression {
-    const onToken = (token: Token) => { this.#take(token) }
-    const onComment = (_block: boolean, _text: string, start: number) => { throw unexpected(this.#text, start) }
+    const onToken = (token: Token) => {
+      this.#take(token)
+    }
+    const onComment = (_block: boolean, _text: string, start: number) => {
+      throw unexpected(this.#text, start)
+    }
     try {
       return parser.parseExpressionAt(this.#text, 0, { ecmaVersion: 2023, onToken, onComment })
     } catch (error) {

@@ -33,10 +33,15 @@ export function afterOperand(operand: AnyNode | undefined, source: string): numb
 
 export function refused(node: AnyNode, source: string): ExpressionFault {
   switch (node.type) {
-    case 'AssignmentExpression': return unexpected(source, afterOperand(node.left, source))
-    case 'UpdateExpression': return unexpected(source, node.prefix ? node.start : afterOperand(node.argument, source))
-    case 'SequenceExpression': return unexpected(source, afterOperand(node.expressions[0], source))
-    case 'TaggedTemplateExpression': return new ExpressionFault('a template with a tag', node.quasi.start)
-    default: return unexpected(source, node.start)
+    case 'AssignmentExpression':
+      return unexpected(source, afterOperand(node.left, source))
+    case 'UpdateExpression':
+      return unexpected(source, node.prefix ? node.start : afterOperand(node.argument, source))
+    case 'SequenceExpression':
+      return unexpected(source, afterOperand(node.expressions[0], source))
+    case 'TaggedTemplateExpression':
+      return new ExpressionFault('a template with a tag', node.quasi.start)
+    default:
+      return unexpected(source, node.start)
   }
 }

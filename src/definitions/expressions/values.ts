@@ -1,5 +1,6 @@
-// definitions/expressions: how values become texts, numbers and answers: JavaScript's rules for primitives, and rules of our own for lists and
-// objects, since JavaScript's would call what stands under `toString` or `valueOf`, which is data here.
+// definitions/expressions: how values become texts, numbers and answers: JavaScript's rules for primitives, and rules
+// of our own for lists and objects, since JavaScript's would call what stands under `toString` or `valueOf`, which is
+// data here.
 import type { Code, Evaluation, Value } from './evaluation.ts'
 import { isList, MAX_MADE } from './evaluation.ts'
 import { ExpressionError } from './expression.ts'
@@ -17,7 +18,9 @@ export function textOf(run: Evaluation, value: Value): string {
 
 /** As `textOf`, but nothing for what has no value: null, undefined, NaN and the infinities. */
 export function plainText(run: Evaluation, value: Value): string {
-  return value === null || value === undefined || (typeof value === 'number' && !Number.isFinite(value)) ? '' : textOf(run, value)
+  return value === null || value === undefined || (typeof value === 'number' && !Number.isFinite(value))
+    ? ''
+    : textOf(run, value)
 }
 
 /** Characters that are written as JSON in one step. */
@@ -60,10 +63,15 @@ export function add(run: Evaluation, left: Value, right: Value): Value {
 
 const joins = (value: Value) => typeof value === 'string' || (typeof value === 'object' && value !== null)
 
-/** The engine joins texts without copying them, until one is looked into: most are never, so that a long text can be put together bit by bit. */
+/**
+ * The engine joins texts without copying them, until one is looked into: most are never, so that a long text can be put
+ * together bit by bit.
+ */
 const JOINED_AT_ONCE = 16
 
-/** Joins after which the engine is made to copy: what it has not copied it walks through, piece by piece, at each look. */
+/**
+ * Joins after which the engine is made to copy: what it has not copied it walks through, piece by piece, at each look.
+ */
 const COPIED_AFTER = 64
 
 /** Whoever looks into the text need not pay for the copy that the engine makes then. */
@@ -114,22 +122,31 @@ export function looselyEqual(run: Evaluation, left: Value, right: Value): boolea
 /** `<`: texts by their UTF-16 units, all else as numbers. */
 export function less(run: Evaluation, left: Value, right: Value): boolean {
   spendOnComparing(run, left, right)
-  return typeof left === 'string' && typeof right === 'string' ? left < right : numberOf(run, left) < numberOf(run, right)
+  return typeof left === 'string' && typeof right === 'string'
+    ? left < right
+    : numberOf(run, left) < numberOf(run, right)
 }
 
 /** `<=`. Not the opposite of `>`: NaN is neither. */
 export function lessOrEqual(run: Evaluation, left: Value, right: Value): boolean {
   spendOnComparing(run, left, right)
-  return typeof left === 'string' && typeof right === 'string' ? left <= right : numberOf(run, left) <= numberOf(run, right)
+  return typeof left === 'string' && typeof right === 'string'
+    ? left <= right
+    : numberOf(run, left) <= numberOf(run, right)
 }
 
 /** What a value is called in a message. */
 export function kindOf(value: Value): string {
   switch (typeof value) {
-    case 'string': return 'a text'
-    case 'number': return 'a number'
-    case 'boolean': return 'a boolean'
-    case 'undefined': return 'null'
-    default: return value === null ? 'null' : isList(value) ? 'a list' : 'an object'
+    case 'string':
+      return 'a text'
+    case 'number':
+      return 'a number'
+    case 'boolean':
+      return 'a boolean'
+    case 'undefined':
+      return 'null'
+    default:
+      return value === null ? 'null' : isList(value) ? 'a list' : 'an object'
   }
 }

@@ -1,5 +1,5 @@
-// http: answers of any size. A small one is one text. A large one is written in pieces, as fast as its reader takes them, and counts against
-// a budget until it is gone.
+// http: answers of any size. A small one is one text. A large one is written in pieces, as fast as its reader takes
+// them, and counts against a budget until it is gone.
 import type { Context } from 'hono'
 import { ByteBudget } from '../../model/byte-budget.ts'
 import type { Log } from '../../ports/log.ts'
@@ -12,7 +12,10 @@ import type { Pieces } from './pieces.ts'
 export const SMALL_BYTES = 65_536
 
 export type AnswerHeaders = [string, string][] | { [name: string]: string }
-export interface AnswerInit { readonly status?: number; readonly headers: AnswerHeaders }
+export interface AnswerInit {
+  readonly status?: number
+  readonly headers: AnswerHeaders
+}
 
 /** Bytes of a large answer that are kept for a reader; null: an end. */
 type Source = () => Uint8Array | null | Promise<Uint8Array | null>
@@ -47,7 +50,12 @@ export class Answers {
     const hold = this.hold()
     if (!shared) hold.set(bytes.length)
     let at = 0
-    return this.stream(c, () => at < bytes.length ? bytes.subarray(at, at += SMALL_BYTES) : null, hold, withLength(init, bytes.length))
+    return this.stream(
+      c,
+      () => (at < bytes.length ? bytes.subarray(at, (at += SMALL_BYTES)) : null),
+      hold,
+      withLength(init, bytes.length),
+    )
   }
 
   /** A share of the budget, nothing at first. */
@@ -56,8 +64,8 @@ export class Answers {
   }
 
   /**
-   * Answers with what the source gives, each time when the reader has taken what came before. A fault ends the connection: what has been sent
-   * can't be taken back.
+   * Answers with what the source gives, each time when the reader has taken what came before. A fault ends the
+   * connection: what has been sent can't be taken back.
    */
   stream(c: Context<Env>, source: Source, hold: Hold, init: AnswerInit): Response {
     if (c.req.method === 'HEAD') {
@@ -82,10 +90,16 @@ export class Answers {
         controller.close()
       }
     }
-    return new Response(new ReadableStream<Uint8Array>({ pull, cancel: () => hold.release() }, { highWaterMark: 0 }), init)
+    return new Response(
+      new ReadableStream<Uint8Array>({ pull, cancel: () => hold.release() }, { highWaterMark: 0 }),
+      init,
+    )
   }
 
-  /** Holds about as much as a value takes in memory, and what is written of it. @throws FluxError `overloaded`: then it holds nothing */
+  /**
+   * Holds about as much as a value takes in memory, and what is written of it. @throws FluxError `overloaded`: then it
+   * holds nothing
+   */
   async charge(hold: Hold, value: unknown, written: number): Promise<void> {
     try {
       for (const bytes of weighing(value)) {
@@ -98,20 +112,29 @@ export class Answers {
     }
   }
 
-  async #sendLarge(c: Context<Env>, { value, text, pieces }: { value: unknown; text: string; pieces: Pieces }, init: AnswerInit): Promise<Response> {
+  async #sendLarge(
+    c: Context<Env>,
+    { value, text, pieces }: { value: unknown; text: string; pieces: Pieces },
+    init: AnswerInit,
+  ): Promise<Response> {
     const hold = this.hold()
     await this.charge(hold, value, SMALL_BYTES)
     let begun: string | null = text === '' ? null : text
-    return this.stream(c, async () => {
-      const start = begun
-      begun = null
-      if (start !== null) return Buffer.from(start)
-      for (let next = pieces.next(); !next.done; next = pieces.next()) {
-        if (next.value !== '') return Buffer.from(next.value)
-        await ownTurn()
-      }
-      return null
-    }, hold, init)
+    return this.stream(
+      c,
+      async () => {
+        const start = begun
+        begun = null
+        if (start !== null) return Buffer.from(start)
+        for (let next = pieces.next(); !next.done; next = pieces.next()) {
+          if (next.value !== '') return Buffer.from(next.value)
+          await ownTurn()
+        }
+        return null
+      },
+      hold,
+      init,
+    )
   }
 }
 
@@ -128,7 +151,10 @@ export class Hold {
     return this.#give !== null
   }
 
-  /** Holds so many bytes instead of those before. @throws FluxError `overloaded` when there is no room for them: then it holds none */
+  /**
+   * Holds so many bytes instead of those before. @throws FluxError `overloaded` when there is no room for them: then it
+   * holds none
+   */
   set(bytes: number): void {
     this.release()
     this.#give = this.#budget.take(bytes)
@@ -142,5 +168,10 @@ export class Hold {
 
 export function withLength({ headers, ...init }: AnswerInit, bytes: number): AnswerInit {
   const length = String(bytes)
-  return { ...init, headers: Array.isArray(headers) ? [...headers, ['content-length', length]] : { ...headers, 'content-length': length } }
+  return {
+    ...init,
+    headers: Array.isArray(headers)
+      ? [...headers, ['content-length', length]]
+      : { ...headers, 'content-length': length },
+  }
 }

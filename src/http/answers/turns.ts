@@ -17,7 +17,9 @@ export function ownTurn(): Promise<void> {
 
 export const isLarge = (bytes: number): boolean => bytes > LARGE_BYTES
 
-/** Between two things that are done with a body of so many bytes. Large ones that have come together take a turn each. */
+/**
+ * Between two things that are done with a body of so many bytes. Large ones that have come together take a turn each.
+ */
 export function pauseFor(bytes: number): Promise<void> | undefined {
   return isLarge(bytes) ? ownTurn() : undefined
 }

@@ -10,7 +10,11 @@ import type { Answers } from '../answers/answers.ts'
 const require = createRequire(import.meta.url)
 const FILES = [
   { name: 'swagger-ui.css', type: 'text/css', file: require.resolve('swagger-ui-dist/swagger-ui.css') },
-  { name: 'swagger-ui-bundle.js', type: 'text/javascript', file: require.resolve('swagger-ui-dist/swagger-ui-bundle.js') },
+  {
+    name: 'swagger-ui-bundle.js',
+    type: 'text/javascript',
+    file: require.resolve('swagger-ui-dist/swagger-ui-bundle.js'),
+  },
 ]
 
 /** No badge: it would ask a server elsewhere whether the document is valid. */
@@ -46,8 +50,14 @@ export function addDocs(app: Hono<Env>, { answers }: { readonly answers: Answers
   const files = new Map<string, Promise<Buffer<ArrayBuffer>>>()
   const pageHeaders = secureHeaders({
     contentSecurityPolicy: {
-      defaultSrc: ['\'none\''], scriptSrc: ['\'self\''], styleSrc: ['\'self\'', '\'unsafe-inline\''], imgSrc: ['\'self\'', 'data:'], connectSrc: ['\'self\''],
-      baseUri: ['\'none\''], formAction: ['\'none\''], frameAncestors: ['\'none\''],
+      defaultSrc: ["'none'"],
+      scriptSrc: ["'self'"],
+      styleSrc: ["'self'", "'unsafe-inline'"],
+      imgSrc: ["'self'", 'data:'],
+      connectSrc: ["'self'"],
+      baseUri: ["'none'"],
+      formAction: ["'none'"],
+      frameAncestors: ["'none'"],
     },
     xFrameOptions: 'DENY',
     // For whoever puts TLS before this server to say.
@@ -56,13 +66,20 @@ export function addDocs(app: Hono<Env>, { answers }: { readonly answers: Answers
   app.get('/docs', pageHeaders, (c) => c.html(PAGE, 200, ASK_AGAIN))
   // Its links are relative, so that it can stand behind a proxy under any path.
   app.get('/docs/', (c) => c.redirect('../docs', 301))
-  app.get('/docs/start.js', pageHeaders, (c) => c.body(START, 200, { 'content-type': 'text/javascript; charset=utf-8', ...ASK_AGAIN }))
+  app.get('/docs/start.js', pageHeaders, (c) =>
+    c.body(START, 200, { 'content-type': 'text/javascript; charset=utf-8', ...ASK_AGAIN }),
+  )
   for (const { name, type, file } of FILES) {
     app.get(`/docs/${name}`, pageHeaders, async (c) => {
       const content = files.get(name) ?? readFile(file).then((bytes) => Buffer.from(bytes))
       files.set(name, content)
       content.catch(() => files.delete(name))
-      return answers.bytes(c, await content, { headers: { 'content-type': `${type}; charset=utf-8`, 'cache-control': 'max-age=3600' } }, { shared: true })
+      return answers.bytes(
+        c,
+        await content,
+        { headers: { 'content-type': `${type}; charset=utf-8`, 'cache-control': 'max-age=3600' } },
+        { shared: true },
+      )
     })
   }
 }

@@ -10,8 +10,14 @@ const METHODS: ReadonlySet<string> = new Set(['get', 'put', 'post', 'delete', 'o
 const WITHOUT_BODY: ReadonlySet<string> = new Set(['get', 'head', 'options', 'trace'])
 
 /** `problems` gives the responses of these statuses. Of two that no request can tell apart, the first counts. */
-export function webhookPaths(endpoints: readonly EndpointDescription[], problems: (statuses: readonly number[]) => JsonObject): JsonObject {
-  const items = new Map<string, { readonly path: string; readonly labels: readonly string[]; readonly operations: JsonObject }>()
+export function webhookPaths(
+  endpoints: readonly EndpointDescription[],
+  problems: (statuses: readonly number[]) => JsonObject,
+): JsonObject {
+  const items = new Map<
+    string,
+    { readonly path: string; readonly labels: readonly string[]; readonly operations: JsonObject }
+  >()
   const ids = new Map<string, number>()
   for (const endpoint of endpoints) {
     if (/[?#]/.test(endpoint.urlPath)) continue
@@ -20,10 +26,15 @@ export function webhookPaths(endpoints: readonly EndpointDescription[], problems
     const item = items.get(shape) ?? { ...templateOf(endpoint), operations: {} }
     items.set(shape, item)
     for (const method of endpoint.httpMethods.map((each) => each.toLowerCase())) {
-      if (METHODS.has(method) && !Object.hasOwn(item.operations, method)) item.operations[method] = operationOf(endpoint, { method, labels: item.labels, ids, problems })
+      if (METHODS.has(method) && !Object.hasOwn(item.operations, method))
+        item.operations[method] = operationOf(endpoint, { method, labels: item.labels, ids, problems })
     }
   }
-  return Object.fromEntries([...items.values()].flatMap(({ path, operations }) => (Object.keys(operations).length > 0 ? [[path, operations] as const] : [])))
+  return Object.fromEntries(
+    [...items.values()].flatMap(({ path, operations }) =>
+      Object.keys(operations).length > 0 ? [[path, operations] as const] : [],
+    ),
+  )
 }
 
 /** Each parameter under a label that is the only one of its path, and that a template may have. */
@@ -49,8 +60,16 @@ interface DecisionEnv {
 function operationOf(endpoint: EndpointDescription, { method, labels, ids, problems }: DecisionEnv): JsonObject {
   const { package: owner, fluxName, name, comment, inputs, segments } = endpoint
   const inPath = segments.flatMap(({ parameter }) => parameter ?? [])
-  const path = inPath.map((input, index) => parameterOf('path', labels[index] ?? input, inputs.find((each) => each.name === input) ?? { name: input, type: 'string', array: false, comment: null }))
-  const query = inputs.filter((input) => !inPath.includes(input.name) && schemaOf(input) !== null).map((input) => parameterOf('query', input.name, input))
+  const path = inPath.map((input, index) =>
+    parameterOf(
+      'path',
+      labels[index] ?? input,
+      inputs.find((each) => each.name === input) ?? { name: input, type: 'string', array: false, comment: null },
+    ),
+  )
+  const query = inputs
+    .filter((input) => !inPath.includes(input.name) && schemaOf(input) !== null)
+    .map((input) => parameterOf('query', input.name, input))
   const id = `${owner}.${fluxName}.${method}`.replaceAll(/[^\w.-]/g, '_')
   const count = (ids.get(id) ?? 0) + 1
   ids.set(id, count)
@@ -61,7 +80,14 @@ function operationOf(endpoint: EndpointDescription, { method, labels, ids, probl
     ...(comment === null ? {} : { description: comment }),
     security: [],
     parameters: [...path, ...query],
-    ...(WITHOUT_BODY.has(method) ? {} : { requestBody: { description: 'Anything: the workflow sees it as $request.body', content: { 'application/json': { schema: {} }, '*/*': { schema: {} } } } }),
+    ...(WITHOUT_BODY.has(method)
+      ? {}
+      : {
+          requestBody: {
+            description: 'Anything: the workflow sees it as $request.body',
+            content: { 'application/json': { schema: {} }, '*/*': { schema: {} } },
+          },
+        }),
     responses: { ...ANSWERS, ...problems(WEBHOOK_PROBLEMS) },
   }
 }
@@ -69,7 +95,13 @@ function operationOf(endpoint: EndpointDescription, { method, labels, ids, probl
 /** An input may also come as a header of its name, so none is required here. */
 function parameterOf(place: 'path' | 'query', label: string, input: InputDescription): JsonObject {
   const where = `${label === input.name ? 'The input' : `The input ${input.name}`}${place === 'path' ? '' : ', here or as a header of its name'}`
-  return { in: place, name: label, required: place === 'path', schema: schemaOf(input) ?? {}, description: input.comment === null ? where : `${where}: ${input.comment}` }
+  return {
+    in: place,
+    name: label,
+    required: place === 'path',
+    schema: schemaOf(input) ?? {},
+    description: input.comment === null ? where : `${where}: ${input.comment}`,
+  }
 }
 
 /** null: it isn't given in a query. */
@@ -80,12 +112,26 @@ function schemaOf({ type, array }: InputDescription): JsonObject | null {
 
 function singleOf(type: string): JsonObject | null {
   switch (type) {
-    case 'boolean': return { type: 'boolean' }
-    case 'byte': case 'short': case 'integer': case 'long': case 'bigInteger': return { type: 'integer' }
-    case 'float': case 'double': case 'bigDecimal': return { type: 'number' }
-    case 'object': case 'model': case 'byte[]': return null
-    case 'any': return {}
-    default: return { type: 'string' }
+    case 'boolean':
+      return { type: 'boolean' }
+    case 'byte':
+    case 'short':
+    case 'integer':
+    case 'long':
+    case 'bigInteger':
+      return { type: 'integer' }
+    case 'float':
+    case 'double':
+    case 'bigDecimal':
+      return { type: 'number' }
+    case 'object':
+    case 'model':
+    case 'byte[]':
+      return null
+    case 'any':
+      return {}
+    default:
+      return { type: 'string' }
   }
 }
 
@@ -94,7 +140,15 @@ const ANSWERS: JsonObject = {
   202: {
     description: 'The workflow waits, and has answered nothing yet',
     headers: { Location: { description: 'Where the context is shown', schema: { type: 'string' } } },
-    content: { 'application/json': { schema: { type: 'object', properties: { contextId: { type: 'integer' }, status: { type: 'string' } }, required: ['contextId', 'status'] } } },
+    content: {
+      'application/json': {
+        schema: {
+          type: 'object',
+          properties: { contextId: { type: 'integer' }, status: { type: 'string' } },
+          required: ['contextId', 'status'],
+        },
+      },
+    },
   },
   204: { description: 'The workflow ended, and answers nothing' },
 }

@@ -20,7 +20,9 @@ export interface ProblemFormat extends Format {
 }
 
 export interface Codec extends ProblemFormat {
-  /** Whether texts of a body may stand for numbers, booleans and the like: what the format writes needn't tell types. */
+  /**
+   * Whether texts of a body may stand for numbers, booleans and the like: what the format writes needn't tell types.
+   */
   readonly untyped: boolean
   /** Content-Type of an answer. */
   readonly answerType: string
@@ -29,12 +31,20 @@ export interface Codec extends ProblemFormat {
   /** What stands around and between the elements of a list, and such an element. */
   list(root: string): ListMarkup
   itemPieces(value: unknown): Pieces
-  /** @throws FluxError `malformed`, `tooLarge` for more than `maxValues` values and names, `unsupportedType` for another encoding than UTF-8, `unavailable` when it can't be read now */
+  /**
+   * @throws FluxError `malformed`, `tooLarge` for more than `maxValues` values and names, `unsupportedType` for another
+   * encoding than UTF-8, `unavailable` when it can't be read now
+   */
   decode(text: string, options: XmlOptions): Json | Promise<Json>
 }
 
 /** `empty`: the whole of a list without elements. */
-export interface ListMarkup { readonly start: string; readonly between: string; readonly end: string; readonly empty: string }
+export interface ListMarkup {
+  readonly start: string
+  readonly between: string
+  readonly end: string
+  readonly empty: string
+}
 
 export const JSON_FORMAT: Codec = {
   type: 'application/json',
@@ -68,18 +78,30 @@ const TEXT_XML_FORMAT: Codec = { ...XML_FORMAT, type: 'text/xml', suffix: null, 
 export const FORMATS: readonly Codec[] = [JSON_FORMAT, XML_FORMAT, TEXT_XML_FORMAT]
 
 /** For browsers, which show a page and save the rest. */
-const PAGE: ProblemFormat = { type: 'text/html', suffix: null, onlyNamed: true, problemType: PAGE_TYPE, headers: PAGE_HEADERS, encodeProblem: encodeProblemPage }
+const PAGE: ProblemFormat = {
+  type: 'text/html',
+  suffix: null,
+  onlyNamed: true,
+  problemType: PAGE_TYPE,
+  headers: PAGE_HEADERS,
+  encodeProblem: encodeProblemPage,
+}
 
 /** A page before XML: browsers ask for both, and say that XHTML is as good. */
 const PROBLEM_FORMATS: readonly ProblemFormat[] = [JSON_FORMAT, PAGE, XML_FORMAT, TEXT_XML_FORMAT]
 
 /** The format of a problem: the one asked for, JSON where nothing fits. */
-export const problemFormat = (accept: string | undefined): ProblemFormat => negotiate(accept, PROBLEM_FORMATS) ?? JSON_FORMAT
+export const problemFormat = (accept: string | undefined): ProblemFormat =>
+  negotiate(accept, PROBLEM_FORMATS) ?? JSON_FORMAT
 
 /** Whether a page is what the client would rather have than data. */
-export const wantsPage = (accept: string | undefined): boolean => accept !== undefined && /html/i.test(accept) && problemFormat(accept) === PAGE
+export const wantsPage = (accept: string | undefined): boolean =>
+  accept !== undefined && /html/i.test(accept) && problemFormat(accept) === PAGE
 
-/** The format of an answer; null: none fits. Browsers, which would rather have a page, get JSON if they take it: they show that, and save XML. */
+/**
+ * The format of an answer; null: none fits. Browsers, which would rather have a page, get JSON if they take it: they
+ * show that, and save XML.
+ */
 export function answerFormat(accept: string | undefined): Codec | null {
   return (wantsPage(accept) ? negotiate(accept, [JSON_FORMAT]) : null) ?? negotiate(accept, FORMATS)
 }

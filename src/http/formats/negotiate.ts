@@ -9,11 +9,15 @@ export interface Format {
   readonly onlyNamed?: true
 }
 
-interface Range { readonly type: string; readonly weight: number }
+interface Range {
+  readonly type: string
+  readonly weight: number
+}
 
 /**
- * The format that an Accept header gives the greatest weight; of equal ones the first offered. No header, or an empty one, asks for the first.
- * A media type with a format's suffix asks for that format; a weight that can't be read counts as 1. null: nothing fits.
+ * The format that an Accept header gives the greatest weight; of equal ones the first offered. No header, or an empty
+ * one, asks for the first. A media type with a format's suffix asks for that format; a weight that can't be read counts
+ * as 1. null: nothing fits.
  */
 export function negotiate<F extends Format>(accept: string | undefined, offered: readonly F[]): F | null {
   const ranges = accept === undefined ? [] : rangesOf(accept)
@@ -27,7 +31,9 @@ export function negotiate<F extends Format>(accept: string | undefined, offered:
   return best
 }
 
-/** The format that a Content-Type header names. No header, or an empty one, means the first offered; null: none of them. */
+/**
+ * The format that a Content-Type header names. No header, or an empty one, means the first offered; null: none of them.
+ */
 export function formatOf<F extends Format>(contentType: string | undefined, offered: readonly F[]): F | null {
   const exact = offered.find(({ type }) => type === contentType)
   if (exact) return exact
@@ -37,7 +43,8 @@ export function formatOf<F extends Format>(contentType: string | undefined, offe
 }
 
 /** Whether a Content-Type header names a type at all. */
-export const namesType = (contentType: string | undefined): boolean => contentType !== undefined && bare(contentType) !== ''
+export const namesType = (contentType: string | undefined): boolean =>
+  contentType !== undefined && bare(contentType) !== ''
 
 const isBuiltOn = (type: string, { suffix }: Format): boolean => suffix !== null && type.endsWith(suffix)
 
@@ -66,7 +73,8 @@ function weightOf(format: Format, ranges: readonly Range[]): number {
   let weight = 0
   for (const range of ranges) {
     const near = nearness(format, range)
-    if (near > closest || (near === closest && near > 0 && range.weight > weight)) [closest, weight] = [near, range.weight]
+    if (near > closest || (near === closest && near > 0 && range.weight > weight))
+      [closest, weight] = [near, range.weight]
   }
   return weight
 }

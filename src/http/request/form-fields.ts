@@ -41,4 +41,4 @@ export function readPairs(pairs: readonly string[], charset?: string): FormField
 
 /** Most texts have nothing to decode, and to find that out is cheaper. */
 const decode = (text: string, charset?: string): string =>
-  (/[%+\u0080-\u00FF]/.test(text) ? decodeText(percentDecode(text, { form: true }), charset) : text)
+  /[%+\u0080-\u00FF]/.test(text) ? decodeText(percentDecode(text, { form: true }), charset) : text

@@ -10,11 +10,17 @@ import { nextTurn } from '../answers/turns.ts'
 /**
  * A field is a text; a file is `{ filename, contentType, size, content }`, the content in base64.
  * @param boundary as the Content-Type has it
- * @throws FluxError `malformed`; `tooLarge` for more than `maxParts` parts; `unsupportedType` for a field in an unknown charset
+ * @throws FluxError `malformed`; `tooLarge` for more than `maxParts` parts; `unsupportedType` for a field in an unknown
+ * charset
  */
-export async function readMultipart(bytes: Buffer, boundary: string | undefined, { maxParts }: { readonly maxParts: number }): Promise<JsonObject> {
+export async function readMultipart(
+  bytes: Buffer,
+  boundary: string | undefined,
+  { maxParts }: { readonly maxParts: number },
+): Promise<JsonObject> {
   // RFC 2046, 5.1.1, save that more than 70 characters are taken.
-  if (boundary === undefined || !/^[ -~]{1,200}$/.test(boundary)) throw malformed('the Content-Type of the form names no boundary')
+  if (boundary === undefined || !/^[ -~]{1,200}$/.test(boundary))
+    throw malformed('the Content-Type of the form names no boundary')
   const fields: FormFields<Json> = new Map()
   const parts = await split(bytes, boundary, maxParts)
   for (const [index, part] of parts.entries()) {
@@ -47,11 +53,16 @@ function split(bytes: Buffer, boundary: string, maxParts: number): Promise<Part[
     const splitter = new Dicer({ boundary, ...SEEN_HEADERS })
     splitter.on('part', (stream) => {
       // Breaks off the splitting, too.
-      if (parts.length === maxParts) throw new FluxError({ kind: 'tooLarge', detail: `the form has more than ${maxParts} parts` })
+      if (parts.length === maxParts)
+        throw new FluxError({ kind: 'tooLarge', detail: `the form has more than ${maxParts} parts` })
       const part: Part = { headers: undefined, chunks: [] }
       parts.push(part)
-      stream.on('header', (headers: Part['headers']) => { part.headers = headers })
-      stream.on('data', (chunk) => { part.chunks.push(Buffer.from(chunk)) })
+      stream.on('header', (headers: Part['headers']) => {
+        part.headers = headers
+      })
+      stream.on('data', (chunk) => {
+        part.chunks.push(Buffer.from(chunk))
+      })
       // That it breaks off the splitter says as well.
       stream.on('error', () => {})
     })
@@ -71,34 +82,51 @@ async function feed(splitter: Dicer, bytes: Buffer): Promise<void> {
 }
 
 /** Bytes as characters. Anything else in them plays no part, Content-Transfer-Encoding neither (RFC 7578, 4.7). */
-const PartHeaders = z.object({ 'content-disposition': z.tuple([z.string()]), 'content-type': z.tuple([z.string()]).default(['text/plain']) })
+const PartHeaders = z.object({
+  'content-disposition': z.tuple([z.string()]),
+  'content-type': z.tuple([z.string()]).default(['text/plain']),
+})
 
 function readPart({ headers, chunks }: Part): { name: string; value: Json } {
   const read = PartHeaders.safeParse(headers)
   if (!read.success) throw malformed('a part of the form has no readable headers')
-  if (lengthOf(headers) > LONGEST_HEADERS) throw malformed(`the headers of a part of the form are longer than ${LONGEST_HEADERS} bytes`)
-  const { 'content-disposition': [disposition], 'content-type': [contentType] } = read.data
+  if (lengthOf(headers) > LONGEST_HEADERS)
+    throw malformed(`the headers of a part of the form are longer than ${LONGEST_HEADERS} bytes`)
+  const {
+    'content-disposition': [disposition],
+    'content-type': [contentType],
+  } = read.data
   const { value: kind, parameters } = readHeaderValue(decodeText(Buffer.from(disposition, 'latin1')))
   const name = parameters.get('name')
   if (kind !== 'form-data' || name === undefined) throw malformed('a part of the form has no name')
   const content = Buffer.concat(chunks)
   const filename = parameters.get('filename')
   const type = readHeaderValue(contentType)
-  const value = filename === undefined && TEXT.test(type.value)
-    ? decodeText(content, type.parameters.get('charset'))
-    : { filename: filename === undefined ? null : lastOf(unescapeName(filename)), contentType, size: content.length, content: content.toString('base64') }
+  const value =
+    filename === undefined && TEXT.test(type.value)
+      ? decodeText(content, type.parameters.get('charset'))
+      : {
+          filename: filename === undefined ? null : lastOf(unescapeName(filename)),
+          contentType,
+          size: content.length,
+          content: content.toString('base64'),
+        }
   return { name: unescapeName(name), value }
 }
 
 /** With the colon and the end of each line. */
 const lengthOf = (headers: Part['headers']): number =>
-  Object.entries(headers ?? {}).reduce((sum, [name, values]) => values.reduce((length, value) => length + name.length + value.length + 3, sum), 0)
+  Object.entries(headers ?? {}).reduce(
+    (sum, [name, values]) => values.reduce((length, value) => length + name.length + value.length + 3, sum),
+    0,
+  )
 
 /** What has another type and no file name is a file without a name. */
 const TEXT = /^text\/|[/+](?:json|xml)$/
 
 /** The three characters that browsers escape in names, and so that they do. */
-const unescapeName = (name: string): string => name.replaceAll(/%(?:22|0[AaDd])/g, (escape) => String.fromCharCode(Number.parseInt(escape.slice(1), 16)))
+const unescapeName = (name: string): string =>
+  name.replaceAll(/%(?:22|0[AaDd])/g, (escape) => String.fromCharCode(Number.parseInt(escape.slice(1), 16)))
 
 /** Without directories (RFC 2183, 2.3). */
 const lastOf = (path: string): string => path.replace(/^[^]*[/\\]/, '').replace(/^\.\.?$/, '')

@@ -1,4 +1,5 @@
-// http: protects a server that a browser can reach: from pages of other origins that send requests (CSRF), and from names that were made to lead here (DNS rebinding).
+// http: protects a server that a browser can reach: from pages of other origins that send requests (CSRF), and from
+// names that were made to lead here (DNS rebinding).
 import { BlockList, isIP } from 'node:net'
 import type { Context } from 'hono'
 import { FluxError } from '../../model/failure.ts'
@@ -13,9 +14,14 @@ export interface OriginGuardOptions {
   readonly origins: readonly string[]
 }
 
-/** Both throw a FluxError: `misdirected` for a Host that the server doesn't answer to, `crossOrigin` for a page that may not call. */
+/**
+ * Both throw a FluxError: `misdirected` for a Host that the server doesn't answer to, `crossOrigin` for a page that may
+ * not call.
+ */
 export interface OriginGuard {
-  /** For what only shows something: browsers keep the answer from pages of other origins, as long as the name is right. */
+  /**
+   * For what only shows something: browsers keep the answer from pages of other origins, as long as the name is right.
+   */
   checkHost(c: Context<Env>): void
   /** For calls: those that may change something are refused to pages of other origins. */
   checkCall(c: Context<Env>): void
@@ -28,13 +34,17 @@ export function originGuard({ isLoopback, allowedHosts, origins }: OriginGuardOp
   const answersTo = (host: string): boolean => {
     if (host === known) return true
     const name = nameOf(host)
-    if (name === null || !(isLoopbackName(name) || allowed.has(name) || (allowed.size === 0 && !isLoopback()))) return false
+    if (name === null || !(isLoopbackName(name) || allowed.has(name) || (allowed.size === 0 && !isLoopback())))
+      return false
     known = host
     return true
   }
   const checkHost = (c: Context<Env>): void => {
     if (allowed.has('*') || requestHosts(c).every(answersTo)) return
-    throw new FluxError({ kind: 'misdirected', detail: 'the server does not answer to the name in the Host header; ACTORFLUX_ALLOWED_HOSTS names more' })
+    throw new FluxError({
+      kind: 'misdirected',
+      detail: 'the server does not answer to the name in the Host header; ACTORFLUX_ALLOWED_HOSTS names more',
+    })
   }
   return {
     checkHost,
@@ -47,13 +57,17 @@ export function originGuard({ isLoopback, allowedHosts, origins }: OriginGuardOp
       if (origin !== undefined && origins.includes(origin)) return
       const isForeignSite = site !== undefined && site !== 'same-origin' && site !== 'none'
       if (!isForeignSite && (origin === undefined || requestHosts(c).every((host) => isOriginOf(origin, host)))) return
-      throw new FluxError({ kind: 'crossOrigin', detail: 'pages of other origins may not make this call; ACTORFLUX_CORS names those that may' })
+      throw new FluxError({
+        kind: 'crossOrigin',
+        detail: 'pages of other origins may not make this call; ACTORFLUX_CORS names those that may',
+      })
     },
   }
 }
 
 /** Whether the request was sent by a page, or on behalf of one: only browsers send these headers. */
-export const isFromPage = (c: Context<Env>): boolean => headerOf(c, 'origin') !== undefined || headerOf(c, 'sec-fetch-site') !== undefined
+export const isFromPage = (c: Context<Env>): boolean =>
+  headerOf(c, 'origin') !== undefined || headerOf(c, 'sec-fetch-site') !== undefined
 
 /** Methods that aren't safe (RFC 9110, 9.2.1). */
 const changes = (method: string): boolean => method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS'
@@ -63,7 +77,8 @@ function isOriginOf(origin: string, host: string): boolean {
   if (origin === `http://${host}` || origin === `https://${host}`) return true
   const [scheme] = /^https?:\/\//.exec(origin) ?? []
   // The port that the scheme implies may be left out or not.
-  if (scheme === undefined || nameOf(host) === null || !URL.canParse(origin) || !URL.canParse(scheme + host)) return false
+  if (scheme === undefined || nameOf(host) === null || !URL.canParse(origin) || !URL.canParse(scheme + host))
+    return false
   return new URL(origin).host === new URL(scheme + host).host
 }
 

@@ -1,7 +1,11 @@
-// http: the path of a request as it was sent. Who stands before this server goes by that, and not by what its escapes stand for.
+// http: the path of a request as it was sent. Who stands before this server goes by that, and not by what its escapes
+// stand for.
 import { getPath } from 'hono/utils/url'
 
-/** Letters, digits, `-`, `.`, `_` and `~` need no escape (RFC 3986, 2.3): to escape one is to hide it from rules on paths. */
+/**
+ * Letters, digits, `-`, `.`, `_` and `~` need no escape (RFC 3986, 2.3): to escape one is to hide it from rules on
+ * paths.
+ */
 const DISGUISED = /%(?:2[DE]|3\d|[46][1-9A-F]|5[\dAF]|7[\dAE])/i
 
 /** Whether a character is escaped that needs none. */

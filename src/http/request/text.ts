@@ -1,4 +1,5 @@
-// http: text out of bytes. Charsets, percent escapes and the parameters of header values; what can't be read is refused, not mended.
+// http: text out of bytes. Charsets, percent escapes and the parameters of header values; what can't be read is
+// refused, not mended.
 import { isUtf8 } from 'node:buffer'
 import { textIn } from '../../model/charset.ts'
 import { malformed, unsupportedType } from '../../model/failure.ts'
@@ -63,17 +64,22 @@ export interface HeaderValue {
   readonly parameters: ReadonlyMap<string, string>
 }
 
-// The parts of a parameter, each looked for where the last one ended: in one pattern, those that may be empty or white space would be tried against one another.
+// The parts of a parameter, each looked for where the last one ended: in one pattern, those that may be empty or white
+// space would be tried against one another.
 const NAME = /\s*([^\s;="]+)\s*=\s*/y
 const QUOTED = /"((?:[^"\\]|\\.)*)"/y
 const TOKEN = /[^\s;"]*/y
 const END = /\s*(?=;|$)/y
 
-interface Parameter { readonly name: string; readonly quoted: string | undefined; readonly token: string }
+interface Parameter {
+  readonly name: string
+  readonly quoted: string | undefined
+  readonly token: string
+}
 
 /** Name, then a text in quotes or a token. What is none of that is passed over. Linear in the length of the text. */
 function* parametersOf(text: string): Generator<Parameter> {
-  for (let at = text.indexOf(';'); at !== -1;) {
+  for (let at = text.indexOf(';'); at !== -1; ) {
     const start = at + 1
     const name = take(NAME, text, start)
     const quoted = name && take(QUOTED, text, NAME.lastIndex)
@@ -91,8 +97,8 @@ function take(pattern: RegExp, text: string, at: number): RegExpExecArray | null
 }
 
 /**
- * `text/plain; charset=utf-8`, `form-data; name="a"`. The first of several parameters of one name counts, and before all of them `name*=utf-8''…` (RFC 8187).
- * Parameters that can't be read are passed over.
+ * `text/plain; charset=utf-8`, `form-data; name="a"`. The first of several parameters of one name counts, and before
+ * all of them `name*=utf-8''…` (RFC 8187). Parameters that can't be read are passed over.
  * @throws FluxError `malformed` for a broken escape in a parameter of the latter kind
  */
 export function readHeaderValue(text: string): HeaderValue {
@@ -102,8 +108,9 @@ export function readHeaderValue(text: string): HeaderValue {
     const name = spelled.toLowerCase()
     // Nothing else is escaped: browsers send a backslash as it is.
     if (!plain.has(name)) plain.set(name, quoted?.replaceAll(/\\(["\\])/g, '$1') ?? token)
-    const [, charset, escaped = ''] = name.endsWith('*') ? /^([^']+)'[^']*'(.*)$/.exec(token) ?? [] : []
-    if (charset !== undefined) extended.set(name.slice(0, -1), decodeText(percentDecode(escaped, { form: false }), charset))
+    const [, charset, escaped = ''] = name.endsWith('*') ? (/^([^']+)'[^']*'(.*)$/.exec(token) ?? []) : []
+    if (charset !== undefined)
+      extended.set(name.slice(0, -1), decodeText(percentDecode(escaped, { form: false }), charset))
   }
   return { value: (text.split(';', 1)[0] ?? '').trim().toLowerCase(), parameters: new Map([...plain, ...extended]) }
 }

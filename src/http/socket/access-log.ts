@@ -25,9 +25,12 @@ export function logAccess(log: Log, request: IncomingMessage, response: ServerRe
   response.once('close', () => {
     const [path = '', query] = splitUrl(request.url ?? '')
     log.info('request', {
-      method: request.method, path: shownPaths.get(request) ?? path, ...query !== undefined && { query: redactQuery(query) },
+      method: request.method,
+      path: shownPaths.get(request) ?? path,
+      ...(query !== undefined && { query: redactQuery(query) }),
       // A client that hangs up hears nothing, whatever it was to be told.
-      status: response.headersSent ? response.statusCode : null, ...!response.writableFinished && { aborted: true },
+      status: response.headersSent ? response.statusCode : null,
+      ...(!response.writableFinished && { aborted: true }),
       duration: Math.round((performance.now() - began) * 10) / 10,
     })
   })

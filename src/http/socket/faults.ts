@@ -1,4 +1,5 @@
-// http: what becomes of a connection on which something comes that isn't HTTP. Each request gets one answer, in the order in which they came.
+// http: what becomes of a connection on which something comes that isn't HTTP. Each request gets one answer, in the
+// order in which they came.
 import { STATUS_CODES, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { malformed, type Failure } from '../../model/failure.ts'
@@ -31,7 +32,8 @@ export function connectionFaults(): ConnectionFaults {
       given.add(socket)
       const answer = newest.get(socket)
       const isNext = answer === undefined || answer.req.complete
-      // What is wrong belongs to the newest request unless that came whole. If it has its answer already, there is nothing more to say.
+      // What is wrong belongs to the newest request unless that came whole. If it has its answer already, there is
+      // nothing more to say.
       const end = () => {
         if (isNext || !answer.headersSent) hangUp(socket, refusalOf(error.code))
         else socket.end(() => socket.destroy())
@@ -43,16 +45,29 @@ export function connectionFaults(): ConnectionFaults {
 }
 
 /** Answers what is no request. */
-export function hangUp(socket: Duplex, failure: Failure, ended = () => { socket.destroy() }): void {
+export function hangUp(
+  socket: Duplex,
+  failure: Failure,
+  ended = () => {
+    socket.destroy()
+  },
+): void {
   const { status, headers, body } = problemAnswer(failure)
-  const lines = Object.entries({ ...headers, connection: 'close', 'content-length': String(Buffer.byteLength(body)) }).map(([name, value]) => `${name}: ${value}`)
+  const lines = Object.entries({
+    ...headers,
+    connection: 'close',
+    'content-length': String(Buffer.byteLength(body)),
+  }).map(([name, value]) => `${name}: ${value}`)
   socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, ...lines, '', body].join('\r\n'), ended)
 }
 
 function refusalOf(code: string | undefined): Failure {
   switch (code) {
-    case 'ERR_HTTP_REQUEST_TIMEOUT': return { kind: 'timeout', detail: 'the request did not come whole in time' }
-    case 'HPE_HEADER_OVERFLOW': return { kind: 'headersTooLarge', detail: 'the headers are too large' }
-    default: return malformed('this is not HTTP/1.1').failure
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return { kind: 'timeout', detail: 'the request did not come whole in time' }
+    case 'HPE_HEADER_OVERFLOW':
+      return { kind: 'headersTooLarge', detail: 'the headers are too large' }
+    default:
+      return malformed('this is not HTTP/1.1').failure
   }
 }

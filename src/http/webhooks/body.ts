@@ -1,4 +1,5 @@
-// http: the body of a webhook's request as data, by its Content-Type. Here any type is welcome: what isn't understood goes on as bytes.
+// http: the body of a webhook's request as data, by its Content-Type. Here any type is welcome: what isn't understood
+// goes on as bytes.
 import { charsetOfXml } from '../../model/charset.ts'
 import { FluxError, malformed } from '../../model/failure.ts'
 import { isObject, setOwn, type Json } from '../../model/json.ts'
@@ -22,24 +23,39 @@ export interface WebhookBody {
 }
 
 /**
- * JSON, XML, forms and texts; of another type, or of none, in base64. An empty body is null, save for an empty text and an empty form.
- * @throws FluxError `malformed` for what isn't what its type says, `tooLarge` for a form of too many parts, `unsupportedType` for a charset that can't be read
+ * JSON, XML, forms and texts; of another type, or of none, in base64. An empty body is null, save for an empty text and
+ * an empty form.
+ * @throws FluxError `malformed` for what isn't what its type says, `tooLarge` for a form of too many parts,
+ * `unsupportedType` for a charset that can't be read
  */
-export async function decodeWebhookBody(bytes: Buffer, contentType: string | undefined, limits: WebhookLimits): Promise<WebhookBody> {
+export async function decodeWebhookBody(
+  bytes: Buffer,
+  contentType: string | undefined,
+  limits: WebhookLimits,
+): Promise<WebhookBody> {
   if (contentType === undefined && bytes.length === 0) return { body: null, encoded: false }
   const { value: type, parameters } = readHeaderValue(contentType ?? '')
   const charset = parameters.get('charset')
   const format = type === '' ? null : formatOf(type, FORMATS)
-  if (format) return { body: bytes.length === 0 ? null : await decodeFormat(bytes, { format, charset, limits }), encoded: false }
+  if (format)
+    return { body: bytes.length === 0 ? null : await decodeFormat(bytes, { format, charset, limits }), encoded: false }
   if (type === 'application/x-www-form-urlencoded') return { body: decodeForm(bytes, charset, limits), encoded: false }
-  if (type === 'multipart/form-data') return { body: await readMultipart(bytes, parameters.get('boundary'), limits), encoded: false }
+  if (type === 'multipart/form-data')
+    return { body: await readMultipart(bytes, parameters.get('boundary'), limits), encoded: false }
   if (type.startsWith('text/')) return { body: withoutMark(decodeText(bytes, charset)), encoded: false }
   return bytes.length === 0 ? { body: null, encoded: false } : { body: bytes.toString('base64'), encoded: true }
 }
 
-interface Encoded { readonly format: Codec; readonly charset: string | undefined; readonly limits: WebhookLimits }
+interface Encoded {
+  readonly format: Codec
+  readonly charset: string | undefined
+  readonly limits: WebhookLimits
+}
 
-async function decodeFormat(bytes: Buffer, { format, charset, limits: { maxDepth, maxValues } }: Encoded): Promise<Json> {
+async function decodeFormat(
+  bytes: Buffer,
+  { format, charset, limits: { maxDepth, maxValues } }: Encoded,
+): Promise<Json> {
   // JSON has no other encoding (RFC 8259, 8.1).
   if (format === JSON_FORMAT && charset !== undefined && !isUtf8Name(charset)) throw malformed('JSON must be in UTF-8')
   const text = decodeText(bytes, format === JSON_FORMAT ? undefined : charsetOfXml(bytes, charset))
@@ -72,7 +88,8 @@ function dropInfinities(data: Json): void {
 
 function decodeForm(bytes: Buffer, charset: string | undefined, { maxParts }: WebhookLimits): Json {
   const pairs = pairsOf(bytes.toString('latin1'))
-  if (pairs.length > maxParts) throw new FluxError({ kind: 'tooLarge', detail: `the form has more than ${maxParts} fields` })
+  if (pairs.length > maxParts)
+    throw new FluxError({ kind: 'tooLarge', detail: `the form has more than ${maxParts} fields` })
   return fieldsToJson(readPairs(pairs, charset))
 }
 

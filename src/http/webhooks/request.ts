@@ -14,8 +14,8 @@ export interface WebhookRequest {
   /** The body as it came. */
   readonly rawBody: Buffer
   /**
-   * The texts that came under that name: in the path, else in the query, else in the headers, whose names count as the client wrote them. Empty: none did.
-   * A query and a header may repeat a name.
+   * The texts that came under that name: in the path, else in the query, else in the headers, whose names count as the
+   * client wrote them. Empty: none did. A query and a header may repeat a name.
    */
   readonly textsOf: (name: string) => readonly string[]
 }
@@ -31,7 +31,10 @@ export interface RequestOptions {
 }
 
 /** @throws FluxError for a query or a body that can't be read, or is too large */
-export async function readWebhookRequest(c: Context<Env>, { path, timeout, limits, charge }: RequestOptions): Promise<WebhookRequest> {
+export async function readWebhookRequest(
+  c: Context<Env>,
+  { path, timeout, limits, charge }: RequestOptions,
+): Promise<WebhookRequest> {
   const uri = uriOf(c)
   const query = readQueryOf(uri, limits.maxParts)
   const inPath: FormFields<string> = new Map()
@@ -44,17 +47,26 @@ export async function readWebhookRequest(c: Context<Env>, { path, timeout, limit
   const { body, encoded } = await decodeWebhookBody(rawBody, contentType, limits)
 
   const request: JsonObject = {
-    method: c.req.method, uri, contentType: contentType ?? null,
-    headers: headers.map(([name, value]) => ({ name, value })), cookies: cookiesOf(headers),
-    parameters: fieldsToJson(new Map([...query, ...inPath])), body, config: { timeout: timeout / 1000 }, encoded,
+    method: c.req.method,
+    uri,
+    contentType: contentType ?? null,
+    headers: headers.map(([name, value]) => ({ name, value })),
+    cookies: cookiesOf(headers),
+    parameters: fieldsToJson(new Map([...query, ...inPath])),
+    body,
+    config: { timeout: timeout / 1000 },
+    encoded,
   }
   const inHeaders = (name: string) => headers.filter(([spelled]) => spelled === name).map(([, value]) => value)
   return { request, rawBody, textsOf: (name) => inPath.get(name) ?? query.get(name) ?? inHeaders(name) }
 }
 
-/** Path and query as they were sent. A client may send more: the origin before them, when it takes this server for a proxy, or a fragment. */
+/**
+ * Path and query as they were sent. A client may send more: the origin before them, when it takes this server for a
+ * proxy, or a fragment.
+ */
 function uriOf(c: Context<Env>): string {
-  const target = c.env === undefined ? c.req.url : c.env.incoming.url ?? ''
+  const target = c.env === undefined ? c.req.url : (c.env.incoming.url ?? '')
   return target.replace(/^[A-Za-z][\w+.-]*:\/\/[^/?#]*/, '').split('#', 1)[0] ?? ''
 }
 
@@ -76,13 +88,29 @@ function headersOf(c: Context<Env>): readonly Pair[] {
   return pairs
 }
 
-/** RFC 6265, 4.2.1. Quotes around a value don't belong to it, and escapes are undone as answers make them; a value in which they are broken stays as it is. */
+/**
+ * RFC 6265, 4.2.1. Quotes around a value don't belong to it, and escapes are undone as answers make them; a value in
+ * which they are broken stays as it is.
+ */
 function cookiesOf(headers: readonly Pair[]): Json[] {
-  return headers.filter(([name]) => name.toLowerCase() === 'cookie').flatMap(([, value]) => value.split(';')).flatMap((pair) => {
-    const equals = pair.indexOf('=')
-    if (equals === -1) return []
-    return [{ name: pair.slice(0, equals).trim(), value: cookieValue(pair.slice(equals + 1).trim().replace(/^"(.*)"$/, '$1')) }]
-  })
+  return headers
+    .filter(([name]) => name.toLowerCase() === 'cookie')
+    .flatMap(([, value]) => value.split(';'))
+    .flatMap((pair) => {
+      const equals = pair.indexOf('=')
+      if (equals === -1) return []
+      return [
+        {
+          name: pair.slice(0, equals).trim(),
+          value: cookieValue(
+            pair
+              .slice(equals + 1)
+              .trim()
+              .replace(/^"(.*)"$/, '$1'),
+          ),
+        },
+      ]
+    })
 }
 
 function cookieValue(text: string): string {

@@ -1,4 +1,5 @@
-// http: what a workflow put into `$response`, as an HTTP response. What HTTP forbids is refused as a whole: nothing of it is sent.
+// http: what a workflow put into `$response`, as an HTTP response. What HTTP forbids is refused as a whole: nothing of
+// it is sent.
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { serialize } from 'hono/utils/cookie'
 import { z } from 'zod'
@@ -15,10 +16,22 @@ export class UnsafeResponse extends Error {
 
 /** RFC 9110, 7.6.1, and RFC 2616, 13.5.1: they belong to the connection, not to the answer. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
-  'connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer', 'trailers', 'transfer-encoding', 'upgrade',
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'trailers',
+  'transfer-encoding',
+  'upgrade',
 ])
 
-/** Headers and cookies of an answer, and characters of all of them. Clients take less; what a webhook was sent may end up here. */
+/**
+ * Headers and cookies of an answer, and characters of all of them. Clients take less; what a webhook was sent may end
+ * up here.
+ */
 const MOST_HEADERS = 256
 const LARGEST_HEADERS = 64 * 1024
 
@@ -31,7 +44,15 @@ const scalar = z.union([z.string(), z.number(), z.boolean()])
 const missing = z.null().transform(() => undefined)
 const optional = <T extends z.ZodType>(type: T) => z.union([type, missing]).optional()
 
-const code = z.union([z.number(), z.string().regex(/^\d{3}$/).transform(Number)]).pipe(z.int().min(200).max(599))
+const code = z
+  .union([
+    z.number(),
+    z
+      .string()
+      .regex(/^\d{3}$/)
+      .transform(Number),
+  ])
+  .pipe(z.int().min(200).max(599))
 
 const cookie = z.looseObject({
   name: z.string().refine((name) => name !== ''),
@@ -39,9 +60,26 @@ const cookie = z.looseObject({
   path: optional(z.string()),
   domain: optional(z.string()),
   /** Seconds. */
-  maxAge: optional(z.union([z.number(), z.string().regex(/^-?\d+$/).transform(Number)])),
+  maxAge: optional(
+    z.union([
+      z.number(),
+      z
+        .string()
+        .regex(/^-?\d+$/)
+        .transform(Number),
+    ]),
+  ),
   /** Epoch milliseconds, or a date as text. */
-  expires: optional(z.union([z.number(), z.string().regex(/^-?\d{5,}$/).transform(Number), z.string()])),
+  expires: optional(
+    z.union([
+      z.number(),
+      z
+        .string()
+        .regex(/^-?\d{5,}$/)
+        .transform(Number),
+      z.string(),
+    ]),
+  ),
   httpOnly: optional(flag),
   secure: optional(flag),
   sameSite: optional(z.string()),
@@ -49,7 +87,10 @@ const cookie = z.looseObject({
 
 /** What is sent. */
 export interface Body {
-  readonly content: { readonly bytes: Uint8Array<ArrayBuffer> } | { readonly value: Json; readonly pieces: Pieces } | null
+  readonly content:
+    | { readonly bytes: Uint8Array<ArrayBuffer> }
+    | { readonly value: Json; readonly pieces: Pieces }
+    | null
   readonly init: AnswerInit
 }
 
@@ -61,31 +102,52 @@ export function responseOf(given: JsonObject, format: Codec): Body {
   const status = take(code.nullish(), given['responseCode'], 'responseCode must be an integer from 200 to 599') ?? 200
   const headers = [...headersOf(given['headers'] ?? []), ...cookiesOf(given['cookies'] ?? [])]
   const size = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
-  if (headers.length > MOST_HEADERS || size > LARGEST_HEADERS) fail(`the headers and cookies are more than ${MOST_HEADERS}, or longer than ${LARGEST_HEADERS} characters`)
+  if (headers.length > MOST_HEADERS || size > LARGEST_HEADERS)
+    fail(`the headers and cookies are more than ${MOST_HEADERS}, or longer than ${LARGEST_HEADERS} characters`)
   const encoded = take(flag.nullish(), given['encoded'], 'encoded must be true or false') ?? false
   return bodyOf(given['content'] ?? null, { status, headers, format, encoded })
 }
 
-/** Text is plain text, data is in the format that its Content-Type names, else in the one asked for; null is no content where `$response` says nothing else. */
-export function bodyOf(content: Json, { status, headers, format, encoded = false, always = false }: {
-  readonly status: number
-  readonly headers: [string, string][]
-  readonly format: Codec
-  /** The content is base64 of what is to be sent. */
-  readonly encoded?: boolean
-  /** null is data, too. */
-  readonly always?: boolean
-}): Body {
-  if (BODILESS.has(status) || (content === null && !always)) return { content: null, init: { status, headers: namesKept(headers) } }
+/**
+ * Text is plain text, data is in the format that its Content-Type names, else in the one asked for; null is no content
+ * where `$response` says nothing else.
+ */
+export function bodyOf(
+  content: Json,
+  {
+    status,
+    headers,
+    format,
+    encoded = false,
+    always = false,
+  }: {
+    readonly status: number
+    readonly headers: [string, string][]
+    readonly format: Codec
+    /** The content is base64 of what is to be sent. */
+    readonly encoded?: boolean
+    /** null is data, too. */
+    readonly always?: boolean
+  },
+): Body {
+  if (BODILESS.has(status) || (content === null && !always))
+    return { content: null, init: { status, headers: namesKept(headers) } }
   const [type, ...more] = headers.filter(([name]) => name.toLowerCase() === 'content-type').map(([, value]) => value)
   if (more.length > 0) fail('there are several Content-Types')
   const withType = (usual: string) => namesKept(type === undefined ? [...headers, ['Content-Type', usual]] : headers)
   if (typeof content !== 'string') {
-    const own = type === undefined ? format : formatOf(type, FORMATS) ?? JSON_FORMAT
-    return { content: { value: content, pieces: own.pieces(content, 'response') }, init: { status, headers: withType(own.answerType) } }
+    const own = type === undefined ? format : (formatOf(type, FORMATS) ?? JSON_FORMAT)
+    return {
+      content: { value: content, pieces: own.pieces(content, 'response') },
+      init: { status, headers: withType(own.answerType) },
+    }
   }
-  if (encoded) return { content: { bytes: bytesOf(content) }, init: { status, headers: withType('application/octet-stream') } }
-  return { content: { value: content, pieces: slices(content) }, init: { status, headers: withType('text/plain; charset=UTF-8') } }
+  if (encoded)
+    return { content: { bytes: bytesOf(content) }, init: { status, headers: withType('application/octet-stream') } }
+  return {
+    content: { value: content, pieces: slices(content) },
+    init: { status, headers: withType('text/plain; charset=UTF-8') },
+  }
 }
 
 function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
@@ -103,11 +165,18 @@ function namesKept(headers: [string, string][]): [string, string][] | { [name: s
 /** A list of `{name, value}`, or an object; a value that is a list stands for several headers. */
 function headersOf(given: Json): [string, string][] {
   const entries: [string, unknown][] = Array.isArray(given)
-    ? given.map((entry) => (isObject(entry) && typeof entry['name'] === 'string' ? [entry['name'], entry['value']] : fail('a header must be {name, value}')))
-    : isObject(given) ? Object.entries(given) : fail('headers must be a list or an object')
+    ? given.map((entry) =>
+        isObject(entry) && typeof entry['name'] === 'string'
+          ? [entry['name'], entry['value']]
+          : fail('a header must be {name, value}'),
+      )
+    : isObject(given)
+      ? Object.entries(given)
+      : fail('headers must be a list or an object')
   const values = entries.map(([name, value]): [string, unknown[]] => [name, Array.isArray(value) ? value : [value]])
   // Before each of them is looked at: there may be a hundred thousand.
-  if (values.reduce((sum, [, { length }]) => sum + length, 0) > MOST_HEADERS) fail(`there are more than ${MOST_HEADERS} headers`)
+  if (values.reduce((sum, [, { length }]) => sum + length, 0) > MOST_HEADERS)
+    fail(`there are more than ${MOST_HEADERS} headers`)
   return values.flatMap(([name, all]) => all.flatMap((one) => headerOf(name, one)))
 }
 
@@ -129,10 +198,23 @@ function headerOf(name: string, given: unknown): [string, string][] {
 function cookiesOf(given: Json): [string, string][] {
   if (!Array.isArray(given)) fail('cookies must be a list')
   if (given.length > MOST_HEADERS) fail(`there are more than ${MOST_HEADERS} cookies`)
-  return given.map((entry) => ['Set-Cookie', cookieOf(take(cookie, entry, 'a cookie must have a name, and attributes of the right types'))])
+  return given.map((entry) => [
+    'Set-Cookie',
+    cookieOf(take(cookie, entry, 'a cookie must have a name, and attributes of the right types')),
+  ])
 }
 
-function cookieOf({ name, value = '', path, domain, maxAge, expires, httpOnly, secure, sameSite }: z.infer<typeof cookie>): string {
+function cookieOf({
+  name,
+  value = '',
+  path,
+  domain,
+  maxAge,
+  expires,
+  httpOnly,
+  secure,
+  sameSite,
+}: z.infer<typeof cookie>): string {
   const date = expires === undefined ? undefined : new Date(expires)
   if (date && Number.isNaN(date.getTime())) fail('a cookie expires at no date')
   const site = (['Strict', 'Lax', 'None'] as const).find((each) => each.toLowerCase() === sameSite?.toLowerCase())
@@ -142,11 +224,15 @@ function cookieOf({ name, value = '', path, domain, maxAge, expires, httpOnly, s
   try {
     // The library refuses names, paths and domains that would end the attribute.
     text = serialize(name, '', {
-      ...(path === undefined ? {} : { path }), ...(domain === undefined ? {} : { domain }),
-      ...(httpOnly ? { httpOnly } : {}), ...(secure ? { secure } : {}), ...(site ? { sameSite: site } : {}),
+      ...(path === undefined ? {} : { path }),
+      ...(domain === undefined ? {} : { domain }),
+      ...(httpOnly ? { httpOnly } : {}),
+      ...(secure ? { secure } : {}),
+      ...(site ? { sameSite: site } : {}),
     })
     text = text.replace('=', () => `=${valueOf(String(value))}`)
-    // Not by the library, which drops a negative age, the usual way to delete a cookie, and refuses more than 400 days: it is the browser's to judge.
+    // Not by the library, which drops a negative age, the usual way to delete a cookie, and refuses more than 400 days:
+    // it is the browser's to judge.
     if (maxAge !== undefined) text += `; Max-Age=${Math.trunc(maxAge)}`
     if (date) text += `; Expires=${date.toUTCString()}`
     validateHeaderValue('Set-Cookie', text)
@@ -156,8 +242,12 @@ function cookieOf({ name, value = '', path, domain, maxAge, expires, httpOnly, s
   return /^[!#$%&'*+\-.^_`|~\w]+$/.test(name) ? text : fail('a cookie has a name that HTTP forbids')
 }
 
-/** As it is where a cookie can hold it (RFC 6265, 4.1.1): it may be signed. Else with escapes, which this server undoes, and so are escapes themselves escaped. */
-const valueOf = (value: string): string => (/^[\x21\x23-\x24\x26-\x2B\x2D-\x3A\x3C-\x5B\x5D-\x7E]*$/.test(value) ? value : encodeURIComponent(value))
+/**
+ * As it is where a cookie can hold it (RFC 6265, 4.1.1): it may be signed. Else with escapes, which this server undoes,
+ * and so are escapes themselves escaped.
+ */
+const valueOf = (value: string): string =>
+  /^[\x21\x23-\x24\x26-\x2B\x2D-\x3A\x3C-\x5B\x5D-\x7E]*$/.test(value) ? value : encodeURIComponent(value)
 
 function take<T>(type: z.ZodType<T>, value: unknown, reason: string): T {
   const { success, data } = type.safeParse(value)

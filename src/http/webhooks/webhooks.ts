@@ -1,4 +1,5 @@
-// http: the webhooks under /api: found by method and path, called with what the request holds, answered as the workflow says.
+// http: the webhooks under /api: found by method and path, called with what the request holds, answered as the workflow
+// says.
 import type { Context, Hono } from 'hono'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import { FluxError, malformed } from '../../model/failure.ts'
@@ -28,11 +29,19 @@ export interface WebhookOptions extends WebhookLimits, Admission {
 /** Bytes of memory that a caller takes who waits for an answer: a connection, and what is told of its context. */
 const WAITING_BYTES = 16 * 1024
 
-export function addWebhooks(app: Hono<Env>, { webhooks, webhookTimeout, waiting, log, inFlight, answers, ...limits }: WebhookOptions): void {
+export function addWebhooks(
+  app: Hono<Env>,
+  { webhooks, webhookTimeout, waiting, log, inFlight, answers, ...limits }: WebhookOptions,
+): void {
   const receive = async (c: Context<Env>, seen: (endpoint: Endpoint) => void): Promise<Response> => {
     const found = findEndpoint(webhooks, c)
     if (found === null) throw new FluxError({ kind: 'noRoute', detail: 'no webhook is at this path' })
-    if ('allow' in found) throw new FluxError({ kind: 'wrongMethod', detail: `this webhook takes ${found.allow.join(', ')}`, allow: found.allow })
+    if ('allow' in found)
+      throw new FluxError({
+        kind: 'wrongMethod',
+        detail: `this webhook takes ${found.allow.join(', ')}`,
+        allow: found.allow,
+      })
     const { endpoint, parameters } = found
     seen(endpoint)
     const timeout = endpoint.timeout ?? webhookTimeout
@@ -41,8 +50,9 @@ export function addWebhooks(app: Hono<Env>, { webhooks, webhookTimeout, waiting,
     const hold = inFlight.hold()
     try {
       // Handed on and not kept: once the context is stored, a caller who waits holds nothing of what was sent.
-      const answer = await readWebhookRequest(c, { path: parameters, timeout, limits, charge: hold.resize })
-        .then((call) => webhooks.receive({ ...call, endpoint, timeout, onStarted: hold.release }).catch(asBadRequest))
+      const answer = await readWebhookRequest(c, { path: parameters, timeout, limits, charge: hold.resize }).then(
+        (call) => webhooks.receive({ ...call, endpoint, timeout, onStarted: hold.release }).catch(asBadRequest),
+      )
       return await respond(c, answer, { format, log, answers })
     } finally {
       hold.release()
@@ -65,17 +75,23 @@ export function addWebhooks(app: Hono<Env>, { webhooks, webhookTimeout, waiting,
 }
 
 /** Whether a path has a parameter that says that it is a secret. */
-const hasSecret = ({ urlPath }: Endpoint): boolean => urlPath.split('/').some((segment) => segment.startsWith('{') && isSecretName(segment))
+const hasSecret = ({ urlPath }: Endpoint): boolean =>
+  urlPath.split('/').some((segment) => segment.startsWith('{') && isSecretName(segment))
 
 /** null: there is none, or one whose own path, other than its parameters, was sent in a disguise. */
 function findEndpoint(webhooks: WebhookApi, c: Context<Env>): Found | null {
-  const raw = rawPathOf(c.req.url).slice(WEBHOOKS.length + 1).split('/')
+  const raw = rawPathOf(c.req.url)
+    .slice(WEBHOOKS.length + 1)
+    .split('/')
   const segments = decoded(raw)
   const found = webhooks.find(c.req.method, segments)
   if (found === null || !raw.some(isDisguised)) return found
   const shown = 'allow' in found ? webhooks.find(found.allow[0] ?? '', segments) : found
   if (shown === null || 'allow' in shown) return null
-  const { endpoint: { urlPath }, parameters } = shown
+  const {
+    endpoint: { urlPath },
+    parameters,
+  } = shown
   const own = urlPath.slice(1).split('/')
   const isParameter = (segment = '') => segment.startsWith('{') && parameters.has(segment.slice(1, -1))
   return raw.every((segment, index) => !isDisguised(segment) || isParameter(own[index])) ? found : null
@@ -90,9 +106,15 @@ function decoded(segments: readonly string[]): string[] {
   }
 }
 
-function contentSent(c: Context<Env>, content: Body['content'], { init, answers }: { init: Body['init']; answers: Answers }): Response | Promise<Response> {
+function contentSent(
+  c: Context<Env>,
+  content: Body['content'],
+  { init, answers }: { init: Body['init']; answers: Answers },
+): Response | Promise<Response> {
   if (content === null) return new Response(null, init)
-  return 'bytes' in content ? answers.bytes(c, content.bytes, init) : answers.send(c, content.value, content.pieces, init)
+  return 'bytes' in content
+    ? answers.bytes(c, content.bytes, init)
+    : answers.send(c, content.value, content.pieces, init)
 }
 
 /** What a provider sent doesn't fit: to it that is one and the same as a malformed request. */
@@ -102,7 +124,11 @@ function asBadRequest(error: unknown): never {
   throw new FluxError({ kind: 'malformed', detail, errors })
 }
 
-async function respond(c: Context<Env>, answer: WebhookAnswer, { format, log, answers }: { format: Codec; log: Log; answers: Answers }): Promise<Response> {
+async function respond(
+  c: Context<Env>,
+  answer: WebhookAnswer,
+  { format, log, answers }: { format: Codec; log: Log; answers: Answers },
+): Promise<Response> {
   const { contextId } = answer
   const send = ({ content, init }: Body) => contentSent(c, content, { init, answers })
   switch (answer.kind) {
@@ -111,15 +137,36 @@ async function respond(c: Context<Env>, answer: WebhookAnswer, { format, log, an
         return await send(responseOf(answer.response, format))
       } catch (error) {
         if (!(error instanceof UnsafeResponse)) throw error
-        log.error('what a webhook was to answer can\'t be sent', { contextId, path: pathShown(c), reason: error.message })
-        throw new FluxError({ kind: 'webhookFailed', detail: 'the workflow gave an answer that can\'t be sent', contextId })
+        log.error("what a webhook was to answer can't be sent", {
+          contextId,
+          path: pathShown(c),
+          reason: error.message,
+        })
+        throw new FluxError({
+          kind: 'webhookFailed',
+          detail: "the workflow gave an answer that can't be sent",
+          contextId,
+        })
       }
-    case 'outputs': return send(bodyOf(answer.value, { status: 200, headers: [], format, always: true }))
-    case 'nothing': return new Response(null, { status: 204 })
-    case 'paused': return send(bodyOf({ contextId, status: answer.status }, { status: 202, headers: [['Location', `/flux-api/context?contextId=${contextId}`]], format }))
+    case 'outputs':
+      return send(bodyOf(answer.value, { status: 200, headers: [], format, always: true }))
+    case 'nothing':
+      return new Response(null, { status: 204 })
+    case 'paused':
+      return send(
+        bodyOf(
+          { contextId, status: answer.status },
+          { status: 202, headers: [['Location', `/flux-api/context?contextId=${contextId}`]], format },
+        ),
+      )
     case 'failed':
       log.warn('the workflow behind a webhook failed', { contextId, path: pathShown(c), reason: answer.reason })
       throw new FluxError({ kind: 'webhookFailed', detail: 'the workflow failed', contextId })
-    case 'late': throw new FluxError({ kind: 'webhookTimeout', detail: 'the workflow takes longer than this request may: it runs on', contextId })
+    case 'late':
+      throw new FluxError({
+        kind: 'webhookTimeout',
+        detail: 'the workflow takes longer than this request may: it runs on',
+        contextId,
+      })
   }
 }

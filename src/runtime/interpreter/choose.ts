@@ -24,12 +24,17 @@ export interface Chosen {
 }
 
 /** Chooses what follows a state's action. What was picked before a delay comes back as `picked`. */
-export function choose(next: WorkingState, index: number, { moves, picked }: { readonly moves: number; readonly picked: Choice | null }): Chosen {
+export function choose(
+  next: WorkingState,
+  index: number,
+  { moves, picked }: { readonly moves: number; readonly picked: Choice | null },
+): Chosen {
   const state = next.state(index)
   const { choice } = state
   if (typeof picked === 'number' && !next.failed) return leave(next, state, picked, { isDelayed: true })
   if (next.failed || !choice.end) {
-    if (moves >= MAX_MOVES) return end(next, { message: `${MAX_MOVES} moves without a pause or a step`, type: 'TooManyMoves' })
+    if (moves >= MAX_MOVES)
+      return end(next, { message: `${MAX_MOVES} moves without a pause or a step`, type: 'TooManyMoves' })
     spendOnEvent(next)
     if (next.env.budget.exhausted) return end(next, tooMuch(next))
   }
@@ -41,11 +46,19 @@ export function choose(next: WorkingState, index: number, { moves, picked }: { r
   if (pick !== null) return leave(next, state, pick, { isDelayed: false })
   if (state.fault !== null) return end(next, definitionError(state.fault))
   const unknown = event === null ? 'no event is set' : `no transition names the event '${event.slice(0, MAX_SHOWN)}'`
-  return end(next, { message: `state '${state.name}' can't be left: ${unknown} and there is no '$else'`, type: 'UndefinedEventException' })
+  return end(next, {
+    message: `state '${state.name}' can't be left: ${unknown} and there is no '$else'`,
+    type: 'UndefinedEventException',
+  })
 }
 
 /** Takes the transition: its wait first, then its lines. A failure in either is a failure in the state that is left. */
-function leave(next: WorkingState, state: CompiledState, pick: number, { isDelayed }: { readonly isDelayed: boolean }): Chosen {
+function leave(
+  next: WorkingState,
+  state: CompiledState,
+  pick: number,
+  { isDelayed }: { readonly isDelayed: boolean },
+): Chosen {
   const transition = state.transitions[pick]
   if (!transition) return end(next, definitionError(state.fault ?? `state '${state.name}' has no transition ${pick}`))
   const isExceptional = pick === state.choice.exception
@@ -93,8 +106,10 @@ function spendOnEvent({ data, env: { budget } }: WorkingState): void {
 }
 
 /** Not what an `$exception` transition could deal with: its lines would be too much, too. */
-const tooMuch = ({ env: { budget } }: WorkingState): Partial<ActionError> =>
-  ({ message: `the lines and moves take more than ${budget.limit} steps without a pause or a step`, type: 'TooMuchWork' })
+const tooMuch = ({ env: { budget } }: WorkingState): Partial<ActionError> => ({
+  message: `the lines and moves take more than ${budget.limit} steps without a pause or a step`,
+  type: 'TooMuchWork',
+})
 
 function end(next: WorkingState, error: Partial<ActionError> | null): Chosen {
   next.fatal = exception(next, error ?? {})
@@ -103,7 +118,10 @@ function end(next: WorkingState, error: Partial<ActionError> | null): Chosen {
 }
 
 /** @throws NeedsHistory */
-function exception({ flux, env: { history }, history: made }: WorkingState, error: Partial<ActionError>): FluxException {
+function exception(
+  { flux, env: { history }, history: made }: WorkingState,
+  error: Partial<ActionError>,
+): FluxException {
   if (history === null) throw new NeedsHistory()
   return exceptionOf(error, flux, [...history, ...made])
 }

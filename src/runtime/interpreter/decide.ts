@@ -1,4 +1,5 @@
-// runtime/interpreter: record + input → next record. Pure: time, randomness and ids come with the turn, and nothing env is changed.
+// runtime/interpreter: record + input → next record. Pure: time, randomness and ids come with the turn, and nothing env
+// is changed.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { accept } from '../../definitions/properties.ts'
 import { WorkBudget } from '../../definitions/work-budget.ts'
@@ -26,33 +27,65 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
   // Another server took the step over: its answer counts, and it is not to be robbed of it by what was known before.
   if ('owner' in input && input.owner !== record.lease?.owner) return { kind: 'noop' }
   switch (input.type) {
-    case 'EVENT': return event(flux, record, input, env)
-    case 'WAKE': return transit(flux, record, { type: 'WAKE' }, env)
-    case 'DONE': return transit(flux, record, input, env)
-    case 'TERMINATE': return transit(flux, record, { type: 'TERMINATE' }, env)
-    case 'FAIL': return transit(flux, record, input, env)
-    case 'TAKE_OVER': return takeOver(flux, record, input, env)
-    case 'RELEASE': return release(record, env)
-    case 'OUTGROWN': return env.history ? endNow(flux, record, input.error, env, env.history) : { kind: 'needsHistory' }
-    case 'TAG': return tag(record, input, env)
+    case 'EVENT':
+      return event(flux, record, input, env)
+    case 'WAKE':
+      return transit(flux, record, { type: 'WAKE' }, env)
+    case 'DONE':
+      return transit(flux, record, input, env)
+    case 'TERMINATE':
+      return transit(flux, record, { type: 'TERMINATE' }, env)
+    case 'FAIL':
+      return transit(flux, record, input, env)
+    case 'TAKE_OVER':
+      return takeOver(flux, record, input, env)
+    case 'RELEASE':
+      return release(record, env)
+    case 'OUTGROWN':
+      return env.history ? endNow(flux, record, input.error, env, env.history) : { kind: 'needsHistory' }
+    case 'TAG':
+      return tag(record, input, env)
   }
 }
 
 /** The first record of a context: `initial` holds what is fixed when it is started. */
 export function begin(flux: CompiledFlux, initial: ContextRecord, env: DecisionEnv): Decision {
   const reducerEnv = { turn: env, budget: env.budget ?? new WorkBudget(), history: [] }
-  return conclude({ flux, record: initial, event: null }, transition(flux, initial.position.phase, turnStateOf(initial), { type: 'START', state: initial.startState, env: reducerEnv }), env)
+  return conclude(
+    { flux, record: initial, event: null },
+    transition(flux, initial.position.phase, turnStateOf(initial), {
+      type: 'START',
+      state: initial.startState,
+      env: reducerEnv,
+    }),
+    env,
+  )
 }
 
-function event(flux: CompiledFlux, record: ContextRecord, input: Input & { type: 'EVENT' }, env: DecisionEnv): Decision {
+function event(
+  flux: CompiledFlux,
+  record: ContextRecord,
+  input: Input & { type: 'EVENT' },
+  env: DecisionEnv,
+): Decision {
   if (input.tags && !matches(record.tags, input.tags)) return { kind: 'noop' }
   const state = flux.states[record.state]
   const waits = record.position.phase === 'waiting'
-  if (!state || !waits) return refused('conflict', `context ${record.id} can't take an event now: it is ${record.status} in state '${state?.name ?? ''}'`)
+  if (!state || !waits)
+    return refused(
+      'conflict',
+      `context ${record.id} can't take an event now: it is ${record.status} in state '${state?.name ?? ''}'`,
+    )
   if (!state.choice.events.has(input.name) && state.choice.otherwise === null) {
     return refused('conflict', `context ${record.id} doesn't wait for '${input.name}' in state '${state.name}'`)
   }
-  const { value, errors } = accept(state.input, input.input, { now: env.now, unknown: 'ignore', fill: false, text: input.untyped, pointer: '/input' })
+  const { value, errors } = accept(state.input, input.input, {
+    now: env.now,
+    unknown: 'ignore',
+    fill: false,
+    text: input.untyped,
+    pointer: '/input',
+  })
   if (errors.length > 0) return { kind: 'refused', failure: { kind: 'invalid', detail: describe(errors), errors } }
   return transit(flux, record, { type: 'EVENT', name: input.name, input: value }, env)
 }
@@ -66,10 +99,21 @@ function tag(record: ContextRecord, { add, remove }: Input & { type: 'TAG' }, en
   const tags = [...new Set([...record.tags, ...add])].filter((name) => !remove.includes(name))
   if (tags.length > env.tagLimits.count) {
     const errors = [{ pointer: '/tag', detail: `a context can have ${env.tagLimits.count} tags` }]
-    return { kind: 'refused', failure: { kind: 'invalid', detail: `context ${record.id} would have ${tags.length} tags`, errors } }
+    return {
+      kind: 'refused',
+      failure: { kind: 'invalid', detail: `context ${record.id} would have ${tags.length} tags`, errors },
+    }
   }
   if (tags.length === record.tags.length && tags.every((name) => record.tags.includes(name))) return { kind: 'noop' }
-  return { kind: 'next', record: { ...record, tags, updatedAt: env.now }, log: [], step: null, child: null, abandonedChild: null, failure: null }
+  return {
+    kind: 'next',
+    record: { ...record, tags, updatedAt: env.now },
+    log: [],
+    step: null,
+    child: null,
+    abandonedChild: null,
+    failure: null,
+  }
 }
 
 /** Sends one event through the machine. */
@@ -77,7 +121,11 @@ function transit(flux: CompiledFlux, record: ContextRecord, event: MachineEvent,
   const history = env.history ?? (record.moves === record.tail.length ? record.tail : null)
   try {
     const reducerEnv = { turn: env, budget: env.budget ?? new WorkBudget(), history }
-    return conclude({ flux, record, event }, transition(flux, record.position.phase, turnStateOf(record), { ...event, env: reducerEnv }), env)
+    return conclude(
+      { flux, record, event },
+      transition(flux, record.position.phase, turnStateOf(record), { ...event, env: reducerEnv }),
+      env,
+    )
   } catch (error) {
     if (error instanceof NeedsHistory) return { kind: 'needsHistory' }
     throw error
@@ -85,12 +133,24 @@ function transit(flux: CompiledFlux, record: ContextRecord, event: MachineEvent,
 }
 
 /** What the machine was told, and about whom. */
-interface Told { readonly flux: CompiledFlux; readonly record: ContextRecord; /** null: it begins. */ readonly event: MachineEvent | null }
+interface Told {
+  readonly flux: CompiledFlux
+  readonly record: ContextRecord /** null: it begins. */
+  readonly event: MachineEvent | null
+}
 
 /** Turns what the machine says into the next record. */
-function conclude({ flux, record, event }: Told, made: Transition | null, { now, owner, startsAtOnce }: DecisionEnv): Decision {
+function conclude(
+  { flux, record, event }: Told,
+  made: Transition | null,
+  { now, owner, startsAtOnce }: DecisionEnv,
+): Decision {
   if (!made) return { kind: 'noop' }
-  const { phase, effect, state: { data, turn, moves, epoch, attempt, pick, due: wanted } } = made
+  const {
+    phase,
+    effect,
+    state: { data, turn, moves, epoch, attempt, pick, due: wanted },
+  } = made
   const status = statusOf(phase, wanted)
   const isEnd = isFinished(status)
   // Whatever it was that it waited for: nothing wakes what has ended.
@@ -101,21 +161,60 @@ function conclude({ flux, record, event }: Told, made: Transition | null, { now,
   const awaits = acting && isChild
   const invokes = awaits && effect === 'child'
   const failure = failureOf(flux, record, event?.type === 'FAIL' ? event.error : turn.broke)
-  const stepStartedAt = !acting ? undefined : invokes || (begins && startsAtOnce && runsHere(flux, data.state)) ? now : begins ? undefined : record.stepStartedAt
-  // Written out, and in the same order wherever records are made: they are copied and read for each event, and spreading two objects is ten times as slow.
+  const stepStartedAt = !acting
+    ? undefined
+    : invokes || (begins && startsAtOnce && runsHere(flux, data.state))
+      ? now
+      : begins
+        ? undefined
+        : record.stepStartedAt
+  // Written out, and in the same order wherever records are made: they are copied and read for each event, and
+  // spreading two objects is ten times as slow.
   const next: ContextRecord = {
-    id: record.id, version: record.version, package: record.package, fluxName: record.fluxName, definition: record.definition, status, state: data.state,
-    startState: record.startState, startedAt: record.startedAt, updatedAt: now, endedAt: isEnd ? now : null, due, tags: record.tags,
-    error: turn.fatal, exception: data.exception, fluxEvent: data.fluxEvent, trigger: record.trigger, trackerId: record.trackerId, parent: record.parent,
-    child: awaits && !invokes ? record.child : null, lease: acting && !awaits ? leaseOf(record, owner, begins) : null, stepStartedAt,
+    id: record.id,
+    version: record.version,
+    package: record.package,
+    fluxName: record.fluxName,
+    definition: record.definition,
+    status,
+    state: data.state,
+    startState: record.startState,
+    startedAt: record.startedAt,
+    updatedAt: now,
+    endedAt: isEnd ? now : null,
+    due,
+    tags: record.tags,
+    error: turn.fatal,
+    exception: data.exception,
+    fluxEvent: data.fluxEvent,
+    trigger: record.trigger,
+    trackerId: record.trackerId,
+    parent: record.parent,
+    child: awaits && !invokes ? record.child : null,
+    lease: acting && !awaits ? leaseOf(record, owner, begins) : null,
+    stepStartedAt,
     lastError: acting || phase === 'backoff' ? errorAfter(record, epoch, failure, now) : undefined,
-    moves: data.moves, tail: record.tail, visited: data.visited, position: { phase, moves, epoch, attempt, pick },
-    input: data.input, output: data.output, request: data.request, inherited: record.inherited, raw: record.raw, answer: data.answer,
-    paused: record.paused ?? (record.request !== null && (status === 'WAITING' || status === 'WAITING_UNTIL') ? status : undefined),
-    response: data.response, args: data.args, states: data.states,
+    moves: data.moves,
+    tail: record.tail,
+    visited: data.visited,
+    position: { phase, moves, epoch, attempt, pick },
+    input: data.input,
+    output: data.output,
+    request: data.request,
+    inherited: record.inherited,
+    raw: record.raw,
+    answer: data.answer,
+    paused:
+      record.paused ??
+      (record.request !== null && (status === 'WAITING' || status === 'WAITING_UNTIL') ? status : undefined),
+    response: data.response,
+    args: data.args,
+    states: data.states,
   }
   return {
-    kind: 'next', record: next, log: turn.history,
+    kind: 'next',
+    record: next,
+    log: turn.history,
     step: begins ? stepOf(next) : null,
     child: invokes ? childOf(flux, next) : null,
     abandonedChild: record.child !== next.child ? record.child : null,
@@ -147,11 +246,17 @@ const refused = (kind: 'conflict', detail: string): Decision => ({ kind: 'refuse
 
 function statusOf(phase: Phase, due: number | null): Status {
   switch (phase) {
-    case 'completed': return 'COMPLETED'
-    case 'failed': return 'FAILED'
-    case 'terminated': return 'TERMINATED'
-    case 'waiting': return due === null ? 'WAITING' : 'WAITING_UNTIL'
-    case 'delayed': return 'WAITING_UNTIL'
-    default: return 'RUNNING'
+    case 'completed':
+      return 'COMPLETED'
+    case 'failed':
+      return 'FAILED'
+    case 'terminated':
+      return 'TERMINATED'
+    case 'waiting':
+      return due === null ? 'WAITING' : 'WAITING_UNTIL'
+    case 'delayed':
+      return 'WAITING_UNTIL'
+    default:
+      return 'RUNNING'
   }
 }

@@ -14,18 +14,46 @@ import type { Step } from '../position.ts'
 /** What a context can be told. */
 export type Input =
   /** `tags`: those of a broadcast, which the context must match; null for an event sent to it by id. */
-  | { readonly type: 'EVENT'; readonly name: string; readonly input: JsonObject; readonly untyped: boolean; readonly tags: readonly string[] | null; readonly caller: Caller }
+  | {
+      readonly type: 'EVENT'
+      readonly name: string
+      readonly input: JsonObject
+      readonly untyped: boolean
+      readonly tags: readonly string[] | null
+      readonly caller: Caller
+    }
   | { readonly type: 'WAKE' }
   /** `owner`: whom the step was leased to when it started; left out for the end of a child. */
-  | { readonly type: 'DONE'; readonly epoch: number; readonly attempt: number; readonly owner?: string; readonly result: Json }
-  | { readonly type: 'FAIL'; readonly epoch: number; readonly attempt: number; readonly owner?: string; readonly error: ActionError; readonly isUnspawned?: true }
+  | {
+      readonly type: 'DONE'
+      readonly epoch: number
+      readonly attempt: number
+      readonly owner?: string
+      readonly result: Json
+    }
+  | {
+      readonly type: 'FAIL'
+      readonly epoch: number
+      readonly attempt: number
+      readonly owner?: string
+      readonly error: ActionError
+      readonly isUnspawned?: true
+    }
   | { readonly type: 'TERMINATE'; readonly caller: Caller }
-  /** `owner`: whom the step was leased to when it was found abandoned. `isUncounted`: it is known that this step wasn't what ended that server. */
+  /**
+   * `owner`: whom the step was leased to when it was found abandoned. `isUncounted`: it is known that this step wasn't
+   * what ended that server.
+   */
   | { readonly type: 'TAKE_OVER'; readonly owner: string; readonly isUncounted?: boolean }
   | { readonly type: 'RELEASE' }
   /** What it was told would make more of it than the store takes: it fails instead. */
   | { readonly type: 'OUTGROWN'; readonly error: ActionError }
-  | { readonly type: 'TAG'; readonly add: readonly string[]; readonly remove: readonly string[]; readonly caller: Caller }
+  | {
+      readonly type: 'TAG'
+      readonly add: readonly string[]
+      readonly remove: readonly string[]
+      readonly caller: Caller
+    }
 
 /** What a turn is env besides the record and the input. */
 export interface DecisionEnv extends Turn {
@@ -36,24 +64,27 @@ export interface DecisionEnv extends Turn {
   /** What the decision may do; left out: as much as one may by itself. */
   readonly budget?: WorkBudget
   readonly tagLimits: TagLimits
-  /** Whether a function in this process that is decided on now starts at once: else it waits for a free slot. Others wait for a process, however long. */
+  /**
+   * Whether a function in this process that is decided on now starts at once: else it waits for a free slot. Others
+   * wait for a process, however long.
+   */
   readonly startsAtOnce: boolean
 }
 
 export type Decision =
   | {
-    readonly kind: 'next'
-    /** Its version is still the old one: the commit raises it. */
-    readonly record: ContextRecord
-    readonly log: readonly Move[]
-    readonly step: Step | null
-    /** A service to start as a child of this context. */
-    readonly child: { readonly name: string; readonly input: JsonObject } | null
-    /** A child that nobody waits for any more. */
-    readonly abandonedChild: ContextId | null
-    /** The attempt that failed with this. */
-    readonly failure: FailedAttempt | null
-  }
+      readonly kind: 'next'
+      /** Its version is still the old one: the commit raises it. */
+      readonly record: ContextRecord
+      readonly log: readonly Move[]
+      readonly step: Step | null
+      /** A service to start as a child of this context. */
+      readonly child: { readonly name: string; readonly input: JsonObject } | null
+      /** A child that nobody waits for any more. */
+      readonly abandonedChild: ContextId | null
+      /** The attempt that failed with this. */
+      readonly failure: FailedAttempt | null
+    }
   /** Nothing changes, for a reason that the sender is told. */
   | { readonly kind: 'refused'; readonly failure: Failure }
   /** Nothing changes: it is stale, or not addressed to this context. */

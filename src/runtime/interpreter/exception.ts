@@ -10,25 +10,33 @@ const MAX_TEXT = 10_000
 const MAX_FIELDS_BYTES = 65_536
 
 /**
- * Makes data of whatever was thrown, however odd or large it is. Its own stack stays out: that holds paths of the server.
+ * Makes data of whatever was thrown, however odd or large it is. Its own stack stays out: that holds paths of the
+ * server.
  * @param stack what of it is a user's, if there is anything
  */
 export function errorOf(thrown: unknown, stack: string | null = null): ActionError {
   try {
     const error = thrown instanceof Error ? errorData(thrown) : otherData(thrown)
-    return stack === null || !isObject(error.realException) ? error : { ...error, realException: { ...error.realException, stack }, stack }
+    return stack === null || !isObject(error.realException)
+      ? error
+      : { ...error, realException: { ...error.realException, stack }, stack }
   } catch {
-    return { message: 'something was thrown that can\'t be shown', type: 'Error', className: typeof thrown, realException: null }
+    return {
+      message: "something was thrown that can't be shown",
+      type: 'Error',
+      className: typeof thrown,
+      realException: null,
+    }
   }
 }
 
 function errorData(error: Error): ActionError {
   const message = textOf(() => error.message) ?? 'failed'
   const type = textOf(() => error.name) ?? 'Error'
-  const cause = textOf(() => error.cause instanceof Error ? String(error.cause) : undefined)
+  const cause = textOf(() => (error.cause instanceof Error ? String(error.cause) : undefined))
   const own = dataOf({ ...error })
   const { stack: _, ...fields } = isObject(own) ? own : {}
-  const realException: JsonObject = { ...fields, name: type, message, ...cause !== undefined && { cause } }
+  const realException: JsonObject = { ...fields, name: type, message, ...(cause !== undefined && { cause }) }
   return { message, type, className: textOf(() => error.constructor.name) ?? type, realException }
 }
 
@@ -45,7 +53,9 @@ function dataOf(value: unknown): Json {
 function textOf(read: () => unknown): string | undefined {
   try {
     const value = read()
-    return value === undefined || value === null ? undefined : (typeof value === 'object' ? JSON.stringify(value) : String(value)).slice(0, MAX_TEXT)
+    return value === undefined || value === null
+      ? undefined
+      : (typeof value === 'object' ? JSON.stringify(value) : String(value)).slice(0, MAX_TEXT)
   } catch {
     return undefined
   }
@@ -55,7 +65,12 @@ function otherData(thrown: unknown): ActionError {
   const realException = withoutStack(typeof thrown === 'string' ? thrown.slice(0, MAX_TEXT) : dataOf(thrown))
   const { name, message } = isObject(realException) ? realException : {}
   const type = typeof name === 'string' && name !== '' ? name : 'Error'
-  const text = typeof realException === 'string' ? realException : typeof message === 'string' ? message : JSON.stringify(realException)
+  const text =
+    typeof realException === 'string'
+      ? realException
+      : typeof message === 'string'
+        ? message
+        : JSON.stringify(realException)
   return { message: text.slice(0, MAX_TEXT), type, className: type === 'Error' ? typeof thrown : type, realException }
 }
 
@@ -72,11 +87,13 @@ export const FRAME = '\n    at '
 /** The exception with its trace, from the start to the failing state. */
 export function exceptionOf(error: Partial<ActionError>, flux: CompiledFlux, history: readonly Move[]): FluxException {
   const { message = 'failed', type = 'Error', className = type, realException = null } = error
-  const fluxStackTrace = history.map((move, position): StackEntry => ({
-    fluxName: flux.fluxName,
-    stateName: flux.states[move.to]?.name ?? '',
-    transition: history[position + 1]?.event ?? null,
-    stateIndex: move.to,
-  }))
+  const fluxStackTrace = history.map(
+    (move, position): StackEntry => ({
+      fluxName: flux.fluxName,
+      stateName: flux.states[move.to]?.name ?? '',
+      transition: history[position + 1]?.event ?? null,
+      stateIndex: move.to,
+    }),
+  )
   return { message, type, className, realException, fluxStackTrace }
 }

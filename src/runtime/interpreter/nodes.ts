@@ -1,4 +1,5 @@
-// runtime/interpreter: names of the machine's nodes. They are those of the service's states, escaped so that none means something to XState.
+// runtime/interpreter: names of the machine's nodes. They are those of the service's states, escaped so that none means
+// something to XState.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Phase } from '../../model/record.ts'
 
@@ -39,7 +40,12 @@ export function phaseOf(value: unknown): Phase {
 /** The value of the snapshot of a context that stands there. */
 export function valueOf({ states }: CompiledFlux, phase: Phase, state: number): string | { [node: string]: string } {
   switch (phase) {
-    case 'begin': case 'completed': case 'failed': case 'terminated': return endNode(phase)
-    default: return { [nodeName(states[state]?.name ?? '')]: phase }
+    case 'begin':
+    case 'completed':
+    case 'failed':
+    case 'terminated':
+      return endNode(phase)
+    default:
+      return { [nodeName(states[state]?.name ?? '')]: phase }
   }
 }

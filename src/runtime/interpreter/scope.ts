@@ -26,7 +26,10 @@ export class EvaluationScope implements Scope {
   readonly #flux: CompiledFlux
   readonly #data: Readonly<Data>
   #result: { readonly value: Json } | null = null
-  /** What the lines under way have written, laid over what was visible before: a model written field by field hides none of its other fields. */
+  /**
+   * What the lines under way have written, laid over what was visible before: a model written field by field hides none
+   * of its other fields.
+   */
   #overlay: JsonObject = {}
 
   constructor({ flux, turn, budget, data }: ScopeParts) {
@@ -46,7 +49,10 @@ export class EvaluationScope implements Scope {
       if (special !== undefined) return special
     }
     if (Object.hasOwn(this.#overlay, name)) return this.#overlay[name]
-    if (name.startsWith('$')) return this.#layers().find(({ values, shape }) => Object.hasOwn(values, name) && isShown(name, shape))?.values[name]
+    if (name.startsWith('$'))
+      return this.#layers().find(({ values, shape }) => Object.hasOwn(values, name) && isShown(name, shape))?.values[
+        name
+      ]
     const here = stateData(data, data.state)
     for (const layer of [here.output, here.input, data.output, data.input]) {
       if (Object.hasOwn(layer, name)) return layer[name]
@@ -61,7 +67,8 @@ export class EvaluationScope implements Scope {
     const layers = this.#layers().toReversed()
     // What has no value is null: the script couldn't even ask for a name that isn't there.
     for (const { shape } of layers) for (const name of shape?.properties.keys() ?? []) setOwn(names, name, null)
-    for (const { values, shape } of layers) for (const name of Object.keys(values)) if (isSafe(name, shape)) setOwn(names, name, values[name] ?? null)
+    for (const { values, shape } of layers)
+      for (const name of Object.keys(values)) if (isSafe(name, shape)) setOwn(names, name, values[name] ?? null)
     for (const name of SPECIAL_NAMES) names[name] = this.#special(name) ?? names[name] ?? null
     return names
   }
@@ -72,8 +79,10 @@ export class EvaluationScope implements Scope {
     const state = flux.states[data.state]
     const here = stateData(data, data.state)
     return [
-      { values: here.output, shape: state?.output }, { values: here.input, shape: state?.input },
-      { values: data.output, shape: flux.output }, { values: data.input, shape: flux.input },
+      { values: here.output, shape: state?.output },
+      { values: here.input, shape: state?.input },
+      { values: data.output, shape: flux.output },
+      { values: data.input, shape: flux.input },
     ]
   }
 
@@ -91,12 +100,19 @@ export class EvaluationScope implements Scope {
     return name === undefined || below.length === 0 ? undefined : this.get(name)
   }
 
-  /** Shows the lines that follow what one has written; `written`: all that lines wrote to where they do not write to the turn's data. */
-  overlay(line: Line, value: Json, { before, written }: { readonly before: Json | undefined; readonly written: JsonObject }): void {
+  /**
+   * Shows the lines that follow what one has written; `written`: all that lines wrote to where they do not write to the
+   * turn's data.
+   */
+  overlay(
+    line: Line,
+    value: Json,
+    { before, written }: { readonly before: Json | undefined; readonly written: JsonObject },
+  ): void {
     const [name] = line.path
     if (name === undefined || line.place === 'response') return
     const present = getOwn(this.#rootOf(line.place) ?? written, name) ?? null
-    setOwn(this.#overlay, name, before === undefined ? present : this.#merged(line, value, before) ?? present)
+    setOwn(this.#overlay, name, before === undefined ? present : (this.#merged(line, value, before) ?? present))
   }
 
   /** The lines are through. */
@@ -117,42 +133,63 @@ export class EvaluationScope implements Scope {
 
   #rootOf(place: Line['place']): JsonObject | null {
     switch (place) {
-      case 'stateOutput': return stateData(this.#data, this.#data.state).output
-      case 'serviceOutput': return this.#data.output
-      default: return null
+      case 'stateOutput':
+        return stateData(this.#data, this.#data.state).output
+      case 'serviceOutput':
+        return this.#data.output
+      default:
+        return null
     }
   }
 
   #special(name: string): Json | undefined {
     const data = this.#data
     switch (name) {
-      case '$result': return this.#result?.value
-      case '$fluxContextId': return data.id
-      case '$fluxName': return data.fluxName
-      case '$fluxStateName': return this.#flux.states[data.state]?.name
-      case '$fluxEvent': return data.fluxEvent
-      case '$fluxException': return this.seesException && data.exception ? data.exception : undefined
-      case '$triggerFluxEvent': return data.trigger ?? undefined
-      case '$trackerId': return getOwn(data.input, name) ?? data.trackerId
-      case '$request': return data.request ?? undefined
-      case '$response': return data.response ?? undefined
-      default: return undefined
+      case '$result':
+        return this.#result?.value
+      case '$fluxContextId':
+        return data.id
+      case '$fluxName':
+        return data.fluxName
+      case '$fluxStateName':
+        return this.#flux.states[data.state]?.name
+      case '$fluxEvent':
+        return data.fluxEvent
+      case '$fluxException':
+        return this.seesException && data.exception ? data.exception : undefined
+      case '$triggerFluxEvent':
+        return data.trigger ?? undefined
+      case '$trackerId':
+        return getOwn(data.input, name) ?? data.trackerId
+      case '$request':
+        return data.request ?? undefined
+      case '$response':
+        return data.response ?? undefined
+      default:
+        return undefined
     }
   }
 }
 
-/** Names that begin with `$` mean what the server says, unless the service declares them: no input that it doesn't declare stands in for one. */
-const isShown = (name: string, shape: Shape | undefined): boolean => !name.startsWith('$') || shape?.properties.has(name) === true
+/**
+ * Names that begin with `$` mean what the server says, unless the service declares them: no input that it doesn't
+ * declare stands in for one.
+ */
+const isShown = (name: string, shape: Shape | undefined): boolean =>
+  !name.startsWith('$') || shape?.properties.has(name) === true
 
 /** The same for a script, where each is a variable. */
-const isSafe = (name: string, shape: Shape | undefined): boolean => isShown(name, shape) && (!LANGUAGE_NAMES.has(name) || shape?.properties.has(name) === true)
+const isSafe = (name: string, shape: Shape | undefined): boolean =>
+  isShown(name, shape) && (!LANGUAGE_NAMES.has(name) || shape?.properties.has(name) === true)
 
 /** Names are looked up, and nothing is worked out. */
 const NO_TURN: Turn = { now: 0, random: () => 0, uuid: () => '' }
 
 /**
- * What a script sees. Nothing changes the data of a context while its step is under way, so it needn't be kept beside it: over retries and takeovers it is the
- * same. Records of version 0.1 have it in `args`.
+ * What a script sees. Nothing changes the data of a context while its step is under way, so it needn't be kept beside
+ * it: over retries and takeovers it is the same. Records of version 0.1 have it in `args`.
  */
 export const scriptNames = (flux: CompiledFlux, record: ContextRecord): JsonObject =>
-  Object.keys(record.args ?? {}).length > 0 ? record.args ?? {} : new EvaluationScope({ flux, turn: NO_TURN, budget: new WorkBudget(), data: record }).names()
+  Object.keys(record.args ?? {}).length > 0
+    ? (record.args ?? {})
+    : new EvaluationScope({ flux, turn: NO_TURN, budget: new WorkBudget(), data: record }).names()

@@ -7,7 +7,22 @@ import type { ContextRecord, Move, Pick as Choice, Position, StateData } from '.
 /** What a record says of a user's data, and what its expressions may ask of the context. */
 export type Data = Pick<
   ContextRecord,
-  | 'id' | 'fluxName' | 'trigger' | 'trackerId' | 'input' | 'output' | 'states' | 'fluxEvent' | 'request' | 'answer' | 'response' | 'args' | 'state' | 'visited' | 'exception' | 'moves'
+  | 'id'
+  | 'fluxName'
+  | 'trigger'
+  | 'trackerId'
+  | 'input'
+  | 'output'
+  | 'states'
+  | 'fluxEvent'
+  | 'request'
+  | 'answer'
+  | 'response'
+  | 'args'
+  | 'state'
+  | 'visited'
+  | 'exception'
+  | 'moves'
 >
 
 /** A transition that was chosen: what the entry of the next state writes down. */
@@ -52,14 +67,55 @@ export const NO_TURN: InTurn = { history: [], error: null, broke: null, fatal: n
 export const START: Position = { phase: 'begin', moves: 0, epoch: 0, attempt: 1, pick: null }
 
 export function turnStateOf(record: ContextRecord): TurnState {
-  const { id, fluxName, trigger, trackerId, input, output, states, fluxEvent, request, answer, response, args, state, visited, exception, moves: moved } = record
+  const {
+    id,
+    fluxName,
+    trigger,
+    trackerId,
+    input,
+    output,
+    states,
+    fluxEvent,
+    request,
+    answer,
+    response,
+    args,
+    state,
+    visited,
+    exception,
+    moves: moved,
+  } = record
   const { phase, moves, epoch, attempt, pick } = record.position
   return {
-    data: { id, fluxName, trigger, trackerId, input, output, states, fluxEvent, request, answer, response, args, state, visited, exception, moves: moved },
-    moves, epoch, attempt, due: record.due, pick, waits: phase === 'waiting', turn: NO_TURN,
+    data: {
+      id,
+      fluxName,
+      trigger,
+      trackerId,
+      input,
+      output,
+      states,
+      fluxEvent,
+      request,
+      answer,
+      response,
+      args,
+      state,
+      visited,
+      exception,
+      moves: moved,
+    },
+    moves,
+    epoch,
+    attempt,
+    due: record.due,
+    pick,
+    waits: phase === 'waiting',
+    turn: NO_TURN,
   }
 }
 
 /** Data of a state, empty if it was never entered. */
-export const stateData = ({ states }: Pick<Data, 'states'>, index: number): StateData => getOwn(states, String(index)) ?? NO_DATA
+export const stateData = ({ states }: Pick<Data, 'states'>, index: number): StateData =>
+  getOwn(states, String(index)) ?? NO_DATA
 const NO_DATA: StateData = { input: {}, output: {} }

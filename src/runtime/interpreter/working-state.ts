@@ -1,4 +1,5 @@
-// runtime/interpreter: the copy of the turn's state that one reducer works on, and lines that run on it. From outside the reducer is pure.
+// runtime/interpreter: the copy of the turn's state that one reducer works on, and lines that run on it. From outside
+// the reducer is pure.
 import { defaults, type Shape } from '../../definitions/properties.ts'
 import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux, CompiledState, Wait } from '../../definitions/flux.ts'
@@ -55,8 +56,12 @@ export class WorkingState {
   }
 
   get scope(): EvaluationScope {
-    const { flux, data, env: { turn, budget } } = this
-    return this.#scope ??= new EvaluationScope({ flux, turn, budget, data })
+    const {
+      flux,
+      data,
+      env: { turn, budget },
+    } = this
+    return (this.#scope ??= new EvaluationScope({ flux, turn, budget, data }))
   }
 
   /** What the reducer gives: the state with other registers. */
@@ -119,7 +124,10 @@ export class WorkingState {
 
   /** Runs a transition's lines, for the inputs of its target; null where one fails. */
   runInto(input: JsonObject, lines: Lines): JsonObject | null {
-    const { scope, env: { budget } } = this
+    const {
+      scope,
+      env: { budget },
+    } = this
     let filled = input
     this.written = {}
     try {
@@ -140,7 +148,10 @@ export class WorkingState {
   }
 
   #write(line: Line, value: Json): void {
-    const { data, env: { budget } } = this
+    const {
+      data,
+      env: { budget },
+    } = this
     const index = data.state
     switch (line.place) {
       case 'stateOutput': {
@@ -153,9 +164,15 @@ export class WorkingState {
         data.output = line.write(data.output, value, budget)
         if (data.request) data.answer = answered(data.answer, line)
         return
-      case 'fluxEvent': data.fluxEvent = value; return
-      case 'response': data.response = line.write(data.response ?? {}, value, budget); return
-      case 'args': case 'stateInput': this.written = line.write(this.written, value, budget)
+      case 'fluxEvent':
+        data.fluxEvent = value
+        return
+      case 'response':
+        data.response = line.write(data.response ?? {}, value, budget)
+        return
+      case 'args':
+      case 'stateInput':
+        this.written = line.write(this.written, value, budget)
     }
   }
 }

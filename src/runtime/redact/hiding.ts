@@ -1,6 +1,5 @@
-// runtime/redact: hides the secrets of a request in a value, as what the value was made of asks for. The work grows with the value and
-// with the
-// request, not with their product.
+// runtime/redact: hides the secrets of a request in a value, as what the value was made of asks for. The work grows
+// with the value and with the request, not with their product.
 import { memberOrigins, type Origin, type Origins } from '../../definitions/origins.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json.ts'
 import { isSecretName, REDACTED } from '../../model/secret-names.ts'
@@ -9,7 +8,10 @@ import { Pieces } from './pieces.ts'
 import { cookiesShown, headersShown, isRequest, parametersShown, PARTS, requestShown, uriShown } from './request.ts'
 import { isTelling, type Secrets } from './secrets.ts'
 
-/** Characters of a secret that are hidden within a longer text: where lines cut them out, and where a function was given them. */
+/**
+ * Characters of a secret that are hidden within a longer text: where lines cut them out, and where a function was given
+ * them.
+ */
 const PART = { cut: 4, returned: 8 }
 
 /** What is hidden of a text, a number, a key. */
@@ -45,7 +47,8 @@ export class Hiding {
     const keys = new Set(origins.flatMap(({ at: [key] }) => key ?? []))
     if (keys.size === 0 || typeof value !== 'object' || value === null) return value
     const inside = origins.filter(({ at }) => at.length > 0)
-    const below = (key: string, item: Json): Json => (keys.has(key) ? this.hide(memberOrigins(inside, key), item) : item)
+    const below = (key: string, item: Json): Json =>
+      keys.has(key) ? this.hide(memberOrigins(inside, key), item) : item
     if (Array.isArray(value)) return value.map((item: Json, index): Json => below(String(index), item))
     const copy: { [key: string]: Json } = { ...value }
     for (const key of keys) if (Object.hasOwn(copy, key)) setOwn(copy, key, below(key, getOwn(copy, key) ?? null))
@@ -57,11 +60,16 @@ export class Hiding {
     const [part, name] = path
     if (kind !== 'whole' || name !== undefined) return value
     switch (part) {
-      case 'headers': return headersShown(value)
-      case 'cookies': return cookiesShown(value)
-      case 'parameters': return parametersShown(value)
-      case 'uri': return typeof value === 'string' ? uriShown(value, this.#secrets.of(['parameters'])) : value
-      default: return isRequest(value) ? requestShown(value) : walk(value, this.#ruleOf(ALL_INSIDE), this.#secrets)
+      case 'headers':
+        return headersShown(value)
+      case 'cookies':
+        return cookiesShown(value)
+      case 'parameters':
+        return parametersShown(value)
+      case 'uri':
+        return typeof value === 'string' ? uriShown(value, this.#secrets.of(['parameters'])) : value
+      default:
+        return isRequest(value) ? requestShown(value) : walk(value, this.#ruleOf(ALL_INSIDE), this.#secrets)
     }
   }
 
@@ -81,13 +89,21 @@ export class Hiding {
     const known = of(['inside'], (path) => this.#secrets.known(path))
     // All pieces of these are hidden, whatever is known of the whole.
     const paths = new Set(origins.filter(({ kind }) => kind === 'returned').map(({ path }) => JSON.stringify(path)))
-    const untouched = origins.every(({ kind, path }) => kind !== 'inside' || paths.has(JSON.stringify(path))) ? new Set<string>() : known
+    const untouched = origins.every(({ kind, path }) => kind !== 'inside' || paths.has(JSON.stringify(path)))
+      ? new Set<string>()
+      : known
     if (whole.size + cut.size + returned.size + known.size === 0) return NOTHING
     const folded = new Set([...cut].map((secret) => secret.toLowerCase()))
     const exact = matcherOf({
-      anywhere: longer(untouched, SHORT), alone: [...shorter(returned, SHORT), ...shorter(known, SHORT)], pieces: new Pieces(returned, PART.returned),
+      anywhere: longer(untouched, SHORT),
+      alone: [...shorter(returned, SHORT), ...shorter(known, SHORT)],
+      pieces: new Pieces(returned, PART.returned),
     })
-    const parts = matcherOf({ anywhere: ofLength(folded, PART.cut - 1), alone: shorter(folded, PART.cut - 2), pieces: new Pieces(folded, PART.cut) })
+    const parts = matcherOf({
+      anywhere: ofLength(folded, PART.cut - 1),
+      alone: shorter(folded, PART.cut - 2),
+      pieces: new Pieces(folded, PART.cut),
+    })
     /** By length: all that are shorter than what is hidden within a text, which are values that are nothing else. */
     const short = new Map<number, Pieces>()
     const isPiece = (value: string): boolean => {
@@ -112,8 +128,10 @@ export class Hiding {
 }
 
 const longer = (secrets: ReadonlySet<string>, length: number) => [...secrets].filter((secret) => secret.length > length)
-const shorter = (secrets: ReadonlySet<string>, length: number) => [...secrets].filter((secret) => secret.length <= length)
-const ofLength = (secrets: ReadonlySet<string>, length: number) => [...secrets].filter((secret) => secret.length === length)
+const shorter = (secrets: ReadonlySet<string>, length: number) =>
+  [...secrets].filter((secret) => secret.length <= length)
+const ofLength = (secrets: ReadonlySet<string>, length: number) =>
+  [...secrets].filter((secret) => secret.length === length)
 
 /** `requests`: there may be a request below, or parts of it, also as JSON text. */
 function walk(value: Json, rule: Rule, requests: Secrets | null): Json {
@@ -123,7 +141,8 @@ function walk(value: Json, rule: Rule, requests: Secrets | null): Json {
   if (!isObject(value)) return value
   if (requests !== null && isRequest(value)) {
     const shown = requestShown(value)
-    for (const key of Object.keys(shown)) if (!PARTS.has(key)) setOwn(shown, key, walk(shown[key] ?? null, rule, requests))
+    for (const key of Object.keys(shown))
+      if (!PARTS.has(key)) setOwn(shown, key, walk(shown[key] ?? null, rule, requests))
     return shown
   }
   const result: JsonObject = {}

@@ -1,16 +1,18 @@
-// runtime/redact: finds many patterns in a text in one pass (Aho and Corasick, 1975): the work grows with the text and with the
-// patterns, never with
-// their product.
+// runtime/redact: finds many patterns in a text in one pass (Aho and Corasick, 1975): the work grows with the text and
+// with the patterns, never with their product.
 import { REDACTED } from '../../model/secret-names.ts'
 import { SEED, type Pieces } from './pieces.ts'
 
-/** Characters up to which a pattern only counts where no letter or digit touches it: `abc` in `key abc`, not in `abcdef`. */
+/**
+ * Characters up to which a pattern only counts where no letter or digit touches it: `abc` in `key abc`, not in
+ * `abcdef`.
+ */
 export const SHORT = 7
 
 export interface Matcher {
   /**
-   * The text with each occurrence of a pattern replaced; the same if there is none. `looked`: where they are looked for, of the same
-   * length.
+   * The text with each occurrence of a pattern replaced; the same if there is none. `looked`: where they are looked
+   * for, of the same length.
    */
   hide(text: string, looked?: string): string
 }
@@ -39,7 +41,10 @@ interface Tree {
 
 export function matcherOf(patterns: Patterns): Matcher {
   const tree = plant(patterns)
-  return { hide: (text, looked = text) => looked.length === text.length ? replaced(text, looked, tree) : replaced(text, text, tree) }
+  return {
+    hide: (text, looked = text) =>
+      looked.length === text.length ? replaced(text, looked, tree) : replaced(text, text, tree),
+  }
 }
 
 /** In tables of numbers: the patterns have some hundred thousand characters where a stranger wants it so. */
@@ -71,10 +76,11 @@ class Edges {
   }
 
   #placeOf(from: number, code: number): number {
-    let hash = Math.imul(from ^ SEED, 0x9E37_79B1) ^ Math.imul(code + 1, 0x85EB_CA6B)
+    let hash = Math.imul(from ^ SEED, 0x9e37_79b1) ^ Math.imul(code + 1, 0x85eb_ca6b)
     hash ^= hash >>> 15
     let place = hash & this.#mask
-    while (this.#tos[place] !== 0 && (this.#froms[place] !== from || this.#codes[place] !== code)) place = (place + 1) & this.#mask
+    while (this.#tos[place] !== 0 && (this.#froms[place] !== from || this.#codes[place] !== code))
+      place = (place + 1) & this.#mask
     return place
   }
 }
@@ -82,7 +88,13 @@ class Edges {
 function plant({ anywhere, alone, pieces }: Patterns): Tree {
   const [long, short] = [[...anywhere], [...alone].filter(({ length }) => length <= SHORT)]
   const most = [...long, ...short].reduce((sum, { length }) => sum + length, 1)
-  const tree: Tree = { edges: new Edges(most), links: new Int32Array(most), longest: new Int32Array(most), alone: new Uint8Array(most), pieces }
+  const tree: Tree = {
+    edges: new Edges(most),
+    links: new Int32Array(most),
+    longest: new Int32Array(most),
+    alone: new Uint8Array(most),
+    pieces,
+  }
   const [parents, codes, depths] = [new Int32Array(most), new Uint16Array(most), new Int32Array(most)]
   let nodes = 1
   const add = (pattern: string): number => {
@@ -144,7 +156,8 @@ function replaced(text: string, looked: string, tree: Tree): string {
     let length = tree.longest[node] ?? 0
     const alone = tree.alone[node] ?? 0
     if (alone !== 0) length = Math.max(length, longestAlone(alone, text, at + 1))
-    if (length < pieces.length && !pieces.isEmpty && pieces.hasAt(looked, at + 1 - pieces.length)) length = pieces.length
+    if (length < pieces.length && !pieces.isEmpty && pieces.hasAt(looked, at + 1 - pieces.length))
+      length = pieces.length
     if (length > 0) take(found, at + 1 - length, at + 1)
   }
   if (found.length === 0) return text

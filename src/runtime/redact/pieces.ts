@@ -1,5 +1,5 @@
-// runtime/redact: all pieces of one length of some texts, in a table of numbers: a text of many thousand characters has as many pieces, and to keep
-// each as a text of its own takes a hundred times as long.
+// runtime/redact: all pieces of one length of some texts, in a table of numbers: a text of many thousand characters has
+// as many pieces, and to keep each as a text of its own takes a hundred times as long.
 
 /** Chosen anew by each process, so that nobody can send texts whose pieces fall on the same place. */
 export const SEED = Math.floor(Math.random() * 2 ** 32) | 0
@@ -44,7 +44,7 @@ export class Pieces {
   #placeOf(text: string, at: number): number {
     let hash = SEED
     for (let index = at; index < at + this.length; index += 1) {
-      hash = Math.imul(hash ^ text.charCodeAt(index), 0x9E37_79B1)
+      hash = Math.imul(hash ^ text.charCodeAt(index), 0x9e37_79b1)
       hash ^= hash >>> 15
     }
     for (let place = hash & this.#mask; ; place = (place + 1) & this.#mask) {
@@ -54,7 +54,8 @@ export class Pieces {
   }
 
   #isSame(known: number, text: string, at: number): boolean {
-    for (let index = 0; index < this.length; index += 1) if (this.#texts.charCodeAt(known + index) !== text.charCodeAt(at + index)) return false
+    for (let index = 0; index < this.length; index += 1)
+      if (this.#texts.charCodeAt(known + index) !== text.charCodeAt(at + index)) return false
     return true
   }
 }

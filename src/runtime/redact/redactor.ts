@@ -1,9 +1,16 @@
-// runtime/redact: what views and logs hide of a context: the secrets of the request that started it, or its ancestor, wherever lines may
-// have carried
-// them.
-// Where they can't have carried them nothing is hidden, whatever it is equal to. The workflow itself sees everything.
+// runtime/redact: what views and logs hide of a context: the secrets of the request that started it, or its ancestor,
+// wherever lines may have carried them. Where they can't have carried them nothing is hidden, whatever it is equal to.
+// The workflow itself sees everything.
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import { carriedIn, webhookSeed, type Carried, type Origin, type Origins, type Place, type Seed } from '../../definitions/origins.ts'
+import {
+  carriedIn,
+  webhookSeed,
+  type Carried,
+  type Origin,
+  type Origins,
+  type Place,
+  type Seed,
+} from '../../definitions/origins.ts'
 import type { ErrorView } from '../../api/get-context.ts'
 import type { FluxException } from '../../model/context.ts'
 import { isObject, setOwn, type Json, type JsonObject } from '../../model/json.ts'
@@ -38,20 +45,24 @@ export function inheritedOf(record: Started & Pick<ContextRecord, 'state'>, flux
   if (source === null || new Secrets(source).isEmpty) return null
   const carried = carriedBy(record, flux)
   const inputs: JsonObject = {}
-  for (const name of carried.arguments(state)) setOwn(inputs, name, carried.at({ of: 'args', index: state, name }).map(stored))
+  for (const name of carried.arguments(state))
+    setOwn(inputs, name, carried.at({ of: 'args', index: state, name }).map(stored))
   if (Object.keys(inputs).length === 0) return null
   const { headers = [], cookies = [], parameters = {} } = source
   return { headers, cookies, parameters, inputs }
 }
 
 function carriedBy({ request, inherited, input }: Started, flux: CompiledFlux): Carried {
-  return request === null ? carriedIn(flux, inheritedSeed(inherited, input), false) : carriedIn(flux, webhookSeed(flux), true)
+  return request === null
+    ? carriedIn(flux, inheritedSeed(inherited, input), false)
+    : carriedIn(flux, webhookSeed(flux), true)
 }
 
 /** Version 0.1 didn't write down which inputs carry something: all may. */
 function inheritedSeed(inherited: JsonObject | null, input: JsonObject): Seed {
   const inputs = inherited?.['inputs']
-  if (isObject(inputs)) return new Map(Object.entries(inputs).map(([name, origins]) => [name, listOf(origins).flatMap(originOf)]))
+  if (isObject(inputs))
+    return new Map(Object.entries(inputs).map(([name, origins]) => [name, listOf(origins).flatMap(originOf)]))
   return new Map(Object.keys(input).map((name) => [name, [{ at: [], path: [], kind: 'cut' }]]))
 }
 
@@ -67,8 +78,8 @@ function originOf(origin: Json): Origin[] {
 const listOf = (list: Json | undefined): Json[] => (Array.isArray(list) ? list : [])
 
 /**
- * Of a context without secrets of its own. A function may have given it a request all the same: one that is whole is shown as every
- * request is.
+ * Of a context without secrets of its own. A function may have given it a request all the same: one that is whole is
+ * shown as every request is.
  */
 const PLAIN: Redactor = {
   value: (_, value) => withoutRequests(value),
@@ -96,14 +107,18 @@ class RequestRedactor implements Redactor {
 
   error(error: FluxException): ErrorView {
     const index = error.fluxStackTrace.at(-1)?.stateIndex ?? 0
-    // What lines and waits say is about what they read, an event that nobody knows is named, and a function tells what it likes.
+    // What lines and waits say is about what they read, an event that nobody knows is named, and a function tells what
+    // it likes.
     const ofLines = error.type === 'LineError' || error.type === 'ExpressionError'
     const inLines = ofLines ? this.#carried.at({ of: 'lineError', index }) : []
     const origins = [...this.#carried.at({ of: 'error', index }), ...this.#carried.at({ of: 'event' }), ...inLines]
     const event = (name: string | null) => (name === null ? null : this.text({ of: 'event' }, name))
     const text = (part: string) => this.#textOf(origins, part)
     return withStack({
-      ...error, message: text(error.message), type: text(error.type), className: text(error.className),
+      ...error,
+      message: text(error.message),
+      type: text(error.type),
+      className: text(error.className),
       realException: this.#hiding.hide(origins, error.realException),
       fluxStackTrace: error.fluxStackTrace.map((entry) => ({ ...entry, transition: event(entry.transition) })),
     })
@@ -111,7 +126,10 @@ class RequestRedactor implements Redactor {
 
   told(index: number) {
     const origins = this.#carried.told(index)
-    return { text: (text: string) => this.#textOf(origins, text), value: (value: Json) => this.#hiding.hide(origins, value) }
+    return {
+      text: (text: string) => this.#textOf(origins, text),
+      value: (value: Json) => this.#hiding.hide(origins, value),
+    }
   }
 
   #textOf(origins: Origins, text: string): string {

@@ -18,7 +18,9 @@ export class Secrets {
 
   /** @param request `$request`, or what a child was given of it */
   constructor(request: JsonObject) {
-    this.#headers = pairsOf(request['headers']).filter(([name]) => isSecretName(name)).map(([name, value]) => [name.toLowerCase(), value])
+    this.#headers = pairsOf(request['headers'])
+      .filter(([name]) => isSecretName(name))
+      .map(([name, value]) => [name.toLowerCase(), value])
     this.#cookies = pairsOf(request['cookies'])
     const parameters = isObject(request['parameters']) ? Object.entries(request['parameters']) : []
     const secret = parameters.filter(([name]) => isSecretName(name))
@@ -32,28 +34,32 @@ export class Secrets {
   /** Those of a part of the request, each in the ways in which it may be written. */
   of([part, name]: readonly string[]): ReadonlySet<string> {
     const pairs = [
-      ...part === undefined || part === 'headers' ? this.#headers : [],
-      ...part === undefined || part === 'cookies' ? this.#cookies : [],
-      ...part === undefined || part === 'parameters' || part === 'uri' ? this.#parameters : [],
+      ...(part === undefined || part === 'headers' ? this.#headers : []),
+      ...(part === undefined || part === 'cookies' ? this.#cookies : []),
+      ...(part === undefined || part === 'parameters' || part === 'uri' ? this.#parameters : []),
     ]
     const values = pairs.filter(([own]) => name === undefined || own === name).map(([, value]) => value)
     return new Set(values.filter((value) => value !== '').flatMap(spellings))
   }
 
   /**
-   * Those of a collection of the request that can be told from other data by themselves, and the parts of headers that can: a signature
-   * in a list. Cookies
-   * are anything, but headers and parameters of secret names are secrets: those count also when they are short, and so does what
-   * follows a scheme.
+   * Those of a collection of the request that can be told from other data by themselves, and the parts of headers that
+   * can: a signature in a list. Cookies are anything, but headers and parameters of secret names are secrets: those
+   * count also when they are short, and so does what follows a scheme.
    */
   known(path: readonly string[]): ReadonlySet<string> {
     const [part] = path
     const named = [
-      ...part === undefined || part === 'headers' ? this.#headers.filter(([name]) => name !== 'cookie') : [],
-      ...part === undefined || part === 'parameters' ? this.#parameters : [],
+      ...(part === undefined || part === 'headers' ? this.#headers.filter(([name]) => name !== 'cookie') : []),
+      ...(part === undefined || part === 'parameters' ? this.#parameters : []),
     ]
-    const short = named.flatMap(([, value]) => [value, value.slice(value.indexOf(' ') + 1)]).filter(({ length }) => length >= SHORTEST)
-    return new Set([...[...this.of(path)].flatMap((secret) => [secret, ...secret.split(/[\s,;="]+/)]).filter(isTelling), ...short])
+    const short = named
+      .flatMap(([, value]) => [value, value.slice(value.indexOf(' ') + 1)])
+      .filter(({ length }) => length >= SHORTEST)
+    return new Set([
+      ...[...this.of(path)].flatMap((secret) => [secret, ...secret.split(/[\s,;="]+/)]).filter(isTelling),
+      ...short,
+    ])
   }
 
   isCookie(name: string, value: string): boolean {
@@ -70,8 +76,8 @@ export function isTelling(text: string): boolean {
 }
 
 /**
- * A secret as it stands, without its escapes and with them, within JSON, and within JSON in JSON; and what the Basic scheme (RFC 7617)
- * was made of.
+ * A secret as it stands, without its escapes and with them, within JSON, and within JSON in JSON; and what the Basic
+ * scheme (RFC 7617) was made of.
  */
 function spellings(secret: string): string[] {
   const inJson = JSON.stringify(secret).slice(1, -1)
@@ -88,5 +94,7 @@ const textsOf = (value: Json): string[] => (Array.isArray(value) ? value.map(Str
 /** Of a list of {name, value}. */
 function pairsOf(list: Json | undefined): [string, string][] {
   const entries = Array.isArray(list) ? list : []
-  return entries.flatMap((entry): [string, string][] => (isObject(entry) ? [[String(entry['name']), String(entry['value'])]] : []))
+  return entries.flatMap((entry): [string, string][] =>
+    isObject(entry) ? [[String(entry['name']), String(entry['value'])]] : [],
+  )
 }

@@ -9,8 +9,9 @@ export class DataFolderError extends Error {
 }
 
 /**
- * Makes the folder if need be and takes its lock; gives the lock's descriptor, to be closed. The kernel holds it for the open file and frees it
- * with the process, however that ends, and within one process it keeps out a second store too.
+ * Makes the folder if need be and takes its lock; gives the lock's descriptor, to be closed. The kernel holds it for
+ * the open file and frees it with the process, however that ends, and within one process it keeps out a second store
+ * too.
  * @throws DataFolderError when someone else has it
  */
 export function lockFolder(folder: string, file: string): number {

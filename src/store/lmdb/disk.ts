@@ -11,7 +11,10 @@ import { Space, type SpaceOptions } from './space.ts'
 /** What the format of the data is called. A change that older code can't read takes the next number. */
 const FORMAT = 4
 
-/** Without large parts, and with other records, which are read as they are. The first write makes the present format of it. */
+/**
+ * Without large parts, and with other records, which are read as they are. The first write makes the present format of
+ * it.
+ */
 const FORMAT_OF_0_1 = 3
 
 /** What the upgrade of a file takes: two transactions, each of which copies what leads to what it writes. */
@@ -72,13 +75,26 @@ export class Disk {
   #broken: Error | null = null
 
   /** Opens the file, or makes it. @throws DataFolderError when its format is another */
-  constructor({ file, hasData, lock, space }: { readonly file: string; readonly hasData: boolean; readonly lock: number; readonly space: Space }) {
+  constructor({
+    file,
+    hasData,
+    lock,
+    space,
+  }: { readonly file: string; readonly hasData: boolean; readonly lock: number; readonly space: Space }) {
     this.#lock = lock
     this.#space = space
     makeFile(file)
-    // Without overlapping sync: a put's promise then means that it is on disk, and a failed flush is told (with it, `flushed` never settles).
-    // Without batches of its own, whose promise nobody sees: its rejection would end the process.
-    this.#root = open({ path: file, noSubdir: true, overlappingSync: false, eventTurnBatching: false, encoding: 'binary', maxDbs: 6 })
+    // Without overlapping sync: a put's promise then means that it is on disk, and a failed flush is told (with it,
+    // `flushed` never settles). Without batches of its own, whose promise nobody sees: its rejection would end the
+    // process.
+    this.#root = open({
+      path: file,
+      noSubdir: true,
+      overlappingSync: false,
+      eventTurnBatching: false,
+      encoding: 'binary',
+      maxDbs: 6,
+    })
     try {
       this.pageBytes = numberIn(this.#root.getStats(), 'pageSize')
       this.meta = this.#root.openDB(META, { encoding: 'json' })
@@ -97,7 +113,8 @@ export class Disk {
 
   /** Why nothing can be written, at present or any more. */
   get trouble(): string | null {
-    if (this.#broken) return 'the store can not write any more: its reason is in the log; start the server again when it is mended'
+    if (this.#broken)
+      return 'the store can not write any more: its reason is in the log; start the server again when it is mended'
     return this.#space.trouble()
   }
 
@@ -108,7 +125,8 @@ export class Disk {
 
   /**
    * Runs the operations in one transaction, which takes so many bytes of the disk at most; resolves when it is flushed.
-   * @throws FluxError `unavailable` when there is no room on the disk; Error when none of them took place, or nobody knows
+   * @throws FluxError `unavailable` when there is no room on the disk; Error when none of them took place, or nobody
+   * knows
    */
   async write(operations: readonly (() => void)[], bytes: number): Promise<void> {
     if (this.#broken !== null) throw this.#broken
@@ -173,7 +191,10 @@ export class Disk {
   newestRows(id: ContextId, limit: number, unreadable: (row: number, error: unknown) => void): string[] {
     const newestFirst: string[][] = []
     let count = 0
-    for (const { key: [, row], value } of this.rows.getRange({ start: [id, Number.MAX_SAFE_INTEGER], end: [id, -1], reverse: true })) {
+    for (const {
+      key: [, row],
+      value,
+    } of this.rows.getRange({ start: [id, Number.MAX_SAFE_INTEGER], end: [id, -1], reverse: true })) {
       try {
         const rows = rowsIn(value)
         newestFirst.push(rows)
@@ -196,7 +217,9 @@ export class Disk {
     const format = this.#readMeta('format')
     if (format === FORMAT || format === FORMAT_OF_0_1) return format
     if (format === undefined) throw new DataFolderError(noFormat(file))
-    throw new DataFolderError(`the data in ${file} has format ${String(format)}, and this version of actorflux knows formats ${FORMAT_OF_0_1} and ${FORMAT}`)
+    throw new DataFolderError(
+      `the data in ${file} has format ${String(format)}, and this version of actorflux knows formats ${FORMAT_OF_0_1} and ${FORMAT}`,
+    )
   }
 
   /** The highest id given out. @throws DataFolderError when it can't be read */

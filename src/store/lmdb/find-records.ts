@@ -1,4 +1,5 @@
-// store/lmdb: every record that a data file still has, whatever else is damaged. What no tree leads to is known by its content.
+// store/lmdb: every record that a data file still has, whatever else is damaged. What no tree leads to is known by its
+// content.
 import { createHash } from 'node:crypto'
 import { bufferToKeyValue } from 'lmdb'
 import type { ContextId } from '../../model/context.ts'
@@ -38,14 +39,26 @@ export async function findRecords(file: PageFile, { used, trees, damage }: Walk)
   const isDoubtful = file.damage.length > 0 || damage.some((line) => line.startsWith(FREE_PAGES))
   const free = isDoubtful ? new Set<number>() : freePagesOf(file)
   const records: Records = {
-    contexts: new Map(), rows: new Map(), parts: new Map(), pokes: new Map(), definitions: new Map(), meta: new Map(), unreadable: new Set(), isDoubtful,
+    contexts: new Map(),
+    rows: new Map(),
+    parts: new Map(),
+    pokes: new Map(),
+    definitions: new Map(),
+    meta: new Map(),
+    unreadable: new Set(),
+    isDoubtful,
   }
   for (let number = 2; number < file.pages; number++) {
-    if (number % STRIDE === 0) await new Promise((resolve) => { setImmediate(resolve) })
+    if (number % STRIDE === 0)
+      await new Promise((resolve) => {
+        setImmediate(resolve)
+      })
     const page = free.has(number) ? null : pageOf(file, number)
     if (page?.kind !== 'leaf') continue
     const database = trees[used[number] ?? 0] ?? ''
-    page.nodes.forEach((node, index) => sortIn(records, file, node, { page: number, index, rank: page.transaction }, database))
+    page.nodes.forEach((node, index) =>
+      sortIn(records, file, node, { page: number, index, rank: page.transaction }, database),
+    )
   }
   for (const id of records.contexts.keys()) records.unreadable.delete(id)
   return records
@@ -72,10 +85,12 @@ function sortIn(records: Records, file: PageFile, node: Node, place: Place, data
       rowsIn(value)
       keep(records.rows, key.join(':'), place)
     } else if (isId(key) && isIn(database, 'pokes') && value.length === 1) keep(records.pokes, key, place)
-    else if (isId(key) && isIn(database, 'contexts')) keep(records.contexts, key, { ...place, rank: decodeHeader(key, value).version })
+    else if (isId(key) && isIn(database, 'contexts'))
+      keep(records.contexts, key, { ...place, rank: decodeHeader(key, value).version })
     else if (typeof key !== 'string') return
     else if (isIn(database, 'definitions') && isHashOf(key, value)) keep(records.definitions, key, place)
-    else if (isIn(database, 'meta') && /^\d{1,15}$/.test(value.toString('latin1', 0, 16))) keep(records.meta, key, place)
+    else if (isIn(database, 'meta') && /^\d{1,15}$/.test(value.toString('latin1', 0, 16)))
+      keep(records.meta, key, place)
   } catch {
     // What no tree leads to may be anything.
     if (database === 'contexts' && isId(key)) records.unreadable.add(key)
@@ -120,12 +135,14 @@ function freePagesOf(file: PageFile): Set<number> {
 
 /** A list has its length first; a negative number is how many pages are free from the next number on. */
 function addPages(free: Set<number>, list: Buffer): void {
-  const numbers = Array.from({ length: Math.floor(list.length / 8) }, (_, index) => Number(list.readBigInt64LE(8 * index)))
+  const numbers = Array.from({ length: Math.floor(list.length / 8) }, (_, index) =>
+    Number(list.readBigInt64LE(8 * index)),
+  )
   const end = Math.min(numbers.length, (numbers[0] ?? 0) + 1)
   for (let at = 1; at < end; at++) {
     const entry = numbers[at] ?? 0
     if (entry === 0) continue
-    const first = entry < 0 ? numbers[++at] ?? 0 : entry
+    const first = entry < 0 ? (numbers[++at] ?? 0) : entry
     for (let page = first; page < first + Math.max(1, -entry); page++) free.add(page)
   }
 }

@@ -30,7 +30,7 @@ export function decodeFormat3(id: ContextId, bytes: Buffer): StoredContext {
   const texts = bytes.toString(wide === true ? 'utf16le' : 'utf8', endOfHeader(bytes) + 1, bytes.length)
   const parts: { [name: string]: string } = {}
   let start = 0
-  for (const [name, length] of lengths) setOwn(parts, name, texts.slice(start, start += length))
+  for (const [name, length] of lengths) setOwn(parts, name, texts.slice(start, (start += length)))
   if (start !== texts.length) throw unreadable(id)
   return { id, version, due, terms, owner, endedAt, parent, parts }
 }
@@ -49,9 +49,13 @@ function oldHeaderOf(id: ContextId, bytes: Buffer): OldHeader {
 function isOldHeader(value: unknown): value is OldHeader {
   if (!isObject(value)) return false
   const { version, terms, firstRow, nextRow, parts } = value
-  return [version, firstRow, nextRow].every(Number.isSafeInteger) && Array.isArray(parts)
-    && Array.isArray(terms) && terms.every((word) => typeof word === 'string')
-    && [value['due'], value['endedAt'], value['parent']].every((fact) => fact === null || typeof fact === 'number')
+  return (
+    [version, firstRow, nextRow].every(Number.isSafeInteger) &&
+    Array.isArray(parts) &&
+    Array.isArray(terms) &&
+    terms.every((word) => typeof word === 'string') &&
+    [value['due'], value['endedAt'], value['parent']].every((fact) => fact === null || typeof fact === 'number')
+  )
 }
 
 /** A buffer that lmdb lends is longer than its `length`: beyond that is old data. */

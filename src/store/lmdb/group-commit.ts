@@ -1,11 +1,13 @@
-// store/lmdb: many requests, one flush. While a group is being written the next one gathers; it is decided only when the
-// one before is on disk and in memory, or has failed, so a decision never rests on something that may yet be lost.
+// store/lmdb: many requests, one flush. While a group is being written the next one gathers; it is decided only when
+// the one before is on disk and in memory, or has failed, so a decision never rests on something that may yet be lost.
 import { FluxError, unavailable } from '../../model/failure.ts'
 
 export interface Group {
   /** It is large enough: what else waits is for the next one, and others are served in between. */
   readonly full: boolean
-  /** Writes what was decided, all or nothing. Resolves when it is durable. A FluxError that it throws is told as it is. */
+  /**
+   * Writes what was decided, all or nothing. Resolves when it is durable. A FluxError that it throws is told as it is.
+   */
   write(): Promise<void>
   /** Makes it visible. */
   adopt(): void
@@ -58,8 +60,8 @@ export class GroupCommit<G extends Group> {
   }
 
   /**
-   * Resolves with the decision when its group is durable. A decision that throws fails alone, and must leave the group as
-   * it was.
+   * Resolves with the decision when its group is durable. A decision that throws fails alone, and must leave the group
+   * as it was.
    * @throws FluxError `unavailable` when the group can't be written, or the store is closed
    */
   run<T>(decide: (group: G) => T): Promise<T> {
@@ -91,7 +93,10 @@ export class GroupCommit<G extends Group> {
   /** Takes no more requests; resolves when those taken are answered. */
   async close(): Promise<void> {
     this.#closed = true
-    if (this.#isRunning) await new Promise<void>((resolve) => { this.#onIdle = resolve })
+    if (this.#isRunning)
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve
+      })
   }
 
   /** What else comes in this turn of the event loop, and what the callers of the group before do next, comes along. */
@@ -109,7 +114,10 @@ export class GroupCommit<G extends Group> {
     const group = this.#begin()
     const decided = this.#decide(group)
     // Not awaited: each async function costs a promise, and so does each await.
-    const done = group.write().then(() => this.#finish(group, decided), (error: unknown) => this.#fail(decided, error))
+    const done = group.write().then(
+      () => this.#finish(group, decided),
+      (error: unknown) => this.#fail(decided, error),
+    )
     this.#writing = { group, done }
   }
 

@@ -78,7 +78,11 @@ export class Cursor {
   /** Passes over so many ids. */
   skip(count: number): void {
     this.#index += count
-    for (let chunk = this.#chunks[this.#chunk]; chunk !== undefined && this.#index >= chunk.length; chunk = this.#chunks[this.#chunk]) {
+    for (
+      let chunk = this.#chunks[this.#chunk];
+      chunk !== undefined && this.#index >= chunk.length;
+      chunk = this.#chunks[this.#chunk]
+    ) {
       this.#index -= chunk.length
       this.#chunk++
     }

@@ -1,4 +1,5 @@
-// store/lmdb: whether a data file may be opened. lmdb has no checksums: it serves a damaged file in part, or as empty, or crashes.
+// store/lmdb: whether a data file may be opened. lmdb has no checksums: it serves a damaged file in part, or as empty,
+// or crashes.
 import { DataFolderError, messageOf, sizeOf } from './data-folder.ts'
 import { PageFile } from './page-file.ts'
 import { type Walk, walkAll } from './page-walk.ts'
@@ -7,7 +8,8 @@ import { type Walk, walkAll } from './page-walk.ts'
 export const ADVICE =
   'restore a backup of the data folder, or write what can be read into a new one: actorflux doctor --salvage <new folder>'
 
-export const noFormat = (file: string): string => `the data in ${file} has no format: it is not ours, or a part of it is lost; ${ADVICE}`
+export const noFormat = (file: string): string =>
+  `the data in ${file} has no format: it is not ours, or a part of it is lost; ${ADVICE}`
 
 /** The database that has the number of our format. */
 export const META = 'meta'
@@ -24,7 +26,10 @@ export async function inspect(file: string, marked: boolean): Promise<boolean> {
     const advice = 'restore a backup of the data folder, or remove the folder to begin anew'
     throw new DataFolderError(`the data file ${file} is gone or empty, and it was not: ${advice}`)
   }
-  const { isDatabase, walk: { damage, counted } } = await examine(file)
+  const {
+    isDatabase,
+    walk: { damage, counted },
+  } = await examine(file)
   if (!isDatabase) throw new DataFolderError(`the data in ${file} can't be opened: it is no database; ${ADVICE}`)
   const [first] = damage
   if (first !== undefined) {

@@ -29,7 +29,10 @@ export interface Placement {
 
 /** Which parts are rows of their own; null: none, before or after. */
 export function placeLargeParts(write: Write, before: readonly LargePart[]): Placement | null {
-  const { context: { version, parts }, changed } = write
+  const {
+    context: { version, parts },
+    changed,
+  } = write
   const large = Object.keys(parts).filter((name) => (parts[name]?.length ?? 0) >= LARGE_PART_BYTES)
   if (large.length === 0 && before.length === 0) return null
   const known = new Map(before.map((part) => [part.name, part]))
@@ -58,8 +61,7 @@ export function encodeLargePart(arena: Arena, version: number, text: string): Bu
 }
 
 /** Whether these bytes may be the row of a large part, and not of a log. */
-export const isLargePartRow = (row: Buffer): boolean =>
-  row.length >= TEXT_AT && (row[0] === UTF8 || row[0] === UTF16)
+export const isLargePartRow = (row: Buffer): boolean => row.length >= TEXT_AT && (row[0] === UTF8 || row[0] === UTF16)
 
 /** The version of the context that wrote the row. */
 export const versionOfRow = (row: Buffer): number => row.readDoubleLE(VERSION_AT)
@@ -76,6 +78,9 @@ export function decodeLargePart(row: Buffer | undefined, { length, version }: La
 
 /** Whether this is what a record says of a large part. */
 export function isLargePart(value: unknown): value is LargePart {
-  return isObject(value) && typeof value['name'] === 'string'
-    && [value['length'], value['slot'], value['version']].every(Number.isSafeInteger)
+  return (
+    isObject(value) &&
+    typeof value['name'] === 'string' &&
+    [value['length'], value['slot'], value['version']].every(Number.isSafeInteger)
+  )
 }

@@ -95,9 +95,16 @@ export class Memory {
     return this.#terms.any(words, upTo, page)
   }
 
-  claimDue({ now, limit, hideFor }: { now: number; limit: number; hideFor: number }): { ids: ContextId[]; next: number | null } {
+  claimDue({ now, limit, hideFor }: { now: number; limit: number; hideFor: number }): {
+    ids: ContextId[]
+    next: number | null
+  } {
     const ids = new Set<ContextId>()
-    for (let top = this.#wakeUps.peek(); top !== null && top.time <= now && ids.size < limit; top = this.#wakeUps.peek()) {
+    for (
+      let top = this.#wakeUps.peek();
+      top !== null && top.time <= now && ids.size < limit;
+      top = this.#wakeUps.peek()
+    ) {
       this.#wakeUps.pop()
       ids.add(top.id)
     }
@@ -109,7 +116,7 @@ export class Memory {
   }
 
   leasedTo(owner: string): ContextId[] {
-    return [...this.#owners].flatMap(([id, other]) => other === owner ? id : [])
+    return [...this.#owners].flatMap(([id, other]) => (other === owner ? id : []))
   }
 
   /** The folder has one process at a time: whoever else owned a context is dead. */
@@ -140,7 +147,7 @@ export class Memory {
   }
 
   #wakeAt(id: ContextId): number | null {
-    return this.#hidden.get(id) ?? (this.#poked.has(id) ? 0 : this.#entries.get(id)?.due ?? null)
+    return this.#hidden.get(id) ?? (this.#poked.has(id) ? 0 : (this.#entries.get(id)?.due ?? null))
   }
 
   /** To be called when something has changed that its time follows from. */

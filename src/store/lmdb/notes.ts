@@ -8,8 +8,10 @@ import type { Notes, NotesPlace } from '../../ports/step-watch.ts'
 const Place = z.object({ file: z.string() })
 const Note = z.object({ owner: z.string(), text: z.string() })
 
-export const notesPlace = (folder: string, namespace: string): NotesPlace =>
-  ({ module: import.meta.url, place: { file: join(folder, `${encodeURIComponent(namespace)}.standstill.json`) } })
+export const notesPlace = (folder: string, namespace: string): NotesPlace => ({
+  module: import.meta.url,
+  place: { file: join(folder, `${encodeURIComponent(namespace)}.standstill.json`) },
+})
 
 /** For the thread: synchronous, since nobody waits for it but the thread. */
 export function openNotes(place: unknown): Notes {

@@ -1,5 +1,6 @@
-// store/lmdb: reads the data file page by page, without lmdb and without mapping it, so that no damage in it can end the process.
-// The layout is that of lmdb's data version 2 on a little-endian machine with 64 bits: MDB_meta, MDB_page, MDB_node, MDB_ovpage in mdb.c.
+// store/lmdb: reads the data file page by page, without lmdb and without mapping it, so that no damage in it can end
+// the process. The layout is that of lmdb's data version 2 on a little-endian machine with 64 bits: MDB_meta, MDB_page,
+// MDB_node, MDB_ovpage in mdb.c.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 
 /** A tree of pages: one database of the file. */
@@ -32,7 +33,11 @@ export interface Node {
   readonly overflow: Overflow | null
 }
 
-export interface Overflow { readonly page: number; readonly pages: number; readonly bytes: number }
+export interface Overflow {
+  readonly page: number
+  readonly pages: number
+  readonly bytes: number
+}
 
 export type Page =
   | { readonly kind: 'branch'; readonly children: readonly number[]; readonly transaction: number }
@@ -107,12 +112,16 @@ export class PageFile {
     const bytes = this.#read(number * this.pageBytes, this.pageBytes, `page ${number}`, room)
     const kind = this.#check(bytes, number)
     const transaction = integerAt(bytes, 8)
-    if (kind === BRANCH) return { kind: 'branch', transaction, children: offsetsOf(bytes, number).map((at) => childAt(bytes, at, number)) }
-    if (kind === LEAF) return { kind: 'leaf', transaction, nodes: offsetsOf(bytes, number).map((at) => nodeAt(bytes, at, number)) }
+    if (kind === BRANCH)
+      return { kind: 'branch', transaction, children: offsetsOf(bytes, number).map((at) => childAt(bytes, at, number)) }
+    if (kind === LEAF)
+      return { kind: 'leaf', transaction, nodes: offsetsOf(bytes, number).map((at) => nodeAt(bytes, at, number)) }
     throw new PageError(`page ${number} is of no known kind`)
   }
 
-  /** What a walk needs to know of a page; it takes a third of what `page` takes. `room` is as there. @throws PageError */
+  /**
+   * What a walk needs to know of a page; it takes a third of what `page` takes. `room` is as there. @throws PageError
+   */
   outline(number: number, room: Buffer): Outline {
     const bytes = this.#read(number * this.pageBytes, this.pageBytes, `page ${number}`, room)
     const kind = this.#check(bytes, number)
@@ -134,7 +143,8 @@ export class PageFile {
     if (this.#check(header, page) !== OVERFLOW || header.readUInt32LE(20) !== pages) {
       throw new PageError(`page ${page} does not begin a large value`)
     }
-    if (end > (page + pages) * this.pageBytes) throw new PageError(`page ${page} begins a value that is longer than its pages`)
+    if (end > (page + pages) * this.pageBytes)
+      throw new PageError(`page ${page} begins a value that is longer than its pages`)
     if (end > this.size) throw new PageError(`the large value at page ${page} goes beyond the end of the file`)
   }
 
@@ -142,7 +152,11 @@ export class PageFile {
   valueOf({ data, overflow }: Node): Buffer {
     if (overflow === null) return data
     this.checkOverflow(overflow)
-    return this.#read(overflow.page * this.pageBytes + HEADER_BYTES, overflow.bytes, `the large value at page ${overflow.page}`)
+    return this.#read(
+      overflow.page * this.pageBytes + HEADER_BYTES,
+      overflow.bytes,
+      `the large value at page ${overflow.page}`,
+    )
   }
 
   /** Which page size the meta page tells, if it lies where it would with pages of this size. */
@@ -160,18 +174,26 @@ export class PageFile {
   #metaAt(number: number): Meta {
     const bytes = this.#read(number * this.pageBytes, META_BYTES, `meta page ${number}`)
     const at = HEADER_BYTES
-    const isMeta = bytes.readUInt16LE(18) === META && bytes.readUInt32LE(at) === MAGIC && bytes.readUInt16LE(at + 4) === VERSION
+    const isMeta =
+      bytes.readUInt16LE(18) === META && bytes.readUInt32LE(at) === MAGIC && bytes.readUInt16LE(at + 4) === VERSION
     if (!isMeta || bytes.readUInt32LE(at + 24) !== this.pageBytes) throw new PageError(`meta page ${number} is none`)
     const [lastPage, transaction] = [integerAt(bytes, at + 120), integerAt(bytes, at + 128)]
-    if (!Number.isSafeInteger(lastPage) || !Number.isSafeInteger(transaction)) throw new PageError(`meta page ${number} is garbled`)
-    return { pageBytes: this.pageBytes, lastPage, transaction, free: treeAt(bytes, at + 24), main: treeAt(bytes, at + 72) }
+    if (!Number.isSafeInteger(lastPage) || !Number.isSafeInteger(transaction))
+      throw new PageError(`meta page ${number} is garbled`)
+    return {
+      pageBytes: this.pageBytes,
+      lastPage,
+      transaction,
+      free: treeAt(bytes, at + 24),
+      main: treeAt(bytes, at + 72),
+    }
   }
 
   /** The kind of a page. @throws PageError when its header isn't that of this page */
   #check(bytes: Buffer, number: number): number {
     if (integerAt(bytes, 0) !== number) throw new PageError(`page ${number} has the header of another page, or none`)
     // With a meta page lost, that may have been the newer one.
-    const last = this.damage.length === 0 ? this.meta?.transaction ?? Infinity : Infinity
+    const last = this.damage.length === 0 ? (this.meta?.transaction ?? Infinity) : Infinity
     if (integerAt(bytes, 8) > last) throw new PageError(`page ${number} is of a transaction that did not end`)
     return bytes.readUInt16LE(18) & KINDS
   }
@@ -193,7 +215,11 @@ export class PageFile {
 export function treeAt(bytes: Buffer, at = 0): Tree {
   const root = bytes.readBigUInt64LE(at + 40)
   const depth = bytes.readUInt16LE(at + 6)
-  return { depth: root === NO_PAGE ? 0 : depth, entries: integerAt(bytes, at + 32), root: root === NO_PAGE ? 0 : Number(root) }
+  return {
+    depth: root === NO_PAGE ? 0 : depth,
+    entries: integerAt(bytes, at + 32),
+    root: root === NO_PAGE ? 0 : Number(root),
+  }
 }
 
 export const TREE_BYTES = 48
@@ -205,11 +231,13 @@ const integerAt = (bytes: Buffer, at: number): number => bytes.readUInt32LE(at) 
 function offsetsOf(bytes: Buffer, number: number): number[] {
   const lower = bytes.readUInt16LE(20)
   const upper = bytes.readUInt16LE(22)
-  if (lower % 2 !== 0 || lower > upper || upper > bytes.length - HEADER_BYTES) throw new PageError(`page ${number} is garbled`)
+  if (lower % 2 !== 0 || lower > upper || upper > bytes.length - HEADER_BYTES)
+    throw new PageError(`page ${number} is garbled`)
   const offsets: number[] = []
   for (let at = HEADER_BYTES; at < HEADER_BYTES + lower; at += 2) {
     const offset = bytes.readUInt16LE(at)
-    if (offset < upper || HEADER_BYTES + offset + NODE_BYTES > bytes.length) throw new PageError(`page ${number} is garbled`)
+    if (offset < upper || HEADER_BYTES + offset + NODE_BYTES > bytes.length)
+      throw new PageError(`page ${number} is garbled`)
     offsets.push(HEADER_BYTES + offset)
   }
   return offsets
@@ -227,7 +255,12 @@ function nodeAt(bytes: Buffer, at: number, number: number): Node {
   const start = at + NODE_BYTES + bytes.readUInt16LE(at + 6)
   const overflow = overflowAt(bytes, at, number)
   const end = start + (overflow === null ? bytes.readUInt32LE(at) : HEADER_BYTES)
-  return { key: bytes.subarray(at + NODE_BYTES, start), data: bytes.subarray(start, end), isTree: (flags & SUB_TREE) !== 0, overflow }
+  return {
+    key: bytes.subarray(at + NODE_BYTES, start),
+    data: bytes.subarray(start, end),
+    isTree: (flags & SUB_TREE) !== 0,
+    overflow,
+  }
 }
 
 /** Where the value of a node lies, if not in the leaf. @throws PageError when it goes beyond the page */

@@ -29,7 +29,9 @@ const DATABASES = 'the list of databases'
 /** Walks through all databases of the file; others get their turn meanwhile. */
 export async function walkAll(file: PageFile): Promise<Walk> {
   const walk = {
-    damage: [...file.damage], used: new Uint8Array(Math.max(file.pages, 2)), trees: ['', FREE_PAGES, DATABASES],
+    damage: [...file.damage],
+    used: new Uint8Array(Math.max(file.pages, 2)),
+    trees: ['', FREE_PAGES, DATABASES],
     counted: new Map<string, number>(),
   }
   if (file.meta === null) return walk
@@ -44,13 +46,23 @@ export async function walkAll(file: PageFile): Promise<Walk> {
   return walk
 }
 
-const treesIn = (page: Page): { name: string; tree: Tree }[] => page.kind === 'branch' ? [] : page.nodes.flatMap(({ key, data, isTree }) =>
-  isTree && data.length === TREE_BYTES ? { name: nameOf(key), tree: treeAt(data) } : [])
+const treesIn = (page: Page): { name: string; tree: Tree }[] =>
+  page.kind === 'branch'
+    ? []
+    : page.nodes.flatMap(({ key, data, isTree }) =>
+        isTree && data.length === TREE_BYTES ? { name: nameOf(key), tree: treeAt(data) } : [],
+      )
 
 /** lmdb-js ends its names with a zero. */
 const nameOf = (key: Buffer): string => key.toString('latin1').replace(/\0$/, '')
 
-async function walkTree(file: PageFile, walk: Walk, number: number, tree: Tree, onLeaf: (number: number) => void): Promise<void> {
+async function walkTree(
+  file: PageFile,
+  walk: Walk,
+  number: number,
+  tree: Tree,
+  onLeaf: (number: number) => void,
+): Promise<void> {
   const name = walk.trees[number] ?? ''
   const what = number > 2 ? `the database '${name}'` : name
   const room = Buffer.allocUnsafe(file.pageBytes)
@@ -61,8 +73,10 @@ async function walkTree(file: PageFile, walk: Walk, number: number, tree: Tree, 
     try {
       const page = file.outline(at, room)
       use(walk, number, at, 1)
-      if ((page.kind === 'leaf') !== (level === tree.depth)) throw new PageError(`page ${at} is at the wrong level of its tree`)
-      if (page.kind === 'branch') for (const child of page.children.toReversed()) open.push({ at: child, level: level + 1 })
+      if ((page.kind === 'leaf') !== (level === tree.depth))
+        throw new PageError(`page ${at} is at the wrong level of its tree`)
+      if (page.kind === 'branch')
+        for (const child of page.children.toReversed()) open.push({ at: child, level: level + 1 })
       else {
         entries += page.records
         onLeaf(at)
@@ -76,9 +90,13 @@ async function walkTree(file: PageFile, walk: Walk, number: number, tree: Tree, 
       faults += 1
       if (walk.damage.length < MOST_DAMAGE) walk.damage.push(`${what}: ${error.message}`)
     }
-    if (++steps % STRIDE === 0) await new Promise((resolve) => { setImmediate(resolve) })
+    if (++steps % STRIDE === 0)
+      await new Promise((resolve) => {
+        setImmediate(resolve)
+      })
   }
-  if (faults === 0 && entries !== tree.entries) walk.damage.push(`${what} has ${entries} records, and ${tree.entries} were counted`)
+  if (faults === 0 && entries !== tree.entries)
+    walk.damage.push(`${what} has ${entries} records, and ${tree.entries} were counted`)
 }
 
 /** @throws PageError when the trees lead to one of the pages twice */

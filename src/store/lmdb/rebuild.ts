@@ -23,7 +23,9 @@ export async function rebuild(disk: Disk, log: Log): Promise<Memory> {
     bytes += length
     if (records < STRIDE && bytes < STRIDE_BYTES) return
     records = bytes = 0
-    await new Promise((resolve) => { setImmediate(resolve) })
+    await new Promise((resolve) => {
+      setImmediate(resolve)
+    })
   }
   for (const id of disk.contexts.getKeys()) {
     const record = disk.record(id)
@@ -38,7 +40,8 @@ export async function rebuild(disk: Disk, log: Log): Promise<Memory> {
     await breathe(record?.length ?? 0)
   }
   // lmdb ends a range without a word at a page that it can't read.
-  if (found !== count) throw new DataFolderError(`the data is damaged: ${found} contexts of ${count} can be found; ${ADVICE}`)
+  if (found !== count)
+    throw new DataFolderError(`the data is damaged: ${found} contexts of ${count} can be found; ${ADVICE}`)
   memory.lastId = Math.max(memory.lastId, memory.highestId)
   for (const id of disk.pokes.getKeys()) {
     if (memory.entry(id) !== null) memory.poke(id)

@@ -44,12 +44,17 @@ export function diagnose(place: DataPlace): Promise<Findings> {
 
 /**
  * Writes what can be read into a new folder, which is there when all of it is.
- * @throws DataFolderError when there is nothing to be read, or a server has it open, or the new folder has something in it
+ * @throws DataFolderError when there is nothing to be read, or a server has it open, or the new folder has something in
+ * it
  */
-export function salvage(place: DataPlace, { into, log }: { readonly into: string; readonly log: Log }): Promise<Findings> {
+export function salvage(
+  place: DataPlace,
+  { into, log }: { readonly into: string; readonly log: Log },
+): Promise<Findings> {
   return withRecords(place, async (found) => {
     const { findings } = found
-    if (!findings.isDoubtful || findings.contexts > 0) await writeAll(found, { folder: into, namespace: place.namespace, log })
+    if (!findings.isDoubtful || findings.contexts > 0)
+      await writeAll(found, { folder: into, namespace: place.namespace, log })
     return findings
   })
 }
@@ -62,7 +67,8 @@ interface Found {
 }
 
 async function withRecords<T>(
-  { folder, namespace }: DataPlace, use: (found: Found & { readonly findings: Findings }) => Promise<T>,
+  { folder, namespace }: DataPlace,
+  use: (found: Found & { readonly findings: Findings }) => Promise<T>,
 ): Promise<T> {
   const files = filesIn(folder, namespace)
   if (sizeOf(files.data) === 0) throw new DataFolderError(`there is no data in ${files.data}`)
@@ -73,7 +79,12 @@ async function withRecords<T>(
       const walk = await walkAll(file)
       const records = await findRecords(file, walk)
       const { readable, broken } = await readAll(file, records)
-      return await use({ file, records, readable, findings: findingsOf({ file: files.data, walk, records, readable, broken }) })
+      return await use({
+        file,
+        records,
+        readable,
+        findings: findingsOf({ file: files.data, walk, records, readable, broken }),
+      })
     } finally {
       file.close()
     }
@@ -94,14 +105,20 @@ function findingsOf({ file, walk, records: { contexts, unreadable, isDoubtful },
   const { damage, counted } = walk
   const isNothing = contexts.size === 0 && counted.size === 0 && damage.length > 0
   return {
-    file, isDoubtful, contexts: readable.length, counted: counted.get('contexts') ?? null,
+    file,
+    isDoubtful,
+    contexts: readable.length,
+    counted: counted.get('contexts') ?? null,
     unreadable: [...unreadable, ...broken].sort((a, b) => a - b),
     damage: isNothing ? [...damage, 'it is no database, or nothing is left of it'] : damage,
   }
 }
 
 /** Which contexts can be read whole, and which can't. */
-async function readAll(file: PageFile, { contexts, parts }: Records): Promise<{ readable: ContextId[]; broken: ContextId[] }> {
+async function readAll(
+  file: PageFile,
+  { contexts, parts }: Records,
+): Promise<{ readable: ContextId[]; broken: ContextId[] }> {
   const [readable, broken]: [ContextId[], ContextId[]] = [[], []]
   for (const [id, place] of [...contexts].sort(([a], [b]) => a - b)) {
     try {
@@ -110,7 +127,10 @@ async function readAll(file: PageFile, { contexts, parts }: Records): Promise<{ 
     } catch {
       broken.push(id)
     }
-    if ((readable.length + broken.length) % 1000 === 0) await new Promise((resolve) => { setImmediate(resolve) })
+    if ((readable.length + broken.length) % 1000 === 0)
+      await new Promise((resolve) => {
+        setImmediate(resolve)
+      })
   }
   return { readable, broken }
 }

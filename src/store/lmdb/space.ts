@@ -1,4 +1,5 @@
-// store/lmdb: nothing is written unless the disk has room for it. lmdb overwrites memory when a write of a page meets a full disk.
+// store/lmdb: nothing is written unless the disk has room for it. lmdb overwrites memory when a write of a page meets a
+// full disk.
 import { statfsSync } from 'node:fs'
 import { type FluxError, unavailable } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
@@ -43,7 +44,10 @@ export class Space {
     this.#options = options
   }
 
-  /** Why nothing can be written at present, or null. Asks again, so that a server that gets no requests meanwhile goes on, too. */
+  /**
+   * Why nothing can be written at present, or null. Asks again, so that a server that gets no requests meanwhile goes
+   * on, too.
+   */
   trouble(): string | null {
     this.#ask()
     if (this.#hasRoomFor(this.#refused)) this.#recover()
@@ -68,7 +72,8 @@ export class Space {
   #refuse(bytes: number): FluxError {
     const { log, folder, minFree } = this.#options
     const facts = { folder, free: this.#free, needed: minFree + bytes }
-    if (this.#refused === 0) log.error('the disk of the data folder is full: writes are refused until there is room', facts)
+    if (this.#refused === 0)
+      log.error('the disk of the data folder is full: writes are refused until there is room', facts)
     this.#refused = bytes
     return unavailable(this.#reason())
   }
@@ -76,7 +81,10 @@ export class Space {
   #recover(): void {
     if (this.#refused === 0) return
     this.#refused = 0
-    this.#options.log.info('the disk of the data folder has room again', { folder: this.#options.folder, free: this.#free })
+    this.#options.log.info('the disk of the data folder has room again', {
+      folder: this.#options.folder,
+      free: this.#free,
+    })
   }
 
   #reason(): string {
@@ -94,7 +102,7 @@ export class Space {
     } catch (error) {
       // What can't be known must not stop the server.
       this.#free = Infinity
-      if (!this.#isUnknown) log.warn('the free space of the data folder can\'t be told', { folder, error })
+      if (!this.#isUnknown) log.warn("the free space of the data folder can't be told", { folder, error })
       this.#isUnknown = true
     }
   }

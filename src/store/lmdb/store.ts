@@ -23,7 +23,14 @@ export { DataFolderError } from './data-folder.ts'
  * Opens the store in a folder, which is created if missing, and reads the index into memory.
  * @throws DataFolderError when another process has the folder open, or its data is of another format or damaged
  */
-export async function openLmdbStore({ folder, namespace = 'default', minFree = 0, gauge, log, clock }: {
+export async function openLmdbStore({
+  folder,
+  namespace = 'default',
+  minFree = 0,
+  gauge,
+  log,
+  clock,
+}: {
   readonly folder: string
   readonly namespace?: string
   /** Bytes to leave free on the disk of the folder; 0 if left out. */
@@ -111,7 +118,8 @@ class LmdbStore implements Store {
       const onPage = waited ? await this.#find(query) : ids
       const before = this.#memory.size
       const contexts = this.#readAll(onPage, query.characters ?? Infinity)
-      // A record that can't be read takes nobody else's place: now that it is left out of the index, who is on the page is looked for again.
+      // A record that can't be read takes nobody else's place: now that it is left out of the index, who is on the page
+      // is looked for again.
       if (this.#memory.size === before) return contexts
     }
   }
@@ -120,7 +128,11 @@ class LmdbStore implements Store {
     return this.#memory.waitingFor(any, upTo, page)
   }
 
-  async claimDue(request: { now: number; limit: number; hideFor: number }): Promise<{ ids: ContextId[]; next: number | null }> {
+  async claimDue(request: {
+    now: number
+    limit: number
+    hideFor: number
+  }): Promise<{ ids: ContextId[]; next: number | null }> {
     return this.#memory.claimDue(request)
   }
 
@@ -192,8 +204,10 @@ class LmdbStore implements Store {
   async #find(query: ListQuery): Promise<ContextId[]> {
     const { ids, rest } = this.#memory.list(query, HOPS)
     const found = [...ids]
-    for (let more = rest; more !== null;) {
-      await new Promise((resolve) => { setImmediate(resolve) })
+    for (let more = rest; more !== null; ) {
+      await new Promise((resolve) => {
+        setImmediate(resolve)
+      })
       const next = this.#memory.list({ ...query, ...more }, HOPS)
       found.push(...next.ids)
       more = next.rest
@@ -201,7 +215,10 @@ class LmdbStore implements Store {
     return found
   }
 
-  /** @throws FluxError `unreadable`, and leaves the context out of the index: no list, broadcast or timer stumbles over it again */
+  /**
+   * @throws FluxError `unreadable`, and leaves the context out of the index: no list, broadcast or timer stumbles over
+   * it again
+   */
   #read(id: ContextId): StoredContext | null {
     if (this.#closing) throw unavailable('the server is stopping')
     const bytes = this.#disk.record(id)

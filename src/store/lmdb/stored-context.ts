@@ -103,7 +103,12 @@ export function decode(id: ContextId, bytes: Buffer, readRow: (part: LargePart) 
 }
 
 /** Where in the bytes what ends. */
-interface Ends { readonly words: number; readonly table: number; readonly texts: number; readonly flags: number }
+interface Ends {
+  readonly words: number
+  readonly table: number
+  readonly texts: number
+  readonly flags: number
+}
 
 /** A buffer that lmdb lends is longer than its `length`: beyond that is old data. @throws TypeError */
 function endsOf(bytes: Buffer): Ends {
@@ -127,8 +132,15 @@ function headerOf(bytes: Buffer, { words }: Ends, [, owner, large]: Table, readW
   }
   const terms = readWords(bytes.toString('utf8', FACTS_BYTES, words))
   return {
-    version, terms, due: timeAt(bytes, DUE_AT), owner, endedAt: timeAt(bytes, ENDED_AT_AT),
-    parent: parent === NO_PARENT ? null : parent, firstRow, nextRow, large,
+    version,
+    terms,
+    due: timeAt(bytes, DUE_AT),
+    owner,
+    endedAt: timeAt(bytes, ENDED_AT_AT),
+    parent: parent === NO_PARENT ? null : parent,
+    firstRow,
+    nextRow,
+    large,
   }
 }
 
@@ -181,7 +193,7 @@ function partsOf(lengths: readonly unknown[], texts: string): { [name: string]: 
   for (let at = 0; at < lengths.length; at += 2) {
     const [name, length] = [lengths[at], lengths[at + 1]]
     if (typeof name !== 'string' || typeof length !== 'number') throw new TypeError('this is no table of parts')
-    setOwn(parts, name, texts.slice(start, start += length))
+    setOwn(parts, name, texts.slice(start, (start += length)))
   }
   if (start !== texts.length) throw new TypeError('the texts of the parts have another length')
   return parts

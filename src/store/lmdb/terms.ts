@@ -47,12 +47,18 @@ export class Terms {
     return after
   }
 
-  /** A part of the list: the matches among the next `hops` candidates. `rest`: where to go on; null: there are no more. */
+  /**
+   * A part of the list: the matches among the next `hops` candidates. `rest`: where to go on; null: there are no more.
+   */
   all({ all, without = [], limit, after = 0, skip = 0 }: ListQuery, hops: number): Found {
     const sets = this.#sets(all).sort((a, b) => a.size - b.size)
     const [smallest = this.#everyone, ...larger] = sets
     if (sets.length < new Set(all).size || smallest.size <= skip) return { ids: [], rest: null }
-    const matches = new Matches(smallest.above(after), larger.map((ids) => ids.above(after)), this.#sets(without).map((ids) => ids.above(after)))
+    const matches = new Matches(
+      smallest.above(after),
+      larger.map((ids) => ids.above(after)),
+      this.#sets(without).map((ids) => ids.above(after)),
+    )
     return matches.take({ limit, skip, hops })
   }
 

@@ -1,4 +1,5 @@
-// store/lmdb: contexts by time, the earliest first. A heap whose entries may be out of date: the owner tells which still hold.
+// store/lmdb: contexts by time, the earliest first. A heap whose entries may be out of date: the owner tells which
+// still hold.
 import type { ContextId } from '../../model/context.ts'
 
 export class TimeQueue {
@@ -26,7 +27,11 @@ export class TimeQueue {
 
   /** The earliest entry that holds. */
   peek(): { readonly id: ContextId; readonly time: number } | null {
-    for (let id = this.#ids[0], time = this.#times[0]; id !== undefined && time !== undefined; id = this.#ids[0], time = this.#times[0]) {
+    for (
+      let id = this.#ids[0], time = this.#times[0];
+      id !== undefined && time !== undefined;
+      id = this.#ids[0], time = this.#times[0]
+    ) {
       if (this.#timeOf(id) === time) return { id, time }
       this.pop()
     }

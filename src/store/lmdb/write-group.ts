@@ -19,8 +19,8 @@ const PURGE_KEYS = 20_000
 const FULL = 4 * 1024 * 1024
 
 /**
- * Pages for each key. lmdb never changes one in place: what a key lies on is copied, with what leads to it, as far as the
- * group has no copy yet; and the old pages are listed as free.
+ * Pages for each key. lmdb never changes one in place: what a key lies on is copied, with what leads to it, as far as
+ * the group has no copy yet; and the old pages are listed as free.
  */
 const COPIES = 2
 
@@ -85,7 +85,11 @@ export class WriteGroup implements Group {
       if (!isWhole) this.#operations.length = operationsBefore
     }
     for (const [id, header] of headers) this.#put(id, header)
-    for (const { context: { id }, answersNotification } of writes) if (answersNotification && this.#isPoked(id)) this.#unpoke(id)
+    for (const {
+      context: { id },
+      answersNotification,
+    } of writes)
+      if (answersNotification && this.#isPoked(id)) this.#unpoke(id)
     // After the answers: a poke that comes along with one stands.
     for (const { notifies } of writes) for (const id of notifies) if (this.#context(id) !== null) this.#poke(id)
     return { ok: true }
@@ -93,7 +97,7 @@ export class WriteGroup implements Group {
 
   reserveIds(count: number): ContextId {
     const first = this.#lastId + 1
-    const last = this.#lastId += count
+    const last = (this.#lastId += count)
     this.#operations.push(() => void this.#disk.meta.put('lastId', last))
     this.#pages += COPIES
     this.#effects.push(() => {

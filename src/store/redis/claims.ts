@@ -23,7 +23,10 @@ export class Claims {
   readonly #client: PartitionClient
   readonly #options: ClaimsOptions
   readonly #time: RedisTime
-  /** This server's last heartbeat in each partition that took it, and since when they followed one another without a gap there, by the clock of the Redis that took them. */
+  /**
+   * This server's last heartbeat in each partition that took it, and since when they followed one another without a gap
+   * there, by the clock of the Redis that took them.
+   */
   readonly #beats = new Map<number, { readonly last: number; readonly steadySince: number }>()
 
   constructor(client: PartitionClient, options: ClaimsOptions) {
@@ -33,12 +36,22 @@ export class Claims {
   }
 
   /** As `Store.claimDue`. */
-  async due({ now, limit, hideFor }: { now: number; limit: number; hideFor: number }): Promise<{ ids: ContextId[]; next: number | null }> {
+  async due({
+    now,
+    limit,
+    hideFor,
+  }: {
+    now: number
+    limit: number
+    hideFor: number
+  }): Promise<{ ids: ContextId[]; next: number | null }> {
     const claims = await this.#client.reachable(async (partition) => {
       const asked = performance.now()
       // Nodes of a cluster may have clocks of their own.
       const bounded = !this.#options.address.cluster || this.#time.isFrom(partition)
-      const [time = '', ...claim] = texts(await this.#client.run('claim-due', partition, [now, limit, now + hideFor, bounded ? 1 : 0]))
+      const [time = '', ...claim] = texts(
+        await this.#client.run('claim-due', partition, [now, limit, now + hideFor, bounded ? 1 : 0]),
+      )
       this.#told(Number(time), asked, partition)
       return claim
     })
@@ -46,9 +59,13 @@ export class Claims {
     let next = claims.length < this.#options.partitions ? now + LOOK_AGAIN_MS : Infinity
     for (const [soonest = '', ...pairs] of claims) {
       if (soonest !== '') next = Math.min(next, Number(soonest))
-      for (let place = 0; place < pairs.length; place += 2) for (const id of idsOf(pairs.slice(place, place + 1))) claimed.push({ id, time: Number(pairs[place + 1]) })
+      for (let place = 0; place < pairs.length; place += 2)
+        for (const id of idsOf(pairs.slice(place, place + 1))) claimed.push({ id, time: Number(pairs[place + 1]) })
     }
-    return { ids: claimed.sort((one, other) => one.time - other.time).map(({ id }) => id), next: next === Infinity ? null : next }
+    return {
+      ids: claimed.sort((one, other) => one.time - other.time).map(({ id }) => id),
+      next: next === Infinity ? null : next,
+    }
   }
 
   /** As `Store.claimAbandoned`. */
@@ -62,7 +79,8 @@ export class Claims {
     })
     const leases: Lease[] = []
     for (const pairs of claims) {
-      for (let place = 0; place < pairs.length; place += 2) for (const id of idsOf(pairs.slice(place, place + 1))) leases.push({ id, owner: pairs[place + 1] ?? '' })
+      for (let place = 0; place < pairs.length; place += 2)
+        for (const id of idsOf(pairs.slice(place, place + 1))) leases.push({ id, owner: pairs[place + 1] ?? '' })
     }
     return leases
   }

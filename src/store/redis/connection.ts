@@ -1,4 +1,5 @@
-// store/redis: connections, to one Redis or to a cluster. What is sent while Redis is away fails at once, and what was under way when it went is never sent again behind our back.
+// store/redis: connections, to one Redis or to a cluster. What is sent while Redis is away fails at once, and what was
+// under way when it went is never sent again behind our back.
 import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis'
 
 export type Connection = Redis | Cluster
@@ -52,8 +53,19 @@ export function connect({ urls, cluster }: RedisAddress, role: keyof typeof ROLE
   const { enableOfflineQueue, ...options } = ROLES[role]
   if (!cluster) return new Redis(first, { ...options, enableOfflineQueue, retryStrategy: retry })
   const { username, password, tls } = credentials(first)
-  const redisOptions = { ...options, ...username && { username }, ...password && { password }, ...tls && { tls: {} } }
-  return new Cluster([...urls], { enableOfflineQueue, maxRedirections: REDIRECTIONS, redisOptions, clusterRetryStrategy: retry, ...tls && { dnsLookup: asGiven } })
+  const redisOptions = {
+    ...options,
+    ...(username && { username }),
+    ...(password && { password }),
+    ...(tls && { tls: {} }),
+  }
+  return new Cluster([...urls], {
+    enableOfflineQueue,
+    maxRedirections: REDIRECTIONS,
+    redisOptions,
+    clusterRetryStrategy: retry,
+    ...(tls && { dnsLookup: asGiven }),
+  })
 }
 
 /** Certificates name hosts: they must not be replaced by addresses. */
@@ -75,12 +87,16 @@ export async function explore(setting: string): Promise<RedisAddress> {
   const reasons: string[] = []
   for (const [index, url] of urls.entries()) {
     const probe = new Redis(url, { ...COMMON, lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 })
-    probe.on('error', (error) => { reasons.push(error.message) })
+    probe.on('error', (error) => {
+      reasons.push(error.message)
+    })
     try {
       await probe.connect()
       const cluster = infoOf(await probe.info('cluster'), 'cluster_enabled') === '1'
-      if (urls.length > 1 && !cluster) throw new RedisError(`several nodes are given, but Redis at ${placeOf(url)} is no node of a cluster`)
-      if (cluster && databases.some((database) => database !== 0)) throw new RedisError(`Redis at ${placeOf(url)} is a node of a cluster, which has the database 0 alone`)
+      if (urls.length > 1 && !cluster)
+        throw new RedisError(`several nodes are given, but Redis at ${placeOf(url)} is no node of a cluster`)
+      if (cluster && databases.some((database) => database !== 0))
+        throw new RedisError(`Redis at ${placeOf(url)} is a node of a cluster, which has the database 0 alone`)
       await select(probe, databases[index] ?? 0, placeOf(url))
       return { urls, cluster, place: urls.map(placeOf).join(', ') }
     } catch (error) {
@@ -93,7 +109,8 @@ export async function explore(setting: string): Promise<RedisAddress> {
   throw outOfReach({ place: urls.map(placeOf).join(', ') }, reasons.find((reason) => reason !== '') ?? 'no answer')
 }
 
-export const outOfReach = ({ place }: Pick<RedisAddress, 'place'>, reason: string) => new RedisError(`Redis can't be reached at ${place}: ${reason}`)
+export const outOfReach = ({ place }: Pick<RedisAddress, 'place'>, reason: string) =>
+  new RedisError(`Redis can't be reached at ${place}: ${reason}`)
 
 /** The number after the slash; 0 without. @throws RedisError when something else stands there */
 function databaseOf(url: string): number {
@@ -109,7 +126,10 @@ async function select(probe: Redis, database: number, place: string): Promise<vo
   try {
     await probe.select(database)
   } catch (error) {
-    throw new RedisError(`database ${database} of Redis at ${place} can't be used: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    throw new RedisError(
+      `database ${database} of Redis at ${place} can't be used: ${error instanceof Error ? error.message : String(error)}`,
+      { cause: error },
+    )
   }
 }
 

@@ -1,4 +1,5 @@
-// store/redis: tells servers of commits by Redis's own publishing. What is told while a server isn't connected it never hears; it is a hint.
+// store/redis: tells servers of commits by Redis's own publishing. What is told while a server isn't connected it never
+// hears; it is a hint.
 import type { CommitFeed } from '../../ports/commit-feed.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Connection } from './connection.ts'
@@ -12,7 +13,8 @@ interface FeedOptions {
   readonly log: Log
 }
 
-const LATE = 'callers of webhooks may wait up to a second longer, and steps whose context has ended run on for some heartbeats'
+const LATE =
+  'callers of webhooks may wait up to a second longer, and steps whose context has ended run on for some heartbeats'
 
 export function redisFeed({ listening, publish, namespace, log }: FeedOptions): CommitFeed {
   const channel = feedChannel(namespace)

@@ -1,12 +1,13 @@
-// store/redis: ids of contexts, counted in each partition. None is given out twice, though a Redis may come back that has forgotten the last of them, or all.
+// store/redis: ids of contexts, counted in each partition. None is given out twice, though a Redis may come back that
+// has forgotten the last of them, or all.
 import { randomInt } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
 import type { PartitionClient } from './partition-client.ts'
 import { idsOf, texts } from './scripts.ts'
 
 /**
- * Ids that are passed over by a Redis that may have lost its last moments: more than it can have given out in them. Not always as many, since a Redis that
- * soon goes away again may forget these, too.
+ * Ids that are passed over by a Redis that may have lost its last moments: more than it can have given out in them. Not
+ * always as many, since a Redis that soon goes away again may forget these, too.
  */
 const GAP = 100_000
 
@@ -15,7 +16,10 @@ export class IdNumbers {
   readonly #partitions: number
   /** Run id of the Redis that gave out ids of each partition last. */
   readonly #issuerRunIds = new Map<number, string>()
-  /** The last id of each partition that this server knows to have been given out, as the partition counts: a Redis that has forgotten it is told. */
+  /**
+   * The last id of each partition that this server knows to have been given out, as the partition counts: a Redis that
+   * has forgotten it is told.
+   */
   readonly #last = new Map<number, number>()
 
   constructor(client: PartitionClient, partitions: number) {
@@ -23,8 +27,15 @@ export class IdNumbers {
     this.#partitions = partitions
   }
 
-  async reserve({ count, partition }: { count: number; partition: number }): Promise<{ first: ContextId; count: number }> {
-    // A Redis that lost its last moments has forgotten the ids it gave then: whoever was told one must not find another context under it.
+  async reserve({
+    count,
+    partition,
+  }: {
+    count: number
+    partition: number
+  }): Promise<{ first: ContextId; count: number }> {
+    // A Redis that lost its last moments has forgotten the ids it gave then: whoever was told one must not find another
+    // context under it.
     const gap = GAP + randomInt(GAP)
     const values = [count, gap, this.#issuerRunIds.get(partition) ?? '', this.#last.get(partition) ?? 0]
     const [number = '', issuerRunId = ''] = texts(await this.#client.run('reserve', partition, values))

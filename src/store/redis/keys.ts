@@ -1,4 +1,5 @@
-// store/redis: every key, in one place. A namespace has three of its own; all others belong to a partition, and to its slot in a cluster.
+// store/redis: every key, in one place. A namespace has three of its own; all others belong to a partition, and to its
+// slot in a cluster.
 import { LOG_LIMIT, UNOWNED } from '../../model/record.ts'
 
 /** Hash: what was fixed when the namespace was made. */
@@ -15,7 +16,9 @@ export const standstillKey = (namespace: string, owner: string) => `af:${namespa
 /** Channel: ids of contexts that have paused or ended. */
 export const feedChannel = (namespace: string) => `af:${namespace}:feed`
 
-/** What all keys of a partition begin with. The braces keep them in one slot, so that a script may touch any of them. */
+/**
+ * What all keys of a partition begin with. The braces keep them in one slot, so that a script may touch any of them.
+ */
 export const partitionKey = (namespace: string, partition: number) => `{af:${namespace}:${partition}}:`
 
 /** How scripts name the keys of their partition: each begins with those of these lines that it needs. */

@@ -4,16 +4,27 @@ import type { ContextId } from '../../model/context.ts'
 /** The next piece of a list; empty: there is nothing more. */
 export type Source = () => Promise<readonly ContextId[]>
 
-interface Stream { readonly next: Source; piece: readonly ContextId[]; place: number; over: boolean }
+interface Stream {
+  readonly next: Source
+  piece: readonly ContextId[]
+  place: number
+  over: boolean
+}
 
 /** Ids of all lists, ascending: passes over `skip` of them and gives `limit` at most. */
-export async function merged(sources: readonly Source[], { skip, limit }: { readonly skip: number; readonly limit: number }): Promise<ContextId[]> {
+export async function merged(
+  sources: readonly Source[],
+  { skip, limit }: { readonly skip: number; readonly limit: number },
+): Promise<ContextId[]> {
   const streams: Stream[] = sources.map((next) => ({ next, piece: [], place: 0, over: false }))
   const page: ContextId[] = []
-  for (let passed = 0; page.length < limit;) {
+  for (let passed = 0; page.length < limit; ) {
     const empty = streams.filter(({ piece, place, over }) => place >= piece.length && !over)
     await Promise.all(empty.map(fill))
-    const lowest = streams.reduce<Stream | null>((best, stream) => headOf(stream) < (best ? headOf(best) : Infinity) ? stream : best, null)
+    const lowest = streams.reduce<Stream | null>(
+      (best, stream) => (headOf(stream) < (best ? headOf(best) : Infinity) ? stream : best),
+      null,
+    )
     if (!lowest) break
     const id = headOf(lowest)
     lowest.place += 1

@@ -1,4 +1,5 @@
-// store/redis: what the watchdog's thread writes down of a standstill, over a connection of its own: that of the server stands still, too.
+// store/redis: what the watchdog's thread writes down of a standstill, over a connection of its own: that of the server
+// stands still, too.
 import type { Notes, NotesPlace } from '../../ports/step-watch.ts'
 import { connect, untilReady, type RedisAddress } from './connection.ts'
 import { standstillKey } from './keys.ts'
@@ -13,7 +14,10 @@ interface Place {
   readonly namespace: string
 }
 
-export const notesPlace = ({ address, namespace }: Place): NotesPlace => ({ module: import.meta.url, place: { address, namespace } })
+export const notesPlace = ({ address, namespace }: Place): NotesPlace => ({
+  module: import.meta.url,
+  place: { address, namespace },
+})
 
 export function openNotes(place: Place): Notes {
   const { address, namespace } = place

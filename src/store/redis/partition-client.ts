@@ -14,7 +14,20 @@ const TELL_AGAIN_MS = 10_000
 const SENT_BEFORE = 3
 
 /** What Redis says when it can't serve now, as opposed to being asked for nonsense. */
-const CANNOT_NOW = new Set(['LOADING', 'CLUSTERDOWN', 'MASTERDOWN', 'READONLY', 'OOM', 'MISCONF', 'BUSY', 'NOREPLICAS', 'TRYAGAIN', 'NOAUTH', 'WRONGPASS', 'NOPERM'])
+const CANNOT_NOW = new Set([
+  'LOADING',
+  'CLUSTERDOWN',
+  'MASTERDOWN',
+  'READONLY',
+  'OOM',
+  'MISCONF',
+  'BUSY',
+  'NOREPLICAS',
+  'TRYAGAIN',
+  'NOAUTH',
+  'WRONGPASS',
+  'NOPERM',
+])
 
 /** What came of sending a commit. */
 type Answer = { readonly reply: Reply } | { readonly error: unknown }
@@ -38,7 +51,10 @@ export class PartitionClient {
     this.#writes = new WriteCoalescer(connection)
     this.#roots = roots
     connection.on('error', (error) => this.#tell(error))
-    for (const event of INTERRUPTIONS) connection.on(event, () => { this.#storeIncarnation += 1 })
+    for (const event of INTERRUPTIONS)
+      connection.on(event, () => {
+        this.#storeIncarnation += 1
+      })
   }
 
   /** Counts how often another Redis may have come in place of the one that answered before. */
@@ -62,12 +78,13 @@ export class PartitionClient {
   }
 
   /**
-   * Asks all partitions at once, for what each can tell by itself: gives the answers that came. So a node of a cluster that is away holds up only what is kept there.
+   * Asks all partitions at once, for what each can tell by itself: gives the answers that came. So a node of a cluster
+   * that is away holds up only what is kept there.
    * @throws FluxError the first failure, when none came
    */
   async reachable<T>(ask: (partition: number) => Promise<T>): Promise<T[]> {
     const answers = await Promise.allSettled(this.#roots.map((_, partition) => ask(partition)))
-    const came = answers.flatMap((answer) => answer.status === 'fulfilled' ? [answer.value] : [])
+    const came = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
     const [first] = answers
     if (came.length === 0 && first?.status === 'rejected') throw first.reason
     return came
@@ -84,7 +101,7 @@ export class PartitionClient {
     this.#writes.hold()
     const end = performance.now() + PATIENCE_MS
     return sendScript(this.#connection, 'commit', this.#roots[partition] ?? '', values).then(
-      (reply) => reply === 0 ? read(reply) : this.#commitAgain(partition, values, read, end, { reply }),
+      (reply) => (reply === 0 ? read(reply) : this.#commitAgain(partition, values, read, end, { reply })),
       (error: unknown) => this.#commitAgain(partition, values, read, end, { error: this.#meaningOf(error) }),
     )
   }
@@ -95,10 +112,18 @@ export class PartitionClient {
    * the one that it was decided on.
    */
   async #commitAgain<T>(
-    partition: number, values: string[], read: (reply: Reply) => T, end: number, first: Answer,
+    partition: number,
+    values: string[],
+    read: (reply: Reply) => T,
+    end: number,
+    first: Answer,
   ): Promise<T> {
     let doubtful = false
-    const send = () => this.run('commit', partition, values).then((reply) => ({ reply }), (error: unknown) => ({ error }))
+    const send = () =>
+      this.run('commit', partition, values).then(
+        (reply) => ({ reply }),
+        (error: unknown) => ({ error }),
+      )
     for (let answer = first; ; answer = await send()) {
       if ('reply' in answer) {
         const [code, detail] = answer.reply === 0 ? [] : listOf(answer.reply)
@@ -143,7 +168,7 @@ export class PartitionClient {
     if (!CANNOT_NOW.has(code)) return error
     // Told here, now and then: not once for each request.
     this.#tell(error)
-    return unavailable('Redis can\'t serve now')
+    return unavailable("Redis can't serve now")
   }
 
   /** What is under way is answered first. */
@@ -174,4 +199,7 @@ class Unanswered extends FluxError {
   }
 }
 
-const pause = (milliseconds: number) => new Promise<void>((resolve) => { setTimeout(resolve, milliseconds) })
+const pause = (milliseconds: number) =>
+  new Promise<void>((resolve) => {
+    setTimeout(resolve, milliseconds)
+  })

@@ -1,4 +1,5 @@
-// store/redis: pages of contexts and of ids, over all partitions. Each script looks at a bounded number, so that others are served in between.
+// store/redis: pages of contexts and of ids, over all partitions. Each script looks at a bounded number, so that others
+// are served in between.
 import type { ContextId } from '../../model/context.ts'
 import { charactersOf } from '../../model/texts.ts'
 import type { Log } from '../../ports/log.ts'
@@ -8,7 +9,10 @@ import { merged, type Source } from './merge.ts'
 import { idsOf, listOf, texts, type Reply } from './scripts.ts'
 import { decodeContext, encodeText } from './stored-context.ts'
 
-/** Ids read at once, and candidates looked at for them: a millisecond or two. What all partitions are asked for together may come to one Redis. */
+/**
+ * Ids read at once, and candidates looked at for them: a millisecond or two. What all partitions are asked for together
+ * may come to one Redis.
+ */
 const PIECE = 1_000
 const HOPS = 2_000
 /** Matches for each partition, of which it isn't worth the while to find out how many may be passed over. */
@@ -37,7 +41,14 @@ export class Queries {
   }
 
   /** As `Store.list`. */
-  async list({ all, without = [], after = 0, skip = 0, limit, characters = Infinity }: ListQuery): Promise<StoredContext[]> {
+  async list({
+    all,
+    without = [],
+    after = 0,
+    skip = 0,
+    limit,
+    characters = Infinity,
+  }: ListQuery): Promise<StoredContext[]> {
     if (limit <= 0) return []
     const words = [without.length, ...[...without, ...all].map(encodeText)]
     const start = this.#partitions === 1 ? { after, skip } : await this.#passOver(words, { after, skip })
@@ -46,11 +57,14 @@ export class Queries {
     const alone = this.#partitions === 1
     const contexts: StoredContext[] = []
     let size = 0
-    // Some may have been purged meanwhile, or can't be read, however many: others follow them, and who gets less than was asked for takes that for the end.
+    // Some may have been purged meanwhile, or can't be read, however many: others follow them, and who gets less than
+    // was asked for takes that for the end.
     for (let [from, left] = [start.after, start.skip]; contexts.length < limit && size < characters; left = 0) {
       const wanted = limit - contexts.length
       const piece = Math.min(PIECE, alone ? wanted : left + wanted)
-      const sources = this.#sources((partition) => this.#pages(partition, words, { after: from, skip: alone ? left : 0, piece }))
+      const sources = this.#sources((partition) =>
+        this.#pages(partition, words, { after: from, skip: alone ? left : 0, piece }),
+      )
       const ids = await merged(sources, { skip: alone ? 0 : left, limit: wanted })
       const some = await this.#loadAll(ids, characters - size)
       for (const { parts } of some) size += charactersOf(parts)
@@ -61,11 +75,17 @@ export class Queries {
     return contexts
   }
 
-  #pages(partition: number, words: readonly (string | number)[], { after, skip, piece }: { after: ContextId; skip: number; piece: number }): Source {
+  #pages(
+    partition: number,
+    words: readonly (string | number)[],
+    { after, skip, piece }: { after: ContextId; skip: number; piece: number },
+  ): Source {
     let [from, left] = [String(after + 1), skip]
     return async () => {
       while (from !== '') {
-        const [next = '', skipped = '', ...ids] = texts(await this.#client.run('page', partition, [from, Number.MAX_SAFE_INTEGER, left, piece, this.#hops, ...words]))
+        const [next = '', skipped = '', ...ids] = texts(
+          await this.#client.run('page', partition, [from, Number.MAX_SAFE_INTEGER, left, piece, this.#hops, ...words]),
+        )
         from = next
         left = Number(skipped)
         const numbers = idsOf(ids)
@@ -76,13 +96,18 @@ export class Queries {
   }
 
   /**
-   * Most of the way to a page, without reading the ids that lie before it: each partition names the match that is a fair share ahead, and all that lie before the
-   * lowest of these can be passed over. Null when there is no such page.
+   * Most of the way to a page, without reading the ids that lie before it: each partition names the match that is a
+   * fair share ahead, and all that lie before the lowest of these can be passed over. Null when there is no such page.
    */
-  async #passOver(words: readonly (string | number)[], { after, skip }: { after: ContextId; skip: number }): Promise<{ after: ContextId; skip: number } | null> {
+  async #passOver(
+    words: readonly (string | number)[],
+    { after, skip }: { after: ContextId; skip: number },
+  ): Promise<{ after: ContextId; skip: number } | null> {
     while (skip > FEW * this.#partitions) {
       const share = Math.floor(skip / this.#partitions)
-      const heads = await this.#client.everywhere((partition) => this.#pages(partition, words, { after, skip: share, piece: 1 })())
+      const heads = await this.#client.everywhere((partition) =>
+        this.#pages(partition, words, { after, skip: share, piece: 1 })(),
+      )
       const lowest = Math.min(...heads.map(([id = Infinity]) => id))
       if (lowest === Infinity) return null
       const passed = await this.#client.everywhere((partition) => this.#count(partition, words, after, lowest))
@@ -93,10 +118,17 @@ export class Queries {
   }
 
   /** Matches above one id and below another. */
-  async #count(partition: number, words: readonly (string | number)[], after: ContextId, before: ContextId): Promise<number> {
+  async #count(
+    partition: number,
+    words: readonly (string | number)[],
+    after: ContextId,
+    before: ContextId,
+  ): Promise<number> {
     let [from, left] = [String(after + 1), Number.MAX_SAFE_INTEGER]
     while (from !== '') {
-      const [next = '', skipped = ''] = texts(await this.#client.run('page', partition, [from, before - 1, left, 0, this.#hops, ...words]))
+      const [next = '', skipped = ''] = texts(
+        await this.#client.run('page', partition, [from, before - 1, left, 0, this.#hops, ...words]),
+      )
       from = next
       left = Number(skipped)
     }
@@ -104,7 +136,13 @@ export class Queries {
   }
 
   /** As `Store.waitingFor`. */
-  async waitingFor({ any, upTo, after = 0, skip = 0, limit }: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]> {
+  async waitingFor({
+    any,
+    upTo,
+    after = 0,
+    skip = 0,
+    limit,
+  }: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]> {
     if (limit <= 0 || any.length === 0) return []
     const words = any.map(encodeText)
     const sources = this.#sources((partition) => {
@@ -129,7 +167,7 @@ export class Queries {
       if (this.#damaged.has(id)) return null
       if (this.#damaged.size >= DAMAGED) this.#damaged.clear()
       this.#damaged.add(id)
-      this.#log.error('a context is left out of a list: what is kept of it can\'t be read', { contextId: id, error })
+      this.#log.error("a context is left out of a list: what is kept of it can't be read", { contextId: id, error })
       return null
     }
   }
@@ -143,9 +181,13 @@ export class Queries {
     const [found, read]: [StoredContext[], Map<ContextId, StoredContext | null>] = [[], new Map()]
     // Each partition reads one at least, however large: few are asked for until it is known that they are small.
     let [stride, size] = [this.#partitions === 1 ? BULK : FIRST, 0]
-    for (let place = 0; place < ids.length && size < characters;) {
+    for (let place = 0; place < ids.length && size < characters; ) {
       const some = ids.slice(place, place + stride)
-      await this.#read(some.filter((id) => !read.has(id)), Math.min(BULK_BYTES, characters - size), read)
+      await this.#read(
+        some.filter((id) => !read.has(id)),
+        Math.min(BULK_BYTES, characters - size),
+        read,
+      )
       for (const id of some) {
         const context = read.get(id)
         // Too much for one script: the rest is read by the next ones.

@@ -5,24 +5,44 @@ import { ReplyError, type Cluster, type Redis } from 'ioredis'
 import { PARTITION_KEYS } from './keys.ts'
 
 const NAMES = [
-  'claim-abandoned', 'claim-due', 'commit', 'heartbeat', 'highest', 'leased-to', 'load', 'page', 'purge', 'reserve', 'rows', 'time', 'version', 'waiting',
+  'claim-abandoned',
+  'claim-due',
+  'commit',
+  'heartbeat',
+  'highest',
+  'leased-to',
+  'load',
+  'page',
+  'purge',
+  'reserve',
+  'rows',
+  'time',
+  'version',
+  'waiting',
 ] as const
 
-export type ScriptName = typeof NAMES[number]
+export type ScriptName = (typeof NAMES)[number]
 
 /** What a script gives: texts, numbers, lists of them. */
 export type Reply = string | number | null | readonly Reply[]
 
-interface Script { readonly text: string; readonly hash: string }
+interface Script {
+  readonly text: string
+  readonly hash: string
+}
 
 const sourceOf = (file: string) => readFileSync(new URL(`lua/${file}.lua`, import.meta.url), 'utf8')
 
 /** What scripts share: a piece for each name, after those that it needs. Comments stay here. */
 const SHARED = [PARTITION_KEYS, sourceOf('shared/packed'), sourceOf('shared/leaves')].flatMap((text) =>
-  text.replace(/^--.*\n/gm, '').split(/^(?=local )/m).flatMap((piece) => {
-    const [, name] = /^local (?:function )?(\w+)/.exec(piece) ?? []
-    return name === undefined ? [] : [{ name, text: piece.trim() }]
-  }))
+  text
+    .replace(/^--.*\n/gm, '')
+    .split(/^(?=local )/m)
+    .flatMap((piece) => {
+      const [, name] = /^local (?:function )?(\w+)/.exec(piece) ?? []
+      return name === undefined ? [] : [{ name, text: piece.trim() }]
+    }),
+)
 
 /**
  * With the shared pieces that it needs, after the first line, which says what the script may do. Each piece costs time
@@ -40,8 +60,16 @@ function read(name: ScriptName): Script {
 
 const SCRIPTS = new Map(NAMES.map((name) => [name, read(name)]))
 
-/** Runs a script on the partition whose keys begin with `root`. One round trip, save when Redis doesn't know the script yet. */
-export function sendScript(redis: Redis | Cluster, name: ScriptName, root: string, values: readonly (string | number)[]): Promise<Reply> {
+/**
+ * Runs a script on the partition whose keys begin with `root`. One round trip, save when Redis doesn't know the script
+ * yet.
+ */
+export function sendScript(
+  redis: Redis | Cluster,
+  name: ScriptName,
+  root: string,
+  values: readonly (string | number)[],
+): Promise<Reply> {
   const script = SCRIPTS.get(name)
   if (!script) throw new Error(`there is no script '${name}'`)
   return redis.evalsha(script.hash, 1, root, ...values).then(asReply, async (error: unknown) => {
@@ -52,7 +80,7 @@ export function sendScript(redis: Redis | Cluster, name: ScriptName, root: strin
 
 /** The first word of what Redis said when it refused; null when it said nothing. */
 export function codeOf(error: unknown): string | null {
-  return error instanceof Error && error instanceof ReplyError ? /^\w*/.exec(error.message)?.[0] ?? '' : null
+  return error instanceof Error && error instanceof ReplyError ? (/^\w*/.exec(error.message)?.[0] ?? '') : null
 }
 
 function asReply(value: unknown): Reply {
@@ -69,10 +97,12 @@ export function listOf(reply: Reply): readonly Reply[] {
 /** A list of texts and numbers, as texts. */
 export function texts(reply: Reply): string[] {
   return listOf(reply).map((one) => {
-    if (typeof one !== 'string' && typeof one !== 'number') throw new TypeError('a script gave a list of something else')
+    if (typeof one !== 'string' && typeof one !== 'number')
+      throw new TypeError('a script gave a list of something else')
     return String(one)
   })
 }
 
 /** The ids among members of a sorted set: what is none is passed over. */
-export const idsOf = (members: readonly string[]): number[] => members.map(Number).filter((id) => Number.isSafeInteger(id) && id > 0)
+export const idsOf = (members: readonly string[]): number[] =>
+  members.map(Number).filter((id) => Number.isSafeInteger(id) && id > 0)

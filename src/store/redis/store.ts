@@ -1,4 +1,5 @@
-// store/redis: contexts in Redis, for any number of servers. A partition is one slot of a cluster, and each commit is one script in one partition.
+// store/redis: contexts in Redis, for any number of servers. A partition is one slot of a cluster, and each commit is
+// one script in one partition.
 import { randomBytes } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
@@ -42,7 +43,9 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<RedisS
   const connection = connect(options.address, 'store')
   const store = new RedisStore(connection, options)
   let reason = options.address.cluster ? 'the cluster is down' : 'it does not get ready'
-  connection.on('error', ({ message }) => { reason = message })
+  connection.on('error', ({ message }) => {
+    reason = message
+  })
   try {
     await untilReady(connection, PATIENCE_MS)
     if (connection.status !== 'ready') throw outOfReach(options.address, reason)
@@ -52,7 +55,9 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<RedisS
     return store
   } catch (error) {
     connection.disconnect()
-    throw error instanceof RedisError ? error : outOfReach(options.address, error instanceof Error ? error.message : String(error))
+    throw error instanceof RedisError
+      ? error
+      : outOfReach(options.address, error instanceof Error ? error.message : String(error))
   }
 }
 
@@ -162,7 +167,11 @@ export class RedisStore implements Store {
     return this.#queries.waitingFor(query)
   }
 
-  claimDue(request: { now: number; limit: number; hideFor: number }): Promise<{ ids: ContextId[]; next: number | null }> {
+  claimDue(request: {
+    now: number
+    limit: number
+    hideFor: number
+  }): Promise<{ ids: ContextId[]; next: number | null }> {
     return this.#claims.due(request)
   }
 
@@ -205,9 +214,11 @@ export class RedisStore implements Store {
   async purge({ endedBefore, limit }: { endedBefore: number; limit: number }): Promise<number> {
     let purged = 0
     for (let partition = 0; partition < this.partitions; partition += 1) {
-      for (let passed = 0; purged < limit;) {
+      for (let passed = 0; purged < limit; ) {
         const look = Math.min(BULK, limit - purged)
-        const [deleted = 0, stayed = 0] = texts(await this.#client.run('purge', partition, [endedBefore, look, passed])).map(Number)
+        const [deleted = 0, stayed = 0] = texts(
+          await this.#client.run('purge', partition, [endedBefore, look, passed]),
+        ).map(Number)
         purged += deleted
         passed += stayed
         if (deleted + stayed < look) break

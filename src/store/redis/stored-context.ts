@@ -31,7 +31,7 @@ function encodeTerms(terms: readonly string[]): string {
 const PART = '.'
 const fieldOf = (name: string) => PART + encodeText(name)
 
-const textOf = (value: number | string | null) => value === null ? '' : String(value)
+const textOf = (value: number | string | null) => (value === null ? '' : String(value))
 
 /** Between the texts of a context that is one text, and around its facts (`lua/shared/packed.lua`). */
 const SEPARATOR = '\x1f'
@@ -60,13 +60,22 @@ function factsOf({ due, owner, endedAt, parent, terms }: StoredContext): string 
 }
 
 /** Arguments of the commit script for one write, after those of the commit: its writer and number first. */
-export function pushWrite(values: string[], { context, previous, changed, log, notifies, answersNotification }: Write): void {
+export function pushWrite(
+  values: string[],
+  { context, previous, changed, log, notifies, answersNotification }: Write,
+): void {
   const { id, parts } = context
   const packed = packedParts(parts)
   const rows = log.length > LOG_LIMIT ? log.slice(-LOG_LIMIT) : log
   const facts = factsOf(context)
   values.push(
-    String(id), String(previous), facts, packed === null ? '0' : '1', answersNotification ? '1' : '0', String(rows.length), ...rows,
+    String(id),
+    String(previous),
+    facts,
+    packed === null ? '0' : '1',
+    answersNotification ? '1' : '0',
+    String(rows.length),
+    ...rows,
   )
   if (packed === null) {
     pushChanged(values, parts, changed)
@@ -135,10 +144,19 @@ function contextOfHash(id: ContextId, list: readonly string[]): StoredContext {
 /** Under the names that a hash has for them. */
 type Facts = Readonly<Record<'v' | 'd' | 'o' | 'e' | 'p' | 't', string | undefined>>
 
-function contextOf(id: ContextId, { v = '', d, o, e, p, t = '[]' }: Facts, parts: readonly [string, string][]): StoredContext {
+function contextOf(
+  id: ContextId,
+  { v = '', d, o, e, p, t = '[]' }: Facts,
+  parts: readonly [string, string][],
+): StoredContext {
   return {
-    id, version: versionOf(v), terms: decodeTerms(t),
-    due: numberOf(d), owner: o || null, endedAt: numberOf(e), parent: numberOf(p),
+    id,
+    version: versionOf(v),
+    terms: decodeTerms(t),
+    due: numberOf(d),
+    owner: o || null,
+    endedAt: numberOf(e),
+    parent: numberOf(p),
     // Own properties only, whatever their names: `__proto__` too.
     parts: Object.fromEntries(parts),
   }

@@ -1,8 +1,12 @@
-// store/redis: the time of Redis, which all servers share, estimated between two answers that tell it. The estimate is never ahead of it.
+// store/redis: the time of Redis, which all servers share, estimated between two answers that tell it. The estimate is
+// never ahead of it.
 
 /** Answers that are remembered: one that took long bounds the time less tightly than the ones before it. */
 const REMEMBERED = 5
-/** Milliseconds for which other partitions are not asked once one has told the time: nodes of a cluster have clocks of their own. */
+/**
+ * Milliseconds for which other partitions are not asked once one has told the time: nodes of a cluster have clocks of
+ * their own.
+ */
 const SOURCE_MS = 60_000
 /** Milliseconds that a time in whole milliseconds may be behind what it was rounded down from. */
 const ROUNDING_MS = 1
@@ -26,12 +30,14 @@ export class RedisTime {
   #heardAt = -Infinity
 
   /**
-   * Takes an answer that has just come. Redis read its clock between question and answer: so its time is at least what the answer says now, and was at most that
-   * when the question was sent. Whatever is remembered above that bound was told by a clock that has been set back since.
+   * Takes an answer that has just come. Redis read its clock between question and answer: so its time is at least what
+   * the answer says now, and was at most that when the question was sent. Whatever is remembered above that bound was
+   * told by a clock that has been set back since.
    */
   told({ time, asked, partition, storeIncarnation }: TimeAnswer): void {
     const now = performance.now()
-    if (storeIncarnation !== this.#storeIncarnation) [this.#offsets, this.#storeIncarnation, this.#source] = [[], storeIncarnation, Infinity]
+    if (storeIncarnation !== this.#storeIncarnation)
+      [this.#offsets, this.#storeIncarnation, this.#source] = [[], storeIncarnation, Infinity]
     if (partition > this.#source && now - this.#heardAt < SOURCE_MS) return
     const most = time + ROUNDING_MS - asked
     const earlier = partition === this.#source ? this.#offsets.filter((offset) => offset <= most) : []

@@ -19,7 +19,7 @@ export class WriteCoalescer {
   /** Holds back the command that follows, until the turn has ended or enough others have come. */
   hold(): void {
     if (this.#held === null) {
-      this.#held = mastersOf(this.#connection).flatMap(({ status, stream }) => status === 'ready' ? [stream] : [])
+      this.#held = mastersOf(this.#connection).flatMap(({ status, stream }) => (status === 'ready' ? [stream] : []))
       for (const stream of this.#held) stream.cork()
       setImmediate(() => this.#release())
     } else if (this.#commands === PIECE) {

@@ -84,14 +84,16 @@ function listOf({ now, definitions, records, code }: Corpus): string {
 /** Writes what is pinned into an empty store. */
 export async function fill(store: Store, { definitions, records }: Corpus): Promise<void> {
   for (const definition of definitions) await store.putDefinition(definition)
-  for (let given = 0, last = Math.max(...records.map(({ context }) => context.id)); given < last;) {
+  for (let given = 0, last = Math.max(...records.map(({ context }) => context.id)); given < last; ) {
     const { first, count } = await store.reserveIds({ count: last - given, partition: 0 })
     given = first + count - 1
   }
   // Whoever is told of an end must be there.
   for (const { context, log, pokes } of records.toSorted((a, b) => a.pokes.length - b.pokes.length)) {
     const outcome = await store.commit({
-      writes: [{ context, previous: 0, changed: Object.keys(context.parts), log, notifies: pokes, answersNotification: false }],
+      writes: [
+        { context, previous: 0, changed: Object.keys(context.parts), log, notifies: pokes, answersNotification: false },
+      ],
     })
     if (!outcome.ok) throw new Error(`context ${context.id} could not be stored`)
   }

@@ -15,7 +15,11 @@ const LONG_MS = 3 * 3_600_000
 
 /** `folder` has a filled store. */
 export async function examine({ now, records, code }: Corpus, folder: string): Promise<Expected> {
-  const server = await openServer(code, { folder, clock: new SimulatedClock(now), stored: records.map(({ context, pokes }) => ({ context, notifies: pokes })) })
+  const server = await openServer(code, {
+    folder,
+    clock: new SimulatedClock(now),
+    stored: records.map(({ context, pokes }) => ({ context, notifies: pokes })),
+  })
   const ids = records.map(({ context }) => context.id)
   const stable = stabiliser()
   const each = async (look: (contextId: number) => Promise<unknown>): Promise<unknown[]> => {

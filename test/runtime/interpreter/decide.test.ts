@@ -11,7 +11,15 @@ import { blockOf, lossOf } from '../../../src/runtime/leases.ts'
 import type { Decision, Input, DecisionEnv } from '../../../src/runtime/interpreter/decision.ts'
 
 const set = (to: string, expression: string) => ({ type: 'set', expression, evaluate: true, to: [to] })
-const given: DecisionEnv = { now: 1000, random: () => 0.5, uuid: () => 'u-1', owner: 'me', history: [], tagLimits: { count: 64, bytes: 256 }, startsAtOnce: true }
+const given: DecisionEnv = {
+  now: 1000,
+  random: () => 0.5,
+  uuid: () => 'u-1',
+  owner: 'me',
+  history: [],
+  tagLimits: { count: 64, bytes: 256 },
+  startsAtOnce: true,
+}
 
 function compiled(source: JsonObject): CompiledFlux {
   const report = new Report('Test.flux')
@@ -21,10 +29,31 @@ function compiled(source: JsonObject): CompiledFlux {
 }
 
 const flux = compiled({
-  input: [{ name: 'n', type: 'integer', defaultValue: 0 }], output: [{ name: 'n', type: 'integer' }, { name: 'id' }],
+  input: [{ name: 'n', type: 'integer', defaultValue: 0 }],
+  output: [{ name: 'n', type: 'integer' }, { name: 'id' }],
   states: [
-    { name: 'wait', waiting: true, action: { type: 'map', lines: [set('n', 'n + 1'), set('id', 'uuid()')] }, transitions: [{ to: 'wait', event: 'add' }, { to: 'work', event: 'work' }, { to: 'wait', wait: 'duration:5' }] },
-    { name: 'work', action: { type: 'invokeCode', className: 'A', methodName: 'b', inputs: [set('n', 'n')], outputs: [{ from: ['n'], to: ['n'] }], retry: { maxAttempts: 2, delay: 3 } }, transitions: [{ to: 'end' }] },
+    {
+      name: 'wait',
+      waiting: true,
+      action: { type: 'map', lines: [set('n', 'n + 1'), set('id', 'uuid()')] },
+      transitions: [
+        { to: 'wait', event: 'add' },
+        { to: 'work', event: 'work' },
+        { to: 'wait', wait: 'duration:5' },
+      ],
+    },
+    {
+      name: 'work',
+      action: {
+        type: 'invokeCode',
+        className: 'A',
+        methodName: 'b',
+        inputs: [set('n', 'n')],
+        outputs: [{ from: ['n'], to: ['n'] }],
+        retry: { maxAttempts: 2, delay: 3 },
+      },
+      transitions: [{ to: 'end' }],
+    },
     { name: 'end' },
   ],
 })
@@ -43,31 +72,44 @@ function next(decision: Decision): Decision & { kind: 'next' } {
 }
 
 function born(): ContextRecord {
-  const birth = initialRecordOf({ flux, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null }, given)
+  const birth = initialRecordOf(
+    { flux, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null },
+    given,
+  )
   if (!('recordOf' in birth)) throw new Error('not born')
   return freeze(next(begin(flux, birth.recordOf(1), given)).record)
 }
 
 const event = (name: string): Input => ({ type: 'EVENT', name, input: {}, untyped: false, tags: null, caller: SYSTEM })
-const tell = (record: ContextRecord, input: Input, more: Partial<DecisionEnv> = {}) => decide(flux, record, input, { ...given, ...more })
+const tell = (record: ContextRecord, input: Input, more: Partial<DecisionEnv> = {}) =>
+  decide(flux, record, input, { ...given, ...more })
 const working = () => freeze(next(tell(born(), event('work'))).record)
 
 describe('a decision', () => {
   test('is pure: frozen data goes in, and the same comes out each time', () => {
     const record = born()
     expect(tell(record, event('add'))).toEqual(tell(record, event('add')))
-    expect(next(tell(record, event('add'))).record).toMatchObject({ output: { n: 1, id: 'u-1' }, fluxEvent: null, moves: 2 })
+    expect(next(tell(record, event('add'))).record).toMatchObject({
+      output: { n: 1, id: 'u-1' },
+      fluxEvent: null,
+      moves: 2,
+    })
   })
 
-  test.each(['xstate.stop', 'xstate.init', '*', 'add.*', 'EVENT', 'WAKE', 'DONE', '__proto__', 'constructor'])('takes %s for a name and nothing else', (name) => {
-    expect(tell(born(), event(name))).toMatchObject({ kind: 'refused', failure: { kind: 'conflict' } })
-  })
+  test.each(['xstate.stop', 'xstate.init', '*', 'add.*', 'EVENT', 'WAKE', 'DONE', '__proto__', 'constructor'])(
+    'takes %s for a name and nothing else',
+    (name) => {
+      expect(tell(born(), event(name))).toMatchObject({ kind: 'refused', failure: { kind: 'conflict' } })
+    },
+  )
 
   test('is never made early by a wake-up', () => {
     const record = born()
     expect(record.due).toBe(6000)
     expect(tell(record, { type: 'WAKE' }, { now: 5999 })).toEqual({ kind: 'noop' })
-    expect(next(tell(record, { type: 'WAKE' }, { now: 6000 })).log).toMatchObject([{ from: 0, to: 0, event: null, at: 6000 }])
+    expect(next(tell(record, { type: 'WAKE' }, { now: 6000 })).log).toMatchObject([
+      { from: 0, to: 0, event: null, at: 6000 },
+    ])
   })
 
   test('leases a step to this server and asks for it to be started, with its arguments', () => {
@@ -78,11 +120,28 @@ describe('a decision', () => {
 
   test('ignores answers to another entry or attempt', () => {
     const record = working()
-    for (const [epoch, attempt] of [[1, 1], [3, 1], [2, 0], [2, 2]] as const) {
+    for (const [epoch, attempt] of [
+      [1, 1],
+      [3, 1],
+      [2, 0],
+      [2, 2],
+    ] as const) {
       expect(tell(record, { type: 'DONE', epoch, attempt, result: {} })).toEqual({ kind: 'noop' })
-      expect(tell(record, { type: 'FAIL', epoch, attempt, error: { message: '', type: '', className: '', realException: null } })).toEqual({ kind: 'noop' })
+      expect(
+        tell(record, {
+          type: 'FAIL',
+          epoch,
+          attempt,
+          error: { message: '', type: '', className: '', realException: null },
+        }),
+      ).toEqual({ kind: 'noop' })
     }
-    expect(next(tell(record, { type: 'DONE', epoch: 2, attempt: 1, result: { n: 9 } })).record).toMatchObject({ status: 'COMPLETED', output: { n: 9 }, lease: null, args: null })
+    expect(next(tell(record, { type: 'DONE', epoch: 2, attempt: 1, result: { n: 9 } })).record).toMatchObject({
+      status: 'COMPLETED',
+      output: { n: 9 },
+      lease: null,
+      args: null,
+    })
   })
 
   test('keeps arguments over attempts and takeovers; back-off has no lease', () => {
@@ -90,10 +149,19 @@ describe('a decision', () => {
     const backoff = next(tell(working(), { type: 'FAIL', epoch: 2, attempt: 1, error }))
     expect(backoff).toMatchObject({ step: null, record: { lease: null, due: 4000, status: 'RUNNING', args: { n: 1 } } })
     const again = next(tell(backoff.record, { type: 'WAKE' }, { now: 4000, owner: 'other' }))
-    expect(again).toMatchObject({ step: { attempt: 2, epoch: 2 }, record: { args: { n: 1 }, lease: { owner: 'other', takeovers: 0 } } })
+    expect(again).toMatchObject({
+      step: { attempt: 2, epoch: 2 },
+      record: { args: { n: 1 }, lease: { owner: 'other', takeovers: 0 } },
+    })
     const taken = next(tell(again.record, { type: 'TAKE_OVER', owner: 'other' }, { owner: 'third' }))
-    expect(taken).toMatchObject({ step: { attempt: 2, epoch: 2 }, record: { args: { n: 1 }, lease: { owner: 'third', takeovers: 1 } } })
-    expect(next(tell(taken.record, { type: 'FAIL', epoch: 2, attempt: 2, error })).record).toMatchObject({ status: 'FAILED', error: { message: 'no' } })
+    expect(taken).toMatchObject({
+      step: { attempt: 2, epoch: 2 },
+      record: { args: { n: 1 }, lease: { owner: 'third', takeovers: 1 } },
+    })
+    expect(next(tell(taken.record, { type: 'FAIL', epoch: 2, attempt: 2, error })).record).toMatchObject({
+      status: 'FAILED',
+      error: { message: 'no' },
+    })
   })
 
   test('takes a step over from the owner who left it, and from nobody else', () => {
@@ -116,10 +184,20 @@ describe('a decision', () => {
     expect(lost).toMatchObject({ step: null, record: { lease: { owner: 'last', takeovers: 6 } } })
     const loss = lossOf(lost.record)
     if (!loss) throw new Error('nothing was lost')
-    expect(next(tell(lost.record, loss, { owner: 'last' })).record).toMatchObject({ due: 4000, lease: null, lastError: { type: 'LeaseLost', at: 1000 } })
+    expect(next(tell(lost.record, loss, { owner: 'last' })).record).toMatchObject({
+      due: 4000,
+      lease: null,
+      lastError: { type: 'LeaseLost', at: 1000 },
+    })
     // If to decide that costs a server too, the context ends as it stands.
     const ended = next(tell(lost.record, { type: 'TAKE_OVER', owner: 'last' }, { owner: 'one more' })).record
-    expect(ended).toMatchObject({ status: 'FAILED', due: null, lease: null, error: { type: 'LeaseLost', fluxStackTrace: [{ stateName: 'work' }] }, args: { n: 1 } })
+    expect(ended).toMatchObject({
+      status: 'FAILED',
+      due: null,
+      lease: null,
+      error: { type: 'LeaseLost', fluxStackTrace: [{ stateName: 'work' }] },
+      args: { n: 1 },
+    })
     expect(tell(ended, event('add'))).toMatchObject({ kind: 'refused' })
   })
 
@@ -129,17 +207,43 @@ describe('a decision', () => {
     const block = blockOf(working(), { ...standstill, step: { stepKey, attempt } })
     if (!block) throw new Error('it was this step')
     expect(next(tell(working(), block, { owner: 'second' }))).toMatchObject({
-      step: null, record: { lease: null, due: 4000, lastError: { type: 'EventLoopBlocked', message: 'held up', stack: standstill.stack } },
+      step: null,
+      record: {
+        lease: null,
+        due: 4000,
+        lastError: { type: 'EventLoopBlocked', message: 'held up', stack: standstill.stack },
+      },
     })
-    for (const other of [null, { stepKey, attempt: 2 }, { stepKey: `${stepKey}0`, attempt }]) expect(blockOf(working(), { ...standstill, step: other })).toBeNull()
-    const takeOver = (isUncounted: boolean) => next(tell(working(), { type: 'TAKE_OVER', owner: 'me', isUncounted }, { owner: 'second' }))
+    for (const other of [null, { stepKey, attempt: 2 }, { stepKey: `${stepKey}0`, attempt }])
+      expect(blockOf(working(), { ...standstill, step: other })).toBeNull()
+    const takeOver = (isUncounted: boolean) =>
+      next(tell(working(), { type: 'TAKE_OVER', owner: 'me', isUncounted }, { owner: 'second' }))
     expect(takeOver(true)).toMatchObject({ step: { attempt: 1 }, record: { lease: { owner: 'second', takeovers: 0 } } })
     expect(takeOver(false)).toMatchObject({ record: { lease: { takeovers: 1 } } })
   })
 
-  test.each([[0, 1e300], [1, 1e300], [1e6, 1e9]])('has a time for the next attempt, however a delay of %j s grows by %j', (delay, factor) => {
-    const patient = compiled({ states: [{ name: 's', action: { type: 'invokeCode', className: 'A', methodName: 'b', retry: { maxAttempts: 2000, delay, factor, maxDelay: 1e7 } } }] })
-    const birth = initialRecordOf({ flux: patient, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null }, given)
+  test.each([
+    [0, 1e300],
+    [1, 1e300],
+    [1e6, 1e9],
+  ])('has a time for the next attempt, however a delay of %j s grows by %j', (delay, factor) => {
+    const patient = compiled({
+      states: [
+        {
+          name: 's',
+          action: {
+            type: 'invokeCode',
+            className: 'A',
+            methodName: 'b',
+            retry: { maxAttempts: 2000, delay, factor, maxDelay: 1e7 },
+          },
+        },
+      ],
+    })
+    const birth = initialRecordOf(
+      { flux: patient, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null },
+      given,
+    )
     if (!('recordOf' in birth)) throw new Error('not born')
     const { record } = next(begin(patient, birth.recordOf(1), given))
     const late = { ...record, position: { ...record.position, epoch: 1, attempt: 1500 } }
@@ -153,7 +257,9 @@ describe('a decision', () => {
     const record = { ...working(), moves: 5, tail: [] }
     const error = { message: 'no', type: 'Error', className: 'Error', realException: null }
     const last = { ...record, position: { ...record.position, epoch: 2, attempt: 2 } }
-    expect(tell(last, { type: 'FAIL', epoch: 2, attempt: 2, error }, { history: null })).toEqual({ kind: 'needsHistory' })
+    expect(tell(last, { type: 'FAIL', epoch: 2, attempt: 2, error }, { history: null })).toEqual({
+      kind: 'needsHistory',
+    })
   })
 })
 
@@ -163,10 +269,15 @@ test.each([
   ['a script', { type: 'script', script: 'return 1' }, undefined],
 ])('that %s has begun is said for others only where no process must be free', (_, action, startedAt) => {
   const one = compiled({ states: [{ name: 'act', action }] })
-  const birth = initialRecordOf({ flux: one, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null }, given)
+  const birth = initialRecordOf(
+    { flux: one, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null },
+    given,
+  )
   if (!('recordOf' in birth)) throw new Error('not born')
   const { record } = next(begin(one, birth.recordOf(1), given))
   expect(record).toMatchObject({ status: 'RUNNING' })
   expect(record.stepStartedAt).toBe(startedAt)
-  expect(next(decide(one, record, { type: 'TAKE_OVER', owner: 'me' }, { ...given, owner: 'other' })).record.stepStartedAt).toBe(startedAt)
+  expect(
+    next(decide(one, record, { type: 'TAKE_OVER', owner: 'me' }, { ...given, owner: 'other' })).record.stepStartedAt,
+  ).toBe(startedAt)
 })

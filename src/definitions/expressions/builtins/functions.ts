@@ -1,4 +1,5 @@
-// definitions/expressions/builtins: the functions of the language. None takes a function; what isn't deterministic comes from the turn.
+// definitions/expressions/builtins: the functions of the language. None takes a function; what isn't deterministic
+// comes from the turn.
 import { getOwn } from '../../../model/json.ts'
 import type { Evaluation, List, Value } from '../evaluation.ts'
 import { isFields, isList } from '../evaluation.ts'
@@ -11,13 +12,20 @@ export type Callable = (run: Evaluation, args: List) => Value
 
 /** Text is read as a number, but empty text isn't 0, nor is null. */
 function toNumber(run: Evaluation, value: Value): number {
-  if (value === null || value === undefined || (typeof value === 'string' && value.length <= MAX_DIGITS && value.trim() === '')) return Number.NaN
+  if (
+    value === null ||
+    value === undefined ||
+    (typeof value === 'string' && value.length <= MAX_DIGITS && value.trim() === '')
+  )
+    return Number.NaN
   return numberOf(run, value)
 }
 
 /** Truth as in JavaScript, save that the text `false` is false, in any case. */
 function toBoolean(value: Value): boolean {
-  return typeof value === 'string' && value.length < 64 ? !['', 'false'].includes(value.trim().toLowerCase()) : Boolean(value)
+  return typeof value === 'string' && value.length < 64
+    ? !['', 'false'].includes(value.trim().toLowerCase())
+    : Boolean(value)
 }
 
 /** Without an argument it is now. */
@@ -61,7 +69,8 @@ function parseJson(run: Evaluation, [text]: List): Value {
     run.spend(STEPS_TO_PARSE)
     value = parseJsonText(text, { maxDepth: MAX_JSON_DEPTH, spend: (steps) => run.spend(steps) })
   } catch (error) {
-    if (error instanceof SyntaxError || error instanceof RangeError) throw new ExpressionError(`parseJson(): ${error.message}`)
+    if (error instanceof SyntaxError || error instanceof RangeError)
+      throw new ExpressionError(`parseJson(): ${error.message}`)
     throw error
   }
   run.measure(value)

@@ -1,4 +1,5 @@
-// definitions/expressions/builtins: the methods of lists. None changes the list it is called on: `sort` and `reverse` give a copy.
+// definitions/expressions/builtins: the methods of lists. None changes the list it is called on: `sort` and `reverse`
+// give a copy.
 import type { Evaluation, List, Value } from '../evaluation.ts'
 import { isList } from '../evaluation.ts'
 import { ExpressionError } from '../expression.ts'
@@ -27,7 +28,10 @@ function sought(run: Evaluation, list: List, wanted: Value): List {
   run.spend(list.length / READ_AT_ONCE)
   if (typeof wanted !== 'string') return list
   run.spend(list.length)
-  const alike = list.reduce<number>((count, item) => typeof item === 'string' && item.length === wanted.length ? count + 1 : count, 0)
+  const alike = list.reduce<number>(
+    (count, item) => (typeof item === 'string' && item.length === wanted.length ? count + 1 : count),
+    0,
+  )
   run.scan(alike * wanted.length)
   return list
 }
@@ -42,7 +46,7 @@ function lastIndex(list: List, wanted: Value, from: number): number {
 function joined(run: Evaluation, list: List, [separator]: List): string {
   const between = separator === undefined ? ',' : textOf(run, separator)
   run.spend(list.length * STEPS_AN_ELEMENT)
-  const texts = list.map((item) => item === null || item === undefined ? '' : textOf(run, item))
+  const texts = list.map((item) => (item === null || item === undefined ? '' : textOf(run, item)))
   run.make(texts.reduce((sum, text) => sum + text.length + between.length, 0))
   return texts.join(between)
 }
@@ -61,7 +65,10 @@ function sorted(run: Evaluation, list: List): List {
     spendOnComparing(run, a.text, b.text)
     return a.text === b.text ? 0 : a.text === undefined ? 1 : b.text === undefined || a.text < b.text ? -1 : 1
   })
-  return made(run, keyed.map(({ item }) => item))
+  return made(
+    run,
+    keyed.map(({ item }) => item),
+  )
 }
 
 function flatten(run: Evaluation, list: List, depth: number, into: Value[]): Value[] {
@@ -79,32 +86,64 @@ export const listMethods: ReadonlyMap<string, Method<List>> = new Map<string, Me
   ['concat', (run, list, args) => run.own(flatten(run, args, 1, flatten(run, list, 0, [])))],
   ['includes', (run, list, [wanted, from]) => sought(run, list, wanted).includes(wanted, positionOf(run, from))],
   ['indexOf', (run, list, [wanted, from]) => sought(run, list, wanted).indexOf(wanted, positionOf(run, from))],
-  ['lastIndexOf', (run, list, [wanted, from]) => lastIndex(sought(run, list, wanted), wanted, positionOf(run, from) ?? Infinity)],
+  [
+    'lastIndexOf',
+    (run, list, [wanted, from]) => lastIndex(sought(run, list, wanted), wanted, positionOf(run, from) ?? Infinity),
+  ],
   ['join', joined],
   ['reverse', reversed],
   ['toReversed', reversed],
-  ['flat', (run, list, [depth]) => run.own(flatten(run, list, Math.min(positionOf(run, depth) ?? 1, MAX_FLAT_DEPTH), []))],
+  [
+    'flat',
+    (run, list, [depth]) => run.own(flatten(run, list, Math.min(positionOf(run, depth) ?? 1, MAX_FLAT_DEPTH), [])),
+  ],
 ])
 
 function reduce(list: List, callback: Callback, args: List): Value {
-  if (list.length === 0 && args.length === 0) throw new ExpressionError('an empty list is reduced without an initial value')
+  if (list.length === 0 && args.length === 0)
+    throw new ExpressionError('an empty list is reduced without an initial value')
   let result = args.length > 0 ? args[0] : list[0]
-  for (let index = args.length > 0 ? 0 : 1; index < list.length; index += 1) result = callback(result, list[index], index, list)
+  for (let index = args.length > 0 ? 0 : 1; index < list.length; index += 1)
+    result = callback(result, list[index], index, list)
   return result
 }
 
 function flatMap(run: Evaluation, list: List, callback: Callback): Value {
-  return run.own(flatten(run, list.map((item, index) => callback(item, index, list)), 1, []))
+  return run.own(
+    flatten(
+      run,
+      list.map((item, index) => callback(item, index, list)),
+      1,
+      [],
+    ),
+  )
 }
 
 function sortedBy(run: Evaluation, list: List, callback: Callback): List {
-  return made(run, list.toSorted((a, b) => numberOf(run, callback(a, b))))
+  return made(
+    run,
+    list.toSorted((a, b) => numberOf(run, callback(a, b))),
+  )
 }
 
 /** The methods whose first argument is a function. */
 export const loopMethods: ReadonlyMap<string, LoopMethod> = new Map<string, LoopMethod>([
-  ['map', (run, list, callback) => made(run, list.map((item, index) => callback(item, index, list)))],
-  ['filter', (run, list, callback) => made(run, list.filter((item, index) => callback(item, index, list)))],
+  [
+    'map',
+    (run, list, callback) =>
+      made(
+        run,
+        list.map((item, index) => callback(item, index, list)),
+      ),
+  ],
+  [
+    'filter',
+    (run, list, callback) =>
+      made(
+        run,
+        list.filter((item, index) => callback(item, index, list)),
+      ),
+  ],
   ['find', (_, list, callback) => list.find((item, index) => callback(item, index, list))],
   ['findIndex', (_, list, callback) => list.findIndex((item, index) => callback(item, index, list))],
   ['findLast', (_, list, callback) => list.findLast((item, index) => callback(item, index, list))],
@@ -118,4 +157,7 @@ export const loopMethods: ReadonlyMap<string, LoopMethod> = new Map<string, Loop
 ])
 
 /** What those do that can be called without one, too. */
-export const sortMethods: ReadonlyMap<string, Method<List>> = new Map<string, Method<List>>([['sort', sorted], ['toSorted', sorted]])
+export const sortMethods: ReadonlyMap<string, Method<List>> = new Map<string, Method<List>>([
+  ['sort', sorted],
+  ['toSorted', sorted],
+])

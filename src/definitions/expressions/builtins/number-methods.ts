@@ -1,5 +1,5 @@
-// definitions/expressions/builtins: the methods of numbers. A date is the number of its epoch milliseconds, so the methods of dates are here; all tell the
-// time in UTC, whichever zone a server stands in.
+// definitions/expressions/builtins: the methods of numbers. A date is the number of its epoch milliseconds, so the
+// methods of dates are here; all tell the time in UTC, whichever zone a server stands in.
 import type { Evaluation, Value } from '../evaluation.ts'
 import type { Method } from './text-methods.ts'
 import { positionOf } from '../values.ts'
@@ -37,6 +37,9 @@ export const numberMethods: ReadonlyMap<string, Method<number>> = new Map<string
   ['getTime', (_, number) => number],
   ...dateParts.flatMap(([name, part]): [string, Method<number>][] => {
     const method: Method<number> = (run, number) => part(dateOf(run, number))
-    return [[`get${name}`, method], [`getUTC${name}`, method]]
+    return [
+      [`get${name}`, method],
+      [`getUTC${name}`, method],
+    ]
   }),
 ])

@@ -1,4 +1,5 @@
-// definitions/expressions/builtins: other forms of a text, and its order in a language: work that depends on which characters stand together.
+// definitions/expressions/builtins: other forms of a text, and its order in a language: work that depends on which
+// characters stand together.
 import type { Evaluation } from '../evaluation.ts'
 
 /** Characters that are changed one by one in one step. */

@@ -1,4 +1,5 @@
-// definitions/expressions/builtins: the methods of texts. JavaScript's own, without patterns; what they make is paid for before it is made.
+// definitions/expressions/builtins: the methods of texts. JavaScript's own, without patterns; what they make is paid
+// for before it is made.
 import type { Evaluation, List, Value } from '../evaluation.ts'
 import { find, findAll, findLast } from './text-search.ts'
 import { changed, compareInEnglish, normalized } from './text-forms.ts'
@@ -7,8 +8,10 @@ import { join, positionOf, textOf } from '../values.ts'
 export type Method<Self> = (run: Evaluation, self: Self, args: List) => Value
 
 /** A method that is told positions in the text. */
-const placed = (method: (text: string, first: number | undefined, second: number | undefined) => Value): Method<string> =>
-  (run, text, [first, second]) => method(text, positionOf(run, first), positionOf(run, second))
+const placed =
+  (method: (text: string, first: number | undefined, second: number | undefined) => Value): Method<string> =>
+  (run, text, [first, second]) =>
+    method(text, positionOf(run, first), positionOf(run, second))
 
 /** What is compared with one end of the text. */
 function compared(run: Evaluation, value: Value): string {
@@ -87,7 +90,10 @@ export const textMethods: ReadonlyMap<string, Method<string>> = new Map<string, 
   ['slice', placed((text, start, end) => text.slice(start, end))],
   ['substring', placed((text, start = 0, end) => text.substring(start, end))],
   ['indexOf', (run, text, [wanted, from]) => find(run, text, textOf(run, wanted), positionOf(run, from))],
-  ['lastIndexOf', (run, text, [wanted, from]) => findLast(run, text, textOf(run, wanted), positionOf(run, from) ?? Infinity)],
+  [
+    'lastIndexOf',
+    (run, text, [wanted, from]) => findLast(run, text, textOf(run, wanted), positionOf(run, from) ?? Infinity),
+  ],
   ['includes', (run, text, [wanted, from]) => find(run, text, textOf(run, wanted), positionOf(run, from)) >= 0],
   ['startsWith', (run, text, [wanted, from]) => text.startsWith(compared(run, wanted), positionOf(run, from))],
   ['endsWith', (run, text, [wanted, end]) => text.endsWith(compared(run, wanted), positionOf(run, end))],

@@ -1,5 +1,5 @@
-// definitions/expressions/builtins: one text sought in another, in time that grows with the sum of their lengths. The engine's own search may compare each
-// character with the whole of what is sought: it is used where that is cheaper.
+// definitions/expressions/builtins: one text sought in another, in time that grows with the sum of their lengths. The
+// engine's own search may compare each character with the whole of what is sought: it is used where that is cheaper.
 import { STEPS_AN_ELEMENT } from '../../work-budget.ts'
 import type { Evaluation } from '../evaluation.ts'
 
@@ -47,7 +47,8 @@ export function findAll(run: Evaluation, text: string, wanted: string): number[]
 function isDirect(run: Evaluation, text: string, wanted: string): boolean {
   run.spend(STEPS_TO_SEARCH)
   run.scan(text.length)
-  const direct = wanted.length < 2 ? 0 : Math.max(0, text.length - wanted.length) * (wanted.length + 2) / COMPARED_AT_ONCE
+  const direct =
+    wanted.length < 2 ? 0 : (Math.max(0, text.length - wanted.length) * (wanted.length + 2)) / COMPARED_AT_ONCE
   const linear = (text.length + wanted.length) / SEARCHED_AT_ONCE
   run.spend(Math.min(direct, linear))
   return direct <= linear

@@ -14,14 +14,22 @@ p, dd, pre { overflow-wrap: anywhere } dd { margin: 0 0 0.5rem }
 `
 
 const CONTENT_SECURITY_POLICY = [
-  'default-src \'none\'', `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`, 'img-src data:', 'base-uri \'none\'', 'form-action \'none\'', 'frame-ancestors \'none\'',
+  "default-src 'none'",
+  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
 ].join('; ')
 
 export const PAGE_TYPE = 'text/html; charset=utf-8'
 
 /** Headers of every page, besides its type. */
 export const PAGE_HEADERS = {
-  'content-security-policy': CONTENT_SECURITY_POLICY, 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer', 'cross-origin-opener-policy': 'same-origin',
+  'content-security-policy': CONTENT_SECURITY_POLICY,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
 } as const
 
 /** The whole document. The content is made with `html`, which escapes what is put into it. */

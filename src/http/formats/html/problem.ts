@@ -15,7 +15,9 @@ export interface ShownProblem {
 }
 
 export function encodeProblemPage({ type, title, status, detail, instance, errors = [], hint }: ShownProblem): string {
-  return page(`${status} ${title}`, html`<h1>${status} <small>${title}</small></h1>
+  return page(
+    `${status} ${title}`,
+    html`<h1>${status} <small>${title}</small></h1>
 <p>${detail}</p>
 ${hint === undefined ? '' : html`<p>${hint}</p>`}
 <dl>
@@ -23,7 +25,8 @@ ${errors.map((error) => html`<dt><code>${error.pointer}</code></dt><dd>${error.d
 ${instance === undefined ? '' : html`<dt>Path</dt><dd><code>${instance}</code></dd>`}
 <dt>Type</dt><dd><code>${type}</code></dd>
 </dl>
-${instance === undefined ? '' : html`<p><a href="${rootFrom(instance)}">What runs here</a>, <a href="${rootFrom(instance)}docs">its API</a></p>`}`)
+${instance === undefined ? '' : html`<p><a href="${rootFrom(instance)}">What runs here</a>, <a href="${rootFrom(instance)}docs">its API</a></p>`}`,
+  )
 }
 
 /** A relative way from that path to the root of the server, which may stand behind a proxy under any path. */

@@ -4,7 +4,10 @@ import type { Json } from '../../../model/json.ts'
 import { characterAt, positionOf, scanJson } from '../../../model/json-scan.ts'
 import { excessOf, type JsonLimits } from '../../../model/json-text.ts'
 
-/** @throws FluxError `malformed`, also for what nests deeper than `maxDepth`; `tooLarge` for more than `maxValues` values and names */
+/**
+ * @throws FluxError `malformed`, also for what nests deeper than `maxDepth`; `tooLarge` for more than `maxValues`
+ * values and names
+ */
 export function decodeJson(text: string, { maxDepth, maxValues }: JsonLimits): Json {
   // Looked at before it is parsed: to parse a megabyte of brackets takes hundreds of milliseconds.
   const excess = excessOf(text, { maxDepth, maxValues })
@@ -18,7 +21,8 @@ export function decodeJson(text: string, { maxDepth, maxValues }: JsonLimits): J
 }
 
 /** For every format. */
-export const tooMany = (maxValues: number) => new FluxError({ kind: 'tooLarge', detail: `the body holds more than ${maxValues} values and names` })
+export const tooMany = (maxValues: number) =>
+  new FluxError({ kind: 'tooLarge', detail: `the body holds more than ${maxValues} values and names` })
 
 /** The parser's own words quote the body, or tell no place: of ours, one character is the body's. */
 function placeOfFault(text: string): string {

@@ -2,13 +2,23 @@
 import { isObject } from '../../../model/json.ts'
 import { PIECE, slices } from '../../answers/pieces.ts'
 
-/** Levels of nesting beyond which a value is taken apart whatever its size: what looks at it as a whole uses the stack. */
+/**
+ * Levels of nesting beyond which a value is taken apart whatever its size: what looks at it as a whole uses the stack.
+ */
 const DEEPEST = 100
 
 /** A list or an object that is being written; `next`: the place of its next item. */
-interface Open { readonly value: object; readonly keys: readonly string[] | null; next: number; empty: boolean }
+interface Open {
+  readonly value: object
+  readonly keys: readonly string[] | null
+  next: number
+  empty: boolean
+}
 
-/** JSON text of a value, as `JSON.stringify` has it. Small data comes in one piece, other in pieces that are made when they are asked for. */
+/**
+ * JSON text of a value, as `JSON.stringify` has it. Small data comes in one piece, other in pieces that are made when
+ * they are asked for.
+ */
 export function* jsonPieces(value: unknown): Generator<string, void> {
   const writer = new Writer()
   writer.write(value)
@@ -55,7 +65,8 @@ class Writer {
       if (this.long !== null || this.text.length >= PIECE) return true
       const { value, keys } = open
       if (keys === null && Array.isArray(value) && open.next < value.length) this.#items(open, value)
-      else if (keys !== null && isObject(value) && open.next < keys.length) this.#field(open, keys[open.next++] ?? '', value)
+      else if (keys !== null && isObject(value) && open.next < keys.length)
+        this.#field(open, keys[open.next++] ?? '', value)
       else {
         this.text += keys === null ? ']' : '}'
         this.#open.pop()
@@ -117,7 +128,8 @@ export function* weighing(value: unknown): Generator<number, void> {
     }
     const item = top.items[top.next++]
     bytes += typeof item === 'string' ? 16 + item.length : 8
-    if (typeof item === 'object' && item !== null) left.push({ items: Array.isArray(item) ? item : Object.values(item), next: 0 })
+    if (typeof item === 'object' && item !== null)
+      left.push({ items: Array.isArray(item) ? item : Object.values(item), next: 0 })
     if (++count % STRIDE === 0) yield bytes
   }
   yield bytes

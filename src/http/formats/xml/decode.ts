@@ -1,4 +1,5 @@
-// http: XML as JSON, and well-formed at that. What `type` doesn't say is told from the element: its text, its fields, or its <item>s.
+// http: XML as JSON, and well-formed at that. What `type` doesn't say is told from the element: its text, its fields,
+// or its <item>s.
 import { XMLParser } from 'fast-xml-parser'
 import { malformed } from '../../../model/failure.ts'
 import { isObject, setOwn, type Json, type JsonObject } from '../../../model/json.ts'
@@ -8,12 +9,22 @@ import { isBlank, resolveReferences, trimSpace, unescapeText } from './names.ts'
 import { notXml, scanXml, tooDeep } from './scan.ts'
 
 export interface XmlOptions extends JsonLimits {
-  /** The document knows nothing of our attributes: where they don't fit they are attributes like any other. Nor is its encoding ours to judge. */
+  /**
+   * The document knows nothing of our attributes: where they don't fit they are attributes like any other. Nor is its
+   * encoding ours to judge.
+   */
   readonly foreign?: boolean
 }
 
-interface Element { readonly name: string; readonly attributes: JsonObject; readonly children: readonly unknown[] }
-interface Content { readonly text: string; readonly elements: readonly Element[] }
+interface Element {
+  readonly name: string
+  readonly attributes: JsonObject
+  readonly children: readonly unknown[]
+}
+interface Content {
+  readonly text: string
+  readonly elements: readonly Element[]
+}
 
 /** Set before each name: to the parser some names are dangerous as keys, and here they are data. */
 const MARK = '<'
@@ -34,8 +45,17 @@ export function decodeXml(text: string, { maxDepth, maxValues, foreign = false }
 
 function parse(text: string): readonly unknown[] {
   const parser = new XMLParser({
-    preserveOrder: true, ignoreAttributes: false, attributeNamePrefix: '@', textNodeName: TEXT, cdataPropName: CDATA, trimValues: false, jPath: false,
-    parseTagValue: false, parseAttributeValue: false, processEntities: false, maxNestedTags: Infinity,
+    preserveOrder: true,
+    ignoreAttributes: false,
+    attributeNamePrefix: '@',
+    textNodeName: TEXT,
+    cdataPropName: CDATA,
+    trimValues: false,
+    jPath: false,
+    parseTagValue: false,
+    parseAttributeValue: false,
+    processEntities: false,
+    maxNestedTags: Infinity,
     // It marks the names of some elements twice.
     transformTagName: (name) => MARK + name,
   })
@@ -57,7 +77,8 @@ function contentOf(children: readonly unknown[]): Content {
       const value = child[key]
       if (key === TEXT) text += resolveReferences(String(value))
       else if (key === CDATA) text += Array.isArray(value) && isObject(value[0]) ? String(value[0][TEXT] ?? '') : ''
-      else if (key.startsWith(MARK) && Array.isArray(value)) elements.push({ name: key.replace(/^<+/, ''), attributes: attributesOf(child), children: value })
+      else if (key.startsWith(MARK) && Array.isArray(value))
+        elements.push({ name: key.replace(/^<+/, ''), attributes: attributesOf(child), children: value })
     }
   }
   return { text, elements }
@@ -76,7 +97,8 @@ const FITS: ReadonlyMap<string, (content: Content) => boolean> = new Map([
   ['number', ({ text, elements }: Content) => elements.length === 0 && isNumber(trimSpace(text))],
 ])
 
-const isNumber = (text: string): boolean => /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][-+]?\d+)?$/.test(text) && Number.isFinite(Number(text))
+const isNumber = (text: string): boolean =>
+  /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][-+]?\d+)?$/.test(text) && Number.isFinite(Number(text))
 
 class Reader {
   readonly #foreign: boolean
@@ -93,12 +115,18 @@ class Reader {
     const content = contentOf(element.children)
     const { text, elements } = content
     switch (this.#typeOf(element, content)) {
-      case 'array': return elements.map((item) => this.value(item, below(depth)))
-      case 'object': return this.#object(elements, below(depth))
-      case 'null': return null
-      case 'boolean': return trimSpace(text) === 'true'
-      case 'number': return Number(trimSpace(text)) + 0
-      default: return isEscaped(element, 'text') ? this.#unescape(text) : text
+      case 'array':
+        return elements.map((item) => this.value(item, below(depth)))
+      case 'object':
+        return this.#object(elements, below(depth))
+      case 'null':
+        return null
+      case 'boolean':
+        return trimSpace(text) === 'true'
+      case 'number':
+        return Number(trimSpace(text)) + 0
+      default:
+        return isEscaped(element, 'text') ? this.#unescape(text) : text
     }
   }
 
@@ -108,7 +136,9 @@ class Reader {
     const fits = type === null ? undefined : FITS.get(type)
     if (type !== null && fits?.(content)) return type
     if (type !== null && !this.#foreign) {
-      throw malformed(`<${element.name}> has ${fits ? `type ${type} and does not hold one` : 'a type that is none of string, number, boolean, null, array, object'}`)
+      throw malformed(
+        `<${element.name}> has ${fits ? `type ${type} and does not hold one` : 'a type that is none of string, number, boolean, null, array, object'}`,
+      )
     }
     if (elements.length === 0) return 'string'
     if (!isBlank(text)) throw malformed(`<${element.name}> holds both text and elements`)
@@ -128,7 +158,13 @@ class Reader {
     const result: JsonObject = {}
     for (const [key, [first, ...others]] of fields) {
       if (first === undefined) continue
-      setOwn(result, key, others.length === 0 ? this.value(first, depth) : [first, ...others].map((element) => this.value(element, below(depth))))
+      setOwn(
+        result,
+        key,
+        others.length === 0
+          ? this.value(first, depth)
+          : [first, ...others].map((element) => this.value(element, below(depth))),
+      )
     }
     return result
   }
@@ -166,4 +202,5 @@ function attribute({ attributes }: Element, name: string): string | null {
   return typeof value === 'string' ? resolveReferences(value.replaceAll(/[\t\n]/g, ' ')) : null
 }
 
-const isEscaped = (element: Element, part: 'name' | 'text'): boolean => attribute(element, 'escaped')?.split(' ').includes(part) ?? false
+const isEscaped = (element: Element, part: 'name' | 'text'): boolean =>
+  attribute(element, 'escaped')?.split(' ').includes(part) ?? false

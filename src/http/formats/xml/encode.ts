@@ -1,12 +1,17 @@
-// http: JSON as XML, so that nothing is lost on the way back. A field is an element, a list holds <item>s; `type` says what the text alone can't.
-// Written as text at once: through fast-xml-parser's builder it took six times as long, and others waited meanwhile.
+// http: JSON as XML, so that nothing is lost on the way back. A field is an element, a list holds <item>s; `type` says
+// what the text alone can't. Written as text at once: through fast-xml-parser's builder it took six times as long, and
+// others waited meanwhile.
 import { PROBLEM_NAMESPACE } from '../../../api/problem.ts'
 import { isObject, type JsonObject } from '../../../model/json.ts'
 import { PIECE, slices } from '../../answers/pieces.ts'
 import { attributeMarkup, escapeText, isXmlName, needsEscape, textMarkup, withoutForbidden } from './names.ts'
 
 /** How an element begins: its name, and attributes of a name that can't stand there itself. */
-interface Head { readonly name: string; readonly attributes: string; readonly escaped: boolean }
+interface Head {
+  readonly name: string
+  readonly attributes: string
+  readonly escaped: boolean
+}
 
 const DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
@@ -23,14 +28,25 @@ export function* xmlItemPieces(value: unknown): Generator<string, void> {
 }
 
 /** What stands around the elements of a list. */
-export const xmlListMarkup = (root: string): { readonly start: string; readonly end: string; readonly empty: string } =>
-  ({ start: `${DECLARATION}<${root} type="array">`, end: `</${root}>`, empty: `${DECLARATION}<${root} type="array"/>` })
+export const xmlListMarkup = (
+  root: string,
+): { readonly start: string; readonly end: string; readonly empty: string } => ({
+  start: `${DECLARATION}<${root} type="array">`,
+  end: `</${root}>`,
+  empty: `${DECLARATION}<${root} type="array"/>`,
+})
 
 /** RFC 9457, appendix B: no types, lists hold <i>s. It is for people, so what XML can't hold is shown as U+FFFD. */
-export const encodeProblemXml = (problem: object): string => `${DECLARATION}<problem xmlns="${PROBLEM_NAMESPACE}">${plain(problem)}</problem>`
+export const encodeProblemXml = (problem: object): string =>
+  `${DECLARATION}<problem xmlns="${PROBLEM_NAMESPACE}">${plain(problem)}</problem>`
 
 /** A list or an object that is being written. */
-interface Open { readonly name: string; readonly value: JsonObject | readonly unknown[]; readonly keys: readonly string[] | null; next: number }
+interface Open {
+  readonly name: string
+  readonly value: JsonObject | readonly unknown[]
+  readonly keys: readonly string[] | null
+  next: number
+}
 
 /** Goes through the data step by step, so that it can rest anywhere. */
 class Writer {
@@ -60,7 +76,11 @@ class Writer {
 
   /** Goes on until there is a piece, or a long text. */
   #write(): void {
-    for (let open = this.#open.at(-1); open !== undefined && this.#long === null && this.#text.length < PIECE; open = this.#open.at(-1)) {
+    for (
+      let open = this.#open.at(-1);
+      open !== undefined && this.#long === null && this.#text.length < PIECE;
+      open = this.#open.at(-1)
+    ) {
       const { value, keys, next } = open
       open.next += 1
       if (keys === null && Array.isArray(value) && next < value.length) this.#element(ITEM, value[next])
@@ -93,12 +113,20 @@ class Writer {
     if (typeof value === 'string') return this.#string(head, value)
     if (typeof value === 'boolean') return this.#whole(head, 'boolean', String(value))
     if (typeof value === 'number' && Number.isFinite(value)) return this.#whole(head, 'number', JSON.stringify(value))
-    if (Array.isArray(value)) return value.length === 0 ? this.#whole(head, 'array', '') : this.#begin(head, 'array', { name: head.name, value, keys: null, next: 0 })
+    if (Array.isArray(value))
+      return value.length === 0
+        ? this.#whole(head, 'array', '')
+        : this.#begin(head, 'array', { name: head.name, value, keys: null, next: 0 })
     if (!isObject(value)) return this.#whole(head, 'null', '')
     const keys = Object.keys(value).filter((key) => value[key] !== undefined)
     if (keys.length === 0) return this.#whole(head, 'object', '')
     // With one <item> it would be a list.
-    this.#begin(head, keys.length === 1 && keys[0] === 'item' ? 'object' : null, { name: head.name, value, keys, next: 0 })
+    this.#begin(head, keys.length === 1 && keys[0] === 'item' ? 'object' : null, {
+      name: head.name,
+      value,
+      keys,
+      next: 0,
+    })
   }
 
   #string(head: Head, value: string): void {
@@ -117,7 +145,11 @@ class Writer {
   }
 }
 
-const withEscapedText = (head: Head): Head => ({ ...head, attributes: `${head.attributes} escaped="${head.escaped ? 'name text' : 'text'}"`, escaped: false })
+const withEscapedText = (head: Head): Head => ({
+  ...head,
+  attributes: `${head.attributes} escaped="${head.escaped ? 'name text' : 'text'}"`,
+  escaped: false,
+})
 
 /** A type of null can be told from the element itself. */
 const startOf = ({ name, attributes, escaped }: Head, type: string | null): string =>
@@ -131,6 +163,9 @@ function headOf(key: string): Head {
 
 function plain(value: unknown): string {
   if (Array.isArray(value)) return value.map((item: unknown) => `<i>${plain(item)}</i>`).join('')
-  if (isObject(value)) return Object.entries(value).map(([key, item]) => `<${key}>${plain(item)}</${key}>`).join('')
+  if (isObject(value))
+    return Object.entries(value)
+      .map(([key, item]) => `<${key}>${plain(item)}</${key}>`)
+      .join('')
   return textMarkup(withoutForbidden(String(value)))
 }

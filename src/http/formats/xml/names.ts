@@ -1,14 +1,22 @@
-// http: what XML can't hold as it stands: names that aren't XML's, markup in text, and characters that no reference may name.
+// http: what XML can't hold as it stands: names that aren't XML's, markup in text, and characters that no reference may
+// name.
 import { malformed } from '../../../model/failure.ts'
 
-/** Those that begin with xml are XML's own. Of all others only these: what a letter is, readers of XML's fourth edition and of its fifth don't agree on, and some have a limit. */
+/**
+ * Those that begin with xml are XML's own. Of all others only these: what a letter is, readers of XML's fourth edition
+ * and of its fifth don't agree on, and some have a limit.
+ */
 const PLAIN = /^(?!xml)[A-Z_a-z][-.\w]{0,999}$/i
 
 /** True for what every reader takes for the name of an element. */
 export const isXmlName = (name: string): boolean => PLAIN.test(name)
 
-const START = ':A-Z_a-z\\xC0-\\xD6\\xD8-\\xF6\\xF8-\\u02FF\\u0370-\\u037D\\u037F-\\u167F\\u1681-\\u1FFF\\u200C\\u200D\\u2070-\\u218F\\u2C00-\\u2FEF\\u3001-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFEFE\\uFF00-\\uFFFD\\u{10000}-\\u{EFFFF}'
-/** Source of an expression for the names that are read: those of the fifth edition (production 5), save for U+1680 and U+FEFF, which fast-xml-parser takes for white space. */
+const START =
+  ':A-Z_a-z\\xC0-\\xD6\\xD8-\\xF6\\xF8-\\u02FF\\u0370-\\u037D\\u037F-\\u167F\\u1681-\\u1FFF\\u200C\\u200D\\u2070-\\u218F\\u2C00-\\u2FEF\\u3001-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFEFE\\uFF00-\\uFFFD\\u{10000}-\\u{EFFFF}'
+/**
+ * Source of an expression for the names that are read: those of the fifth edition (production 5), save for U+1680 and
+ * U+FEFF, which fast-xml-parser takes for white space.
+ */
 export const NAME = `[${START}][${START}\\-.\\d\\xB7\\u0300-\\u036F\\u203F\\u2040]*`
 
 const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9
@@ -23,7 +31,10 @@ export function trimSpace(text: string): string {
 
 export const isBlank = (text: string): boolean => trimSpace(text) === ''
 
-/** XML 1.0, production 2, is what is left: controls, halves of surrogate pairs, U+FFFE and U+FFFF have no place in a document, not even as a reference. */
+/**
+ * XML 1.0, production 2, is what is left: controls, halves of surrogate pairs, U+FFFE and U+FFFF have no place in a
+ * document, not even as a reference.
+ */
 const FORBIDDEN = /(?![\t\n\r\u007F-\u009F])\p{Cc}|\p{Cs}|[\uFFFE\uFFFF]/u
 const ALL_FORBIDDEN = new RegExp(FORBIDDEN, 'gu')
 
@@ -32,22 +43,34 @@ export const needsEscape = (text: string): boolean => FORBIDDEN.test(text)
 
 /** `\uXXXX` for what XML forbids, and so `\\` for a backslash. */
 export const escapeText = (text: string): string =>
-  text.replaceAll('\\', '\\\\').replaceAll(ALL_FORBIDDEN, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  text
+    .replaceAll('\\', '\\\\')
+    .replaceAll(ALL_FORBIDDEN, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 /** @throws FluxError `malformed` */
 export function unescapeText(text: string): string {
-  return text.replaceAll(/\\(?:(\\)|u([\dA-Fa-f]{4})|)/g, (_, backslash: string | undefined, unit: string | undefined) => {
-    if (backslash !== undefined) return backslash
-    if (unit !== undefined) return String.fromCharCode(Number.parseInt(unit, 16))
-    throw malformed('the body has a malformed escape: \\\\ and \\uXXXX are known')
-  })
+  return text.replaceAll(
+    /\\(?:(\\)|u([\dA-Fa-f]{4})|)/g,
+    (_, backslash: string | undefined, unit: string | undefined) => {
+      if (backslash !== undefined) return backslash
+      if (unit !== undefined) return String.fromCharCode(Number.parseInt(unit, 16))
+      throw malformed('the body has a malformed escape: \\\\ and \\uXXXX are known')
+    },
+  )
 }
 
 /** With a sign that something was there: for texts that are only to be read by people. */
 export const withoutForbidden = (text: string): string => text.replaceAll(ALL_FORBIDDEN, '\uFFFD')
 
-const REFERENCES: { readonly [character: string]: string } =
-  { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', '\t': '&#9;', '\n': '&#10;', '\r': '&#13;' }
+const REFERENCES: { readonly [character: string]: string } = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  '\t': '&#9;',
+  '\n': '&#10;',
+  '\r': '&#13;',
+}
 const reference = (character: string): string => REFERENCES[character] ?? character
 
 /** Readers turn a carriage return into a line feed, unless it is written as a reference. */
@@ -55,7 +78,13 @@ export const textMarkup = (text: string): string => text.replaceAll(/[&<>\r]/g, 
 /** In an attribute they turn all white space into spaces. */
 export const attributeMarkup = (text: string): string => text.replaceAll(/[&<>"\t\n\r]/g, reference)
 
-const NAMED: ReadonlyMap<string, string> = new Map([['amp', '&'], ['lt', '<'], ['gt', '>'], ['quot', '"'], ['apos', '\'']])
+const NAMED: ReadonlyMap<string, string> = new Map([
+  ['amp', '&'],
+  ['lt', '<'],
+  ['gt', '>'],
+  ['quot', '"'],
+  ['apos', "'"],
+])
 
 const REFERENCE = /&(?:#0*(\d{1,7})|#x0*([\dA-Fa-f]{1,6})|(\w{1,8}));|&/g
 
@@ -69,7 +98,9 @@ export function resolveReferences(text: string): string {
   let after = 0
   // One by one: there may be a million, and the first may be none.
   for (const { 0: whole, 1: decimal, 2: hex, 3: name, index } of text.matchAll(REFERENCE)) {
-    result += text.slice(after, index) + (name === undefined ? characterOf(decimal, hex) : NAMED.get(name) ?? refuseReference())
+    result +=
+      text.slice(after, index) +
+      (name === undefined ? characterOf(decimal, hex) : (NAMED.get(name) ?? refuseReference()))
     after = index + whole.length
   }
   return result + text.slice(after)
@@ -77,7 +108,7 @@ export function resolveReferences(text: string): string {
 
 function characterOf(decimal: string | undefined, hex: string | undefined): string {
   const code = decimal !== undefined ? Number(decimal) : hex !== undefined ? Number.parseInt(hex, 16) : 0
-  if (code > 0x10FFFF) return refuseReference()
+  if (code > 0x10ffff) return refuseReference()
   const character = String.fromCodePoint(code)
   return needsEscape(character) ? refuseReference() : character
 }

@@ -1,10 +1,13 @@
-// http: whether a text is well-formed XML, to the letter. fast-xml-parser takes much that isn't, and what is said in one place must not be read as markup in another.
+// http: whether a text is well-formed XML, to the letter. fast-xml-parser takes much that isn't, and what is said in
+// one place must not be read as markup in another.
 import { malformed, unsupportedType } from '../../../model/failure.ts'
 import { tooMany } from '../json/decode.ts'
 import { isBlank, NAME, needsEscape, resolveReferences } from './names.ts'
 
 const S = '[ \\t\\r\\n]'
-const DECLARATION = new RegExp(`^<\\?xml${S}+version${S}*=${S}*(["'])1\\.\\d+\\1(?:${S}+encoding${S}*=${S}*(["'])([A-Za-z][-.\\w]*)\\2)?(?:${S}+standalone${S}*=${S}*(["'])(?:yes|no)\\4)?${S}*\\?>`)
+const DECLARATION = new RegExp(
+  `^<\\?xml${S}+version${S}*=${S}*(["'])1\\.\\d+\\1(?:${S}+encoding${S}*=${S}*(["'])([A-Za-z][-.\\w]*)\\2)?(?:${S}+standalone${S}*=${S}*(["'])(?:yes|no)\\4)?${S}*\\?>`,
+)
 const ENCODING = /^(?:utf-8|us-ascii)$/i
 const TAG = new RegExp(`<(/?)(${NAME})(${S}*(/?)>)?`, 'yu')
 const ATTRIBUTE = new RegExp(`${S}+(${NAME})${S}*=${S}*(?:"([^<"]*)"|'([^<']*)')`, 'yu')
@@ -18,7 +21,8 @@ export const tooDeep = () => malformed('the body is nested too deep')
  * The document without what says nothing: declaration and instructions.
  * @param maxNested elements within each other
  * @param maxValues elements and attributes
- * @param anyEncoding whether it doesn't matter which encoding the document names: whoever made text of it has seen to that
+ * @param anyEncoding whether it doesn't matter which encoding the document names: whoever made text of it has seen to
+ * that
  * @throws FluxError `malformed`, `tooLarge`, `unsupportedType` for another encoding than UTF-8
  */
 export function scanXml(text: string, options: ScanOptions): string {
@@ -26,7 +30,11 @@ export function scanXml(text: string, options: ScanOptions): string {
   return new Scan(text, options).run()
 }
 
-interface ScanOptions { readonly maxNested: number; readonly maxValues: number; readonly anyEncoding: boolean }
+interface ScanOptions {
+  readonly maxNested: number
+  readonly maxValues: number
+  readonly anyEncoding: boolean
+}
 
 class Scan {
   readonly #text: string

@@ -4,10 +4,15 @@ import { FluxError, type Failure } from '../../../model/failure.ts'
 import { decodeXml, type XmlOptions } from './decode.ts'
 import { cut, type Pieces } from './transfer.ts'
 
-export interface ToThread { readonly text: string; readonly options: XmlOptions }
+export interface ToThread {
+  readonly text: string
+  readonly options: XmlOptions
+}
 export type Outcome = { readonly pieces: Pieces } | { readonly failure: Failure } | { readonly fault: string }
 /** The first has no outcome. */
-export interface FromThread { readonly outcome?: Outcome }
+export interface FromThread {
+  readonly outcome?: Outcome
+}
 
 function outcomeOf({ text, options }: ToThread): Outcome {
   try {

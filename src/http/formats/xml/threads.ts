@@ -1,4 +1,5 @@
-// http: large XML is decoded in a thread of its own, so that others are served meanwhile. It starts when it is first needed, and ends when it isn't for a while.
+// http: large XML is decoded in a thread of its own, so that others are served meanwhile. It starts when it is first
+// needed, and ends when it isn't for a while.
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import { FluxError, unavailable } from '../../../model/failure.ts'
@@ -25,9 +26,11 @@ interface Job {
 
 /**
  * What an XML document says; at once if it is small.
- * @throws FluxError as `decodeXml`, also `unavailable` when too many wait, when it takes too long, and when the thread breaks off
+ * @throws FluxError as `decodeXml`, also `unavailable` when too many wait, when it takes too long, and when the thread
+ * breaks off
  */
-export const decodeLargeXml = (text: string, options: XmlOptions): Json | Promise<Json> => (isSmall(text) ? decodeXml(text, options) : decoder.decode({ text, options }))
+export const decodeLargeXml = (text: string, options: XmlOptions): Json | Promise<Json> =>
+  isSmall(text) ? decodeXml(text, options) : decoder.decode({ text, options })
 
 function isSmall(text: string): boolean {
   if (text.length > SMALL.length) return false
@@ -75,7 +78,9 @@ class XmlThread {
     if (this.#isReady) this.#worker.postMessage(document)
     const longest = LONGEST + document.text.length * LONGEST_PER_CHARACTER
     // Twice, since the answer may already be there when this process was itself held up.
-    this.#limit(longest / 2, () => this.#limit(longest / 2, () => this.#end(unavailable('the body took too long to read'))))
+    this.#limit(longest / 2, () =>
+      this.#limit(longest / 2, () => this.#end(unavailable('the body took too long to read'))),
+    )
   }
 
   #limit(milliseconds: number, then: () => void): void {
@@ -85,16 +90,22 @@ class XmlThread {
 
   #start(): Worker {
     const worker = startWorker()
-    const broken = (cause: unknown) => { if (worker === this.#worker) this.#end(unavailable('the body could not be read: the thread that reads it broke off', { cause })) }
-    worker.on('message', ({ outcome }: FromThread) => {
-      if (worker !== this.#worker) return
-      this.#isReady = true
-      if (outcome !== undefined) {
-        this.#job?.settle(outcome)
-        this.#job = null
-      }
-      this.#next()
-    }).on('error', broken).on('exit', broken)
+    const broken = (cause: unknown) => {
+      if (worker === this.#worker)
+        this.#end(unavailable('the body could not be read: the thread that reads it broke off', { cause }))
+    }
+    worker
+      .on('message', ({ outcome }: FromThread) => {
+        if (worker !== this.#worker) return
+        this.#isReady = true
+        if (outcome !== undefined) {
+          this.#job?.settle(outcome)
+          this.#job = null
+        }
+        this.#next()
+      })
+      .on('error', broken)
+      .on('exit', broken)
     return worker
   }
 
@@ -115,13 +126,23 @@ const decoder = new XmlThread()
 /** Without arguments, environment, or a way to the process's output. */
 function startWorker(): Worker {
   const options = { execArgv: [], env: {}, stdout: true, stderr: true }
-  return import.meta.url.endsWith('.js') ? new Worker(new URL('./thread.js', import.meta.url), options) : fromSource(options)
+  return import.meta.url.endsWith('.js')
+    ? new Worker(new URL('./thread.js', import.meta.url), options)
+    : fromSource(options)
 }
 
 /** Unbuilt, Node can't read the thread's module by itself. */
 function fromSource(options: object): Worker {
-  const data = { jiti: createRequire(import.meta.url).resolve('jiti'), file: new URL('./thread.ts', import.meta.url).href }
-  return new Worker('const { jiti, file } = require("worker_threads").workerData; require(jiti).createJiti(file).import(file)', {
-    ...options, eval: true, workerData: data,
-  })
+  const data = {
+    jiti: createRequire(import.meta.url).resolve('jiti'),
+    file: new URL('./thread.ts', import.meta.url).href,
+  }
+  return new Worker(
+    'const { jiti, file } = require("worker_threads").workerData; require(jiti).createJiti(file).import(file)',
+    {
+      ...options,
+      eval: true,
+      workerData: data,
+    },
+  )
 }

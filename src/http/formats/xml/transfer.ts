@@ -1,8 +1,12 @@
-// http: large data on its way from a thread, in pieces of JSON text, so that others are served while it is put together again.
+// http: large data on its way from a thread, in pieces of JSON text, so that others are served while it is put together
+// again.
 import { isObject, setOwn, type Json, type JsonObject } from '../../../model/json.ts'
 import { nextTurn } from '../../answers/turns.ts'
 
-/** JSON text of small data; else the parts of a list, or of an object: JSON text of several of its values, or a large one with its key. */
+/**
+ * JSON text of small data; else the parts of a list, or of an object: JSON text of several of its values, or a large
+ * one with its key.
+ */
 export type Pieces = string | { readonly list: readonly Part[] } | { readonly object: readonly Part[] }
 type Part = string | readonly [key: string, value: Pieces]
 
@@ -12,17 +16,26 @@ const SIZE = 32_768
 /** Data without -0, infinities and NaN, which JSON text can't hold. */
 export function cut(value: Json): Pieces {
   if (Array.isArray(value)) {
-    const parts = partsOf(value.map((item) => ['', item]), (texts) => `[${texts.map(([, text]) => text).join()}]`)
+    const parts = partsOf(
+      value.map((item) => ['', item]),
+      (texts) => `[${texts.map(([, text]) => text).join()}]`,
+    )
     return typeof parts === 'string' ? parts : { list: parts }
   }
   if (!isObject(value)) return JSON.stringify(value)
-  const parts = partsOf(Object.entries(value), (texts) => `{${texts.map(([key, text]) => `${JSON.stringify(key)}:${text}`).join()}}`)
+  const parts = partsOf(
+    Object.entries(value),
+    (texts) => `{${texts.map(([key, text]) => `${JSON.stringify(key)}:${text}`).join()}}`,
+  )
   return typeof parts === 'string' ? parts : { object: parts }
 }
 
 type Texts = (readonly [key: string, text: string])[]
 
-function partsOf(entries: readonly (readonly [string, Json])[], textOf: (texts: Texts) => string): string | readonly Part[] {
+function partsOf(
+  entries: readonly (readonly [string, Json])[],
+  textOf: (texts: Texts) => string,
+): string | readonly Part[] {
   const parts: Part[] = []
   let texts: Texts = []
   let size = 0
