@@ -45,7 +45,11 @@ const event = (name: string, contextId?: number): Call => ({
 /** Runs for a while, after warming up. */
 async function run(name: string, { server, seconds, connections }: Subject, call: (n: number) => Call): Promise<Row> {
   const warmUp = Math.min(1.5, seconds / 2)
-  return { name, connections, ...(await measure({ url: server.url, connections, call, until: { warmUp, seconds } })) }
+  return {
+    name,
+    connections,
+    ...(await measure({ url: server.url, pid: server.pid, connections, call, until: { warmUp, seconds } })),
+  }
 }
 
 /** Starts so many contexts; gives their ids. */
@@ -110,7 +114,15 @@ export const CALLS: { readonly [name: string]: Case } = {
     for await (const { startedAt, endedAt } of completed(subject, 'Calling', Math.min(...ids) - 1))
       times.push(endedAt - startedAt)
     if (times.length !== STEPS) throw new Error(`${times.length} of ${STEPS} contexts completed`)
-    return [{ name: 'start to done, one function', connections: subject.connections, perSecond, ...percentiles(times) }]
+    return [
+      {
+        name: 'start to done, one function',
+        connections: subject.connections,
+        cpu: null,
+        perSecond,
+        ...percentiles(times),
+      },
+    ]
   },
 
   /** Contexts that are all due within one second; times are how late they were woken, by their own telling. */
@@ -132,6 +144,7 @@ export const CALLS: { readonly [name: string]: Case } = {
         name: `${contexts} due within one second`,
         connections: 1,
         against: subject.connections,
+        cpu: null,
         perSecond: contexts / (1 + percentiles(late).p99 / 1000),
         ...percentiles(late),
       },

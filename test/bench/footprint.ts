@@ -1,5 +1,6 @@
 // What a server weighs.
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -20,4 +21,18 @@ export async function footprint(pid: number, folder: string): Promise<Footprint>
   let blocks = 0
   for (const entry of await readdir(folder, { recursive: true })) blocks += (await stat(join(folder, entry))).blocks
   return { memory: (Number(stdout) * 1024) / MEGABYTE, disk: (blocks * BLOCK) / MEGABYTE }
+}
+
+/** Of the clock in which Linux counts processor time (USER_HZ, proc(5)). */
+const TICK_MS = 10
+
+/** Processor time that a process has taken so far, milliseconds; null where the system doesn't tell. */
+export function processorTime(pid: number): number | null {
+  try {
+    const [, fields = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')
+    const [user, system] = fields.split(' ').slice(11, 13)
+    return (Number(user) + Number(system)) * TICK_MS
+  } catch {
+    return null
+  }
 }

@@ -1,6 +1,7 @@
 // The bench's client: keep-alive sockets, each with one request under way at a time. It parses just enough of HTTP/1.1
 // that the server, not the client, is what is measured, and takes times in fractions of a millisecond.
 import { connect, type Socket } from 'node:net'
+import { processorTime } from './footprint.ts'
 
 export interface Call {
   readonly method: 'GET' | 'POST'
@@ -11,6 +12,8 @@ export interface Call {
 
 export interface Load {
   readonly url: string
+  /** The process that is measured; left out: its processor time isn't. */
+  readonly pid?: number
   readonly connections: number
   /** The n-th request, from 0 on. */
   readonly call: (n: number) => Call
@@ -25,11 +28,13 @@ export interface Measured {
   /** Milliseconds. */
   readonly p50: number
   readonly p99: number
+  /** Microseconds of processor time of the server for each call; null: not measured. */
+  readonly cpu: number | null
 }
 
 /** @throws Error at the first answer that isn't 200 */
 export async function measure(load: Load): Promise<Measured> {
-  const { until, connections } = load
+  const { until, connections, pid } = load
   const start = performance.now()
   const [from, to, most] =
     'requests' in until
@@ -41,9 +46,25 @@ export async function measure(load: Load): Promise<Measured> {
   const onTime = (begun: number, ended: number) => {
     if (begun >= from && ended <= to) times.push(ended - begun)
   }
+  const spent = pid === undefined ? () => null : processorMeter(pid, from - start)
   await Promise.all(Array.from({ length: connections }, () => converse(load, next, onTime)))
+  const used = spent()
   const elapsed = Math.min(performance.now(), to) - from
-  return { perSecond: (times.length / elapsed) * 1000, ...percentiles(times) }
+  const cpu = used === null ? null : (used / times.length) * 1000
+  return { perSecond: (times.length / elapsed) * 1000, cpu, ...percentiles(times) }
+}
+
+/** Begins to count after so many milliseconds; gives what tells the milliseconds counted. */
+function processorMeter(pid: number, after: number): () => number | null {
+  let begun: number | null = null
+  const timer = setTimeout(() => {
+    begun = processorTime(pid)
+  }, after)
+  return () => {
+    clearTimeout(timer)
+    const now = processorTime(pid)
+    return begun === null || now === null ? null : now - begun
+  }
 }
 
 export function percentiles(times: readonly number[]): { p50: number; p99: number } {

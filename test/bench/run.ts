@@ -66,14 +66,14 @@ async function main(): Promise<void> {
   )
   const handler = await startHandler()
   try {
-    await measureHandler(handler.url)
+    await measureHandler(handler)
     for (const store of Object.keys(CALLS).some(wanted) ? stores : []) {
       await measureCalls(store)
-      await measureHandler(handler.url)
+      await measureHandler(handler)
     }
     if (wanted('list') || wanted('memory')) {
       await measureMany()
-      await measureHandler(handler.url)
+      await measureHandler(handler)
     }
   } finally {
     handler.stop()
@@ -84,7 +84,7 @@ async function main(): Promise<void> {
   console.log(`\n${goals(rows, yardstick).join('\n')}`)
 }
 
-async function measureHandler(url: string): Promise<void> {
+async function measureHandler({ url, pid }: Handler): Promise<void> {
   for (const connections of wanted('list') ? [1, sizes.connections] : [sizes.connections]) {
     tell(`handler, ${connections} connections`)
     const seconds = Math.min(sizes.seconds, 4) / (connections === 1 ? 2 : 1)
@@ -94,6 +94,7 @@ async function measureHandler(url: string): Promise<void> {
       connections,
       ...(await measure({
         url,
+        pid,
         connections,
         until,
         call: () => ({ method: 'POST', path: '/', body: { event: 'tick' } }),
@@ -162,7 +163,13 @@ async function openServer(
   }
 }
 
-async function startHandler(): Promise<{ url: string; stop: () => void }> {
+interface Handler {
+  readonly url: string
+  readonly pid: number
+  readonly stop: () => void
+}
+
+async function startHandler(): Promise<Handler> {
   const child = spawn(
     process.execPath,
     [resolve(ROOT, 'node_modules/jiti/lib/jiti-cli.mjs'), resolve(import.meta.dirname, 'handler.ts')],
@@ -172,6 +179,7 @@ async function startHandler(): Promise<{ url: string; stop: () => void }> {
   const [line]: string[] = await once(createInterface(child.stdout), 'line')
   return {
     url: line?.split(/\s+/)[1] ?? '',
+    pid: child.pid ?? 0,
     stop: () => {
       child.kill()
     },
