@@ -71,7 +71,8 @@ export function decodeLargePart(row: Buffer | undefined, { length, version }: La
   if (row === undefined || !isLargePartRow(row) || versionOfRow(row) !== version) {
     throw new TypeError('this is no large part, or one of another version')
   }
-  const text = row.toString(row[0] === UTF8 ? 'utf8' : 'utf16le', TEXT_AT)
+  // lmdb lends a larger buffer, of which only `length` tells the end.
+  const text = row.toString(row[0] === UTF8 ? 'utf8' : 'utf16le', TEXT_AT, row.length)
   if (text.length !== length) throw new TypeError('this large part has another length')
   return text
 }
