@@ -261,22 +261,29 @@ export class Mailboxes {
     }
   }
 
-  /** What is sent to the context meanwhile, by a broadcast that finds it, waits. */
+  /**
+   * What is sent to the context meanwhile, by a broadcast that finds it, waits. What was sent to that id before has a
+   * turn under way, which goes on with its mailbox.
+   */
   #commitStart({ request, watcher, data, resolve, reject }: Start, { work, context, writes }: Decided): void {
     const { commits } = this.#parts
     const { id } = context.record
-    this.#mailboxes.set(id, [])
+    const isFirst = !this.#mailboxes.has(id)
+    if (isFirst) this.#mailboxes.set(id, [])
     if (watcher) commits.watch(id, watcher)
+    const goOn = () => {
+      if (isFirst) this.#next(id)
+    }
     const fail = (error: unknown) => {
       commits.unwatch(id)
       reject(error)
-      this.#next(id)
+      goOn()
     }
     commits.commit(work, writes, { lost: 0, incarnation: data.incarnation }).then((outcome) => {
       if (!outcome.ok && !this.#isStartedEarlier(outcome, writes))
         return fail(unavailable(`context ${id} exists already`))
       resolve({ moved: true, failure: null, record: context.record, flux: request.flux })
-      return this.#next(id)
+      return goOn()
     }, fail)
   }
 
