@@ -53,6 +53,9 @@ interface Start {
   readonly reject: (error: unknown) => void
 }
 
+/** A message, by its place among those of the turn, and what was thrown at it. */
+type Culprit = Pick<TurnResult & { kind: 'threw' }, 'place' | 'error'>
+
 type Decided = TurnResult & { kind: 'decided' }
 
 export interface MailboxesParts extends TurnDataParts {
@@ -144,7 +147,7 @@ export class Mailboxes {
           case 'lacks':
             return void data.fetch(result.need).then(
               () => this.#try(turn),
-              (error: unknown) => this.#fail(turn, error),
+              (error: unknown) => this.#goWithout(turn, { place: result.place, error }),
             )
           case 'notFound':
             return this.#fail(turn, notFound(`there is no context ${id}`))
@@ -164,9 +167,18 @@ export class Mailboxes {
   }
 
   /** Half of what a message does must not become true: all others are decided again without it. */
-  #takeOut(turn: Turn, { place, error }: TurnResult & { kind: 'threw' }): void {
+  #takeOut(turn: Turn, { place, error }: Culprit): void {
     const [message] = turn.messages.splice(place, 1)
     message?.reject(error)
+  }
+
+  /** A relative that can't be read concerns only the message that asks for it; a store that is away, all of them. */
+  #goWithout(turn: Turn, culprit: Culprit): void {
+    const { place, error } = culprit
+    const isAway = error instanceof FluxError && error.failure.kind === 'unavailable'
+    if (isAway || place < 0 || turn.messages.length <= 1) return this.#fail(turn, error)
+    this.#takeOut(turn, culprit)
+    this.#try(turn)
   }
 
   /** One of the messages is too much, and the others are innocent. Alone, it ends the context. */

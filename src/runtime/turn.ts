@@ -34,8 +34,8 @@ export type TurnResult =
       readonly results: readonly Applied[]
       readonly writes: readonly Write[]
     }
-  /** To be run again with that at hand. */
-  | { readonly kind: 'lacks'; readonly need: Need }
+  /** To be run again with that at hand; the message at that place asks for it, if any does. */
+  | { readonly kind: 'lacks'; readonly need: Need; readonly place: number }
   | { readonly kind: 'notFound' }
   /**
    * Nothing is to become true of what the message at that place does: the others are to be decided again without it.
@@ -66,7 +66,7 @@ export function runTurn(id: ContextId, messages: readonly Input[], atHand: AtHan
     place = -1
     return { kind: 'decided', work, context, results, writes: work.writes() }
   } catch (error) {
-    if (error instanceof Lacking) return { kind: 'lacks', need: error.need }
+    if (error instanceof Lacking) return { kind: 'lacks', need: error.need, place }
     if (error instanceof RecordTooLarge) return { kind: 'tooLarge', error }
     if (place >= 0) return { kind: 'threw', place, error }
     throw error
@@ -81,7 +81,7 @@ export function runStart(request: StartRequest, atHand: AtHand, env: Env): TurnR
     if ('failure' in created) return { kind: 'refused', failure: created.failure }
     return { kind: 'decided', work, context: created.context, results: [], writes: work.writes() }
   } catch (error) {
-    if (error instanceof Lacking) return { kind: 'lacks', need: error.need }
+    if (error instanceof Lacking) return { kind: 'lacks', need: error.need, place: -1 }
     if (error instanceof RecordTooLarge) return { kind: 'tooLarge', error }
     throw error
   }
