@@ -8,6 +8,7 @@ import type { CommitOutcome, Write } from '../ports/store.ts'
 import type { StartRequest, RootRequest } from './start-request.ts'
 import type { Commits, Watcher } from './commit.ts'
 import type { Input } from './interpreter/decision.ts'
+import { Pace } from './pace.ts'
 import { runStart, runTurn, type TurnResult } from './turn.ts'
 import { TurnData, type TurnDataParts } from './turn-data.ts'
 import type { Env } from './unit-of-work.ts'
@@ -74,6 +75,7 @@ export class Mailboxes {
   readonly #parts: MailboxesParts
   /** Of the contexts that something waits for, or is under way in. */
   readonly #mailboxes = new Map<ContextId, Message[]>()
+  readonly #pace = new Pace()
   #onIdle: (() => void) | null = null
 
   constructor(parts: MailboxesParts) {
@@ -111,7 +113,8 @@ export class Mailboxes {
       const { flux, startState, input, untyped, unknown, tags, trigger, request: sent } = request
       const partition = this.#parts.ids.nextPartition()
       const whole = { flux, startState, input, untyped, unknown, tags, trigger, parent: null, partition, request: sent }
-      this.#tryStart({ request: whole, watcher, data: new TurnData(this.#parts), resolve, reject })
+      const begun = { request: whole, watcher, data: new TurnData(this.#parts), resolve, reject }
+      this.#pace.run(() => this.#tryStart(begun))
     })
   }
 
@@ -129,7 +132,13 @@ export class Mailboxes {
   }
 
   #begin(id: ContextId, messages: Message[]): void {
-    this.#try({ id, messages, data: new TurnData(this.#parts), lost: 0, ends: null })
+    const turn = { id, messages, data: new TurnData(this.#parts), lost: 0, ends: null }
+    this.#trySoon(turn)
+  }
+
+  /** At once, unless much was decided for others just now. */
+  #trySoon(turn: Turn): void {
+    this.#pace.run(() => this.#try(turn))
   }
 
   /** Decides, until nothing is lacking and nothing throws, and commits. */
@@ -143,10 +152,11 @@ export class Mailboxes {
         const result = runTurn(id, inputs, data, turn.ends ? { ...env, maxRecord: Infinity } : env)
         switch (result.kind) {
           case 'decided':
+            this.#pace.spend(result.steps)
             return this.#commit(turn, result)
           case 'lacks':
             return void data.fetch(result.need).then(
-              () => this.#try(turn),
+              () => this.#trySoon(turn),
               (error: unknown) => this.#goWithout(turn, { place: result.place, error }),
             )
           case 'notFound':
@@ -178,7 +188,7 @@ export class Mailboxes {
     const isAway = error instanceof FluxError && error.failure.kind === 'unavailable'
     if (isAway || place < 0 || turn.messages.length <= 1) return this.#fail(turn, error)
     this.#takeOut(turn, culprit)
-    this.#try(turn)
+    this.#trySoon(turn)
   }
 
   /** One of the messages is too much, and the others are innocent. Alone, it ends the context. */
@@ -208,7 +218,7 @@ export class Mailboxes {
   #again(turn: Turn): void {
     turn.lost += 1
     turn.data.forget()
-    this.#try(turn)
+    this.#trySoon(turn)
   }
 
   /** Tells the senders of what has become true. */
@@ -257,6 +267,7 @@ export class Mailboxes {
       const result = runStart(request, data, this.#parts.env())
       switch (result.kind) {
         case 'decided':
+          this.#pace.spend(result.steps)
           return this.#commitStart(start, result)
         case 'lacks':
           return void data.fetch(result.need).then(() => this.#tryStart(start), reject)

@@ -33,6 +33,8 @@ export type TurnResult =
       /** Of the first messages: there was no time for those that follow. */
       readonly results: readonly Applied[]
       readonly writes: readonly Write[]
+      /** Steps of work that it took. */
+      readonly steps: number
     }
   /** To be run again with that at hand; the message at that place asks for it, if any does. */
   | { readonly kind: 'lacks'; readonly need: Need; readonly place: number }
@@ -58,13 +60,14 @@ export function runTurn(id: ContextId, messages: readonly Input[], atHand: AtHan
     if (due !== null && due <= env.now && !isFinished(status) && messages[0]?.type !== 'OUTGROWN')
       work.apply(context, { type: 'WAKE' })
     const results: Applied[] = []
-    for (let steps = 0; results.length < messages.length && steps < TURN_STEPS; steps += work.spent + STEPS_A_MESSAGE) {
+    let steps = 0
+    for (; results.length < messages.length && steps < TURN_STEPS; steps += work.spent + STEPS_A_MESSAGE) {
       place = results.length
       const message = messages[place]
       if (message) results.push(work.apply(context, message))
     }
     place = -1
-    return { kind: 'decided', work, context, results, writes: work.writes() }
+    return { kind: 'decided', work, context, results, writes: work.writes(), steps }
   } catch (error) {
     if (error instanceof Lacking) return { kind: 'lacks', need: error.need, place }
     if (error instanceof RecordTooLarge) return { kind: 'tooLarge', error }
@@ -79,7 +82,8 @@ export function runStart(request: StartRequest, atHand: AtHand, env: Env): TurnR
   try {
     const created = work.create(request)
     if ('failure' in created) return { kind: 'refused', failure: created.failure }
-    return { kind: 'decided', work, context: created.context, results: [], writes: work.writes() }
+    const steps = work.spent + STEPS_A_MESSAGE
+    return { kind: 'decided', work, context: created.context, results: [], writes: work.writes(), steps }
   } catch (error) {
     if (error instanceof Lacking) return { kind: 'lacks', need: error.need, place: -1 }
     if (error instanceof RecordTooLarge) return { kind: 'tooLarge', error }
