@@ -8,6 +8,7 @@ import type { CommitOutcome, Write } from '../ports/store.ts'
 import type { StartRequest, RootRequest } from './start-request.ts'
 import type { Commits, Watcher } from './commit.ts'
 import type { Input } from './interpreter/decision.ts'
+import { Pace } from './pace.ts'
 import { runStart, runTurn, type TurnResult } from './turn.ts'
 import { TurnData, type TurnDataParts } from './turn-data.ts'
 import type { Env } from './unit-of-work.ts'
@@ -53,6 +54,9 @@ interface Start {
   readonly reject: (error: unknown) => void
 }
 
+/** A message, by its place among those of the turn, and what was thrown at it. */
+type Culprit = Pick<TurnResult & { kind: 'threw' }, 'place' | 'error'>
+
 type Decided = TurnResult & { kind: 'decided' }
 
 export interface MailboxesParts extends TurnDataParts {
@@ -71,6 +75,7 @@ export class Mailboxes {
   readonly #parts: MailboxesParts
   /** Of the contexts that something waits for, or is under way in. */
   readonly #mailboxes = new Map<ContextId, Message[]>()
+  readonly #pace = new Pace()
   #onIdle: (() => void) | null = null
 
   constructor(parts: MailboxesParts) {
@@ -108,7 +113,8 @@ export class Mailboxes {
       const { flux, startState, input, untyped, unknown, tags, trigger, request: sent } = request
       const partition = this.#parts.ids.nextPartition()
       const whole = { flux, startState, input, untyped, unknown, tags, trigger, parent: null, partition, request: sent }
-      this.#tryStart({ request: whole, watcher, data: new TurnData(this.#parts), resolve, reject })
+      const begun = { request: whole, watcher, data: new TurnData(this.#parts), resolve, reject }
+      this.#pace.run(() => this.#tryStart(begun))
     })
   }
 
@@ -126,7 +132,13 @@ export class Mailboxes {
   }
 
   #begin(id: ContextId, messages: Message[]): void {
-    this.#try({ id, messages, data: new TurnData(this.#parts), lost: 0, ends: null })
+    const turn = { id, messages, data: new TurnData(this.#parts), lost: 0, ends: null }
+    this.#trySoon(turn)
+  }
+
+  /** At once, unless much was decided for others just now. */
+  #trySoon(turn: Turn): void {
+    this.#pace.run(() => this.#try(turn))
   }
 
   /** Decides, until nothing is lacking and nothing throws, and commits. */
@@ -140,11 +152,12 @@ export class Mailboxes {
         const result = runTurn(id, inputs, data, turn.ends ? { ...env, maxRecord: Infinity } : env)
         switch (result.kind) {
           case 'decided':
+            this.#pace.spend(result.steps)
             return this.#commit(turn, result)
           case 'lacks':
             return void data.fetch(result.need).then(
-              () => this.#try(turn),
-              (error: unknown) => this.#fail(turn, error),
+              () => this.#trySoon(turn),
+              (error: unknown) => this.#goWithout(turn, { place: result.place, error }),
             )
           case 'notFound':
             return this.#fail(turn, notFound(`there is no context ${id}`))
@@ -164,9 +177,18 @@ export class Mailboxes {
   }
 
   /** Half of what a message does must not become true: all others are decided again without it. */
-  #takeOut(turn: Turn, { place, error }: TurnResult & { kind: 'threw' }): void {
+  #takeOut(turn: Turn, { place, error }: Culprit): void {
     const [message] = turn.messages.splice(place, 1)
     message?.reject(error)
+  }
+
+  /** A relative that can't be read concerns only the message that asks for it; a store that is away, all of them. */
+  #goWithout(turn: Turn, culprit: Culprit): void {
+    const { place, error } = culprit
+    const isAway = error instanceof FluxError && error.failure.kind === 'unavailable'
+    if (isAway || place < 0 || turn.messages.length <= 1) return this.#fail(turn, error)
+    this.#takeOut(turn, culprit)
+    this.#trySoon(turn)
   }
 
   /** One of the messages is too much, and the others are innocent. Alone, it ends the context. */
@@ -196,7 +218,7 @@ export class Mailboxes {
   #again(turn: Turn): void {
     turn.lost += 1
     turn.data.forget()
-    this.#try(turn)
+    this.#trySoon(turn)
   }
 
   /** Tells the senders of what has become true. */
@@ -245,6 +267,7 @@ export class Mailboxes {
       const result = runStart(request, data, this.#parts.env())
       switch (result.kind) {
         case 'decided':
+          this.#pace.spend(result.steps)
           return this.#commitStart(start, result)
         case 'lacks':
           return void data.fetch(result.need).then(() => this.#tryStart(start), reject)
@@ -261,22 +284,29 @@ export class Mailboxes {
     }
   }
 
-  /** What is sent to the context meanwhile, by a broadcast that finds it, waits. */
+  /**
+   * What is sent to the context meanwhile, by a broadcast that finds it, waits. What was sent to that id before has a
+   * turn under way, which goes on with its mailbox.
+   */
   #commitStart({ request, watcher, data, resolve, reject }: Start, { work, context, writes }: Decided): void {
     const { commits } = this.#parts
     const { id } = context.record
-    this.#mailboxes.set(id, [])
+    const isFirst = !this.#mailboxes.has(id)
+    if (isFirst) this.#mailboxes.set(id, [])
     if (watcher) commits.watch(id, watcher)
+    const goOn = () => {
+      if (isFirst) this.#next(id)
+    }
     const fail = (error: unknown) => {
       commits.unwatch(id)
       reject(error)
-      this.#next(id)
+      goOn()
     }
     commits.commit(work, writes, { lost: 0, incarnation: data.incarnation }).then((outcome) => {
       if (!outcome.ok && !this.#isStartedEarlier(outcome, writes))
         return fail(unavailable(`context ${id} exists already`))
       resolve({ moved: true, failure: null, record: context.record, flux: request.flux })
-      return this.#next(id)
+      return goOn()
     }, fail)
   }
 

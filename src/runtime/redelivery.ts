@@ -91,8 +91,13 @@ export class Redelivery {
   }
 }
 
-const undeliverable = ({ type }: Input): Input => {
+/** What a step answered ends nothing but the visit of the state that asked for it. */
+const undeliverable = (input: Input): Input => {
+  const { type } = input
   const className = 'UndeliverableMessage'
   const message = `the server failed ${MAX_TRIES} times to process a message of type ${type}; the reason is in its log`
-  return { type: 'OUTGROWN', error: { message, type: className, className, realException: null } }
+  const error = { message, type: className, className, realException: null }
+  if (input.type !== 'DONE' && input.type !== 'FAIL') return { type: 'OUTGROWN', error }
+  const { epoch, attempt, owner } = input
+  return { type: 'OUTGROWN', error, answer: { epoch, attempt, ...(owner !== undefined && { owner }) } }
 }

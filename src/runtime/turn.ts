@@ -33,9 +33,11 @@ export type TurnResult =
       /** Of the first messages: there was no time for those that follow. */
       readonly results: readonly Applied[]
       readonly writes: readonly Write[]
+      /** Steps of work that it took. */
+      readonly steps: number
     }
-  /** To be run again with that at hand. */
-  | { readonly kind: 'lacks'; readonly need: Need }
+  /** To be run again with that at hand; the message at that place asks for it, if any does. */
+  | { readonly kind: 'lacks'; readonly need: Need; readonly place: number }
   | { readonly kind: 'notFound' }
   /**
    * Nothing is to become true of what the message at that place does: the others are to be decided again without it.
@@ -58,15 +60,16 @@ export function runTurn(id: ContextId, messages: readonly Input[], atHand: AtHan
     if (due !== null && due <= env.now && !isFinished(status) && messages[0]?.type !== 'OUTGROWN')
       work.apply(context, { type: 'WAKE' })
     const results: Applied[] = []
-    for (let steps = 0; results.length < messages.length && steps < TURN_STEPS; steps += work.spent + STEPS_A_MESSAGE) {
+    let steps = 0
+    for (; results.length < messages.length && steps < TURN_STEPS; steps += work.spent + STEPS_A_MESSAGE) {
       place = results.length
       const message = messages[place]
       if (message) results.push(work.apply(context, message))
     }
     place = -1
-    return { kind: 'decided', work, context, results, writes: work.writes() }
+    return { kind: 'decided', work, context, results, writes: work.writes(), steps }
   } catch (error) {
-    if (error instanceof Lacking) return { kind: 'lacks', need: error.need }
+    if (error instanceof Lacking) return { kind: 'lacks', need: error.need, place }
     if (error instanceof RecordTooLarge) return { kind: 'tooLarge', error }
     if (place >= 0) return { kind: 'threw', place, error }
     throw error
@@ -79,9 +82,10 @@ export function runStart(request: StartRequest, atHand: AtHand, env: Env): TurnR
   try {
     const created = work.create(request)
     if ('failure' in created) return { kind: 'refused', failure: created.failure }
-    return { kind: 'decided', work, context: created.context, results: [], writes: work.writes() }
+    const steps = work.spent + STEPS_A_MESSAGE
+    return { kind: 'decided', work, context: created.context, results: [], writes: work.writes(), steps }
   } catch (error) {
-    if (error instanceof Lacking) return { kind: 'lacks', need: error.need }
+    if (error instanceof Lacking) return { kind: 'lacks', need: error.need, place: -1 }
     if (error instanceof RecordTooLarge) return { kind: 'tooLarge', error }
     throw error
   }

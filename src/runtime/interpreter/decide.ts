@@ -11,7 +11,7 @@ import { describe } from '../describe.ts'
 import { endNow, release, takeOver } from '../leases.ts'
 import { runsHere, stepOf } from '../position.ts'
 import { NeedsHistory } from './choose.ts'
-import type { Decision, Input, DecisionEnv } from './decision.ts'
+import type { Decision, Input, DecisionEnv, StepAnswer } from './decision.ts'
 import { transition, type MachineEvent, type Transition } from './machine.ts'
 import { turnStateOf } from './turn-state.ts'
 
@@ -42,10 +42,16 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
     case 'RELEASE':
       return release(record, env)
     case 'OUTGROWN':
+      if (input.answer && !isAwaited(record, input.answer)) return { kind: 'noop' }
       return env.history ? endNow(flux, record, input.error, env, env.history) : { kind: 'needsHistory' }
     case 'TAG':
       return tag(record, input, env)
   }
+}
+
+/** Whether the step that the answer is from is the one under way. */
+function isAwaited({ position, lease }: ContextRecord, { epoch, attempt, owner }: StepAnswer): boolean {
+  return position.epoch === epoch && position.attempt === attempt && (owner === undefined || owner === lease?.owner)
 }
 
 /** The first record of a context: `initial` holds what is fixed when it is started. */

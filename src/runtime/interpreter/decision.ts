@@ -11,6 +11,13 @@ import type { TagLimits } from '../../model/tags.ts'
 import type { FailedAttempt } from '../attempts.ts'
 import type { Step } from '../position.ts'
 
+/** Which step an answer is from, see `Input`. */
+export interface StepAnswer {
+  readonly epoch: number
+  readonly attempt: number
+  readonly owner?: string
+}
+
 /** What a context can be told. */
 export type Input =
   /** `tags`: those of a broadcast, which the context must match; null for an event sent to it by id. */
@@ -46,8 +53,11 @@ export type Input =
    */
   | { readonly type: 'TAKE_OVER'; readonly owner: string; readonly isUncounted?: boolean }
   | { readonly type: 'RELEASE' }
-  /** What it was told would make more of it than the store takes: it fails instead. */
-  | { readonly type: 'OUTGROWN'; readonly error: ActionError }
+  /**
+   * What it was told would make more of it than the store takes, or can't be processed: it fails instead. `answer`: of
+   * the step whose answer that was; a context that is no longer at that step goes on.
+   */
+  | { readonly type: 'OUTGROWN'; readonly error: ActionError; readonly answer?: StepAnswer }
   | {
       readonly type: 'TAG'
       readonly add: readonly string[]

@@ -82,10 +82,10 @@ export class Reducers {
     return next.next(state, { waits: false, ...choose(next, index, { moves: state.moves, picked: null }) })
   }
 
-  /** Maps and chooses, in a state that doesn't wait before. */
+  /** Maps, unless the state couldn't be entered, and chooses, in a state that doesn't wait before. */
   run(state: TurnState, index: number): TurnState {
     const next = this.#open(state)
-    next.act(next.state(index).action.outputs)
+    if (!next.failed) next.act(next.state(index).action.outputs)
     return next.next(state, choose(next, index, { moves: state.moves, picked: null }))
   }
 
@@ -97,7 +97,7 @@ export class Reducers {
     const next = this.#open(state)
     const { effect, inputs, timeoutMs } = next.state(index).action
     // Another attempt has those of the first.
-    if (next.data.args === null) prepareArgs(next, inputs)
+    if (next.data.args === null && !next.failed) prepareArgs(next, inputs)
     const due = effect === 'child' && timeoutMs !== null && !next.failed ? next.now + timeoutMs : null
     // A child may have been started for nothing: only a step is a rest from moving.
     const rests = effect === 'step' && !next.failed
