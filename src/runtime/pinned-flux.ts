@@ -5,6 +5,7 @@ import { UnreadableDefinition } from '../definitions/definition-error.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { lostFlux, type KnownState } from '../definitions/lost.ts'
 import { isFinished } from '../model/context.ts'
+import { unreadable } from '../model/failure.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { Store, StoredContext } from '../ports/store.ts'
 import { hasPlace } from './interpreter/places.ts'
@@ -17,7 +18,10 @@ interface Parts {
 
 type Stored = Pick<StoredContext, 'terms'>
 
-/** `record`: the stored one; its head is enough. No async function: most definitions are at hand. */
+/**
+ * `record`: the stored one; its head is enough. No async function: most definitions are at hand.
+ * @throws FluxError `unreadable` when the record names a state that no definition has
+ */
 export function fluxOf({ catalog, store }: Parts, stored: Stored, record: ContextRecord): Promise<CompiledFlux> {
   const { definition } = record
   return catalog
@@ -47,13 +51,19 @@ const withFault = (flux: CompiledFlux, at: number): CompiledFlux => ({
   states: flux.states.map((state) => (state.index === at ? { ...state, fault: MISFIT } : state)),
 })
 
+/** No definition has as many states. One that stands in has all up to the last that its context names. */
+const MAX_STATES = 100_000
+
+const isPlace = (index: number): boolean => Number.isInteger(index) && index >= 0 && index < MAX_STATES
+
 function lost(
   catalog: Catalog,
   { terms }: Stored,
   record: ContextRecord,
   { message: reason, source, isNewer }: UnreadableDefinition,
 ): CompiledFlux {
-  const { package: owner, fluxName, definition: hash, state, startState, visited } = record
+  const { id, package: owner, fluxName, definition: hash, state, startState, visited } = record
+  if (![state, startState, ...visited].every(isPlace)) throw unreadable(id)
   const told = toldBy(terms)
   const unnamed = { name: null, events: [], takesAny: false }
   const states: KnownState[] = [

@@ -114,6 +114,20 @@ test('damaged at any place', { timeout: TIMEOUT_MS }, async () => {
   expect(broken).toBeGreaterThan(looked / 4)
 })
 
+test('a record that names a state that no definition has harms itself alone', async () => {
+  const { records } = await readCorpus('0.1')
+  const { catalog } = await open(await folderOf({ 'p/readme.md': '' }))
+  const [first] = records
+  if (first === undefined) throw new Error('the corpus has records')
+  const { context } = first
+  const head = JSON.parse(context.parts['head'] ?? '')
+  for (const damage of [{ state: 2 ** 40 }, { state: -1 }, { state: 'x' }, { visited: [0, 1e9] }]) {
+    const parts = { ...context.parts, head: JSON.stringify({ ...head, ...damage }) }
+    const flux = fluxOf({ catalog, store: { getDefinition: async () => null } }, context, decode({ ...context, parts }))
+    await expect(flux).rejects.toMatchObject({ failure: { kind: 'unreadable', contextId: context.id } })
+  }
+})
+
 async function look(
   context: StoredContext,
   record: ContextRecord,

@@ -100,6 +100,25 @@ describe('a data folder of version 0.1', () => {
     await store.close()
   })
 
+  it('is as it was when its upgrade was broken off, and is upgraded by the next write', async () => {
+    // The rows of large parts have their place before the first group says that the format is another one.
+    const root = openLmdb({ path: file, noSubdir: true, overlappingSync: false, maxDbs: 6 })
+    root.openDB('parts', { encoding: 'binary' })
+    await root.close()
+    const findings = { damage: [], unreadable: [], contexts: 6, counted: 6, isDoubtful: false }
+    expect(await diagnose({ folder, namespace: 'default' })).toMatchObject(findings)
+    let store = await open()
+    await expectAll(store)
+    expect(await formatOf()).toBe(3)
+    const next = contextOf(2, 2, { parts: { head: '{"more":1}', body: BODY } })
+    await mustCommit(store, writeOf(next, { changed: ['head'] }))
+    await store.close()
+    expect(await formatOf()).toBe(4)
+    store = await open()
+    expect(await store.load({ id: 2 })).toEqual(next)
+    await store.close()
+  })
+
   it('is looked at by the doctor, and saved into a folder of the present format', async () => {
     await (await open()).close()
     const findings = { damage: [], unreadable: [], contexts: 6, counted: 6, isDoubtful: false }

@@ -7,6 +7,7 @@ import type { ContextId } from '../../src/model/context.ts'
 import { explore } from '../../src/store/redis/connection.ts'
 import { partitionKey } from '../../src/store/redis/keys.ts'
 import { openRedisStore, type RedisStore } from '../../src/store/redis/store.ts'
+import { Random } from '../recorded/random.ts'
 import { startRedis, type RedisServer } from '../support/redis.ts'
 import { contextOf, createOne, idsOf, mustCommit, update, writeOf } from './contract-support.ts'
 
@@ -145,6 +146,40 @@ describe('a set of ids', () => {
     expect(await admin.keys(key('*word'))).toEqual([])
     expect(await admin.hget(key('last'), 't:word')).toBeNull()
     expect(await store.highestId()).toBe(ids.at(-1))
+  })
+
+  test.each([1, 2 ** 53 - 601])('from id %i on is as a model has it, in any order', async (lowest) => {
+    const random = new Random(lowest)
+    const words = ['common', 'rare', '\ud800', 'n\0l', 'a\x1fb\x1ec', '__proto__']
+    const model = new Map<ContextId, { readonly version: number; readonly terms: readonly string[] }>()
+    for (let round = 0; round < 8; round += 1) {
+      const [way, density] = [random.pick(['up', 'down', 'anywhere', 'dense']), random.pick([0.05, 0.5, 0.95])]
+      const writes = Array.from({ length: 200 }, (_, step) => {
+        const place = { up: 3 * step, down: 599 - 3 * step, anywhere: random.between(0, 599), dense: step }[way] ?? 0
+        const id = lowest + place
+        const terms = words.filter((word) => random.chance(word === 'rare' ? 0.05 : density))
+        const version = (model.get(id)?.version ?? 0) + 1
+        model.set(id, { version, terms })
+        return writeOf(contextOf(id, version, { terms }))
+      })
+      await Promise.all(writes.map((write) => mustCommit(store, write)))
+      const ids = [...model.keys()].sort((one, other) => one - other)
+      const having = (word: string) => ids.filter((id) => model.get(id)?.terms.includes(word))
+      expect(await idsOf(store.list({ all: [], limit: 5000 }))).toEqual(ids)
+      for (const word of words) {
+        expect(await found(word), word).toEqual(having(word))
+        const without = new Set(having('common'))
+        expect(await idsOf(store.list({ all: [word], without: ['common'], skip: 5, limit: 40 }))).toEqual(
+          having(word)
+            .filter((id) => !without.has(id))
+            .slice(5, 45),
+        )
+      }
+      const any = new Set([...having('rare'), ...having('n\0l')])
+      expect(await store.waitingFor({ any: ['rare', 'n\0l'], upTo: lowest + 599, limit: 5000 })).toEqual(
+        ids.filter((id) => any.has(id)),
+      )
+    }
   })
 
   test('of which many are made in one commit is split as often as it must be', async () => {

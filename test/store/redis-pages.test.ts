@@ -141,6 +141,25 @@ describe.each([
   })
 })
 
+test('who waits for any of many words is found by short scripts, which look at each word once', async ({
+  onTestFinished,
+}) => {
+  const [namespace, WORDS] = [randomUUID(), 64]
+  const address = await explore(server.url)
+  const store = await openRedisStore({ address, namespace, partitions: 1, deadAfterMs: 1000, log })
+  onTestFinished(() => store.close())
+  const words = Array.from({ length: WORDS }, (_, index) => `word ${index}`)
+  const ids = Array.from({ length: 2000 }, (_, index) => String(index + 1))
+  for (const word of words) await fill(partitionKey(namespace, 0), `t:${word}`, ids, true)
+  await redis.config('RESETSTAT')
+  const found = await store.waitingFor({ any: [...words, ...words], upTo: 5000, limit: 1000 })
+  expect(found).toEqual(ids.slice(0, 1000).map(Number))
+  const stats = await redis.info('commandstats')
+  const callsOf = (name: string) => Number(new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(stats)?.[1] ?? 0)
+  // Of each word the part of one leaf, or of two. All at once would be nine of each, in one script.
+  expect((callsOf('zrange') + callsOf('smembers')) / callsOf('evalsha')).toBeLessThan(8 * WORDS)
+})
+
 test('large contexts are read a few by one script, all of them in the end', async ({ onTestFinished }) => {
   const namespace = randomUUID()
   const store = await openRedisStore({

@@ -15,6 +15,9 @@ import { decodeContext, encodeText } from './stored-context.ts'
  */
 const PIECE = 1_000
 const HOPS = 2_000
+/** Ids read by one script for all words together of which a context has any, and the fewest for each of them. */
+const ANY_IDS = 2_000
+const LEAST = 16
 /** Matches for each partition, of which it isn't worth the while to find out how many may be passed over. */
 const FEW = 50
 /** Contexts read by one script, and bytes. */
@@ -24,6 +27,9 @@ const BULK_BYTES = 512 * 1024
 const FIRST = 16
 /** Contexts that can't be read of which the log tells once each. */
 const DAMAGED = 10_000
+
+/** As the keys have them, each once: the scripts look at each that they are given. */
+const wordsOf = (words: readonly string[]): string[] => Array.from(new Set(words), encodeText)
 
 export class Queries {
   readonly #client: PartitionClient
@@ -50,7 +56,8 @@ export class Queries {
     characters = Infinity,
   }: ListQuery): Promise<StoredContext[]> {
     if (limit <= 0) return []
-    const words = [without.length, ...[...without, ...all].map(encodeText)]
+    const [excluded, shared] = [wordsOf(without), wordsOf(all)]
+    const words = [excluded.length, ...excluded, ...shared]
     const start = this.#partitions === 1 ? { after, skip } : await this.#passOver(words, { after, skip })
     if (start === null) return []
     // Only a lone partition can pass over matches by itself.
@@ -144,10 +151,10 @@ export class Queries {
     limit,
   }: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]> {
     if (limit <= 0 || any.length === 0) return []
-    const words = any.map(encodeText)
+    const words = wordsOf(any)
+    const piece = Math.max(LEAST, Math.min(PIECE, skip + limit, Math.floor(ANY_IDS / words.length)))
     const sources = this.#sources((partition) => {
       let last: ContextId | undefined = after
-      const piece = Math.min(PIECE, skip + limit)
       return async () => {
         if (last === undefined) return []
         const found = texts(await this.#client.run('waiting', partition, [last, upTo, piece, ...words]))

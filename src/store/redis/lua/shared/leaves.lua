@@ -43,10 +43,17 @@ local function contains(name, id)
 end
 
 -- All ids of a leaf that isn't the first, ascending. They come in that order, save where Redis is told to keep sets
--- otherwise.
+-- otherwise: to look whether they do is much cheaper than to sort them.
 local function ids_of(name, first)
-  local ids = redis.call('SMEMBERS', leaf(name, first))
-  table.sort(ids, function(one, other) return tonumber(one) < tonumber(other) end)
+  local ids, before = redis.call('SMEMBERS', leaf(name, first)), 0
+  for _, id in ipairs(ids) do
+    local number = tonumber(id)
+    if number < before then
+      table.sort(ids, function(one, other) return tonumber(one) < tonumber(other) end)
+      break
+    end
+    before = number
+  end
   return ids
 end
 
