@@ -155,7 +155,7 @@ export class Mailboxes {
             this.#pace.spend(result.steps)
             return this.#commit(turn, result)
           case 'lacks':
-            return void data.fetch(result.need).then(
+            return void data.fetch(result.need, id).then(
               () => this.#trySoon(turn),
               (error: unknown) => this.#goWithout(turn, { place: result.place, error }),
             )
@@ -270,7 +270,7 @@ export class Mailboxes {
           this.#pace.spend(result.steps)
           return this.#commitStart(start, result)
         case 'lacks':
-          return void data.fetch(result.need).then(() => this.#tryStart(start), reject)
+          return void data.fetch(result.need, null).then(() => this.#tryStart(start), reject)
         case 'refused':
           return reject(new FluxError(result.failure))
         case 'tooLarge':

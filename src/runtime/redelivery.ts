@@ -11,13 +11,18 @@ import type { Input } from './interpreter/decision.ts'
 import { lossOf } from './leases.ts'
 import type { Mailboxes, Outcome } from './mailboxes.ts'
 import { stepOf } from './position.ts'
+import { Undecidable } from './turn.ts'
 import type { Steps } from './steps.ts'
 import { isUnreadable } from './unreadable.ts'
 
 /** Pauses between tries: doubled each time, up to the second. */
 const PAUSE_MS = { first: 100, most: 5_000 }
-/** Tries of a message that ends in an error of ours each time, after which the context is ended with that reason. */
-const MAX_TRIES = 5
+/**
+ * Tries of a message after which the context is ended with that reason: five that can't be decided, which is a fault of
+ * ours and stays one; a hundred, some eight minutes, that end in an error of the store whose meaning isn't known.
+ */
+const PATIENCE = 100
+const COST = { undecidable: 20, store: 1 }
 
 export interface RedeliveryParts {
   readonly mailboxes: Pick<Mailboxes, 'post'>
@@ -50,14 +55,15 @@ export class Redelivery {
     let faults = 0
     for (let pause = PAUSE_MS.first; !ended.aborted; pause = Math.min(pause * 2, PAUSE_MS.most)) {
       try {
-        return await mailboxes.post(id, faults < MAX_TRIES ? input : undeliverable(input))
+        return await mailboxes.post(id, faults < PATIENCE ? input : undeliverable(input))
       } catch (error) {
         if (isUnreadable(error, log)) return null
         const refused = error instanceof FluxError && error.failure.kind !== 'unavailable'
         if (refused && error.failure.kind === 'notFound') return null
-        if (!(error instanceof FluxError)) faults += 1
+        if (error instanceof Undecidable) faults += COST.undecidable
+        else if (!(error instanceof FluxError)) faults += COST.store
         log.error('a context could not be carried on', { contextId: id, input: input.type, error })
-        if (refused || faults > MAX_TRIES) return null
+        if (refused || faults > PATIENCE) return null
         await new Promise<void>((resolve) => {
           clock.after(pause, resolve)
         })
@@ -95,7 +101,7 @@ export class Redelivery {
 const undeliverable = (input: Input): Input => {
   const { type } = input
   const className = 'UndeliverableMessage'
-  const message = `the server failed ${MAX_TRIES} times to process a message of type ${type}; the reason is in its log`
+  const message = `the server could not process a message of type ${type}, however often it tried; the reason is in its log`
   const error = { message, type: className, className, realException: null }
   if (input.type !== 'DONE' && input.type !== 'FAIL') return { type: 'OUTGROWN', error }
   const { epoch, attempt, owner } = input

@@ -12,6 +12,7 @@ import type { Ids } from './ids.ts'
 import { noRoom, type ContextLoader } from './context-loader.ts'
 import type { Pins } from './pins.ts'
 import type { ContextCache } from './context-cache.ts'
+import { isUnreadable } from './unreadable.ts'
 import type { AtHand, KnownContext, Need } from './unit-of-work.ts'
 
 export interface TurnDataParts {
@@ -90,12 +91,15 @@ export class TurnData implements AtHand {
     this.release()
   }
 
-  /** Brings what the turn lacks. */
-  async fetch(need: Need): Promise<void> {
+  /** Brings what the turn of that context lacks. A relative that can't be read is gone: it holds up nobody. */
+  async fetch(need: Need, id: ContextId | null): Promise<void> {
     const { store, log, ids, pins } = this.#parts
     switch (need.kind) {
       case 'context':
-        ;(this.#fetched ??= new Map()).set(need.id, await this.#load(need.id))
+        ;(this.#fetched ??= new Map()).set(
+          need.id,
+          await (need.id === id ? this.#load(id) : this.#loadRelative(need.id)),
+        )
         return
       case 'history': {
         const record = this.context(need.id)?.record
@@ -114,6 +118,15 @@ export class TurnData implements AtHand {
   release(): void {
     this.#release?.()
     this.#release = null
+  }
+
+  async #loadRelative(id: ContextId): Promise<KnownContext | null> {
+    try {
+      return await this.#load(id)
+    } catch (error) {
+      if (isUnreadable(error, this.#parts.log)) return null
+      throw error
+    }
   }
 
   async #load(id: ContextId): Promise<KnownContext | null> {

@@ -2,7 +2,7 @@
 // it says, and is then run again.
 import type { ContextId } from '../model/context.ts'
 import { isFinished } from '../model/context.ts'
-import type { Failure } from '../model/failure.ts'
+import { FluxError, type Failure } from '../model/failure.ts'
 import type { Write } from '../ports/store.ts'
 import { RecordTooLarge } from './codec.ts'
 import type { Input } from './interpreter/decision.ts'
@@ -24,6 +24,16 @@ import {
 const TURN_STEPS = 300_000
 /** Steps that a message costs besides the work that it does. */
 const STEPS_A_MESSAGE = 1_000
+
+/** Deciding ended in an error that is no failure: with the same context and message it would again. */
+export class Undecidable extends Error {
+  override readonly name = 'Undecidable'
+  constructor(cause: unknown) {
+    super(`the message could not be processed: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+  }
+}
+
+const undecidable = (error: unknown): unknown => (error instanceof FluxError ? error : new Undecidable(error))
 
 export type TurnResult =
   | {
@@ -71,8 +81,8 @@ export function runTurn(id: ContextId, messages: readonly Input[], atHand: AtHan
   } catch (error) {
     if (error instanceof Lacking) return { kind: 'lacks', need: error.need, place }
     if (error instanceof RecordTooLarge) return { kind: 'tooLarge', error }
-    if (place >= 0) return { kind: 'threw', place, error }
-    throw error
+    if (place >= 0) return { kind: 'threw', place, error: undecidable(error) }
+    throw undecidable(error)
   }
 }
 

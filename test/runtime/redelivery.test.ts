@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { conflict, notFound, unavailable } from '../../src/model/failure.ts'
 import type { Input } from '../../src/runtime/interpreter/decision.ts'
 import type { Outcome } from '../../src/runtime/mailboxes.ts'
+import { Undecidable } from '../../src/runtime/turn.ts'
 import { Redelivery } from '../../src/runtime/redelivery.ts'
 import type { Step } from '../../src/runtime/position.ts'
 import { openBench } from '../support/runtime.ts'
@@ -104,7 +105,7 @@ describe('a message', () => {
   test('that fails for no reason of ours ends the context after five times', async () => {
     const outcome = outcomeFor({ ended: true })
     const { clock, posted, logged, redelivery } = open(
-      ...Array.from({ length: 5 }, () => new TypeError('no function')),
+      ...Array.from({ length: 5 }, () => new Undecidable(new TypeError('no function'))),
       outcome,
     )
     const delivered = redelivery.deliver(1, WAKE)
@@ -117,8 +118,20 @@ describe('a message', () => {
     expect(logged).toHaveLength(5)
   })
 
+  test('that the store fails for an unknown reason is tried for minutes before it ends the context', async () => {
+    const outcome = outcomeFor({ ended: true })
+    const { clock, posted, redelivery } = open(...Array.from({ length: 100 }, () => new Error('EIO')), outcome)
+    const delivered = redelivery.deliver(1, WAKE)
+    await clock.advance(300_000)
+    expect(posted.every((input) => input === WAKE)).toBe(true)
+    await clock.advance(300_000)
+    expect(await delivered).toBe(outcome)
+    expect(posted).toHaveLength(101)
+    expect(posted.at(-1)).toMatchObject({ type: 'OUTGROWN' })
+  })
+
   test('is given up when even that fails', async () => {
-    const { clock, posted, logged, redelivery } = open(new TypeError('no function'))
+    const { clock, posted, logged, redelivery } = open(new Undecidable(new TypeError('no function')))
     const delivered = redelivery.deliver(1, WAKE)
     await clock.advance(60_000)
     expect(await delivered).toBeNull()
@@ -206,15 +219,15 @@ test.each([
     if (fluxName === 'Step') await bench.sendEvent({ contextId, event: 'go' })
     let view = await bench.getContext({ contextId })
     for (let moments = 0; moments < 200 && view.status !== 'FAILED'; moments += 1) {
-      await bench.advance(wait / 10 + 200)
+      await bench.advance(wait / 10 + 5000)
       view = await bench.getContext({ contextId })
     }
     expect(view.error).toMatchObject({ type: 'UndeliverableMessage', message: expect.stringContaining(`type ${type}`) })
-    expect(refused).toBeGreaterThanOrEqual(5)
-    expect(refused).toBeLessThanOrEqual(6)
+    expect(refused).toBeGreaterThanOrEqual(100)
+    expect(refused).toBeLessThanOrEqual(102)
     await bench.advance(60_000)
-    expect(bench.logged.filter(({ message }) => message === 'a context could not be carried on')).toHaveLength(5)
-    expect(refused).toBeLessThanOrEqual(6)
+    expect(bench.logged.filter(({ message }) => message === 'a context could not be carried on')).toHaveLength(100)
+    expect(refused).toBeLessThanOrEqual(102)
   } finally {
     await bench.close()
   }

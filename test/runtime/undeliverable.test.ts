@@ -4,6 +4,7 @@ import { SimulatedClock } from '../support/simulated-clock.ts'
 import { compiled, Hand, outcomeOf } from '../support/turns.ts'
 import type { Input } from '../../src/runtime/interpreter/decision.ts'
 import { Redelivery } from '../../src/runtime/redelivery.ts'
+import { Undecidable } from '../../src/runtime/turn.ts'
 import { quiet } from '../definitions/catalog-files.ts'
 
 const FLUX = compiled({
@@ -30,7 +31,7 @@ async function delivered(input: Input, { moves }: { readonly moves: boolean }) {
     mailboxes: {
       async post(id, message) {
         faults += 1
-        if (faults <= 5) throw new TypeError('no function')
+        if (faults <= 5) throw new Undecidable(new TypeError('no function'))
         return outcomeOf(hand.turn(id, [message]))
       },
     },
