@@ -17,6 +17,7 @@ import { emptyStore, withVerbs } from '../support/stores.ts'
 import { compiled, env, Hand } from '../support/turns.ts'
 
 const MIB = 1024 * 1024
+const nobody = () => {}
 const waits = compiled({
   output: [{ name: 'text', defaultValue: 'x'.repeat(100_000) }],
   states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'go' }] }],
@@ -96,7 +97,6 @@ test('who watched a start that failed hears of no other', async () => {
       return fault ? Promise.reject(fault) : Promise.resolve({ ok: true })
     },
   })
-  const nobody = () => {}
   const commits = new Commits({
     store: parts.store,
     cache: parts.cache,
