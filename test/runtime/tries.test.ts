@@ -51,14 +51,14 @@ describe('what a turn has at hand', () => {
   })
 
   test('are the same ids at each try, and others after a conflict', async () => {
-    let last = 0
-    const { parts } = await partsOn({ reserveIds: ({ count }) => Promise.resolve({ first: (last += count), count }) })
+    const { parts } = await partsOn({ reserveIds: () => Promise.resolve({ first: 1, count: 3 }) })
     const data = new TurnData(parts)
     expect(data.newId(0)).toBeUndefined()
     await data.fetch({ kind: 'id', partition: 0 })
     for (let tries = 0; tries < 3; tries += 1) {
       data.rewind()
-      expect([data.newId(0), data.newId(0)]).toEqual([1, undefined])
+      // The first was fetched for it, the others were at hand.
+      expect([data.newId(0), data.newId(0), data.newId(0), data.newId(0)]).toEqual([1, 2, 3, undefined])
     }
     data.forget()
     expect(data.newId(0)).toBeUndefined()
@@ -89,14 +89,8 @@ describe('what a turn has at hand', () => {
   })
 })
 
-test('who watched a start that failed hears of no other', async () => {
-  const faults = [unavailable('away')]
-  const { parts } = await partsOn({
-    commit() {
-      const fault = faults.pop()
-      return fault ? Promise.reject(fault) : Promise.resolve({ ok: true })
-    },
-  })
+async function openMailboxes(verbs: Partial<Store>) {
+  const { parts } = await partsOn(verbs)
   const commits = new Commits({
     store: parts.store,
     cache: parts.cache,
@@ -110,9 +104,32 @@ test('who watched a start that failed hears of no other', async () => {
     onAnswer: nobody,
     onUnknownOutcome: nobody,
   })
-  const mailboxes = new Mailboxes({ ...parts, commits, env: () => env() })
+  return new Mailboxes({ ...parts, commits, env: () => env() })
+}
+
+const request: RootRequest = { flux: end, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null }
+
+test('a start takes one id, although it waits for that and for its definition', async () => {
+  let reserved = 0
+  const mailboxes = await openMailboxes({
+    reserveIds({ count }) {
+      reserved += count
+      return Promise.resolve({ first: reserved, count })
+    },
+  })
+  expect((await mailboxes.start(request)).record.id).toBe(1)
+  expect(reserved).toBe(1)
+})
+
+test('who watched a start that failed hears of no other', async () => {
+  const faults = [unavailable('away')]
+  const mailboxes = await openMailboxes({
+    commit() {
+      const fault = faults.pop()
+      return fault ? Promise.reject(fault) : Promise.resolve({ ok: true })
+    },
+  })
   const heard: string[] = []
-  const request: RootRequest = { flux: end, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null }
   const start = (name: string) =>
     mailboxes.start(request, ({ id }) => {
       heard.push(`${name}: ${id}`)
