@@ -26,6 +26,16 @@ describe('a definition of which nothing is left', () => {
     expect(await fluxAs('{', {}, { ...source, secured: true })).toMatchObject({ secured: true, states: [{}] })
     expect(await fluxAs('{')).toMatchObject({ secured: false })
   })
+
+  test('still takes any event where it took all others', async () => {
+    const any = compiled({ states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: '$else' }] }] })
+    const { record: waits } = new Hand().start(any).context
+    const { catalog } = await open(await folderOf({ 'p/readme.md': '' }))
+    const store = { getDefinition: () => Promise.resolve('{') }
+    const { states } = await fluxOf({ catalog, store }, { terms: indexKeysOf(waits, any) }, waits)
+    expect(states[0]?.choice.otherwise).toBe(0)
+    expect((await fluxAs('{')).states[0]?.choice.otherwise).toBeNull()
+  })
 })
 
 describe('a definition that has fewer states than the context was in', () => {

@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../../src/model/json.ts'
 import type { Input } from '../../../src/runtime/interpreter/decision.ts'
-import { compiled, Hand } from '../../support/turns.ts'
+import { hasPlace } from '../../../src/runtime/interpreter/places.ts'
+import { compiled, event, Hand } from '../../support/turns.ts'
 
 const error = { message: 'no', type: 'Error', className: 'Error', realException: null }
 const DONE: Input = { type: 'DONE', epoch: 1, attempt: 1, result: {} }
@@ -52,4 +53,36 @@ test('each state that is entered is counted, those in which nothing takes time, 
     moves: 4,
     position: { epoch: 4 },
   })
+})
+
+test('outputs of an action that fails are no answer to a webhook', () => {
+  const set = (expression: string) => ({ type: 'set', expression, evaluate: true, to: ['n'] })
+  const flux = compiled({
+    output: [{ name: 'n', type: 'any' }],
+    states: [
+      {
+        name: 'w',
+        waiting: true,
+        action: { type: 'map', lines: [set('1'), set('parseJson("{")')] },
+        transitions: [{ to: 'w', event: 'go' }],
+      },
+    ],
+  })
+  const hand = new Hand()
+  const { record, texts } = hand.start(flux).context
+  hand.contexts.set(record.id, { record: { ...record, request: {} }, flux, texts })
+  expect(hand.turn(record.id, [event('go')]).context.record).toMatchObject({
+    status: 'FAILED',
+    output: record.output,
+    answer: record.answer,
+  })
+})
+
+test('a state has a place for another attempt only where there is one', () => {
+  const flux = compiled({
+    states: [act, { ...act, name: 'again', action: { ...act.action, retry: { maxAttempts: 2 } } }],
+  })
+  const places = (index: number) =>
+    (['waiting', 'acting', 'backoff', 'delayed'] as const).filter((phase) => hasPlace(flux, phase, index))
+  expect([places(0), places(1), places(2)]).toEqual([['acting'], ['acting', 'backoff'], []])
 })
