@@ -9,13 +9,14 @@ const error = { message: 'no', type: 'Error', className: 'Error', realException:
 const DONE: Input = { type: 'DONE', epoch: 1, attempt: 1, result: {} }
 const FAIL: Input = { type: 'FAIL', epoch: 1, attempt: 1, error }
 
+const set = (expression: string) => ({ type: 'set', expression, evaluate: true, to: ['n'] })
 const act = {
   name: 'act',
   action: {
     type: 'invokeCode',
     className: 'A',
     methodName: 'b',
-    inputs: [{ type: 'set', expression: '1', evaluate: true, to: ['n'] }],
+    inputs: [set('1')],
   },
 }
 const end = { name: 'end' }
@@ -56,7 +57,6 @@ test('each state that is entered is counted, those in which nothing takes time, 
 })
 
 test('outputs of an action that fails are no answer to a webhook', () => {
-  const set = (expression: string) => ({ type: 'set', expression, evaluate: true, to: ['n'] })
   const flux = compiled({
     output: [{ name: 'n', type: 'any' }],
     states: [
