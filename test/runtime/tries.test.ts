@@ -14,7 +14,7 @@ import { TurnData } from '../../src/runtime/turn-data.ts'
 import { folderOf, open, quiet } from '../definitions/catalog-files.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore, withVerbs } from '../support/stores.ts'
-import { compiled, env, Hand } from '../support/turns.ts'
+import { compiled, env, event, Hand } from '../support/turns.ts'
 
 const MIB = 1024 * 1024
 const nobody = () => {}
@@ -104,7 +104,7 @@ async function openMailboxes(verbs: Partial<Store>) {
     onAnswer: nobody,
     onUnknownOutcome: nobody,
   })
-  return new Mailboxes({ ...parts, commits, env: () => env() })
+  return Object.assign(new Mailboxes({ ...parts, commits, env: () => env() }), { turns: parts.turns })
 }
 
 const request: RootRequest = { flux: end, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null }
@@ -141,4 +141,15 @@ test('who watched a start that failed hears of no other', async () => {
   await start('second')
   expect(heard).toEqual(['second: 1'])
   await mailboxes.idle()
+})
+
+test('the room of a turn is given back at its end', async () => {
+  const stored = new Hand().start(waits).writes[0]?.context ?? null
+  const mailboxes = await openMailboxes({
+    load: () => Promise.resolve(stored),
+    getDefinition: () => Promise.resolve(waits.text),
+  })
+  expect(await mailboxes.post(1, event('go'))).toMatchObject({ moved: true })
+  await mailboxes.idle()
+  expect(mailboxes.turns.held).toBe(0)
 })
