@@ -1,6 +1,9 @@
 // HTTP and callers in process are refused by the same check: of the same kind, with the same pointers and hints.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Failure } from '../../src/model/failure.ts'
+import { FluxError, type Failure } from '../../src/model/failure.ts'
+import { check } from '../../src/api/check.ts'
+import { GET_DEFINITION } from '../../src/api/get-definition.ts'
+import { SEND_EVENT } from '../../src/api/send-event.ts'
 import { openLive, type Live } from '../http/live.ts'
 import { openBench, type Bench } from '../support/runtime.ts'
 
@@ -127,4 +130,11 @@ test('a request that was changed since is looked at anew', async () => {
   expect(await bench.getContext(request)).toMatchObject({ id: contextId })
   Object.assign(request, { contextId: 'no' })
   await expect(bench.getContext(request)).rejects.toMatchObject({ failure: { kind: 'malformed' } })
+})
+
+test('what one call has taken is looked at again by another, and by the same once it was handed on', () => {
+  const request = check(SEND_EVENT, { event: 'go' })
+  expect(() => check(GET_DEFINITION, request)).toThrow(FluxError)
+  expect(check(SEND_EVENT, request)).toBe(request)
+  expect(check(SEND_EVENT, request)).not.toBe(request)
 })

@@ -80,3 +80,31 @@ test('one message may do more than that, up to a limit of its own, beyond which 
     error: { type: 'TooMuchWork' },
   })
 })
+
+test('what goes wrong when all messages are decided is the fault of none of them', () => {
+  const { hand, id } = started(1)
+  const known = hand.context(id)
+  if (!known) throw new Error('it was started')
+  const texts = new Proxy(known.texts, {
+    get() {
+      throw new Error('a text that breaks')
+    },
+  })
+  hand.contexts.set(id, { ...known, texts })
+  expect(() => hand.turn(id, [event('go'), event('go')])).toThrow('a text that breaks')
+})
+
+test('a context that has grown too large ends where it stands, whatever it is due for', () => {
+  const hand = new Hand()
+  const { id } = hand.start(
+    compiled({
+      states: [
+        { name: 'w', waiting: true, transitions: [{ to: 'next', wait: 'duration:5' }] },
+        { name: 'next', waiting: true, transitions: [{ to: 'w', event: 'go' }] },
+      ],
+    }),
+  ).context.record
+  const error = { message: 'too large', type: 'RecordTooLarge', className: 'RecordTooLarge', realException: null }
+  const { record } = hand.turn(id, [{ type: 'OUTGROWN', error }], { now: 6000 }).context
+  expect(record).toMatchObject({ status: 'FAILED', state: 0, moves: 1 })
+})

@@ -6,6 +6,7 @@ import { gunzipSync } from 'node:zlib'
 import { open as openLmdb } from 'lmdb'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Store } from '../../src/ports/store.ts'
+import { decodeFormat3 } from '../../src/store/lmdb/format-3.ts'
 import { diagnose, salvage } from '../../src/store/lmdb/salvage.ts'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
@@ -131,4 +132,13 @@ describe('a data folder of version 0.1', () => {
     await copyFile(join(into, 'default.mdb'), file)
     expect(await formatOf()).toBe(4)
   })
+})
+
+it('a record of version 0.1 that is cut short, or too long, is none', () => {
+  const facts = { version: 1, due: null, terms: [], owner: null, endedAt: null, parent: null, firstRow: 0, nextRow: 0 }
+  const header = JSON.stringify({ ...facts, parts: [['head', 2]] })
+  const read = (texts: string) => decodeFormat3(1, Buffer.from(`${header}\n${texts}`)).parts
+  expect(read('{}')).toEqual({ head: '{}' })
+  const unreadable = expect.objectContaining({ failure: expect.objectContaining({ kind: 'unreadable' }) })
+  for (const texts of ['', '{', '{}}']) expect(() => read(texts)).toThrow(unreadable)
 })

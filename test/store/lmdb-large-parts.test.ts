@@ -8,6 +8,7 @@ import * as fc from 'fast-check'
 import { type Database, open as openLmdb } from 'lmdb'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Store } from '../../src/ports/store.ts'
+import { placeLargeParts } from '../../src/store/lmdb/large-parts.ts'
 import { diagnose, salvage } from '../../src/store/lmdb/salvage.ts'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
@@ -170,4 +171,13 @@ describe("a large part that can't be read", () => {
     expect(await saved.load({ id: bad })).toBeNull()
     await Promise.all([old.close(), saved.close()])
   })
+})
+
+it('is written where its length differs, whatever is said to have changed', () => {
+  const body = { name: 'body', length: 3000, version: 1, slot: 0 }
+  const placed = (length: number) =>
+    placeLargeParts(writeOf(contextOf(1, 2, { parts: { body: 'x'.repeat(length) } }), { changed: ['head'] }), [body])
+  expect(placed(3000)).toEqual({ parts: [body], written: [], freed: [] })
+  const written = { ...body, length: 3001, version: 2 }
+  expect(placed(3001)).toEqual({ parts: [written], written: [written], freed: [] })
 })

@@ -196,6 +196,16 @@ describe('a set of ids', () => {
       expect(await idsOf(store.list({ all: ['word'], skip, limit: 3 }))).toEqual(ids.slice(skip, skip + 3))
   })
 
+  test('in which lies what is no id is split without it', async () => {
+    await admin.zadd(key('t:word'), 1e15, 'garbage')
+    const { first } = await store.reserveIds({ count: 300, partition: 0 })
+    const ids = Array.from({ length: 300 }, (_, index) => first + index)
+    await mustCommit(store, ...ids.map((id) => writeOf(contextOf(id, 1, { terms: ['word'] }))))
+    expect(await leaves('word')).toBeGreaterThan(0)
+    expect(await admin.zscore(key('t:word'), 'garbage')).toBe('1000000000000000')
+    expect(await found('word')).toEqual(ids)
+  })
+
   test('takes a few bytes for each id, and a small waiting context at most 1.5 KB', async () => {
     const words = [
       'u:all',
