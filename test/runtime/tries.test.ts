@@ -54,7 +54,7 @@ describe('what a turn has at hand', () => {
     const { parts } = await partsOn({ reserveIds: () => Promise.resolve({ first: 1, count: 3 }) })
     const data = new TurnData(parts)
     expect(data.newId(0)).toBeUndefined()
-    await data.fetch({ kind: 'id', partition: 0 })
+    await data.fetch({ kind: 'id', partition: 0 }, null)
     for (let tries = 0; tries < 3; tries += 1) {
       data.rewind()
       // The first was fetched for it, the others were at hand.
@@ -79,10 +79,10 @@ describe('what a turn has at hand', () => {
     )
     const { turns } = parts
     const data = new TurnData(parts)
-    await data.fetch({ kind: 'context', id: 1 })
+    await data.fetch({ kind: 'context', id: 1 }, 1)
     const { held } = turns
     expect(held).toBeGreaterThan(100_000)
-    await data.fetch({ kind: 'context', id: 2 })
+    await data.fetch({ kind: 'context', id: 2 }, 1)
     expect([data.context(1)?.record.id, data.context(2)?.record.id, turns.held]).toEqual([1, 2, held])
     data.forget()
     expect([data.context(1), data.context(2), turns.held]).toEqual([undefined, undefined, 0])
