@@ -31,7 +31,7 @@ export async function changeFile(file: string, change: (text: string | null) => 
   // A link stays one.
   const target = await realpath(file).catch(() => file)
   const fresh = `${target}.new`
-  for (const patience = Date.now() + PATIENCE; !(await tryChange(target, fresh, change)); ) {
+  for (const patience = Date.now() + PATIENCE; !(await tryChange(target, fresh, change));) {
     if (Date.now() > patience)
       throw new Error(`${file} is being changed by another command; if there is none, remove ${fresh}`)
     removeStale(fresh)

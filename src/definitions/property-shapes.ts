@@ -140,7 +140,7 @@ class ShapeCompiler {
   /** A model without fields of its own may refer to another. null: it leads nowhere, or round in a circle. */
   #follow(reference: string): JsonObject | null {
     const passed = new Set<string>()
-    for (let name = reference; !passed.has(name); ) {
+    for (let name = reference; !passed.has(name);) {
       passed.add(name)
       const source = this.#models(name)
       if (source === undefined) return null

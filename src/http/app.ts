@@ -18,9 +18,7 @@ import { problemResponse } from './problem.ts'
 import { addWebhooks, type WebhookOptions } from './webhooks/webhooks.ts'
 
 export interface AppOptions
-  extends Omit<FluxApiOptions, 'answers'>,
-    Omit<WebhookOptions, 'answers'>,
-    OriginGuardOptions {
+  extends Omit<FluxApiOptions, 'answers'>, Omit<WebhookOptions, 'answers'>, OriginGuardOptions {
   /** null when requests can be served, else why not. */
   readonly ready: () => string | null
   readonly about: About

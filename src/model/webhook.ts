@@ -22,8 +22,7 @@ export interface EndpointDescription extends Pick<Endpoint, 'package' | 'fluxNam
   readonly comment: string | null
   /** Of its path, decoded. */
   readonly segments: readonly (
-    | { readonly literal: string; readonly parameter: null }
-    | { readonly literal: null; readonly parameter: string }
+    { readonly literal: string; readonly parameter: null } | { readonly literal: null; readonly parameter: string }
   )[]
   /** Inputs of the service. */
   readonly inputs: readonly InputDescription[]

@@ -34,8 +34,7 @@ export interface Ready {
 }
 
 export type Result =
-  | { readonly type: 'DONE'; readonly result: Json }
-  | { readonly type: 'FAIL'; readonly error: ActionError }
+  { readonly type: 'DONE'; readonly result: Json } | { readonly type: 'FAIL'; readonly error: ActionError }
 
 /** Where a step runs: functions in this process or in one of their own, scripts in the sandbox. */
 export type Kind = 'code' | 'isolated' | 'script'

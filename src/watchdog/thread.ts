@@ -65,7 +65,7 @@ async function standsStill(beats: number, from: number, to: number): Promise<boo
   const tick = Math.min(TICK_MS, options.noted / 10)
   const mostCounted = Math.min(MOST_COUNTED_MS, options.noted / 2)
   let still = from
-  for (let last = performance.now(); still < to; ) {
+  for (let last = performance.now(); still < to;) {
     await sleep(tick)
     const now = performance.now()
     still += Math.min(now - last, mostCounted)
@@ -100,7 +100,7 @@ async function followUp(
   from: number,
   { verdict, noting }: { verdict: Verdict; noting: Promise<void> },
 ): Promise<void> {
-  for (let still = from; still < end; ) {
+  for (let still = from; still < end;) {
     const next = Math.min(end, verdict.stack === null ? still + LOOK_AGAIN_MS : Infinity)
     if (!(await standsStill(beats, still, next))) return
     still = next

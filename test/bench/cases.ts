@@ -218,7 +218,7 @@ interface View {
 
 /** All contexts of a service that completed, with ids above that one. */
 async function* completed(subject: Subject, fluxName: string, above: number): AsyncGenerator<View> {
-  for (let after = above; ; ) {
+  for (let after = above; ;) {
     const page = await list(
       subject,
       `fluxName=${fluxName}&status=COMPLETED&limit=1000${after > 0 ? `&after=${after}` : ''}`,

@@ -53,15 +53,19 @@ test.concurrent.each(TOURS)(
   120_000,
 )
 
-test.concurrent('src/store/README.md shows what a server tells at its start', async () => {
-  const document = documents.find(({ path }) => path === 'src/store/README.md')
-  const commands = document?.blocks.flatMap(({ text }) => commandsOf(text)) ?? []
-  const command = commands.find(({ line }) => line.endsWith('npm start'))
-  const lines = command?.shown.split('\n').filter((line) => /^(packages|triggers|webhooks) /.test(line)) ?? []
-  const server = await startServer({ program: inject('program'), ...(await placeOf(document)) })
-  expect(lines.length).toBe(3)
-  for (const line of lines) expect(server.output()).toContain(`${line}\n`)
-}, 120_000)
+test.concurrent(
+  'src/store/README.md shows what a server tells at its start',
+  async () => {
+    const document = documents.find(({ path }) => path === 'src/store/README.md')
+    const commands = document?.blocks.flatMap(({ text }) => commandsOf(text)) ?? []
+    const command = commands.find(({ line }) => line.endsWith('npm start'))
+    const lines = command?.shown.split('\n').filter((line) => /^(packages|triggers|webhooks) /.test(line)) ?? []
+    const server = await startServer({ program: inject('program'), ...(await placeOf(document)) })
+    expect(lines.length).toBe(3)
+    for (const line of lines) expect(server.output()).toContain(`${line}\n`)
+  },
+  120_000,
+)
 
 /** The examples, and the services that the document shows. */
 async function placeOf(document: Document | undefined) {

@@ -144,7 +144,7 @@ describe('over a socket', () => {
     expect(refused).toBe(503)
     const all = Promise.all(answers)
     // Some may only come now.
-    for (let settled = false; !settled; ) {
+    for (let settled = false; !settled;) {
       await live.call('POST', '/flux-api/event', { body: { event: 'go' } })
       settled = await Promise.race([
         all.then(() => true),

@@ -41,7 +41,7 @@ describe('a list of large contexts', () => {
 
   async function pages(accept: string): Promise<{ ids: number[]; bytes: number }[]> {
     const found = []
-    for (let path = '/flux-api/contexts?limit=1000'; path !== ''; ) {
+    for (let path = '/flux-api/contexts?limit=1000'; path !== '';) {
       const { status, text, headers } = await live.call('GET', path, { accept })
       expect(status).toBe(200)
       const own =

@@ -442,7 +442,11 @@ const field = (parameters: string, content = 'x') => `Content-Disposition: form-
 
 /** As browsers write it, save that they leave a backslash alone. */
 const quoted = (text: string) =>
-  `"${text.replaceAll('\\', String.raw`\\`).replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A')}"`
+  `"${text
+    .replaceAll('\\', String.raw`\\`)
+    .replaceAll('"', '%22')
+    .replaceAll('\r', '%0D')
+    .replaceAll('\n', '%0A')}"`
 
 describe('a multipart form', () => {
   test('as clients make them', async () => {

@@ -7,8 +7,7 @@ import { EVENTS, TAGS } from './services.ts'
 import type { World } from './world.ts'
 
 export type Step =
-  | { readonly kind: 'call'; readonly call: Call }
-  | { readonly kind: 'advance'; readonly milliseconds: number }
+  { readonly kind: 'call'; readonly call: Call } | { readonly kind: 'advance'; readonly milliseconds: number }
 
 interface Given {
   readonly random: Random

@@ -18,7 +18,7 @@ test('large contexts make pages that end early and lead on to all of them', asyn
   for (let index = 0; index < 40; index++)
     ids.push(await bench.run('Large', { text: 'x'.repeat(index === 7 ? 9_000_000 : 900_000) }))
   const pages: number[][] = []
-  for (let after: number | null | undefined = undefined; after !== null; ) {
+  for (let after: number | null | undefined = undefined; after !== null;) {
     const page: Awaited<ReturnType<typeof bench.listPage>> = await bench.listPage({ limit: 1000, after })
     pages.push(page.contexts.map(({ id }) => id))
     after = page.next

@@ -35,7 +35,7 @@ export function endPromises(test: ScenarioTest): void {
     test('deletes at most so many, until none is left', async ({ store }) => {
       await create(store, ...Array.from({ length: 7 }, (_, index) => ({ endedAt: 10 + index, log: ['x'] })))
       const numbers: number[] = []
-      for (let count = -1; count !== 0; ) numbers.push((count = await store.purge({ endedBefore: 100, limit: 3 })))
+      for (let count = -1; count !== 0;) numbers.push((count = await store.purge({ endedBefore: 100, limit: 3 })))
       expect(numbers.reduce((sum, number) => sum + number)).toBe(7)
       expect(Math.max(...numbers)).toBe(3)
       expect(await store.list({ all: [], limit: 10 })).toEqual([])

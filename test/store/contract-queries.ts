@@ -130,7 +130,7 @@ export function queryPromises(test: ScenarioTest): void {
             setImmediate(resolve)
           })
         ) {
-          for (const until = performance.now() + 5; read === null && performance.now() < until; )
+          for (const until = performance.now() + 5; read === null && performance.now() < until;)
             read = await store.load({ id })
           if (read === null) continue
           expect(await store.waitingFor({ any: [`only ${round}`], upTo: id, limit: 10 })).toEqual([id])

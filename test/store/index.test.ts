@@ -59,7 +59,7 @@ describe('an id set', () => {
 /** The whole of a list, as many candidates at a time. */
 function found(terms: Terms, query: ListQuery, hops: number): number[] {
   const ids: number[] = []
-  for (let rest: Partial<ListQuery> | null = {}; rest !== null; ) {
+  for (let rest: Partial<ListQuery> | null = {}; rest !== null;) {
     const part = terms.all({ ...query, ...rest }, hops)
     ids.push(...part.ids)
     rest = part.rest

@@ -57,7 +57,7 @@ test('a server answers that it lives while it reads its index, and 503 to all el
       () => null,
     )
   let [lived, refused] = [0, 0]
-  for (let ready = false; !ready && server.isRunning(); ) {
+  for (let ready = false; !ready && server.isRunning();) {
     const [health, call] = [await statusOf('/healthz'), await statusOf('/flux-api/contexts?limit=1')]
     const [webhook, readiness] = [await statusOf('/api/none'), await statusOf('/readyz')]
     ready = readiness?.status === 200

@@ -195,32 +195,35 @@ describe.concurrent('a function that does not return', () => {
   })
 })
 
-test.concurrent('on Redis, the server that takes over learns of it: one attempt has failed, and the others run again uncounted', async (context) => {
-  const redis = await startRedis()
-  try {
-    const place = await setUp(context)
-    const env = { ACTORFLUX_REDIS_URL: redis.url, ACTORFLUX_RECOVERY: '3s', ACTORFLUX_WATCHDOG_KILL: '100s' }
-    const first = await place.start(env)
-    const [file, gate] = [join(place.folder, 'steps'), join(place.folder, 'gate')]
-    const client = new Client(first)
-    const other = await begin(client, 'Hold', { file, gate })
-    const id = await begin(client, 'later')
-    const second = await place.start(env)
-    const next = new Client(second)
-    await vi.waitFor(
-      async () =>
-        expect(await next.context(id)).toMatchObject({ status: 'FAILED', error: { type: 'EventLoopBlocked' } }),
-      PATIENCE_MS,
-    )
-    await vi.waitFor(async () => expect((await readFile(file, 'utf8')).split('\n')).toHaveLength(3), PATIENCE_MS)
-    expect(await next.context(other)).toMatchObject({ status: 'RUNNING' })
-    expect([named(second), second.isRunning()]).toEqual([undefined, true])
-    // It still stands there, and has not been ended.
-    expect([named(first), first.isRunning()]).toEqual([expect.objectContaining({ contextId: id }), true])
-  } finally {
-    await redis.close()
-  }
-})
+test.concurrent(
+  'on Redis, the server that takes over learns of it: one attempt has failed, and the others run again uncounted',
+  async (context) => {
+    const redis = await startRedis()
+    try {
+      const place = await setUp(context)
+      const env = { ACTORFLUX_REDIS_URL: redis.url, ACTORFLUX_RECOVERY: '3s', ACTORFLUX_WATCHDOG_KILL: '100s' }
+      const first = await place.start(env)
+      const [file, gate] = [join(place.folder, 'steps'), join(place.folder, 'gate')]
+      const client = new Client(first)
+      const other = await begin(client, 'Hold', { file, gate })
+      const id = await begin(client, 'later')
+      const second = await place.start(env)
+      const next = new Client(second)
+      await vi.waitFor(
+        async () =>
+          expect(await next.context(id)).toMatchObject({ status: 'FAILED', error: { type: 'EventLoopBlocked' } }),
+        PATIENCE_MS,
+      )
+      await vi.waitFor(async () => expect((await readFile(file, 'utf8')).split('\n')).toHaveLength(3), PATIENCE_MS)
+      expect(await next.context(other)).toMatchObject({ status: 'RUNNING' })
+      expect([named(second), second.isRunning()]).toEqual([undefined, true])
+      // It still stands there, and has not been ended.
+      expect([named(first), first.isRunning()]).toEqual([expect.objectContaining({ contextId: id }), true])
+    } finally {
+      await redis.close()
+    }
+  },
+)
 
 test.concurrent('dev starts itself again, and ends when it is told to', async (context) => {
   const place = await setUp(context)

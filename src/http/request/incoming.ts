@@ -19,13 +19,7 @@ const LONGEST_HEADER = 8192
 
 /** In lower case. */
 type HeaderName =
-  | 'accept'
-  | 'authorization'
-  | 'content-encoding'
-  | 'content-length'
-  | 'content-type'
-  | 'origin'
-  | 'sec-fetch-site'
+  'accept' | 'authorization' | 'content-encoding' | 'content-length' | 'content-type' | 'origin' | 'sec-fetch-site'
 
 const givenHeaderOf = (c: Context<Env>, name: HeaderName): string | undefined =>
   socketed(c) ? c.env.incoming.headers[name] : (c.req.raw.headers.get(name) ?? undefined)

@@ -79,7 +79,7 @@ interface Parameter {
 
 /** Name, then a text in quotes or a token. What is none of that is passed over. Linear in the length of the text. */
 function* parametersOf(text: string): Generator<Parameter> {
-  for (let at = text.indexOf(';'); at !== -1; ) {
+  for (let at = text.indexOf(';'); at !== -1;) {
     const start = at + 1
     const name = take(NAME, text, start)
     const quoted = name && take(QUOTED, text, NAME.lastIndex)

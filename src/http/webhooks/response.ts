@@ -88,9 +88,7 @@ const cookie = z.looseObject({
 /** What is sent. */
 export interface Body {
   readonly content:
-    | { readonly bytes: Uint8Array<ArrayBuffer> }
-    | { readonly value: Json; readonly pieces: Pieces }
-    | null
+    { readonly bytes: Uint8Array<ArrayBuffer> } | { readonly value: Json; readonly pieces: Pieces } | null
   readonly init: AnswerInit
 }
 

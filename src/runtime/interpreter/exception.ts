@@ -87,13 +87,11 @@ export const FRAME = '\n    at '
 /** The exception with its trace, from the start to the failing state. */
 export function exceptionOf(error: Partial<ActionError>, flux: CompiledFlux, history: readonly Move[]): FluxException {
   const { message = 'failed', type = 'Error', className = type, realException = null } = error
-  const fluxStackTrace = history.map(
-    (move, position): StackEntry => ({
-      fluxName: flux.fluxName,
-      stateName: flux.states[move.to]?.name ?? '',
-      transition: history[position + 1]?.event ?? null,
-      stateIndex: move.to,
-    }),
-  )
+  const fluxStackTrace = history.map((move, position): StackEntry => ({
+    fluxName: flux.fluxName,
+    stateName: flux.states[move.to]?.name ?? '',
+    transition: history[position + 1]?.event ?? null,
+    stateIndex: move.to,
+  }))
   return { message, type, className, realException, fluxStackTrace }
 }

@@ -80,7 +80,12 @@ export class Disk {
     hasData,
     lock,
     space,
-  }: { readonly file: string; readonly hasData: boolean; readonly lock: number; readonly space: Space }) {
+  }: {
+    readonly file: string
+    readonly hasData: boolean
+    readonly lock: number
+    readonly space: Space
+  }) {
     this.#lock = lock
     this.#space = space
     makeFile(file)

@@ -204,7 +204,7 @@ class LmdbStore implements Store {
   async #find(query: ListQuery): Promise<ContextId[]> {
     const { ids, rest } = this.#memory.list(query, HOPS)
     const found = [...ids]
-    for (let more = rest; more !== null; ) {
+    for (let more = rest; more !== null;) {
       await new Promise((resolve) => {
         setImmediate(resolve)
       })

@@ -18,7 +18,7 @@ export async function merged(
 ): Promise<ContextId[]> {
   const streams: Stream[] = sources.map((next) => ({ next, piece: [], place: 0, over: false }))
   const page: ContextId[] = []
-  for (let passed = 0; page.length < limit; ) {
+  for (let passed = 0; page.length < limit;) {
     const empty = streams.filter(({ piece, place, over }) => place >= piece.length && !over)
     await Promise.all(empty.map(fill))
     const lowest = streams.reduce<Stream | null>(

@@ -188,7 +188,7 @@ export class Queries {
     const [found, read]: [StoredContext[], Map<ContextId, StoredContext | null>] = [[], new Map()]
     // Each partition reads one at least, however large: few are asked for until it is known that they are small.
     let [stride, size] = [this.#partitions === 1 ? BULK : FIRST, 0]
-    for (let place = 0; place < ids.length && size < characters; ) {
+    for (let place = 0; place < ids.length && size < characters;) {
       const some = ids.slice(place, place + stride)
       await this.#read(
         some.filter((id) => !read.has(id)),

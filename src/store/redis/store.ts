@@ -214,7 +214,7 @@ export class RedisStore implements Store {
   async purge({ endedBefore, limit }: { endedBefore: number; limit: number }): Promise<number> {
     let purged = 0
     for (let partition = 0; partition < this.partitions; partition += 1) {
-      for (let passed = 0; purged < limit; ) {
+      for (let passed = 0; purged < limit;) {
         const look = Math.min(BULK, limit - purged)
         const [deleted = 0, stayed = 0] = texts(
           await this.#client.run('purge', partition, [endedBefore, look, passed]),

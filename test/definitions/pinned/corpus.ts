@@ -84,7 +84,7 @@ function listOf({ now, definitions, records, code }: Corpus): string {
 /** Writes what is pinned into an empty store. */
 export async function fill(store: Store, { definitions, records }: Corpus): Promise<void> {
   for (const definition of definitions) await store.putDefinition(definition)
-  for (let given = 0, last = Math.max(...records.map(({ context }) => context.id)); given < last; ) {
+  for (let given = 0, last = Math.max(...records.map(({ context }) => context.id)); given < last;) {
     const { first, count } = await store.reserveIds({ count: last - given, partition: 0 })
     given = first + count - 1
   }
