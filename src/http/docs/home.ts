@@ -60,20 +60,12 @@ function pageOf(
   return page(
     name,
     html`<h1>${name} <small>${version}</small></h1>
-      <p>
-        This server runs
-        ${count === 1 ? '1 workflow service' : `${count} workflow services`}.${requireAuth ? ' Its calls need a token.' : ''}
-      </p>
-      <ul>
-        <li><a href="docs">The API</a>, to read and to try</li>
-        <li><a href="openapi.json">The same for programs</a> (OpenAPI)</li>
-        ${requireAuth ? '' : html`<li><a href="flux-api/contexts">The contexts that have not ended</a> (JSON)</li>`}
-      </ul>
-      ${
-        start === null
-          ? ''
-          : html`<h2>Start a service</h2>
-              <pre>${start}</pre>`
-      }`,
+<p>This server runs ${count === 1 ? '1 workflow service' : `${count} workflow services`}.${requireAuth ? ' Its calls need a token.' : ''}</p>
+<ul>
+<li><a href="docs">The API</a>, to read and to try</li>
+<li><a href="openapi.json">The same for programs</a> (OpenAPI)</li>
+${requireAuth ? '' : html`<li><a href="flux-api/contexts">The contexts that have not ended</a> (JSON)</li>`}
+</ul>
+${start === null ? '' : html`<h2>Start a service</h2>\n<pre>${start}</pre>`}`,
   )
 }

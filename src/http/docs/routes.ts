@@ -21,34 +21,27 @@ const FILES = [
 const START = 'SwaggerUIBundle({ url: "openapi.json", dom_id: "#docs", deepLinking: true, validatorUrl: null })\n'
 
 const PAGE = html`<!doctype html>
-  <html lang="en">
-    <head>
-      <meta charset="utf-8" />
-      <meta name="viewport" content="width=device-width, initial-scale=1" />
-      <title>actorflux API</title>
-      <link rel="icon" href="data:," />
-      <link rel="stylesheet" href="docs/swagger-ui.css" />
-      <style>
-        /* Of a problem a line will do: they all look alike. */
-        .response:is([data-code^='4'], [data-code^='5'])
-          .response-col_description
-          > :not(.response-col_description__inner) {
-          display: none;
-        }
-        .swagger-ui .response:is([data-code^='4'], [data-code^='5']) td {
-          padding: 2px 0;
-        }
-        .swagger-ui .response:is([data-code^='4'], [data-code^='5']) p {
-          margin: 0;
-        }
-      </style>
-    </head>
-    <body>
-      <div id="docs"></div>
-      <script src="docs/swagger-ui-bundle.js"></script>
-      <script src="docs/start.js"></script>
-    </body>
-  </html> `
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>actorflux API</title>
+    <link rel="icon" href="data:,">
+    <link rel="stylesheet" href="docs/swagger-ui.css">
+    <style>
+      /* Of a problem a line will do: they all look alike. */
+      .response:is([data-code^="4"], [data-code^="5"]) .response-col_description > :not(.response-col_description__inner) { display: none }
+      .swagger-ui .response:is([data-code^="4"], [data-code^="5"]) td { padding: 2px 0 }
+      .swagger-ui .response:is([data-code^="4"], [data-code^="5"]) p { margin: 0 }
+    </style>
+  </head>
+  <body>
+    <div id="docs"></div>
+    <script src="docs/swagger-ui-bundle.js"></script>
+    <script src="docs/start.js"></script>
+  </body>
+</html>
+`
 
 const ASK_AGAIN = { 'cache-control': 'no-cache' }
 

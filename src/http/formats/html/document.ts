@@ -35,20 +35,19 @@ export const PAGE_HEADERS = {
 /** The whole document. The content is made with `html`, which escapes what is put into it. */
 export function page(title: string, content: Markup): string {
   const text = html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <title>${title}</title>
-        <link rel="icon" href="data:," />
-        <style>
-          ${raw(STYLE)}
-        </style>
-      </head>
-      <body>
-        ${content}
-      </body>
-    </html> `
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<link rel="icon" href="data:,">
+<style>${raw(STYLE)}</style>
+</head>
+<body>
+${content}
+</body>
+</html>
+`
   // Only content that is still to come makes a promise of it.
   if (text instanceof Promise) throw new TypeError('the content of a page must be there')
   return text.toString()

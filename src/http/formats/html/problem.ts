@@ -18,24 +18,14 @@ export function encodeProblemPage({ type, title, status, detail, instance, error
   return page(
     `${status} ${title}`,
     html`<h1>${status} <small>${title}</small></h1>
-      <p>${detail}</p>
-      ${hint === undefined ? '' : html`<p>${hint}</p>`}
-      <dl>
-        ${errors.map(
-          (error) =>
-            html`<dt><code>${error.pointer}</code></dt>
-              <dd>${error.detail}</dd> `,
-        )}
-        ${
-          instance === undefined
-            ? ''
-            : html`<dt>Path</dt>
-                <dd><code>${instance}</code></dd>`
-        }
-        <dt>Type</dt>
-        <dd><code>${type}</code></dd>
-      </dl>
-      ${instance === undefined ? '' : html`<p><a href="${rootFrom(instance)}">What runs here</a>, <a href="${rootFrom(instance)}docs">its API</a></p>`}`,
+<p>${detail}</p>
+${hint === undefined ? '' : html`<p>${hint}</p>`}
+<dl>
+${errors.map((error) => html`<dt><code>${error.pointer}</code></dt><dd>${error.detail}</dd>\n`)}
+${instance === undefined ? '' : html`<dt>Path</dt><dd><code>${instance}</code></dd>`}
+<dt>Type</dt><dd><code>${type}</code></dd>
+</dl>
+${instance === undefined ? '' : html`<p><a href="${rootFrom(instance)}">What runs here</a>, <a href="${rootFrom(instance)}docs">its API</a></p>`}`,
   )
 }
 
