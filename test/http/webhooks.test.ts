@@ -651,10 +651,13 @@ describe.each([
         expect(response.headers.get('x-b')).toBeNull()
         expect(response.headers.getSetCookie()).toEqual([])
         expect(await response.json()).toMatchObject({ type: 'urn:actorflux:problem:webhook-failed' })
-        expect(live.lines.at(-1)).toMatchObject({
-          level: 'error',
-          fields: { path: `/api/bad/${what}`, reason: expect.any(String) },
-        })
+        // What others were refused may be told of at any time, since such lines are held back for a while.
+        expect(live.lines).toContainEqual(
+          expect.objectContaining({
+            level: 'error',
+            fields: expect.objectContaining({ path: `/api/bad/${what}`, reason: expect.any(String) }),
+          }),
+        )
       },
     )
 
