@@ -11,7 +11,7 @@ import type { Input } from './interpreter/decision.ts'
 import { Pace } from './pace.ts'
 import { runStart, runTurn, type TurnResult } from './turn.ts'
 import { TurnData, type TurnDataParts } from './turn-data.ts'
-import type { Env } from './unit-of-work.ts'
+import type { TurnEnv } from './unit-of-work.ts'
 
 /** Messages that may wait for one context. */
 const MAILBOX = 1000
@@ -61,7 +61,7 @@ type Decided = TurnResult & { kind: 'decided' }
 
 export interface MailboxesParts extends TurnDataParts {
   readonly commits: Commits
-  readonly env: () => Env
+  readonly env: () => TurnEnv
 }
 
 /**

@@ -17,7 +17,7 @@ import type { ContextCache } from './context-cache.ts'
 import type { Redelivery } from './redelivery.ts'
 import type { Steps } from './steps.ts'
 import type { Timers } from './timers.ts'
-import type { Env } from './unit-of-work.ts'
+import type { TurnEnv } from './unit-of-work.ts'
 import { isUnreadable } from './unreadable.ts'
 
 /** Contexts claimed at once, and for how long (milliseconds) a claim keeps others away. */
@@ -41,7 +41,7 @@ export interface RecoveryParts {
   readonly redelivery: Redelivery
   readonly steps: Steps
   readonly timers: Timers
-  readonly env: () => Env
+  readonly env: () => TurnEnv
 }
 
 export class Recovery {

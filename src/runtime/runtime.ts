@@ -30,7 +30,7 @@ import { Refusals } from './refusals.ts'
 import { Retention } from './retention.ts'
 import { Steps } from './steps.ts'
 import { Timers } from './timers.ts'
-import type { Env } from './unit-of-work.ts'
+import type { TurnEnv } from './unit-of-work.ts'
 import { webhooks } from './webhooks.ts'
 
 export interface RuntimeParts {
@@ -81,7 +81,7 @@ export function createRuntime(parts: RuntimeParts): Runtime {
   const cache = new ContextCache(memory.cache)
   const loader = new ContextLoader({ store, catalog, cache, bytes: memory.steps })
   const turns = new ByteBudget({ bytes: memory.steps, what: 'contexts' })
-  const env = (): Env => ({
+  const env = (): TurnEnv => ({
     now: clock.now(),
     random: Math.random,
     uuid: randomUUID,

@@ -11,7 +11,7 @@ import {
   Lacking,
   UnitOfWork,
   type AtHand,
-  type Env,
+  type TurnEnv,
   type Need,
   type TrackedContext,
   type Applied,
@@ -60,7 +60,7 @@ export type TurnResult =
  * Decides the messages in order. An overdue wake-up goes first, unless the context is to end because it has grown too
  * large.
  */
-export function runTurn(id: ContextId, messages: readonly Input[], atHand: AtHand, env: Env): TurnResult {
+export function runTurn(id: ContextId, messages: readonly Input[], atHand: AtHand, env: TurnEnv): TurnResult {
   const work = new UnitOfWork(atHand, env)
   let place = -1
   try {
@@ -87,7 +87,7 @@ export function runTurn(id: ContextId, messages: readonly Input[], atHand: AtHan
 }
 
 /** The first turn of a new context. */
-export function runStart(request: StartRequest, atHand: AtHand, env: Env): TurnResult {
+export function runStart(request: StartRequest, atHand: AtHand, env: TurnEnv): TurnResult {
   const work = new UnitOfWork(atHand, env)
   try {
     const created = work.create(request)

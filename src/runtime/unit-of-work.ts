@@ -70,7 +70,7 @@ export interface AtHand {
   readonly partitions: number
 }
 
-export type Env = Omit<DecisionEnv, 'history' | 'budget'> & {
+export type TurnEnv = Omit<DecisionEnv, 'history' | 'budget'> & {
   /** Characters of JSON that a context may have. */
   readonly maxRecord: number
 }
@@ -86,7 +86,7 @@ export class UnitOfWork {
   /** Of one message, relatives that it starts or ends included. */
   readonly #budget = new WorkBudget()
 
-  constructor(atHand: AtHand, env: Env) {
+  constructor(atHand: AtHand, env: TurnEnv) {
     this.#atHand = atHand
     this.#maxRecord = env.maxRecord
     const { now, random, uuid, owner, tagLimits, startsAtOnce } = env

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../src/model/json.ts'
 import type { Input } from '../../src/runtime/interpreter/decision.ts'
 import type { Outcome } from '../../src/runtime/mailboxes.ts'
 import { runStart, runTurn, type TurnResult } from '../../src/runtime/turn.ts'
-import type { AtHand, Env, KnownContext } from '../../src/runtime/unit-of-work.ts'
+import type { AtHand, TurnEnv, KnownContext } from '../../src/runtime/unit-of-work.ts'
 
 export function compiled(source: JsonObject, fluxName = 'Test'): CompiledFlux {
   const report = new Report(`${fluxName}.flux`)
@@ -17,7 +17,7 @@ export function compiled(source: JsonObject, fluxName = 'Test'): CompiledFlux {
   return flux
 }
 
-export const env = (more: Partial<Env> = {}): Env => ({
+export const env = (more: Partial<TurnEnv> = {}): TurnEnv => ({
   now: 1000,
   random: () => 0.5,
   uuid: () => 'u-1',
@@ -60,7 +60,7 @@ export class Hand implements AtHand {
     return this.services.find((flux) => flux.fluxName === fluxName)
   }
 
-  start(flux: CompiledFlux, more: Partial<Env> = {}): Decided {
+  start(flux: CompiledFlux, more: Partial<TurnEnv> = {}): Decided {
     return this.#take(
       runStart(
         { flux, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null, partition: 0 },
@@ -70,7 +70,7 @@ export class Hand implements AtHand {
     )
   }
 
-  turn(id: ContextId, inputs: readonly Input[], more: Partial<Env> = {}): Decided {
+  turn(id: ContextId, inputs: readonly Input[], more: Partial<TurnEnv> = {}): Decided {
     return this.#take(runTurn(id, inputs, this, env(more)))
   }
 
