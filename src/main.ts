@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { getHeapStatistics } from 'node:v8'
 import { openTokens, type Tokens } from './access/authenticate.ts'
-import { stepRunner } from './actions/runner.ts'
+import { stepRunner } from './steps/runner.ts'
 import { systemClock } from './alarms/clock.ts'
 import { localAlarm } from './alarms/local.ts'
 import { openCatalog, type Catalog } from './definitions/catalog.ts'
@@ -21,17 +21,17 @@ import type { Clock } from './ports/clock.ts'
 import type { Log } from './ports/log.ts'
 import type { StepRunner } from './ports/step-runner.ts'
 import type { NotesPlace, StepWatch } from './ports/step-watch.ts'
-import type { MemoryLimits } from './runtime/context-loader.ts'
-import { createRuntime as assemble, type Runtime, type RuntimeParts } from './runtime/runtime.ts'
+import type { MemoryLimits } from './engine/context-loader.ts'
+import { createEngine, type Engine, type EngineParts } from './engine/engine.ts'
 import { readSettings, type Settings } from './settings.ts'
-import { diagnose, salvage, type Findings } from './store/lmdb/salvage.ts'
+import { diagnose, salvage, type Findings } from './store/lmdb/salvage/salvage.ts'
 import { openLmdbStore } from './store/lmdb/store.ts'
 import { Watchdog } from './watchdog/watchdog.ts'
 
 export type { FluxApi } from './api/flux-api.ts'
 export { FluxError, type Failure } from './model/failure.ts'
 export type { Flux } from './ports/step-runner.ts'
-export type { Findings } from './store/lmdb/salvage.ts'
+export type { Findings } from './store/lmdb/salvage/salvage.ts'
 
 export interface RuntimeOptions {
   /** Folders of packages; `actors` if left out. */
@@ -89,14 +89,14 @@ export async function createRuntime({ log, clock = systemClock, ...given }: Runt
   }
   const logger = log ?? createLog({ level: settings.logLevel, format: settings.logFormat })
   const { catalog, runner } = await loadServices(settings, logger)
-  const { runtime } = await openRuntime(settings, { catalog, runner, clock, log: logger, memory: memoryOf(settings) })
+  const { engine } = await openEngine(settings, { catalog, runner, clock, log: logger, memory: memoryOf(settings) })
   try {
-    await runtime.start()
+    await engine.start()
   } catch (error) {
-    await runtime.close({ grace: 0 })
+    await engine.close({ grace: 0 })
     throw error
   }
-  return { ...runtime.local(), close: (options) => runtime.close(options) }
+  return { ...engine.local(), close: (options) => engine.close(options) }
 }
 
 export interface Loaded {
@@ -133,7 +133,7 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
   const memory = memoryOf(settings)
   let unready: string | null = 'the server is starting'
   const front = { fetch: createWaitingApp(() => unready ?? 'the server is starting').fetch }
-  let [server, opened, follows]: [HttpServer | null, Runtime | null, Tokens | null] = [null, null, null]
+  let [server, opened, follows]: [HttpServer | null, Engine | null, Tokens | null] = [null, null, null]
   // What was checked with the services may have started processes: whatever goes wrong from here on, they end.
   try {
     const about = await aboutOf(catalog, settings.requireAuth)
@@ -156,7 +156,7 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
     const onOwner = (owner: string) => {
       watchdog.owner = owner
     }
-    const { runtime, storage, notes } = await openRuntime(settings, {
+    const { engine, storage, notes } = await openEngine(settings, {
       catalog,
       runner,
       clock: systemClock,
@@ -164,10 +164,10 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
       memory,
       onOwner,
     })
-    opened = runtime
+    opened = engine
     const { maxBody, maxDepth, maxValues, requireAuth, origins, allowedHosts, webhookTimeout } = settings
     const app = createApp({
-      api: runtime.api,
+      api: engine.api,
       authenticate: tokens.authenticate,
       requireAuth,
       maxBody,
@@ -181,9 +181,9 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
       waiting: memory.waiting,
       isLoopback: () => isLoopbackAddress(listening.address),
       about,
-      webhooks: runtime.webhooks,
+      webhooks: engine.webhooks,
       webhookTimeout,
-      ready: () => unready ?? runtime.trouble(),
+      ready: () => unready ?? engine.trouble(),
       skipped: () => catalog.skipped(),
       log,
     })
@@ -195,7 +195,7 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
       logFormat: settings.logFormat,
       notes,
     })
-    await runtime.start()
+    await engine.start()
     unready = null
     front.fetch = app.fetch
     return {
@@ -210,10 +210,10 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
         unready = 'the server is stopping'
         tokens.close()
         const began = systemClock.now()
-        const callOff = systemClock.after(Math.max(0, grace - LAST_WORDS), () => runtime.webhooks.giveUp())
+        const callOff = systemClock.after(Math.max(0, grace - LAST_WORDS), () => engine.webhooks.giveUp())
         await listening.close(grace)
         callOff()
-        await runtime.close({ grace: Math.max(0, grace - (systemClock.now() - began)) })
+        await engine.close({ grace: Math.max(0, grace - (systemClock.now() - began)) })
         watchdog.close()
       },
     }
@@ -315,16 +315,16 @@ interface Surroundings {
   readonly clock: Clock
   readonly log: Log
   readonly memory: MemoryLimits
-  readonly onOwner?: RuntimeParts['onOwner']
+  readonly onOwner?: EngineParts['onOwner']
 }
 
 interface Opened {
-  readonly runtime: Runtime
+  readonly engine: Engine
   readonly storage: string
   readonly notes: NotesPlace
 }
 
-async function openRuntime(
+async function openEngine(
   settings: Settings,
   { catalog, runner, clock, log, memory, onOwner }: Surroundings,
 ): Promise<Opened> {
@@ -336,7 +336,7 @@ async function openRuntime(
     throw error
   })
   const tagLimits = { count: maxTags, bytes: maxTagBytes }
-  const runtime = assemble({
+  const engine = createEngine({
     ...parts,
     catalog,
     runner,
@@ -348,11 +348,11 @@ async function openRuntime(
     memory,
     onOwner,
   })
-  return { storage, runtime, notes: parts.store.notes }
+  return { storage, engine, notes: parts.store.notes }
 }
 
 /** What depends on where contexts are kept. */
-type Storage = Pick<RuntimeParts, 'store' | 'alarm' | 'clock' | 'others'> & { readonly storage: string }
+type Storage = Pick<EngineParts, 'store' | 'alarm' | 'clock' | 'others'> & { readonly storage: string }
 
 async function openEmbedded({ data, namespace, minFree }: Settings, clock: Clock, log: Log): Promise<Storage> {
   const store = await openLmdbStore({ folder: data, namespace, minFree, log, clock })

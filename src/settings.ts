@@ -1,7 +1,7 @@
 // The settings: environment variables with their defaults and meanings in one table, read and checked together.
 import { delimiter } from 'node:path'
 import { z } from 'zod'
-import { getOwn } from './model/json.ts'
+import { getOwn } from './model/json/value.ts'
 import type { LogLevel } from './ports/log.ts'
 
 export interface Settings {

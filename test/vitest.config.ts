@@ -9,7 +9,7 @@ const FUZZ_RUNS = { FUZZ_RUNS: '20000' }
  * own. They come first, since some take long.
  */
 const APART = [
-  'test/{actions,support,system}/**/*.test.ts',
+  'test/{steps,support,system}/**/*.test.ts',
   'test/http/{fuzz,hostile}.test.ts',
   'test/regular-expressions.test.ts',
 ]

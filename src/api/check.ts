@@ -1,7 +1,7 @@
 // api: the one check of requests. HTTP and callers in process get the same refusals.
 import type { z } from 'zod'
 import { FluxError, invalid, malformed, type FieldError } from '../model/failure.ts'
-import { isObject } from '../model/json.ts'
+import { isObject } from '../model/json/value.ts'
 import { unknownFields } from '../model/unknown-fields.ts'
 import type { Call } from './call.ts'
 

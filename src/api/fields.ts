@@ -1,7 +1,7 @@
 // api: what the fields of requests and answers are made of. `description` and the like go into the OpenAPI document.
 import { z } from 'zod'
 import type { ContextId } from '../model/context.ts'
-import { isObject, type Json, type JsonObject } from '../model/json.ts'
+import { isObject, type Json, type JsonObject } from '../model/json/value.ts'
 import { component } from './component.ts'
 
 // Fields of requests. Each says in its own words what is wrong with what is given; none does more than look at it.

@@ -1,5 +1,5 @@
 // api: the calls, as the REST API and the in-process methods share them: the same fields in, the same answer out.
-import type { JsonObject } from '../model/json.ts'
+import type { JsonObject } from '../model/json/value.ts'
 import type { ExecuteAnswer, ExecuteRequest } from './execute.ts'
 import type { ContextView, GetContextRequest } from './get-context.ts'
 import type { DefinitionRequest } from './get-definition.ts'

@@ -1,6 +1,6 @@
 // api: the schemas as JSON Schema. What they say for the XML Schema alone is under `xsd`.
 import { z } from 'zod'
-import type { JsonObject } from '../model/json.ts'
+import type { JsonObject } from '../model/json/value.ts'
 import { components } from './component.ts'
 
 /** How schemas refer to a component. */

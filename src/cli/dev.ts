@@ -1,5 +1,5 @@
 // cli: `actorflux dev`: serves, and reads the services again whenever a file of theirs changes.
-import { watchFolders } from '../definitions/watch.ts'
+import { watchFolders } from '../definitions/watcher.ts'
 import type { Server } from '../main.ts'
 import type { Log } from '../ports/log.ts'
 import { EXIT, type Command, type World } from './command.ts'

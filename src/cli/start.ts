@@ -1,5 +1,5 @@
 // cli: starts a server and says so; what serve and dev have in common.
-import type { Watcher } from '../definitions/watch.ts'
+import type { Watcher } from '../definitions/watcher.ts'
 import { LoadError, startServer, type Server } from '../main.ts'
 import { createLog } from '../observe/log.ts'
 import type { Log } from '../ports/log.ts'

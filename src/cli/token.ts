@@ -1,7 +1,7 @@
 // cli: `actorflux token`: makes, lists and revokes the tokens of service users.
 import { parseArgs } from 'node:util'
 import { createToken, END_OF_TIME, isTokenName, readTokens, revokeToken, ROLES, type Token } from '../access/tokens.ts'
-import { getOwn } from '../model/json.ts'
+import { getOwn } from '../model/json/value.ts'
 import { readSettings } from '../settings.ts'
 import { EXIT, UsageError, type Command, type World } from './command.ts'
 

@@ -1,12 +1,12 @@
 // definitions: the services that are there now, and those that running contexts were started with.
 import type { Log } from '../ports/log.ts'
 import type { StepRunner } from '../ports/step-runner.ts'
-import { recompile } from './compile.ts'
-import { loadFolders, type Loaded, type LoadOptions } from './compile-folders.ts'
+import { recompile } from './compile/service.ts'
+import { loadFolders, type Loaded, type LoadOptions } from './loader.ts'
 import { UnreadableDefinition } from './definition-error.ts'
 import { Endpoints } from './endpoints.ts'
 import type { CompiledFlux } from './flux.ts'
-import { hashOf } from './pinned-text.ts'
+import { hashOf } from './pinned/text.ts'
 import type { Fault } from './report.ts'
 
 export interface CatalogOptions {

@@ -1,5 +1,5 @@
 // definitions: what becomes of a pinned definition that isn't what it was: parts of it fail, or nothing of it is left.
-import type { JsonObject } from '../model/json.ts'
+import type { JsonObject } from '../model/json/value.ts'
 
 /** What a part that can't be compiled any more fails with, whenever it is reached. */
 export class DefinitionError extends Error {

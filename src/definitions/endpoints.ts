@@ -1,8 +1,8 @@
 // definitions: the paths of all webhooks, found segment by segment. A literal beats a parameter; what leads nowhere is
 // gone back on.
-import { getOwn, isObject, type Json } from '../model/json.ts'
+import { getOwn, isObject, type Json } from '../model/json/value.ts'
 import type { Endpoint, EndpointDescription, Found, InputDescription } from '../model/webhook.ts'
-import { parameterOf } from './compile-webhooks.ts'
+import { parameterOf } from './compile/webhooks.ts'
 import type { CompiledFlux } from './flux.ts'
 
 interface Place {

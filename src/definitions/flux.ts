@@ -1,9 +1,9 @@
 // definitions: a service as it is after loading: checked, compiled, ready to be decided on.
-import type { JsonObject } from '../model/json.ts'
-import type { Webhook } from './compile-webhooks.ts'
+import type { JsonObject } from '../model/json/value.ts'
+import type { Webhook } from './compile/webhooks.ts'
 import type { Template } from './expressions/expression.ts'
-import type { Lines } from './lines.ts'
-import type { Shape } from './properties.ts'
+import type { Lines } from './compile/lines.ts'
+import type { Shape } from './values/properties.ts'
 
 export interface CompiledFlux {
   /** Content hash: covers package, name, source and models. */

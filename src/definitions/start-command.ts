@@ -1,5 +1,5 @@
 // definitions: a command that starts a service, for who has none at hand: the one that asks for the least.
-import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json.ts'
+import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json/value.ts'
 import type { CompiledFlux } from './flux.ts'
 
 type Service = Pick<CompiledFlux, 'package' | 'fluxName' | 'source'>

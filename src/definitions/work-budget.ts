@@ -1,6 +1,6 @@
 // definitions: the work of one decision, counted in steps. It is never measured in time: a process that was held up
 // must not fail a workflow.
-import type { Json } from '../model/json.ts'
+import type { Json } from '../model/json/value.ts'
 
 /**
  * Steps that one decision may take: all lines of its actions and all of its moves together. A step is the evaluation of

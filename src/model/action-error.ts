@@ -1,5 +1,5 @@
 // model: an error of an action, as data.
-import type { Json } from './json.ts'
+import type { Json } from './json/value.ts'
 
 export interface ActionError {
   readonly message: string

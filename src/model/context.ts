@@ -1,5 +1,5 @@
 // model: what a context is called, and what of it is shown as it is kept.
-import type { Json, JsonObject } from './json.ts'
+import type { Json, JsonObject } from './json/value.ts'
 
 /** Positive integer below 2^53. Later contexts of a partition get higher ids. */
 export type ContextId = number

@@ -1,6 +1,6 @@
 // model: the record of one context, as the turn reads and makes it. Everything in it is plain data.
 import type { ContextId, FluxException, Status } from './context.ts'
-import type { Json, JsonObject } from './json.ts'
+import type { Json, JsonObject } from './json/value.ts'
 
 export interface StateData {
   readonly input: JsonObject

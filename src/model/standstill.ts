@@ -1,5 +1,5 @@
 // model: what a server writes down when its event loop stands still, for whoever takes its steps over.
-import { isObject } from './json.ts'
+import { isObject } from './json/value.ts'
 
 /** One attempt of a step, as its function knows it. */
 export interface StepAttempt {

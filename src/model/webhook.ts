@@ -1,7 +1,7 @@
 // model: a webhook, as HTTP finds it and calls it, and what its answer is made of.
 import type { ContextId, Status } from './context.ts'
 import type { Failure } from './failure.ts'
-import type { Json, JsonObject } from './json.ts'
+import type { Json, JsonObject } from './json/value.ts'
 
 /** A service, reached at a path. */
 export interface Endpoint {

@@ -1,6 +1,6 @@
 // observe: keeps secrets out of the log, and what is too large for it. A line costs what it shows, whatever it was
 // given.
-import { setOwn } from '../model/json.ts'
+import { setOwn } from '../model/json/value.ts'
 import { isSecretName, redactQuery, REDACTED } from '../model/secret-names.ts'
 
 /** Beyond it, fields are left out: a log line isn't a dump. */

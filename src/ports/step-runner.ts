@@ -1,7 +1,7 @@
 // ports: what runs outside the turn, a function of the user's or a built-in one.
 import type { FluxApi } from '../api/flux-api.ts'
 import type { ContextId } from '../model/context.ts'
-import type { Json, JsonObject } from '../model/json.ts'
+import type { Json, JsonObject } from '../model/json/value.ts'
 import type { Log } from './log.ts'
 
 /** The second argument of every function: what it may know of its context, and the nine calls. */

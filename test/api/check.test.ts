@@ -5,7 +5,7 @@ import { check } from '../../src/api/check.ts'
 import { GET_DEFINITION } from '../../src/api/get-definition.ts'
 import { SEND_EVENT } from '../../src/api/send-event.ts'
 import { openLive, type Live } from '../http/live.ts'
-import { openBench, type Bench } from '../support/runtime.ts'
+import { openBench, type Bench } from '../support/engine.ts'
 
 const WAITER = { states: [{ name: 'wait', waiting: true, transitions: [{ event: 'go', to: 'wait' }] }] }
 

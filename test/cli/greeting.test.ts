@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { greeting } from '../../src/cli/greeting.ts'
-import type { JsonObject } from '../../src/model/json.ts'
+import type { JsonObject } from '../../src/model/json/value.ts'
 
 const webhook = { pointer: '', urlPath: '/orders/{id}', httpMethods: ['GET', 'PUT'], timeout: null }
 const service = (name: string, input: JsonObject[] = [], triggers: string[] = []) => ({

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { stepRunner } from '../../src/actions/runner.ts'
+import { stepRunner } from '../../src/steps/runner.ts'
 import { openCatalog, type OpenedCatalog } from '../../src/definitions/catalog.ts'
 
 /** Path below the folder to content; what isn't text or bytes becomes JSON. */

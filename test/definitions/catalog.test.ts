@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { hashOf } from '../../src/definitions/pinned-text.ts'
+import { hashOf } from '../../src/definitions/pinned/text.ts'
 import { END, folderOf, open, write } from './catalog-files.ts'
 
 const names = (fluxes: readonly { package: string; fluxName: string }[]) =>
@@ -179,7 +179,7 @@ describe('pinned definitions', () => {
 
   test('only so many are kept', async () => {
     const { catalog } = await open(await folderOf({ 'p/A.flux': END }))
-    const { compileFlux } = await import('../../src/definitions/compile.ts')
+    const { compileFlux } = await import('../../src/definitions/compile/service.ts')
     const { Report } = await import('../../src/definitions/report.ts')
     let loads = 0
     const ask = (fluxName: string) => {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { compileFlux, recompile } from '../../src/definitions/compile.ts'
-import type { FluxUnit } from '../../src/definitions/pinned-text.ts'
+import { compileFlux, recompile } from '../../src/definitions/compile/service.ts'
+import type { FluxUnit } from '../../src/definitions/pinned/text.ts'
 import type { CompiledAction, CompiledFlux, CompiledState } from '../../src/definitions/flux.ts'
 import { Report } from '../../src/definitions/report.ts'
-import type { JsonObject } from '../../src/model/json.ts'
+import type { JsonObject } from '../../src/model/json/value.ts'
 
 function compile(source: JsonObject, more: Partial<FluxUnit> = {}): CompiledFlux {
   const report = new Report('S.flux')

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { reportLines } from '../../src/cli/report.ts'
-import { recompile } from '../../src/definitions/compile.ts'
+import { recompile } from '../../src/definitions/compile/service.ts'
 import { folderOf, open, type Files } from './catalog-files.ts'
 
 const end = { name: 'end' }

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Json, JsonObject } from '../../src/model/json.ts'
-import { LineError, readPath, writePath } from '../../src/definitions/paths.ts'
+import type { Json, JsonObject } from '../../src/model/json/value.ts'
+import { LineError, readPath, writePath } from '../../src/definitions/values/paths.ts'
 
 function frozen<T extends Json>(value: T): T {
   if (typeof value === 'object' && value !== null) Object.values(value).forEach(frozen)

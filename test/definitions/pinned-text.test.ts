@@ -1,8 +1,8 @@
 // The text that a definition is stored as: what version 0.1 wrote keeps its hash, and what a later version writes is
 // known for that.
 import { expect, test } from 'vitest'
-import { recompile } from '../../src/definitions/compile.ts'
-import { hashOf, pinnedText, readPinned, type FluxUnit } from '../../src/definitions/pinned-text.ts'
+import { recompile } from '../../src/definitions/compile/service.ts'
+import { hashOf, pinnedText, readPinned, type FluxUnit } from '../../src/definitions/pinned/text.ts'
 import { readCorpus } from './pinned/corpus.ts'
 
 const unit: FluxUnit = {

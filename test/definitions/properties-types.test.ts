@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Json } from '../../src/model/json.ts'
-import { accept, compileShape, hold, type Property } from '../../src/definitions/properties.ts'
+import type { Json } from '../../src/model/json/value.ts'
+import { accept, compileShape, hold, type Property } from '../../src/definitions/values/properties.ts'
 import { Report } from '../../src/definitions/report.ts'
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 6)

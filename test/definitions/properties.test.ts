@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe as suite, expect, it } from 'vitest'
-import { isObject, type Json, type JsonObject } from '../../src/model/json.ts'
+import { isObject, type Json, type JsonObject } from '../../src/model/json/value.ts'
 import {
   accept,
   compileShape,
@@ -11,7 +11,7 @@ import {
   type AcceptOptions,
   type Property,
   type Shape,
-} from '../../src/definitions/properties.ts'
+} from '../../src/definitions/values/properties.ts'
 import { Report } from '../../src/definitions/report.ts'
 
 const NOW = 1_767_323_045_006

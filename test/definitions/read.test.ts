@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { readFolders } from '../../src/definitions/read.ts'
+import { readFolders } from '../../src/definitions/source/files.ts'
 import { folderOf } from './catalog-files.ts'
 
 const namesOf = (files: readonly { package: string; name: string }[]) =>

@@ -2,9 +2,9 @@ import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { stepRunner } from '../../src/actions/runner.ts'
+import { stepRunner } from '../../src/steps/runner.ts'
 import { openCatalog } from '../../src/definitions/catalog.ts'
-import { watchFolders } from '../../src/definitions/watch.ts'
+import { watchFolders } from '../../src/definitions/watcher.ts'
 import { END, folderOf, open, quiet, write } from './catalog-files.ts'
 
 const settle = () => pause(400)

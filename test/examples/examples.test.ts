@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { checkServices, startServer, type Server } from '../../src/main.ts'
-import { isObject, type JsonObject } from '../../src/model/json.ts'
+import { isObject, type JsonObject } from '../../src/model/json/value.ts'
 import { readSettings } from '../../src/settings.ts'
 import { ACTORS, listExamples, PACKAGE, SILENT } from './examples.ts'
 

@@ -6,7 +6,7 @@ import { join, resolve, sep } from 'node:path'
 import { createRuntime, type FluxApi } from '../../src/main.ts'
 import type { ContextView } from '../../src/api/get-context.ts'
 import type { ModelDescriptor } from '../../src/model/context.ts'
-import type { JsonObject } from '../../src/model/json.ts'
+import type { JsonObject } from '../../src/model/json/value.ts'
 import type { Log } from '../../src/ports/log.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 

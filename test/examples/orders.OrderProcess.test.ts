@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { release, reserve } from '../../actors/examples/orders/inventory.ts'
-import type { JsonObject } from '../../src/model/json.ts'
+import type { JsonObject } from '../../src/model/json/value.ts'
 import { openExamples, outputs, path, SILENT, values, type Examples } from './examples.ts'
 
 let examples: Examples

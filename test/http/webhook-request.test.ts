@@ -11,7 +11,7 @@ import { problemResponse } from '../../src/http/problem.ts'
 import { decodeWebhookBody } from '../../src/http/webhooks/body.ts'
 import { readWebhookRequest, type WebhookLimits, type WebhookRequest } from '../../src/http/webhooks/request.ts'
 import { FluxError } from '../../src/model/failure.ts'
-import { isObject, type Json } from '../../src/model/json.ts'
+import { isObject, type Json } from '../../src/model/json/value.ts'
 
 const LIMITS: WebhookLimits = { maxBody: 100_000, maxDepth: 5, maxValues: 1000, maxParts: 50 }
 

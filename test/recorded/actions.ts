@@ -1,5 +1,5 @@
 // recorded: random actions of states, and the module that their functions lie in.
-import type { JsonObject } from '../../src/model/json.ts'
+import type { JsonObject } from '../../src/model/json/value.ts'
 import { randomExpression, randomLine } from './expressions.ts'
 import type { Property } from './properties.ts'
 import { object, type Random } from './random.ts'

@@ -1,5 +1,5 @@
 // recorded: random calls against a world. Most are such as clients make; some are wrong on purpose.
-import type { Json, JsonObject } from '../../src/model/json.ts'
+import type { Json, JsonObject } from '../../src/model/json/value.ts'
 import { inputFor } from './properties.ts'
 import { object, type Random } from './random.ts'
 import type { Call } from './server.ts'

@@ -1,5 +1,5 @@
 // recorded: random expressions over names that can be seen. Some fail at run time, which is meant.
-import type { JsonObject } from '../../src/model/json.ts'
+import type { JsonObject } from '../../src/model/json/value.ts'
 import { object, type Random } from './random.ts'
 import type { Property } from './properties.ts'
 

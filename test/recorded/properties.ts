@@ -1,5 +1,5 @@
 // recorded: random properties of all types, and random values for them, most of which fit.
-import type { Json, JsonObject } from '../../src/model/json.ts'
+import type { Json, JsonObject } from '../../src/model/json/value.ts'
 import { object, type Random } from './random.ts'
 
 const TYPES = [

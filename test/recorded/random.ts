@@ -1,5 +1,5 @@
 // recorded: chance from a seed. The same seed gives the same sequence in every version of Node and of the libraries.
-import type { Json, JsonObject } from '../../src/model/json.ts'
+import type { Json, JsonObject } from '../../src/model/json/value.ts'
 
 export class Random {
   #state: number

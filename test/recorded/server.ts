@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { FluxApi } from '../../src/api/flux-api.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { testApp } from '../http/support.ts'
-import { openBench, type Files } from '../support/runtime.ts'
+import { openBench, type Files } from '../support/engine.ts'
 import type { SimulatedClock } from '../support/simulated-clock.ts'
 import { Quiet, within, type Stored } from './quiet.ts'
 
@@ -70,8 +70,8 @@ export async function openServer(files: Files, options: ServerOptions = {}): Pro
     wrap: (store) => wrap(quiet.wrap(store)),
   })
   quiet.watch(bench.clock)
-  const { runtime } = bench
-  const { app } = testApp({}, { api: runtime.api, webhooks: runtime.webhooks, ready: () => runtime.trouble() })
+  const { engine } = bench
+  const { app } = testApp({}, { api: engine.api, webhooks: engine.webhooks, ready: () => engine.trouble() })
   const send = async ({ method, path, headers, body }: Call): Promise<Response> =>
     app.request(path, { method, ...(headers && { headers }), ...(body !== undefined && { body }) })
   return {
@@ -85,8 +85,8 @@ export async function openServer(files: Files, options: ServerOptions = {}): Pro
     },
     advance: (milliseconds) => quiet.advance(milliseconds),
     async stop() {
-      runtime.webhooks.giveUp()
-      await runtime.close({ grace: 0 })
+      engine.webhooks.giveUp()
+      await engine.close({ grace: 0 })
     },
     close: () => within(bench.close(), 'the end of the server'),
   }

@@ -1,6 +1,6 @@
 // recorded: random services that load without a fault. Cycles lead through states that wait for an event, so that
 // nothing runs on for ever by itself.
-import type { JsonObject } from '../../src/model/json.ts'
+import type { JsonObject } from '../../src/model/json/value.ts'
 import { randomAction } from './actions.ts'
 import { randomLine } from './expressions.ts'
 import { randomProperty, type Property } from './properties.ts'

@@ -1,5 +1,5 @@
 // recorded: what one seed stands for, a handful of services in two packages.
-import type { Json } from '../../src/model/json.ts'
+import type { Json } from '../../src/model/json/value.ts'
 import { CODE } from './actions.ts'
 import { MODEL_FILE } from './properties.ts'
 import type { Random } from './random.ts'

@@ -1,7 +1,7 @@
 // That the store's indexes agree with its records.
 import { isFinished, STATUSES } from '../../src/model/context.ts'
 import type { ContextRecord } from '../../src/model/record.ts'
-import { keysOfEvent, keysOfList } from '../../src/runtime/index-keys.ts'
+import { keysOfEvent, keysOfList } from '../../src/engine/record/index-keys.ts'
 import type { Ledger } from './ledger.ts'
 import type { Memory } from './memory.ts'
 import { MemoryStore } from './memory-store.ts'

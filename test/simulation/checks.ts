@@ -2,7 +2,7 @@
 // returned, and of the store's indexes.
 import { isFinished, type ContextId } from '../../src/model/context.ts'
 import type { ContextRecord } from '../../src/model/record.ts'
-import { decode } from '../../src/runtime/codec.ts'
+import { decode } from '../../src/engine/record/codec.ts'
 import { checkIndexes } from './check-indexes.ts'
 import type { Ledger } from './ledger.ts'
 import type { Memory } from './memory.ts'

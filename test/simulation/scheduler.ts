@@ -134,7 +134,7 @@ const LONG_MS = 25
 
 /**
  * While `run` lasts, whatever in the process would tell time, give randomness or wait for the event loop goes by the
- * scheduler: the runtime is given a clock, but asks the process for ids, for how long a turn took, and to be called
+ * scheduler: the engine is given a clock, but asks the process for ids, for how long a turn took, and to be called
  * back soon.
  */
 export async function withSeededProcess<T>(scheduler: Scheduler, run: () => Promise<T>): Promise<T> {

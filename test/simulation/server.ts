@@ -1,4 +1,4 @@
-// One server of the simulation: the real runtime, on a clock, an alarm, a store and a runner that the scheduler drives.
+// One server of the simulation: the real engine, on a clock, an alarm, a store and a runner that the scheduler drives.
 import { localAlarm } from '../../src/alarms/local.ts'
 import type { Catalog } from '../../src/definitions/catalog.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
@@ -6,7 +6,7 @@ import type { FluxApi } from '../../src/api/flux-api.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
-import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts'
+import { createEngine, type Engine } from '../../src/engine/engine.ts'
 import { Bell } from './bell.ts'
 import { FaultyStore, type Faults } from './faults.ts'
 import type { Memory } from './memory.ts'
@@ -49,7 +49,7 @@ export class SimulatedServer implements Actor {
   readonly store: FaultyStore
   readonly bell: Bell
   readonly #world: World
-  readonly #runtime: Runtime
+  readonly #engine: Engine
   /** Calls that nobody will answer when it is gone. */
   readonly #onGone = new Set<() => void>()
 
@@ -66,7 +66,7 @@ export class SimulatedServer implements Actor {
     const log = this.#log()
     const feed = { tell: nothing, onTold: nothing, close: async () => {} }
     this.bell = new Bell({ scheduler, clock, servers, unheard: () => world.faults.unheard })
-    this.#runtime = createRuntime({
+    this.#engine = createEngine({
       store: this.store,
       catalog,
       clock,
@@ -97,7 +97,7 @@ export class SimulatedServer implements Actor {
   }
 
   get api(): FluxApi {
-    return this.#runtime.api(SYSTEM)
+    return this.#engine.api(SYSTEM)
   }
 
   /** Begins to serve; false: it couldn't, and is gone. */
@@ -105,7 +105,7 @@ export class SimulatedServer implements Actor {
     const { scheduler, servers } = this.#world
     try {
       scheduler.tell(this, 'starts')
-      await this.#runtime.start()
+      await this.#engine.start()
       this.isServing = true
       servers.push(this)
       return true
@@ -128,7 +128,7 @@ export class SimulatedServer implements Actor {
   async stop(): Promise<void> {
     this.#world.scheduler.tell(this, 'stops')
     this.#leave()
-    await this.#runtime.close({ grace: 0 })
+    await this.#engine.close({ grace: 0 })
     if (this.isAlive) this.crash()
   }
 
@@ -148,7 +148,7 @@ export class SimulatedServer implements Actor {
     if (place >= 0) servers.splice(place, 1)
   }
 
-  /** Errors that aren't the store's are faults of the runtime's. */
+  /** Errors that aren't the store's are faults of the engine's. */
   #log(): Log {
     const { scheduler, violations } = this.#world
     const tell = (level: string) => (message: string, fields?: object) => {

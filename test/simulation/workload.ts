@@ -3,7 +3,7 @@
 import type { EventAnswer } from '../../src/api/send-event.ts'
 import { isFinished, type ContextId } from '../../src/model/context.ts'
 import { FluxError, type Failure } from '../../src/model/failure.ts'
-import type { Json, JsonObject } from '../../src/model/json.ts'
+import type { Json, JsonObject } from '../../src/model/json/value.ts'
 import type { ContextRecord } from '../../src/model/record.ts'
 import type { Ledger } from './ledger.ts'
 import type { Scheduler } from './scheduler.ts'

@@ -2,9 +2,9 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ListQuery } from '../../src/ports/store.ts'
-import { IdSet } from '../../src/store/lmdb/id-set.ts'
-import { type Posting, Terms } from '../../src/store/lmdb/terms.ts'
-import { TimeQueue } from '../../src/store/lmdb/time-queue.ts'
+import { IdSet } from '../../src/store/lmdb/index/id-set.ts'
+import { type Posting, Terms } from '../../src/store/lmdb/index/terms.ts'
+import { TimeQueue } from '../../src/store/lmdb/index/time-queue.ts'
 
 function all(set: IdSet, after = 0): number[] {
   const ids: number[] = []

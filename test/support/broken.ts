@@ -1,10 +1,10 @@
 // Services whose contexts stand in all kinds of places, and what puts other definitions under them.
 import { expect } from 'vitest'
-import { hashOf } from '../../src/definitions/pinned-text.ts'
+import { hashOf } from '../../src/definitions/pinned/text.ts'
 import { FluxError } from '../../src/model/failure.ts'
-import { getOwn, isObject, type Json, type JsonObject } from '../../src/model/json.ts'
+import { getOwn, isObject, type Json, type JsonObject } from '../../src/model/json/value.ts'
 import type { Store } from '../../src/ports/store.ts'
-import { openBench, type Bench, type Files } from './runtime.ts'
+import { openBench, type Bench, type Files } from './engine.ts'
 
 const set = (to: string, expression: string) => ({ type: 'set', expression, evaluate: true, to: [to] })
 const caught = {

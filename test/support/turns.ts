@@ -1,14 +1,14 @@
 // Turns for tests: a compiled service, and what a turn has at hand, without a store.
-import { compileFlux } from '../../src/definitions/compile.ts'
+import { compileFlux } from '../../src/definitions/compile/service.ts'
 import type { CompiledFlux } from '../../src/definitions/flux.ts'
 import { Report } from '../../src/definitions/report.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
 import type { ContextId } from '../../src/model/context.ts'
-import type { JsonObject } from '../../src/model/json.ts'
-import type { Input } from '../../src/runtime/interpreter/decision.ts'
-import type { Outcome } from '../../src/runtime/mailboxes.ts'
-import { runStart, runTurn, type TurnResult } from '../../src/runtime/turn.ts'
-import type { AtHand, TurnEnv, KnownContext } from '../../src/runtime/unit-of-work.ts'
+import type { JsonObject } from '../../src/model/json/value.ts'
+import type { Input } from '../../src/engine/interpreter/decision.ts'
+import type { Outcome } from '../../src/engine/mailboxes.ts'
+import { runStart, runTurn, type TurnResult } from '../../src/engine/turn.ts'
+import type { AtHand, TurnEnv, KnownContext } from '../../src/engine/unit-of-work.ts'
 
 export function compiled(source: JsonObject, fluxName = 'Test'): CompiledFlux {
   const report = new Report(`${fluxName}.flux`)

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { expect, test, vi } from 'vitest'
 import { startServer } from '../../src/main.ts'
 import { readSettings } from '../../src/settings.ts'
-import { writeFiles } from '../support/runtime.ts'
+import { writeFiles } from '../support/engine.ts'
 
 const quiet = (): void => {}
 const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }

@@ -1,13 +1,13 @@
 // definitions/actions: what a type of action says of itself, and what all of them share.
 import type { z } from 'zod'
-import { getOwn, isObject, type JsonObject } from '../../model/json.ts'
+import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
 import type { StepRunner } from '../../ports/step-runner.ts'
-import { ARGUMENTS } from '../compile-names.ts'
+import { ARGUMENTS } from '../compile/names.ts'
 import type { CompiledAction, Retry } from '../flux.ts'
-import { compileLines, type LineOptions, type Lines } from '../lines.ts'
+import { compileLines, type LineOptions, type Lines } from '../compile/lines.ts'
 import type { Report } from '../report.ts'
-import { Retry as RetrySchema, take } from '../schema.ts'
-import type { Visible } from '../visible.ts'
+import { Retry as RetrySchema, take } from '../source/schema.ts'
+import type { Visible } from '../lint/visible.ts'
 
 /** A service, as far as others refer to it. */
 export interface Unit {

@@ -1,10 +1,10 @@
 // definitions/actions: the types of action there are.
-import { getOwn, type Json, type JsonObject } from '../../model/json.ts'
+import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { alternatives } from '../../model/nearest.ts'
 import type { StepRunner } from '../../ports/step-runner.ts'
 import type { CompiledAction } from '../flux.ts'
-import { brokenLine } from '../lines.ts'
-import { actionHint } from '../foreign.ts'
+import { brokenLine } from '../compile/lines.ts'
+import { actionHint } from '../lint/foreign.ts'
 import { actionsOf, PLAIN, type ActionOptions, type ActionType, type Unit } from './action-type.ts'
 import { invokeCode } from './invoke-code.ts'
 import { invokeFlux } from './invoke-flux.ts'

@@ -1,6 +1,6 @@
 // definitions/actions: calls a function, of a user's or a built-in one.
 import { z } from 'zod'
-import { ANYTHING, FLAG, LIST, NAME, RECORD, take, TIMEOUT, TYPE } from '../schema.ts'
+import { ANYTHING, FLAG, LIST, NAME, RECORD, take, TIMEOUT, TYPE } from '../source/schema.ts'
 import {
   argumentLines,
   compileRetry,

@@ -1,7 +1,7 @@
 // definitions/actions: lines that are run in the turn.
 import { z } from 'zod'
-import { compileLines } from '../lines.ts'
-import { LIST, take, TYPE } from '../schema.ts'
+import { compileLines } from '../compile/lines.ts'
+import { LIST, take, TYPE } from '../source/schema.ts'
 import { PLAIN, type ActionType } from './action-type.ts'
 
 const schema = z.object({ type: TYPE, lines: LIST })

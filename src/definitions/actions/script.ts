@@ -1,8 +1,8 @@
 // definitions/actions: runs a script in the sandbox. Its arguments are the data of the context as it stands: a copy
 // would double what a stranger sent.
 import { z } from 'zod'
-import { foreignHint } from '../foreign.ts'
-import { LIST, NAME, RECORD, take, TIMEOUT, TYPE } from '../schema.ts'
+import { foreignHint } from '../lint/foreign.ts'
+import { LIST, NAME, RECORD, take, TIMEOUT, TYPE } from '../source/schema.ts'
 import {
   compileRetry,
   DEFAULT_TIMEOUT_MS,

@@ -1,6 +1,6 @@
 // definitions/expressions: reading a property. Own properties only, so a prototype is out of reach; what isn't there is
 // undefined, and so is any property of null: a read never fails.
-import { getOwn } from '../../model/json.ts'
+import { getOwn } from '../../model/json/value.ts'
 import type { Evaluation, Fields, List, Value } from './evaluation.ts'
 import { isFields, isList } from './evaluation.ts'
 import { STEPS_AN_ELEMENT, stepsOfMembers } from '../work-budget.ts'

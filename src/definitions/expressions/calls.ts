@@ -1,5 +1,5 @@
 // definitions/expressions: calls: of the language's functions, and of methods by the kind of value they are called on.
-import { getOwn, setOwn } from '../../model/json.ts'
+import { getOwn, setOwn } from '../../model/json/value.ts'
 import { alternatives } from '../../model/nearest.ts'
 import { stepsOfMembers } from '../work-budget.ts'
 import type { Code, Evaluation, List, Value } from './evaluation.ts'

@@ -17,13 +17,13 @@ import type {
   TemplateLiteral,
   UnaryExpression,
 } from 'acorn'
-import { getOwn, setOwn } from '../../model/json.ts'
+import { getOwn, setOwn } from '../../model/json/value.ts'
 import { keyOf, read, readHeader } from './access.ts'
 import type { CallbackCode, Invocation, Items, Member } from './calls.ts'
 import { isLoop, isMethod, itemsCode, loopCall, methodCall, methodNames, needsFunction, spreadMember } from './calls.ts'
 import { linked, linkOf, SKIPPED, skips } from './chains.ts'
 import { isFields, type Code, type Value } from './evaluation.ts'
-import { looksLikeTemplate } from '../foreign.ts'
+import { looksLikeTemplate } from '../lint/foreign.ts'
 import { suggestion } from '../../model/nearest.ts'
 import { ExpressionFault } from './expression.ts'
 import { functions } from './builtins/functions.ts'

@@ -1,6 +1,6 @@
 // definitions/expressions: the language's front door: source in, something to evaluate out. Compiled once, when a file
 // is loaded.
-import type { Json } from '../../model/json.ts'
+import type { Json } from '../../model/json/value.ts'
 import { Compiler } from './code.ts'
 import { Evaluation, type Code } from './evaluation.ts'
 import { ExpressionError, ExpressionFault, type Expression, type Scope, type Template } from './expression.ts'

@@ -1,7 +1,7 @@
 // definitions/expressions: one evaluation: what it sees, and the bounds that end one that takes too long or makes too
 // much.
-import type { Json, JsonObject } from '../../model/json.ts'
-import { setOwn } from '../../model/json.ts'
+import type { Json, JsonObject } from '../../model/json/value.ts'
+import { setOwn } from '../../model/json/value.ts'
 import { CHARACTERS_A_STEP, STEPS_AN_ELEMENT, stepsOfMembers } from '../work-budget.ts'
 import type { Scope } from './expression.ts'
 import { ExpressionError } from './expression.ts'

@@ -1,5 +1,5 @@
 // definitions/expressions: what a compiled expression is to the other modules.
-import type { Json } from '../../model/json.ts'
+import type { Json } from '../../model/json/value.ts'
 import type { WorkBudget } from '../work-budget.ts'
 
 /** What isn't deterministic comes from the turn. */

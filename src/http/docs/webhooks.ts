@@ -1,6 +1,6 @@
 // http: the webhooks of the services that are loaded now, as paths of the OpenAPI document.
 import type { EndpointDescription, InputDescription } from '../../model/webhook.ts'
-import type { JsonObject } from '../../model/json.ts'
+import type { JsonObject } from '../../model/json/value.ts'
 
 /** Problems that any webhook may meet. */
 export const WEBHOOK_PROBLEMS = [400, 413, 415, 500, 503, 504]

@@ -1,6 +1,6 @@
 // http: how XML has what a JSON schema describes, told in the schema itself (XML Object of OpenAPI): clients are made
 // from that.
-import { isObject, type Json, type JsonObject } from '../../model/json.ts'
+import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 
 /** The schema, which tells of each list what XML calls its elements. */
 export function withListHints(schema: JsonObject, item = 'item'): JsonObject {

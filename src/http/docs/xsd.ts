@@ -4,7 +4,7 @@ import { rootOf } from '../../api/call.ts'
 import { CALLS } from '../../api/calls.ts'
 import { componentSchemas, fieldSchema, referenceTo } from '../../api/json-schema.ts'
 import { pausedAnswer } from '../../api/problem.ts'
-import { isObject, type JsonObject } from '../../model/json.ts'
+import { isObject, type JsonObject } from '../../model/json/value.ts'
 import { VALUE_TYPES } from './xsd-values.ts'
 
 const START = `<?xml version="1.0" encoding="UTF-8"?>

@@ -1,6 +1,6 @@
 // http: the formats in which bodies are read and answers written. The first is the default.
 import { jsonPieces } from './json/encode.ts'
-import type { Json } from '../../model/json.ts'
+import type { Json } from '../../model/json/value.ts'
 import { decodeJson } from './json/decode.ts'
 import { PAGE_HEADERS, PAGE_TYPE } from './html/document.ts'
 import { negotiate, type Format } from './negotiate.ts'

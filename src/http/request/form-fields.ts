@@ -1,5 +1,5 @@
 // http: fields by name, of which any may come several times: queries and forms. A name is data, whatever it is.
-import { setOwn, type Json, type JsonObject } from '../../model/json.ts'
+import { setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { decodeText, percentDecode } from './text.ts'
 
 /** All values of each name, in the order in which they came. */

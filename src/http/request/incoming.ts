@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
 import { FluxError, malformed } from '../../model/failure.ts'
-import { parsedBytes } from '../../model/weight.ts'
+import { parsedBytes } from '../../model/json/weight.ts'
 import { pauseFor } from '../answers/turns.ts'
 
 /** Without a socket, in tests, there is no `incoming`. */

@@ -2,7 +2,7 @@
 import { Dicer } from '@fastify/busboy'
 import { z } from 'zod'
 import { FluxError, malformed } from '../../model/failure.ts'
-import type { Json, JsonObject } from '../../model/json.ts'
+import type { Json, JsonObject } from '../../model/json/value.ts'
 import { addField, fieldsToJson, type FormFields } from './form-fields.ts'
 import { decodeText, readHeaderValue } from './text.ts'
 import { nextTurn } from '../answers/turns.ts'

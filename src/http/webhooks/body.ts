@@ -2,7 +2,7 @@
 // goes on as bytes.
 import { charsetOfXml } from '../../model/charset.ts'
 import { FluxError, malformed } from '../../model/failure.ts'
-import { isObject, setOwn, type Json } from '../../model/json.ts'
+import { isObject, setOwn, type Json } from '../../model/json/value.ts'
 import type { BodyLimits } from '../request/body.ts'
 import { fieldsToJson, pairsOf, readPairs } from '../request/form-fields.ts'
 import { FORMATS, JSON_FORMAT, type Codec } from '../formats/codecs.ts'

@@ -1,7 +1,7 @@
 // http: a request to a webhook as data: `$request`, and the texts that inputs may take by their name.
 import type { Context } from 'hono'
 import { malformed, unsupportedType } from '../../model/failure.ts'
-import type { Json, JsonObject } from '../../model/json.ts'
+import type { Json, JsonObject } from '../../model/json/value.ts'
 import { fieldsToJson, pairsOf, readPairs, type FormFields } from '../request/form-fields.ts'
 import { headerOf, readBytes, type Env } from '../request/incoming.ts'
 import { decodeWebhookBody, type WebhookLimits } from './body.ts'

@@ -3,7 +3,7 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { serialize } from 'hono/utils/cookie'
 import { z } from 'zod'
-import { isObject, type Json, type JsonObject } from '../../model/json.ts'
+import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import { FORMATS, JSON_FORMAT, type Codec } from '../formats/codecs.ts'
 import type { AnswerInit } from '../answers/answers.ts'
 import { formatOf } from '../formats/negotiate.ts'

@@ -5,7 +5,7 @@ import { ABORT, type Database, open, type RootDatabase } from 'lmdb'
 import type { ContextId } from '../../model/context.ts'
 import { Arena } from './arena.ts'
 import { DataFolderError, isMarked, lockFolder, makeFile, mark, messageOf, sizeOf } from './data-folder.ts'
-import { ADVICE, inspect, META, noFormat } from './inspect.ts'
+import { ADVICE, inspect, META, noFormat } from './salvage/inspect.ts'
 import { Space, type SpaceOptions } from './space.ts'
 
 /** What the format of the data is called. A change that older code can't read takes the next number. */

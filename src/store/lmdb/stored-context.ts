@@ -2,7 +2,7 @@
 // parts. Large parts are rows of their own, to which the record refers.
 import type { ContextId } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
-import { setOwn } from '../../model/json.ts'
+import { setOwn } from '../../model/json/value.ts'
 import type { StoredContext } from '../../ports/store.ts'
 import type { Arena } from './arena.ts'
 import { decodeFormat3, headerOfFormat3, isFormat3 } from './format-3.ts'

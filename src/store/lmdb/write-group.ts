@@ -6,7 +6,7 @@ import type { Disk } from './disk.ts'
 import type { Group } from './group-commit.ts'
 import { type Header, type LargePart, NO_LARGE_PARTS, type Rows } from './header.ts'
 import { encodeLargePart, placeLargeParts } from './large-parts.ts'
-import type { Entry, Memory } from './memory.ts'
+import type { Entry, Memory } from './index/memory.ts'
 import { encode } from './stored-context.ts'
 
 /** A log is trimmed when it has grown so far, a good many rows at once. */

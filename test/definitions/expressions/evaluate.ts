@@ -2,8 +2,8 @@
 import { compileExpression, compileTemplate } from '../../../src/definitions/expressions/compile.ts'
 import type { Scope } from '../../../src/definitions/expressions/expression.ts'
 import { WorkBudget } from '../../../src/definitions/work-budget.ts'
-import type { Json, JsonObject } from '../../../src/model/json.ts'
-import { getOwn } from '../../../src/model/json.ts'
+import type { Json, JsonObject } from '../../../src/model/json/value.ts'
+import { getOwn } from '../../../src/model/json/value.ts'
 
 export const NOW = Date.UTC(2024, 1, 29, 12, 30, 15, 7)
 export const UUID = '3f0c1d2e-0000-4000-8000-000000000000'

@@ -4,7 +4,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compileExpression, compileTemplate } from '../../../src/definitions/expressions/compile.ts'
 import { ExpressionError, ExpressionFault } from '../../../src/definitions/expressions/expression.ts'
-import type { Json, JsonObject } from '../../../src/model/json.ts'
+import type { Json, JsonObject } from '../../../src/model/json/value.ts'
 import { deepFreeze, evaluate, scopeOf } from './evaluate.ts'
 
 const primitive = fc.oneof(

@@ -1,11 +1,11 @@
 // What was once accepted loads, and means what it meant then.
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compileFlux, recompile } from '../../../src/definitions/compile.ts'
+import { compileFlux, recompile } from '../../../src/definitions/compile/service.ts'
 import { compileExpression, compileTemplate } from '../../../src/definitions/expressions/compile.ts'
 import { ExpressionFault } from '../../../src/definitions/expressions/expression.ts'
 import { Report } from '../../../src/definitions/report.ts'
-import type { Json, JsonObject } from '../../../src/model/json.ts'
+import type { Json, JsonObject } from '../../../src/model/json/value.ts'
 import { scopeOf } from './evaluate.ts'
 
 const data: JsonObject = {

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { compileExpression } from '../../../src/definitions/expressions/compile.ts'
 import { ExpressionError } from '../../../src/definitions/expressions/expression.ts'
 import { MAX_TURN_STEPS, WorkBudget } from '../../../src/definitions/work-budget.ts'
-import type { Json, JsonObject } from '../../../src/model/json.ts'
+import type { Json, JsonObject } from '../../../src/model/json/value.ts'
 import { deepFreeze, evaluate, scopeOf } from './evaluate.ts'
 
 const MIB = 1 << 20

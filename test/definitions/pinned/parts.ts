@@ -1,5 +1,5 @@
 // pinned: parts that the services have in common.
-import type { JsonObject } from '../../../src/model/json.ts'
+import type { JsonObject } from '../../../src/model/json/value.ts'
 
 /** A line that evaluates. */
 export const set = (to: string, expression: string): JsonObject => ({

@@ -1,5 +1,5 @@
 // pinned: what is done with the services until their contexts stand in every phase.
-import type { JsonObject } from '../../../src/model/json.ts'
+import type { JsonObject } from '../../../src/model/json/value.ts'
 import { UNOWNED } from '../../../src/model/record.ts'
 import type { RecordedServer } from '../../recorded/server.ts'
 import type { Commits } from './commits.ts'

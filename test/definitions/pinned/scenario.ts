@@ -1,7 +1,7 @@
 // pinned: runs services until their contexts stand in every phase, and keeps what was written of each.
 import { readdir, readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import type { Json } from '../../../src/model/json.ts'
+import type { Json } from '../../../src/model/json/value.ts'
 import { CODE } from '../../recorded/actions.ts'
 import { inputFor, MODEL_FILE } from '../../recorded/properties.ts'
 import { Random } from '../../recorded/random.ts'

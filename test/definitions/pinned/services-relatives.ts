@@ -1,5 +1,5 @@
 // pinned: services that run others, and services that webhooks start.
-import type { JsonObject } from '../../../src/model/json.ts'
+import type { JsonObject } from '../../../src/model/json/value.ts'
 import { code, end, set } from './parts.ts'
 
 export const RELATIVES: { readonly [name: string]: JsonObject } = {

@@ -1,5 +1,5 @@
 // pinned: services that together use all of the language. Their contexts can be left standing in every phase.
-import type { Json, JsonObject } from '../../../src/model/json.ts'
+import type { Json, JsonObject } from '../../../src/model/json/value.ts'
 import { code, end, set } from './parts.ts'
 import { RELATIVES } from './services-relatives.ts'
 

@@ -1,11 +1,11 @@
 // definitions/expressions/builtins: the functions of the language. None takes a function; what isn't deterministic
 // comes from the turn.
-import { getOwn } from '../../../model/json.ts'
+import { getOwn } from '../../../model/json/value.ts'
 import type { Evaluation, List, Value } from '../evaluation.ts'
 import { isFields, isList } from '../evaluation.ts'
 import { ExpressionError } from '../expression.ts'
-import { parseDate } from '../../dates.ts'
-import { parseJsonText } from '../../json-text.ts'
+import { parseDate } from '../../values/dates.ts'
+import { parseJsonText } from '../../values/json-text.ts'
 import { jsonOf, kindOf, MAX_DIGITS, numberOf, plainText } from '../values.ts'
 
 export type Callable = (run: Evaluation, args: List) => Value

@@ -1,8 +1,8 @@
 // http: JSON as bodies have it (RFC 8259).
 import { FluxError, malformed } from '../../../model/failure.ts'
-import type { Json } from '../../../model/json.ts'
-import { characterAt, positionOf, scanJson } from '../../../model/json-scan.ts'
-import { excessOf, type JsonLimits } from '../../../model/json-text.ts'
+import type { Json } from '../../../model/json/value.ts'
+import { characterAt, positionOf, scanJson } from '../../../model/json/scan.ts'
+import { excessOf, type JsonLimits } from '../../../model/json/text.ts'
 
 /**
  * @throws FluxError `malformed`, also for what nests deeper than `maxDepth`; `tooLarge` for more than `maxValues`

@@ -1,5 +1,5 @@
 // http: data as JSON text, in pieces, so that others are served in between.
-import { isObject } from '../../../model/json.ts'
+import { isObject } from '../../../model/json/value.ts'
 import { PIECE, slices } from '../../answers/pieces.ts'
 
 /**

@@ -2,8 +2,8 @@
 // or its <item>s.
 import { XMLParser } from 'fast-xml-parser'
 import { malformed } from '../../../model/failure.ts'
-import { isObject, setOwn, type Json, type JsonObject } from '../../../model/json.ts'
-import type { JsonLimits } from '../../../model/json-text.ts'
+import { isObject, setOwn, type Json, type JsonObject } from '../../../model/json/value.ts'
+import type { JsonLimits } from '../../../model/json/text.ts'
 import { tooMany } from '../json/decode.ts'
 import { isBlank, resolveReferences, trimSpace, unescapeText } from './names.ts'
 import { notXml, scanXml, tooDeep } from './scan.ts'

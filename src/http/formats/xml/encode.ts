@@ -2,7 +2,7 @@
 // what the text alone can't. Written as text at once: through fast-xml-parser's builder it took six times as long, and
 // others waited meanwhile.
 import { PROBLEM_NAMESPACE } from '../../../api/problem.ts'
-import { isObject, type JsonObject } from '../../../model/json.ts'
+import { isObject, type JsonObject } from '../../../model/json/value.ts'
 import { PIECE, slices } from '../../answers/pieces.ts'
 import { attributeMarkup, escapeText, isXmlName, needsEscape, textMarkup, withoutForbidden } from './names.ts'
 

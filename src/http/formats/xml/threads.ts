@@ -3,7 +3,7 @@
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import { FluxError, unavailable } from '../../../model/failure.ts'
-import type { Json } from '../../../model/json.ts'
+import type { Json } from '../../../model/json/value.ts'
 import { decodeXml, type XmlOptions } from './decode.ts'
 import { join } from './transfer.ts'
 import type { FromThread, Outcome, ToThread } from './thread.ts'

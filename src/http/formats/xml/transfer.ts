@@ -1,6 +1,6 @@
 // http: large data on its way from a thread, in pieces of JSON text, so that others are served while it is put together
 // again.
-import { isObject, setOwn, type Json, type JsonObject } from '../../../model/json.ts'
+import { isObject, setOwn, type Json, type JsonObject } from '../../../model/json/value.ts'
 import { nextTurn } from '../../answers/turns.ts'
 
 /**

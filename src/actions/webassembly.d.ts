@@ -1,8 +1,0 @@
-// actions: what is used of WebAssembly, which Node has and its types leave out.
-declare namespace WebAssembly {
-  class Memory {
-    /** In pages of 64 KiB. */
-    constructor(limits: { readonly initial: number; readonly maximum: number })
-    readonly buffer: ArrayBuffer
-  }
-}

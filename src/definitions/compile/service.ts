@@ -1,0 +1,161 @@
+// definitions: from the content of a .flux file to a service that can be decided on. What is wrong goes to the report,
+// all of it in one go.
+import { freeze, getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
+import { alternatives } from '../../model/nearest.ts'
+import { checkKeys } from '../lint/keys.ts'
+import { checkReachable } from '../lint/reachable.ts'
+import { compileState, outlineStates, placeholderOf, type Service } from './state.ts'
+import { compileText } from './templates.ts'
+import { compileWebhooks } from './webhooks.ts'
+import { seenIn } from './names.ts'
+import { UnreadableDefinition } from '../definition-error.ts'
+import type { CompiledFlux, CompiledState } from '../flux.ts'
+import { unused } from '../pinned/lost.ts'
+import { hashOf, isLater, pinnedText, readPinned, type FluxUnit } from '../pinned/text.ts'
+import { compileShape, type Shape } from '../values/properties.ts'
+import { Report } from '../report.ts'
+import { Root, take } from '../source/schema.ts'
+
+/** null when the report has a fault. */
+export function compileFlux(unit: FluxUnit, report: Report): CompiledFlux | null {
+  const known = { ...unit, models: reachableModels(unit) }
+  const flux = compile(known, pinnedText(known), report)
+  return report.broken ? null : flux
+}
+
+/**
+ * Compiles a definition again from the text that was kept under its hash. Parts of it that can't be compiled any more
+ * fail when they are reached; a name that can't be read has a placeholder.
+ * @throws UnreadableDefinition when not even a state is left
+ */
+export function recompile(text: string): CompiledFlux {
+  const unit = readPinned(text)
+  if (unit === null) throw new UnreadableDefinition('what is stored is no definition', { isNewer: isLater(text) })
+  const report = new Report(`${unit.package}/${unit.fluxName}`, { pinned: true })
+  const flux = tryToCompile(unit, text, report)
+  const faults = report.faults
+    .filter(({ severity }) => severity === 'fault')
+    .map(({ pointer, reason }) => `${pointer}: ${reason}`)
+  if (flux === null || flux.states.length === 0) {
+    const reason = `the definition of ${report.file} no longer compiles: ${faults.join('; ')}`
+    throw new UnreadableDefinition(reason, unit)
+  }
+  return { ...flux, faults, isNewer: unit.isNewer }
+}
+
+/** What nobody thought of is a fault of the whole. */
+function tryToCompile(unit: FluxUnit, text: string, report: Report): CompiledFlux | null {
+  try {
+    return compile(unit, text, report)
+  } catch (error) {
+    report.fault('', error instanceof Error ? error.message : String(error))
+    return null
+  }
+}
+
+/**
+ * Total: what has a fault is reported, and comes out as a part that fails when it is reached. null: there is nothing to
+ * compile.
+ */
+function compile(
+  { package: owner, fluxName, source, models }: FluxUnit,
+  text: string,
+  report: Report,
+): CompiledFlux | null {
+  // Views and definitions hand parts of them out: nobody may change what all contexts share.
+  for (const shared of [source, ...models.values()]) freeze(shared)
+  const root = take(Root, source, '', report)
+  if (root === null) return null
+  checkKeys(source, report)
+  const extra = root.allowExtraProperties ?? false
+  const shape = (list: readonly JsonObject[], pointer: string, keep: boolean): Shape =>
+    compileShape(list, { extra: keep, models: (name) => models.get(name), pointer, report })
+  const input = shape(root.input ?? [], '/input', extra)
+  const output = shape(root.output ?? [], '/output', false)
+  const outlines = outlineStates(root.states ?? [], (list, pointer) => shape(list, pointer, false), report)
+  if (isEmpty(getOwn(source, 'states'))) report.fault('/states', 'there are no states')
+  const named = outlines.filter(({ name }) => name !== '').map((outline) => [outline.name, outline] as const)
+  const service: Service = { input, output, extra, states: new Map(named), report }
+  const states = withOwnNames(
+    outlines.map((outline) => compileState(outline, service)),
+    service,
+  )
+  const startState = findStart(root.startState ?? '', service)
+  checkReachable(states, startState, report)
+  const seen = extra ? null : seenIn([input])
+  const tags = (root.tags ?? []).map((tag, index) => compileText(tag, seen, `/tags/${index}`, report))
+  checkTriggers(root.triggers ?? [], report)
+  const webhooks = compileWebhooks(source, report)
+  if (root.secured)
+    for (const { pointer } of webhooks)
+      report.fault(pointer, "a secured service can't have a webhook: there is no authentication")
+  return {
+    hash: hashOf(text),
+    text,
+    package: owner,
+    fluxName,
+    source,
+    input,
+    output,
+    tags,
+    triggers: root.triggers ?? [],
+    webhooks,
+    secured: root.secured ?? isSecured(source),
+    allowExtraProperties: extra,
+    states,
+    stateIndex: new Map(states.map(({ name, index }) => [name, index])),
+    startState,
+    faults: [],
+    lost: null,
+    isNewer: false,
+  }
+}
+
+/** Where it can't be read what it says, it is. */
+const isSecured = (source: JsonObject): boolean => (getOwn(source, 'secured') ?? false) !== false
+
+/** No two states may have one name, or one that stands for it: the machine's nodes are called so. */
+function withOwnNames(states: readonly CompiledState[], { states: named }: Service): CompiledState[] {
+  const [taken, seen] = [new Set(named.keys()), new Set<string>()]
+  return states.map((state) => {
+    const isOwn = named.has(state.name) && !seen.has(state.name)
+    seen.add(state.name)
+    return isOwn ? state : { ...state, name: unused(placeholderOf(state.index), taken) }
+  })
+}
+
+const isEmpty = (list: Json | undefined) => (Array.isArray(list) ? list.length === 0 : (list ?? null) === null)
+
+function findStart(name: string, { states, report }: Service): number {
+  if (name === '') return 0
+  const start = states.get(name)
+  if (start === undefined)
+    report.fault('/startState', `there is no state "${name}"${alternatives(name, states.keys())}`)
+  return start?.index ?? 0
+}
+
+function checkTriggers(triggers: readonly string[], report: Report): void {
+  for (const [index, trigger] of triggers.entries()) {
+    const pointer = `/triggers/${index}`
+    if (trigger === '' || trigger.startsWith('$')) report.warn(pointer, `"${trigger}" can't be sent as an event`)
+    else if (triggers.indexOf(trigger) < index) report.warn(pointer, `"${trigger}" is listed twice`)
+  }
+}
+
+/** The models that a service refers to, and those that they refer to, by name. */
+function reachableModels({ source, models }: FluxUnit): ReadonlyMap<string, JsonObject> {
+  const reached = new Map<string, JsonObject>()
+  const visit = (value: Json): void => {
+    if (Array.isArray(value)) return value.forEach(visit)
+    if (!isObject(value)) return
+    const reference = getOwn(value, 'reference')
+    const model = typeof reference === 'string' && !reached.has(reference) ? models.get(reference) : undefined
+    if (typeof reference === 'string' && model !== undefined) {
+      reached.set(reference, model)
+      visit(model)
+    }
+    Object.values(value).forEach(visit)
+  }
+  visit(source)
+  return new Map([...reached].sort(([a], [b]) => (a < b ? -1 : 1)))
+}

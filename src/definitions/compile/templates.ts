@@ -1,0 +1,78 @@
+// definitions: templates in tags and waits, and the wait of a transition.
+import { DefinitionError } from '../definition-error.ts'
+import { compileTemplate } from '../expressions/compile.ts'
+import type { Template } from '../expressions/expression.ts'
+import type { Wait } from '../flux.ts'
+import { parseDate } from '../values/dates.ts'
+import type { Report } from '../report.ts'
+import { notParsed, PLAIN_TEXT, unseenNames, type Visible } from '../lint/visible.ts'
+
+/** One with a fault fails when it is evaluated. */
+export function compileText(source: string, visible: Visible, pointer: string, report: Report): Template {
+  const { value, fault } = report.part(() => parsed(source, visible, pointer, report))
+  return value === null || fault !== null ? brokenText(source, fault ?? `${pointer}: it can't be compiled`) : value
+}
+
+const brokenText = (source: string, fault: string): Template => ({
+  source,
+  placeholders: [],
+  names: new Set(),
+  quotesPlaceholder: false,
+  evaluate() {
+    throw new DefinitionError(fault)
+  },
+})
+
+/** null after a fault. */
+function parsed(source: string, visible: Visible, pointer: string, report: Report): Template | null {
+  try {
+    const template = compileTemplate(source, { pinned: report.pinned })
+    if (template.quotesPlaceholder) report.warn(pointer, PLAIN_TEXT)
+    const unseen = unseenNames(template.names, visible, source)
+    if (unseen === null) return template
+    report.fault(pointer, unseen)
+  } catch (error) {
+    report.fault(pointer, notParsed(error, source))
+  }
+  return null
+}
+
+const WAIT = /^(duration|date)\s*:(.*)$/s
+
+/**
+ * `duration:<seconds>` or `date:<when>`, the value a literal or a template. null: there is none. One with a fault fails
+ * when it is reached.
+ */
+export function compileWait(source: string, visible: Visible, pointer: string, report: Report): Wait | null {
+  const { value, fault } = report.part(() => read(source, visible, pointer, report))
+  return fault === null ? value : brokenWait(source, fault)
+}
+
+export const brokenWait = (source: string, fault: string): Wait => ({
+  kind: 'duration',
+  value: brokenText(source, fault),
+})
+
+function read(source: string, visible: Visible, pointer: string, report: Report): Wait | null {
+  if (source === '') return null
+  const [, kind, value = ''] = WAIT.exec(source.trim()) ?? []
+  const text = value.trim()
+  if (kind === undefined || text === '') {
+    report.fault(pointer, `"${source}" is no wait: write duration:<seconds> or date:<when>`)
+    return null
+  }
+  const template = parsed(text, visible, pointer, report)
+  if (template === null) return null
+  if (!text.includes('${')) checkLiteral(kind, text, pointer, report)
+  return { kind: kind === 'date' ? 'date' : 'duration', value: template }
+}
+
+function checkLiteral(kind: string, text: string, pointer: string, report: Report): void {
+  if (kind === 'date') {
+    if (parseDate(text) === null) report.fault(pointer, `"${text}" is no date: neither ISO 8601 nor epoch milliseconds`)
+    return
+  }
+  const seconds = Number(text)
+  if (!Number.isFinite(seconds)) report.fault(pointer, `"${text}" is no number of seconds`)
+  else if (seconds < 0) report.warn(pointer, 'a negative time does not wait at all')
+}

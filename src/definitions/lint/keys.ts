@@ -1,0 +1,42 @@
+// definitions: looks for keys that mean nothing, in lists of properties and of lines.
+import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
+import type { Report } from '../report.ts'
+import { Line, Property, checkUnknown } from '../source/schema.ts'
+
+/** The keys of a service's properties and lines; those of the objects around them are seen to when these are taken. */
+export function checkKeys(source: JsonObject, report: Report): void {
+  checkData(source, '', report)
+  each(getOwn(source, 'states'), '/states', (state, at) => {
+    checkData(state, at, report)
+    each(getOwn(state, 'transitions'), `${at}/transitions`, (transition, below) =>
+      checkLines(transition, ['lines'], below, report),
+    )
+    const action = getOwn(state, 'action')
+    if (isObject(action)) checkLines(action, ['lines', 'inputs', 'outputs'], `${at}/action`, report)
+  })
+}
+
+/** The keys of the properties in a .model file. */
+export function checkModelKeys(source: JsonObject, report: Report): void {
+  checkProperties(getOwn(source, 'gloopProperties'), '/gloopProperties', report)
+}
+
+function checkData(source: JsonObject, pointer: string, report: Report): void {
+  for (const key of ['input', 'output']) checkProperties(getOwn(source, key), `${pointer}/${key}`, report)
+}
+
+function checkProperties(list: Json | undefined, pointer: string, report: Report): void {
+  each(list, pointer, (property, at) => {
+    checkUnknown(Property, property, at, report)
+    checkProperties(getOwn(property, 'gloopProperties'), `${at}/gloopProperties`, report)
+  })
+}
+
+function checkLines(source: JsonObject, keys: readonly string[], pointer: string, report: Report): void {
+  for (const key of keys)
+    each(getOwn(source, key), `${pointer}/${key}`, (line, at) => checkUnknown(Line, line, at, report))
+}
+
+function each(list: Json | undefined, pointer: string, visit: (entry: JsonObject, pointer: string) => void): void {
+  if (Array.isArray(list)) list.forEach((entry, index) => isObject(entry) && visit(entry, `${pointer}/${index}`))
+}

@@ -1,0 +1,16 @@
+// definitions: looks for states that no way leads to.
+import type { CompiledState } from '../flux.ts'
+import type { Report } from '../report.ts'
+
+/** A warning only: a start may name any state to begin with. */
+export function checkReachable(states: readonly CompiledState[], start: number, report: Report): void {
+  const byIndex = new Map(states.map((state) => [state.index, state]))
+  const reached = new Set([start])
+  for (const index of reached) {
+    for (const { to } of byIndex.get(index)?.transitions ?? []) reached.add(to)
+  }
+  const first = byIndex.get(start)?.name
+  for (const { index, name } of states) {
+    if (!reached.has(index)) report.warn(`/states/${index}`, `"${name}" can't be reached from "${first}"`)
+  }
+}

@@ -1,0 +1,106 @@
+// definitions: all services below some folders, compiled and checked against one another.
+import type { JsonObject } from '../model/json/value.ts'
+import type { PackageFolder, StepRunner } from '../ports/step-runner.ts'
+import { BUILT_IN_MODELS } from './values/builtin-models.ts'
+import { checkModelKeys } from './lint/keys.ts'
+import type { Unit } from './actions/action-type.ts'
+import { checkActions } from './actions/actions.ts'
+import { checkEndpoints } from './lint/endpoints.ts'
+import { compileFlux } from './compile/service.ts'
+import type { CompiledFlux } from './flux.ts'
+import { compileShape } from './values/properties.ts'
+import { withPositions } from './source/positions.ts'
+import { readFolders, type DefinitionFile } from './source/files.ts'
+import { Report, type Fault } from './report.ts'
+import { ModelFile, take } from './source/schema.ts'
+
+export interface Loaded {
+  readonly packages: readonly PackageFolder[]
+  /** `flux` is null where there is a fault in the service. */
+  readonly services: readonly {
+    readonly package: string
+    readonly fluxName: string
+    readonly flux: CompiledFlux | null
+  }[]
+  readonly faults: readonly Fault[]
+  /** False when a folder can't be read. */
+  readonly complete: boolean
+}
+
+export interface LoadOptions {
+  readonly folders: readonly string[]
+  readonly runner: StepRunner
+}
+
+/**
+ * Reads, compiles and checks; mounts the packages in the runner, to see whether their functions are there. `whole`:
+ * goes no further when a folder can't be read, so that what is mounted stays.
+ */
+export async function loadFolders(
+  { folders, runner }: LoadOptions,
+  { whole }: { readonly whole: boolean },
+): Promise<Loaded> {
+  const { packages, fluxes, models, faults, complete } = await readFolders(folders)
+  if (whole && !complete) return { packages: [], services: [], faults, complete }
+  runner.mount(packages)
+  const modelsOf = visibleModels(models)
+  const units = fluxes.map((file) => {
+    const unit: Unit = {
+      package: file.package,
+      fluxName: file.name,
+      source: file.source,
+      report: new Report(file.file),
+    }
+    const flux =
+      unit.source === null
+        ? null
+        : compileFlux({ ...unit, source: unit.source, models: modelsOf(unit.package) }, unit.report)
+    return { ...unit, flux }
+  })
+  checkEndpoints(units)
+  for (const unit of units) await checkActions(unit, units, runner)
+  const all = [...faults, ...checkModels(models, modelsOf), ...units.flatMap(({ report }) => report.faults)]
+  const texts = new Map([...fluxes, ...models].map(({ file, text }) => [file, text]))
+  return {
+    packages,
+    services: units.map(({ report, flux, ...unit }) => ({ ...unit, flux: report.broken ? null : flux })),
+    faults: withPositions(all, (file) => texts.get(file)),
+    complete,
+  }
+}
+
+type Models = ReadonlyMap<string, JsonObject>
+
+/**
+ * The models that a package's services may refer to: its own, those whose name no other package has, and the built-in
+ * ones.
+ */
+function visibleModels(files: readonly DefinitionFile[]): (owner: string) => Models {
+  const readable = files.flatMap(({ source, ...file }) => (source === null ? [] : [{ ...file, source }]))
+  const count = new Map<string, number>()
+  for (const { name } of readable) count.set(name, (count.get(name) ?? 0) + 1)
+  const unique = readable.filter(({ name }) => count.get(name) === 1)
+  return (owner) =>
+    new Map([
+      ...BUILT_IN_MODELS,
+      ...[...unique, ...readable.filter((file) => file.package === owner)].map(
+        ({ name, source }) => [name, source] as const,
+      ),
+    ])
+}
+
+function checkModels(files: readonly DefinitionFile[], modelsOf: (owner: string) => Models): Fault[] {
+  return files.flatMap(({ package: owner, file, source }) => {
+    if (source === null) return []
+    const report = new Report(file)
+    checkModelKeys(source, report)
+    const model = take(ModelFile, source, '', report)
+    compileShape(model?.gloopProperties ?? [], {
+      extra: false,
+      models: (name) => modelsOf(owner).get(name),
+      pointer: '/gloopProperties',
+      report,
+    })
+    return report.faults
+  })
+}

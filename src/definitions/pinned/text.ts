@@ -1,0 +1,63 @@
+// definitions: the text that a definition is stored as, under its hash: everything that it is compiled from.
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
+
+/**
+ * Of the texts that this version of the program writes. It is raised when a text must be read otherwise than before,
+ * and stands in the text only from 2 on: so the texts of version 0.1, which has none, and their hashes are what they
+ * were, and contexts of both share them.
+ */
+const FORMAT: number = 1
+
+export interface FluxUnit {
+  readonly package: string
+  readonly fluxName: string
+  readonly source: JsonObject
+  /** Contents of .model files, by dotted name. */
+  readonly models: ReadonlyMap<string, JsonObject>
+}
+
+export function pinnedText({ package: owner, fluxName, source, models }: FluxUnit, format = FORMAT): string {
+  const contents: JsonObject = {}
+  for (const [name, model] of models) setOwn(contents, name, model)
+  return JSON.stringify({ ...(format > 1 && { format }), package: owner, fluxName, source, models: contents })
+}
+
+export const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+const Stored = z.object({
+  format: z.int().optional(),
+  package: z.string(),
+  fluxName: z.string(),
+  source: z.custom<JsonObject>(isObject),
+  models: z.custom<JsonObject>(isObject).catch({}),
+})
+
+export interface StoredUnit extends FluxUnit {
+  /** A later version of the program wrote it. */
+  readonly isNewer: boolean
+}
+
+/** Whether a text says that a later version of the program wrote it, whatever else it holds. */
+export function isLater(text: string): boolean {
+  const stored = parsed(text)
+  return isObject(stored) && typeof stored['format'] === 'number' && stored['format'] > FORMAT
+}
+
+/** What such a text holds; null: it is none. */
+export function readPinned(text: string): StoredUnit | null {
+  const stored = Stored.safeParse(parsed(text))
+  if (!stored.success) return null
+  const { models, format = 1, ...unit } = stored.data
+  const contents = Object.entries(models).flatMap(([name, model]) => (isObject(model) ? [[name, model] as const] : []))
+  return { ...unit, models: new Map(contents), isNewer: format > FORMAT }
+}
+
+function parsed(text: string): Json {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,136 @@
+// definitions: the shape of a .flux file, key by key. What is wrong is reported with its pointer, and the rest is taken
+// all the same.
+import { z } from 'zod'
+import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
+import { alternatives, nearestName, suggestion } from '../../model/nearest.ts'
+import type { Report } from '../report.ts'
+
+/** Data of a user's is handed on as it is, never copied key by key. */
+export const RECORD = z.custom<JsonObject>(isObject, { error: 'must be an object' })
+/** Whoever takes an entry looks whether it is an object, so that a wrong one doesn't hide the others. */
+export const LIST = z.array(z.custom<JsonObject>(), { error: 'must be a list' }).nullish()
+const text = z.string({ error: 'must be text' }).nullish()
+export const NAME = z.string({ error: 'must be text' }).min(1, { error: 'must not be empty' })
+const texts = z.array(z.string({ error: 'must be text' }), { error: 'must be a list of texts' }).nullish()
+export const FLAG = z.boolean({ error: 'must be true or false' }).nullish()
+export const ANYTHING = z.unknown().optional()
+const seconds = z
+  .number({ error: 'must be a number of seconds' })
+  .min(0, { error: 'must not be negative' })
+  .max(1e10, { error: 'is too long' })
+/** Of an action. */
+export const TYPE = text
+export const TIMEOUT = seconds.positive({ error: 'must be greater than 0' }).nullish()
+
+export const Root = z.object({
+  $schema: ANYTHING,
+  comment: ANYTHING,
+  triggers: texts,
+  tags: texts,
+  startState: text,
+  input: LIST,
+  output: LIST,
+  webhooks: LIST,
+  secured: FLAG,
+  allowExtraProperties: FLAG,
+  states: LIST,
+})
+
+export const State = z.object({
+  name: NAME,
+  displayName: ANYTHING,
+  x: ANYTHING,
+  y: ANYTHING,
+  comment: ANYTHING,
+  waiting: FLAG,
+  action: RECORD.nullish(),
+  input: LIST,
+  output: LIST,
+  transitions: LIST,
+})
+
+export const Transition = z.object({ to: NAME, event: text, wait: text, lines: LIST, comments: ANYTHING })
+
+export const Line = z.object({ type: ANYTHING, from: ANYTHING, to: ANYTHING, expression: ANYTHING, evaluate: ANYTHING })
+
+export const Property = z.object({
+  name: ANYTHING,
+  type: ANYTHING,
+  array: ANYTHING,
+  defaultValue: ANYTHING,
+  required: ANYTHING,
+  allowNull: ANYTHING,
+  allowExtraProperties: ANYTHING,
+  gloopProperties: ANYTHING,
+  reference: ANYTHING,
+  comments: ANYTHING,
+  min: ANYTHING,
+  max: ANYTHING,
+  minLength: ANYTHING,
+  maxLength: ANYTHING,
+  choices: ANYTHING,
+  allowOtherValues: ANYTHING,
+})
+
+/** A property of type model. */
+export const ModelFile = Property.extend({ $schema: ANYTHING, gloopProperties: LIST, reference: text })
+
+export const Webhook = z.object({
+  urlPath: NAME,
+  httpMethods: texts,
+  name: text,
+  enabled: FLAG,
+  timeout: seconds.nullish(),
+})
+
+export const Retry = z.object({
+  maxAttempts: z.int({ error: 'must be a whole number' }).min(1, { error: 'must be at least 1' }).nullish(),
+  delay: seconds.nullish(),
+  factor: z.number({ error: 'must be a number' }).positive({ error: 'must be greater than 0' }).nullish(),
+  maxDelay: seconds.nullish(),
+})
+
+/**
+ * Takes an object out of a file. Fields of the wrong type are faults and count as absent; unknown keys are faults if
+ * they are misspelt, else warnings. null: what it can't do without is missing.
+ */
+export function take<T extends z.ZodObject>(
+  schema: T,
+  source: Json,
+  pointer: string,
+  report: Report,
+): z.output<T> | null {
+  if (!isObject(source)) {
+    report.fault(pointer, 'must be an object')
+    return null
+  }
+  checkUnknown(schema, source, pointer, report)
+  const first = schema.safeParse(source)
+  if (first.success) return first.data
+  for (const { path, message } of first.error.issues) {
+    const at = path.map((key) => `/${String(key)}`).join('')
+    report.fault(
+      pointer + at,
+      path.length === 1 && !Object.hasOwn(source, String(path[0])) ? `there is no ${String(path[0])}` : message,
+    )
+  }
+  const wrong = new Set(first.error.issues.map(({ path }) => path[0]))
+  const rest = schema.safeParse(Object.fromEntries(Object.entries(source).filter(([key]) => !wrong.has(key))))
+  return rest.success ? rest.data : null
+}
+
+/** Unknown keys are kept: someone else may know them. One that is near to a known one is misspelt. */
+export function checkUnknown(schema: z.ZodObject, source: JsonObject, pointer: string, report: Report): void {
+  const known = Object.keys(schema.shape)
+  for (const key of Object.keys(source)) {
+    if (Object.hasOwn(schema.shape, key)) continue
+    const misspelt = nearestName(key, known, { matchCase: true }) !== null
+    report.unknownKey(
+      `${pointer}/${escape(key)}`,
+      `unknown key "${key}"${misspelt ? alternatives(key, known) : suggestion(key, known)}`,
+      { misspelt },
+    )
+  }
+}
+
+const escape = (key: string) => key.replaceAll('~', '~0').replaceAll('/', '~1')

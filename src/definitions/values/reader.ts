@@ -1,0 +1,236 @@
+// definitions: reads given values against declared properties. Every error is collected; what is given is never
+// changed.
+import type { FieldError } from '../../model/failure.ts'
+import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
+import { excessOf } from '../../model/json/text.ts'
+import { DefinitionError } from '../definition-error.ts'
+import { fits, refuse, type Origin, type Reading } from './coerced.ts'
+import { brokenRule } from './rules.ts'
+import { parseJsonText } from './json-text.ts'
+import { readScalar, type ScalarType } from './types.ts'
+import type { Property, Shape } from './property.ts'
+import { spendOn, WorkBudget } from '../work-budget.ts'
+
+/** Errors beyond these are counted out: a hostile request must not make an answer larger than itself. */
+const MAX_ERRORS = 100
+const MAX_ERROR_TEXT = 65_536
+
+/** Depth of data that comes as JSON text, and its values and names; the same as a request's. */
+const MAX_TEXT_DEPTH = 64
+const MAX_TEXT_VALUES = 100_000
+
+/** Steps that a value takes to be held to its property, besides what it is made of. */
+const STEPS_A_VALUE = 8
+/** Characters that are read in one step: each is looked at a few times. */
+const READ_AT_ONCE = 4
+
+export interface ShapeRules {
+  /** What becomes of names that are not declared. */
+  readonly unknown: 'refuse' | 'ignore' | 'keep'
+  /**
+   * And of those among them that begin with `$`, where such names have a meaning of their own to whoever sees the
+   * values.
+   */
+  readonly reserved?: 'refuse' | 'ignore'
+  /** Absent properties take their defaults. Those inside a given model always do. */
+  readonly fill: boolean
+}
+
+export class PropertyReader {
+  readonly errors: FieldError[] = []
+  readonly #now: number
+  readonly #pointer: string
+  readonly #budget: WorkBudget
+  readonly #path: (string | number)[] = []
+  /** The properties whose defaults are being filled in: one met again would have no end. */
+  readonly #filling = new Set<Property>()
+  #errorText = 0
+
+  /**
+   * `now`: epoch milliseconds. `pointer`: where the given value lies in the request. Every method throws TooMuchWork
+   * beyond the budget, and DefinitionError where a line or a default meets a property with a fault.
+   */
+  constructor(now: number, pointer: string, budget = new WorkBudget()) {
+    this.#now = now
+    this.#budget = budget
+    this.#pointer = pointer
+  }
+
+  /** The values of a shape's properties. What is invalid is left out, with an error. */
+  shape(shape: Shape, given: JsonObject, origin: Origin, rules: ShapeRules): JsonObject {
+    const result: JsonObject = {}
+    for (const [name, property] of shape.properties) {
+      const value = this.#within(name, () => this.#field(property, getOwn(given, name), origin, rules.fill))
+      if (value !== undefined) setOwn(result, name, value)
+    }
+    if (rules.unknown === 'ignore' && !shape.extra) return result
+    for (const name of Object.keys(given)) {
+      const value = given[name]
+      if (value === undefined || shape.properties.has(name)) continue
+      const open = shape.extra || rules.unknown === 'keep'
+      const rule = open && name.startsWith('$') ? (rules.reserved ?? 'keep') : open ? 'keep' : rules.unknown
+      if (rule === 'keep') setOwn(result, name, value)
+      if (rule !== 'refuse') continue
+      // There may be a great many.
+      if (this.#isFull()) break
+      this.#within(name, () => this.#refuse(open ? 'is not declared, and begins with $' : 'is not declared'))
+    }
+    return result
+  }
+
+  /** The value held to its property; undefined after an error. */
+  value(property: Property, given: Json, origin: Origin): Json | undefined {
+    if (property.fault !== null) return this.#unreadable(property.fault, origin)
+    if (given === null || !property.array) return this.#single(property, given, origin)
+    const list = Array.isArray(given) ? given : origin === 'json' ? null : listOf(property, given, origin)
+    if (list === null) return this.#refuse('must be a list')
+    this.#spendOnGiven(list.length * STEPS_A_VALUE, origin)
+    const result: Json[] = []
+    for (const [index, item] of list.entries()) {
+      const value = this.#within(index, () => this.#single(property, item, origin))
+      if (value !== undefined) result.push(value)
+    }
+    return result
+  }
+
+  /** The property's default, `now` being the moment given; undefined where it has none. */
+  defaultOf(property: Property): Json | undefined {
+    if (property.defaultValue === undefined) return undefined
+    if (this.#filling.has(property)) return this.#refuse('has a default that contains itself')
+    this.#filling.add(property)
+    const value = this.value(property, property.defaultValue, 'default')
+    this.#filling.delete(property)
+    return value
+  }
+
+  #field(property: Property, given: Json | undefined, origin: Origin, fill: boolean): Json | undefined {
+    if (given !== undefined) {
+      this.#spendOnGiven(STEPS_A_VALUE, origin)
+      return this.value(property, given, origin)
+    }
+    this.#budget.spend(STEPS_A_VALUE)
+    if (fill && property.defaultValue !== undefined) return this.defaultOf(property)
+    return property.required ? this.#refuse('is required') : undefined
+  }
+
+  #single(property: Property, given: Json, origin: Origin): Json | undefined {
+    if (given === null) return property.allowNull ? null : this.#refuse('must not be null')
+    const { type } = property
+    const value =
+      type === 'any'
+        ? given
+        : type === 'object' || type === 'model'
+          ? this.#object(property, given, origin)
+          : this.#scalar(type, given, origin)
+    if (value === undefined || origin === 'default') return value
+    if (property.choices !== undefined && !isOutside(origin)) spendOn(value, this.#budget)
+    const broken = brokenRule(property, value)
+    return broken === null ? value : this.#refuse(broken)
+  }
+
+  #unreadable(fault: string, origin: Origin): undefined {
+    if (isOutside(origin)) return this.#refuse(`can't be read: ${fault}`)
+    throw new DefinitionError(fault)
+  }
+
+  #object(property: Property, given: Json, origin: Origin): JsonObject | undefined {
+    const isText = typeof given === 'string' && origin !== 'json'
+    const read =
+      isText && isBlank(given, origin)
+        ? fits({})
+        : isText
+          ? this.#parsed(given)
+          : isObject(given)
+            ? fits(given)
+            : objectOfItems(given, origin)
+    const object = this.#taken(read)
+    if (!isObject(object)) return undefined
+    const fields = property.fields()
+    return fields === null
+      ? object
+      : this.shape(fields, object, isText && origin === 'text' ? 'json' : origin, { unknown: 'refuse', fill: true })
+  }
+
+  #scalar(type: ScalarType, given: Json, origin: Origin): Json | undefined {
+    if (typeof given === 'string') this.#spendOnGiven(given.length / READ_AT_ONCE, origin)
+    const value = this.#taken(readScalar(type, given, origin, this.#now))
+    // A short text may name a number of thousands of digits.
+    if (typeof value === 'string' && value !== given) this.#budget.spend(value.length / READ_AT_ONCE)
+    return value
+  }
+
+  /** What comes from outside is bounded by the size of a request: only what is made of it beyond that counts. */
+  #spendOnGiven(steps: number, origin: Origin): void {
+    if (!isOutside(origin)) this.#budget.spend(steps)
+  }
+
+  /** JSON text for an object. */
+  #parsed(text: string): Reading {
+    // Each takes a character at least.
+    if (text.length > MAX_TEXT_VALUES && excessOf(text, { maxDepth: Infinity, maxValues: MAX_TEXT_VALUES }))
+      return refuse(`holds more than ${MAX_TEXT_VALUES} values and names`)
+    try {
+      const value = parseJsonText(text, { maxDepth: MAX_TEXT_DEPTH, spend: (steps) => this.#budget.spend(steps) })
+      return isObject(value) ? fits(value) : refuse('must be an object, or one as JSON text')
+    } catch (error) {
+      if (error instanceof RangeError) return refuse(error.message)
+      if (error instanceof SyntaxError) return refuse('must be an object, or one as JSON text')
+      throw error
+    }
+  }
+
+  #taken(reading: Reading): Json | undefined {
+    return reading.ok ? reading.value : this.#refuse(reading.reason)
+  }
+
+  #within<T>(segment: string | number, read: () => T): T {
+    this.#path.push(segment)
+    const result = read()
+    this.#path.pop()
+    return result
+  }
+
+  #refuse(detail: string): undefined {
+    if (this.#isFull()) return undefined
+    const pointer = this.#pointer + this.#path.map((segment) => `/${escapeSegment(segment)}`).join('')
+    // By what was sent, not by what is told of it.
+    this.#errorText += this.#path.reduce<number>(
+      (sum, segment) => sum + String(segment).length,
+      pointer.length + detail.length,
+    )
+    this.errors.push({ pointer, detail })
+    return undefined
+  }
+
+  #isFull(): boolean {
+    return this.errors.length >= MAX_ERRORS || this.#errorText > MAX_ERROR_TEXT
+  }
+}
+
+const isOutside = (origin: Origin): boolean => origin === 'json' || origin === 'text'
+
+/** An empty element, or a query name without value, where a list or an object is declared. */
+const isBlank = (text: string, origin: Origin): boolean => origin === 'text' && text.trim() === ''
+
+/** A text, or of XML a model, is a list of one. */
+function listOf({ type }: Property, given: Json, origin: Origin): Json[] | null {
+  if (typeof given === 'string') return isBlank(given, origin) ? [] : [given]
+  return origin === 'text' && type === 'model' && isObject(given) ? [given] : null
+}
+
+/** XML without types can't tell a list from an object that has only `item`. */
+function objectOfItems(given: Json, origin: Origin): Reading {
+  if (origin !== 'text' || !Array.isArray(given) || given[0] === undefined) return refuse('must be an object')
+  return fits({ item: given.length === 1 ? given[0] : given })
+}
+
+/** Characters of a name in a pointer. */
+const LONGEST_SEGMENT = 1000
+
+/** RFC 6901 section 3. */
+function escapeSegment(segment: string | number): string {
+  const text = String(segment)
+  return (text.length <= LONGEST_SEGMENT ? text : `${text.slice(0, LONGEST_SEGMENT)}…`)
+    .replaceAll('~', '~0')
+    .replaceAll('/', '~1')
+}

@@ -1,0 +1,81 @@
+// definitions: the types of properties, and how a single value is held to one. Models, objects and lists: see
+// property-reader.ts.
+import type { Json } from '../../model/json/value.ts'
+import { parseDate } from './dates.ts'
+import { isNumberType, readNumber } from './numbers.ts'
+import { fits, refuse, type Origin, type Reading } from './coerced.ts'
+
+export const PROPERTY_TYPES = [
+  'string',
+  'character',
+  'boolean',
+  'byte',
+  'short',
+  'integer',
+  'long',
+  'float',
+  'double',
+  'bigInteger',
+  'bigDecimal',
+  'date',
+  'byte[]',
+  'object',
+  'model',
+  'any',
+] as const
+
+export type PropertyType = (typeof PROPERTY_TYPES)[number]
+
+export const isPropertyType = (type: string): type is PropertyType => PROPERTY_TYPES.some((known) => known === type)
+
+/** A `defaultValue` of this text means the moment of use, for a date. */
+export const NOW = 'now'
+
+/** Types whose values have no fields and are held by `readScalar`. */
+export type ScalarType = Exclude<PropertyType, 'object' | 'model' | 'any'>
+
+/** `now`: epoch milliseconds. */
+export function readScalar(type: ScalarType, given: Json, origin: Origin, now: number): Reading {
+  // XML may be laid out over lines.
+  const value =
+    origin === 'text' && typeof given === 'string' && type !== 'string' && type !== 'character' ? given.trim() : given
+  if (isNumberType(type)) return readNumber(type, value, origin)
+  switch (type) {
+    case 'string':
+      return readText(value, origin)
+    case 'character':
+      return typeof value === 'string' && isOneCharacter(value)
+        ? fits(value)
+        : refuse('must be text of exactly one character')
+    case 'boolean':
+      return readBoolean(value, origin)
+    case 'date':
+      return value === NOW && origin === 'default' ? fits(now) : readDate(value)
+    case 'byte[]':
+      return typeof value === 'string' && isBase64(value) ? fits(value) : refuse('must be base64 text')
+  }
+}
+
+function readText(value: Json, origin: Origin): Reading {
+  if (typeof value === 'string') return fits(value)
+  const becomesText =
+    (origin === 'line' || origin === 'default') && (typeof value === 'number' || typeof value === 'boolean')
+  return becomesText ? fits(String(value)) : refuse('must be text')
+}
+
+/** As text: `true` or `false`, in any case. */
+function readBoolean(value: Json, origin: Origin): Reading {
+  if (typeof value === 'boolean') return fits(value)
+  const word = typeof value === 'string' && origin !== 'json' && value.length <= 5 ? value.toLowerCase() : ''
+  return word === 'true' || word === 'false' ? fits(word === 'true') : refuse('must be true or false')
+}
+
+function readDate(value: Json): Reading {
+  const time = parseDate(value)
+  return time === null ? refuse('must be a date: ISO 8601 text or epoch milliseconds') : fits(time)
+}
+
+const isOneCharacter = (text: string): boolean => text.length <= 2 && [...text].length === 1
+
+/** RFC 4648 section 4, with padding. */
+const isBase64 = (text: string): boolean => text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)

@@ -1,0 +1,177 @@
+// engine: an event for all who wait for it. Each context is moved at most once, and only then are executions started,
+// so that none takes the event that started it.
+import type { Catalog } from '../../definitions/catalog.ts'
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { EventAnswer } from '../../api/send-event.ts'
+import { denial, type Caller } from '../../model/caller.ts'
+import type { ContextId } from '../../model/context.ts'
+import { FluxError, type Failure } from '../../model/failure.ts'
+import type { JsonObject } from '../../model/json/value.ts'
+import type { Log } from '../../ports/log.ts'
+import type { Store } from '../../ports/store.ts'
+import { standOf, type Mailboxes } from '../mailboxes.ts'
+import type { Refusals } from '../refusals.ts'
+import { keysOfEvent } from '../record/index-keys.ts'
+import { isUnreadable } from '../record/unreadable.ts'
+
+/** Contexts told at once. */
+const WAVE = 1000
+
+export interface BroadcastEvent {
+  readonly event: string
+  readonly input: JsonObject
+  readonly untyped: boolean
+  readonly tags: readonly string[]
+  readonly caller: Caller
+}
+
+type Found =
+  | { readonly answer: 'transitions' | 'executions'; readonly stand: EventAnswer['transitions'][number] }
+  | { readonly answer: 'ignored'; readonly entry: EventAnswer['ignored'][number]; readonly failure: Failure | null }
+  | null
+
+interface BroadcastParts {
+  readonly store: Store
+  readonly catalog: Pick<Catalog, 'triggeredBy'>
+  readonly mailboxes: Pick<Mailboxes, 'post' | 'start'>
+  readonly log: Log
+  readonly refusals: Pick<Refusals, 'tell'>
+}
+
+/** @throws FluxError `unavailable` when the store was out of reach for everything that the event addressed */
+export async function broadcast(
+  { store, catalog, mailboxes, log, refusals }: BroadcastParts,
+  sent: BroadcastEvent,
+): Promise<EventAnswer> {
+  const found: Found[] = []
+  const any = keysOfEvent(sent.event, sent.tags)
+  const addressed = await waitingFor(store, any)
+  for (let from = 0; from < addressed.length; from += WAVE) {
+    const ids = addressed.slice(from, from + WAVE)
+    found.push(...(await Promise.all(ids.map((id) => move({ mailboxes, log, refusals }, id, sent)))))
+    // Where nothing is written, nothing is waited for, and others want to be served, too.
+    if (from + WAVE < addressed.length)
+      await new Promise((resolve) => {
+        setImmediate(resolve)
+      })
+  }
+  const triggered = catalog.triggeredBy(sent.event).filter((flux) => !(flux.secured && denial(sent.caller, 'invoke')))
+  found.push(...(await Promise.all(triggered.map((flux) => start({ mailboxes, log, refusals }, flux, sent)))))
+  const answer: EventAnswer = { message: '', transitions: [], executions: [], ignored: [] }
+  collect(answer, found)
+  tellOf(refusals, sent.event, answer, found)
+  const unreached = found.flatMap((one) =>
+    one?.answer === 'ignored' && one.failure?.kind === 'unavailable' ? [one.failure] : [],
+  )
+  // One that may have moved all the same is told of before those that surely did not.
+  const outOfReach = unreached.find(({ inDoubt }) => inDoubt) ?? unreached[0]
+  if (outOfReach && answer.transitions.length + answer.executions.length === 0) throw new FluxError(outOfReach)
+  const counts = `moved ${answer.transitions.length}, started ${answer.executions.length}, ignored by ${answer.ignored.length}`
+  return { ...answer, message: `'${sent.event}': ${counts}` }
+}
+
+/**
+ * All of them, before any is moved: a child that the event itself starts may have a lower id than contexts of other
+ * partitions that come later.
+ */
+async function waitingFor(store: Store, any: readonly string[]): Promise<ContextId[]> {
+  const upTo = await store.highestId()
+  const found: ContextId[] = []
+  for (;;) {
+    const ids = await store.waitingFor({ any, upTo, after: found.at(-1) ?? 0, limit: WAVE })
+    for (const id of ids) found.push(id)
+    if (ids.length < WAVE) return found
+  }
+}
+
+function collect(answer: EventAnswer, found: readonly Found[]): void {
+  for (const one of found) {
+    if (one?.answer === 'ignored') answer.ignored.push(one.entry)
+    else if (one) answer[one.answer].push(one.stand)
+  }
+}
+
+/** One line, however many have refused it. */
+function tellOf(
+  refusals: BroadcastParts['refusals'],
+  event: string,
+  { transitions, executions, ignored }: EventAnswer,
+  found: readonly Found[],
+): void {
+  const refused: { [kind: string]: number } = {}
+  for (const one of found)
+    if (one?.answer === 'ignored' && one.failure) refused[one.failure.kind] = (refused[one.failure.kind] ?? 0) + 1
+  const kinds = Object.keys(refused)
+  if (kinds.length === 0) return
+  const [first] = ignored
+  void refusals.tell('a broadcast was refused by some', kinds.sort().join(' '), () => ({
+    event,
+    moved: transitions.length,
+    started: executions.length,
+    refused,
+    contextId: first?.contextId,
+    fluxName: first?.fluxName,
+    state: first?.state,
+    reason: first?.reason,
+  }))
+}
+
+type Teller = Pick<BroadcastParts, 'mailboxes' | 'log' | 'refusals'>
+
+async function move(
+  { mailboxes, log, refusals }: Teller,
+  id: ContextId,
+  { event, input, untyped, tags, caller }: BroadcastEvent,
+): Promise<Found> {
+  try {
+    const outcome = await mailboxes.post(id, { type: 'EVENT', name: event, input, untyped, tags, caller })
+    if (outcome.moved) return { answer: 'transitions', stand: standOf(outcome) }
+    if (!outcome.failure) return null
+    const {
+      failure,
+      flux: { fluxName },
+    } = outcome
+    const { contextId, state } = standOf(outcome)
+    return { answer: 'ignored', entry: { contextId, fluxName, state, reason: failure.detail }, failure }
+  } catch (error) {
+    // Purged in between: there is nobody left who could have ignored it.
+    if (error instanceof FluxError && error.failure.kind === 'notFound') return null
+    if (isUnreadable(error, log)) return null
+    return ignored(refusals, { contextId: id, fluxName: '', state: null }, error)
+  }
+}
+
+async function start(
+  { mailboxes, refusals }: Teller,
+  flux: CompiledFlux,
+  { event, input, untyped, tags }: BroadcastEvent,
+): Promise<Found> {
+  try {
+    const outcome = await mailboxes.start({ flux, input, untyped, unknown: 'ignore', tags, trigger: event })
+    return { answer: 'executions', stand: standOf(outcome) }
+  } catch (error) {
+    return ignored(refusals, { contextId: null, fluxName: flux.fluxName, state: null }, error)
+  }
+}
+
+/** What goes wrong with one is no reason to fail for all: others may have moved already. */
+function ignored(
+  refusals: BroadcastParts['refusals'],
+  entry: Omit<EventAnswer['ignored'][number], 'reason'>,
+  error: unknown,
+): Found {
+  const failure = error instanceof FluxError ? error.failure : null
+  if (!failure || failure.kind === 'unavailable') {
+    void refusals.tell(
+      'an event did not reach all that it addressed',
+      failure?.kind ?? 'internal',
+      () => ({ ...entry, error }),
+      'error',
+    )
+  }
+  return {
+    answer: 'ignored',
+    entry: { ...entry, reason: failure?.detail ?? 'the server failed; the reason is in its log' },
+    failure,
+  }
+}

@@ -1,0 +1,194 @@
+// engine: tells the sender of an event that no service knows it. Asked only when an event came to nothing, so the
+// others pay nothing for it.
+import type { Catalog } from '../../definitions/catalog.ts'
+import { denial, type Caller } from '../../model/caller.ts'
+import type { ContextId } from '../../model/context.ts'
+import { readPinned } from '../../definitions/pinned/text.ts'
+import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
+import { nearestName } from '../../model/nearest.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Store } from '../../ports/store.ts'
+import { definitionOf } from '../record/codec.ts'
+import { keysOfList } from '../record/index-keys.ts'
+
+/** Definitions besides the loaded ones that are looked through; where more are kept, nothing is told. */
+const MOST_DEFINITIONS = 1000
+
+/** Definitions that are read before others get their turn. */
+const READ_AT_ONCE = 16
+
+/**
+ * What is looked at for a context that runs on a definition: contexts, those of one read, and characters. Beyond that
+ * there may be one.
+ */
+const LOOK = { contexts: 200, page: 8, characters: 4_000_000 }
+
+/** How long it is remembered whether there was one. */
+const PINNED_FOR_MS = 10_000
+
+interface EventNames {
+  readonly names: ReadonlySet<string>
+  /** It has `$else`. */
+  readonly takesAny: boolean
+}
+
+interface Stored extends EventNames {
+  readonly hash: string
+  readonly package: string
+  readonly fluxName: string
+  readonly secured: boolean
+}
+
+interface Loaded {
+  readonly hashes: ReadonlySet<string>
+  readonly all: EventNames
+  readonly open: EventNames
+  readonly hasSecured: boolean
+}
+
+export interface EventHintsParts {
+  readonly catalog: Catalog
+  readonly store: Store
+  readonly clock: Clock
+}
+
+export class EventHints {
+  readonly #parts: EventHintsParts
+  readonly #loaded = new WeakMap<object, Loaded>()
+  /** By hash. null: what is kept there can't be read. */
+  #stored = new Map<string, Stored | null>()
+  readonly #pinned = new Map<string, { readonly is: boolean; readonly at: number }>()
+  #reading: Promise<readonly Stored[] | null> | null = null
+
+  constructor(parts: EventHintsParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * That no definition which is loaded, or which an unfinished context was started with, knows the event, and the
+   * nearest that is known; null if one does. What the caller may not use is left out, so nothing is told of it.
+   */
+  async hintFor(event: string, caller: Caller): Promise<string | null> {
+    const mayAll = denial(caller, 'invoke') === null
+    const { all, open, hasSecured } = this.#names()
+    const loaded = mayAll ? all : open
+    if (knows(loaded, event)) return null
+    const stored = await (this.#reading ??= this.#read().finally(() => {
+      this.#reading = null
+    }))
+    if (stored === null) return null
+    const others = mayAll ? stored : stored.filter((one) => !this.#isSecured(one))
+    if (await this.#anyPinned(others.filter((one) => knows(one, event)))) return null
+    const nearest = await this.#nearest(event, loaded, others)
+    const who = hasSecured && !mayAll ? 'no service that is open to you' : 'no service'
+    return `${who} knows the event '${event}'${nearest === null ? '' : `; did you mean '${nearest}'?`}`
+  }
+
+  #names(): Loaded {
+    const services = this.#parts.catalog.all()
+    const known = this.#loaded.get(services)
+    if (known) return known
+    const hasSecured = services.some(({ secured }) => secured)
+    const all = union(services.map(({ source }) => eventsOf(source)))
+    const open = hasSecured
+      ? union(services.flatMap(({ secured, source }) => (secured ? [] : [eventsOf(source)])))
+      : all
+    const loaded = { hashes: new Set(services.map(({ hash }) => hash)), all, open, hasSecured }
+    this.#loaded.set(services, loaded)
+    return loaded
+  }
+
+  /** What is kept besides what is loaded; null if it is too much. */
+  async #read(): Promise<readonly Stored[] | null> {
+    const { store } = this.#parts
+    const { hashes } = this.#names()
+    const others = (await store.definitions()).filter((hash) => !hashes.has(hash))
+    if (others.length > MOST_DEFINITIONS) return null
+    const found = new Map<string, Stored | null>()
+    for (const [index, hash] of others.entries()) {
+      const known = this.#stored.get(hash)
+      if (known === undefined && index % READ_AT_ONCE === 0)
+        await new Promise((resolve) => {
+          setImmediate(resolve)
+        })
+      found.set(hash, known === undefined ? storedOf(hash, await store.getDefinition({ hash })) : known)
+    }
+    this.#stored = found
+    for (const hash of this.#pinned.keys()) if (!found.has(hash)) this.#pinned.delete(hash)
+    return [...found.values()].flatMap((one) => one ?? [])
+  }
+
+  /** Who secures a service secures its running contexts, too. */
+  #isSecured({ secured, package: owner, fluxName }: Stored): boolean {
+    return secured || this.#parts.catalog.find(owner, fluxName)?.secured === true
+  }
+
+  async #nearest(event: string, { names }: EventNames, others: readonly Stored[]): Promise<string | null> {
+    const nearest = nearestName(event, union([{ names, takesAny: false }, ...others]).names)
+    if (
+      nearest === null ||
+      names.has(nearest) ||
+      (await this.#anyPinned(others.filter((one) => one.names.has(nearest))))
+    )
+      return nearest
+    return nearestName(event, names)
+  }
+
+  async #anyPinned(candidates: readonly Stored[]): Promise<boolean> {
+    const { clock } = this.#parts
+    for (const { hash, fluxName } of candidates) {
+      const known = this.#pinned.get(hash)
+      const is =
+        known !== undefined && clock.now() - known.at < PINNED_FOR_MS ? known.is : await this.#runs(hash, fluxName)
+      if (known?.is !== is || clock.now() - known.at >= PINNED_FOR_MS) this.#pinned.set(hash, { is, at: clock.now() })
+      if (is) return true
+    }
+    return false
+  }
+
+  /** Whether an unfinished context was started with that definition, or may have been. */
+  async #runs(hash: string, fluxName: string): Promise<boolean> {
+    const all = keysOfList({ fluxName })
+    let [after, contexts, characters]: [ContextId, number, number] = [0, 0, 0]
+    while (contexts < LOOK.contexts && characters < LOOK.characters) {
+      const page = await this.#parts.store.list({ all, limit: LOOK.page, after })
+      if (page.some((stored) => definitionOf(stored) === hash)) return true
+      const last = page.at(-1)
+      if (last === undefined || page.length < LOOK.page) return false
+      after = last.id
+      contexts += page.length
+      for (const { parts } of page) for (const text of Object.values(parts)) characters += text.length
+    }
+    return true
+  }
+}
+
+const knows = ({ names, takesAny }: EventNames, event: string): boolean => takesAny || names.has(event)
+
+const union = (all: readonly EventNames[]): EventNames => ({
+  names: new Set(all.flatMap(({ names }) => [...names])),
+  takesAny: all.some(({ takesAny }) => takesAny),
+})
+
+function storedOf(hash: string, text: string | null): Stored | null {
+  const stored = text === null ? null : readPinned(text)
+  if (stored === null) return null
+  const { package: owner, fluxName, source } = stored
+  return { hash, package: owner, fluxName, secured: getOwn(source, 'secured') === true, ...eventsOf(source) }
+}
+
+/** The events that a service names, as they stand in its file: an old definition needn't compile for that. */
+function eventsOf(source: JsonObject): EventNames {
+  const transitions = objectsIn(source, 'states').flatMap((state) => objectsIn(state, 'transitions'))
+  const events = transitions.map((transition) => getOwn(transition, 'event'))
+  const triggers = getOwn(source, 'triggers')
+  const names = [...events, ...(Array.isArray(triggers) ? triggers : [])].filter(
+    (name) => typeof name === 'string' && name !== '' && !name.startsWith('$'),
+  )
+  return { names: new Set(names.map(String)), takesAny: events.includes('$else') }
+}
+
+function objectsIn(object: JsonObject, name: string): JsonObject[] {
+  const list = getOwn(object, name)
+  return Array.isArray(list) ? list.filter(isObject) : []
+}

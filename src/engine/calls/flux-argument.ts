@@ -1,0 +1,47 @@
+// engine: the second argument of a function: what it may know of its context, the nine calls, and a log that hides
+// what views hide.
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { FluxApi } from '../../api/flux-api.ts'
+import { isObject, tryJson, type JsonObject } from '../../model/json/value.ts'
+import type { ContextRecord } from '../../model/record.ts'
+import { stepKeyOf } from '../../model/standstill.ts'
+import type { Log } from '../../ports/log.ts'
+import type { Flux } from '../../ports/step-runner.ts'
+import type { Step } from '../record/position.ts'
+import { redactorOf } from '../redact/redactor.ts'
+
+export interface FluxParts {
+  readonly step: Step
+  readonly flux: CompiledFlux
+  readonly record: ContextRecord
+  readonly signal: AbortSignal
+  readonly log: Log
+  readonly api: FluxApi
+}
+
+export function fluxOf({ step, flux, record, signal, log, api }: FluxParts): Flux {
+  const body = record.raw?.['body']
+  const facts = { contextId: step.id, fluxName: record.fluxName, stateName: flux.states[step.state]?.name ?? '' }
+  const tell = (level: keyof Log) => (message: unknown, fields?: object) => {
+    const redact = redactorOf(record, flux).told(step.state)
+    log[level](redact.text(wordsOf(message)), { ...plain(redact.value(plain(fields))), ...facts })
+  }
+  return {
+    ...api,
+    ...facts,
+    stepKey: stepKeyOf(step.id, step.epoch),
+    attempt: step.attempt,
+    rawBody: record.request === null ? null : Buffer.from(typeof body === 'string' ? body : '', 'base64'),
+    signal,
+    log: { trace: tell('trace'), debug: tell('debug'), info: tell('info'), warn: tell('warn'), error: tell('error') },
+  }
+}
+
+/** What a function logs may be anything, whatever the types say. */
+const wordsOf = (message: unknown): string =>
+  typeof message === 'string' ? message : message instanceof Error ? message.message : JSON.stringify(tryJson(message))
+
+function plain(fields: unknown): JsonObject {
+  const data = tryJson(fields ?? {})
+  return isObject(data) ? data : {}
+}

@@ -1,0 +1,81 @@
+// engine: what requests of the nine calls must be beyond their form, which the descriptions of the calls have.
+import { check } from '../../api/check.ts'
+import { EXECUTE, type ExecuteRequest } from '../../api/execute.ts'
+import { LIST_CONTEXTS, type ListRequest } from '../../api/list-contexts.ts'
+import { SEND_EVENT, type EventRequest } from '../../api/send-event.ts'
+import { ADD_TAGS, type TagRequest } from '../../api/tags.ts'
+import { invalid, malformed } from '../../model/failure.ts'
+import { isObject, toJson, type JsonObject } from '../../model/json/value.ts'
+import { tagErrors, type TagLimits } from '../../model/tags.ts'
+import { describe } from './describe.ts'
+
+/**
+ * @throws FluxError `malformed` for what isn't of the call's form, `invalid` for invalid input, tags or start state; so
+ * do all that follow
+ */
+export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
+  const { package: given, fluxName, startState, input: data, untyped = false, tags } = check(EXECUTE, request)
+  const { input, isLarge } = inputOf(data)
+  return {
+    package: given,
+    fluxName,
+    startState: startState ?? undefined,
+    input,
+    isLarge,
+    untyped,
+    tags: tagsOf(tags, '/tags', limits),
+  }
+}
+
+export function eventRequest(request: EventRequest, limits: TagLimits) {
+  const { contextId, event, input: data, untyped = false, tags } = check(SEND_EVENT, request)
+  const { input, isLarge } = inputOf(data)
+  return { contextId, event, input, isLarge, untyped, tags: tagsOf(tags, '/tags', limits) }
+}
+
+export function tagRequest(request: TagRequest, limits: TagLimits) {
+  const { contextId, tag } = check(ADD_TAGS, request)
+  const tags = tagsOf(tag, '/tag', limits)
+  if (tags.length === 0) throw malformed('no tag is given')
+  return { contextId, tags }
+}
+
+export function listRequest(request: ListRequest = {}, limits: TagLimits) {
+  const { tag, limit, page, ...others } = check(LIST_CONTEXTS, request)
+  return { ...others, tag: tagsOf(tag, '/tag', limits), limit, skip: others.after === undefined ? page * limit : 0 }
+}
+
+export type CheckedList = ReturnType<typeof listRequest>
+
+/** Values that take milliseconds to be copied, and as many again to be held to a service and written. */
+const MANY_VALUES = 5000
+
+/** `isLarge`: others should be served before more is done with it. */
+function inputOf(given: JsonObject | null | undefined): { readonly input: JsonObject; readonly isLarge: boolean } {
+  const tally = { values: 0 }
+  let value
+  try {
+    value = toJson(given ?? {}, refuseNumber, tally)
+  } catch (error) {
+    return refuse('/input', `is no plain data: ${error instanceof Error ? error.message : "it can't be read"}`)
+  }
+  return isObject(value) ? { input: value, isLarge: tally.values > MANY_VALUES } : refuse('/input', 'must be an object')
+}
+
+/** `1e999` in JSON arrives as infinity: what was sent is lost already. */
+function refuseNumber(): never {
+  throw new RangeError('it has a number beyond what a double can hold')
+}
+
+/** A copy: what was checked must not be changed afterwards. */
+function tagsOf(given: readonly string[] | null | undefined, pointer: string, limits: TagLimits): readonly string[] {
+  const tags = [...(given ?? [])]
+  const errors = tagErrors(tags, pointer, limits)
+  if (errors.length > 0) throw invalid(describe(errors), errors)
+  return tags
+}
+
+function refuse(pointer: string, detail: string): never {
+  const errors = [{ pointer, detail }]
+  throw invalid(describe(errors), errors)
+}

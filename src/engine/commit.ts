@@ -1,0 +1,159 @@
+// engine: makes what was decided true in the store, and only then lets the world hear of it: steps start, alarms are
+// set, parents and callers are told.
+import type { CompiledFlux } from '../definitions/flux.ts'
+import { isFinished, type ContextId } from '../model/context.ts'
+import { FluxError } from '../model/failure.ts'
+import { UNOWNED, type ContextRecord } from '../model/record.ts'
+import type { AlarmClock } from '../ports/alarm-clock.ts'
+import type { Log } from '../ports/log.ts'
+import type { CommitOutcome, Store, StoredContext, Write } from '../ports/store.ts'
+import { logFailures } from './steps/attempts.ts'
+import { decode } from './record/codec.ts'
+import { isOf } from './steps/job.ts'
+import { stepOf, type Step } from './record/position.ts'
+import type { ContextCache } from './context-cache.ts'
+import type { TrackedContext, UnitOfWork } from './unit-of-work.ts'
+
+/** Hears of each commit to one context, after it. */
+export type Watcher = (record: ContextRecord, flux: CompiledFlux) => void
+
+export interface CommitsParts {
+  readonly store: Store
+  readonly cache: ContextCache
+  readonly alarm: AlarmClock
+  readonly log: Log
+  /** Boot id of this server, as it is now. */
+  readonly owner: () => string
+  /** `texts`: the context as it was committed. */
+  readonly onStep: (step: Step, context: TrackedContext, texts: StoredContext['parts']) => void
+  readonly onEnd: (id: ContextId) => void
+  /** Another server runs a step of that context, which is no more needed. */
+  readonly onOthersStep: (id: ContextId) => void
+  /** A relative of that context has ended. */
+  readonly onParent: (id: ContextId) => void
+  /** What a webhook's caller waits for has come, and he waits at another server, if he still does. */
+  readonly onAnswer: (id: ContextId) => void
+  /** What was to become of the context may have become true or not. */
+  readonly onUnknownOutcome: (id: ContextId) => void
+}
+
+export class Commits {
+  readonly #parts: CommitsParts
+  readonly #watchers = new Map<ContextId, Watcher>()
+
+  constructor(parts: CommitsParts) {
+    this.#parts = parts
+  }
+
+  /** The watcher hears of all commits of this server to that context from now on. */
+  watch(id: ContextId, watcher: Watcher): void {
+    this.#watchers.set(id, watcher)
+  }
+
+  /** Its watcher hears nothing more. */
+  unwatch(id: ContextId): void {
+    this.#watchers.delete(id)
+  }
+
+  /**
+   * Commits, unless another server was faster. What is unknown afterwards is looked after. @throws FluxError
+   * `unavailable`
+   */
+  commit(
+    work: UnitOfWork,
+    writes: readonly Write[],
+    { lost, incarnation }: { readonly lost: number; readonly incarnation: number },
+  ): Promise<CommitOutcome> {
+    // No async function: each await would be two promises more, for each event.
+    return this.#parts.store.commit({ writes, lost }).then(
+      (outcome) => {
+        if (outcome.ok) this.#publish(work, writes, incarnation)
+        else this.#forget(work, outcome, incarnation)
+        return outcome
+      },
+      (error: unknown) => this.#failed(writes, error),
+    )
+  }
+
+  /** Commits without a word to anybody. @throws FluxError `unavailable` */
+  write(writes: readonly Write[], lost: number): Promise<CommitOutcome> {
+    return this.#parts.store.commit({ writes, lost }).catch((error: unknown) => this.#failed(writes, error))
+  }
+
+  /** Whether what came to nothing was decided on what the store has, and not on an old copy. */
+  async isCurrent({ contexts }: UnitOfWork): Promise<boolean> {
+    const { store, cache } = this.#parts
+    for (const { record } of contexts.values()) {
+      if ((await store.version({ id: record.id })) === record.version) continue
+      cache.delete(record.id)
+      return false
+    }
+    return true
+  }
+
+  /** Finds out what has become of a context, and sees to what follows from it. */
+  reconcile(id: ContextId): void {
+    this.#parts.onUnknownOutcome(id)
+  }
+
+  #failed(writes: readonly Write[], error: unknown): never {
+    const { cache, onUnknownOutcome } = this.#parts
+    const isUnknown = error instanceof FluxError && error.failure.kind === 'unavailable' && error.failure.inDoubt
+    for (const {
+      context: { id },
+    } of writes) {
+      cache.delete(id)
+      if (isUnknown) onUnknownOutcome(id)
+    }
+    throw error
+  }
+
+  /** Nothing that was known counts; what the store has now is told where that costs nothing. */
+  #forget({ contexts }: UnitOfWork, { stale, current }: CommitOutcome & { ok: false }, incarnation: number): void {
+    const { cache } = this.#parts
+    for (const id of contexts.keys()) cache.delete(id)
+    const context = contexts.get(stale)
+    // What stands in for a broken definition may be made for the record as it was.
+    if (!current || !context || context.flux.faults.length > 0) return
+    cache.put({ record: decode(current), flux: context.flux }, current.parts, incarnation)
+  }
+
+  #publish({ contexts }: UnitOfWork, writes: readonly Write[], incarnation: number): void {
+    const { cache, log, alarm, owner, onStep, onEnd, onOthersStep, onParent, onAnswer } = this.#parts
+    for (const {
+      context: { id, parts, due },
+    } of writes) {
+      const context = contexts.get(id)
+      if (!context) continue
+      cache.put(context, parts, incarnation)
+      if (isFinished(context.record.status)) onEnd(id)
+      else if (context.step && isUnderWay(context.step, context.record)) onStep(context.step, context, parts)
+      if (endsStepElsewhere(context, owner())) onOthersStep(id)
+      logFailures(log, context)
+      if (due !== null) alarm.set(due)
+      for (const parent of context.parents) onParent(parent)
+      const watcher = this.#watchers.get(id)
+      if (watcher) watcher(context.record, context.flux)
+      else if (answers(context)) onAnswer(id)
+    }
+  }
+}
+
+/** Whether another server runs a step that this commit has ended. Who has given its step back runs it no more. */
+function endsStepElsewhere({ before, record }: TrackedContext, owner: string): boolean {
+  const step = before && stepOf(before)
+  return step !== null && step.owner !== owner && step.owner !== UNOWNED && !isOf({ step }, record)
+}
+
+/** Whether this commit is the first in which the context of a webhook has paused or ended. */
+const answers = ({ before, record }: TrackedContext): boolean =>
+  record.request !== null &&
+  before?.status === 'RUNNING' &&
+  before.paused === undefined &&
+  (record.paused !== undefined || record.status !== 'RUNNING')
+
+/** A later message of the same turn may have ended what an earlier one began. */
+function isUnderWay({ epoch, attempt }: Step, record: ContextRecord): boolean {
+  const present = record.position
+  return record.lease !== null && present.epoch === epoch && present.attempt === attempt
+}

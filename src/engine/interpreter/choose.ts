@@ -1,0 +1,132 @@
+// engine/interpreter: which transition is taken, and what it carries along.
+import type { CompiledState, CompiledTransition } from '../../definitions/flux.ts'
+import { spendOn, TooMuchWork } from '../../definitions/work-budget.ts'
+import type { ActionError } from '../../model/action-error.ts'
+import type { FluxException } from '../../model/context.ts'
+import type { Json } from '../../model/json/value.ts'
+import type { Pick as Choice } from '../../model/record.ts'
+import { exceptionOf } from './exception.ts'
+import type { WorkingState } from './working-state.ts'
+
+/** Moves without a pause or a step, after which a context fails. */
+const MAX_MOVES = 1000
+
+/** Characters of an event's name in a message. */
+const MAX_SHOWN = 1000
+
+/** The trace of an exception needs the history of the context, which a turn isn't given at first. */
+export class NeedsHistory extends Error {}
+
+export interface Chosen {
+  readonly pick: Choice
+  /** Only then, epoch milliseconds. */
+  readonly due: number | null
+}
+
+/** Chooses what follows a state's action. What was picked before a delay comes back as `picked`. */
+export function choose(
+  next: WorkingState,
+  index: number,
+  { moves, picked }: { readonly moves: number; readonly picked: Choice | null },
+): Chosen {
+  const state = next.state(index)
+  const { choice } = state
+  if (typeof picked === 'number' && !next.failed) return leave(next, state, picked, { isDelayed: true })
+  if (next.failed || !choice.end) {
+    if (moves >= MAX_MOVES)
+      return end(next, { message: `${MAX_MOVES} moves without a pause or a step`, type: 'TooManyMoves' })
+    spendOnEvent(next)
+    if (next.env.budget.exhausted) return end(next, tooMuch(next))
+  }
+  if (next.failed) return except(next, state)
+  if (next.data.fluxEvent === '$fluxTerminate') return { pick: 'terminated', due: null }
+  if (choice.end) return { pick: 'completed', due: null }
+  const event = textOf(next.data.fluxEvent)
+  const pick = choice.lone ?? (event === null ? undefined : choice.events.get(event)) ?? choice.otherwise
+  if (pick !== null) return leave(next, state, pick, { isDelayed: false })
+  if (state.fault !== null) return end(next, definitionError(state.fault))
+  const unknown = event === null ? 'no event is set' : `no transition names the event '${event.slice(0, MAX_SHOWN)}'`
+  return end(next, {
+    message: `state '${state.name}' can't be left: ${unknown} and there is no '$else'`,
+    type: 'UndefinedEventException',
+  })
+}
+
+/** Takes the transition: its wait first, then its lines. A failure in either is a failure in the state that is left. */
+function leave(
+  next: WorkingState,
+  state: CompiledState,
+  pick: number,
+  { isDelayed }: { readonly isDelayed: boolean },
+): Chosen {
+  const transition = state.transitions[pick]
+  if (!transition) return end(next, definitionError(state.fault ?? `state '${state.name}' has no transition ${pick}`))
+  const isExceptional = pick === state.choice.exception
+  if (!isDelayed && transition.wait) {
+    const due = next.dueOf(transition.wait)
+    if (due !== null) return { pick, due }
+  } else {
+    carry(next, state, transition, isExceptional)
+  }
+  if (!next.failed) return { pick, due: null }
+  return isExceptional ? end(next, next.error) : except(next, state)
+}
+
+function carry(next: WorkingState, state: CompiledState, transition: CompiledTransition, isExceptional: boolean): void {
+  const { scope } = next
+  const defaults = next.defaults(next.state(transition.to).input)
+  if (next.failed) return
+  scope.seesException = isExceptional
+  const input = next.runInto(defaults, transition.lines)
+  scope.seesException = false
+  if (input) next.carried = { from: state.index, event: textOf(next.data.fluxEvent), values: next.written, input }
+}
+
+/** The `$exception` transition, or the end. */
+function except(next: WorkingState, state: CompiledState): Chosen {
+  if (next.env.budget.exhausted) return end(next, tooMuch(next))
+  const error = next.error ?? { message: 'failed', type: 'Error' }
+  const pick = state.choice.exception
+  if (pick === null) return end(next, error)
+  next.data.exception = exception(next, error)
+  next.error = null
+  return leave(next, state, pick, { isDelayed: false })
+}
+
+/** Of a state of which so little is left that there is no way out of it. */
+const definitionError = (message: string): Partial<ActionError> => ({ message, type: 'DefinitionError' })
+
+/** `$fluxEvent` is compared as text, which may be long. */
+function spendOnEvent({ data, env: { budget } }: WorkingState): void {
+  try {
+    spendOn(data.fluxEvent, budget)
+  } catch (error) {
+    if (!(error instanceof TooMuchWork)) throw error
+  }
+}
+
+/** Not what an `$exception` transition could deal with: its lines would be too much, too. */
+const tooMuch = ({ env: { budget } }: WorkingState): Partial<ActionError> => ({
+  message: `the lines and moves take more than ${budget.limit} steps without a pause or a step`,
+  type: 'TooMuchWork',
+})
+
+function end(next: WorkingState, error: Partial<ActionError> | null): Chosen {
+  next.fatal = exception(next, error ?? {})
+  next.error = null
+  return { pick: 'failed', due: null }
+}
+
+/** @throws NeedsHistory */
+function exception(
+  { flux, env: { history }, history: made }: WorkingState,
+  error: Partial<ActionError>,
+): FluxException {
+  if (history === null) throw new NeedsHistory()
+  return exceptionOf(error, flux, [...history, ...made])
+}
+
+/** A value as text, in which events are compared, so that a boolean matches `"true"`; null for null. */
+export function textOf(value: Json): string | null {
+  return value === null ? null : typeof value === 'object' ? JSON.stringify(value) : String(value)
+}

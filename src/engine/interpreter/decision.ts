@@ -1,0 +1,103 @@
+// engine/interpreter: what a decision is about, what it is env and what it comes to.
+import type { Turn } from '../../definitions/expressions/expression.ts'
+import type { ActionError } from '../../model/action-error.ts'
+import type { WorkBudget } from '../../definitions/work-budget.ts'
+import type { Caller } from '../../model/caller.ts'
+import type { ContextId } from '../../model/context.ts'
+import type { Failure } from '../../model/failure.ts'
+import type { Json, JsonObject } from '../../model/json/value.ts'
+import type { ContextRecord, Move } from '../../model/record.ts'
+import type { TagLimits } from '../../model/tags.ts'
+import type { FailedAttempt } from '../steps/attempts.ts'
+import type { Step } from '../record/position.ts'
+
+/** Which step an answer is from, see `Input`. */
+export interface StepAnswer {
+  readonly epoch: number
+  readonly attempt: number
+  readonly owner?: string
+}
+
+/** What a context can be told. */
+export type Input =
+  /** `tags`: those of a broadcast, which the context must match; null for an event sent to it by id. */
+  | {
+      readonly type: 'EVENT'
+      readonly name: string
+      readonly input: JsonObject
+      readonly untyped: boolean
+      readonly tags: readonly string[] | null
+      readonly caller: Caller
+    }
+  | { readonly type: 'WAKE' }
+  /** `owner`: whom the step was leased to when it started; left out for the end of a child. */
+  | {
+      readonly type: 'DONE'
+      readonly epoch: number
+      readonly attempt: number
+      readonly owner?: string
+      readonly result: Json
+    }
+  | {
+      readonly type: 'FAIL'
+      readonly epoch: number
+      readonly attempt: number
+      readonly owner?: string
+      readonly error: ActionError
+      readonly isUnspawned?: true
+    }
+  | { readonly type: 'TERMINATE'; readonly caller: Caller }
+  /**
+   * `owner`: whom the step was leased to when it was found abandoned. `isUncounted`: it is known that this step wasn't
+   * what ended that server.
+   */
+  | { readonly type: 'TAKE_OVER'; readonly owner: string; readonly isUncounted?: boolean }
+  | { readonly type: 'RELEASE' }
+  /**
+   * What it was told would make more of it than the store takes, or can't be processed: it fails instead. `answer`: of
+   * the step whose answer that was; a context that is no longer at that step goes on.
+   */
+  | { readonly type: 'OUTGROWN'; readonly error: ActionError; readonly answer?: StepAnswer }
+  | {
+      readonly type: 'TAG'
+      readonly add: readonly string[]
+      readonly remove: readonly string[]
+      readonly caller: Caller
+    }
+
+/** What a turn is env besides the record and the input. */
+export interface DecisionEnv extends Turn {
+  /** Boot id of this server. */
+  readonly owner: string
+  /** The newest moves before this turn; null: not at hand. */
+  readonly history: readonly Move[] | null
+  /** What the decision may do; left out: as much as one may by itself. */
+  readonly budget?: WorkBudget
+  readonly tagLimits: TagLimits
+  /**
+   * Whether a function in this process that is decided on now starts at once: else it waits for a free slot. Others
+   * wait for a process, however long.
+   */
+  readonly startsAtOnce: boolean
+}
+
+export type Decision =
+  | {
+      readonly kind: 'next'
+      /** Its version is still the old one: the commit raises it. */
+      readonly record: ContextRecord
+      readonly log: readonly Move[]
+      readonly step: Step | null
+      /** A service to start as a child of this context. */
+      readonly child: { readonly name: string; readonly input: JsonObject } | null
+      /** A child that nobody waits for any more. */
+      readonly abandonedChild: ContextId | null
+      /** The attempt that failed with this. */
+      readonly failure: FailedAttempt | null
+    }
+  /** Nothing changes, for a reason that the sender is told. */
+  | { readonly kind: 'refused'; readonly failure: Failure }
+  /** Nothing changes: it is stale, or not addressed to this context. */
+  | { readonly kind: 'noop' }
+  /** Decide again, with the history. */
+  | { readonly kind: 'needsHistory' }

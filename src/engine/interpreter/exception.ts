@@ -1,0 +1,97 @@
+// engine/interpreter: errors as data: what `$fluxException` and a failed context show.
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { ActionError } from '../../model/action-error.ts'
+import type { FluxException, StackEntry } from '../../model/context.ts'
+import { isObject, toBoundedJson, type Json, type JsonObject } from '../../model/json/value.ts'
+import type { Move } from '../../model/record.ts'
+
+/** Characters of a message, and bytes of what else an error holds: it explains a failure, and is kept like any data. */
+const MAX_TEXT = 10_000
+const MAX_FIELDS_BYTES = 65_536
+
+/**
+ * Makes data of whatever was thrown, however odd or large it is. Its own stack stays out: that holds paths of the
+ * server.
+ * @param stack what of it is a user's, if there is anything
+ */
+export function errorOf(thrown: unknown, stack: string | null = null): ActionError {
+  try {
+    const error = thrown instanceof Error ? errorData(thrown) : otherData(thrown)
+    return stack === null || !isObject(error.realException)
+      ? error
+      : { ...error, realException: { ...error.realException, stack }, stack }
+  } catch {
+    return {
+      message: "something was thrown that can't be shown",
+      type: 'Error',
+      className: typeof thrown,
+      realException: null,
+    }
+  }
+}
+
+function errorData(error: Error): ActionError {
+  const message = textOf(() => error.message) ?? 'failed'
+  const type = textOf(() => error.name) ?? 'Error'
+  const cause = textOf(() => (error.cause instanceof Error ? String(error.cause) : undefined))
+  const own = dataOf({ ...error })
+  const { stack: _, ...fields } = isObject(own) ? own : {}
+  const realException: JsonObject = { ...fields, name: type, message, ...(cause !== undefined && { cause }) }
+  return { message, type, className: textOf(() => error.constructor.name) ?? type, realException }
+}
+
+/** null for what is no data, or too much. */
+function dataOf(value: unknown): Json {
+  try {
+    return toBoundedJson(value, MAX_FIELDS_BYTES)
+  } catch {
+    return null
+  }
+}
+
+/** Of a property that may be anything, and may throw when it is read. */
+function textOf(read: () => unknown): string | undefined {
+  try {
+    const value = read()
+    return value === undefined || value === null
+      ? undefined
+      : (typeof value === 'object' ? JSON.stringify(value) : String(value)).slice(0, MAX_TEXT)
+  } catch {
+    return undefined
+  }
+}
+
+function otherData(thrown: unknown): ActionError {
+  const realException = withoutStack(typeof thrown === 'string' ? thrown.slice(0, MAX_TEXT) : dataOf(thrown))
+  const { name, message } = isObject(realException) ? realException : {}
+  const type = typeof name === 'string' && name !== '' ? name : 'Error'
+  const text =
+    typeof realException === 'string'
+      ? realException
+      : typeof message === 'string'
+        ? message
+        : JSON.stringify(realException)
+  return { message: text.slice(0, MAX_TEXT), type, className: type === 'Error' ? typeof thrown : type, realException }
+}
+
+/** What is no error may hold the stack of one, with the server's paths. */
+function withoutStack(thrown: Json): Json {
+  if (!isObject(thrown) || typeof thrown['stack'] !== 'string' || !thrown['stack'].includes(FRAME)) return thrown
+  const { stack: _, ...others } = thrown
+  return others
+}
+
+/** Begins each line of a stack but the first. */
+export const FRAME = '\n    at '
+
+/** The exception with its trace, from the start to the failing state. */
+export function exceptionOf(error: Partial<ActionError>, flux: CompiledFlux, history: readonly Move[]): FluxException {
+  const { message = 'failed', type = 'Error', className = type, realException = null } = error
+  const fluxStackTrace = history.map((move, position): StackEntry => ({
+    fluxName: flux.fluxName,
+    stateName: flux.states[move.to]?.name ?? '',
+    transition: history[position + 1]?.event ?? null,
+    stateIndex: move.to,
+  }))
+  return { message, type, className, realException, fluxStackTrace }
+}

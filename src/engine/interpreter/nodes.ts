@@ -1,0 +1,51 @@
+// engine/interpreter: names of the machine's nodes. They are those of the service's states, escaped so that none means
+// something to XState.
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { Phase } from '../../model/record.ts'
+
+/** Letters, digits, space, `_` and `-` stand for themselves; all else, dots and `#` among it, is percent-encoded. */
+const OTHERS = /[^\p{L}\p{Nd} _-]/gu
+
+/** The node of the state of that name. */
+export function nodeName(state: string): string {
+  // As a key of a plain object it would be the prototype.
+  if (state === '__proto__') return '%5F_proto__'
+  return state.replace(OTHERS, escaped)
+}
+
+function escaped(character: string): string {
+  // Half a character has no UTF-8.
+  if (!character.isWellFormed()) return `%u${hex(character.charCodeAt(0))}`
+  return [...Buffer.from(character)].map((byte) => `%${hex(byte)}`).join('')
+}
+
+const hex = (number: number): string => number.toString(16).toUpperCase().padStart(2, '0')
+
+/** The node in which a machine begins, or ends: no state's is named so. */
+export const endNode = (phase: 'begin' | 'completed' | 'failed' | 'terminated'): string => `$${phase}`
+
+const PHASES: ReadonlyMap<string, Phase> = new Map([
+  ...(['begin', 'completed', 'failed', 'terminated'] as const).map((phase) => [endNode(phase), phase] as const),
+  ...(['waiting', 'acting', 'backoff', 'delayed'] as const).map((phase) => [phase, phase] as const),
+])
+
+/** Where within its state a machine stands whose snapshot has that value. */
+export function phaseOf(value: unknown): Phase {
+  const name = typeof value === 'object' && value !== null ? Object.values(value)[0] : value
+  const phase = PHASES.get(String(name))
+  if (!phase) throw new Error(`a machine rests in '${String(name)}'`)
+  return phase
+}
+
+/** The value of the snapshot of a context that stands there. */
+export function valueOf({ states }: CompiledFlux, phase: Phase, state: number): string | { [node: string]: string } {
+  switch (phase) {
+    case 'begin':
+    case 'completed':
+    case 'failed':
+    case 'terminated':
+      return endNode(phase)
+    default:
+      return { [nodeName(states[state]?.name ?? '')]: phase }
+  }
+}

@@ -1,0 +1,39 @@
+// engine/interpreter: where a context can stand in a state.
+import type { CompiledFlux, CompiledState, Retry } from '../../definitions/flux.ts'
+import type { Phase } from '../../model/record.ts'
+
+/** Whether its action ends in the turn. */
+export const isMap = ({ action }: CompiledState): boolean => action.effect === null
+export const delays = ({ transitions }: CompiledState): boolean => transitions.some(({ wait }) => wait)
+
+/** Nothing in it takes time: no snapshot ever rests there. */
+export const passes = (state: CompiledState): boolean =>
+  isMap(state) && !state.waiting && !delays(state) && state.fault === null
+
+/** null: there is one attempt. */
+export function retryOf({ action: { retry } }: CompiledState): Retry | null {
+  const { maxAttempts, delay, factor, maxDelay } = retry
+  return maxAttempts > 1 ? { maxAttempts, delay, factor, maxDelay } : null
+}
+
+/**
+ * Whether a context can rest in that phase of that state. A state with a fault has all of them: its contexts may stand
+ * anywhere.
+ */
+export function hasPlace({ states }: CompiledFlux, phase: Phase, index: number): boolean {
+  const state = states[index]
+  if (!state) return false
+  if (state.fault !== null) return true
+  switch (phase) {
+    case 'waiting':
+      return state.waiting
+    case 'acting':
+      return !isMap(state)
+    case 'backoff':
+      return retryOf(state) !== null
+    case 'delayed':
+      return delays(state)
+    default:
+      return true
+  }
+}

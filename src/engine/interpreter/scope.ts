@@ -1,0 +1,195 @@
+// engine/interpreter: what the expressions and scripts of a turn see: the nearest value of a name.
+import { SPECIAL_NAMES } from '../../definitions/compile/names.ts'
+import type { Scope, Turn } from '../../definitions/expressions/expression.ts'
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { Line } from '../../definitions/compile/lines.ts'
+import type { Shape } from '../../definitions/values/properties.ts'
+import { TooMuchWork, WorkBudget } from '../../definitions/work-budget.ts'
+import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
+import type { ContextRecord } from '../../model/record.ts'
+import { LANGUAGE_NAMES } from '../steps/language-names.ts'
+import { stateData, type Data } from './turn-state.ts'
+
+interface ScopeParts {
+  readonly flux: CompiledFlux
+  readonly turn: Turn
+  readonly budget: WorkBudget
+  /** As the turn has it so far. */
+  readonly data: Readonly<Data>
+}
+
+export class EvaluationScope implements Scope {
+  readonly turn: Turn
+  readonly budget: WorkBudget
+  /** Whether `$fluxException` is shown: to the lines of its transition only. */
+  seesException = false
+  readonly #flux: CompiledFlux
+  readonly #data: Readonly<Data>
+  #result: { readonly value: Json } | null = null
+  /**
+   * What the lines under way have written, laid over what was visible before: a model written field by field hides none
+   * of its other fields.
+   */
+  #overlay: JsonObject = {}
+
+  constructor({ flux, turn, budget, data }: ScopeParts) {
+    this.turn = turn
+    this.budget = budget
+    this.#flux = flux
+    this.#data = data
+  }
+
+  /** The nearest value of that name. A declared name that was never set hides nothing. */
+  get(name: string): Json | undefined {
+    const data = this.#data
+    const near = this.#result?.value
+    if (isObject(near) && Object.hasOwn(near, name)) return near[name]
+    if (name.startsWith('$')) {
+      const special = this.#special(name)
+      if (special !== undefined) return special
+    }
+    if (Object.hasOwn(this.#overlay, name)) return this.#overlay[name]
+    if (name.startsWith('$'))
+      return this.#layers().find(({ values, shape }) => Object.hasOwn(values, name) && isShown(name, shape))?.values[
+        name
+      ]
+    const here = stateData(data, data.state)
+    for (const layer of [here.output, here.input, data.output, data.input]) {
+      if (Object.hasOwn(layer, name)) return layer[name]
+    }
+    return undefined
+  }
+
+  /** All that can be seen, for a script. */
+  names(): JsonObject {
+    const names: JsonObject = {}
+    for (const name of SPECIAL_NAMES) names[name] = null
+    const layers = this.#layers().toReversed()
+    // What has no value is null: the script couldn't even ask for a name that isn't there.
+    for (const { shape } of layers) for (const name of shape?.properties.keys() ?? []) setOwn(names, name, null)
+    for (const { values, shape } of layers)
+      for (const name of Object.keys(values)) if (isSafe(name, shape)) setOwn(names, name, values[name] ?? null)
+    for (const name of SPECIAL_NAMES) names[name] = this.#special(name) ?? names[name] ?? null
+    return names
+  }
+
+  /** Where names are looked for, nearest first. */
+  #layers(): { readonly values: JsonObject; readonly shape: Shape | undefined }[] {
+    const [data, flux] = [this.#data, this.#flux]
+    const state = flux.states[data.state]
+    const here = stateData(data, data.state)
+    return [
+      { values: here.output, shape: state?.output },
+      { values: here.input, shape: state?.input },
+      { values: data.output, shape: flux.output },
+      { values: data.input, shape: flux.input },
+    ]
+  }
+
+  /** `$result`, and its keys, nearer than all other names. */
+  bindResult(value: Json): void {
+    this.#result = { value }
+  }
+
+  unbindResult(): void {
+    this.#result = null
+  }
+
+  /** What can be seen, before a line writes into a part of it, under the name that it writes to. */
+  before({ path: [name, ...below] }: Line): Json | undefined {
+    return name === undefined || below.length === 0 ? undefined : this.get(name)
+  }
+
+  /**
+   * Shows the lines that follow what one has written; `written`: all that lines wrote to where they do not write to the
+   * turn's data.
+   */
+  overlay(
+    line: Line,
+    value: Json,
+    { before, written }: { readonly before: Json | undefined; readonly written: JsonObject },
+  ): void {
+    const [name] = line.path
+    if (name === undefined || line.place === 'response') return
+    const present = getOwn(this.#rootOf(line.place) ?? written, name) ?? null
+    setOwn(this.#overlay, name, before === undefined ? present : (this.#merged(line, value, before) ?? present))
+  }
+
+  /** The lines are through. */
+  clearOverlay(): void {
+    this.#overlay = {}
+  }
+
+  /** The value laid into what was visible under its name; undefined where that has another shape than the target. */
+  #merged(line: Line, value: Json, before: Json): Json | undefined {
+    const [name = ''] = line.path
+    try {
+      return getOwn(line.write({ [name]: before }, value, this.budget), name)
+    } catch (error) {
+      if (error instanceof TooMuchWork) throw error
+      return undefined
+    }
+  }
+
+  #rootOf(place: Line['place']): JsonObject | null {
+    switch (place) {
+      case 'stateOutput':
+        return stateData(this.#data, this.#data.state).output
+      case 'serviceOutput':
+        return this.#data.output
+      default:
+        return null
+    }
+  }
+
+  #special(name: string): Json | undefined {
+    const data = this.#data
+    switch (name) {
+      case '$result':
+        return this.#result?.value
+      case '$fluxContextId':
+        return data.id
+      case '$fluxName':
+        return data.fluxName
+      case '$fluxStateName':
+        return this.#flux.states[data.state]?.name
+      case '$fluxEvent':
+        return data.fluxEvent
+      case '$fluxException':
+        return this.seesException && data.exception ? data.exception : undefined
+      case '$triggerFluxEvent':
+        return data.trigger ?? undefined
+      case '$trackerId':
+        return getOwn(data.input, name) ?? data.trackerId
+      case '$request':
+        return data.request ?? undefined
+      case '$response':
+        return data.response ?? undefined
+      default:
+        return undefined
+    }
+  }
+}
+
+/**
+ * Names that begin with `$` mean what the server says, unless the service declares them: no input that it doesn't
+ * declare stands in for one.
+ */
+const isShown = (name: string, shape: Shape | undefined): boolean =>
+  !name.startsWith('$') || shape?.properties.has(name) === true
+
+/** The same for a script, where each is a variable. */
+const isSafe = (name: string, shape: Shape | undefined): boolean =>
+  isShown(name, shape) && (!LANGUAGE_NAMES.has(name) || shape?.properties.has(name) === true)
+
+/** Names are looked up, and nothing is worked out. */
+const NO_TURN: Turn = { now: 0, random: () => 0, uuid: () => '' }
+
+/**
+ * What a script sees. Nothing changes the data of a context while its step is under way, so it needn't be kept beside
+ * it: over retries and takeovers it is the same. Records of version 0.1 have it in `args`.
+ */
+export const scriptNames = (flux: CompiledFlux, record: ContextRecord): JsonObject =>
+  Object.keys(record.args ?? {}).length > 0
+    ? (record.args ?? {})
+    : new EvaluationScope({ flux, turn: NO_TURN, budget: new WorkBudget(), data: record }).names()

@@ -1,0 +1,189 @@
+// engine/interpreter: the copy of the turn's state that one reducer works on, and lines that run on it. From outside
+// the reducer is pure.
+import { defaults, type Shape } from '../../definitions/values/properties.ts'
+import type { Turn } from '../../definitions/expressions/expression.ts'
+import type { CompiledFlux, CompiledState, Wait } from '../../definitions/flux.ts'
+import type { Line, Lines } from '../../definitions/compile/lines.ts'
+import type { WorkBudget } from '../../definitions/work-budget.ts'
+import type { ActionError } from '../../model/action-error.ts'
+import type { FluxException } from '../../model/context.ts'
+import type { Json, JsonObject } from '../../model/json/value.ts'
+import type { Answer, Move } from '../../model/record.ts'
+import { errorOf } from './exception.ts'
+import { EvaluationScope } from './scope.ts'
+import { stateData, type Carried, type Data, type TurnState } from './turn-state.ts'
+import { dueOf } from './wait.ts'
+
+/** What a turn is given besides its state and its event. */
+export interface ReducerEnv {
+  readonly turn: Turn
+  readonly budget: WorkBudget
+  /** The newest moves before this turn; null: not at hand. */
+  readonly history: readonly Move[] | null
+}
+
+export class WorkingState {
+  readonly flux: CompiledFlux
+  readonly env: ReducerEnv
+  readonly data: { -readonly [K in keyof Data]: Data[K] }
+  history: readonly Move[]
+  error: ActionError | null
+  broke: ActionError | null
+  fatal: FluxException | null
+  carried: Carried | null
+  /** What lines wrote: a transition's to the inputs of its target, an action's to its arguments. */
+  written: JsonObject = {}
+  #scope: EvaluationScope | null = null
+
+  constructor(flux: CompiledFlux, { data, turn }: TurnState, env: ReducerEnv) {
+    this.flux = flux
+    this.env = env
+    this.data = { ...data }
+    this.history = turn.history
+    this.error = turn.error
+    this.broke = turn.broke
+    this.fatal = turn.fatal
+    this.carried = turn.carried
+  }
+
+  /** The present action, transition or wait has failed. */
+  get failed(): boolean {
+    return this.error !== null
+  }
+
+  get now(): number {
+    return this.env.turn.now
+  }
+
+  get scope(): EvaluationScope {
+    const {
+      flux,
+      data,
+      env: { turn, budget },
+    } = this
+    return (this.#scope ??= new EvaluationScope({ flux, turn, budget, data }))
+  }
+
+  /** What the reducer gives: the state with other registers. */
+  next(state: TurnState, registers: Partial<Omit<TurnState, 'data' | 'turn'>>): TurnState {
+    const { data, history, error, broke, fatal, carried } = this
+    return { ...state, ...registers, data, turn: { history, error, broke, fatal, carried } }
+  }
+
+  state(index: number): CompiledState {
+    const state = this.flux.states[index]
+    if (!state) throw new Error(`'${this.flux.fluxName}' has no state ${index}`)
+    return state
+  }
+
+  /** Empty where one can't be read any more. */
+  defaults(shape: Shape): JsonObject {
+    try {
+      return defaults(shape, this.now, this.env.budget)
+    } catch (error) {
+      this.error = errorOf(error)
+      return {}
+    }
+  }
+
+  /** null where nothing is to be waited for, or where that fails. */
+  dueOf(wait: Wait | null): number | null {
+    if (!wait) return null
+    try {
+      return dueOf(wait, this.scope)
+    } catch (error) {
+      this.error = errorOf(error)
+      return null
+    }
+  }
+
+  /** Runs an action's lines: all of them, or none. */
+  act(lines: Lines): void {
+    const { output, states, fluxEvent, response, answer } = this.data
+    if (!this.run(lines)) Object.assign(this.data, { output, states, fluxEvent, response, answer })
+  }
+
+  /** False where a line fails. */
+  run(lines: Lines): boolean {
+    const { scope } = this
+    try {
+      for (const line of lines) {
+        const value = line.read(scope)
+        const before = scope.before(line)
+        this.#write(line, value)
+        scope.overlay(line, value, { before, written: this.written })
+      }
+      return true
+    } catch (error) {
+      this.error = errorOf(error)
+      return false
+    } finally {
+      scope.clearOverlay()
+    }
+  }
+
+  /** Runs a transition's lines, for the inputs of its target; null where one fails. */
+  runInto(input: JsonObject, lines: Lines): JsonObject | null {
+    const {
+      scope,
+      env: { budget },
+    } = this
+    let filled = input
+    this.written = {}
+    try {
+      for (const line of lines) {
+        const value = line.read(scope)
+        const before = scope.before(line)
+        this.written = line.write(this.written, value, budget)
+        filled = line.write(filled, value, budget)
+        scope.overlay(line, value, { before, written: this.written })
+      }
+      return filled
+    } catch (error) {
+      this.error = errorOf(error)
+      return null
+    } finally {
+      scope.clearOverlay()
+    }
+  }
+
+  #write(line: Line, value: Json): void {
+    const {
+      data,
+      env: { budget },
+    } = this
+    const index = data.state
+    switch (line.place) {
+      case 'stateOutput': {
+        budget.spend(data.visited.length)
+        const present = stateData(data, index)
+        data.states = { ...data.states, [index]: { ...present, output: line.write(present.output, value, budget) } }
+        return
+      }
+      case 'serviceOutput':
+        data.output = line.write(data.output, value, budget)
+        if (data.request) data.answer = answered(data.answer, line)
+        return
+      case 'fluxEvent':
+        data.fluxEvent = value
+        return
+      case 'response':
+        data.response = line.write(data.response ?? {}, value, budget)
+        return
+      case 'args':
+      case 'stateInput':
+        this.written = line.write(this.written, value, budget)
+    }
+  }
+}
+
+/** Its origin makes an output the answer of a webhook, whatever it looks like. */
+function answered(answer: Answer | null, { path: [name = '', ...below], answers }: Line): Answer {
+  const { filled, from } = answer ?? { filled: [], from: [] }
+  const others = from.filter(([other]) => other !== name)
+  return {
+    filled: filled.includes(name) ? filled : [...filled, name],
+    // What changes a part of it leaves it where it came from.
+    from: answers ? [...others, [name, ...below]] : below.length === 0 ? others : from,
+  }
+}

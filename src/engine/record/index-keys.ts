@@ -1,0 +1,114 @@
+// engine: the index keys of a context, and the keys a query asks for. Names are length-prefixed, so that none can pass
+// for two.
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { ListRequest } from '../../api/list-contexts.ts'
+import { isFinished, type Status } from '../../model/context.ts'
+import { getOwn } from '../../model/json/value.ts'
+import type { ContextRecord } from '../../model/record.ts'
+
+const indexKey = (kind: string, name: string) => `${kind}:${name.length}:${name}`
+const eventKey = (event: string, tag: string | null) =>
+  tag === null ? indexKey('hear', event) : `${indexKey('hear', event)}:${tag}`
+const elseKey = (tag: string | null) => (tag === null ? 'any' : indexKey('any', tag))
+/** Finished and unfinished contexts are counted apart: the latter are what most queries ask for, and few. */
+const setOf = (status: Status) => (isFinished(status) ? 'f' : 'u')
+
+/** What contexts have that were started by a secured service. */
+export const SECURED = 'secured'
+/** What all others have: it may be secured since. */
+export const keyOfOpen = ({
+  package: owner,
+  fluxName,
+}: {
+  readonly package: string
+  readonly fluxName: string
+}): string => indexKey(indexKey('open', owner), fluxName)
+
+/**
+ * Keys of contexts without tags: a service has few different lists of them, and most commits leave a context with the
+ * one it had.
+ */
+const untagged = new WeakMap<CompiledFlux, Map<string, readonly string[]>>()
+
+/** What a context can be found by now. */
+export function indexKeysOf(record: ContextRecord, flux: CompiledFlux): readonly string[] {
+  if (record.tags.length > 0) return keysOf(record, flux)
+  const lists = untagged.get(flux) ?? new Map<string, readonly string[]>()
+  untagged.set(flux, lists)
+  const key = `${record.status} ${record.state} ${record.startState} ${record.position.phase}`
+  const keys = lists.get(key) ?? keysOf(record, flux)
+  lists.set(key, keys)
+  return keys
+}
+
+function keysOf(record: ContextRecord, flux: CompiledFlux): string[] {
+  const { status, tags } = record
+  const at = setOf(status)
+  const terms = [
+    `${at}:all`,
+    `status:${status}`,
+    indexKey(`${at}:flux`, record.fluxName),
+    indexKey(`${at}:start`, flux.states[record.startState]?.name ?? ''),
+    indexKey(`${at}:state`, flux.states[record.state]?.name ?? ''),
+    ...tags.map((tag) => indexKey(`${at}:tag`, tag)),
+    getOwn(flux.source, 'secured') === true ? SECURED : keyOfOpen(record),
+  ]
+  const choice = record.position.phase === 'waiting' ? flux.states[record.state]?.choice : undefined
+  if (choice) {
+    for (const tag of tags.length > 0 ? tags : [null]) {
+      for (const event of choice.events.keys()) terms.push(eventKey(event, tag))
+      if (choice.otherwise !== null) terms.push(elseKey(tag))
+    }
+  }
+  return terms
+}
+
+/** What the index keys of a context tell of its definition. */
+export interface Told {
+  /** Names of states; null: it isn't told. */
+  readonly state: string | null
+  readonly startState: string | null
+  /** Events that it waits for. */
+  readonly events: readonly string[]
+  readonly takesAny: boolean
+  /** Where nothing is told of that, it is. */
+  readonly isSecured: boolean
+}
+
+const WORD = /^(?:[uf]:)?(start|state|hear|any):(\d+):(.*)$/s
+
+/** Reads again what `indexKeysOf` made. */
+export function toldBy(terms: readonly string[]): Told {
+  const [names, events] = [new Map<string, string>(), new Set<string>()]
+  for (const term of terms) {
+    const [, kind = '', length, rest = ''] = WORD.exec(term) ?? []
+    const name = rest.slice(0, Number(length))
+    if (kind === 'hear') events.add(name)
+    else if (kind !== '') names.set(kind, name)
+  }
+  return {
+    state: names.get('state') ?? null,
+    startState: names.get('start') ?? null,
+    events: [...events],
+    takesAny: terms.includes('any') || names.has('any'),
+    isSecured: terms.includes(SECURED) || !terms.some((term) => term.startsWith('open:')),
+  }
+}
+
+/** The keys that every context of the list has. */
+export function keysOfList({ fluxName, tag = [], status, currentState, startState }: ListRequest): string[] {
+  const at = status ? setOf(status) : 'u'
+  const filters = [
+    ...(fluxName !== undefined ? [indexKey(`${at}:flux`, fluxName)] : []),
+    ...(startState !== undefined ? [indexKey(`${at}:start`, startState)] : []),
+    ...(currentState !== undefined ? [indexKey(`${at}:state`, currentState)] : []),
+    ...tag.map((name) => indexKey(`${at}:tag`, name)),
+    ...(status ? [`status:${status}`] : []),
+  ]
+  return filters.length > 0 ? filters : [`${at}:all`]
+}
+
+/** Keys of which a context that waits for the event has at least one. */
+export function keysOfEvent(event: string, tags: readonly string[]): string[] {
+  return (tags.length > 0 ? tags : [null]).flatMap((tag) => [eventKey(event, tag), elseKey(tag)])
+}

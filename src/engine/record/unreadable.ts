@@ -1,0 +1,20 @@
+// engine: contexts whose stored record can't be read. Each is told of once, and left out of whatever concerns many.
+import { FluxError } from '../../model/failure.ts'
+import type { Log } from '../../ports/log.ts'
+
+/** Contexts that are remembered as told of. */
+const TOLD_OF = 10_000
+
+const toldTo = new WeakMap<Log, Set<string>>()
+
+/** Whether an error says that a stored record can't be read; a log is told so once for each context. */
+export function isUnreadable(error: unknown, log: Log): boolean {
+  if (!(error instanceof FluxError) || error.failure.kind !== 'unreadable') return false
+  const { detail, contextId } = error.failure
+  const told = toldTo.get(log) ?? new Set()
+  toldTo.set(log, told)
+  if (told.has(detail) || told.size >= TOLD_OF) return true
+  told.add(detail)
+  log.error(detail, { contextId, error })
+  return true
+}

@@ -1,0 +1,121 @@
+// engine: a context as the API shows it.
+import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
+import { describe } from '../../definitions/values/properties.ts'
+import type { ContextView } from '../../api/get-context.ts'
+import type { StateContextView } from '../../api/get-state.ts'
+import type { ModelDescriptor } from '../../model/context.ts'
+import { getOwn, setOwn, type JsonObject } from '../../model/json/value.ts'
+import type { ContextRecord, Move, StateData } from '../../model/record.ts'
+import type { Place } from '../../definitions/compile/origins.ts'
+import { redactorOf, type Redactor } from '../redact/redactor.ts'
+import { requestShown } from '../redact/request.ts'
+import { stepView, type StartedAt } from './step-view.ts'
+
+const NO_DATA: StateData = { input: {}, output: {} }
+
+export function contextView(
+  record: ContextRecord,
+  flux: CompiledFlux,
+  log: readonly Move[],
+  stepStartedAt: StartedAt,
+): ContextView {
+  const { id, version, status, tags, startedAt, updatedAt, endedAt, error, definition } = record
+  const redactor = redactorOf(record, flux)
+  return {
+    fluxName: record.fluxName,
+    id,
+    currentState: nameOf(flux, record.state),
+    startState: nameOf(flux, record.startState),
+    waiting: status === 'WAITING' || status === 'WAITING_UNTIL',
+    debugged: false,
+    nextRun: record.due,
+    status,
+    input: withRequest(
+      shown(describe('input', flux.input, record.input), redactor, (name) => ({ of: 'input', name })),
+      record.request,
+    ),
+    output: shown(describe('output', flux.output, record.output), redactor, (name) => ({ of: 'output', name })),
+    tags: tags.map((tag) => redactor.text({ of: 'tags' }, tag)),
+    stateContexts: record.visited.flatMap((index) => {
+      const state = flux.states[index]
+      return state ? [stateShown({ record, flux, state, log, redactor })] : []
+    }),
+    executionHistory: log.map(({ to, at }) => ({
+      fluxName: record.fluxName,
+      stateName: nameOf(flux, to),
+      stateIndex: to,
+      enteredAt: at,
+    })),
+    package: record.package,
+    version,
+    startedAt,
+    updatedAt,
+    endedAt,
+    error: error && redactor.error(error),
+    definition,
+    step: stepView(record, flux, stepStartedAt, redactor),
+  }
+}
+
+/** Of any state of the definition: its values are empty if it was not visited. */
+export const stateView = (
+  record: ContextRecord,
+  flux: CompiledFlux,
+  state: CompiledState,
+  log: readonly Move[],
+): StateContextView => stateShown({ record, flux, state, log, redactor: redactorOf(record, flux) })
+
+interface Seen {
+  readonly record: ContextRecord
+  readonly flux: CompiledFlux
+  readonly state: CompiledState
+  readonly log: readonly Move[]
+  readonly redactor: Redactor
+}
+
+function stateShown({ record, flux, state, log, redactor }: Seen): StateContextView {
+  const { index } = state
+  const { input, output } = getOwn(record.states, String(index)) ?? NO_DATA
+  return {
+    name: state.name,
+    input: shown(describe('input', state.input, input), redactor, (name) => ({ of: 'stateInput', index, name })),
+    output: shown(describe('output', state.output, output), redactor, (name) => ({ of: 'stateOutput', index, name })),
+    transitionContexts: log
+      .filter(({ from }) => from === index)
+      .map(({ event, to, at, values }) => ({
+        event: event === null ? null : redactor.text({ of: 'event' }, event),
+        to: nameOf(flux, to),
+        takenAt: at,
+        values: valuesShown(values, to, redactor),
+      })),
+  }
+}
+
+/** With what the webhook was sent. */
+function withRequest(input: ModelDescriptor, request: JsonObject | null): ModelDescriptor {
+  if (request === null) return input
+  return {
+    ...input,
+    gloopProperties: [...input.gloopProperties, { name: '$request', type: 'object', value: requestShown(request) }],
+  }
+}
+
+/** Of a declaration only the value is a user's. */
+function shown(model: ModelDescriptor, redactor: Redactor, placeOf: (name: string) => Place): ModelDescriptor {
+  for (const property of model.gloopProperties) {
+    const value = property['value'] ?? null
+    const redacted = redactor.value(placeOf(String(property['name'])), value)
+    if (redacted !== value) property['value'] = redacted
+  }
+  return model
+}
+
+/** What the lines of a transition carried to the inputs of its target. */
+function valuesShown(values: JsonObject, index: number, redactor: Redactor): JsonObject {
+  const copy: JsonObject = {}
+  for (const name of Object.keys(values))
+    setOwn(copy, name, redactor.value({ of: 'stateInput', index, name }, values[name] ?? null))
+  return copy
+}
+
+const nameOf = (flux: CompiledFlux, index: number): string => flux.states[index]?.name ?? ''

@@ -1,0 +1,109 @@
+// engine: messages that nobody would send again: results of steps, wake-ups, what follows from a commit whose outcome
+// is unknown.
+import type { CompiledFlux } from '../definitions/flux.ts'
+import { isFinished, type ContextId } from '../model/context.ts'
+import { FluxError } from '../model/failure.ts'
+import type { ContextRecord } from '../model/record.ts'
+import type { AlarmClock } from '../ports/alarm-clock.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Log } from '../ports/log.ts'
+import type { Input } from './interpreter/decision.ts'
+import { lossOf } from './steps/leases.ts'
+import type { Mailboxes, Outcome } from './mailboxes.ts'
+import { stepOf } from './record/position.ts'
+import { Undecidable } from './turn.ts'
+import type { Steps } from './steps/steps.ts'
+import { isUnreadable } from './record/unreadable.ts'
+
+/** Pauses between tries: doubled each time, up to the second. */
+const PAUSE_MS = { first: 100, most: 5_000 }
+/**
+ * Tries of a message after which the context is ended with that reason: five that can't be decided, which is a fault of
+ * ours and stays one; a hundred, some eight minutes, that end in an error of the store whose meaning isn't known.
+ */
+const PATIENCE = 100
+const COST = { undecidable: 20, store: 1 }
+
+export interface RedeliveryParts {
+  readonly mailboxes: Pick<Mailboxes, 'post'>
+  /** Late, since steps in turn deliver their results with this. */
+  readonly steps: () => Pick<Steps, 'start' | 'abort'>
+  readonly alarm: AlarmClock
+  readonly clock: Clock
+  readonly log: Log
+  /** Of this server, as it is now. */
+  readonly owner: () => string
+  readonly ended: AbortSignal
+  /** A context has ended, and another server may run a step of it. */
+  readonly onEnd: (id: ContextId) => void
+}
+
+export class Redelivery {
+  readonly #parts: RedeliveryParts
+  readonly #unknown = new Set<ContextId>()
+
+  constructor(parts: RedeliveryParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Delivers a message, however long the store is out of reach. What fails for another reason is tried a few times, and
+   * then ends the context. Gives null when it can't be delivered.
+   */
+  async deliver(id: ContextId, input: Input): Promise<Outcome | null> {
+    const { mailboxes, clock, log, ended } = this.#parts
+    let faults = 0
+    for (let pause = PAUSE_MS.first; !ended.aborted; pause = Math.min(pause * 2, PAUSE_MS.most)) {
+      try {
+        return await mailboxes.post(id, faults < PATIENCE ? input : undeliverable(input))
+      } catch (error) {
+        if (isUnreadable(error, log)) return null
+        const refused = error instanceof FluxError && error.failure.kind !== 'unavailable'
+        if (refused && error.failure.kind === 'notFound') return null
+        if (error instanceof Undecidable) faults += COST.undecidable
+        else if (!(error instanceof FluxError)) faults += COST.store
+        log.error('a context could not be carried on', { contextId: id, input: input.type, error })
+        if (refused || faults > PATIENCE) return null
+        await new Promise<void>((resolve) => {
+          clock.after(pause, resolve)
+        })
+      }
+    }
+    return null
+  }
+
+  /** Finds out what became of a commit whose outcome is unknown, and sees to what follows from it. */
+  async reconcile(id: ContextId): Promise<void> {
+    const { steps, alarm, owner, onEnd } = this.#parts
+    if (this.#unknown.has(id)) return
+    this.#unknown.add(id)
+    const outcome = await this.deliver(id, { type: 'WAKE' })
+    this.#unknown.delete(id)
+    if (!outcome) return
+    const { record, flux } = outcome
+    if (isFinished(record.status)) {
+      steps().abort(id)
+      onEnd(id)
+    } else if (stepOf(record)?.owner === owner()) this.carryOn(record, flux)
+    if (record.due !== null) alarm.set(record.due)
+  }
+
+  /** Sees to a step that is leased to this server. `record` may be without data. */
+  carryOn(record: ContextRecord, flux: CompiledFlux): void {
+    const loss = lossOf(record)
+    const step = stepOf(record)
+    if (loss) void this.deliver(record.id, loss)
+    else if (step) this.#parts.steps().start(step, flux, null)
+  }
+}
+
+/** What a step answered ends nothing but the visit of the state that asked for it. */
+const undeliverable = (input: Input): Input => {
+  const { type } = input
+  const className = 'UndeliverableMessage'
+  const message = `the server could not process a message of type ${type}, however often it tried; the reason is in its log`
+  const error = { message, type: className, className, realException: null }
+  if (input.type !== 'DONE' && input.type !== 'FAIL') return { type: 'OUTGROWN', error }
+  const { epoch, attempt, owner } = input
+  return { type: 'OUTGROWN', error, answer: { epoch, attempt, ...(owner !== undefined && { owner }) } }
+}

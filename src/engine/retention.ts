@@ -1,0 +1,56 @@
+// engine: deletes contexts that have been finished for long enough, again and again.
+import type { Clock } from '../ports/clock.ts'
+import type { Log } from '../ports/log.ts'
+import type { Store } from '../ports/store.ts'
+
+export interface RetentionParts {
+  readonly store: Store
+  readonly clock: Clock
+  readonly log: Log
+  /** Milliseconds for which finished contexts stay readable. */
+  readonly retention: number
+}
+
+/** Contexts deleted at once. */
+const LIMIT = 500
+/** Between purges: a tenth of the retention, within these bounds. */
+const EVERY_MS = { min: 1_000, max: 60_000 }
+
+export class Retention {
+  readonly #parts: RetentionParts
+  #stopped = false
+  #purging: Promise<void> = Promise.resolve()
+  #callOff: (() => void) | null = null
+
+  constructor(parts: RetentionParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    this.#purging = this.#purge().then(() => this.#schedule())
+  }
+
+  /** Resolves when the purge under way is over. */
+  stop(): Promise<void> {
+    this.#stopped = true
+    this.#callOff?.()
+    return this.#purging
+  }
+
+  #schedule(): void {
+    const { clock, retention } = this.#parts
+    if (this.#stopped) return
+    this.#callOff = clock.after(Math.min(Math.max(retention / 10, EVERY_MS.min), EVERY_MS.max), () => this.start())
+  }
+
+  async #purge(): Promise<void> {
+    const { store, clock, log, retention } = this.#parts
+    try {
+      let purged = 1
+      while (purged > 0 && !this.#stopped)
+        purged = await store.purge({ endedBefore: clock.now() - retention, limit: LIMIT })
+    } catch (error) {
+      log.error('finished contexts could not be purged; trying again later', { error })
+    }
+  }
+}

@@ -1,0 +1,153 @@
+// engine: what a context is at its request: inputs checked, defaults filled in, tags worked out. Executions, triggers
+// and children all begin here.
+import type { Scope, Turn } from '../definitions/expressions/expression.ts'
+import type { CompiledFlux } from '../definitions/flux.ts'
+import { accept, defaults } from '../definitions/values/properties.ts'
+import { spendOn, WorkBudget } from '../definitions/work-budget.ts'
+import type { ContextId } from '../model/context.ts'
+import type { FieldError, Failure } from '../model/failure.ts'
+import { getOwn, type Json, type JsonObject } from '../model/json/value.ts'
+import type { ContextRecord, Parent } from '../model/record.ts'
+import { describe } from './calls/describe.ts'
+import { START } from './interpreter/turn-state.ts'
+import { textOf } from './interpreter/choose.ts'
+import { suggestion } from '../model/nearest.ts'
+import { tagErrors, type TagLimits } from '../model/tags.ts'
+
+export interface StartRequest {
+  readonly flux: CompiledFlux
+  readonly startState?: string | undefined
+  readonly input: JsonObject
+  /** Texts in it may stand for the type declared. */
+  readonly untyped: boolean
+  /** What becomes of inputs that the service doesn't declare; if it takes any, of those whose names begin with `$`. */
+  readonly unknown: 'refuse' | 'ignore'
+  readonly tags: readonly string[]
+  /** The event that started it. */
+  readonly trigger: string | null
+  readonly parent: Parent | null
+  /** In which it is to be kept. */
+  readonly partition: number
+  /** What it must hide as its parent does. */
+  readonly inherited?: JsonObject | null
+  /** Of a webhook: `$request`, and the bytes of its body. */
+  readonly request?: { readonly shown: JsonObject; readonly raw: Uint8Array } | undefined
+}
+
+/** A context that no other one starts. */
+export type RootRequest = Omit<StartRequest, 'parent' | 'partition' | 'inherited'>
+
+/** Makes the record before its first turn, once there is an id; or says why there can be none. */
+export function initialRecordOf(
+  request: Omit<StartRequest, 'partition'>,
+  turn: Turn & { readonly tagLimits: TagLimits },
+): { recordOf: (id: ContextId) => ContextRecord } | { failure: Failure } {
+  const { flux, trigger, parent } = request
+  const startState = request.startState === undefined ? flux.startState : flux.stateIndex.get(request.startState)
+  if (startState === undefined) {
+    const meant = suggestion(request.startState ?? '', flux.stateIndex.keys())
+    return refuse([
+      { pointer: '/startState', detail: `'${flux.fluxName}' has no state '${request.startState}'${meant}` },
+    ])
+  }
+  const unknown = flux.allowExtraProperties ? ('keep' as const) : request.unknown
+  const options = {
+    now: turn.now,
+    unknown,
+    reserved: request.unknown,
+    fill: true,
+    text: request.untyped,
+    pointer: '/input',
+  }
+  const { value: input, errors } = accept(flux.input, request.input, options)
+  if (errors.length > 0) return refuse(errors)
+  const own = getOwn(input, '$trackerId')
+  const trackerId = textOf(own ?? null) ?? turn.uuid()
+  const names: { [name: string]: Json | undefined } = {
+    $request: request.request?.shown,
+    $fluxName: flux.fluxName,
+    $trackerId: trackerId,
+    $triggerFluxEvent: trigger ?? undefined,
+  }
+  const tags = tagsOf(
+    request,
+    { turn, budget: new WorkBudget(), get: (name) => getOwn(input, name) ?? getOwn(names, name) },
+    turn.tagLimits,
+  )
+  if ('failure' in tags) return tags
+  const raw =
+    request.request && request.request.raw.length > 0
+      ? { body: Buffer.from(request.request.raw).toString('base64') }
+      : null
+  return {
+    recordOf: (id) => ({
+      id,
+      version: 0,
+      package: flux.package,
+      fluxName: flux.fluxName,
+      definition: flux.hash,
+      status: 'RUNNING',
+      state: startState,
+      startState,
+      startedAt: turn.now,
+      updatedAt: turn.now,
+      endedAt: null,
+      due: null,
+      tags: tags.tags,
+      error: null,
+      exception: null,
+      fluxEvent: null,
+      trigger,
+      trackerId,
+      parent,
+      child: null,
+      lease: null,
+      stepStartedAt: undefined,
+      lastError: undefined,
+      moves: 0,
+      tail: [],
+      visited: [],
+      position: START,
+      input,
+      output: defaults(flux.output, turn.now),
+      request: request.request?.shown ?? null,
+      inherited: request.inherited ?? null,
+      raw,
+      answer: null,
+      paused: undefined,
+      response: null,
+      args: null,
+      states: {},
+    }),
+  }
+}
+
+/** The tags given, and the service's own; one that works out as empty is left out. */
+function tagsOf(
+  { flux, tags: given }: Pick<StartRequest, 'flux' | 'tags'>,
+  scope: Scope,
+  limits: TagLimits,
+): { tags: string[] } | { failure: Failure } {
+  const tags = new Set(given)
+  try {
+    for (const template of flux.tags) {
+      const value = template.evaluate(scope)
+      spendOn(value, scope.budget)
+      const tag = textOf(value) ?? ''
+      if (tag !== '') tags.add(tag)
+    }
+  } catch (error) {
+    return refuse([
+      {
+        pointer: '/tags',
+        detail: `a tag of the service can't be worked out: ${error instanceof Error ? error.message : String(error)}`,
+      },
+    ])
+  }
+  const errors = tagErrors([...tags], '/tags', limits)
+  return errors.length > 0 ? refuse(errors) : { tags: [...tags] }
+}
+
+function refuse(errors: readonly FieldError[]): { failure: Failure } {
+  return { failure: { kind: 'invalid', detail: describe(errors), errors } }
+}

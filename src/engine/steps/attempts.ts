@@ -1,0 +1,87 @@
+// engine: attempts of a step that fail: what the record keeps of the last one, and what the log tells.
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { ActionError } from '../../model/action-error.ts'
+import type { ContextRecord, StepError } from '../../model/record.ts'
+import type { Log } from '../../ports/log.ts'
+import { redactorOf } from '../redact/redactor.ts'
+
+export interface FailedAttempt {
+  /** Index of the state. */
+  readonly state: number
+  /** 1, 2, … */
+  readonly attempt: number
+  readonly maxAttempts: number
+  readonly error: ActionError
+}
+
+/** Characters of a message that are kept beside the step, or logged. */
+const MAX_MESSAGE = 4096
+/** From which attempt on a failure is a warning. */
+const WARN_FROM = 3
+
+/** `record`: as it was when the step or child failed; null: none has. */
+export function failureOf(flux: CompiledFlux, record: ContextRecord, error: ActionError | null): FailedAttempt | null {
+  if (!error) return null
+  const { state } = record
+  return { state, attempt: record.position.attempt, maxAttempts: maxAttemptsOf(flux, state), error }
+}
+
+/** Of the action of that state; a child is tried once. */
+export function maxAttemptsOf(flux: CompiledFlux, state: number): number {
+  return flux.states[state]?.action.retry.maxAttempts ?? 1
+}
+
+/** The last error of the step under way, which began with the state's entry `epoch`. */
+export function errorAfter(
+  record: ContextRecord,
+  epoch: number,
+  failure: FailedAttempt | null,
+  now: number,
+): StepError | undefined {
+  if (record.position.epoch !== epoch) return undefined
+  if (!failure) return record.lastError
+  const { type, message, stack } = failure.error
+  return { type: cut(type), message: cut(message), at: now, ...(stack !== undefined && { stack }) }
+}
+
+/** Tells of what failed in a commit, after it. */
+export function logFailures(
+  log: Log,
+  {
+    before,
+    record,
+    flux,
+    failures,
+  }: {
+    readonly before: ContextRecord | null
+    readonly record: ContextRecord
+    readonly flux: CompiledFlux
+    readonly failures: readonly FailedAttempt[]
+  },
+): void {
+  const hasFailed = record.status === 'FAILED' && before?.status !== 'FAILED'
+  if (failures.length === 0 && !hasFailed) return
+  const redactor = redactorOf(record, flux)
+  const fields = (state: number, error: Pick<ActionError, 'type' | 'message' | 'realException'>) => {
+    const stateName = flux.states[state]?.name ?? ''
+    const trace = [{ fluxName: record.fluxName, stateName, transition: null, stateIndex: state }]
+    const { type, message, stack } = redactor.error({ ...error, className: error.type, fluxStackTrace: trace })
+    return {
+      contextId: record.id,
+      fluxName: record.fluxName,
+      state: stateName,
+      reason: cut(`${type}: ${message}`),
+      ...(stack !== undefined && { stack: cut(stack) }),
+    }
+  }
+  for (const { state, attempt, maxAttempts, error } of failures) {
+    log[attempt < WARN_FROM ? 'info' : 'warn']('an attempt failed', { ...fields(state, error), attempt, maxAttempts })
+  }
+  if (hasFailed)
+    log.warn(
+      'a context failed',
+      fields(record.state, record.error ?? { type: 'Error', message: '', realException: null }),
+    )
+}
+
+const cut = (text: string): string => (text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE)}…` : text)

@@ -1,0 +1,108 @@
+// engine: what becomes of a step whose server is gone, and of a context that can't go on. Neither looks at the
+// context's data, which may be what is wrong with it.
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { ActionError } from '../../model/action-error.ts'
+import { stepKeyOf, type Standstill } from '../../model/standstill.ts'
+import { UNOWNED, type ContextRecord, type Move } from '../../model/record.ts'
+import type { Decision, Input, DecisionEnv } from '../interpreter/decision.ts'
+import { exceptionOf } from '../interpreter/exception.ts'
+import { runsHere, stepOf } from '../record/position.ts'
+
+/** A server whose steps kill it must not kill every server in turn. */
+const MAX_TAKEOVERS = 5
+
+const LOST: ActionError = {
+  message: `${MAX_TAKEOVERS + 1} servers were lost while they ran this step`,
+  type: 'LeaseLost',
+  className: 'LeaseLost',
+  realException: null,
+}
+
+/**
+ * Counts a takeover. Of `record` only the head is looked at. Once too many servers were lost the step isn't started any
+ * more but has failed (`lossOf`), and if that, too, costs a server, since it needs the data, the context ends as it
+ * stands.
+ */
+export function takeOver(
+  flux: CompiledFlux,
+  record: ContextRecord,
+  { isUncounted = false }: Input & { type: 'TAKE_OVER' },
+  env: DecisionEnv,
+): Decision {
+  const { lease } = record
+  if (!lease || lease.owner === env.owner) return { kind: 'noop' }
+  const takeovers = lease.takeovers + (lease.owner === UNOWNED || isUncounted ? 0 : 1)
+  if (takeovers > MAX_TAKEOVERS + 1)
+    return endNow(flux, record, LOST, env, [{ from: null, event: null, to: record.state, at: env.now, values: {} }])
+  const next = {
+    ...record,
+    lease: { owner: env.owner, takeovers },
+    stepStartedAt: env.startsAtOnce && runsHere(flux, record.state) ? env.now : undefined,
+    updatedAt: env.now,
+  }
+  return {
+    kind: 'next',
+    record: next,
+    log: [],
+    step: isLost(next) ? null : stepOf(next),
+    child: null,
+    abandonedChild: null,
+    failure: null,
+  }
+}
+
+const isLost = ({ lease }: ContextRecord): boolean => lease !== null && lease.takeovers > MAX_TAKEOVERS
+
+/** What a context is to be told whose step cost too many servers; null: its step may be started. */
+export function lossOf(record: ContextRecord): Input | null {
+  const { lease } = record
+  if (lease === null || !isLost(record)) return null
+  const { epoch, attempt } = record.position
+  return { type: 'FAIL', epoch, attempt, owner: lease.owner, error: LOST }
+}
+
+/** What a step is told that held up the whole server until that ended; null: it wasn't this one. */
+export function blockOf(record: ContextRecord, { step, message, stack }: Standstill): Input | null {
+  const { epoch, attempt } = record.position
+  if (record.lease === null || step?.stepKey !== stepKeyOf(record.id, epoch) || step.attempt !== attempt) return null
+  const type = 'EventLoopBlocked'
+  const realException = { name: type, message, ...(stack !== '' && { stack }) }
+  return {
+    type: 'FAIL',
+    epoch,
+    attempt,
+    owner: record.lease.owner,
+    error: { message, type, className: type, realException, ...(stack !== '' && { stack }) },
+  }
+}
+
+/** A server that stops gives its step back: whoever takes it over doesn't count it. */
+export function release(record: ContextRecord, { owner }: DecisionEnv): Decision {
+  if (record.lease?.owner !== owner) return { kind: 'noop' }
+  const next = { ...record, lease: { ...record.lease, owner: UNOWNED }, stepStartedAt: undefined }
+  return { kind: 'next', record: next, log: [], step: null, child: null, abandonedChild: null, failure: null }
+}
+
+/** Ends a context as failed. No transition is taken, and what it had stays as it was. */
+export function endNow(
+  flux: CompiledFlux,
+  record: ContextRecord,
+  error: ActionError,
+  { now }: DecisionEnv,
+  history: readonly Move[],
+): Decision {
+  const next: ContextRecord = {
+    ...record,
+    status: 'FAILED',
+    due: null,
+    lease: null,
+    child: null,
+    stepStartedAt: undefined,
+    lastError: undefined,
+    error: exceptionOf(error, flux, history),
+    position: { ...record.position, phase: 'failed' },
+    updatedAt: now,
+    endedAt: now,
+  }
+  return { kind: 'next', record: next, log: [], step: null, child: null, abandonedChild: record.child, failure: null }
+}

@@ -1,0 +1,102 @@
+// engine: one turn. Decides all messages that wait for a context, without a promise and without a clock; what it lacks
+// it says, and is then run again.
+import type { ContextId } from '../model/context.ts'
+import { isFinished } from '../model/context.ts'
+import { FluxError, type Failure } from '../model/failure.ts'
+import type { Write } from '../ports/store.ts'
+import { RecordTooLarge } from './record/codec.ts'
+import type { Input } from './interpreter/decision.ts'
+import type { StartRequest } from './start-request.ts'
+import {
+  Lacking,
+  UnitOfWork,
+  type AtHand,
+  type TurnEnv,
+  type Need,
+  type TrackedContext,
+  type Applied,
+} from './unit-of-work.ts'
+
+/**
+ * Steps of work after which a turn takes no more messages: others want to be served, too. It is about a hundredth of a
+ * second. A single message may take more, up to its own limit.
+ */
+const TURN_STEPS = 300_000
+/** Steps that a message costs besides the work that it does. */
+const STEPS_A_MESSAGE = 1_000
+
+/** Deciding ended in an error that is no failure: with the same context and message it would again. */
+export class Undecidable extends Error {
+  override readonly name = 'Undecidable'
+  constructor(cause: unknown) {
+    super(`the message could not be processed: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+  }
+}
+
+const undecidable = (error: unknown): unknown => (error instanceof FluxError ? error : new Undecidable(error))
+
+export type TurnResult =
+  | {
+      readonly kind: 'decided'
+      readonly work: UnitOfWork
+      readonly context: TrackedContext
+      /** Of the first messages: there was no time for those that follow. */
+      readonly results: readonly Applied[]
+      readonly writes: readonly Write[]
+      /** Steps of work that it took. */
+      readonly steps: number
+    }
+  /** To be run again with that at hand; the message at that place asks for it, if any does. */
+  | { readonly kind: 'lacks'; readonly need: Need; readonly place: number }
+  | { readonly kind: 'notFound' }
+  /**
+   * Nothing is to become true of what the message at that place does: the others are to be decided again without it.
+   */
+  | { readonly kind: 'threw'; readonly place: number; readonly error: unknown }
+  | { readonly kind: 'tooLarge'; readonly error: RecordTooLarge }
+  | { readonly kind: 'refused'; readonly failure: Failure }
+
+/**
+ * Decides the messages in order. An overdue wake-up goes first, unless the context is to end because it has grown too
+ * large.
+ */
+export function runTurn(id: ContextId, messages: readonly Input[], atHand: AtHand, env: TurnEnv): TurnResult {
+  const work = new UnitOfWork(atHand, env)
+  let place = -1
+  try {
+    const context = work.find(id)
+    if (!context) return { kind: 'notFound' }
+    const { due, status } = context.record
+    if (due !== null && due <= env.now && !isFinished(status) && messages[0]?.type !== 'OUTGROWN')
+      work.apply(context, { type: 'WAKE' })
+    const results: Applied[] = []
+    let steps = 0
+    for (; results.length < messages.length && steps < TURN_STEPS; steps += work.spent + STEPS_A_MESSAGE) {
+      place = results.length
+      const message = messages[place]
+      if (message) results.push(work.apply(context, message))
+    }
+    place = -1
+    return { kind: 'decided', work, context, results, writes: work.writes(), steps }
+  } catch (error) {
+    if (error instanceof Lacking) return { kind: 'lacks', need: error.need, place }
+    if (error instanceof RecordTooLarge) return { kind: 'tooLarge', error }
+    if (place >= 0) return { kind: 'threw', place, error: undecidable(error) }
+    throw undecidable(error)
+  }
+}
+
+/** The first turn of a new context. */
+export function runStart(request: StartRequest, atHand: AtHand, env: TurnEnv): TurnResult {
+  const work = new UnitOfWork(atHand, env)
+  try {
+    const created = work.create(request)
+    if ('failure' in created) return { kind: 'refused', failure: created.failure }
+    const steps = work.spent + STEPS_A_MESSAGE
+    return { kind: 'decided', work, context: created.context, results: [], writes: work.writes(), steps }
+  } catch (error) {
+    if (error instanceof Lacking) return { kind: 'lacks', need: error.need, place: -1 }
+    if (error instanceof RecordTooLarge) return { kind: 'tooLarge', error }
+    throw error
+  }
+}

@@ -1,0 +1,52 @@
+// steps: the classes that every service can call without a module.
+import { getOwn, type JsonObject } from '../../model/json/value.ts'
+import type { LogLevel } from '../../ports/log.ts'
+import type { Flux } from '../../ports/step-runner.ts'
+import { httpRequest } from './http/request.ts'
+import { verify } from './standard-webhooks.ts'
+
+/** A function as `invokeCode` calls it. */
+export type Method = (args: JsonObject, flux: Flux) => unknown
+
+type Methods = { readonly [methodName: string]: Method }
+
+export type Classes = { readonly [className: string]: Methods }
+
+/** Logs `message` with the other arguments, or without a message all of them. The log hides what is secret. */
+const logAt =
+  (level: LogLevel): Method =>
+  (args, { log }) => {
+    const { message, ...others } = args
+    const text = typeof message === 'string' ? message : JSON.stringify(message ?? others)
+    log[level](text, message == null || Object.keys(others).length === 0 ? {} : { args: others })
+  }
+
+const LOGGER: Methods = {
+  trace: logAt('trace'),
+  debug: logAt('debug'),
+  info: logAt('info'),
+  warn: logAt('warn'),
+  error: logAt('error'),
+}
+
+/** `message`, and as the error's name `type`, if there is one. */
+const throwException: Method = (args) => {
+  const error = new Error(textOf(args, 'message') ?? 'an exception was thrown')
+  error.name = textOf(args, 'type') ?? 'Exception'
+  throw error
+}
+
+function textOf(args: JsonObject, key: string): string | null {
+  const value = getOwn(args, key)
+  return value == null || value === '' ? null : typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** `allowPrivate`: `Http` may reach addresses that aren't public. */
+export const builtInClasses = ({ allowPrivate }: { allowPrivate: boolean }): Classes => ({
+  Logger: LOGGER,
+  Errors: { throwException },
+  Webhooks: { verify },
+  Http: { request: httpRequest({ allowPrivate }) },
+  'io.toro.martini.LoggerMethods': LOGGER,
+  'io.toro.martini.GloopMethods': { throwException },
+})

@@ -1,0 +1,90 @@
+// steps: which addresses are public. Requests that services make go to no others, unless a setting allows it.
+import { lookup as resolve, type LookupAddress } from 'node:dns'
+import { BlockList, isIP, type LookupFunction } from 'node:net'
+
+/**
+ * IANA IPv4 Special-Purpose Address Registry (RFC 6890), what isn't globally reachable; multicast and class E (RFC
+ * 1112).
+ */
+const SPECIAL_4: readonly (readonly [string, number])[] = [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 4],
+  ['240.0.0.0', 4],
+  ['168.63.129.16', 32], // Looks public, and is the platform's own service inside Azure.
+]
+
+/** IANA IPv6 Special-Purpose Address Registry, within the global unicast addresses. */
+const SPECIAL_6: readonly (readonly [string, number])[] = [
+  ['2001::', 23], // IETF protocols, Teredo and ORCHID among them
+  ['2001:db8::', 32], // documentation
+  ['2002::', 16], // 6to4, which carries IPv4 addresses of any kind
+  ['3fff::', 20], // documentation
+]
+
+const special4 = new BlockList()
+for (const [net, prefix] of SPECIAL_4) special4.addSubnet(net, prefix, 'ipv4')
+const special6 = new BlockList()
+for (const [net, prefix] of SPECIAL_6) special6.addSubnet(net, prefix, 'ipv6')
+/**
+ * IANA IPv6 Address Space: the only part that is given out, so loopback, link-local, unique local, mapped IPv4 and
+ * multicast lie outside.
+ */
+const global6 = new BlockList()
+global6.addSubnet('2000::', 3, 'ipv6')
+/** NAT64 (RFC 6052): the last 32 bits are an IPv4 address. */
+const nat64 = new BlockList()
+nat64.addSubnet('64:ff9b::', 96, 'ipv6')
+
+/**
+ * Whether the address (as text, IPv4 or IPv6) is one that anybody on the internet may reach. False for what is no
+ * address.
+ */
+export function isPublic(address: string): boolean {
+  const family = isIP(address)
+  if (family === 4) return !special4.check(address, 'ipv4')
+  if (family !== 6 || address.includes('%')) return false
+  if (nat64.check(address, 'ipv6')) return isPublic(lastOf(address))
+  return global6.check(address, 'ipv6') && !special6.check(address, 'ipv6')
+}
+
+/** The last 32 bits of an IPv6 address, in the notation of IPv4. */
+function lastOf(address: string): string {
+  const groups = new URL(`http://[${address}]`).hostname
+    .slice(1, -1)
+    .split(':')
+    .slice(-2)
+    .map((group) => parseInt(group || '0', 16))
+  return groups.flatMap((group) => [group >> 8, group & 255]).join('.')
+}
+
+export class ForbiddenAddress extends Error {
+  override readonly name = 'ForbiddenAddress'
+  constructor(host: string) {
+    super(`"${host}" has no public address, and others are not allowed`)
+  }
+}
+
+/**
+ * Resolves names for a connection, and leaves only public addresses: what is looked at here is what is connected to.
+ */
+export const publicLookup: LookupFunction = (host, options, callback) => {
+  resolve(host, { ...options, all: true }, (error, found: LookupAddress[]) => {
+    if (error) return callback(error, [])
+    const addresses = found.filter(({ address }) => isPublic(address))
+    const [first] = addresses
+    if (first === undefined) return callback(new ForbiddenAddress(host), [])
+    return options.all ? callback(null, addresses) : callback(null, first.address, first.family)
+  })
+}

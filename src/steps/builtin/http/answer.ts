@@ -1,0 +1,150 @@
+// steps: the answer to a request as data.
+import type { IncomingMessage } from 'node:http'
+import { pipeline, type Duplex } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
+import { charsetOfXml, textIn } from '../../../model/charset.ts'
+import { setOwn, type Json, type JsonObject } from '../../../model/json/value.ts'
+import { excessOf } from '../../../model/json/text.ts'
+import { HttpError } from './call.ts'
+
+/** A type, not an interface, so that it is JSON. */
+export type HttpAnswer = {
+  status: number
+  /** By lower-case name. Repeated ones are joined by commas, save for `set-cookie`, which is a list. */
+  headers: JsonObject
+  contentType: string | null
+  /** Data for JSON, text for what is text, else base64; null when there is none. */
+  body: Json
+  /** The body is base64. */
+  encoded: boolean
+  /** The one that answered, after redirects. */
+  url: string
+}
+
+/** @throws HttpError when the body is longer than `maxSize` bytes, packed too often, nested too deep, or broken */
+export async function answerOf(response: IncomingMessage, url: URL, maxSize: number): Promise<HttpAnswer> {
+  const contentType = response.headers['content-type'] ?? null
+  const unpackers = unpackersOf(response.headers['content-encoding'] ?? '')
+  const bytes = await bytesOf(unpacked(response, unpackers ?? []), maxSize)
+  // What is still packed is neither text nor data.
+  const body =
+    unpackers === null && bytes.length > 0
+      ? { body: bytes.toString('base64'), encoded: true }
+      : bodyOf(bytes, contentType ?? '')
+  return { status: response.statusCode ?? 0, headers: headersOf(response), contentType, ...body, url: url.href }
+}
+
+function headersOf({ headersDistinct }: IncomingMessage): JsonObject {
+  const headers: JsonObject = {}
+  for (const [name, values = []] of Object.entries(headersDistinct))
+    setOwn(headers, name, name === 'set-cookie' ? values : values.join(', '))
+  return headers
+}
+
+/**
+ * Some servers compress without having been asked. Nothing at all, as for HEAD, isn't packed, whatever the header says.
+ */
+async function* unpacked(response: IncomingMessage, unpackers: readonly Unpacker[]): AsyncGenerator<Buffer> {
+  const chunks: AsyncIterator<Buffer> = response[Symbol.asyncIterator]()
+  const first = await chunks.next()
+  if (first.done) return
+  const all = joined(first.value, chunks)
+  if (unpackers.length === 0) return yield* all
+  let stream: AsyncIterable<Buffer> = all
+  // Who reads is told of a failure by what is read.
+  for (const unpacker of unpackers) stream = pipeline(stream, unpacker(first.value), () => {})
+  try {
+    yield* stream
+  } catch (error) {
+    throw error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')
+      ? new HttpError('the answer is not what its Content-Encoding says', { cause: error })
+      : error
+  }
+}
+
+async function* joined(first: Buffer, others: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  yield first
+  for (let next = await others.next(); !next.done; next = await others.next()) yield next.value
+}
+
+type Unpacker = (first: Buffer) => Duplex
+
+/** Codings of one answer: each takes memory and time of its own. */
+const MAX_CODINGS = 4
+
+/** In the order in which they are to be undone; null: one isn't known. @throws HttpError for more than are undone */
+function unpackersOf(encodings: string): readonly Unpacker[] | null {
+  const names = encodings
+    .split(',')
+    .map((name) => name.trim().toLowerCase())
+    .filter((name) => name !== '' && name !== 'identity')
+    .toReversed()
+  if (names.length > MAX_CODINGS)
+    throw new HttpError(`the Content-Encoding of the answer lists more than ${MAX_CODINGS} codings`)
+  const unpackers = names.map((name, place) => unpackerOf(name, place === 0)).filter((unpacker) => unpacker !== null)
+  return unpackers.length < names.length ? null : unpackers
+}
+
+function unpackerOf(encoding: string, isFirst: boolean): Unpacker | null {
+  switch (encoding) {
+    case 'gzip':
+    case 'x-gzip':
+      return () => createGunzip()
+    case 'br':
+      return () => createBrotliDecompress()
+    // Some send it without the header that belongs to it (RFC 9110, 8.4.1.2, note).
+    case 'deflate':
+      return ([byte = 0]) => (!isFirst || (byte & 15) === 8 ? createInflate() : createInflateRaw())
+    default:
+      return null
+  }
+}
+
+async function bytesOf(stream: AsyncIterable<Buffer>, maxSize: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const bytes of stream) {
+    size += bytes.length
+    if (size > maxSize) throw new HttpError(`the answer is larger than ${maxSize} bytes`)
+    chunks.push(bytes)
+  }
+  return Buffer.concat(chunks)
+}
+
+const IS_JSON = /^application\/(?:[^;]*\+)?json$/
+const IS_XML = /^(?:text|application)\/(?:[^;]*\+)?xml$/
+const IS_TEXT = /^(?:text\/.*|application\/(?:[^;]*\+)?xml|application\/x-www-form-urlencoded)$/
+
+function bodyOf(bytes: Buffer, contentType: string): { body: Json; encoded: boolean } {
+  if (bytes.length === 0) return { body: null, encoded: false }
+  const type = contentType.split(';')[0]?.trim().toLowerCase() ?? ''
+  if (IS_JSON.test(type)) return { body: parsed(new TextDecoder().decode(bytes)), encoded: false }
+  if (IS_TEXT.test(type)) {
+    const given = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(contentType)?.[1]
+    return { body: textOf(bytes, IS_XML.test(type) ? charsetOfXml(bytes, given) : (given ?? 'utf-8')), encoded: false }
+  }
+  return { body: bytes.toString('base64'), encoded: true }
+}
+
+/** More than a context can hold. */
+const MAX_DEPTH = 1000
+
+/** What calls itself JSON and isn't stays text: the status may matter all the same. */
+function parsed(text: string): Json {
+  // To parse a megabyte of brackets takes hundreds of milliseconds.
+  if (excessOf(text, { maxDepth: MAX_DEPTH, maxValues: Infinity })) throw new HttpError('the answer is nested too deep')
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** Without a byte order mark. What its charset doesn't fit is told by U+FFFD. */
+function textOf(bytes: Buffer, charset: string): string {
+  try {
+    return textIn(bytes, charset, { strict: false }).replace(/^\uFEFF/, '')
+  } catch {
+    return new TextDecoder().decode(bytes)
+  }
+}

@@ -1,0 +1,157 @@
+// steps: what `Http.request` is asked for, checked, and ready to be sent.
+import { validateHeaderName, validateHeaderValue } from 'node:http'
+import { getOwn, isObject, type Json, type JsonObject } from '../../../model/json/value.ts'
+
+const MIB = 1024 * 1024
+const MAX_SIZE = 16 * MIB
+/** Seconds; what a timer can hold. */
+const MAX_TIMEOUT = 2_147_483
+
+/**
+ * Those of the connection itself (RFC 9110, 7.6.1), and what follows from URL and body. A workflow that passes on what
+ * it got would break them.
+ */
+const NOT_THEIRS: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+  'host',
+  'content-length',
+])
+
+export interface HttpCall {
+  readonly method: string
+  readonly url: URL
+  /** By lower-case name. */
+  readonly headers: ReadonlyMap<string, readonly string[]>
+  readonly body: string | Buffer | null
+  /** Milliseconds. */
+  readonly timeout: number
+  readonly followRedirects: boolean
+  /** Bytes. */
+  readonly maxSize: number
+}
+
+/** A request that can't be made, or whose answer can't be had. Its message names neither addresses nor secrets. */
+export class HttpError extends Error {
+  override readonly name = 'HttpError'
+}
+
+/** @throws HttpError */
+export function httpCall(args: JsonObject): HttpCall {
+  const headers = headersOf(getOwn(args, 'headers') ?? null)
+  const call = {
+    method: methodOf(getOwn(args, 'method') ?? 'GET'),
+    url: withQuery(urlOf(getOwn(args, 'url') ?? null), getOwn(args, 'query') ?? null),
+    timeout: numberOf(args, 'timeout', 30, MAX_TIMEOUT) * 1000,
+    followRedirects: flagOf(args, 'followRedirects', true),
+    maxSize: numberOf(args, 'maxSize', MIB, MAX_SIZE),
+  }
+  const given = getOwn(args, 'body') ?? null
+  const body = flagOf(args, 'encoded', false) ? bytesOf(given, headers) : bodyOf(given, headers)
+  if (!headers.has('user-agent')) headers.set('user-agent', ['actorflux'])
+  return { ...call, headers, body }
+}
+
+/** @throws HttpError for what isn't a URL of http or https without credentials */
+export function urlOf(value: Json, base?: URL): URL {
+  if (typeof value !== 'string' || !URL.canParse(value, base?.href))
+    throw new HttpError(base ? 'the answer redirects to no URL' : '"url" must be an absolute URL')
+  const url = new URL(value, base)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw new HttpError('only URLs of http and https can be requested')
+  if (url.username !== '' || url.password !== '')
+    throw new HttpError('a URL with a user or a password is not taken: send an Authorization header')
+  return url
+}
+
+function methodOf(value: Json): string {
+  if (typeof value !== 'string' || !/^[A-Za-z][A-Za-z-]*$/.test(value))
+    throw new HttpError('"method" must be the name of an HTTP method')
+  const method = value.toUpperCase()
+  if (method === 'CONNECT' || method === 'TRACE') throw new HttpError(`the method ${method} is not allowed`)
+  return method
+}
+
+/** `{ a: 1, b: [2, 3] }` as pairs of text; null and undefined stay out. */
+function pairsOf(value: JsonObject): [string, string][] {
+  return Object.entries(value).flatMap(([name, item]) =>
+    (Array.isArray(item) ? item : [item])
+      .filter((one) => one !== null && one !== undefined)
+      .map((one): [string, string] => [name, typeof one === 'object' ? JSON.stringify(one) : String(one)]),
+  )
+}
+
+function withQuery(url: URL, query: Json): URL {
+  if (query === null) return url
+  if (!isObject(query)) throw new HttpError('"query" must be an object')
+  for (const [name, text] of pairsOf(query)) url.searchParams.append(name, text)
+  return url
+}
+
+function headersOf(value: Json): Map<string, string[]> {
+  const headers = new Map<string, string[]>()
+  for (const [given, text] of headerPairs(value)) {
+    const name = given.toLowerCase()
+    if (NOT_THEIRS.has(name)) continue
+    try {
+      validateHeaderName(name)
+      validateHeaderValue(name, text)
+    } catch {
+      throw new HttpError(`HTTP forbids the header ${JSON.stringify(given)}, or its value`)
+    }
+    const earlier = headers.get(name)
+    if (earlier) earlier.push(text)
+    else headers.set(name, [text])
+  }
+  return headers
+}
+
+function headerPairs(value: Json): [string, string][] {
+  if (value === null) return []
+  if (isObject(value)) return pairsOf(value)
+  if (!Array.isArray(value)) throw new HttpError('"headers" must be an object, or a list of { name, value }')
+  return value.flatMap((item) => {
+    const name = isObject(item) ? getOwn(item, 'name') : undefined
+    if (!isObject(item) || typeof name !== 'string') throw new HttpError('each of "headers" must be { name, value }')
+    return pairsOf({ value: getOwn(item, 'value') ?? null }).map(([, text]): [string, string] => [name, text])
+  })
+}
+
+/** Says of which type it is, too, where no header does. */
+function bodyOf(value: Json, headers: Map<string, string[]>): string | null {
+  if (value === null) return null
+  const type = headers.get('content-type')?.[0]
+  if (type === undefined)
+    headers.set('content-type', [typeof value === 'string' ? 'text/plain;charset=UTF-8' : 'application/json'])
+  if (typeof value === 'string') return value
+  return type !== undefined && /^\s*application\/x-www-form-urlencoded\b/i.test(type) && isObject(value)
+    ? new URLSearchParams(pairsOf(value)).toString()
+    : JSON.stringify(value)
+}
+
+function bytesOf(value: Json, headers: Map<string, string[]>): Buffer | null {
+  if (value === null) return null
+  if (typeof value !== 'string' || value.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(value))
+    throw new HttpError('"body" must be base64 where "encoded" is true')
+  if (!headers.has('content-type')) headers.set('content-type', ['application/octet-stream'])
+  return Buffer.from(value, 'base64')
+}
+
+function numberOf(args: JsonObject, key: string, otherwise: number, max: number): number {
+  const value = getOwn(args, key) ?? otherwise
+  if (typeof value !== 'number' || !(value > 0) || value > max)
+    throw new HttpError(`"${key}" must be a number above 0, and at most ${max}`)
+  return value
+}
+
+function flagOf(args: JsonObject, key: string, otherwise: boolean): boolean {
+  const value = getOwn(args, key) ?? otherwise
+  if (typeof value !== 'boolean') throw new HttpError(`"${key}" must be true or false`)
+  return value
+}

@@ -1,0 +1,155 @@
+// steps: `Http.request`. A status is a result; a failure is an error whose message tells what a workflow may know.
+import { request as requestHttp, type IncomingMessage } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import { isIP } from 'node:net'
+import { toJson, type JsonObject } from '../../../model/json/value.ts'
+import type { Flux } from '../../../ports/step-runner.ts'
+import { ForbiddenAddress, isPublic, publicLookup } from './addresses.ts'
+import { answerOf, type HttpAnswer } from './answer.ts'
+import { httpCall, HttpError, urlOf, type HttpCall } from './call.ts'
+
+const MAX_REDIRECTS = 5
+/** What alone is carried to another origin: any other header may hold a secret, whatever its name. */
+const HARMLESS: ReadonlySet<string> = new Set([
+  'accept',
+  'accept-charset',
+  'accept-encoding',
+  'accept-language',
+  'content-encoding',
+  'content-language',
+  'content-type',
+  'user-agent',
+])
+
+type Request = Pick<HttpCall, 'method' | 'url' | 'headers' | 'body'>
+interface Options {
+  readonly allowPrivate: boolean
+  readonly signal: AbortSignal
+}
+
+/**
+ * Args: `method` (GET), `url`, `headers` and `query` (objects; headers also as a list of `{ name, value }`), `body`
+ * (text, or data that becomes JSON), `encoded` (false; true: `body` is base64 of the bytes to send), `timeout` (30
+ * seconds), `followRedirects` (true; at most 5), `maxSize` (1 MiB, in bytes).
+ * @throws HttpError, TimeoutError, ForbiddenAddress; whatever the step was aborted with
+ */
+export const httpRequest =
+  ({ allowPrivate }: { allowPrivate: boolean }) =>
+  async (args: JsonObject, flux: Pick<Flux, 'signal'>): Promise<HttpAnswer> => {
+    const call = httpCall(args)
+    const late = AbortSignal.timeout(Math.ceil(call.timeout))
+    const signal = AbortSignal.any([flux.signal, late])
+    let { url } = call
+    try {
+      signal.throwIfAborted()
+      const { response, url: last } = await follow(call, { allowPrivate, signal }, (next) => {
+        url = next
+      })
+      try {
+        return held(await answerOf(response, last, call.maxSize))
+      } finally {
+        response.destroy()
+      }
+    } catch (error) {
+      flux.signal.throwIfAborted()
+      if (late.aborted) throw new DOMException(`no answer within ${call.timeout / 1000} s`, 'TimeoutError')
+      throw error instanceof HttpError || error instanceof ForbiddenAddress
+        ? error
+        : new HttpError(reasonOf(error, url))
+    }
+  }
+
+/** Data from outside may be nested deeper than a context can hold. */
+function held(answer: HttpAnswer): HttpAnswer {
+  try {
+    toJson(answer)
+    return answer
+  } catch {
+    throw new HttpError('the answer is nested too deep')
+  }
+}
+
+async function follow(
+  call: HttpCall,
+  options: Options,
+  onTry: (url: URL) => void,
+): Promise<{ response: IncomingMessage; url: URL }> {
+  let request: Request = call
+  for (let redirects = 0; ; redirects += 1) {
+    onTry(request.url)
+    const response = await send(request, options)
+    const {
+      statusCode = 0,
+      headers: { location },
+    } = response
+    if (!call.followRedirects || ![301, 302, 303, 307, 308].includes(statusCode) || location === undefined)
+      return { response, url: request.url }
+    response.destroy()
+    if (redirects === MAX_REDIRECTS) throw new HttpError(`more than ${MAX_REDIRECTS} redirects`)
+    request = redirected(request, urlOf(location, request.url), statusCode)
+  }
+}
+
+/** RFC 9110, 15.4, and the Fetch standard where browsers do otherwise. */
+function redirected({ method, url, headers, body }: Request, target: URL, status: number): Request {
+  const isGet =
+    status === 303 ? method !== 'HEAD' && method !== 'GET' : (status === 301 || status === 302) && method === 'POST'
+  const left = new Map([...headers].filter(([name]) => target.origin === url.origin || HARMLESS.has(name)))
+  if (!isGet) return { method, url: target, headers: left, body }
+  for (const name of left.keys()) if (name.startsWith('content-')) left.delete(name)
+  return { method: 'GET', url: target, headers: left, body: null }
+}
+
+function send({ method, url, headers, body }: Request, { allowPrivate, signal }: Options): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const host = url.hostname.replace(/^\[|\]$/g, '')
+    // Whoever connects to an address doesn't look it up. The URL has brought odd notations into the usual one.
+    if (!allowPrivate && isIP(host) !== 0 && !isPublic(host)) throw new ForbiddenAddress(host)
+    const request = url.protocol === 'https:' ? requestHttps : requestHttp
+    const sent = request(url, {
+      method,
+      signal,
+      // A connection of its own: one that is kept may be closed by the other side just when it is used, and then nobody
+      // knows whether the request was heard.
+      agent: false,
+      headers: {
+        ...Object.fromEntries([...headers].map(([name, values]) => [name, joined(name, values)])),
+        ...(body !== null && { 'content-length': Buffer.byteLength(body) }),
+      },
+      ...(!allowPrivate && { lookup: publicLookup }),
+    })
+    sent.on('response', resolve).on('error', reject)
+    sent.on('upgrade', (_, socket) => {
+      socket.destroy()
+      reject(new HttpError('the answer switches to another protocol'))
+    })
+    sent.end(body ?? undefined)
+  })
+}
+
+/** RFC 9110, 5.3, and for cookies RFC 6265, 5.4. */
+const joined = (name: string, values: readonly string[]) => values.join(name === 'cookie' ? '; ' : ', ')
+
+const UNTRUSTED = 'nobody whom this server trusts has signed its certificate'
+const REASONS: { readonly [code: string]: string } = {
+  ENOTFOUND: 'its name is unknown',
+  EAI_AGAIN: "its name can't be looked up now",
+  ECONNREFUSED: 'it refuses the connection',
+  ECONNRESET: 'it broke off',
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
+  SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  CERT_NOT_YET_VALID: 'its certificate is not valid yet',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is that of another name',
+  ETIMEDOUT: "it doesn't answer",
+  EHOSTUNREACH: 'there is no way to it',
+  ENETUNREACH: 'there is no way to it',
+  EPIPE: 'it broke off',
+}
+
+function reasonOf(error: unknown, { host }: URL): string {
+  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'
+  return `can't get an answer from "${host}": ${Object.hasOwn(REASONS, code) ? REASONS[code] : code}`
+}

@@ -1,0 +1,93 @@
+// steps: `Webhooks.verify`, the signature scheme of Standard Webhooks
+// (github.com/standard-webhooks/standard-webhooks, spec 1.0, symmetric signatures).
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
+import type { Flux } from '../../ports/step-runner.ts'
+
+/** Seconds that a message may be old, or ahead of our clock. */
+const TOLERANCE = 300
+
+type Verdict = { valid: true; id: string; timestamp: number } | { valid: false; reason: string }
+
+/**
+ * Whether the webhook that started the context was signed with one of the secrets. Arguments: `headers`
+ * (`$request.headers`), `secrets` (a text or a list, `whsec_…` or plain base64; several while one is being replaced),
+ * `tolerance` in seconds (300).
+ * @throws Error when no webhook started the context, or an argument can't be used: that is a fault of the service, not
+ * of the sender
+ */
+export function verify(args: JsonObject, { rawBody }: Pick<Flux, 'rawBody'>): Verdict {
+  if (rawBody === null) throw new Error('Webhooks.verify needs a context that a webhook started')
+  const secrets = secretsOf(getOwn(args, 'secrets') ?? null)
+  const tolerance = toleranceOf(getOwn(args, 'tolerance') ?? TOLERANCE)
+  const headers = getOwn(args, 'headers') ?? null
+  if (!Array.isArray(headers) && !isObject(headers))
+    throw new Error('"headers" of Webhooks.verify must be $request.headers')
+  const [[id], [timestamp], signatures] = [
+    headersOf(headers, 'webhook-id'),
+    headersOf(headers, 'webhook-timestamp'),
+    headersOf(headers, 'webhook-signature'),
+  ]
+  if (!id || !timestamp || signatures.every((line) => line === ''))
+    return refuse('a header of the signature is missing')
+  const seconds = /^\d{1,15}$/.test(timestamp) ? Number(timestamp) : Number.NaN
+  const age = Date.now() / 1000 - seconds
+  if (!(Math.abs(age) <= tolerance))
+    return refuse(
+      Number.isNaN(age)
+        ? 'the timestamp is malformed'
+        : age > 0
+          ? 'the message is too old'
+          : 'the message is from the future',
+    )
+  const known = secrets.map((secret) =>
+    createHmac('sha256', secret).update(`${id}.${timestamp}.`).update(rawBody).digest(),
+  )
+  // All are compared with all, so that the time taken tells nothing.
+  let valid = false
+  for (const signature of signatures.join(' ').split(' ')) {
+    const [version, text = ''] = signature.split(',', 2)
+    if (version !== 'v1') continue
+    const given = Buffer.from(text, 'base64')
+    for (const digest of known) if (given.length === digest.length && timingSafeEqual(given, digest)) valid = true
+  }
+  return valid ? { valid, id, timestamp: seconds * 1000 } : refuse('no signature fits')
+}
+
+const refuse = (reason: string): Verdict => ({ valid: false, reason })
+
+function toleranceOf(text: Json): number {
+  // Literal lines write text.
+  const given = typeof text === 'string' && /^\d+$/.test(text) ? Number(text) : text
+  if (typeof given !== 'number' || !Number.isFinite(given) || given < 0)
+    throw new Error('"tolerance" of Webhooks.verify must be a number of seconds, 0 or more')
+  return given
+}
+
+/** Null and empty ones are passed over: the second of two is there only while it is being replaced. */
+function secretsOf(given: Json): Buffer[] {
+  const secrets = (Array.isArray(given) ? given : [given]).filter((secret) => secret !== null && secret !== '')
+  if (secrets.length === 0) throw new Error('Webhooks.verify needs secrets')
+  return secrets.map((secret) => {
+    const text = typeof secret === 'string' ? secret.replace(/^whsec_/, '') : ''
+    // Node would skip what isn't base64, and then no signature would ever fit.
+    if (!BASE64.test(text) || (text.includes('=') ? text.indexOf('=') : text.length) % 4 === 1)
+      throw new Error('"secrets" of Webhooks.verify must be base64, after "whsec_" or without it')
+    return Buffer.from(text, 'base64')
+  })
+}
+
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
+
+/** Of all lines of that name, in a list of {name, value} or an object; without regard to case. */
+function headersOf(headers: Json, name: string): string[] {
+  const entries = Array.isArray(headers)
+    ? headers.flatMap((entry) => (isObject(entry) ? [[entry['name'], entry['value']] as const] : []))
+    : isObject(headers)
+      ? Object.entries(headers)
+      : []
+  const values = entries.flatMap(([key, value]) =>
+    typeof key === 'string' && key.toLowerCase() === name ? (value ?? []) : [],
+  )
+  return values.filter((value) => typeof value === 'string')
+}

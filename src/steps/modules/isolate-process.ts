@@ -1,0 +1,153 @@
+// steps: the process that isolated functions run in, one at a time. Its `flux` asks the server over the channel.
+import type { FluxApi } from '../../api/flux-api.ts'
+import { FluxError, type Failure } from '../../model/failure.ts'
+import { isObject, toBoundedJson, tryJson, type JsonObject } from '../../model/json/value.ts'
+import type { Log, LogLevel } from '../../ports/log.ts'
+import type { Flux, FunctionName, PackageFolder } from '../../ports/step-runner.ts'
+import { Functions } from '../functions.ts'
+import { describeThrown, rethrown, type Thrown } from '../processes/remote-error.ts'
+import { guardProcess } from '../processes/start.ts'
+
+/** What a function may know of its step. */
+export type FluxFacts = Pick<Flux, 'contextId' | 'fluxName' | 'stateName' | 'stepKey' | 'attempt' | 'rawBody'>
+
+export type ToIsolate =
+  /** The first one. */
+  | { readonly kind: 'open'; readonly packages: readonly PackageFolder[]; readonly allowPrivate: boolean }
+  /** `run`: its number. `args`: JSON text. `maxResult`: bytes of JSON text. */
+  | {
+      readonly kind: 'run'
+      readonly run: number
+      readonly name: FunctionName
+      readonly args: string
+      readonly facts: FluxFacts
+      readonly maxResult: number
+    }
+  | { readonly kind: 'abort'; readonly name: string; readonly message: string }
+  /** The answer to a call: JSON text, or why there is none. */
+  | { readonly kind: 'answer'; readonly call: number; readonly json: string }
+  | { readonly kind: 'refusal'; readonly call: number; readonly failure: Failure | null; readonly thrown: Thrown }
+
+export type FromIsolate =
+  | { readonly kind: 'ready' }
+  /** The function is loaded and is being called. */
+  | { readonly kind: 'begun' }
+  /** `run`: the number of the function that it comes from. */
+  | {
+      readonly kind: 'log'
+      readonly run: number
+      readonly level: LogLevel
+      readonly message: string
+      readonly fields: JsonObject
+    }
+  /** `request`: JSON text. */
+  | {
+      readonly kind: 'call'
+      readonly run: number
+      readonly call: number
+      readonly method: keyof FluxApi
+      readonly request: string
+    }
+  /** `json`: the text of the result. */
+  | { readonly kind: 'done'; readonly json: string }
+  | { readonly kind: 'failed'; readonly thrown: Thrown }
+
+guardProcess()
+// As in the server: the loss of whoever forgot to await something, and nobody else's.
+process.on('unhandledRejection', (error) =>
+  logOf(latest).error('a promise was rejected and nobody handled it', { error: describeThrown(error) }),
+)
+
+const say = (message: FromIsolate) => process.send?.(message)
+
+let functions: Functions | null = null
+let controller = new AbortController()
+let calls = 0
+/** Number of the newest function. */
+let latest = 0
+const waiting = new Map<
+  number,
+  { readonly resolve: (json: string) => void; readonly reject: (error: unknown) => void }
+>()
+
+async function ask<T>(run: number, method: keyof FluxApi, request: unknown): Promise<T> {
+  const call = ++calls
+  const answer = new Promise<string>((resolve, reject) => {
+    waiting.set(call, { resolve, reject })
+  })
+  say({ kind: 'call', run, call, method, request: JSON.stringify(request ?? null) })
+  return JSON.parse(await answer)
+}
+
+const apiOf = (run: number): FluxApi => ({
+  execute: (request) => ask(run, 'execute', request),
+  terminate: (request) => ask(run, 'terminate', request),
+  sendEvent: (request) => ask(run, 'sendEvent', request),
+  listContexts: (request) => ask(run, 'listContexts', request),
+  listPage: (request) => ask(run, 'listPage', request),
+  getContext: (request) => ask(run, 'getContext', request),
+  getStateContext: (request) => ask(run, 'getStateContext', request),
+  addTags: (request) => ask(run, 'addTags', request),
+  removeTags: (request) => ask(run, 'removeTags', request),
+  getDefinition: (request) => ask(run, 'getDefinition', request),
+})
+
+function logOf(run: number): Log {
+  const tell = (level: LogLevel) => (message: unknown, fields?: object) => {
+    const text =
+      typeof message === 'string'
+        ? message
+        : message instanceof Error
+          ? message.message
+          : JSON.stringify(tryJson(message))
+    const data = tryJson(fields ?? {})
+    say({ kind: 'log', run, level, message: text, fields: isObject(data) ? data : {} })
+  }
+  return { trace: tell('trace'), debug: tell('debug'), info: tell('info'), warn: tell('warn'), error: tell('error') }
+}
+
+async function run({ run: number, name, args, facts, maxResult }: ToIsolate & { kind: 'run' }): Promise<FromIsolate> {
+  latest = number
+  controller = new AbortController()
+  try {
+    if (functions === null) throw new Error('the process was not opened')
+    const method = await functions.newest(name)
+    const rawBody = facts.rawBody && Buffer.from(facts.rawBody)
+    say({ kind: 'begun' })
+    const result = await method(JSON.parse(args), {
+      ...apiOf(number),
+      ...facts,
+      rawBody,
+      signal: controller.signal,
+      log: logOf(number),
+    })
+    return { kind: 'done', json: JSON.stringify(toBoundedJson(result, maxResult)) }
+  } catch (error) {
+    return { kind: 'failed', thrown: describeThrown(error) }
+  }
+}
+
+function settle({ call, ...answer }: ToIsolate & { kind: 'answer' | 'refusal' }): void {
+  const asker = waiting.get(call)
+  waiting.delete(call)
+  if (answer.kind === 'answer') asker?.resolve(answer.json)
+  else asker?.reject(answer.failure === null ? rethrown(answer.thrown) : new FluxError(answer.failure))
+}
+
+process.on('message', (message: ToIsolate) => {
+  switch (message.kind) {
+    case 'open':
+      functions = new Functions({ allowPrivate: message.allowPrivate })
+      functions.mount(message.packages)
+      say({ kind: 'ready' })
+      return
+    case 'run':
+      void run(message).then(say)
+      return
+    case 'abort':
+      controller.abort(new DOMException(message.message, message.name))
+      return
+    default:
+      settle(message)
+  }
+})

@@ -1,0 +1,177 @@
+// steps: the user's modules, TypeScript and JavaScript alike, loaded without a build step and only from below their
+// package's root.
+import { readdir, stat } from 'node:fs/promises'
+import { join, relative, sep } from 'node:path'
+import { createJiti, type Jiti } from 'jiti'
+import { getOwn } from '../../model/json/value.ts'
+import { alternatives } from '../../model/nearest.ts'
+import type { FunctionName, PackageFolder } from '../../ports/step-runner.ts'
+import type { Method } from '../builtin/builtin.ts'
+import { importFreshly } from './fresh-imports.ts'
+import { SourceMaps } from './source-maps.ts'
+import { userStack, type Thrown } from './user-stack.ts'
+
+/** Milliseconds. */
+const LOAD_TIME = 10_000
+const EXTENSIONS = ['.ts', '.mts', '.js', '.mjs']
+
+// Nothing is written to disk: what is transpiled stays in memory. A module's exports are what it exports, its default
+// isn't mixed in.
+const OPTIONS = { fsCache: false, interopDefault: false }
+const createLoader = (maps: SourceMaps) =>
+  createJiti(import.meta.url, { ...OPTIONS, transform: (options) => ({ code: maps.transpile(options) }) })
+
+/** There is no module of that name: what there is may be asked for by `names`. */
+export class NoModule extends Error {}
+
+/** Modules of a package that are looked through for a name that was meant. */
+const MAX_NAMES = 1000
+
+export class Modules {
+  #packages: readonly PackageFolder[] = []
+  readonly #maps = new SourceMaps()
+  #loader: Jiti = createLoader(this.#maps)
+  #loaded = new Map<string, Promise<unknown>>()
+  /** Functions as they last loaded, by name. */
+  readonly #good = new Map<string, Method>()
+  /** One import at a time: two that share a module would else both run it. */
+  #last: Promise<unknown> = Promise.resolve()
+
+  /** Sets the packages and forgets all modules, also those that modules imported, save for installed packages. */
+  mount(packages: readonly PackageFolder[]): void {
+    const roots = [...this.#packages, ...packages].map(({ root }) => root + sep)
+    this.#packages = packages
+    this.#loader = createLoader(this.#maps)
+    this.#loaded = new Map()
+    const { cache } = this.#loader // that of the whole process
+    for (const file of Object.keys(cache)) {
+      if (roots.some((root) => file.startsWith(root) && !file.slice(root.length).split(sep).includes('node_modules')))
+        Reflect.deleteProperty(cache, file)
+    }
+    importFreshly(roots)
+  }
+
+  /** The function, or as it was before its module was broken. @throws Error that says why there is no such function */
+  async lastGood(name: FunctionName): Promise<Method> {
+    try {
+      return await this.method(name)
+    } catch (error) {
+      const method = this.#good.get(keyOf(name))
+      if (method === undefined) throw error
+      return method
+    }
+  }
+
+  /** @throws Error that says why there is no such function */
+  async method(name: FunctionName): Promise<Method> {
+    const { package: owner, className, methodName } = name
+    const file = await this.#find(owner, className)
+    const exports = await this.#load(file, className)
+    const method = isNamespace(exports) ? getOwn(exports, methodName) : undefined
+    if (isMethod(method)) {
+      this.#good.set(keyOf(name), method)
+      return method
+    }
+    if (method !== undefined) throw new Error(`"${methodName}" of module "${className}" is not a function`)
+    throw new Error(
+      `module "${className}" doesn't export "${methodName}"${alternatives(methodName, functionsIn(exports))}`,
+    )
+  }
+
+  /** The dotted paths of the modules in a package. */
+  async names(owner: string): Promise<string[]> {
+    const found = await Promise.all(
+      this.#packages
+        .filter(({ name }) => name === owner)
+        .map(async ({ root }) => {
+          const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => [])
+          const files = entries
+            .filter((entry) => entry.isFile())
+            .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+          return files.flatMap((file) => {
+            const extension = EXTENSIONS.find((known) => file.endsWith(known))
+            const segments = extension === undefined ? [] : file.slice(0, -extension.length).split(sep)
+            return segments.length === 0 ||
+              segments.some((segment) => segment.startsWith('.') || segment === 'node_modules')
+              ? []
+              : [segments.join('.')]
+          })
+        }),
+    )
+    return found.flat().slice(0, MAX_NAMES)
+  }
+
+  /** Where in the sources of packages an error of a function of that package arose; null: nowhere. */
+  stackOf(thrown: Thrown, owner: string): string | null {
+    const own = this.#packages.flatMap(({ name, root }) => (name === owner ? [root] : []))
+    return userStack(thrown, [...own, ...this.#packages.map(({ root }) => root)], (file, loaded) =>
+      this.#maps.sourcePosition(file, loaded),
+    )
+  }
+
+  async #find(owner: string, className: string): Promise<string> {
+    const segments = className.split('.')
+    if (segments.some((segment) => segment === '' || /[/\\\0]/.test(segment)))
+      throw new Error(`"${className}" is no dotted path of a module`)
+    for (const { name, root } of this.#packages) {
+      if (name !== owner) continue
+      for (const extension of EXTENSIONS) {
+        const file = join(root, ...segments) + extension
+        if (
+          await stat(file).then(
+            (found) => found.isFile(),
+            () => false,
+          )
+        )
+          return file
+      }
+    }
+    throw new NoModule(
+      `there is no module "${className}" in package "${owner}": looked for ${segments.join('/')} with ${EXTENSIONS.join(', ')}`,
+    )
+  }
+
+  async #load(file: string, className: string): Promise<unknown> {
+    const loaded = this.#loaded
+    const known = loaded.get(file)
+    if (known !== undefined) return known
+    const loader = this.#loader
+    const loading = this.#last
+      .then(() => inTime(loader.import(file)))
+      .catch((error: unknown) => {
+        loaded.delete(file) // What it lacked may be there the next time.
+        throw new Error(
+          `module "${className}" can't be loaded: ${error instanceof Error ? error.message : String(error)}`,
+          { cause: error },
+        )
+      })
+    loaded.set(file, loading)
+    this.#last = loading.catch(() => {})
+    return loading
+  }
+}
+
+/** A module may wait for something at its top level, but not for ever: all others wait for it. */
+async function inTime<T>(loading: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`it did not load within ${LOAD_TIME / 1000} s`)), LOAD_TIME)
+  })
+  try {
+    return await Promise.race([loading, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const keyOf = ({ package: owner, className, methodName }: FunctionName) =>
+  JSON.stringify([owner, className, methodName])
+
+const isNamespace = (value: unknown): value is { readonly [name: string]: unknown } =>
+  (typeof value === 'object' && value !== null) || typeof value === 'function'
+
+/** Names of the functions that a module exports. */
+const functionsIn = (exports: unknown): string[] =>
+  isNamespace(exports) ? Object.keys(exports).filter((name) => isMethod(getOwn(exports, name))) : []
+
+const isMethod = (value: unknown): value is Method => typeof value === 'function'

@@ -1,0 +1,137 @@
+// steps: where in a user's own source an error arose, out of the text of its stack: without the frames of Node, of
+// dependencies and of the server, and without telling where the server lies. It works on text, which is all that
+// crosses to another process.
+import { relative, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** Bytes of a stack, its message included. */
+const MAX_BYTES = 4096
+/** Bytes of the message in it. */
+const MAX_MESSAGE_BYTES = 1024
+/** Characters at the end of a text in which frames are looked for: before them stands the message, of any length. */
+const MAX_TEXT = 64 * 1024
+const MAX_FRAMES = 30
+
+export interface Position {
+  /** Both from 1. */
+  readonly line: number
+  readonly column: number
+}
+
+/** Where a position in a module as it was loaded lies in its source. */
+export type SourcePosition = (file: string, loaded: Position) => Position
+
+export interface Thrown {
+  readonly name: string
+  readonly message: string
+  /** As V8 or QuickJS writes it. */
+  readonly stack: string
+}
+
+/**
+ * `Error: no such order`, then lines such as `    at inner (lib/work.mjs:3:9)`, with paths relative to the first root.
+ * @param roots folders of users' sources; the package's own first
+ * @returns null when no frame is a user's
+ */
+export function userStack(
+  { name, message, stack }: Thrown,
+  roots: readonly string[],
+  sourcePosition: SourcePosition = (_, loaded) => loaded,
+): string | null {
+  const frames = framesOf(stack, `${name}: ${message}`).flatMap((frame) => shown(frame, roots, sourcePosition) ?? [])
+  if (frames.length === 0) return null
+  let text = cut(`${name}: ${message}`, MAX_MESSAGE_BYTES)
+  let size = Buffer.byteLength(text)
+  for (const frame of frames.slice(0, MAX_FRAMES)) {
+    const line = `\n    ${frame}`
+    size += Buffer.byteLength(line)
+    if (size > MAX_BYTES) break
+    text += line
+  }
+  return text
+}
+
+interface Frame {
+  readonly called: string
+  readonly place: string
+  readonly position: Position
+}
+
+/** A message may hold lines that look like frames. */
+function framesOf(stack: string, message: string): Frame[] {
+  const text = stack.startsWith(message) ? stack.slice(message.length) : stack
+  return text
+    .slice(-MAX_TEXT)
+    .split('\n')
+    .flatMap((line) => frameOf(line.trim()) ?? [])
+}
+
+/** `at called (place:line:column)`, or without the call. */
+function frameOf(line: string): Frame | null {
+  if (!line.startsWith('at ')) return null
+  const open = line.endsWith(')') ? line.indexOf(' (') : -1
+  const called = open === -1 ? (line.startsWith('at async ') ? 'async' : '') : line.slice(3, open)
+  const where = open === -1 ? line.slice(called === '' ? 3 : 9) : line.slice(open + 2, -1)
+  const [, row, column] = /:(\d{1,9}):(\d{1,9})$/.exec(where) ?? []
+  if (row === undefined || column === undefined) return null
+  return {
+    called,
+    place: where.slice(0, -row.length - column.length - 2),
+    position: { line: Number(row), column: Number(column) },
+  }
+}
+
+/** null: it is no user's. */
+function shown(
+  { called, place, position }: Frame,
+  roots: readonly string[],
+  sourcePosition: SourcePosition,
+): string | null {
+  const found = sourceOf(place, roots)
+  if (found === null) return null
+  const { line, column } = found.file === null ? position : sourcePosition(found.file, position)
+  const at = `${found.name}:${line}:${column}`
+  // What a transpiled module calls is a method of its exports.
+  const name = called.replace(/^(async )?Object\./, '$1')
+  if (name === '' || name === '<anonymous>') return `at ${at}`
+  return name === 'async' ? `at async ${at}` : `at ${name} (${at})`
+}
+
+/**
+ * What has been shown already stays as it is: a script, or a path that is relative. `file`: as a loader of ours knows
+ * it.
+ */
+function sourceOf(
+  place: string,
+  roots: readonly string[],
+): { readonly name: string; readonly file: string | null } | null {
+  if (place === 'script' || (RELATIVE.test(place) && !isDependency(place))) return { name: place, file: null }
+  const isUrl = place.startsWith('file:')
+  const path = isUrl ? pathOf(place) : place
+  const root = path === null ? undefined : roots.find((folder) => path.startsWith(folder + sep))
+  const [own] = roots
+  if (path === null || root === undefined || own === undefined || isDependency(path.slice(root.length))) return null
+  return { name: relative(own, path).replaceAll(sep, '/'), file: isUrl ? null : path }
+}
+
+const RELATIVE = /^(?!\/)[^<>:()\\]+\.[cm]?[jt]sx?$/
+
+const isDependency = (path: string): boolean => path.split(/[/\\]/).includes('node_modules')
+
+/** Without what tells one import of a file from another. */
+function pathOf(url: string): string | null {
+  try {
+    return fileURLToPath(url.split('?', 1)[0] ?? '')
+  } catch {
+    return null
+  }
+}
+
+/** Between two characters. */
+function cut(text: string, bytes: number): string {
+  const start = Buffer.from(text.slice(0, bytes))
+  if (text.length <= bytes && start.length <= bytes) return text
+  let end = Math.min(start.length, bytes - Buffer.byteLength('…'))
+  while (end > 0 && ((start[end] ?? 0) & 0xc0) === 0x80) end -= 1
+  return `${start.subarray(0, end).toString()}…`
+}

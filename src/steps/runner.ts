@@ -1,0 +1,89 @@
+// steps: calls functions, the built-in ones and those of the user's modules.
+import { toBoundedJson } from '../model/json/value.ts'
+import type { Log } from '../ports/log.ts'
+import type { Flux, FunctionName, StepRunner } from '../ports/step-runner.ts'
+import type { RunningStep, StepWatch } from '../ports/step-watch.ts'
+import { Functions } from './functions.ts'
+import { IsolatePool } from './modules/isolate-pool.ts'
+import { NoModule } from './modules/modules.ts'
+import { Scripts } from './script/scripts.ts'
+import type { Thrown } from './modules/user-stack.ts'
+
+export interface StepRunnerOptions {
+  readonly log: Log
+  /**
+   * Whether requests over HTTP may go to addresses that aren't public, those of this machine and of its networks among
+   * them.
+   */
+  readonly allowPrivate?: boolean
+  /** Bytes that the result of a function or script may have as JSON. */
+  readonly maxResult?: number
+  /** Isolated functions at once, each in a process of its own. */
+  readonly isolated?: number
+  /** Told of each function that runs in this process. */
+  readonly watch?: StepWatch
+}
+
+const MAX_RESULT_BYTES = 1024 * 1024
+const ISOLATED = 8
+
+/** A built-in class hides a module of the same name. */
+export function stepRunner({
+  log,
+  allowPrivate = false,
+  maxResult = MAX_RESULT_BYTES,
+  isolated = ISOLATED,
+  watch,
+}: StepRunnerOptions): StepRunner {
+  const functions = new Functions({ allowPrivate })
+  const scripts = new Scripts({ maxResult })
+  const isolates = new IsolatePool({ places: isolated, allowPrivate, maxResult })
+
+  return {
+    mount(packages) {
+      functions.mount(packages)
+      isolates.mount(packages)
+      watch?.mount(packages)
+      log.debug('packages mounted', { packages: packages.map(({ name }) => name) })
+    },
+    async missing(name) {
+      try {
+        await functions.newest(name)
+        return null
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error)
+        return error instanceof NoModule ? reason + (await functions.meant(name)) : reason
+      }
+    },
+    async run({ args, flux, ...name }) {
+      const method = await functions.lastGood(name)
+      const call = () => method(args, flux)
+      return toBoundedJson(await (watch ? watch.run(runningStep(name, flux), call) : call()), maxResult)
+    },
+    stackOf(thrown, packageName) {
+      const read = thrownOf(thrown)
+      return read && functions.stackOf(read, packageName)
+    },
+    runIsolated: (call) => isolates.run(call),
+    scriptFault: (script) => scripts.fault(script),
+    runScript: (call) => scripts.run(call),
+    close() {
+      scripts.close()
+      isolates.close()
+    },
+  }
+}
+
+/** Whatever was thrown may break when it is read. */
+function thrownOf(thrown: unknown): Thrown | null {
+  try {
+    if (!(thrown instanceof Error) || typeof thrown.stack !== 'string') return null
+    return { name: String(thrown.name), message: String(thrown.message), stack: thrown.stack }
+  } catch {
+    return null
+  }
+}
+
+function runningStep(name: FunctionName, { contextId, fluxName, stateName, stepKey, attempt }: Flux): RunningStep {
+  return { ...name, contextId, fluxName, state: stateName, stepKey, attempt }
+}

@@ -1,0 +1,158 @@
+// store/lmdb: what is known of every context without reading it. It shows what is on disk, never more.
+import type { ContextId } from '../../../model/context.ts'
+import type { Lease, ListQuery, Page } from '../../../ports/store.ts'
+import type { Header, LargePart, Rows } from '../header.ts'
+import { type Found, type Posting, Terms } from './terms.ts'
+import { TimeQueue } from './time-queue.ts'
+
+export interface Entry extends Rows {
+  readonly version: number
+  readonly due: number | null
+  readonly endedAt: number | null
+  readonly parent: ContextId | null
+  readonly postings: readonly Posting[]
+  readonly large: readonly LargePart[]
+}
+
+const NO_POSTINGS: readonly Posting[] = []
+
+export class Memory {
+  /** The highest id given out. */
+  lastId: ContextId = 0
+  /** The highest id that a context had. */
+  highestId: ContextId = 0
+  readonly #entries = new Map<ContextId, Entry>()
+  readonly #terms = new Terms()
+  readonly #poked = new Set<ContextId>()
+  /** Claimed contexts, and when they may be claimed again. */
+  readonly #hidden = new Map<ContextId, number>()
+  /** Contexts whose step someone runs, as long as nobody was told of them. */
+  readonly #owners = new Map<ContextId, string>()
+  readonly #wakeUps = new TimeQueue((id) => this.#wakeAt(id))
+  readonly #ends = new TimeQueue((id) => this.#entries.get(id)?.endedAt ?? null)
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  entry(id: ContextId): Entry | null {
+    return this.#entries.get(id) ?? null
+  }
+
+  isPoked(id: ContextId): boolean {
+    return this.#poked.has(id)
+  }
+
+  put(id: ContextId, header: Header): void {
+    const { version, due, endedAt, parent, firstRow, nextRow, owner, large } = header
+    const before = this.#entries.get(id)
+    const postings = this.#terms.replace(id, before?.postings ?? NO_POSTINGS, header.terms)
+    const entry = { version, due, endedAt, parent, firstRow, nextRow, postings, large }
+    if (before === undefined) {
+      // Nobody can have notified it, or claimed it.
+      this.#terms.add(id)
+      this.#entries.set(id, entry)
+      if (id > this.highestId) this.highestId = id
+      if (due !== null) this.#wakeUps.push(id, due)
+    } else {
+      const wasWokenAt = this.#wakeAt(id)
+      this.#entries.set(id, entry)
+      this.#hidden.delete(id)
+      this.#wake(id, wasWokenAt)
+    }
+    if (endedAt !== null && endedAt !== before?.endedAt) this.#ends.push(id, endedAt)
+    if (owner !== null) this.#owners.set(id, owner)
+    else if (before !== undefined) this.#owners.delete(id)
+  }
+
+  remove(id: ContextId): void {
+    this.#terms.remove(id, this.#entries.get(id)?.postings ?? NO_POSTINGS)
+    this.#entries.delete(id)
+    this.#poked.delete(id)
+    this.#hidden.delete(id)
+    this.#owners.delete(id)
+  }
+
+  /** It must look at its relatives, at once. */
+  poke(id: ContextId): void {
+    const wasWokenAt = this.#wakeAt(id)
+    this.#poked.add(id)
+    this.#hidden.delete(id)
+    this.#wake(id, wasWokenAt)
+  }
+
+  unpoke(id: ContextId): void {
+    const wasWokenAt = this.#wakeAt(id)
+    this.#poked.delete(id)
+    this.#wake(id, wasWokenAt)
+  }
+
+  list(query: ListQuery, hops: number): Found {
+    return this.#terms.all(query, hops)
+  }
+
+  waitingFor(words: readonly string[], upTo: ContextId, page: Page): ContextId[] {
+    return this.#terms.any(words, upTo, page)
+  }
+
+  claimDue({ now, limit, hideFor }: { now: number; limit: number; hideFor: number }): {
+    ids: ContextId[]
+    next: number | null
+  } {
+    const ids = new Set<ContextId>()
+    for (
+      let top = this.#wakeUps.peek();
+      top !== null && top.time <= now && ids.size < limit;
+      top = this.#wakeUps.peek()
+    ) {
+      this.#wakeUps.pop()
+      ids.add(top.id)
+    }
+    for (const id of ids) {
+      this.#hidden.set(id, now + hideFor)
+      this.#wakeUps.push(id, now + hideFor)
+    }
+    return { ids: [...ids], next: this.#wakeUps.peek()?.time ?? null }
+  }
+
+  leasedTo(owner: string): ContextId[] {
+    return [...this.#owners].flatMap(([id, other]) => (other === owner ? id : []))
+  }
+
+  /** The folder has one process at a time: whoever else owned a context is dead. */
+  claimAbandoned(caller: string, limit: number): Lease[] {
+    const leases: Lease[] = []
+    for (const [id, owner] of this.#owners) {
+      if (leases.length >= limit) break
+      if (owner !== caller) leases.push({ id, owner })
+    }
+    for (const { id } of leases) this.#owners.delete(id)
+    return leases
+  }
+
+  /** Contexts that finished before that time, the earliest first. They stay known until they are removed. */
+  *endedBefore(time: number): Generator<readonly [ContextId, Entry]> {
+    const seen = new Map<ContextId, number>()
+    try {
+      for (let top = this.#ends.peek(); top !== null && top.time < time; top = this.#ends.peek()) {
+        this.#ends.pop()
+        const entry = this.#entries.get(top.id)
+        if (entry === undefined || seen.has(top.id)) continue
+        seen.set(top.id, top.time)
+        yield [top.id, entry]
+      }
+    } finally {
+      for (const [id, endedAt] of seen) this.#ends.push(id, endedAt)
+    }
+  }
+
+  #wakeAt(id: ContextId): number | null {
+    return this.#hidden.get(id) ?? (this.#poked.has(id) ? 0 : (this.#entries.get(id)?.due ?? null))
+  }
+
+  /** To be called when something has changed that its time follows from. */
+  #wake(id: ContextId, before: number | null): void {
+    const after = this.#wakeAt(id)
+    if (after !== null && after !== before) this.#wakeUps.push(id, after)
+  }
+}

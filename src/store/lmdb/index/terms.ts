@@ -1,0 +1,203 @@
+// store/lmdb: the inverted index, from a word to the contexts that have it.
+import type { ContextId } from '../../../model/context.ts'
+import type { ListQuery, Page } from '../../../ports/store.ts'
+import { type Cursor, IdSet } from './id-set.ts'
+
+/** A word and who has it. Contexts refer to these, so that each word is in memory once. */
+export interface Posting {
+  readonly word: string
+  readonly ids: IdSet
+}
+
+/** Lists of words that are remembered. */
+const MAX_SHARED_LISTS = 1024
+
+export class Terms {
+  readonly #postings = new Map<string, Posting>()
+  readonly #everyone = new IdSet()
+  /** Lists that contexts may share, by the array that their words came in. */
+  readonly #lists = new Map<readonly string[], readonly Posting[]>()
+
+  /** Number of words that anyone has. */
+  get size(): number {
+    return this.#postings.size
+  }
+
+  add(id: ContextId): void {
+    this.#everyone.add(id)
+  }
+
+  remove(id: ContextId, postings: readonly Posting[]): void {
+    this.replace(id, postings, [])
+    this.#everyone.delete(id)
+  }
+
+  /** Gives a context these words instead of those it had. */
+  replace(id: ContextId, before: readonly Posting[], words: readonly string[]): readonly Posting[] {
+    if (haveWords(before, words)) return before
+    const after = this.#listOf(words)
+    for (const { ids } of after) ids.add(id)
+    if (before.length === 0) return after
+    const kept = new Set(after)
+    for (const posting of before) {
+      if (kept.has(posting)) continue
+      posting.ids.delete(id)
+      if (posting.ids.size === 0) this.#postings.delete(posting.word)
+    }
+    return after
+  }
+
+  /**
+   * A part of the list: the matches among the next `hops` candidates. `rest`: where to go on; null: there are no more.
+   */
+  all({ all, without = [], limit, after = 0, skip = 0 }: ListQuery, hops: number): Found {
+    const sets = this.#sets(all).sort((a, b) => a.size - b.size)
+    const [smallest = this.#everyone, ...larger] = sets
+    if (sets.length < new Set(all).size || smallest.size <= skip) return { ids: [], rest: null }
+    const matches = new Matches(
+      smallest.above(after),
+      larger.map((ids) => ids.above(after)),
+      this.#sets(without).map((ids) => ids.above(after)),
+    )
+    return matches.take({ limit, skip, hops })
+  }
+
+  /** Who has any of the words, ascending, up to and including `upTo`. */
+  any(words: readonly string[], upTo: ContextId, { limit, after = 0, skip = 0 }: Page): ContextId[] {
+    const [first, ...others] = this.#sets(words).map((ids) => ids.above(after))
+    if (first === undefined) return []
+    return page(others.length === 0 ? first : new Union([first, ...others]), limit, skip, upTo)
+  }
+
+  #sets(words: readonly string[]): IdSet[] {
+    return Array.from(new Set(words), (word) => this.#postings.get(word)?.ids).filter((ids) => ids !== undefined)
+  }
+
+  /** Contexts whose words come in the same array share one list: a list for each would be a third of what they take. */
+  #listOf(words: readonly string[]): readonly Posting[] {
+    const known = this.#lists.get(words)
+    // A word that nobody has any more is forgotten, and another posting may stand for it since.
+    if (known !== undefined && haveWords(known, words) && known.every(({ ids }) => ids.size > 0)) return known
+    const list = Array.from(new Set(words), (word) => this.#posting(word))
+    if (this.#lists.size >= MAX_SHARED_LISTS) this.#lists.clear()
+    this.#lists.set(words, list)
+    return list
+  }
+
+  #posting(word: string): Posting {
+    const known = this.#postings.get(word)
+    if (known !== undefined) return known
+    const posting = { word, ids: new IdSet() }
+    this.#postings.set(word, posting)
+    return posting
+  }
+}
+
+function haveWords(postings: readonly Posting[], words: readonly string[]): boolean {
+  return postings.length === words.length && postings.every(({ word }, index) => word === words[index])
+}
+
+/** Ids of a list, and where the list goes on. */
+export interface Found {
+  readonly ids: readonly ContextId[]
+  readonly rest: { readonly after: ContextId; readonly skip: number; readonly limit: number } | null
+}
+
+interface Walk {
+  readonly id: ContextId | undefined
+  next(): void
+  skip(count: number): void
+}
+
+function page(walk: Walk, limit: number, skip: number, upTo = Infinity): ContextId[] {
+  const ids: ContextId[] = []
+  if (skip > 0) walk.skip(skip)
+  for (let id = walk.id; id !== undefined && id <= upTo && ids.length < limit; id = walk.id) {
+    ids.push(id)
+    walk.next()
+  }
+  return ids
+}
+
+/** The ids that all cursors share and none of the excluded has. */
+class Matches {
+  readonly #lead: Cursor
+  readonly #others: readonly Cursor[]
+  readonly #excluded: readonly Cursor[]
+
+  constructor(lead: Cursor, others: readonly Cursor[], excluded: readonly Cursor[]) {
+    this.#lead = lead
+    this.#others = others
+    this.#excluded = excluded
+  }
+
+  take({ limit, skip, hops }: { readonly limit: number; readonly skip: number; readonly hops: number }): Found {
+    const ids: ContextId[] = []
+    let [left, looked] = [skip, 0]
+    for (let { id } = this.#lead; id !== undefined && ids.length < limit; id = this.#lead.id) {
+      if (looked++ >= hops) return { ids, rest: { after: id - 1, skip: left, limit: limit - ids.length } }
+      // Whoever lacks it tells how far to leap.
+      const ahead = this.#nextOfOthers(id)
+      if (ahead !== id) {
+        this.#lead.seek(ahead)
+        continue
+      }
+      const excluded = this.#nextExcluded(id)
+      if (excluded === id) this.#lead.next()
+      else if (left > 0) {
+        const passed = this.#others.length > 0 ? 1 : this.#lead.below(excluded, left)
+        this.#lead.skip(passed)
+        left -= passed
+      } else {
+        ids.push(id)
+        this.#lead.next()
+      }
+    }
+    return { ids, rest: null }
+  }
+
+  /** The id itself when all others have it, else a higher one: none below that is shared. */
+  #nextOfOthers(id: ContextId): ContextId {
+    for (const other of this.#others) {
+      other.seek(id)
+      if (other.id !== id) return other.id ?? Infinity
+    }
+    return id
+  }
+
+  /** The first id, from this one on, that is excluded. */
+  #nextExcluded(id: ContextId): ContextId {
+    let next = Infinity
+    for (const excluded of this.#excluded) {
+      excluded.seek(id)
+      next = Math.min(next, excluded.id ?? Infinity)
+    }
+    return next
+  }
+}
+
+/** The ids that any of the cursors has, each once. */
+class Union implements Walk {
+  readonly #cursors: readonly Cursor[]
+  id: ContextId | undefined
+
+  constructor(cursors: readonly Cursor[]) {
+    this.#cursors = cursors
+    this.id = this.#lowest()
+  }
+
+  next(): void {
+    for (const cursor of this.#cursors) if (cursor.id === this.id) cursor.next()
+    this.id = this.#lowest()
+  }
+
+  skip(count: number): void {
+    for (let left = count; left > 0 && this.id !== undefined; left--) this.next()
+  }
+
+  #lowest(): ContextId | undefined {
+    let lowest = Infinity
+    for (const { id } of this.#cursors) if (id !== undefined && id < lowest) lowest = id
+    return lowest === Infinity ? undefined : lowest
+  }
+}

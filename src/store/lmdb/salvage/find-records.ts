@@ -1,0 +1,148 @@
+// store/lmdb: every record that a data file still has, whatever else is damaged. What no tree leads to is known by its
+// content.
+import { createHash } from 'node:crypto'
+import { bufferToKeyValue } from 'lmdb'
+import type { ContextId } from '../../../model/context.ts'
+import { rowsIn } from '../disk.ts'
+import { isLargePartRow, versionOfRow } from '../large-parts.ts'
+import { type Node, type Page, PageError, type PageFile } from './page-file.ts'
+import { FREE_PAGES, type Walk } from './page-walk.ts'
+import { decodeHeader } from '../stored-context.ts'
+
+/** Where a record lies: the number of its leaf page, and of its node there. */
+export interface Place {
+  readonly page: number
+  readonly index: number
+  /** Of several records with one key the highest counts. */
+  readonly rank: number
+}
+
+export interface Records {
+  readonly contexts: Map<ContextId, Place>
+  /** By context and number, with a colon between them. */
+  readonly rows: Map<string, Place>
+  /** By context, slot and version, with colons between them. */
+  readonly parts: Map<string, Place>
+  readonly pokes: Map<ContextId, Place>
+  readonly definitions: Map<string, Place>
+  readonly meta: Map<string, Place>
+  /** Contexts of which only the id can be read. */
+  readonly unreadable: Set<ContextId>
+  /** It can't be told which pages are free: a record may be older than what was there last, or of what was deleted. */
+  readonly isDoubtful: boolean
+}
+
+/** Pages after which others get their turn. */
+const STRIDE = 250
+
+export async function findRecords(file: PageFile, { used, trees, damage }: Walk): Promise<Records> {
+  const isDoubtful = file.damage.length > 0 || damage.some((line) => line.startsWith(FREE_PAGES))
+  const free = isDoubtful ? new Set<number>() : freePagesOf(file)
+  const records: Records = {
+    contexts: new Map(),
+    rows: new Map(),
+    parts: new Map(),
+    pokes: new Map(),
+    definitions: new Map(),
+    meta: new Map(),
+    unreadable: new Set(),
+    isDoubtful,
+  }
+  for (let number = 2; number < file.pages; number++) {
+    if (number % STRIDE === 0)
+      await new Promise((resolve) => {
+        setImmediate(resolve)
+      })
+    const page = free.has(number) ? null : pageOf(file, number)
+    if (page?.kind !== 'leaf') continue
+    const database = trees[used[number] ?? 0] ?? ''
+    page.nodes.forEach((node, index) =>
+      sortIn(records, file, node, { page: number, index, rank: page.transaction }, database),
+    )
+  }
+  for (const id of records.contexts.keys()) records.unreadable.delete(id)
+  return records
+}
+
+/** Null when it can't be read, or is no page of a tree. */
+function pageOf(file: PageFile, number: number): Page | null {
+  try {
+    return file.page(number)
+  } catch (error) {
+    if (error instanceof PageError) return null
+    throw error
+  }
+}
+
+/** `database`: empty when no tree leads to the record. */
+function sortIn(records: Records, file: PageFile, node: Node, place: Place, database: string): void {
+  const key = keyOf(node)
+  try {
+    const value = file.valueOf(node)
+    if (isRowKey(key) && isIn(database, 'parts') && isLargePartRow(value)) {
+      keep(records.parts, [...key, versionOfRow(value)].join(':'), place)
+    } else if (isRowKey(key) && isIn(database, 'rows')) {
+      rowsIn(value)
+      keep(records.rows, key.join(':'), place)
+    } else if (isId(key) && isIn(database, 'pokes') && value.length === 1) keep(records.pokes, key, place)
+    else if (isId(key) && isIn(database, 'contexts'))
+      keep(records.contexts, key, { ...place, rank: decodeHeader(key, value).version })
+    else if (typeof key !== 'string') return
+    else if (isIn(database, 'definitions') && isHashOf(key, value)) keep(records.definitions, key, place)
+    else if (isIn(database, 'meta') && /^\d{1,15}$/.test(value.toString('latin1', 0, 16)))
+      keep(records.meta, key, place)
+  } catch {
+    // What no tree leads to may be anything.
+    if (database === 'contexts' && isId(key)) records.unreadable.add(key)
+  }
+}
+
+const isIn = (database: string, name: string): boolean => database === '' || database === name
+
+/** Definitions are kept under their content hash. */
+const isHashOf = (key: string, value: Buffer): boolean => createHash('sha256').update(value).digest('hex') === key
+
+function keep<K>(records: Map<K, Place>, key: K, place: Place): void {
+  const known = records.get(key)
+  if (known === undefined || known.rank < place.rank) records.set(key, place)
+}
+
+function keyOf({ key }: Node): unknown {
+  try {
+    // A copy: to read a key, lmdb may look at the bytes behind it.
+    return bufferToKeyValue(Buffer.from(key))
+  } catch {
+    return undefined
+  }
+}
+
+const isId = (key: unknown): key is number => Number.isSafeInteger(key) && Number(key) > 0
+
+const isRowKey = (key: unknown): key is [number, number] =>
+  Array.isArray(key) && key.length === 2 && isId(key[0]) && Number.isSafeInteger(key[1])
+
+/** Of a file whose list of free pages is whole. */
+function freePagesOf(file: PageFile): Set<number> {
+  const free = new Set<number>()
+  const open = file.meta === null || file.meta.free.depth === 0 ? [] : [file.meta.free.root]
+  for (let number = open.pop(); number !== undefined; number = open.pop()) {
+    const page = file.page(number)
+    if (page.kind === 'branch') open.push(...page.children)
+    else for (const node of page.nodes) addPages(free, file.valueOf(node))
+  }
+  return free
+}
+
+/** A list has its length first; a negative number is how many pages are free from the next number on. */
+function addPages(free: Set<number>, list: Buffer): void {
+  const numbers = Array.from({ length: Math.floor(list.length / 8) }, (_, index) =>
+    Number(list.readBigInt64LE(8 * index)),
+  )
+  const end = Math.min(numbers.length, (numbers[0] ?? 0) + 1)
+  for (let at = 1; at < end; at++) {
+    const entry = numbers[at] ?? 0
+    if (entry === 0) continue
+    const first = entry < 0 ? (numbers[++at] ?? 0) : entry
+    for (let page = first; page < first + Math.max(1, -entry); page++) free.add(page)
+  }
+}

@@ -1,0 +1,59 @@
+// store/lmdb: whether a data file may be opened. lmdb has no checksums: it serves a damaged file in part, or as empty,
+// or crashes.
+import { DataFolderError, messageOf, sizeOf } from '../data-folder.ts'
+import { PageFile } from './page-file.ts'
+import { type Walk, walkAll } from './page-walk.ts'
+
+/** What to do about damage. */
+export const ADVICE =
+  'restore a backup of the data folder, or write what can be read into a new one: actorflux doctor --salvage <new folder>'
+
+export const noFormat = (file: string): string =>
+  `the data in ${file} has no format: it is not ours, or a part of it is lost; ${ADVICE}`
+
+/** The database that has the number of our format. */
+export const META = 'meta'
+
+/**
+ * Looks at every page of the file; others get their turn meanwhile.
+ * @param marked whether there has been data
+ * @returns whether there is data
+ * @throws DataFolderError that says in one line what is wrong and what to do
+ */
+export async function inspect(file: string, marked: boolean): Promise<boolean> {
+  if (sizeOf(file) === 0) {
+    if (!marked) return false
+    const advice = 'restore a backup of the data folder, or remove the folder to begin anew'
+    throw new DataFolderError(`the data file ${file} is gone or empty, and it was not: ${advice}`)
+  }
+  const {
+    isDatabase,
+    walk: { damage, counted },
+  } = await examine(file)
+  if (!isDatabase) throw new DataFolderError(`the data in ${file} can't be opened: it is no database; ${ADVICE}`)
+  const [first] = damage
+  if (first !== undefined) {
+    const more = damage.length > 1 ? ` (and ${damage.length - 1} more)` : ''
+    throw new DataFolderError(`the data in ${file} is damaged: ${first}${more}; ${ADVICE}`)
+  }
+  // A process that is killed while it makes the file leaves one without anything in it.
+  const records = [...counted.values()].reduce((sum, count) => sum + count, 0)
+  if ((counted.get(META) ?? 0) > 0) return true
+  if (marked || records > 0) throw new DataFolderError(noFormat(file))
+  return false
+}
+
+/** What is wrong with a file. @throws DataFolderError when it can't be read at all */
+export async function examine(file: string): Promise<{ readonly isDatabase: boolean; readonly walk: Walk }> {
+  let pages: PageFile
+  try {
+    pages = new PageFile(file)
+  } catch (error) {
+    throw new DataFolderError(`the data in ${file} can't be read: ${messageOf(error)}`, { cause: error })
+  }
+  try {
+    return { isDatabase: pages.meta !== null, walk: await walkAll(pages) }
+  } finally {
+    pages.close()
+  }
+}

@@ -1,0 +1,105 @@
+// Broadcasts: who is addressed is known before anyone is moved, and others are served between thousands.
+import { describe, expect, test } from 'vitest'
+import { SYSTEM } from '../../src/model/caller.ts'
+import { conflict } from '../../src/model/failure.ts'
+import { broadcast } from '../../src/engine/calls/broadcast.ts'
+import type { Store } from '../../src/ports/store.ts'
+import { openBench } from '../support/engine.ts'
+import { emptyStore, withVerbs } from '../support/stores.ts'
+import { compiled, Hand, outcomeOf } from '../support/turns.ts'
+
+const WAVE = 1000
+const outcome = outcomeOf(
+  new Hand().start(compiled({ states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'go' }] }] })),
+  {
+    moved: false,
+    failure: conflict('not now').failure,
+  },
+)
+
+test('others are served after each thousand that it finds, though nothing is written', async () => {
+  const ids = Array.from({ length: 3 * WAVE + 1 }, (_, index) => index + 1)
+  let turns = 0
+  const posted: number[] = []
+  const count = () => {
+    turns += 1
+    handle = setImmediate(count)
+  }
+  let handle = setImmediate(count)
+  const answer = await broadcast(
+    {
+      store: emptyStore({
+        highestId: () => Promise.resolve(ids.length),
+        waitingFor: ({ after = 0, limit }) => Promise.resolve(ids.slice(after, after + limit)),
+      }),
+      catalog: { triggeredBy: () => [] },
+      log: { trace() {}, debug() {}, info() {}, warn() {}, error() {} },
+      refusals: { tell: () => Promise.resolve() },
+      mailboxes: {
+        post() {
+          posted.push(turns)
+          return Promise.resolve(outcome)
+        },
+        start: () => Promise.reject(new Error('nothing is triggered')),
+      },
+    },
+    { event: 'go', input: {}, untyped: false, tags: [], caller: SYSTEM },
+  )
+  clearImmediate(handle)
+  expect(answer.ignored).toHaveLength(ids.length)
+  for (const wave of [1, 2, 3]) expect(posted[wave * WAVE]).toBeGreaterThan(posted[wave * WAVE - 1] ?? Infinity)
+})
+
+/** A store of five partitions. `next`: the id that each gives out next, which decides who comes before whom. */
+function partitioned(store: Store, next: number[]): Store {
+  const PARTITIONS = 5
+  return withVerbs(store, {
+    partitions: PARTITIONS,
+    reserveIds({ count, partition }) {
+      const first = next[partition] ?? 0
+      next[partition] = first + count * PARTITIONS
+      return Promise.resolve({ first, count })
+    },
+  })
+}
+
+describe('on several partitions', () => {
+  const wait = { name: 'wait', waiting: true, transitions: [{ to: 'wait', event: 'go' }] }
+  const FILES = {
+    'p/Many.flux': { states: [wait] },
+    'p/Parent.flux': {
+      states: [
+        { name: 'wait', waiting: true, transitions: [{ to: 'call', event: 'go' }] },
+        { name: 'call', action: { type: 'invokeFlux', name: 'Child' } },
+      ],
+    },
+    'p/Child.flux': {
+      output: [{ name: 'n', type: 'integer', defaultValue: 0 }],
+      states: [{ ...wait, action: { lines: [{ type: 'set', expression: 'n + 1', evaluate: true, to: ['n'] }] } }],
+    },
+  }
+
+  test('a child that the event itself starts does not hear it, though its id lies between those that do', async () => {
+    const next = [5, 6, 7, 8, 9]
+    const bench = await openBench(FILES, { wrap: (store) => partitioned(store, next) })
+    try {
+      const parent = await bench.run('Parent')
+      // More than are asked for at once come after the parent, then its child, and then one more.
+      const many = await Promise.all(Array.from({ length: WAVE + 500 }, () => bench.run('Many')))
+      for (const partition of next.keys()) next[partition] = 100_000 + partition
+      const last = await bench.run('Many')
+      const childId = 50_000 + (parent % 5)
+      next[parent % 5] = childId
+      const answer = await bench.sendEvent({ event: 'go' })
+      const [child] = await bench.listContexts({ fluxName: 'Child' })
+      expect(child?.id).toBe(childId)
+      expect(child?.executionHistory).toHaveLength(1)
+      const moved = answer.transitions.map(({ contextId }) => contextId)
+      expect(moved).not.toContain(childId)
+      expect(moved).toEqual(expect.arrayContaining([parent, last]))
+      expect(moved.length).toBeGreaterThanOrEqual(many.length + 2)
+    } finally {
+      await bench.close()
+    }
+  })
+})

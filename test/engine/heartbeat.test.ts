@@ -1,0 +1,187 @@
+// A server says that it lives, and sees that the steps that are leased to it are those that it runs.
+import { expect, test, vi } from 'vitest'
+import { unavailable } from '../../src/model/failure.ts'
+import type { Store } from '../../src/ports/store.ts'
+import { Heartbeat, Identity } from '../../src/engine/heartbeat.ts'
+import { held } from '../support/held.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
+import { emptyStore } from '../support/stores.ts'
+
+const BEAT_MS = 1000
+
+interface State {
+  incarnation: number
+  /** By the store. */
+  leased: number[]
+  /** Here. */
+  running: number[]
+  /** With messages under way. */
+  busy: number[]
+}
+
+function open({ every = BEAT_MS, ...verbs }: { every?: number | null } & Partial<Pick<Store, 'heartbeat'>> = {}) {
+  const clock = new SimulatedClock()
+  const [owners, logged]: [string[], string[]] = [[], []]
+  const identity = new Identity((owner) => {
+    owners.push(owner)
+  })
+  const state: State = { incarnation: 0, leased: [], running: [], busy: [] }
+  const seen: {
+    beats: string[]
+    reconciled: number[]
+    checked: (readonly number[])[]
+    abandoned: string[]
+    looks: number
+  } = { beats: [], reconciled: [], checked: [], abandoned: [], looks: 0 }
+  const store = emptyStore({
+    heartbeat(request) {
+      seen.beats.push(request.owner)
+      return verbs.heartbeat?.(request) ?? Promise.resolve(true)
+    },
+    leasedTo({ owner }) {
+      expect(owner).toBe(identity.owner)
+      return Promise.resolve(state.leased)
+    },
+  })
+  const heartbeat = new Heartbeat({
+    store: {
+      ...store,
+      get incarnation() {
+        return state.incarnation
+      },
+    },
+    clock,
+    identity,
+    every,
+    log: {
+      trace() {},
+      debug() {},
+      info() {},
+      warn: (message) => {
+        logged.push(message)
+      },
+      error() {},
+    },
+    mailboxes: { isBusy: (id) => state.busy.includes(id) },
+    redelivery: {
+      reconcile: (id) => {
+        seen.reconciled.push(id)
+        return Promise.resolve()
+      },
+    },
+    steps: {
+      contexts: () => state.running,
+      isBusy: (id) => state.running.includes(id),
+      abandon: (reason) => {
+        seen.abandoned.push(reason)
+        return []
+      },
+    },
+    cancels: {
+      checkAll: (running, leased) => {
+        seen.checked.push(running.filter((id) => !leased.includes(id)))
+      },
+    },
+    recovery: {
+      look: () => {
+        seen.looks += 1
+        return Promise.resolve()
+      },
+    },
+  })
+  return { clock, owners, logged, identity, state, seen, heartbeat }
+}
+
+test('it beats at once and then again and again, and looks for steps of dead servers each time', async () => {
+  const { clock, identity, seen, heartbeat } = open()
+  await heartbeat.start()
+  await clock.advance(BEAT_MS * 2)
+  expect([seen.beats, seen.looks]).toEqual([Array.from({ length: 3 }, () => identity.owner), 3])
+  await heartbeat.stop()
+  await clock.advance(BEAT_MS * 5)
+  expect(seen.beats).toHaveLength(3)
+})
+
+test('one that no other server can hear is enough', async () => {
+  const { clock, seen, heartbeat } = open({ every: null })
+  await heartbeat.start()
+  await clock.advance(BEAT_MS * 10)
+  expect([seen.beats.length, seen.looks]).toEqual([1, 1])
+})
+
+test('a server that others took for dead lets its steps go, and goes on under another name', async () => {
+  const alive = [true, false, true, true]
+  const { clock, owners, logged, identity, seen, heartbeat } = open({
+    heartbeat: () => Promise.resolve(alive.shift() ?? true),
+  })
+  const first = identity.owner
+  await heartbeat.start()
+  await clock.advance(BEAT_MS)
+  expect(identity.owner).not.toBe(first)
+  expect(owners).toEqual([first, identity.owner])
+  expect(seen.beats).toEqual([first, first, identity.owner])
+  expect([seen.abandoned.length, logged.length]).toEqual([1, 1])
+  await heartbeat.stop()
+})
+
+test('a beat that the store does not take is told of, and the next one comes', async () => {
+  const outcomes = [Promise.resolve(true)]
+  const { clock, logged, seen, heartbeat } = open({
+    heartbeat: () => outcomes.pop() ?? Promise.reject(unavailable('away')),
+  })
+  await heartbeat.start()
+  await clock.advance(BEAT_MS * 2)
+  expect(seen.beats).toHaveLength(3)
+  expect(logged).toEqual(['the store did not take the heartbeat', 'the store did not take the heartbeat'])
+  await heartbeat.stop()
+})
+
+test("at the start, a store that does not take it is the caller's matter", async () => {
+  const { heartbeat } = open({ heartbeat: () => Promise.reject(unavailable('away')) })
+  await expect(heartbeat.start()).rejects.toThrow('away')
+})
+
+test('every few beats, steps that do not run are looked after, and those that nobody leased are checked', async () => {
+  const { clock, state, seen, heartbeat } = open()
+  Object.assign(state, { leased: [1, 2, 3], running: [2, 4], busy: [3] })
+  await heartbeat.start()
+  await clock.advance(BEAT_MS)
+  expect([seen.reconciled, seen.checked]).toEqual([[], []])
+  await clock.advance(BEAT_MS)
+  expect([seen.reconciled, seen.checked]).toEqual([[1], [[4]]])
+  await clock.advance(BEAT_MS * 3)
+  expect([seen.reconciled, seen.checked]).toEqual([
+    [1, 1],
+    [[4], [4]],
+  ])
+  await heartbeat.stop()
+})
+
+test('once the store was away, all are looked after at the next beat: it may have lost what ended them', async () => {
+  const { clock, state, seen, heartbeat } = open()
+  Object.assign(state, { leased: [1, 2, 3], running: [2], busy: [3] })
+  await heartbeat.start()
+  state.incarnation = 1
+  await clock.advance(BEAT_MS)
+  expect(seen.reconciled).toEqual([1, 2])
+  await clock.advance(BEAT_MS)
+  // The third beat, as ever.
+  expect(seen.reconciled).toEqual([1, 2, 1])
+  await heartbeat.stop()
+})
+
+test('stopping waits for the beat under way', async () => {
+  const taken = held<boolean>()
+  const beats = [Promise.resolve(true)]
+  const { clock, seen, heartbeat } = open({ heartbeat: () => beats.pop() ?? taken.promise })
+  await heartbeat.start()
+  await clock.advance(BEAT_MS)
+  const onStopped = vi.fn()
+  const stopped = heartbeat.stop().finally(onStopped)
+  await clock.advance(0)
+  expect(onStopped).not.toHaveBeenCalled()
+  taken.release(true)
+  await stopped
+  await clock.advance(BEAT_MS * 3)
+  expect(seen.beats).toHaveLength(2)
+})

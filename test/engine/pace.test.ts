@@ -1,0 +1,92 @@
+// Much work at once, for many contexts: the event loop is served in between.
+import { afterEach, describe, expect, test } from 'vitest'
+import { Pace } from '../../src/engine/pace.ts'
+import { nextTurn } from '../support/held.ts'
+import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
+import { withVerbs } from '../support/stores.ts'
+
+describe('a pace', () => {
+  test('does what is little at once', () => {
+    const [pace, done]: [Pace, number[]] = [new Pace(), []]
+    for (const number of [1, 2, 3])
+      pace.run(() => {
+        done.push(number)
+        pace.spend(1000)
+      })
+    expect(done).toEqual([1, 2, 3])
+  })
+
+  test('lets the event loop go first after much, and then goes on in order', async () => {
+    const [pace, done]: [Pace, number[]] = [new Pace(), []]
+    for (const number of [1, 2, 3, 4, 5])
+      pace.run(() => {
+        done.push(number)
+        pace.spend(150_000)
+      })
+    expect(done).toEqual([1, 2])
+    await nextTurn()
+    expect(done).toEqual([1, 2, 3, 4])
+    await nextTurn()
+    expect(done).toEqual([1, 2, 3, 4, 5])
+  })
+})
+
+const set = (to: string, expression: string) => ({ type: 'set', expression, evaluate: true, to: [to] })
+// Of 300 elements, an event is more than 300,000 steps of work.
+const FILES: Files = {
+  'p/Heavy.flux': {
+    input: [{ name: 'list', type: 'any' }],
+    output: [{ name: 'n', type: 'integer', defaultValue: 0 }],
+    states: [
+      {
+        name: 'w',
+        waiting: true,
+        output: [{ name: 'sum', type: 'integer' }],
+        action: {
+          type: 'map',
+          lines: [set('n', 'n + 1'), set('sum', 'list.map(x => list.map(y => x + y).length).length')],
+        },
+        transitions: [{ to: 'w', event: 'tick' }],
+      },
+    ],
+  },
+}
+
+let bench: Bench | null = null
+afterEach(async () => {
+  await bench?.close()
+  bench = null
+})
+
+test.each([false, true])(
+  'a broadcast to many contexts that do much work each lets others be served; read from the store first: %s',
+  async (isRestarted) => {
+    let turns = 0
+    const seen = new Set<number>()
+    let server = await openBench(FILES, {
+      wrap: (store) =>
+        withVerbs(store, {
+          commit(request) {
+            seen.add(turns)
+            return store.commit(request)
+          },
+        }),
+    })
+    bench = server
+    const list = Array.from({ length: 300 }, (_, index) => index)
+    const ids: number[] = []
+    for (let number = 0; number < 12; number += 1) ids.push(await server.run('Heavy', { list }))
+    if (isRestarted) bench = server = await server.restart()
+    const count = () => {
+      turns += 1
+      handle = setImmediate(count)
+    }
+    let handle = setImmediate(count)
+    seen.clear()
+    const { transitions } = await server.sendEvent({ event: 'tick' })
+    clearImmediate(handle)
+    expect(transitions.map(({ contextId }) => contextId)).toEqual(ids)
+    expect(seen.size).toBe(ids.length)
+    for (const contextId of ids) expect(outputs(await server.getContext({ contextId }))).toEqual({ n: 1 })
+  },
+)

@@ -1,0 +1,155 @@
+// What one try of a turn leaves for the next, and what it doesn't.
+import { describe, expect, test } from 'vitest'
+import { ByteBudget } from '../../src/model/byte-budget.ts'
+import { unavailable } from '../../src/model/failure.ts'
+import type { Store, StoredContext } from '../../src/ports/store.ts'
+import { Commits } from '../../src/engine/commit.ts'
+import { ContextCache } from '../../src/engine/context-cache.ts'
+import { ContextLoader } from '../../src/engine/context-loader.ts'
+import { Ids } from '../../src/engine/ids.ts'
+import { Mailboxes } from '../../src/engine/mailboxes.ts'
+import { Pins } from '../../src/engine/pins.ts'
+import type { RootRequest } from '../../src/engine/start-request.ts'
+import { TurnData } from '../../src/engine/turn-data.ts'
+import { folderOf, open, quiet } from '../definitions/catalog-files.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
+import { emptyStore, withVerbs } from '../support/stores.ts'
+import { compiled, env, event, Hand } from '../support/turns.ts'
+
+const MIB = 1024 * 1024
+const nobody = () => {}
+const waits = compiled({
+  output: [{ name: 'text', defaultValue: 'x'.repeat(100_000) }],
+  states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'go' }] }],
+})
+const end = compiled({ states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'go' }] }] })
+
+async function partsOn(verbs: Partial<Store>, bytes = MIB) {
+  const state = { incarnation: 0 }
+  const store = withVerbs(emptyStore(verbs), {
+    get incarnation() {
+      return state.incarnation
+    },
+  })
+  const { catalog } = await open(await folderOf({ 'p/readme.md': '' }))
+  const cache = new ContextCache(MIB)
+  const turns = new ByteBudget({ bytes, what: 'turns' })
+  const loader = new ContextLoader({ store, catalog, cache, bytes })
+  const [ids, pins] = [new Ids(store), new Pins(store, new SimulatedClock())]
+  return { state, parts: { store, log: quiet, catalog, ids, cache, loader, pins, turns } }
+}
+
+describe('what a turn has at hand', () => {
+  test('is of the present incarnation after a conflict, and not before', async () => {
+    const { state, parts } = await partsOn({})
+    const data = new TurnData(parts)
+    state.incarnation = 1
+    data.rewind()
+    expect(data.incarnation).toBe(0)
+    data.forget()
+    expect(data.incarnation).toBe(1)
+  })
+
+  test('are the same ids at each try, and others after a conflict', async () => {
+    const { parts } = await partsOn({ reserveIds: () => Promise.resolve({ first: 1, count: 3 }) })
+    const data = new TurnData(parts)
+    expect(data.newId(0)).toBeUndefined()
+    await data.fetch({ kind: 'id', partition: 0 }, null)
+    for (let tries = 0; tries < 3; tries += 1) {
+      data.rewind()
+      // The first was fetched for it, the others were at hand.
+      expect([data.newId(0), data.newId(0), data.newId(0), data.newId(0)]).toEqual([1, 2, 3, undefined])
+    }
+    data.forget()
+    expect(data.newId(0)).toBeUndefined()
+  })
+
+  test('takes room once, whatever relatives it has, and gives it back', async () => {
+    const stored = new Map<number, StoredContext>()
+    const hand = new Hand()
+    for (let times = 0; times < 2; times += 1)
+      for (const { context } of hand.start(waits).writes) stored.set(context.id, context)
+    const { parts } = await partsOn(
+      {
+        load: ({ id }) => Promise.resolve(stored.get(id) ?? null),
+        getDefinition: () => Promise.resolve(waits.text),
+      },
+      // There is room for one, however large, and for no other.
+      1,
+    )
+    const { turns } = parts
+    const data = new TurnData(parts)
+    await data.fetch({ kind: 'context', id: 1 }, 1)
+    const { held } = turns
+    expect(held).toBeGreaterThan(100_000)
+    await data.fetch({ kind: 'context', id: 2 }, 1)
+    expect([data.context(1)?.record.id, data.context(2)?.record.id, turns.held]).toEqual([1, 2, held])
+    data.forget()
+    expect([data.context(1), data.context(2), turns.held]).toEqual([undefined, undefined, 0])
+  })
+})
+
+async function openMailboxes(verbs: Partial<Store>) {
+  const { parts } = await partsOn(verbs)
+  const commits = new Commits({
+    store: parts.store,
+    cache: parts.cache,
+    alarm: { start: nobody, set: nobody, close: () => Promise.resolve() },
+    log: quiet,
+    owner: () => 'me',
+    onStep: nobody,
+    onEnd: nobody,
+    onOthersStep: nobody,
+    onParent: nobody,
+    onAnswer: nobody,
+    onUnknownOutcome: nobody,
+  })
+  return Object.assign(new Mailboxes({ ...parts, commits, env: () => env() }), { turns: parts.turns })
+}
+
+const request: RootRequest = { flux: end, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null }
+
+test('a start takes one id, although it waits for that and for its definition', async () => {
+  let reserved = 0
+  const mailboxes = await openMailboxes({
+    reserveIds({ count }) {
+      reserved += count
+      return Promise.resolve({ first: reserved, count })
+    },
+  })
+  expect((await mailboxes.start(request)).record.id).toBe(1)
+  expect(reserved).toBe(1)
+})
+
+test('who watched a start that failed hears of no other', async () => {
+  const faults = [unavailable('away')]
+  const mailboxes = await openMailboxes({
+    commit() {
+      const fault = faults.pop()
+      return fault ? Promise.reject(fault) : Promise.resolve({ ok: true })
+    },
+  })
+  const heard: string[] = []
+  const start = (name: string) =>
+    mailboxes.start(request, ({ id }) => {
+      heard.push(`${name}: ${id}`)
+    })
+  await expect(start('first')).rejects.toMatchObject({ failure: { detail: 'away' } })
+  // A store that has lost its last moments gives that id again.
+  expect((await mailboxes.start(request)).record.id).toBe(1)
+  expect(heard).toEqual([])
+  await start('second')
+  expect(heard).toEqual(['second: 1'])
+  await mailboxes.idle()
+})
+
+test('the room of a turn is given back at its end', async () => {
+  const stored = new Hand().start(waits).writes[0]?.context ?? null
+  const mailboxes = await openMailboxes({
+    load: () => Promise.resolve(stored),
+    getDefinition: () => Promise.resolve(waits.text),
+  })
+  expect(await mailboxes.post(1, event('go'))).toMatchObject({ moved: true })
+  await mailboxes.idle()
+  expect(mailboxes.turns.held).toBe(0)
+})

@@ -1,0 +1,123 @@
+// What a caller of a webhook is told when its time is up, and the store is silent.
+import { expect, test } from 'vitest'
+import { ByteBudget } from '../../src/model/byte-budget.ts'
+import type { CommitFeed } from '../../src/ports/commit-feed.ts'
+import type { Store } from '../../src/ports/store.ts'
+import { Commits } from '../../src/engine/commit.ts'
+import { Ids } from '../../src/engine/ids.ts'
+import { ContextLoader } from '../../src/engine/context-loader.ts'
+import { Mailboxes } from '../../src/engine/mailboxes.ts'
+import { Pins } from '../../src/engine/pins.ts'
+import { ContextCache } from '../../src/engine/context-cache.ts'
+import { Refusals } from '../../src/engine/refusals.ts'
+import { webhooks } from '../../src/engine/calls/webhooks.ts'
+import { open, folderOf, quiet } from '../definitions/catalog-files.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
+
+const silent = () => new Promise<never>(() => {})
+
+let given = 1
+
+/** Takes the first commit, and says nothing from then on. */
+const store: Store = {
+  incarnation: 0,
+  partitions: 1,
+  trouble: () => null,
+  notes: { module: '', place: null },
+  standstill: () => Promise.resolve(null),
+  reserveIds: ({ count }) => Promise.resolve({ first: (given += count) - count, count }),
+  commit: () => Promise.resolve({ ok: true }),
+  putDefinition: () => Promise.resolve(),
+  highestId: silent,
+  load: silent,
+  version: silent,
+  log: silent,
+  list: silent,
+  waitingFor: silent,
+  claimDue: silent,
+  claimAbandoned: silent,
+  leasedTo: silent,
+  heartbeat: silent,
+  getDefinition: silent,
+  definitions: silent,
+  purge: silent,
+  close: () => Promise.resolve(),
+}
+
+test('the last look at a silent store takes no longer than a moment', async () => {
+  const { catalog } = await open(
+    await folderOf({
+      'p/Long.flux': {
+        webhooks: [{ urlPath: '/long', httpMethods: ['GET'] }],
+        states: [{ name: 'act', action: { type: 'invokeFlux', name: 'Child', inputs: [], outputs: [] } }],
+      },
+      'p/Child.flux': {
+        states: [{ name: 'wait', waiting: true, transitions: [{ event: 'go', to: 'end' }] }, { name: 'end' }],
+      },
+    }),
+  )
+  const clock = new SimulatedClock()
+  const feed: CommitFeed = { tell() {}, onTold() {}, close: () => Promise.resolve() }
+  const cache = new ContextCache(1024)
+  const commits = new Commits({
+    store,
+    cache,
+    log: quiet,
+    alarm: { start() {}, set() {}, close: () => Promise.resolve() },
+    owner: () => 'me',
+    onStep() {},
+    onEnd() {},
+    onOthersStep() {},
+    onParent() {},
+    onAnswer() {},
+    onUnknownOutcome() {},
+  })
+  const mailboxes = new Mailboxes({
+    store,
+    catalog,
+    log: quiet,
+    ids: new Ids(store),
+    cache,
+    loader: new ContextLoader({ store, catalog, cache, bytes: 1024 }),
+    turns: new ByteBudget({ bytes: 1024, what: 'contexts' }),
+    pins: new Pins(store, clock),
+    commits,
+    env: () => ({
+      now: clock.now(),
+      random: Math.random,
+      uuid: () => 'x',
+      owner: 'me',
+      tagLimits: { count: 64, bytes: 256 },
+      startsAtOnce: true,
+      maxRecord: 1024 * 1024,
+    }),
+  })
+  const api = webhooks({
+    catalog,
+    mailboxes,
+    commits,
+    store,
+    clock,
+    feed,
+    refusals: new Refusals({ log: quiet, clock }),
+  })
+  const found = api.find('GET', ['long'])
+  if (!found || !('endpoint' in found)) throw new Error('the webhook is not there')
+  const answer = api.receive({
+    endpoint: found.endpoint,
+    request: {},
+    rawBody: new Uint8Array(),
+    textsOf: () => [],
+    timeout: 2000,
+    onStarted() {},
+  })
+  await clock.advance(1999)
+  let answered = false
+  void answer.finally(() => {
+    answered = true
+  })
+  await clock.advance(1)
+  expect(answered).toBe(false)
+  await clock.advance(250)
+  expect(await answer).toEqual({ kind: 'late', contextId: expect.any(Number) })
+})

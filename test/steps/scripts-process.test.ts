@@ -1,0 +1,182 @@
+// What becomes of the processes that scripts run in when something ends from outside.
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createRequire } from 'node:module'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test, vi } from 'vitest'
+import { stepRunner } from '../../src/steps/runner.ts'
+import { createRuntime } from '../../src/main.ts'
+import { quiet } from './flux.ts'
+
+vi.mock('node:child_process', async (original) => {
+  const real = await original<typeof import('node:child_process')>()
+  return { ...real, spawn: vi.fn(real.spawn) }
+})
+
+const JITI = join(createRequire(import.meta.url).resolve('jiti/package.json'), '../lib/jiti-cli.mjs')
+const BUSY = 'const start = Date.now(); while (Date.now() - start < 1000); return "done"'
+const runner = stepRunner({ log: quiet })
+const run = (script: string) =>
+  runner.runScript({ script, names: {}, signal: new AbortController().signal, timeout: 20_000 })
+
+/** Of the processes that a process has started, those of scripts. */
+async function sandboxesOf(parent: number | undefined): Promise<number[]> {
+  if (process.platform === 'linux') return fromProc(parent)
+  const lines = (await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=,args='])).stdout.split('\n')
+  return lines
+    .filter((line) => line.includes('sandbox-process'))
+    .map((line) => line.trim().split(/\s+/).map(Number))
+    .filter(([, of]) => of === parent)
+    .map(([pid = 0]) => pid)
+}
+
+const read = (pid: string, name: string) => readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '')
+
+/** Not each machine has a `ps`. */
+async function fromProc(parent: number | undefined): Promise<number[]> {
+  const found = await Promise.all(
+    (await readdir('/proc'))
+      .filter((name) => /^\d+$/.test(name))
+      .map(async (pid) => {
+        const isChild = Number((await read(pid, 'stat')).split(') ')[1]?.split(' ')[1]) === parent
+        return isChild && (await read(pid, 'cmdline')).includes('sandbox-process') ? [Number(pid)] : []
+      }),
+  )
+  return found.flat()
+}
+
+const isThere = (pid: number) => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+test('a server that is killed leaves no script behind, not even one that nothing interrupts', async () => {
+  const server = spawn(process.execPath, [JITI, join(import.meta.dirname, 'scripts-child.ts')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  await once(server.stdout, 'data')
+  const sandboxes = await sandboxesOf(server.pid)
+  expect(sandboxes).toHaveLength(1)
+  await new Promise((resolve) => {
+    setTimeout(resolve, 300)
+  })
+  server.kill('SIGKILL')
+  await once(server, 'exit')
+  await vi.waitFor(() => expect(sandboxes.filter(isThere)).toEqual([]), { timeout: 10_000 })
+})
+
+test('a signal to all processes leaves the script running that the server still waits for', async () => {
+  expect(await run('return 1')).toBe(1)
+  const done = run(BUSY)
+  expect(await sandboxesOf(process.pid)).toHaveLength(1)
+  for (const pid of await sandboxesOf(process.pid))
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.kill(pid, signal)
+  expect(await done).toBe('done')
+})
+
+test('a script whose process is killed begins again, and no other hears of it', async () => {
+  expect(await run('return 1')).toBe(1)
+  const [sandbox = 0] = await sandboxesOf(process.pid)
+  const done = run(BUSY)
+  const other = run('return 2')
+  process.kill(sandbox, 'SIGKILL')
+  expect(await other).toBe(2)
+  expect(await done).toBe('done')
+})
+
+test('a script whose processes are all killed fails, and the next one runs', async () => {
+  const killing = setInterval(async () => {
+    for (const pid of await sandboxesOf(process.pid)) if (isThere(pid)) process.kill(pid, 'SIGKILL')
+  }, 50)
+  await expect(run('for (;;);')).rejects.toMatchObject({
+    name: 'InternalError',
+    message: 'the process of the script broke off',
+  })
+  clearInterval(killing)
+  expect(await run('return 3')).toBe(3)
+})
+
+test('a system that refuses a process is asked again', async () => {
+  runner.close()
+  vi.mocked(spawn).mockImplementationOnce(() => {
+    throw new Error('spawn ENOMEM')
+  })
+  expect(await run('return 1')).toBe(1)
+})
+
+test('of many that are called off together none gets a process', async () => {
+  const controller = new AbortController()
+  const endless = Array.from({ length: 200 }, () =>
+    runner
+      .runScript({ script: 'for (;;);', names: {}, signal: controller.signal, timeout: 20_000 })
+      .catch((error: unknown) => error),
+  )
+  expect(await run('return 1')).toBe(1)
+  const before = vi.mocked(spawn).mock.calls.length
+  controller.abort(new Error('called off'))
+  expect(new Set((await Promise.all(endless)).map(String))).toEqual(new Set(['Error: called off']))
+  expect(vi.mocked(spawn).mock.calls.length).toBe(before)
+})
+
+test.skipIf(process.platform !== 'linux')(
+  'a hundred scripts that take all they can get leave the machine its memory',
+  async () => {
+    let most = 0
+    const watching = setInterval(async () => {
+      for (const pid of await sandboxesOf(process.pid)) {
+        const [, pages = 0] = (await readFile(`/proc/${pid}/statm`, 'utf8').catch(() => '')).split(' ').map(Number)
+        most = Math.max(most, pages * 4096)
+      }
+    }, 50)
+    const takesAll = 'const a = []; for (;;) a.push(new Array(10000).fill(1))'
+    const ends = await Promise.all(
+      Array.from({ length: 100 }, () => run(takesAll).catch((error: unknown) => String(error))),
+    )
+    clearInterval(watching)
+    expect(new Set(ends)).toEqual(new Set(['InternalError: out of memory']))
+    expect((await sandboxesOf(process.pid)).length).toBeLessThanOrEqual(8)
+    // Unbounded, each took more than a gigabyte within seconds.
+    expect(most).toBeGreaterThan(0)
+    expect(most).toBeLessThan(400 * 1024 * 1024)
+  },
+  180_000,
+)
+
+test('a runner that is closed leaves no process', async () => {
+  expect(await run('return 1')).toBe(1)
+  runner.close()
+  await vi.waitFor(async () => expect(await sandboxesOf(process.pid)).toEqual([]))
+})
+
+test('a runtime that can not open its store leaves no process', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'actorflux-scripts-'))
+  await mkdir(join(folder, 'actors', 'p'), { recursive: true })
+  await writeFile(
+    join(folder, 'actors', 'p', 'S.flux'),
+    JSON.stringify({ states: [{ name: 's', action: { type: 'script', script: 'return 1' } }] }),
+  )
+  const options = { actors: [join(folder, 'actors')], data: join(folder, 'data'), log: quiet }
+  const runtime = await createRuntime(options)
+  const before = await sandboxesOf(process.pid)
+  await expect(createRuntime(options)).rejects.toThrow('in use by another server')
+  await vi.waitFor(async () => expect(await sandboxesOf(process.pid)).toEqual(before))
+  await runtime.close()
+  await vi.waitFor(async () => expect(await sandboxesOf(process.pid)).toEqual([]))
+  await rm(folder, { recursive: true })
+})
+
+test('dates are in the time zone of the server', async () => {
+  vi.stubEnv('TZ', 'Asia/Tokyo')
+  expect(await run('return [new Date(0).getHours(), new Date(1970, 0, 1).toJSON()]')).toEqual([
+    9,
+    '1969-12-31T15:00:00.000Z',
+  ])
+  vi.unstubAllEnvs()
+  runner.close()
+})

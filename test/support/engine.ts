@@ -1,0 +1,150 @@
+// Runs services written in a test on the real engine and the embedded store, on a clock that the test moves.
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { stepRunner } from '../../src/steps/runner.ts'
+import { localAlarm } from '../../src/alarms/local.ts'
+import { openCatalog } from '../../src/definitions/catalog.ts'
+import { ByteBudget } from '../../src/model/byte-budget.ts'
+import type { FluxApi } from '../../src/api/flux-api.ts'
+import { SYSTEM } from '../../src/model/caller.ts'
+import type { ContextView } from '../../src/api/get-context.ts'
+import type { Log } from '../../src/ports/log.ts'
+import type { Store } from '../../src/ports/store.ts'
+import type { MemoryLimits } from '../../src/engine/context-loader.ts'
+import { createEngine, type Engine, type EngineParts } from '../../src/engine/engine.ts'
+import { openLmdbStore } from '../../src/store/lmdb/store.ts'
+import { SimulatedClock } from './simulated-clock.ts'
+
+/** Files of one folder of packages: path to content; what isn't text becomes JSON. */
+export type Files = { readonly [path: string]: unknown }
+
+export interface Bench extends FluxApi {
+  readonly clock: SimulatedClock
+  readonly engine: Engine
+  readonly folder: string
+  /** What was logged, newest last. */
+  readonly logged: { level: string; message: string; fields: object | undefined }[]
+  /** Moves the clock and lets everything that became due settle. */
+  advance(milliseconds: number): Promise<void>
+  /** Starts a service of package `p` and gives its context. */
+  run(fluxName: string, input?: object, more?: object): Promise<number>
+  /** The context, once it satisfies the condition (real time, at most 5 s). */
+  until(contextId: number, done: (view: ContextView) => boolean): Promise<ContextView>
+  /** Stops as a server does and starts again on the same data. */
+  restart(): Promise<Bench>
+  close(): Promise<void>
+}
+
+const NOW = Date.UTC(2026, 0, 1)
+const MIB = 1024 * 1024
+
+/** Lets what was set off by a timer get as far as the disk. */
+const settle = () =>
+  new Promise((resolve) => {
+    setTimeout(resolve, 5)
+  })
+
+export async function writeFiles(folder: string, files: Files): Promise<void> {
+  for (const [path, content] of Object.entries(files)) {
+    const file = join(folder, path)
+    await mkdir(dirname(file), { recursive: true })
+    await writeFile(file, typeof content === 'string' ? content : JSON.stringify(content))
+  }
+}
+
+export interface BenchOptions {
+  readonly folder?: string
+  readonly clock?: SimulatedClock
+  readonly retention?: number
+  readonly stepConcurrency?: number
+  readonly memory?: Partial<MemoryLimits>
+  readonly wrap?: (store: Store) => Store
+  /** In place of an embedded one of its own. */
+  readonly store?: Store
+  readonly others?: EngineParts['others']
+}
+
+export async function openBench(files: Files, options: BenchOptions = {}): Promise<Bench> {
+  const folder = options.folder ?? (await mkdtemp(join(tmpdir(), 'actorflux-')))
+  await writeFiles(join(folder, 'actors'), files)
+  const clock = options.clock ?? new SimulatedClock(NOW)
+  const logged: Bench['logged'] = []
+  const tell = (level: string) => (message: string, fields?: object) => {
+    logged.push({ level, message, fields })
+  }
+  const log: Log = {
+    trace: tell('trace'),
+    debug: tell('debug'),
+    info: tell('info'),
+    warn: tell('warn'),
+    error: tell('error'),
+  }
+  const runner = stepRunner({ log })
+  const { catalog, report } = await openCatalog({ folders: [join(folder, 'actors')], runner, log })
+  const faults = report.filter(({ severity }) => severity === 'fault')
+  if (faults.length > 0) throw new Error(`the services of the test have faults: ${JSON.stringify(faults)}`)
+  const opened = options.store ?? (await openLmdbStore({ folder: join(folder, 'data'), log, clock }))
+  const store = options.wrap?.(opened) ?? opened
+  const engine = createEngine({
+    store,
+    catalog,
+    runner,
+    clock,
+    log,
+    alarm: localAlarm({ clock, log }),
+    retention: options.retention ?? 7 * 86_400_000,
+    stepConcurrency: options.stepConcurrency ?? 256,
+    isolated: 8,
+    others: options.others ?? null,
+    tagLimits: { count: 64, bytes: 256 },
+    memory: {
+      requests: new ByteBudget({ bytes: 256 * MIB, what: 'requests' }),
+      steps: 64 * MIB,
+      cache: 256 * MIB,
+      record: 16 * MIB,
+      ...options.memory,
+    },
+  })
+  await engine.start()
+  const api = engine.api(SYSTEM)
+  const bench: Bench = {
+    ...api,
+    clock,
+    engine,
+    folder,
+    logged,
+    async advance(milliseconds) {
+      await clock.advance(milliseconds)
+      await settle()
+    },
+    async run(fluxName, input, more) {
+      const request = { package: 'p', fluxName, ...(input && { input: JSON.parse(JSON.stringify(input)) }), ...more }
+      return (await api.execute(request)).contextId
+    },
+    async until(contextId, done) {
+      for (let attempt = 0; attempt < 1000; attempt += 1) {
+        const view = await api.getContext({ contextId })
+        if (done(view)) return view
+        // What has been committed is seen before its timer is set: one that the clock has passed meanwhile must ring
+        // all the same.
+        await bench.advance(0)
+      }
+      throw new Error(`context ${contextId} did not get there: ${JSON.stringify(await api.getContext({ contextId }))}`)
+    },
+    async restart() {
+      await engine.close({ grace: 0 })
+      return openBench({}, { ...options, folder, clock })
+    },
+    async close() {
+      await engine.close({ grace: 0 })
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+  return bench
+}
+
+/** The values of a context's outputs, by name. */
+export function outputs(view: ContextView): { [name: string]: unknown } {
+  return Object.fromEntries(view.output.gloopProperties.map(({ name, value }) => [String(name), value]))
+}
