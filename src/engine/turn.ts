@@ -4,7 +4,7 @@ import type { ContextId } from '../model/context.ts'
 import { isFinished } from '../model/context.ts'
 import { FluxError, type Failure } from '../model/failure.ts'
 import type { Write } from '../ports/store.ts'
-import { RecordTooLarge } from './record/codec.ts'
+import { RecordTooLarge } from './record/encode.ts'
 import type { Input } from './interpreter/decision.ts'
 import type { StartRequest } from './start-request.ts'
 import {

@@ -11,7 +11,7 @@ import type { WebhookAnswer, WebhookApi, WebhookCall } from '../../model/webhook
 import type { Clock } from '../../ports/clock.ts'
 import type { CommitFeed } from '../../ports/commit-feed.ts'
 import type { Store } from '../../ports/store.ts'
-import { decodeRecord, decodeHead } from '../record/codec.ts'
+import { decodeRecord, decodeHead } from '../record/decode.ts'
 import type { Commits } from '../commit.ts'
 import type { Mailboxes } from '../mailboxes.ts'
 import type { RefusalLog } from '../refusal-log.ts'
