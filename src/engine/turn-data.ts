@@ -13,7 +13,7 @@ import { noRoom, type ContextLoader } from './context-loader.ts'
 import type { Pins } from './pins.ts'
 import type { ContextCache } from './context-cache.ts'
 import { isUnreadable } from './record/unreadable.ts'
-import type { KnownContexts, KnownContext, Need } from './unit-of-work.ts'
+import type { KnownContexts, KnownContext, Need } from './known-contexts.ts'
 
 export interface TurnDataParts {
   readonly store: Store

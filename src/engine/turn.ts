@@ -7,15 +7,8 @@ import type { Write } from '../ports/store.ts'
 import { RecordTooLarge } from './record/encode.ts'
 import type { Input } from './interpreter/decision.ts'
 import type { StartRequest } from './start-request.ts'
-import {
-  Lacking,
-  UnitOfWork,
-  type KnownContexts,
-  type TurnEnv,
-  type Need,
-  type TrackedContext,
-  type Applied,
-} from './unit-of-work.ts'
+import { Lacking, type KnownContexts, type Need } from './known-contexts.ts'
+import { UnitOfWork, type TurnEnv, type TrackedContext, type Applied } from './unit-of-work.ts'
 
 /**
  * Steps of work after which a turn takes no more messages: others want to be served, too. It is about a hundredth of a
