@@ -99,7 +99,7 @@ export async function createRuntime({ log, clock = systemClock, ...given }: Runt
   return { ...engine.local(), close: (options) => engine.close(options) }
 }
 
-export interface Loaded {
+export interface LoadedServices {
   readonly services: readonly Pick<CompiledFlux, 'package' | 'fluxName' | 'triggers' | 'webhooks' | 'source'>[]
   /** Faults and warnings, in any order. */
   readonly report: readonly Fault[]
@@ -109,9 +109,9 @@ export interface Server {
   readonly url: string
   /** Where contexts are kept, for people. */
   readonly storage: string
-  readonly loaded: Loaded
+  readonly loaded: LoadedServices
   /** Reads the services again. One with a fault stays as it was. */
-  reload(): Promise<Loaded>
+  reload(): Promise<LoadedServices>
   /** Answers what is under way within `grace` milliseconds, then releases everything. */
   close(options: { grace: number }): Promise<void>
 }
@@ -244,7 +244,7 @@ async function aboutOf(catalog: Catalog, requireAuth: boolean): Promise<About> {
 }
 
 /** Loads and checks the services and starts nothing. */
-export async function checkServices(settings: Settings, { log }: { log: Log }): Promise<Loaded> {
+export async function checkServices(settings: Settings, { log }: { log: Log }): Promise<LoadedServices> {
   const runner = stepRunner({ log, allowPrivate: settings.allowPrivate })
   try {
     const { catalog, report } = await openCatalog({ folders: settings.actors, runner, log })

@@ -200,12 +200,12 @@ function startRinger({
 }
 
 /** Tells at most every so often. */
-function seldom(tell: (error: unknown) => void): (error: unknown) => void {
+function seldom(report: (error: unknown) => void): (error: unknown) => void {
   let told = -Infinity
   return (error) => {
     if (performance.now() - told < TELL_AGAIN) return
     told = performance.now()
-    tell(error)
+    report(error)
   }
 }
 

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Role } from '../model/caller.ts'
 
-export type Shape = z.core.$ZodLooseShape
+export type FieldShape = z.core.$ZodLooseShape
 type None = Record<never, never>
 
 /** What a call says of itself, besides its fields. */
@@ -28,7 +28,13 @@ interface Facts {
   readonly answerHeaders?: { readonly [name: string]: string }
 }
 
-interface Parts<P extends Shape, Q extends Shape, B extends Shape, I extends Shape, A extends z.ZodType> extends Facts {
+interface Parts<
+  P extends FieldShape,
+  Q extends FieldShape,
+  B extends FieldShape,
+  I extends FieldShape,
+  A extends z.ZodType,
+> extends Facts {
   readonly path?: P
   readonly query?: Q
   readonly body?: B
@@ -38,9 +44,9 @@ interface Parts<P extends Shape, Q extends Shape, B extends Shape, I extends Sha
 }
 
 export interface Call<R extends z.ZodType = z.ZodType, A extends z.ZodType = z.ZodType> extends Facts {
-  readonly path: Shape
-  readonly query: Shape
-  readonly body: Shape | null
+  readonly path: FieldShape
+  readonly query: FieldShape
+  readonly body: FieldShape | null
   /** All fields together, as callers in process give them. */
   readonly request: R
   readonly fields: ReadonlySet<string>
@@ -50,10 +56,10 @@ export interface Call<R extends z.ZodType = z.ZodType, A extends z.ZodType = z.Z
 
 export function describeCall<
   A extends z.ZodType,
-  P extends Shape = None,
-  Q extends Shape = None,
-  B extends Shape = None,
-  I extends Shape = None,
+  P extends FieldShape = None,
+  Q extends FieldShape = None,
+  B extends FieldShape = None,
+  I extends FieldShape = None,
 >({ path, query, body, internal, ...facts }: Parts<P, Q, B, I, A>) {
   const shape: P & Q & B & I = Object.assign({}, path, query, body, internal)
   return {

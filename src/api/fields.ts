@@ -20,7 +20,7 @@ export const id = (description = 'Id of a context') =>
     .meta({ type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description })
 
 /** An integer of at least `minimum`. */
-export const count = (minimum: number, description: string) =>
+export const countField = (minimum: number, description: string) =>
   z
     .custom<number>((value) => Number.isInteger(value) && Number(value) >= minimum, {
       error: minimum === 1 ? 'must be a positive integer' : `must be an integer, ${minimum} or more`,

@@ -1,6 +1,6 @@
 // api: shows a context.
 import { z } from 'zod'
-import { STATUSES } from '../model/context.ts'
+import { CONTEXT_STATUSES } from '../model/context.ts'
 import { describeCall, type RequestOf } from './call.ts'
 import { component } from './component.ts'
 import { contextId, data, flag, id, model, object, text, time } from './fields.ts'
@@ -54,7 +54,7 @@ export const contextAnswer = component(
     waiting: z.boolean(),
     debugged: z.literal(false),
     nextRun: time.nullable(),
-    status: z.enum(STATUSES).meta({ xsd: { type: 'status' } }),
+    status: z.enum(CONTEXT_STATUSES).meta({ xsd: { type: 'status' } }),
     input: model,
     output: model,
     tags: z.array(text),

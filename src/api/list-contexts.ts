@@ -1,9 +1,9 @@
 // api: lists contexts by ascending id, page by page.
 import { z } from 'zod'
-import { STATUSES, type ContextId } from '../model/context.ts'
+import { CONTEXT_STATUSES, type ContextId } from '../model/context.ts'
 import { describeCall, type Checked, type RequestOf } from './call.ts'
 import { component } from './component.ts'
-import { count, id, name, tags } from './fields.ts'
+import { countField, id, name, tags } from './fields.ts'
 import { CONTEXT_EXAMPLE, contextAnswer, type ContextView } from './get-context.ts'
 
 const DEFAULT_LIMIT = 30
@@ -21,15 +21,15 @@ export const LIST_CONTEXTS = describeCall({
     fluxName: name('Only contexts of this service').optional(),
     tag: tags('Only contexts with all of these tags. Repeat the parameter, or separate by commas').optional(),
     status: z
-      .enum(STATUSES, { error: `must be one of ${STATUSES.join(', ')}` })
+      .enum(CONTEXT_STATUSES, { error: `must be one of ${CONTEXT_STATUSES.join(', ')}` })
       .optional()
       .meta({ description: 'Only contexts with this status; if left out, those that have not ended' }),
     currentState: name('Only contexts that are in this state').optional(),
     startState: name('Only contexts that began in this state').optional(),
-    limit: count(1, `${DEFAULT_LIMIT} if left out; above ${MAX_LIMIT} means ${MAX_LIMIT}`)
+    limit: countField(1, `${DEFAULT_LIMIT} if left out; above ${MAX_LIMIT} means ${MAX_LIMIT}`)
       .transform((limit) => Math.min(limit, MAX_LIMIT))
       .default(DEFAULT_LIMIT),
-    page: count(0, '0, the first, if left out')
+    page: countField(0, '0, the first, if left out')
       .refine((page) => Number.isSafeInteger(page * MAX_LIMIT), { error: 'is too large' })
       .default(0),
     after: id('Only contexts with a higher id').optional(),

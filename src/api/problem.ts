@@ -6,7 +6,7 @@ import { contextId, RESPONSE, text } from './fields.ts'
 /** That of RFC 7807 still (RFC 9457, appendix B). */
 export const PROBLEM_NAMESPACE = 'urn:ietf:rfc:7807'
 
-export const problemAnswer = component(
+export const problemSchema = component(
   'Problem',
   z.object({
     type: text,

@@ -4,7 +4,7 @@ import type { Server } from '../main.ts'
 import type { Log } from '../ports/log.ts'
 import { EXIT, type Command, type World } from './command.ts'
 import { readOptions, settingsHelp, settingsOf } from './options.ts'
-import { count, isBroken, reportLines, reportSummary } from './report.ts'
+import { counted, isBroken, reportLines, reportSummary } from './report.ts'
 import { runServer } from './start.ts'
 import { isSupervised, supervise } from './supervise.ts'
 
@@ -32,7 +32,7 @@ async function reload(server: Server, { world, log }: { world: World; log: Log }
     const { services, report } = await server.reload()
     for (const line of reportLines(report)) world.out(line)
     const kept = isBroken(report) ? '; what is broken runs on as it was' : ''
-    world.out(`loaded ${count(services.length, 'service')}: ${reportSummary(report)}${kept}`)
+    world.out(`loaded ${counted(services.length, 'service')}: ${reportSummary(report)}${kept}`)
   } catch (error) {
     log.error('could not read the services again', { error })
   }

@@ -29,24 +29,24 @@ export const doctor: Command = async (args, world) => {
   })
   const into = salvage === undefined ? null : resolve(salvage)
   const findings = await examineData(settings, { into, log: createLog({ level: 'error' }) })
-  return into === null ? tellState(findings, world) : tellSalvage(findings, into, world)
+  return into === null ? printState(findings, world) : printSalvage(findings, into, world)
 }
 
-function tellState(findings: Findings, world: World): number {
+function printState(findings: Findings, world: World): number {
   if (isWhole(findings)) {
     world.out(`the data in ${findings.file} is whole: ${contexts(findings.contexts)}`)
     return EXIT.fine
   }
   world.out(`the data in ${findings.file} is damaged`)
-  tellDamage(findings, world)
+  printDamage(findings, world)
   world.out(
     `${countOf(findings)} can be read; restore a backup of the data folder, or run actorflux doctor --salvage <new folder>`,
   )
   return EXIT.failed
 }
 
-function tellSalvage(findings: Findings, into: string, world: World): number {
-  tellDamage(findings, world)
+function printSalvage(findings: Findings, into: string, world: World): number {
+  printDamage(findings, world)
   if (findings.contexts === 0 && !isWhole(findings)) {
     world.out(`nothing of ${findings.file} can be read, and nothing was written`)
     return EXIT.failed
@@ -55,7 +55,7 @@ function tellSalvage(findings: Findings, into: string, world: World): number {
   return isWhole(findings) ? EXIT.fine : EXIT.failed
 }
 
-function tellDamage({ damage, unreadable, isDoubtful }: Findings, { out }: World): void {
+function printDamage({ damage, unreadable, isDoubtful }: Findings, { out }: World): void {
   const tell = (lines: readonly string[]) => {
     for (const line of lines.slice(0, MOST_LINES)) out(`  ${line}`)
     if (lines.length > MOST_LINES) out(`  … and ${lines.length - MOST_LINES} more of this kind`)

@@ -1,9 +1,9 @@
 // cli: what a server says when it is up: what it loaded, where it is, and a first request to try.
 import { asksForToken, easiest, startCommand } from '../definitions/start-command.ts'
-import type { Loaded } from '../main.ts'
-import { count } from './report.ts'
+import type { LoadedServices } from '../main.ts'
+import { counted } from './report.ts'
 
-type Service = Loaded['services'][number]
+type Service = LoadedServices['services'][number]
 
 export interface GreetingOptions {
   readonly url: string
@@ -24,7 +24,7 @@ export function greeting({ url, storage, services, requireAuth }: GreetingOption
   )
   const reachable = url.replace(/\/\/(0\.0\.0\.0|\[::\]):/, '//127.0.0.1:')
   const lines = [
-    `packages   ${shown(Array.from(packages, ([name, size]) => `${name} (${count(size, 'service')})`))}`,
+    `packages   ${shown(Array.from(packages, ([name, size]) => `${name} (${counted(size, 'service')})`))}`,
     `triggers   ${shown(triggers)}`,
     `webhooks   ${shown(webhooks)}`,
     `data       ${storage}`,

@@ -9,12 +9,12 @@ export function reportLines(report: readonly Fault[]): string[] {
 /** `2 faults, 1 warning` */
 export function reportSummary(report: readonly Fault[]): string {
   const faults = report.filter(({ severity }) => severity === 'fault').length
-  return `${count(faults, 'fault')}, ${count(report.length - faults, 'warning')}`
+  return `${counted(faults, 'fault')}, ${counted(report.length - faults, 'warning')}`
 }
 
 export const isBroken = (report: readonly Fault[]): boolean => report.some(({ severity }) => severity === 'fault')
 
-export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`
+export const counted = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`
 
 /**
  * `Greeting.flux:12:5 #/states/0/action`, which editors and terminals lead to; without a place in the file,

@@ -8,7 +8,7 @@ const COMMANDS: { readonly [name: string]: { readonly summary: string; readonly 
   dev: { summary: 'serve, and follow changes of the files', load: async () => (await import('./dev.ts')).dev },
   validate: {
     summary: 'check the services without serving them',
-    load: async () => (await import('./validate.ts')).validate,
+    load: async () => (await import('./validate.ts')).validateCommand,
   },
   token: {
     summary: 'make, list and revoke the tokens of service users',

@@ -1,5 +1,5 @@
 // cli: starts a server and says so; what serve and dev have in common.
-import type { Watcher } from '../definitions/watcher.ts'
+import type { FolderWatcher } from '../definitions/watcher.ts'
 import { LoadError, startServer, type Server } from '../main.ts'
 import { createLog } from '../observe/log.ts'
 import type { Log } from '../ports/log.ts'
@@ -21,7 +21,7 @@ const GRACE = 9_000
 export async function runServer(
   options: Options,
   world: World,
-  started?: (server: Server, log: Log) => Promise<Watcher>,
+  started?: (server: Server, log: Log) => Promise<FolderWatcher>,
 ): Promise<number> {
   warnOfSettings(world)
   const settings = settingsOf(options, world)
@@ -35,7 +35,7 @@ export async function runServer(
   try {
     server = await startServer(settings, { log })
   } catch (error) {
-    tell(error, world)
+    report(error, world)
     log.debug('could not start', { error })
     return EXIT.failed
   }
@@ -58,7 +58,7 @@ export async function runServer(
   return stopped
 }
 
-function tell(error: unknown, world: World): void {
+function report(error: unknown, world: World): void {
   if (error instanceof LoadError) {
     for (const line of reportLines(error.report)) world.err(line)
     world.err(`actorflux: ${error.message}: ${reportSummary(error.report)}`)

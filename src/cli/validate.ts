@@ -4,13 +4,13 @@ import { createLog } from '../observe/log.ts'
 import { readSettings } from '../settings.ts'
 import { EXIT, type Command } from './command.ts'
 import { readOptions } from './options.ts'
-import { count, isBroken, reportLines, reportSummary } from './report.ts'
+import { counted, isBroken, reportLines, reportSummary } from './report.ts'
 
 const HELP = `Usage: actorflux validate [folder …]
 
 Checks every service in the folders of packages (ACTORFLUX_ACTORS if none is named). Tells every fault and warning; exits with 1 if there is a fault, or no service at all.`
 
-export const validate: Command = async (args, world) => {
+export const validateCommand: Command = async (args, world) => {
   const options = readOptions(args, { positionals: true })
   if (options.help) {
     world.out(HELP)
@@ -28,7 +28,7 @@ export const validate: Command = async (args, world) => {
   const log = createLog({ level: settings.logLevel, format: settings.logFormat })
   const { services, report } = await checkServices({ ...settings, actors }, { log })
   for (const line of reportLines(report)) world.out(line)
-  world.out(`${count(services.length, 'service')}: ${reportSummary(report)}`)
+  world.out(`${counted(services.length, 'service')}: ${reportSummary(report)}`)
   if (isBroken(report)) return EXIT.failed
   if (services.length > 0) return EXIT.fine
   // Whoever checks nothing must not believe that all is well.

@@ -1,12 +1,12 @@
 // cli: what is told when a server starts that can start, but hardly as it was meant.
 import { readTokens } from '../access/tokens.ts'
 import { asksForToken } from '../definitions/start-command.ts'
-import type { Loaded } from '../main.ts'
+import type { LoadedServices } from '../main.ts'
 import { unknownSettings, type Settings } from '../settings.ts'
 import type { World } from './command.ts'
-import { count } from './report.ts'
+import { counted } from './report.ts'
 
-type Service = Loaded['services'][number]
+type Service = LoadedServices['services'][number]
 
 /** A misspelt setting may be the one that was to close the server. */
 export function warnOfSettings({ env, err }: World): void {
@@ -28,7 +28,7 @@ export async function warnOfNobody(
   const what =
     requireAuth || first === undefined
       ? 'every call'
-      : `each call of ${count(secured.length, 'secured service')} such as ${first.package}/${first.fluxName}`
+      : `each call of ${counted(secured.length, 'secured service')} such as ${first.package}/${first.fluxName}`
   err(
     `actorflux: warning: ${what} needs a token, and ${file} has none that is good; make one with: actorflux token create --name <name>`,
   )

@@ -2,7 +2,7 @@
 import type { Log } from '../ports/log.ts'
 import type { StepRunner } from '../ports/step-runner.ts'
 import { recompile } from './compile/service.ts'
-import { loadFolders, type Loaded, type LoadOptions } from './loader.ts'
+import { loadFolders, type LoadedFolders, type LoadOptions } from './loader.ts'
 import { UnreadableDefinition } from './definition-error.ts'
 import { Endpoints } from './endpoints.ts'
 import type { CompiledFlux } from './flux.ts'
@@ -37,12 +37,12 @@ export class Catalog {
   readonly #log: Log | undefined
   readonly #pinned = new Map<string, Promise<CompiledFlux>>()
   /** Definitions that aren't whole, by hash, of which the log was told. */
-  readonly #told = new Set<string>()
+  readonly #reported = new Set<string>()
   #generation = 0
   #index: Index
   #reloading: Promise<unknown> = Promise.resolve()
 
-  constructor(options: LoadOptions, loaded: Loaded, log: Log | undefined) {
+  constructor(options: LoadOptions, loaded: LoadedFolders, log: Log | undefined) {
     this.#options = options
     this.#log = log
     this.#index = new Index(loaded, null)
@@ -140,21 +140,21 @@ export class Catalog {
   async #restore(hash: string, load: () => Promise<string | null>): Promise<CompiledFlux> {
     try {
       const flux = readStored(hash, await load())
-      if (flux.isNewer) this.#tell(hash, NEWER, flux.faults)
-      else if (flux.faults.length > 0) this.#tell(hash, BROKEN, flux.faults)
+      if (flux.isNewer) this.#report(hash, NEWER, flux.faults)
+      else if (flux.faults.length > 0) this.#report(hash, BROKEN, flux.faults)
       // Who closes a service closes its running contexts, too.
       return this.find(flux.package, flux.fluxName)?.secured ? { ...flux, secured: true } : flux
     } catch (error) {
       this.#pinned.delete(hash)
-      if (error instanceof UnreadableDefinition) this.#tell(hash, UNREADABLE, [error.message])
+      if (error instanceof UnreadableDefinition) this.#report(hash, UNREADABLE, [error.message])
       throw error
     }
   }
 
   /** Tells the log once of a definition that isn't what it was. */
-  #tell(definition: string, message: string, faults: readonly string[]): void {
-    if (this.#told.has(definition)) return
-    this.#told.add(definition)
+  #report(definition: string, message: string, faults: readonly string[]): void {
+    if (this.#reported.has(definition)) return
+    this.#reported.add(definition)
     this.#log?.warn(message, { definition, faults })
   }
 }
@@ -179,7 +179,7 @@ class Index {
   readonly byHash: ReadonlyMap<string, CompiledFlux>
   readonly endpoints: Endpoints
 
-  constructor({ packages, services }: Loaded, before: Index | null) {
+  constructor({ packages, services }: LoadedFolders, before: Index | null) {
     const lastGood = (owner: string, fluxName: string) =>
       before?.byName.get(fluxName)?.find((flux) => flux.package === owner)
     this.all = services

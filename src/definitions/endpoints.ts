@@ -1,7 +1,7 @@
 // definitions: the paths of all webhooks, found segment by segment. A literal beats a parameter; what leads nowhere is
 // gone back on.
 import { getOwn, isObject, type Json } from '../model/json/value.ts'
-import type { Endpoint, EndpointDescription, Found, InputDescription } from '../model/webhook.ts'
+import type { Endpoint, EndpointDescription, FoundEndpoint, InputDescription } from '../model/webhook.ts'
 import { parameterOf } from './compile/webhooks.ts'
 import type { CompiledFlux } from './flux.ts'
 
@@ -56,7 +56,7 @@ export class Endpoints {
   }
 
   /** HEAD is GET without the body, unless a webhook has it. */
-  find(method: string, segments: readonly string[]): Found | null {
+  find(method: string, segments: readonly string[]): FoundEndpoint | null {
     const allow = new Set<string>()
     for (const {
       at: { methods },

@@ -14,7 +14,7 @@ import { readFolders, type DefinitionFile } from './source/files.ts'
 import { Report, type Fault } from './report.ts'
 import { ModelFile, take } from './source/schema.ts'
 
-export interface Loaded {
+export interface LoadedFolders {
   readonly packages: readonly PackageFolder[]
   /** `flux` is null where there is a fault in the service. */
   readonly services: readonly {
@@ -39,7 +39,7 @@ export interface LoadOptions {
 export async function loadFolders(
   { folders, runner }: LoadOptions,
   { whole }: { readonly whole: boolean },
-): Promise<Loaded> {
+): Promise<LoadedFolders> {
   const { packages, fluxes, models, faults, complete } = await readFolders(folders)
   if (whole && !complete) return { packages: [], services: [], faults, complete }
   runner.mount(packages)

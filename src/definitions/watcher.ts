@@ -8,7 +8,7 @@ const QUIET = 100
 /** Milliseconds between looks whether the folders are still the same ones. */
 const LOOK = 1000
 
-export interface Watcher {
+export interface FolderWatcher {
   /** Waits for an `onChange` under way. */
   close(): Promise<void>
 }
@@ -17,19 +17,22 @@ export interface Watcher {
  * Resolves when it watches folders that are there. `onChange` is never called twice at once, and once more for what
  * changes meanwhile.
  */
-export async function watchFolders(folders: readonly string[], onChange: () => void | Promise<void>): Promise<Watcher> {
+export async function watchFolders(
+  folders: readonly string[],
+  onChange: () => void | Promise<void>,
+): Promise<FolderWatcher> {
   const roots = folders.map((folder) => resolve(folder))
   let closed = false
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> = Promise.resolve()
-  const tell = () => {
+  const notify = () => {
     running = running
       .then(onChange)
       .catch((error: unknown) => process.emitWarning(error instanceof Error ? error : String(error)))
   }
   const onAny = () => {
     clearTimeout(timer)
-    if (!closed) timer = setTimeout(tell, QUIET)
+    if (!closed) timer = setTimeout(notify, QUIET)
   }
   const open = async () => {
     const watcher = watch([...roots], { ignoreInitial: true, ignored: (path) => isIgnored(path, roots) })

@@ -8,14 +8,14 @@ import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Log } from '../ports/log.ts'
 import type { CommitOutcome, Store, StoredContext, Write } from '../ports/store.ts'
 import { logFailures } from './steps/attempts.ts'
-import { decode } from './record/codec.ts'
+import { decodeRecord } from './record/codec.ts'
 import { isOf } from './steps/job.ts'
 import { stepOf, type Step } from './record/position.ts'
 import type { ContextCache } from './context-cache.ts'
 import type { TrackedContext, UnitOfWork } from './unit-of-work.ts'
 
 /** Hears of each commit to one context, after it. */
-export type Watcher = (record: ContextRecord, flux: CompiledFlux) => void
+export type CommitWatcher = (record: ContextRecord, flux: CompiledFlux) => void
 
 export interface CommitsParts {
   readonly store: Store
@@ -39,14 +39,14 @@ export interface CommitsParts {
 
 export class Commits {
   readonly #parts: CommitsParts
-  readonly #watchers = new Map<ContextId, Watcher>()
+  readonly #watchers = new Map<ContextId, CommitWatcher>()
 
   constructor(parts: CommitsParts) {
     this.#parts = parts
   }
 
   /** The watcher hears of all commits of this server to that context from now on. */
-  watch(id: ContextId, watcher: Watcher): void {
+  watch(id: ContextId, watcher: CommitWatcher): void {
     this.#watchers.set(id, watcher)
   }
 
@@ -115,7 +115,7 @@ export class Commits {
     const context = contexts.get(stale)
     // What stands in for a broken definition may be made for the record as it was.
     if (!current || !context || context.flux.faults.length > 0) return
-    cache.put({ record: decode(current), flux: context.flux }, current.parts, incarnation)
+    cache.put({ record: decodeRecord(current), flux: context.flux }, current.parts, incarnation)
   }
 
   #publish({ contexts }: UnitOfWork, writes: readonly Write[], incarnation: number): void {

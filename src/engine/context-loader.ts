@@ -7,8 +7,8 @@ import type { ContextId } from '../model/context.ts'
 import type { ContextRecord } from '../model/record.ts'
 import { parsedBytes } from '../model/json/weight.ts'
 import type { Store, StoredContext } from '../ports/store.ts'
-import { decode } from './record/codec.ts'
-import { fluxOf } from './record/pinned-flux.ts'
+import { decodeRecord } from './record/codec.ts'
+import { pinnedFluxOf } from './record/pinned-flux.ts'
 import type { ContextCache } from './context-cache.ts'
 
 /**
@@ -107,7 +107,7 @@ export class ContextLoader {
     const release = budget === null || weight <= LIGHT_BYTES ? noRoom : budget.tryTake(weight)
     if (!release) return { weight }
     try {
-      const record = decode(stored)
+      const record = decodeRecord(stored)
       return { record, flux: await this.flux(stored, record), texts: stored.parts, release }
     } catch (error) {
       release()
@@ -138,6 +138,6 @@ export class ContextLoader {
 
   /** See `fluxOf`. */
   flux(stored: StoredContext, record: ContextRecord): Promise<CompiledFlux> {
-    return fluxOf(this.#parts, stored, record)
+    return pinnedFluxOf(this.#parts, stored, record)
   }
 }

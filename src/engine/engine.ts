@@ -26,7 +26,7 @@ import type { Step } from './record/position.ts'
 import { ContextCache } from './context-cache.ts'
 import { Recovery } from './steps/recovery.ts'
 import { Redelivery } from './redelivery.ts'
-import { Refusals } from './refusals.ts'
+import { RefusalLog } from './refusal-log.ts'
 import { Retention } from './retention.ts'
 import { Steps } from './steps/steps.ts'
 import { Timers } from './timers.ts'
@@ -90,7 +90,7 @@ export function createEngine(parts: EngineParts): Engine {
     startsAtOnce: steps.hasRoom,
     maxRecord: memory.record,
   })
-  const tell = (id: ContextId) => others?.feed.tell(id)
+  const notifyOthers = (id: ContextId) => others?.feed.notify(id)
   const commits: Commits = new Commits({
     store,
     cache,
@@ -99,9 +99,9 @@ export function createEngine(parts: EngineParts): Engine {
     owner: () => identity.owner,
     onStep: (step, { flux, record }, texts) => steps.start(step, flux, { record, texts }),
     onEnd: (id) => steps.abort(id),
-    onOthersStep: tell,
+    onOthersStep: notifyOthers,
     onParent: (id) => timers.notifyParent(id),
-    onAnswer: tell,
+    onAnswer: notifyOthers,
     onUnknownOutcome: (id) => void redelivery.reconcile(id),
   })
   const mailboxes = new Mailboxes({
@@ -124,10 +124,10 @@ export function createEngine(parts: EngineParts): Engine {
     steps: () => steps,
     owner: () => identity.owner,
     ended: life.signal,
-    onEnd: tell,
+    onEnd: notifyOthers,
   })
   const timers: Timers = new Timers({ store, mailboxes, redelivery, alarm, clock, log })
-  const refusals = new Refusals({ log, clock })
+  const refusals = new RefusalLog({ log, clock })
   const hints = new EventHints({ catalog, store, clock })
   const facadeParts = {
     store,
@@ -153,7 +153,7 @@ export function createEngine(parts: EngineParts): Engine {
     apiOf: (packageName) => facade(facadeParts, { caller: SYSTEM, home: packageName, admission: null }),
   })
   const cancels = new Cancels({ loader, steps, log })
-  others?.feed.onTold((id) => void cancels.check(id))
+  others?.feed.onNotified((id) => void cancels.check(id))
   const recovery = new Recovery({
     store,
     clock,

@@ -6,7 +6,7 @@ import { FluxError, notFound, unavailable, type Failure } from '../model/failure
 import type { ContextRecord } from '../model/record.ts'
 import type { CommitOutcome, Write } from '../ports/store.ts'
 import type { StartRequest, RootRequest } from './start-request.ts'
-import type { Commits, Watcher } from './commit.ts'
+import type { Commits, CommitWatcher } from './commit.ts'
 import type { Input } from './interpreter/decision.ts'
 import { Pace } from './pace.ts'
 import { runStart, runTurn, type TurnResult } from './turn.ts'
@@ -18,7 +18,7 @@ const MAILBOX = 1000
 /** Messages decided in one turn. */
 const BATCH = 100
 
-export interface Outcome {
+export interface MessageOutcome {
   /** False: it was refused, or else it was stale or not addressed to the context. */
   readonly moved: boolean
   /** Why it was refused. */
@@ -30,7 +30,7 @@ export interface Outcome {
 
 interface Message {
   readonly input: Input
-  readonly resolve: (outcome: Outcome) => void
+  readonly resolve: (outcome: MessageOutcome) => void
   readonly reject: (error: unknown) => void
 }
 
@@ -48,9 +48,9 @@ interface Turn {
 /** A context that is being started. */
 interface Start {
   readonly request: StartRequest
-  readonly watcher: Watcher | null
+  readonly watcher: CommitWatcher | null
   readonly data: TurnData
-  readonly resolve: (outcome: Outcome) => void
+  readonly resolve: (outcome: MessageOutcome) => void
   readonly reject: (error: unknown) => void
 }
 
@@ -86,7 +86,7 @@ export class Mailboxes {
    * Sends a context a message; resolves after the commit.
    * @throws FluxError when it doesn't exist, or its mailbox is full
    */
-  post(id: ContextId, input: Input): Promise<Outcome> {
+  post(id: ContextId, input: Input): Promise<MessageOutcome> {
     return new Promise((resolve, reject) => {
       const message = { input, resolve, reject }
       const mailbox = this.#mailboxes.get(id)
@@ -108,7 +108,7 @@ export class Mailboxes {
    * server until it is let go.
    * @throws FluxError when its inputs, tags or start state are invalid
    */
-  start(request: RootRequest, watcher: Watcher | null = null): Promise<Outcome> {
+  start(request: RootRequest, watcher: CommitWatcher | null = null): Promise<MessageOutcome> {
     return new Promise((resolve, reject) => {
       const { flux, startState, input, untyped, unknown, tags, trigger, request: sent } = request
       const partition = this.#parts.ids.nextPartition()
@@ -323,7 +323,7 @@ export class Mailboxes {
 }
 
 /** Where a context stands, as the answer to an event reports it. */
-export const standOf = ({ record, flux }: Outcome) => ({
+export const standOf = ({ record, flux }: MessageOutcome) => ({
   contextId: record.id,
   state: flux.states[record.state]?.name ?? '',
 })

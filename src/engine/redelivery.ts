@@ -9,7 +9,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 import type { Input } from './interpreter/decision.ts'
 import { lossOf } from './steps/leases.ts'
-import type { Mailboxes, Outcome } from './mailboxes.ts'
+import type { Mailboxes, MessageOutcome } from './mailboxes.ts'
 import { stepOf } from './record/position.ts'
 import { Undecidable } from './turn.ts'
 import type { Steps } from './steps/steps.ts'
@@ -50,7 +50,7 @@ export class Redelivery {
    * Delivers a message, however long the store is out of reach. What fails for another reason is tried a few times, and
    * then ends the context. Gives null when it can't be delivered.
    */
-  async deliver(id: ContextId, input: Input): Promise<Outcome | null> {
+  async deliver(id: ContextId, input: Input): Promise<MessageOutcome | null> {
     const { mailboxes, clock, log, ended } = this.#parts
     let faults = 0
     for (let pause = PAUSE_MS.first; !ended.aborted; pause = Math.min(pause * 2, PAUSE_MS.most)) {

@@ -2,15 +2,15 @@
 // and children all begin here.
 import type { Scope, Turn } from '../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
-import { accept, defaults } from '../definitions/values/properties.ts'
+import { validate, defaults } from '../definitions/values/properties.ts'
 import { spendOn, WorkBudget } from '../definitions/work-budget.ts'
 import type { ContextId } from '../model/context.ts'
 import type { FieldError, Failure } from '../model/failure.ts'
 import { getOwn, type Json, type JsonObject } from '../model/json/value.ts'
 import type { ContextRecord, Parent } from '../model/record.ts'
-import { describe } from './calls/describe.ts'
+import { describeInputErrors } from './calls/describe.ts'
 import { START } from './interpreter/turn-state.ts'
-import { textOf } from './interpreter/choose.ts'
+import { waitTextOf } from './interpreter/choose.ts'
 import { suggestion } from '../model/nearest.ts'
 import { tagErrors, type TagLimits } from '../model/tags.ts'
 
@@ -59,10 +59,10 @@ export function initialRecordOf(
     text: request.untyped,
     pointer: '/input',
   }
-  const { value: input, errors } = accept(flux.input, request.input, options)
+  const { value: input, errors } = validate(flux.input, request.input, options)
   if (errors.length > 0) return refuse(errors)
   const own = getOwn(input, '$trackerId')
-  const trackerId = textOf(own ?? null) ?? turn.uuid()
+  const trackerId = waitTextOf(own ?? null) ?? turn.uuid()
   const names: { [name: string]: Json | undefined } = {
     $request: request.request?.shown,
     $fluxName: flux.fluxName,
@@ -133,7 +133,7 @@ function tagsOf(
     for (const template of flux.tags) {
       const value = template.evaluate(scope)
       spendOn(value, scope.budget)
-      const tag = textOf(value) ?? ''
+      const tag = waitTextOf(value) ?? ''
       if (tag !== '') tags.add(tag)
     }
   } catch (error) {
@@ -149,5 +149,5 @@ function tagsOf(
 }
 
 function refuse(errors: readonly FieldError[]): { failure: Failure } {
-  return { failure: { kind: 'invalid', detail: describe(errors), errors } }
+  return { failure: { kind: 'invalid', detail: describeInputErrors(errors), errors } }
 }

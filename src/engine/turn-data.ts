@@ -13,7 +13,7 @@ import { noRoom, type ContextLoader } from './context-loader.ts'
 import type { Pins } from './pins.ts'
 import type { ContextCache } from './context-cache.ts'
 import { isUnreadable } from './record/unreadable.ts'
-import type { AtHand, KnownContext, Need } from './unit-of-work.ts'
+import type { KnownContexts, KnownContext, Need } from './unit-of-work.ts'
 
 export interface TurnDataParts {
   readonly store: Store
@@ -27,7 +27,7 @@ export interface TurnDataParts {
   readonly turns: ByteBudget
 }
 
-export class TurnData implements AtHand {
+export class TurnData implements KnownContexts {
   /** See `ContextLoader`. */
   incarnation: number
   readonly partitions: number

@@ -10,7 +10,7 @@ import type { StartRequest } from './start-request.ts'
 import {
   Lacking,
   UnitOfWork,
-  type AtHand,
+  type KnownContexts,
   type TurnEnv,
   type Need,
   type TrackedContext,
@@ -60,7 +60,7 @@ export type TurnResult =
  * Decides the messages in order. An overdue wake-up goes first, unless the context is to end because it has grown too
  * large.
  */
-export function runTurn(id: ContextId, messages: readonly Input[], atHand: AtHand, env: TurnEnv): TurnResult {
+export function runTurn(id: ContextId, messages: readonly Input[], atHand: KnownContexts, env: TurnEnv): TurnResult {
   const work = new UnitOfWork(atHand, env)
   let place = -1
   try {
@@ -87,7 +87,7 @@ export function runTurn(id: ContextId, messages: readonly Input[], atHand: AtHan
 }
 
 /** The first turn of a new context. */
-export function runStart(request: StartRequest, atHand: AtHand, env: TurnEnv): TurnResult {
+export function runStart(request: StartRequest, atHand: KnownContexts, env: TurnEnv): TurnResult {
   const work = new UnitOfWork(atHand, env)
   try {
     const created = work.create(request)

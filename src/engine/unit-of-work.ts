@@ -59,7 +59,7 @@ export class Lacking {
 }
 
 /** What is at hand without waiting. `undefined` stands for what isn't. */
-export interface AtHand {
+export interface KnownContexts {
   /** null: there is no such context. */
   context(id: ContextId): KnownContext | null | undefined
   history(id: ContextId): readonly Move[] | undefined
@@ -80,13 +80,13 @@ export type Applied = { readonly kind: 'next' } | Exclude<Decision, { kind: 'nex
 
 export class UnitOfWork {
   readonly contexts = new Map<ContextId, TrackedContext>()
-  readonly #atHand: AtHand
+  readonly #atHand: KnownContexts
   readonly #env: DecisionEnv
   readonly #maxRecord: number
   /** Of one message, relatives that it starts or ends included. */
   readonly #budget = new WorkBudget()
 
-  constructor(atHand: AtHand, env: TurnEnv) {
+  constructor(atHand: KnownContexts, env: TurnEnv) {
     this.#atHand = atHand
     this.#maxRecord = env.maxRecord
     const { now, random, uuid, owner, tagLimits, startsAtOnce } = env

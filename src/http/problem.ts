@@ -76,7 +76,7 @@ function problemOf(failure: Failure, instance?: string): Problem {
 const short = (text: string): string => (text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`)
 
 /** All statuses of problems, ascending. */
-export const STATUSES: readonly number[] = [...new Set(Object.values(KINDS).map(({ status }) => status))].sort(
+export const HTTP_STATUSES: readonly number[] = [...new Set(Object.values(KINDS).map(({ status }) => status))].sort(
   (one, other) => one - other,
 )
 
@@ -103,12 +103,12 @@ export function exampleOf(status: number): Problem {
 export const NOSNIFF = { 'x-content-type-options': 'nosniff' }
 
 /** How a problem is told: where, and in which format. */
-interface Telling {
+interface ProblemFacts {
   readonly instance?: string | undefined
   readonly format?: ProblemFormat
 }
 
-export function problemResponse(failure: Failure, telling: Telling = {}): Response {
+export function problemResponse(failure: Failure, telling: ProblemFacts = {}): Response {
   const { status, headers, body } = problemAnswer(failure, telling)
   return new Response(body, { status, headers })
 }
@@ -116,7 +116,7 @@ export function problemResponse(failure: Failure, telling: Telling = {}): Respon
 /** What a problem is answered with, where there is no application to do it. */
 export function problemAnswer(
   failure: Failure,
-  { instance, format = JSON_FORMAT }: Telling = {},
+  { instance, format = JSON_FORMAT }: ProblemFacts = {},
 ): { status: number; headers: Record<string, string>; body: string } {
   const problem = problemOf(failure, instance)
   const headers: Record<string, string> = {

@@ -3,7 +3,7 @@
 import { overloaded } from './failure.ts'
 
 /** A share of a budget, which may grow and shrink. */
-export interface Hold {
+export interface BudgetShare {
   /**
    * Holds so many bytes in all from now on.
    * @throws FluxError `overloaded` when they don't fit; the share stays as it was
@@ -49,9 +49,9 @@ export class ByteBudget {
    * @throws FluxError `overloaded` when they don't fit
    */
   take(bytes: number): () => void {
-    const hold = this.hold()
-    hold.resize(bytes)
-    return hold.release
+    const share = this.hold()
+    share.resize(bytes)
+    return share.release
   }
 
   /** Takes so many bytes if they fit and nobody waits for room; null if not. */
@@ -70,7 +70,7 @@ export class ByteBudget {
   }
 
   /** A share that holds nothing yet. */
-  hold(): Hold {
+  hold(): BudgetShare {
     let own = 0
     const resize = (bytes: number) => {
       const others = this.#held - own

@@ -6,7 +6,14 @@ export type ContextId = number
 
 export type Status = 'RUNNING' | 'WAITING' | 'WAITING_UNTIL' | 'COMPLETED' | 'FAILED' | 'TERMINATED'
 
-export const STATUSES: readonly Status[] = ['RUNNING', 'WAITING', 'WAITING_UNTIL', 'COMPLETED', 'FAILED', 'TERMINATED']
+export const CONTEXT_STATUSES: readonly Status[] = [
+  'RUNNING',
+  'WAITING',
+  'WAITING_UNTIL',
+  'COMPLETED',
+  'FAILED',
+  'TERMINATED',
+]
 
 export const isFinished = (status: Status): boolean =>
   status === 'COMPLETED' || status === 'FAILED' || status === 'TERMINATED'

@@ -35,7 +35,7 @@ export interface InputDescription {
   readonly comment: string | null
 }
 
-export type Found =
+export type FoundEndpoint =
   | { readonly endpoint: Endpoint /** By name, decoded. */; readonly parameters: ReadonlyMap<string, string> }
   /** The path is served, and by these methods only. */
   | { readonly allow: readonly string[] }
@@ -79,7 +79,7 @@ export type WebhookAnswer = { readonly contextId: ContextId } /** A line filled 
 
 export interface WebhookApi {
   /** null: nothing is served at that path. Segments are decoded. */
-  find(method: string, segments: readonly string[]): Found | null
+  find(method: string, segments: readonly string[]): FoundEndpoint | null
   /** All that are served now. The same list until the services change. */
   all(): readonly EndpointDescription[]
   /**

@@ -4,8 +4,8 @@ import type { ContextId } from '../model/context.ts'
 
 export interface CommitFeed {
   /** Tells the other servers to look at the context. Never fails. */
-  tell(id: ContextId): void
+  notify(id: ContextId): void
   /** Called for each context that a server told of, this one included. */
-  onTold(listener: (id: ContextId) => void): void
+  onNotified(listener: (id: ContextId) => void): void
   close(): Promise<void>
 }

@@ -25,7 +25,7 @@ export interface NotesPlace {
   readonly place: unknown
 }
 
-export interface Notes {
+export interface StandstillNotes {
   /**
    * Durable, as far as the store's other writes are, when it resolves. `owner` is the boot id of the server that stands
    * still.

@@ -8,15 +8,15 @@ export interface StoredContext {
   readonly id: ContextId
   /** 1 when created, one more with each write. */
   readonly version: number
-  /** Index words: what queries find it by. */
-  readonly terms: readonly string[]
+  /** Index keys: what queries find it by. */
+  readonly indexKeys: readonly string[]
   /** When it must be woken, epoch milliseconds. */
   readonly due: number | null
   /** Boot id of the server that runs a step of it. */
   readonly owner: string | null
   /** When it finished, epoch milliseconds. */
   readonly endedAt: number | null
-  /** Id of the context that waits for its end: it isn't purged while a poke to that one is outstanding. */
+  /** Id of the context that waits for its end: it isn't purged while a notification to that one is outstanding. */
   readonly parent: ContextId | null
   /** Named texts, opaque to the adapter. */
   readonly parts: { readonly [name: string]: string }
@@ -33,7 +33,7 @@ export interface Write {
   readonly log: readonly string[]
   /** Contexts that must look at their relatives: each becomes due at once, and stays so until it answers. */
   readonly notifies: readonly ContextId[]
-  /** True when this write answers a poke of its own context. */
+  /** True when this write answers a notification of its own context. */
   readonly answersNotification: boolean
 }
 
@@ -45,7 +45,7 @@ export type CommitOutcome =
    */
   | { readonly ok: false; readonly stale: ContextId; readonly current?: StoredContext | null }
 
-export interface Page {
+export interface PageRequest {
   readonly limit: number
   /** Only ids above this one. */
   readonly after?: ContextId | undefined
@@ -53,7 +53,7 @@ export interface Page {
   readonly skip?: number | undefined
 }
 
-export interface ListQuery extends Page {
+export interface ListQuery extends PageRequest {
   /** Words that they all have. */
   readonly all: readonly string[]
   /** Words of which they have none. */
@@ -65,7 +65,7 @@ export interface ListQuery extends Page {
 }
 
 /** Who runs a step of a context. */
-export interface Lease {
+export interface AbandonedLease {
   readonly id: ContextId
   readonly owner: string
 }
@@ -105,10 +105,10 @@ export interface Store {
    * meanwhile. Some may have been purged meanwhile: only when none come are there no more.
    */
   list(request: ListQuery): Promise<StoredContext[]>
-  /** Ids of contexts that have any of the words, ascending, each once, up to and including `upTo`. */
-  waitingFor(request: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]>
+  /** Ids of contexts that have any of the keys, ascending, each once, up to and including `upTo`. */
+  waitingFor(request: { any: readonly string[]; upTo: ContextId } & PageRequest): Promise<ContextId[]>
   /**
-   * Contexts that are due or poked, up to `limit` of each partition, earliest first. Each is hidden from further claims
+   * Contexts that are due or notified, up to `limit` of each partition, earliest first. Each is hidden from further claims
    * for `hideFor` milliseconds, or until it is written again: a claim that comes to nothing is thus repeated. `next` is
    * when the next one will be claimable, or when to look again, epoch milliseconds.
    */
@@ -117,7 +117,7 @@ export interface Store {
    * Contexts whose owner no longer lives, up to `limit` of each partition, each with that owner. They are hidden from
    * further claims as with `claimDue`. `owner` is the caller's own boot id.
    */
-  claimAbandoned(request: { owner: string; limit: number; hideFor: number }): Promise<Lease[]>
+  claimAbandoned(request: { owner: string; limit: number; hideFor: number }): Promise<AbandonedLease[]>
   /** Contexts whose step that server runs, as the store knows it; those that are out of reach at present left out. */
   leasedTo(request: { owner: string }): Promise<ContextId[]>
   /**

@@ -3,9 +3,9 @@
 import { getOwn } from '../model/json/value.ts'
 import { suggestion } from '../model/nearest.ts'
 import type { FunctionName, PackageFolder } from '../ports/step-runner.ts'
-import { builtInClasses, type Classes, type Method } from './builtin/builtin.ts'
+import { builtInClasses, type Classes, type BuiltinMethod } from './builtin/builtin.ts'
 import { Modules } from './modules/modules.ts'
-import type { Thrown } from './modules/user-stack.ts'
+import type { UserError } from './modules/user-stack.ts'
 
 export class Functions {
   readonly #modules = new Modules()
@@ -22,12 +22,12 @@ export class Functions {
   }
 
   /** @throws Error that says why there is no such function */
-  async newest(name: FunctionName): Promise<Method> {
+  async newest(name: FunctionName): Promise<BuiltinMethod> {
     return this.#builtIn(name) ?? this.#modules.method(name)
   }
 
   /** The function, or as it was before its module was broken. @throws Error that says why there is no such function */
-  async lastGood(name: FunctionName): Promise<Method> {
+  async lastGood(name: FunctionName): Promise<BuiltinMethod> {
     return this.#builtIn(name) ?? this.#modules.lastGood(name)
   }
 
@@ -37,12 +37,12 @@ export class Functions {
   }
 
   /** As `StepRunner.stackOf`. */
-  stackOf(thrown: Thrown, packageName: string): string | null {
+  stackOf(thrown: UserError, packageName: string): string | null {
     return this.#modules.stackOf(thrown, packageName)
   }
 
   /** null: it is no built-in one. */
-  #builtIn({ className, methodName }: FunctionName): Method | null {
+  #builtIn({ className, methodName }: FunctionName): BuiltinMethod | null {
     const builtIn = getOwn(this.#classes, className)
     if (builtIn === undefined) return null
     const method = getOwn(builtIn, methodName)

@@ -7,7 +7,7 @@ import { Functions } from './functions.ts'
 import { IsolatePool } from './modules/isolate-pool.ts'
 import { NoModule } from './modules/modules.ts'
 import { Scripts } from './script/scripts.ts'
-import type { Thrown } from './modules/user-stack.ts'
+import type { UserError } from './modules/user-stack.ts'
 
 export interface StepRunnerOptions {
   readonly log: Log
@@ -75,7 +75,7 @@ export function stepRunner({
 }
 
 /** Whatever was thrown may break when it is read. */
-function thrownOf(thrown: unknown): Thrown | null {
+function thrownOf(thrown: unknown): UserError | null {
   try {
     if (!(thrown instanceof Error) || typeof thrown.stack !== 'string') return null
     return { name: String(thrown.name), message: String(thrown.message), stack: thrown.stack }

@@ -23,7 +23,7 @@ export interface Sight {
  * What the server's thread does now. null: it can't be stopped within so many milliseconds, since it waits for the
  * system, or is within one long call of the engine's own.
  */
-export async function examine(patience: number): Promise<Sight | null> {
+export async function examineThread(patience: number): Promise<Sight | null> {
   return withSession(patience, async (session) => {
     const files = new Map<string, string>()
     session.on('Debugger.scriptParsed', ({ params: { scriptId, url } }) => files.set(scriptId, url))

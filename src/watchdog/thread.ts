@@ -3,8 +3,8 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { createLog, type LogFormat } from '../observe/log.ts'
 import type { LogLevel } from '../ports/log.ts'
-import type { Notes, NotesPlace } from '../ports/step-watch.ts'
-import { examine, exitFromWithin } from './examine.ts'
+import type { StandstillNotes, NotesPlace } from '../ports/step-watch.ts'
+import { examineThread, exitFromWithin } from './examine.ts'
 import { judge, type Verdict } from './judge.ts'
 import { Shared } from './shared.ts'
 
@@ -24,7 +24,7 @@ export interface ThreadOptions {
 }
 
 /** The boot id of the server has changed. */
-export interface ToThread {
+export interface WatchdogMessage {
   readonly owner: string
 }
 
@@ -47,11 +47,11 @@ const EXIT_MS = 1000
 const options: ThreadOptions = workerData
 const shared = new Shared(options.buffer)
 const log = createLog({ level: options.logLevel, format: options.logFormat })
-const { openNotes }: { openNotes: (place: unknown) => Notes } = await import(options.notes.module)
+const { openNotes }: { openNotes: (place: unknown) => StandstillNotes } = await import(options.notes.module)
 const notes = openNotes(options.notes.place)
 let { owner } = options
 const end = options.kill || Infinity
-parentPort?.on('message', (message: ToThread) => {
+parentPort?.on('message', (message: WatchdogMessage) => {
   ;({ owner } = message)
 })
 
@@ -85,7 +85,7 @@ async function look(): Promise<void> {
   const noting = note(verdict)
   const still = options.noted + performance.now() - began
   if (await standsStill(beats, still, options.named)) {
-    tell(verdict)
+    post(verdict)
     await followUp(beats, Math.max(still, options.named), { verdict, noting })
   }
   await noting
@@ -109,14 +109,14 @@ async function followUp(
     if (better === null || better.stack === null) continue
     verdict = better
     noting = noting.then(() => note(better))
-    tell(verdict)
+    post(verdict)
   }
   await endProcess(verdict, noting)
 }
 
 /** Whom to blame; null: nobody, since the event loop turns again, or a debugger holds it. */
 async function see(beats: number, patience: number): Promise<Verdict | null> {
-  const sight = await examine(patience)
+  const sight = await examineThread(patience)
   return sight?.facts.isDebugged === true || shared.beats !== beats ? null : judge(sight, shared.suspect)
 }
 
@@ -134,14 +134,14 @@ async function note({ standstill }: Verdict): Promise<void> {
   }
 }
 
-function tell({ step, reason, stack }: Verdict): void {
+function post({ step, reason, stack }: Verdict): void {
   const { contextId, fluxName, state, className, methodName } = step ?? {}
   log.error('the event loop stands still', { contextId, fluxName, state, className, methodName, reason, stack })
 }
 
 async function endProcess(verdict: Verdict, noting: Promise<void>): Promise<void> {
   // Someone may look into it by now.
-  if ((await examine(LOOK_MS))?.facts.isDebugged === true) return
+  if ((await examineThread(LOOK_MS))?.facts.isDebugged === true) return
   await Promise.race([noting, sleep(NOTE_MS)])
   log.error('the event loop stood still for too long: the process ends, to be started again', {
     contextId: verdict.step?.contextId,

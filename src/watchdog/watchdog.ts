@@ -11,7 +11,7 @@ import type { PackageFolder } from '../ports/step-runner.ts'
 import type { NotesPlace, RunningStep, StepWatch } from '../ports/step-watch.ts'
 import { HOOK, type Facts } from './facts.ts'
 import { Shared } from './shared.ts'
-import type { ThreadOptions, ToThread } from './thread.ts'
+import type { ThreadOptions, WatchdogMessage } from './thread.ts'
 
 export interface WatchdogOptions {
   /** Milliseconds of standstill after which what stands still is named. */
@@ -62,7 +62,7 @@ export class Watchdog implements StepWatch {
   /** This server's boot id has changed. */
   set owner(owner: string) {
     this.#owner = owner
-    this.#tell({ owner })
+    this.#post({ owner })
   }
 
   /** Begins to look. Does nothing when `after` and `kill` are 0. */
@@ -115,7 +115,7 @@ export class Watchdog implements StepWatch {
     this.#shared.beat(inspectorUrl() !== undefined)
   }
 
-  #tell(message: ToThread): void {
+  #post(message: WatchdogMessage): void {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     this.#thread?.postMessage(message)
   }

@@ -1,7 +1,7 @@
 // Definitions and records of earlier versions load, are shown, and go on.
 import { describe, expect, test } from 'vitest'
 import { SimulatedClock } from '../support/simulated-clock.ts'
-import { STATUSES } from '../../src/model/context.ts'
+import { CONTEXT_STATUSES } from '../../src/model/context.ts'
 import { openServer } from '../recorded/server.ts'
 import { readCorpus, readDataFolder, readExpected, readVersions } from './pinned/corpus.ts'
 import { examine } from './pinned/examine.ts'
@@ -40,7 +40,7 @@ describe.each(versions)('what version %s wrote', async (version) => {
     const texts = corpus.definitions.map(({ text }) => text).join('\n')
     expect(KEYS.filter((key) => !texts.includes(`"${key}":`))).toEqual([])
     expect(VALUES.filter((value) => !texts.includes(`"${value}"`))).toEqual([])
-    expect(new Set(corpus.records.map(({ phase }) => phase.split(':')[0]))).toEqual(new Set(STATUSES))
+    expect(new Set(corpus.records.map(({ phase }) => phase.split(':')[0]))).toEqual(new Set(CONTEXT_STATUSES))
   })
 
   test('is shown, and goes on, as it did', { timeout: TIMEOUT_MS }, async () => {
@@ -58,7 +58,9 @@ describe.each(versions)('what version %s wrote', async (version) => {
     const server = await openServer(corpus.code, { folder, clock: new SimulatedClock(corpus.now) })
     try {
       const ids = await Promise.all(
-        STATUSES.map(async (status) => (await server.api.listContexts({ status, limit: 1000 })).map(({ id }) => id)),
+        CONTEXT_STATUSES.map(async (status) =>
+          (await server.api.listContexts({ status, limit: 1000 })).map(({ id }) => id),
+        ),
       )
       expect(ids.flat().toSorted((a, b) => a - b)).toEqual(corpus.records.map(({ context }) => context.id))
       for (const { context, phase } of corpus.records) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../../src/model/json/value.ts'
-import { accept, compileShape, hold, type Property } from '../../src/definitions/values/properties.ts'
+import { validate, compileShape, coerce, type Property } from '../../src/definitions/values/properties.ts'
 import { Report } from '../../src/definitions/report.ts'
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 6)
@@ -22,7 +22,7 @@ function property(declaration: object): Property {
 }
 
 function read(mode: 'json' | 'text', declaration: object, given: Json): Expected {
-  const { value, errors } = accept(
+  const { value, errors } = validate(
     shapeOf(declaration),
     { v: given },
     { now: NOW, unknown: 'refuse', fill: true, text: mode === 'text', pointer: '' },
@@ -31,7 +31,7 @@ function read(mode: 'json' | 'text', declaration: object, given: Json): Expected
 }
 
 function line(declaration: object, given: Json): Expected {
-  const held = hold(property(declaration), given, NOW)
+  const held = coerce(property(declaration), given, NOW)
   return held.ok ? held.value : REFUSED
 }
 

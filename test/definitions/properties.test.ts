@@ -2,13 +2,13 @@ import * as fc from 'fast-check'
 import { describe as suite, expect, it } from 'vitest'
 import { isObject, type Json, type JsonObject } from '../../src/model/json/value.ts'
 import {
-  accept,
+  validate,
   compileShape,
   defaults,
-  describe,
-  hold,
-  holdAt,
-  type AcceptOptions,
+  describeValues,
+  coerce,
+  coerceAt,
+  type ValidateOptions,
   type Property,
   type Shape,
 } from '../../src/definitions/values/properties.ts'
@@ -43,8 +43,8 @@ function shapeOf(...list: JsonObject[]): Shape {
   return shape
 }
 
-const take = (shape: Shape, given: JsonObject, options: Partial<AcceptOptions> = {}) =>
-  accept(shape, given, { now: NOW, unknown: 'refuse', fill: true, text: false, pointer: '/input', ...options })
+const take = (shape: Shape, given: JsonObject, options: Partial<ValidateOptions> = {}) =>
+  validate(shape, given, { now: NOW, unknown: 'refuse', fill: true, text: false, pointer: '/input', ...options })
 
 const told = ({ report }: Compiled) => report.faults.map(({ severity, pointer }) => `${severity} ${pointer}`)
 
@@ -415,25 +415,25 @@ suite('what a line writes to a model', () => {
     }),
   )
   it('is held field by field', () => {
-    expect(hold(model, { n: '5', s: 5, tags: 'x', items: [{ q: '1' }] }, NOW)).toEqual({
+    expect(coerce(model, { n: '5', s: 5, tags: 'x', items: [{ q: '1' }] }, NOW)).toEqual({
       ok: true,
       value: { n: 5, s: '5', tags: ['x'], items: [{ q: 1 }] },
     })
-    expect(hold(model, { n: 'x', z: 1 }, NOW)).toEqual({ ok: false, reason: '/n must be a number (and 1 more)' })
+    expect(coerce(model, { n: 'x', z: 1 }, NOW)).toEqual({ ok: false, reason: '/n must be a number (and 1 more)' })
   })
   it('is held to what is declared at a place inside', () => {
-    expect(holdAt(model, ['n'], '5', NOW)).toEqual({ ok: true, value: 5 })
-    expect(holdAt(model, ['n'], null, NOW)).toEqual({ ok: false, reason: 'must not be null' })
-    expect(holdAt(model, ['items', '0', 'q'], '7', NOW)).toEqual({ ok: true, value: 7 })
-    expect(holdAt(model, ['items', '0'], { q: '7' }, NOW)).toEqual({ ok: true, value: { q: 7 } })
-    expect(holdAt(model, ['tags', '3'], 7, NOW)).toEqual({ ok: true, value: '7' })
-    expect(holdAt(model, ['free', 'a', '0'], 7, NOW)).toEqual({ ok: true, value: 7 })
+    expect(coerceAt(model, ['n'], '5', NOW)).toEqual({ ok: true, value: 5 })
+    expect(coerceAt(model, ['n'], null, NOW)).toEqual({ ok: false, reason: 'must not be null' })
+    expect(coerceAt(model, ['items', '0', 'q'], '7', NOW)).toEqual({ ok: true, value: 7 })
+    expect(coerceAt(model, ['items', '0'], { q: '7' }, NOW)).toEqual({ ok: true, value: { q: 7 } })
+    expect(coerceAt(model, ['tags', '3'], 7, NOW)).toEqual({ ok: true, value: '7' })
+    expect(coerceAt(model, ['free', 'a', '0'], 7, NOW)).toEqual({ ok: true, value: 7 })
   })
   it.each([['z'], ['s', 'x'], ['tags', 'x'], ['tags', '-1'], ['items', '0', 'z'], ['constructor']])(
     'has no place %s %s %s',
     (...path) => {
       expect(
-        holdAt(
+        coerceAt(
           model,
           path.filter((segment) => segment !== undefined),
           1,
@@ -448,7 +448,7 @@ suite('a descriptor', () => {
   it('shows each declaration untouched with its value, then what is not declared', () => {
     const source = { name: 'a', type: 'long', comments: 'c', value: 'old', 'my key': [1] }
     const { shape } = compile([source, { name: 'b' }], { extra: true })
-    expect(describe('input', shape, { a: '9007199254740993', $request: { method: 'GET' } })).toEqual({
+    expect(describeValues('input', shape, { a: '9007199254740993', $request: { method: 'GET' } })).toEqual({
       name: 'input',
       type: 'model',
       allowExtraProperties: true,
@@ -462,7 +462,7 @@ suite('a descriptor', () => {
   })
   it('has null for what was never set, inherited names too', () => {
     const shape = shapeOf({ name: 'constructor' }, { name: '__proto__' })
-    expect(describe('output', shape, {}).gloopProperties.map((each) => each['value'])).toEqual([null, null])
+    expect(describeValues('output', shape, {}).gloopProperties.map((each) => each['value'])).toEqual([null, null])
   })
 })
 
@@ -599,8 +599,8 @@ suite('any JSON', () => {
     const properties = types.flatMap((type) => [false, true].map((array) => only(shapeOf({ name: 'v', type, array }))))
     fc.assert(
       fc.property(json.json, fc.constantFrom(...properties), (value, property) => {
-        const held = hold(property, value, NOW)
-        if (held.ok) expect(hold(property, held.value, NOW)).toEqual(held)
+        const held = coerce(property, value, NOW)
+        if (held.ok) expect(coerce(property, held.value, NOW)).toEqual(held)
       }),
     )
   })

@@ -34,7 +34,7 @@ test('others are served after each thousand that it finds, though nothing is wri
       }),
       catalog: { triggeredBy: () => [] },
       log: { trace() {}, debug() {}, info() {}, warn() {}, error() {} },
-      refusals: { tell: () => Promise.resolve() },
+      refusals: { log: () => Promise.resolve() },
       mailboxes: {
         post() {
           posted.push(turns)

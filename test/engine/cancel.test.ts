@@ -44,7 +44,7 @@ afterEach(async () => {
 describe('with two servers on one store', () => {
   const BEAT_MS = 1000
   /** What servers tell one another; nothing while `isLost`. */
-  const words: { isLost: boolean; tell: CommitFeed['tell'] } = { isLost: false, tell: () => undefined }
+  const words: { isLost: boolean; tell: CommitFeed['notify'] } = { isLost: false, tell: () => undefined }
   let slots: number
 
   async function openBoth(commit?: (store: Store) => Store['commit']): Promise<readonly [Bench, Bench]> {
@@ -52,15 +52,15 @@ describe('with two servers on one store', () => {
     const folder = await mkdtemp(join(tmpdir(), 'actorflux-'))
     const listeners: ((id: number) => void)[] = []
     const feed: CommitFeed = {
-      tell: (id) => {
+      notify: (id) => {
         if (!words.isLost) for (const listener of listeners) listener(id)
       },
-      onTold: (listener) => {
+      onNotified: (listener) => {
         listeners.push(listener)
       },
       close: () => Promise.resolve(),
     }
-    words.tell = feed.tell
+    words.tell = feed.notify
     const store = await openLmdbStore({ folder: join(folder, 'data'), log, clock })
     closing.push(() => rm(folder, { recursive: true }))
     // To this store, whoever else has a lease is dead.

@@ -7,11 +7,11 @@ import { isFinished } from '../../src/model/context.ts'
 import type { Json } from '../../src/model/json/value.ts'
 import type { ContextRecord } from '../../src/model/record.ts'
 import type { StoredContext } from '../../src/ports/store.ts'
-import { decode } from '../../src/engine/record/codec.ts'
+import { decodeRecord } from '../../src/engine/record/codec.ts'
 import { decide } from '../../src/engine/interpreter/decide.ts'
 import type { Decision, Input, DecisionEnv } from '../../src/engine/interpreter/decision.ts'
-import { fluxOf } from '../../src/engine/record/pinned-flux.ts'
-import { indexKeysOf, toldBy } from '../../src/engine/record/index-keys.ts'
+import { pinnedFluxOf } from '../../src/engine/record/pinned-flux.ts'
+import { indexKeysOf, parseIndexKeys } from '../../src/engine/record/index-keys.ts'
 import { contextView, stateView } from '../../src/engine/record/views.ts'
 import { folderOf, open } from '../definitions/catalog-files.ts'
 import { readCorpus } from '../definitions/pinned/corpus.ts'
@@ -97,12 +97,12 @@ test('damaged at any place', { timeout: TIMEOUT_MS }, async () => {
   const texts = new Map(corpus.definitions.map(({ hash, text }) => [hash, text]))
   let [looked, broken] = [0, 0]
   for (const { context } of corpus.records) {
-    const record = decode(context)
+    const record = decodeRecord(context)
     const text = texts.get(record.definition) ?? ''
     for (let times = 0; times < DAMAGES; times += 1) {
       const seed = context.id * 1000 + times
       const other = damaged(text, new Random(seed))
-      const flux = await fluxOf({ catalog, store: { getDefinition: async () => other } }, context, {
+      const flux = await pinnedFluxOf({ catalog, store: { getDefinition: async () => other } }, context, {
         ...record,
         definition: hashOf(other),
       })
@@ -123,7 +123,11 @@ test('a record that names a state that no definition has harms itself alone', as
   const head = JSON.parse(context.parts['head'] ?? '')
   for (const damage of [{ state: 2 ** 40 }, { state: -1 }, { state: 'x' }, { visited: [0, 1e9] }]) {
     const parts = { ...context.parts, head: JSON.stringify({ ...head, ...damage }) }
-    const flux = fluxOf({ catalog, store: { getDefinition: async () => null } }, context, decode({ ...context, parts }))
+    const flux = pinnedFluxOf(
+      { catalog, store: { getDefinition: async () => null } },
+      context,
+      decodeRecord({ ...context, parts }),
+    )
     await expect(flux).rejects.toMatchObject({ failure: { kind: 'unreadable', contextId: context.id } })
   }
 })
@@ -131,18 +135,18 @@ test('a record that names a state that no definition has harms itself alone', as
 async function look(
   context: StoredContext,
   record: ContextRecord,
-  flux: Awaited<ReturnType<typeof fluxOf>>,
+  flux: Awaited<ReturnType<typeof pinnedFluxOf>>,
 ): Promise<void> {
   expect(contextView(record, flux, record.tail, () => undefined).stateContexts).toHaveLength(record.visited.length)
   for (const state of flux.states) expect(stateView(record, flux, state, record.tail).name).toBe(state.name)
   expect(new Set(flux.states.map(({ name }) => name)).size).toBe(flux.states.length)
   expect(indexKeysOf(record, flux)).toEqual(
-    expect.arrayContaining(context.terms.filter((term) => /^(status|[uf]:(all|flux|tag))/.test(term))),
+    expect.arrayContaining(context.indexKeys.filter((term) => /^(status|[uf]:(all|flux|tag))/.test(term))),
   )
   if (isFinished(record.status)) return
   for (const { input, now } of due(record))
     expect(kindOf(decide(flux, record, input, given(now))), input.type).toBe('next')
-  for (const name of [...toldBy(context.terms).events, 'unknown']) {
+  for (const name of [...parseIndexKeys(context.indexKeys).events, 'unknown']) {
     const kind = kindOf(
       decide(
         flux,

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { compileFlux } from '../../src/definitions/compile/service.ts'
 import { Report } from '../../src/definitions/report.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
-import { decode } from '../../src/engine/record/codec.ts'
+import { decodeRecord } from '../../src/engine/record/codec.ts'
 import { takeOver } from '../../src/engine/steps/leases.ts'
 import { scriptNames } from '../../src/engine/interpreter/scope.ts'
 import { contextView } from '../../src/engine/record/views.ts'
@@ -43,7 +43,7 @@ const head = {
   },
 }
 const recordOf = (args: JsonObject) =>
-  decode({
+  decodeRecord({
     id: 7,
     version: 1,
     parts: {

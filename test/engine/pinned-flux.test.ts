@@ -3,18 +3,18 @@ import { describe, expect, test } from 'vitest'
 import { hashOf } from '../../src/definitions/pinned/text.ts'
 import type { ContextRecord } from '../../src/model/record.ts'
 import { indexKeysOf } from '../../src/engine/record/index-keys.ts'
-import { fluxOf } from '../../src/engine/record/pinned-flux.ts'
+import { pinnedFluxOf } from '../../src/engine/record/pinned-flux.ts'
 import { folderOf, open } from '../definitions/catalog-files.ts'
 import { compiled, Hand } from '../support/turns.ts'
 
 const source = { states: [{ name: 'first', waiting: true, transitions: [{ to: 'first', event: 'on' }] }] }
 const flux = compiled(source, 'Service')
 const { record } = new Hand().start(flux).context
-const stored = { terms: indexKeysOf(record, flux) }
+const stored = { indexKeys: indexKeysOf(record, flux) }
 
 async function fluxAs(text: string, more: Partial<ContextRecord> = {}, now: object = source) {
   const { catalog } = await open(await folderOf({ 'p/Service.flux': now }))
-  return fluxOf({ catalog, store: { getDefinition: () => Promise.resolve(text) } }, stored, {
+  return pinnedFluxOf({ catalog, store: { getDefinition: () => Promise.resolve(text) } }, stored, {
     ...record,
     definition: hashOf(text),
     ...more,
@@ -32,7 +32,7 @@ describe('a definition of which nothing is left', () => {
     const { record: waits } = new Hand().start(any).context
     const { catalog } = await open(await folderOf({ 'p/readme.md': '' }))
     const store = { getDefinition: () => Promise.resolve('{') }
-    const { states } = await fluxOf({ catalog, store }, { terms: indexKeysOf(waits, any) }, waits)
+    const { states } = await pinnedFluxOf({ catalog, store }, { indexKeys: indexKeysOf(waits, any) }, waits)
     expect(states[0]?.choice.otherwise).toBe(0)
     expect((await fluxAs('{')).states[0]?.choice.otherwise).toBeNull()
   })

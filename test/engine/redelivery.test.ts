@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { conflict, notFound, unavailable } from '../../src/model/failure.ts'
 import type { Input } from '../../src/engine/interpreter/decision.ts'
-import type { Outcome } from '../../src/engine/mailboxes.ts'
+import type { MessageOutcome } from '../../src/engine/mailboxes.ts'
 import { Undecidable } from '../../src/engine/turn.ts'
 import { Redelivery } from '../../src/engine/redelivery.ts'
 import type { Step } from '../../src/engine/record/position.ts'
@@ -16,14 +16,14 @@ const flux = compiled({ states: [{ name: 'work', action: { type: 'invokeCode', c
 const WAKE: Input = { type: 'WAKE' }
 
 /** A context at a step that `owner` has; or one that has ended. */
-function outcomeFor({ owner = 'me', ended = false } = {}): Outcome {
+function outcomeFor({ owner = 'me', ended = false } = {}): MessageOutcome {
   const hand = new Hand()
   const started = hand.start(flux, { owner })
   return outcomeOf(ended ? hand.turn(started.context.record.id, [TERMINATE]) : started)
 }
 
 /** `answers`: what posting comes to, one after the other; the last one again and again. */
-function open(...answers: (Error | Outcome)[]) {
+function open(...answers: (Error | MessageOutcome)[]) {
   const clock = new SimulatedClock()
   const end = new AbortController()
   const [posted, logged, started, aborted, told, alarms]: [Input[], string[], Step[], number[], number[], number[]] = [

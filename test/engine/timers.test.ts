@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
-import type { Outcome } from '../../src/engine/mailboxes.ts'
+import type { MessageOutcome } from '../../src/engine/mailboxes.ts'
 import { Timers } from '../../src/engine/timers.ts'
 import { held, nextTurn } from '../support/held.ts'
 import { openBench } from '../support/engine.ts'
@@ -17,7 +17,7 @@ const outcome = outcomeOf(
 /** With so many contexts that are due; or with those that `claim` gives. */
 function open(
   due: number,
-  post: (id: number) => Promise<Outcome> = () => Promise.resolve(outcome),
+  post: (id: number) => Promise<MessageOutcome> = () => Promise.resolve(outcome),
   claim?: () => number[],
 ) {
   const clock = new SimulatedClock()
@@ -123,7 +123,7 @@ test('when more than half of a claim takes long, those that follow wait for them
 })
 
 test('one whose claim is over while it is still being woken is not woken twice', async () => {
-  const slow = held<Outcome>()
+  const slow = held<MessageOutcome>()
   const claimed = [[5], [5, 6]]
   const { posted, timers } = open(
     0,

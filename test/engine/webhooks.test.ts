@@ -9,7 +9,7 @@ import { ContextLoader } from '../../src/engine/context-loader.ts'
 import { Mailboxes } from '../../src/engine/mailboxes.ts'
 import { Pins } from '../../src/engine/pins.ts'
 import { ContextCache } from '../../src/engine/context-cache.ts'
-import { Refusals } from '../../src/engine/refusals.ts'
+import { RefusalLog } from '../../src/engine/refusal-log.ts'
 import { webhooks } from '../../src/engine/calls/webhooks.ts'
 import { open, folderOf, quiet } from '../definitions/catalog-files.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
@@ -57,7 +57,7 @@ test('the last look at a silent store takes no longer than a moment', async () =
     }),
   )
   const clock = new SimulatedClock()
-  const feed: CommitFeed = { tell() {}, onTold() {}, close: () => Promise.resolve() }
+  const feed: CommitFeed = { notify() {}, onNotified() {}, close: () => Promise.resolve() }
   const cache = new ContextCache(1024)
   const commits = new Commits({
     store,
@@ -99,7 +99,7 @@ test('the last look at a silent store takes no longer than a moment', async () =
     store,
     clock,
     feed,
-    refusals: new Refusals({ log: quiet, clock }),
+    refusals: new RefusalLog({ log: quiet, clock }),
   })
   const found = api.find('GET', ['long'])
   if (!found || !('endpoint' in found)) throw new Error('the webhook is not there')

@@ -3,9 +3,9 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { FORMATS, JSON_FORMAT } from '../../src/http/formats/codecs.ts'
 import { jsonPieces, weight } from '../../src/http/formats/json/encode.ts'
-import type { Pieces } from '../../src/http/answers/pieces.ts'
+import type { TextPieces } from '../../src/http/answers/pieces.ts'
 
-function all(pieces: Pieces): string[] {
+function all(pieces: TextPieces): string[] {
   const texts: string[] = []
   for (let next = pieces.next(); !next.done; next = pieces.next()) texts.push(next.value)
   return texts

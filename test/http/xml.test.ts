@@ -2,15 +2,15 @@ import * as fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import { decodeWebhookBody } from '../../src/http/webhooks/body.ts'
 import { decodeXml } from '../../src/http/formats/xml/decode.ts'
-import { textOf } from '../../src/http/answers/pieces.ts'
+import { joinPieces } from '../../src/http/answers/pieces.ts'
 import { xmlPieces } from '../../src/http/formats/xml/encode.ts'
-import { cut, join } from '../../src/http/formats/xml/transfer.ts'
+import { cut, joinTransferred } from '../../src/http/formats/xml/transfer.ts'
 import { decodeLargeXml } from '../../src/http/formats/xml/threads.ts'
 import { FluxError } from '../../src/model/failure.ts'
 
 const DEPTH = 64
 const LIMITS = { maxDepth: DEPTH, maxValues: 1_000_000 }
-const encode = (value: unknown) => textOf(xmlPieces(value, 'response'))
+const encode = (value: unknown) => joinPieces(xmlPieces(value, 'response'))
 const decode = (text: string) => decodeXml(text, LIMITS)
 const decodeForeign = (text: string) => decodeXml(text, { ...LIMITS, foreign: true })
 /** Data as JSON knows it: no -0, and keys in the order in which an object keeps them. */
@@ -396,7 +396,7 @@ describe('large XML', () => {
     await fc.assert(
       fc.asyncProperty(json, async (value) => {
         const expected = asJson(value)
-        expect(JSON.stringify(await join(structuredClone(cut(decode(encode(expected))))))).toBe(
+        expect(JSON.stringify(await joinTransferred(structuredClone(cut(decode(encode(expected))))))).toBe(
           JSON.stringify(expected),
         )
       }),
@@ -408,7 +408,7 @@ describe('large XML', () => {
       7: wide(400_000),
     }
     const data = Object.defineProperty({ ...large }, '__proto__', { value: large, enumerable: true })
-    expect(JSON.stringify(await join(cut(JSON.parse(JSON.stringify(data)))))).toBe(JSON.stringify(data))
+    expect(JSON.stringify(await joinTransferred(cut(JSON.parse(JSON.stringify(data)))))).toBe(JSON.stringify(data))
   })
 
   test('is read in a thread, while others are served, as small XML is read at once', async () => {

@@ -7,7 +7,7 @@ import { validateXML } from 'xmllint-wasm'
 import { CALLS } from '../../src/api/calls.ts'
 import { rootOf } from '../../src/api/call.ts'
 import type { ContextView } from '../../src/api/get-context.ts'
-import { textOf } from '../../src/http/answers/pieces.ts'
+import { joinPieces } from '../../src/http/answers/pieces.ts'
 import { xmlSchema } from '../../src/http/docs/xsd.ts'
 import { xmlPieces } from '../../src/http/formats/xml/encode.ts'
 import { contextView } from './support.ts'
@@ -160,7 +160,7 @@ async function refusedBy(schema: string, documents: readonly string[]): Promise<
   return refused
 }
 
-const documentOf = ([root, value]: readonly [string, unknown]) => textOf(xmlPieces(value, root))
+const documentOf = ([root, value]: readonly [string, unknown]) => joinPieces(xmlPieces(value, root))
 
 test('takes every answer, and takes and refuses what the one of version 0.1 takes and refuses', async () => {
   const [made, written] = [xmlSchema(), await readFile(join(import.meta.dirname, 'schema-0.1.xsd'), 'utf8')]

@@ -1,5 +1,5 @@
 // That the store's indexes agree with its records.
-import { isFinished, STATUSES } from '../../src/model/context.ts'
+import { isFinished, CONTEXT_STATUSES } from '../../src/model/context.ts'
 import type { ContextRecord } from '../../src/model/record.ts'
 import { keysOfEvent, keysOfList } from '../../src/engine/record/index-keys.ts'
 import type { Ledger } from './ledger.ts'
@@ -21,7 +21,7 @@ export async function checkIndexes(
       .sort((a, b) => a - b)
     if (found.join() !== expected.join()) wrong(`${what} are ${expected.join()}, and found are ${found.join()}`)
   }
-  for (const status of STATUSES)
+  for (const status of CONTEXT_STATUSES)
     await check(`those that are ${status}`, keysOfList({ status }), (record) => record.status === status)
   await check('the unfinished', keysOfList({}), ({ status }) => !isFinished(status))
   await check(

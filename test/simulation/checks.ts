@@ -2,7 +2,7 @@
 // returned, and of the store's indexes.
 import { isFinished, type ContextId } from '../../src/model/context.ts'
 import type { ContextRecord } from '../../src/model/record.ts'
-import { decode } from '../../src/engine/record/codec.ts'
+import { decodeRecord } from '../../src/engine/record/codec.ts'
 import { checkIndexes } from './check-indexes.ts'
 import type { Ledger } from './ledger.ts'
 import type { Memory } from './memory.ts'
@@ -29,7 +29,7 @@ export async function faultsOf(end: End): Promise<string[]> {
   const wrong = (what: string) => {
     faults.push(what)
   }
-  const records = [...end.memory.kept.values()].map(({ context }) => decode(context))
+  const records = [...end.memory.kept.values()].map(({ context }) => decodeRecord(context))
   for (const { id, version } of records)
     if (end.ledger.records.get(id)?.version !== version)
       wrong(`context ${id} has version ${version}, and was committed in another`)

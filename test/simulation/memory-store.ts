@@ -2,7 +2,7 @@
 import type { ContextId } from '../../src/model/context.ts'
 import { unavailable } from '../../src/model/failure.ts'
 import { charactersOf } from '../../src/model/texts.ts'
-import type { ListQuery, Page, Store, StoredContext } from '../../src/ports/store.ts'
+import type { ListQuery, PageRequest, Store, StoredContext } from '../../src/ports/store.ts'
 import type { Memory } from './memory.ts'
 
 /** One handle of that memory. */
@@ -45,7 +45,8 @@ export class MemoryStore implements Store {
 
   async list({ all, without = [], characters = Infinity, ...page }: ListQuery): Promise<StoredContext[]> {
     const found = this.#open.matching(
-      ({ terms }) => all.every((word) => terms.includes(word)) && !without.some((word) => terms.includes(word)),
+      ({ indexKeys }) =>
+        all.every((word) => indexKeys.includes(word)) && !without.some((word) => indexKeys.includes(word)),
       page,
     )
     let size = 0
@@ -53,9 +54,13 @@ export class MemoryStore implements Store {
     return cut < 0 ? found : found.slice(0, cut + 1)
   }
 
-  async waitingFor({ any, upTo, ...page }: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]> {
+  async waitingFor({
+    any,
+    upTo,
+    ...page
+  }: { any: readonly string[]; upTo: ContextId } & PageRequest): Promise<ContextId[]> {
     return this.#open
-      .matching(({ id, terms }) => id <= upTo && any.some((word) => terms.includes(word)), page)
+      .matching(({ id, indexKeys }) => id <= upTo && any.some((word) => indexKeys.includes(word)), page)
       .map(({ id }) => id)
   }
 

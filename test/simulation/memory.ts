@@ -1,7 +1,7 @@
 // What a store in memory keeps: everything that the port promises, as plainly as it can be said.
 import type { ContextId } from '../../src/model/context.ts'
 import { LOG_LIMIT, UNOWNED } from '../../src/model/record.ts'
-import type { CommitOutcome, Lease, Page, StoredContext, Write } from '../../src/ports/store.ts'
+import type { CommitOutcome, AbandonedLease, PageRequest, StoredContext, Write } from '../../src/ports/store.ts'
 
 interface Kept {
   context: StoredContext
@@ -115,7 +115,7 @@ export class Memory {
   }
 
   /** By ascending id. */
-  matching(test: (context: StoredContext) => boolean, { after = 0, skip = 0, limit }: Page): StoredContext[] {
+  matching(test: (context: StoredContext) => boolean, { after = 0, skip = 0, limit }: PageRequest): StoredContext[] {
     return [...this.kept.values()]
       .map(({ context }) => context)
       .filter((context) => context.id > after && test(context))
@@ -140,7 +140,7 @@ export class Memory {
     return { ids: claimed.map(({ kept }) => kept.context.id), next: waking()[0]?.at ?? null }
   }
 
-  claimAbandoned(caller: string, limit: number, hideFor: number): Lease[] {
+  claimAbandoned(caller: string, limit: number, hideFor: number): AbandonedLease[] {
     const now = this.#options.now()
     this.#judge(caller, now)
     const abandoned = [...this.kept.values()].filter(

@@ -64,7 +64,7 @@ export class SimulatedServer implements Actor {
       after: (milliseconds, callback) => scheduler.after(milliseconds, this, callback),
     }
     const log = this.#log()
-    const feed = { tell: nothing, onTold: nothing, close: async () => {} }
+    const feed = { notify: nothing, onNotified: nothing, close: async () => {} }
     this.bell = new Bell({ scheduler, clock, servers, unheard: () => world.faults.unheard })
     this.#engine = createEngine({
       store: this.store,

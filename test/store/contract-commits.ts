@@ -65,7 +65,7 @@ export function commitPromises(test: ScenarioTest): void {
     test('keeps a context just as it was given', async ({ store, reopen }) => {
       const id = await newId(store)
       const context = contextOf(id, 1, {
-        terms: ['flux:Polling', 'tag:größe'],
+        indexKeys: ['flux:Polling', 'tag:größe'],
         due: 1_760_000_000_123,
         owner: 'boot-1',
         endedAt: 1_760_000_000_456,
@@ -88,16 +88,16 @@ export function commitPromises(test: ScenarioTest): void {
     })
 
     test('is refused when it was decided on another version, and changes nothing', async ({ store }) => {
-      const id = await createOne(store, { terms: ['kept'], log: ['first'] })
+      const id = await createOne(store, { indexKeys: ['kept'], log: ['first'] })
       await update(store, id, {})
       for (const previous of [0, 1, 3]) {
-        const write = writeOf(contextOf(id, previous + 1, { terms: ['lost'], due: 1 }), {
+        const write = writeOf(contextOf(id, previous + 1, { indexKeys: ['lost'], due: 1 }), {
           log: ['lost'],
           notifies: [id],
         })
         expect(await store.commit({ writes: [write] })).toMatchObject({ ok: false, stale: id })
       }
-      expect(await store.load({ id })).toMatchObject({ version: 2, terms: ['kept'], due: null })
+      expect(await store.load({ id })).toMatchObject({ version: 2, indexKeys: ['kept'], due: null })
       expect(await store.log({ id, limit: 10 })).toEqual(['first'])
       expect(await store.list({ all: ['lost'], limit: 10 })).toEqual([])
       expect(await store.claimDue({ now: 1e15, limit: 10, hideFor: 1 })).toEqual({ ids: [], next: null })
@@ -121,7 +121,7 @@ export function commitPromises(test: ScenarioTest): void {
     })
 
     test('of several contexts is made true as a whole', async ({ store }) => {
-      const [parent = 0] = await create(store, { terms: ['parent'] })
+      const [parent = 0] = await create(store, { indexKeys: ['parent'] })
       const child = await newId(store)
       await mustCommit(
         store,
@@ -137,12 +137,12 @@ export function commitPromises(test: ScenarioTest): void {
       const [one = 0, two = 0] = await create(store, {}, {})
       const born = await newId(store)
       const writes = [
-        writeOf(contextOf(one, 2, { terms: ['x'], due: 1 }), { log: ['x'], notifies: [two] }),
+        writeOf(contextOf(one, 2, { indexKeys: ['x'], due: 1 }), { log: ['x'], notifies: [two] }),
         writeOf(contextOf(born, 1), { log: ['x'] }),
         writeOf(contextOf(two, 3)),
       ]
       expect(await store.commit({ writes })).toMatchObject({ ok: false, stale: two })
-      expect(await store.load({ id: one })).toMatchObject({ version: 1, terms: [], due: null })
+      expect(await store.load({ id: one })).toMatchObject({ version: 1, indexKeys: [], due: null })
       expect(await store.load({ id: born })).toBeNull()
       expect(await store.log({ id: one, limit: 1 })).toEqual([])
       expect(await store.list({ all: ['x'], limit: 9 })).toEqual([])
@@ -162,11 +162,11 @@ export function commitPromises(test: ScenarioTest): void {
         configurable: true,
         writable: true,
       })
-      await mustCommit(store, writeOf(contextOf(id, 1, { terms: HOSTILE, parts })))
+      await mustCommit(store, writeOf(contextOf(id, 1, { indexKeys: HOSTILE, parts })))
       for await (const reader of again()) {
         const stored = await reader.load({ id })
         expect(Object.entries(stored?.parts ?? {}).sort()).toEqual(Object.entries(parts).sort())
-        expect(new Set(stored?.terms)).toEqual(new Set(HOSTILE))
+        expect(new Set(stored?.indexKeys)).toEqual(new Set(HOSTILE))
         for (const word of HOSTILE)
           expect(await idsOf(reader.list({ all: [word], limit: 10 })), JSON.stringify(word)).toEqual([id])
       }
@@ -187,7 +187,7 @@ export function commitPromises(test: ScenarioTest): void {
         const outcomes = await Promise.all(
           rivals.map(async ({ id, rival }) => {
             const write = writeOf(
-              contextOf(id, version + 1, { terms: [`rival:${rival}`], parts: { record: `${rival}` } }),
+              contextOf(id, version + 1, { indexKeys: [`rival:${rival}`], parts: { record: `${rival}` } }),
               { log: [`${rival}`] },
             )
             return { id, rival, ...(await store.commit({ writes: [write] })) }
@@ -199,7 +199,7 @@ export function commitPromises(test: ScenarioTest): void {
           const rival = `${winners[0]?.rival}`
           expect(await store.load({ id })).toMatchObject({
             version: version + 1,
-            terms: [`rival:${rival}`],
+            indexKeys: [`rival:${rival}`],
             parts: { record: rival },
           })
           expect((await store.log({ id, limit: 10 })).at(-1)).toBe(rival)

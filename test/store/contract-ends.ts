@@ -7,9 +7,9 @@ export function endPromises(test: ScenarioTest): void {
     test('deletes what finished before that time, and nothing else', async ({ store, again }) => {
       const [gone = 0, atThatTime = 0, running = 0] = await create(
         store,
-        { endedAt: 99, terms: ['t'] },
-        { endedAt: 100, terms: ['t'] },
-        { terms: ['t'] },
+        { endedAt: 99, indexKeys: ['t'] },
+        { endedAt: 100, indexKeys: ['t'] },
+        { indexKeys: ['t'] },
       )
       expect(await store.purge({ endedBefore: 100, limit: 10 })).toBe(1)
       for await (const reader of again()) {
@@ -84,7 +84,7 @@ export function endPromises(test: ScenarioTest): void {
   describe('closing', () => {
     test('waits for what is under way', async ({ store, reopen }) => {
       const id = await newId(store)
-      const commit = store.commit({ writes: [writeOf(contextOf(id, 1, { terms: ['late'] }))] })
+      const commit = store.commit({ writes: [writeOf(contextOf(id, 1, { indexKeys: ['late'] }))] })
       const later = await reopen()
       expect(await commit).toEqual({ ok: true })
       expect(await idsOf(later.list({ all: ['late'], limit: 1 }))).toEqual([id])

@@ -8,7 +8,7 @@ import { contextOf, idsOf, newId, type OpenStore, writeOf } from './contract-sup
 const WORDS = ['red', 'green', 'blue', 'hear:go', '__proto__']
 
 const facts = fc.record({
-  terms: fc.subarray(WORDS),
+  indexKeys: fc.subarray(WORDS),
   due: fc.option(fc.nat(200)),
   endedAt: fc.option(fc.nat(200), { freq: 2 }),
   parts: fc.dictionary(fc.constantFrom('record', 'state:0', 'é'), fc.string({ unit: 'grapheme', maxLength: 40 })),
@@ -157,22 +157,22 @@ async function play(store: Store, model: Model, step: Action): Promise<void> {
         ids.filter((id) => id > (after ?? 0)).slice(step.skip, step.skip + step.limit)
       const { limit, skip } = step
       expect(await idsOf(store.list({ all: step.words, limit, skip, after }))).toEqual(
-        page(model.matching(({ terms }) => step.words.every((word) => terms.includes(word)))),
+        page(model.matching(({ indexKeys }) => step.words.every((word) => indexKeys.includes(word)))),
       )
       for (const cut of [1, 2]) {
         const [without, words] = [step.words.slice(0, cut), step.words.slice(cut)]
         expect(await idsOf(store.list({ all: words, without, limit, skip, after }))).toEqual(
           page(
             model.matching(
-              ({ terms }) =>
-                words.every((word) => terms.includes(word)) && !without.some((word) => terms.includes(word)),
+              ({ indexKeys }) =>
+                words.every((word) => indexKeys.includes(word)) && !without.some((word) => indexKeys.includes(word)),
             ),
           ),
         )
       }
       const upTo = await store.highestId()
       expect(await store.waitingFor({ any: step.words, upTo, limit, skip, after })).toEqual(
-        page(model.matching(({ terms }) => step.words.some((word) => terms.includes(word)))),
+        page(model.matching(({ indexKeys }) => step.words.some((word) => indexKeys.includes(word)))),
       )
     }
   }
@@ -182,7 +182,7 @@ async function agree(store: Store, model: Model): Promise<void> {
   expect(await idsOf(store.list({ all: [], limit: 1000 }))).toEqual(model.matching(() => true))
   for (const word of WORDS)
     expect(await idsOf(store.list({ all: [word], limit: 1000 }))).toEqual(
-      model.matching(({ terms }) => terms.includes(word)),
+      model.matching(({ indexKeys }) => indexKeys.includes(word)),
     )
   for (const [id, { context, rows }] of model.contexts) {
     expect(await store.load({ id })).toEqual(context)

@@ -17,9 +17,9 @@ export function queryPromises(test: ScenarioTest): void {
     test('has the contexts with all the words, by ascending id', async ({ store, again }) => {
       const [a = 0, b = 0, c = 0, d = 0] = await create(
         store,
-        { terms: ['x', 'y'] },
-        { terms: ['y'] },
-        { terms: ['z', 'y', 'x'] },
+        { indexKeys: ['x', 'y'] },
+        { indexKeys: ['y'] },
+        { indexKeys: ['z', 'y', 'x'] },
         {},
       )
       for await (const reader of again()) {
@@ -36,10 +36,10 @@ export function queryPromises(test: ScenarioTest): void {
     test('leaves out those with a word', async ({ store, again }) => {
       const [a = 0, b = 0, c = 0, d = 0] = await create(
         store,
-        { terms: ['x', 'no'] },
-        { terms: ['x', 'y'] },
-        { terms: ['y'] },
-        { terms: ['no', 'y', 'x'] },
+        { indexKeys: ['x', 'no'] },
+        { indexKeys: ['x', 'y'] },
+        { indexKeys: ['y'] },
+        { indexKeys: ['no', 'y', 'x'] },
       )
       for await (const reader of again()) {
         expect(await idsOf(reader.list({ all: ['x'], without: ['no'], limit: 10 }))).toEqual([b])
@@ -56,11 +56,11 @@ export function queryPromises(test: ScenarioTest): void {
     test('leaves out those with any of several words', async ({ store }) => {
       const [a = 0, b = 0, c = 0, d = 0, e = 0] = await create(
         store,
-        { terms: ['x'] },
-        { terms: ['x', 'no'] },
-        { terms: ['x', 'nor'] },
-        { terms: ['x', 'no', 'nor'] },
-        { terms: ['x'] },
+        { indexKeys: ['x'] },
+        { indexKeys: ['x', 'no'] },
+        { indexKeys: ['x', 'nor'] },
+        { indexKeys: ['x', 'no', 'nor'] },
+        { indexKeys: ['x'] },
       )
       expect(await idsOf(store.list({ all: ['x'], without: ['no', 'nor'], limit: 10 }))).toEqual([a, e])
       expect(await idsOf(store.list({ all: [], without: ['nor', 'no', 'nobody'], skip: 1, limit: 10 }))).toEqual([e])
@@ -69,13 +69,13 @@ export function queryPromises(test: ScenarioTest): void {
     })
 
     test('passes over any number that are left out, or not', async ({ store }) => {
-      const terms = Array.from({ length: 600 }, (_, index): string[] => [
+      const indexKeys = Array.from({ length: 600 }, (_, index): string[] => [
         'all',
         ...(index % 2 === 0 ? ['even'] : []),
         ...(index >= 150 && index < 400 ? ['middle'] : []),
         ...(index === 70 ? ['one'] : []),
       ])
-      const ids = await create(store, ...terms.map((own) => ({ terms: own })))
+      const ids = await create(store, ...indexKeys.map((own) => ({ indexKeys: own })))
       for (const [all, without] of [
         [['all'], ['one']],
         [['all'], ['middle']],
@@ -86,7 +86,8 @@ export function queryPromises(test: ScenarioTest): void {
       ] as const) {
         const matches = ids.filter(
           (_, index) =>
-            all.every((word) => terms[index]?.includes(word)) && !without.some((word) => terms[index]?.includes(word)),
+            all.every((word) => indexKeys[index]?.includes(word)) &&
+            !without.some((word) => indexKeys[index]?.includes(word)),
         )
         for (const skip of [0, 1, 69, 70, 71, 149, 150, 151, 299, 300, 301, 345, 599, 600, 1e12]) {
           expect(await idsOf(store.list({ all, without, skip, limit: 5 })), `${all} ${without} ${skip}`).toEqual(
@@ -104,7 +105,7 @@ export function queryPromises(test: ScenarioTest): void {
       const ids = await create(
         store,
         ...Array.from({ length: 40 }, (_, index) => ({
-          terms: ['x'],
+          indexKeys: ['x'],
           parts: { record: 'é'.repeat(index === 5 ? 5000 : 500) },
         })),
       )
@@ -120,7 +121,7 @@ export function queryPromises(test: ScenarioTest): void {
     test('knows what somebody has read, and so do those who look who waits for an event', async ({ store }) => {
       for (let round = 0; round < 50; round++) {
         const id = await newId(store)
-        const written = store.commit({ writes: [writeOf(contextOf(id, 1, { terms: [`only ${round}`] }))] })
+        const written = store.commit({ writes: [writeOf(contextOf(id, 1, { indexKeys: [`only ${round}`] }))] })
         // In one turn as often as that goes: what is written meanwhile can be on the disk before the store itself hears
         // of it.
         for (
@@ -141,13 +142,13 @@ export function queryPromises(test: ScenarioTest): void {
     })
 
     test('gives whole contexts', async ({ store }) => {
-      const id = await createOne(store, { terms: ['x'], due: 5, parts: { record: 'r', 'state:1': 's' } })
+      const id = await createOne(store, { indexKeys: ['x'], due: 5, parts: { record: 'r', 'state:1': 's' } })
       expect(await store.list({ all: ['x'], limit: 10 })).toEqual([await store.load({ id })])
     })
 
     test('follows the words of each write, and no others', async ({ store, again }) => {
-      const id = await createOne(store, { terms: ['stays', 'goes'] })
-      await update(store, id, { terms: ['comes', 'stays', 'comes'] })
+      const id = await createOne(store, { indexKeys: ['stays', 'goes'] })
+      await update(store, id, { indexKeys: ['comes', 'stays', 'comes'] })
       for await (const reader of again()) {
         expect(await idsOf(reader.list({ all: ['stays'], limit: 10 }))).toEqual([id])
         expect(await idsOf(reader.list({ all: ['comes'], limit: 10 }))).toEqual([id])
@@ -158,7 +159,7 @@ export function queryPromises(test: ScenarioTest): void {
     test('pages by skip and by after, with one word, several and none', async ({ store }) => {
       const ids = await create(
         store,
-        ...Array.from({ length: 60 }, (_, index) => ({ terms: ['all', index % 3 === 0 ? 'third' : 'other'] })),
+        ...Array.from({ length: 60 }, (_, index) => ({ indexKeys: ['all', index % 3 === 0 ? 'third' : 'other'] })),
       )
       const thirds = ids.filter((_, index) => index % 3 === 0)
       for (const [all, matches] of [
@@ -186,9 +187,9 @@ export function queryPromises(test: ScenarioTest): void {
     test('keeps words apart that look alike', async ({ store }) => {
       const [a = 0, b = 0, c = 0] = await create(
         store,
-        { terms: ['a:b', 'c'] },
-        { terms: ['a', 'b:c'] },
-        { terms: ['a:b:c', 'A', 'é'] },
+        { indexKeys: ['a:b', 'c'] },
+        { indexKeys: ['a', 'b:c'] },
+        { indexKeys: ['a:b:c', 'A', 'é'] },
       )
       expect(await idsOf(store.list({ all: ['a'], limit: 9 }))).toEqual([b])
       expect(await idsOf(store.list({ all: ['a:b'], limit: 9 }))).toEqual([a])
@@ -198,7 +199,7 @@ export function queryPromises(test: ScenarioTest): void {
     })
 
     test('takes any text as a word', async ({ store }) => {
-      const ids = await create(store, ...HOSTILE.map((word) => ({ terms: [word] })))
+      const ids = await create(store, ...HOSTILE.map((word) => ({ indexKeys: [word] })))
       for (const [index, word] of HOSTILE.entries())
         expect(await idsOf(store.list({ all: [word], limit: 9 })), JSON.stringify(word)).toEqual([ids[index]])
     })
@@ -208,10 +209,10 @@ export function queryPromises(test: ScenarioTest): void {
     test('gives who has any of the words, ascending, each once', async ({ store, again }) => {
       const [a = 0, b = 0, c = 0] = await create(
         store,
-        { terms: ['hear:go', 'hear:go:red'] },
-        { terms: ['any'] },
-        { terms: ['hear:go:red', 'any'] },
-        { terms: ['else'] },
+        { indexKeys: ['hear:go', 'hear:go:red'] },
+        { indexKeys: ['any'] },
+        { indexKeys: ['hear:go:red', 'any'] },
+        { indexKeys: ['else'] },
       )
       for await (const reader of again()) {
         const upTo = await reader.highestId()
@@ -228,7 +229,7 @@ export function queryPromises(test: ScenarioTest): void {
     })
 
     test('goes up to an id, and not beyond', async ({ store }) => {
-      const ids = await create(store, ...Array.from({ length: 5 }, () => ({ terms: ['w'] })))
+      const ids = await create(store, ...Array.from({ length: 5 }, () => ({ indexKeys: ['w'] })))
       for (const [index, upTo] of ids.entries()) {
         expect(await store.waitingFor({ any: ['w'], upTo, limit: 10 })).toEqual(ids.slice(0, index + 1))
         expect(await store.waitingFor({ any: ['w', 'v'], upTo: upTo - 1, limit: 10 })).toEqual(ids.slice(0, index))
@@ -238,7 +239,7 @@ export function queryPromises(test: ScenarioTest): void {
     test('pages by after and skip', async ({ store }) => {
       const ids = await create(
         store,
-        ...Array.from({ length: 30 }, (_, index) => ({ terms: index % 2 === 0 ? ['w'] : ['v', 'u'] })),
+        ...Array.from({ length: 30 }, (_, index) => ({ indexKeys: index % 2 === 0 ? ['w'] : ['v', 'u'] })),
       )
       const upTo = ids[27] ?? 0
       const matches = ids.slice(0, 28)
@@ -254,8 +255,8 @@ export function queryPromises(test: ScenarioTest): void {
     })
 
     test('forgets who no longer waits', async ({ store }) => {
-      const [a = 0, b = 0] = await create(store, { terms: ['w'] }, { terms: ['w'] })
-      await update(store, a, { terms: [] })
+      const [a = 0, b = 0] = await create(store, { indexKeys: ['w'] }, { indexKeys: ['w'] })
+      await update(store, a, { indexKeys: [] })
       expect(await store.waitingFor({ any: ['w'], upTo: b, limit: 10 })).toEqual([b])
     })
   })

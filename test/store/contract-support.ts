@@ -53,7 +53,7 @@ export function contextOf(id: ContextId, version: number, facts: Partial<StoredC
   return {
     id,
     version,
-    terms: [],
+    indexKeys: [],
     due: null,
     owner: null,
     endedAt: null,

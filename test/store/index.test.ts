@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ListQuery } from '../../src/ports/store.ts'
 import { IdSet } from '../../src/store/lmdb/index/id-set.ts'
-import { type Posting, Terms } from '../../src/store/lmdb/index/terms.ts'
+import { type Posting, KeyIndex } from '../../src/store/lmdb/index/key-index.ts'
 import { TimeQueue } from '../../src/store/lmdb/index/time-queue.ts'
 
 function all(set: IdSet, after = 0): number[] {
@@ -57,10 +57,10 @@ describe('an id set', () => {
 })
 
 /** The whole of a list, as many candidates at a time. */
-function found(terms: Terms, query: ListQuery, hops: number): number[] {
+function found(keyIndex: KeyIndex, query: ListQuery, hops: number): number[] {
   const ids: number[] = []
   for (let rest: Partial<ListQuery> | null = {}; rest !== null;) {
-    const part = terms.all({ ...query, ...rest }, hops)
+    const part = keyIndex.all({ ...query, ...rest }, hops)
     ids.push(...part.ids)
     rest = part.rest
   }
@@ -69,31 +69,31 @@ function found(terms: Terms, query: ListQuery, hops: number): number[] {
 
 describe('the inverted index', () => {
   it('forgets a word that nobody has any more', () => {
-    const terms = new Terms()
-    terms.add(1)
-    const before = terms.replace(1, [], ['a', 'b'])
-    const after = terms.replace(1, before, ['b'])
-    expect(terms.size).toBe(1)
-    terms.remove(1, after)
-    expect(terms.size).toBe(0)
-    expect(terms.all({ all: [], limit: 10 }, 10)).toEqual({ ids: [], rest: null })
+    const keyIndex = new KeyIndex()
+    keyIndex.add(1)
+    const before = keyIndex.replace(1, [], ['a', 'b'])
+    const after = keyIndex.replace(1, before, ['b'])
+    expect(keyIndex.size).toBe(1)
+    keyIndex.remove(1, after)
+    expect(keyIndex.size).toBe(0)
+    expect(keyIndex.all({ all: [], limit: 10 }, 10)).toEqual({ ids: [], rest: null })
   })
 
   it('gives contexts whose words come in one array one list, as long as anyone has each of the words', () => {
-    const terms = new Terms()
+    const keyIndex = new KeyIndex()
     const words = ['a', 'b']
-    const [one, two] = [1, 2].map((id) => terms.replace(id, [], words))
+    const [one, two] = [1, 2].map((id) => keyIndex.replace(id, [], words))
     expect(two).toBe(one)
-    terms.remove(1, one ?? [])
-    terms.remove(2, two ?? [])
-    const other = terms.replace(3, [], ['a'])
-    const again = terms.replace(4, [], words)
-    expect(terms.any(['a'], 9, { limit: 9 })).toEqual([3, 4])
-    terms.remove(3, other)
-    expect(terms.any(['a'], 9, { limit: 9 })).toEqual([4])
-    expect(terms.any(['b'], 9, { limit: 9 })).toEqual([4])
-    terms.remove(4, again)
-    expect(terms.size).toBe(0)
+    keyIndex.remove(1, one ?? [])
+    keyIndex.remove(2, two ?? [])
+    const other = keyIndex.replace(3, [], ['a'])
+    const again = keyIndex.replace(4, [], words)
+    expect(keyIndex.any(['a'], 9, { limit: 9 })).toEqual([3, 4])
+    keyIndex.remove(3, other)
+    expect(keyIndex.any(['a'], 9, { limit: 9 })).toEqual([4])
+    expect(keyIndex.any(['b'], 9, { limit: 9 })).toEqual([4])
+    keyIndex.remove(4, again)
+    expect(keyIndex.size).toBe(0)
   })
 
   it('finds and pages as a filter over all contexts does', () => {
@@ -112,23 +112,23 @@ describe('the inverted index', () => {
         page,
         fc.nat(130),
         (contexts, words, without, { limit, skip, after, hops }, upTo) => {
-          const terms = new Terms()
+          const keyIndex = new KeyIndex()
           const postings = new Map<number, readonly Posting[]>()
           for (const [index, own] of contexts.entries()) {
-            terms.add(index + 1)
-            postings.set(index + 1, terms.replace(index + 1, terms.replace(index + 1, [], ['a', 'x']), own))
+            keyIndex.add(index + 1)
+            postings.set(index + 1, keyIndex.replace(index + 1, keyIndex.replace(index + 1, [], ['a', 'x']), own))
           }
           const matching = (test: (own: readonly string[]) => boolean): number[] =>
             contexts.flatMap((own, index) => (test(own) && index + 1 > after ? [index + 1] : []))
-          expect(found(terms, { all: words, limit, skip, after }, hops)).toEqual(
+          expect(found(keyIndex, { all: words, limit, skip, after }, hops)).toEqual(
             matching((own) => words.every((each) => own.includes(each))).slice(skip, skip + limit),
           )
-          expect(found(terms, { all: words, without, limit, skip, after }, hops)).toEqual(
+          expect(found(keyIndex, { all: words, without, limit, skip, after }, hops)).toEqual(
             matching(
               (own) => words.every((each) => own.includes(each)) && !without.some((each) => own.includes(each)),
             ).slice(skip, skip + limit),
           )
-          expect(terms.any(words, upTo, { limit, skip, after })).toEqual(
+          expect(keyIndex.any(words, upTo, { limit, skip, after })).toEqual(
             matching((own) => words.some((each) => own.includes(each)))
               .filter((id) => id <= upTo)
               .slice(skip, skip + limit),
@@ -141,22 +141,22 @@ describe('the inverted index', () => {
 })
 
 describe('a list', () => {
-  const terms = new Terms()
+  const keyIndex = new KeyIndex()
   const COUNT = 200_000
   for (let id = 1; id <= COUNT; id++) {
-    terms.add(id)
-    terms.replace(id, [], ['all', ...(id % 2 === 0 ? ['even'] : []), ...(id === 1000 ? ['one'] : [])])
+    keyIndex.add(id)
+    keyIndex.replace(id, [], ['all', ...(id % 2 === 0 ? ['even'] : []), ...(id === 1000 ? ['one'] : [])])
   }
   /** Turns of the event loop that it takes. */
   const turns = (query: ListQuery) => {
     let count = 1
-    for (let { rest } = terms.all(query, 10_000); rest !== null; count++)
-      rest = terms.all({ ...query, ...rest }, 10_000).rest
+    for (let { rest } = keyIndex.all(query, 10_000); rest !== null; count++)
+      rest = keyIndex.all({ ...query, ...rest }, 10_000).rest
     return count
   }
 
   it('passes over as many as are asked for in one leap between those that are left out', () => {
-    expect(found(terms, { all: ['all'], without: ['one'], skip: 150_000, limit: 3 }, 10)).toEqual([
+    expect(found(keyIndex, { all: ['all'], without: ['one'], skip: 150_000, limit: 3 }, 10)).toEqual([
       150_002, 150_003, 150_004,
     ])
     expect(turns({ all: ['all'], without: ['one'], skip: 150_000, limit: 5 })).toBe(1)
@@ -164,14 +164,14 @@ describe('a list', () => {
 
   it('looks at a bounded number of candidates at a time', () => {
     const query = { all: ['all'], without: ['even'], skip: 90_000, limit: 5 }
-    expect(found(terms, query, 10_000)).toEqual([180_001, 180_003, 180_005, 180_007, 180_009])
+    expect(found(keyIndex, query, 10_000)).toEqual([180_001, 180_003, 180_005, 180_007, 180_009])
     expect(turns(query)).toBeGreaterThan(9)
     expect(turns({ all: ['all', 'even'], skip: 90_000, limit: 5 })).toBeGreaterThan(8)
   })
 
   it('has no page beyond all that there are, and finds that out at once', () => {
     for (const all of [['all'], ['even', 'all'], []])
-      expect(terms.all({ all, without: ['one'], skip: 1e12, limit: 1000 }, 1)).toEqual({ ids: [], rest: null })
+      expect(keyIndex.all({ all, without: ['one'], skip: 1e12, limit: 1000 }, 1)).toEqual({ ids: [], rest: null })
   })
 })
 

@@ -37,7 +37,7 @@ const tasks: { readonly [name: string]: () => Promise<void> } = {
     await Promise.all(
       Array.from({ length: 16 }, async (_, index) => {
         for (let version = 1; ; version++) {
-          const context = contextOf(first + index, version, { terms: [`version:${version}`], due: version })
+          const context = contextOf(first + index, version, { indexKeys: [`version:${version}`], due: version })
           const { ok } = await store.commit({ writes: [writeOf(context, { log: [`${version}`] })] })
           tell(`${ok} ${context.id} ${version}`)
         }
@@ -48,25 +48,27 @@ const tasks: { readonly [name: string]: () => Promise<void> } = {
   /** Writes until the disk takes no more, and tells what the store knows then. */
   async fill() {
     const { first } = await store.reserveIds({ count: 2, partition: 0 })
-    await store.commit({ writes: [writeOf(contextOf(first, 1, { terms: ['before'], due: 5 }), { log: ['before'] })] })
+    await store.commit({
+      writes: [writeOf(contextOf(first, 1, { indexKeys: ['before'], due: 5 }), { log: ['before'] })],
+    })
     let version = 1
     let failure = ''
     while (failure === '') {
       const write = writeOf(
         contextOf(first, version + 1, {
-          terms: ['before', `v${version + 1}`],
+          indexKeys: ['before', `v${version + 1}`],
           due: 5,
           parts: { big: 'x'.repeat(200_000 * version) },
         }),
         { log: ['more'] },
       )
-      const born = writeOf(contextOf(first + 1, version, { terms: ['other'], parts: { big: 'y'.repeat(200_000) } }))
+      const born = writeOf(contextOf(first + 1, version, { indexKeys: ['other'], parts: { big: 'y'.repeat(200_000) } }))
       const [one] = await Promise.allSettled([store.commit({ writes: [write] }), store.commit({ writes: [born] })])
       if (one?.status === 'rejected') failure = String(one.reason)
       else version++
     }
     const small = await store
-      .commit({ writes: [writeOf(contextOf(first, version + 1, { terms: ['small'] }), { log: ['small'] })] })
+      .commit({ writes: [writeOf(contextOf(first, version + 1, { indexKeys: ['small'] }), { log: ['small'] })] })
       .catch(String)
     tell(
       JSON.stringify({

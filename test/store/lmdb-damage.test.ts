@@ -51,7 +51,7 @@ beforeAll(async () => {
           writes: [
             writeOf(
               contextOf(first + index, version, {
-                terms: [`v${version}`],
+                indexKeys: [`v${version}`],
                 parts: { data: 'x'.repeat(index % 10 === 0 ? LARGE : 700) },
               }),
               { log: [`row ${version}`] },
@@ -62,7 +62,7 @@ beforeAll(async () => {
     )
   }
   await store.commit({
-    writes: [writeOf(contextOf(first, 3, { terms: ['v2'], parts: { data: 'x' } }), { notifies: [first + 1] })],
+    writes: [writeOf(contextOf(first, 3, { indexKeys: ['v2'], parts: { data: 'x' } }), { notifies: [first + 1] })],
   })
   await store.close()
 })

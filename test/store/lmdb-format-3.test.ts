@@ -41,12 +41,12 @@ afterEach(() => rm(folder, { recursive: true, force: true }))
 
 /** What version 0.1 wrote, in the order of ids. */
 const WRITTEN = [
-  contextOf(1, 2, { terms: ['waiting', 'small'], due: 5, parts: { head: '{"version":2}' } }),
-  contextOf(2, 1, { terms: ['waiting', 'large'], parts: { head: '{}', body: BODY } }),
-  contextOf(3, 1, { terms: ['waiting'], parts: { lone: 'a\ud800', plain: 'é😀' } }),
-  contextOf(4, 1, { terms: ['running'], owner: 'boot-1', parts: { head: '{"version":1}' } }),
-  contextOf(5, 1, { terms: ['ended'], endedAt: 7, parent: 2, parts: { head: '{"version":1}' } }),
-  contextOf(6, 1, { terms: ['ended'], endedAt: 8, parts: { head: '{"version":1}' } }),
+  contextOf(1, 2, { indexKeys: ['waiting', 'small'], due: 5, parts: { head: '{"version":2}' } }),
+  contextOf(2, 1, { indexKeys: ['waiting', 'large'], parts: { head: '{}', body: BODY } }),
+  contextOf(3, 1, { indexKeys: ['waiting'], parts: { lone: 'a\ud800', plain: 'é😀' } }),
+  contextOf(4, 1, { indexKeys: ['running'], owner: 'boot-1', parts: { head: '{"version":1}' } }),
+  contextOf(5, 1, { indexKeys: ['ended'], endedAt: 7, parent: 2, parts: { head: '{"version":1}' } }),
+  contextOf(6, 1, { indexKeys: ['ended'], endedAt: 8, parts: { head: '{"version":1}' } }),
 ]
 
 async function expectAll(store: Store): Promise<void> {
@@ -86,10 +86,10 @@ describe('a data folder of version 0.1', () => {
     const { first } = await store.reserveIds({ count: 1, partition: 0 })
     expect(first).toBeGreaterThan(10)
     await expectAll(store)
-    const next = contextOf(2, 2, { terms: ['waiting', 'large'], parts: { head: '{"more":1}', body: BODY } })
+    const next = contextOf(2, 2, { indexKeys: ['waiting', 'large'], parts: { head: '{"more":1}', body: BODY } })
     await mustCommit(store, writeOf(next, { changed: ['head'], answersNotification: true }))
-    await update(store, 1, { terms: ['small'], due: null }, { log: ['row 3'] })
-    await mustCommit(store, writeOf(contextOf(first, 1, { terms: ['waiting'], parts: { body: BODY } })))
+    await update(store, 1, { indexKeys: ['small'], due: null }, { log: ['row 3'] })
+    await mustCommit(store, writeOf(contextOf(first, 1, { indexKeys: ['waiting'], parts: { body: BODY } })))
     await store.close()
     expect(await formatOf()).toBe(4)
     store = await open()
@@ -135,7 +135,16 @@ describe('a data folder of version 0.1', () => {
 })
 
 it('a record of version 0.1 that is cut short, or too long, is none', () => {
-  const facts = { version: 1, due: null, terms: [], owner: null, endedAt: null, parent: null, firstRow: 0, nextRow: 0 }
+  const facts = {
+    version: 1,
+    due: null,
+    terms: [],
+    owner: null,
+    endedAt: null,
+    parent: null,
+    firstRow: 0,
+    nextRow: 0,
+  }
   const header = JSON.stringify({ ...facts, parts: [['head', 2]] })
   const read = (texts: string) => decodeFormat3(1, Buffer.from(`${header}\n${texts}`)).parts
   expect(read('{}')).toEqual({ head: '{}' })

@@ -133,7 +133,7 @@ describe("a large part that can't be read", () => {
       for (const id of ids) {
         const parts = { head: `${version}`, body: `${id}`.repeat(20_000), other: `${id}:${version} `.repeat(1000) }
         const changed = version === 1 ? ['head', 'body', 'other'] : ['head', 'other']
-        await mustCommit(store, writeOf(contextOf(id, version, { terms: ['t'], parts }), { changed }))
+        await mustCommit(store, writeOf(contextOf(id, version, { indexKeys: ['t'], parts }), { changed }))
       }
     }
     await store.close()

@@ -64,11 +64,11 @@ function open(
 describe('with too little room', () => {
   it('refuses every write, serves every read, says so, and goes on by itself when there is room', async () => {
     const store = await open()
-    const id = await createOne(store, { terms: ['t'], endedAt: 1 })
+    const id = await createOne(store, { indexKeys: ['t'], endedAt: 1 })
     expect(store.trouble()).toBeNull()
     free = 64 * MIB
     now += 50
-    const next = writeOf(contextOf(id, 2, { terms: ['t'], endedAt: 1 }))
+    const next = writeOf(contextOf(id, 2, { indexKeys: ['t'], endedAt: 1 }))
     for (const write of [
       () => store.commit({ writes: [next] }),
       () => store.reserveIds({ count: 1, partition: 0 }),
@@ -236,7 +236,7 @@ describe.skipIf(!canMount())('on a small disk (skipped where the user may not mo
             const id = index + 1
             const version = (acknowledged.get(id) ?? 0) + 1
             const parts = { data: 'x'.repeat((round * 3571 + index * 977) % 90_000) }
-            const write = writeOf(contextOf(id, version, { terms: [`v${version}`], parts }), {
+            const write = writeOf(contextOf(id, version, { indexKeys: [`v${version}`], parts }), {
               log: ['x'.repeat(2000)],
             })
             try {

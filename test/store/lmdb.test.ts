@@ -91,8 +91,8 @@ describe('the embedded store', () => {
 
   it('keeps who reads a context waiting until what is being written of it is on the disk and in the indexes', async () => {
     const store = await openIn(folder)
-    const id = await createOne(store, { terms: ['before'] })
-    const written = store.commit({ writes: [writeOf(contextOf(id, 2, { terms: ['after'] }))] })
+    const id = await createOne(store, { indexKeys: ['before'] })
+    const written = store.commit({ writes: [writeOf(contextOf(id, 2, { indexKeys: ['after'] }))] })
     // The group is being written from the next turn on.
     await new Promise((resolve) => {
       setImmediate(resolve)
@@ -120,7 +120,7 @@ describe('the embedded store', () => {
   it('keeps namespaces of one folder apart, whatever they are called', async () => {
     const stores = await Promise.all(['one', '../one', '', '..', 'a/b'].map((namespace) => openIn(folder, namespace)))
     for (const [index, store] of stores.entries())
-      await create(store, ...Array.from({ length: index }, () => ({ terms: ['x'] })))
+      await create(store, ...Array.from({ length: index }, () => ({ indexKeys: ['x'] })))
     expect(
       await Promise.all(stores.map(async (store) => (await store.list({ all: ['x'], limit: 10 })).length)),
     ).toEqual([0, 1, 2, 3, 4])
@@ -199,11 +199,11 @@ describe('the embedded store', () => {
     const store = await openIn(folder)
     const [a = 0, b = 0, c = 0, d = 0, e = 0] = await create(
       store,
-      { terms: ['t'] },
-      { terms: ['t'] },
-      { terms: ['t'] },
-      { terms: ['t'] },
-      { terms: ['t'], due: 5 },
+      { indexKeys: ['t'] },
+      { indexKeys: ['t'] },
+      { indexKeys: ['t'] },
+      { indexKeys: ['t'] },
+      { indexKeys: ['t'], due: 5 },
     )
     await store.close()
     const root = openLmdb({ path: join(folder, 'default.mdb'), noSubdir: true, overlappingSync: false })
@@ -232,7 +232,7 @@ describe('the embedded store', () => {
     const ids = await create(
       store,
       ...Array.from({ length: 300 }, (_, index) => ({
-        terms: [`mod:${index % 7}`],
+        indexKeys: [`mod:${index % 7}`],
         due: index % 3 === 0 ? index : null,
         owner: index % 5 === 0 ? 'dead' : null,
         endedAt: index % 10 === 1 ? index : null,
@@ -338,7 +338,7 @@ describe('the embedded store', () => {
     const store = await openIn(folder)
     const [bad, good] = await Promise.allSettled([
       store.putDefinition({ hash: 'x'.repeat(5000), text: '{}' }),
-      createOne(store, { terms: ['good'] }),
+      createOne(store, { indexKeys: ['good'] }),
     ])
     expect(bad.status).toBe('rejected')
     expect(good.status).toBe('fulfilled')

@@ -137,7 +137,7 @@ describe.each(DAMAGES)('%s', (_, facts, damage) => {
     const store = await openStore()
     const [bad = 0, good = 0] = await createAll(
       store,
-      ...[0, 1].map(() => ({ due: 1, owner: 'dead', endedAt: 1, terms: ['word'], ...facts })),
+      ...[0, 1].map(() => ({ due: 1, owner: 'dead', endedAt: 1, indexKeys: ['word'], ...facts })),
     )
     await damage(bad)
     await admin.zadd(`${root()}due`, 0, 'garbage')
@@ -158,21 +158,21 @@ function unowned(): string {
 
 test('a commit in which one is damaged writes none of its contexts', async () => {
   const store = await openStore()
-  const [good, bad] = [await createOne(store, { terms: ['a'] }), await createOne(store, { terms: ['a'] })]
+  const [good, bad] = [await createOne(store, { indexKeys: ['a'] }), await createOne(store, { indexKeys: ['a'] })]
   await edit(bad, (whole) => whole.replace('["a"]', '['))
   await expect(
-    store.commit({ writes: [good, bad].map((id) => writeOf(contextOf(id, 2, { terms: ['b'] }))) }),
+    store.commit({ writes: [good, bad].map((id) => writeOf(contextOf(id, 2, { indexKeys: ['b'] }))) }),
   ).rejects.toMatchObject({ failure: { kind: 'unreadable' } })
-  expect(await store.load({ id: good })).toMatchObject({ version: 1, terms: ['a'] })
-  await update(store, good, { terms: ['b'] })
+  expect(await store.load({ id: good })).toMatchObject({ version: 1, indexKeys: ['a'] })
+  await update(store, good, { indexKeys: ['b'] })
 })
 
 test.each(DAMAGES)('%s spoils no commit that asks it to look', async (_, facts, damage) => {
   const store = await openStore()
-  const [good, bad] = [await createOne(store, { terms: ['a'] }), await createOne(store, facts)]
+  const [good, bad] = [await createOne(store, { indexKeys: ['a'] }), await createOne(store, facts)]
   await damage(bad)
-  await update(store, good, { terms: ['b'] }, { log: ['row'], notifies: [bad, good] })
-  expect(await store.load({ id: good })).toMatchObject({ version: 2, terms: ['b'] })
+  await update(store, good, { indexKeys: ['b'] }, { log: ['row'], notifies: [bad, good] })
+  expect(await store.load({ id: good })).toMatchObject({ version: 2, indexKeys: ['b'] })
   expect((await store.claimDue({ now: 1, limit: 9, hideFor: 1 })).ids).toEqual([good, bad])
 })
 

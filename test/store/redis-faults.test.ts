@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { explore } from '../../src/store/redis/connection.ts'
 import { openRedisStore, type RedisStore } from '../../src/store/redis/store.ts'
-import type { Lease } from '../../src/ports/store.ts'
+import type { AbandonedLease } from '../../src/ports/store.ts'
 import { startProxy, type Proxy } from '../support/proxy.ts'
 import { startRedis, type RedisServer } from '../support/redis.ts'
 import { contextOf, createOne, newId, update, writeOf } from './contract-support.ts'
@@ -157,7 +157,7 @@ describe('a server that is taken for dead', () => {
     const [one, other] = [await openStore({ namespace, silence: 300 }), await openStore({ namespace, silence: 300 })]
     const id = await createOne(one, { owner: 'one' })
     expect(await one.heartbeat({ owner: 'one' })).toBe(true)
-    const claimed: Lease[] = []
+    const claimed: AbandonedLease[] = []
     await expect
       .poll(
         async () => {
@@ -285,13 +285,13 @@ test('a Redis without memory left refuses whole commits, and takes a purge, whic
   const full = await startRedis({ appendfsync: 'no' })
   closing.push(() => full.close())
   const store = await openStore({ url: full.url })
-  const [id, ended] = [await createOne(store, { terms: ['before'] }), await createOne(store, { endedAt: 1 })]
+  const [id, ended] = [await createOne(store, { indexKeys: ['before'] }), await createOne(store, { endedAt: 1 })]
   const { Redis } = await import('ioredis')
   const admin = new Redis(full.url)
   await admin.config('SET', 'maxmemory', '1mb')
   const before = await store.load({ id })
   const outcome = store.commit({
-    writes: [writeOf(contextOf(id, 2, { terms: ['after'], due: 5, owner: 'me' }), { log: ['row'] })],
+    writes: [writeOf(contextOf(id, 2, { indexKeys: ['after'], due: 5, owner: 'me' }), { log: ['row'] })],
   })
   await expect(outcome).rejects.toMatchObject({ failure: { kind: 'unavailable' } })
   await expect(outcome).rejects.not.toMatchObject({ failure: { inDoubt: true } })
@@ -302,5 +302,5 @@ test('a Redis without memory left refuses whole commits, and takes a purge, whic
   expect(await store.load({ id: ended })).toBeNull()
   await admin.config('SET', 'maxmemory', '0')
   admin.disconnect()
-  await update(store, id, { terms: ['after'] })
+  await update(store, id, { indexKeys: ['after'] })
 })

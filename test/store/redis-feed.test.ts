@@ -37,7 +37,7 @@ describe.each(['a lone Redis', 'a cluster'])('on %s', (where) => {
     })
     feeds.push(feed)
     const heard: number[] = []
-    feed.onTold((id) => heard.push(id))
+    feed.onNotified((id) => heard.push(id))
     return { feed, heard }
   }
 
@@ -62,9 +62,9 @@ describe.each(['a lone Redis', 'a cluster'])('on %s', (where) => {
       },
     })
     feeds.push(feed)
-    feed.onTold(() => {})
-    feed.tell(1)
-    feed.tell(2)
+    feed.onNotified(() => {})
+    feed.notify(1)
+    feed.notify(2)
     await vi.waitFor(() => expect(warnings).toHaveBeenCalled(), 5000)
     await sending.ping()
     expect(warnings).toHaveBeenCalledTimes(1)
@@ -79,7 +79,7 @@ describe.each(['a lone Redis', 'a cluster'])('on %s', (where) => {
     const allHear = () =>
       vi.waitFor(
         () => {
-          first.feed.tell(++id)
+          first.feed.notify(++id)
           expect(first.heard.length).toBeGreaterThan(0)
           expect(second.heard.length).toBeGreaterThan(0)
         },

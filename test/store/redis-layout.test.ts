@@ -42,7 +42,7 @@ const LARGE = ['none', 'hash']
 
 describe('a context', () => {
   const large = 'x'.repeat(5000)
-  const facts = { terms: ['word'], due: 1e15, owner: 'boot', endedAt: 7, parent: 9 }
+  const facts = { indexKeys: ['word'], due: 1e15, owner: 'boot', endedAt: 7, parent: 9 }
 
   test('becomes a hash as it grows, and one text again as it shrinks, with all its parts', async () => {
     const id = await createOne(store, { ...facts, parts: { head: '1', '"quoted': 'q', empty: '' } })
@@ -59,7 +59,7 @@ describe('a context', () => {
     expect(await store.load({ id })).toEqual(contextOf(id, 3, { ...facts, parts: { ...grown, head: '3' } }))
     await mustCommit(
       store,
-      writeOf(contextOf(id, 4, { terms: [], parts: { head: '4', empty: '' } }), {
+      writeOf(contextOf(id, 4, { indexKeys: [], parts: { head: '4', empty: '' } }), {
         changed: ['head', 'large', '"quoted'],
       }),
     )
@@ -107,9 +107,12 @@ describe('a context', () => {
   )
 
   test('of which nothing changed but its parts is written by two commands', async () => {
-    const id = await createOne(store, { terms: ['a', 'b', 'c'], parent: 7 })
+    const id = await createOne(store, { indexKeys: ['a', 'b', 'c'], parent: 7 })
     await admin.config('RESETSTAT')
-    await mustCommit(store, writeOf(contextOf(id, 2, { terms: ['a', 'b', 'c'], parent: 7, parts: { record: '2' } })))
+    await mustCommit(
+      store,
+      writeOf(contextOf(id, 2, { indexKeys: ['a', 'b', 'c'], parent: 7, parts: { record: '2' } })),
+    )
     const names = [...(await admin.info('commandstats')).matchAll(/cmdstat_([\w|]+):/g)].map(([, name]) => name)
     expect(names.filter((name) => name !== 'config|resetstat').sort()).toEqual(['evalsha', 'getrange', 'set'])
   })
@@ -123,7 +126,7 @@ describe('a set of ids', () => {
     const order = ids.slice(0, 300).flatMap((id, index) => [id, ids[300 + index] ?? 0, ids[899 - index] ?? 0])
     for (const id of order)
       await store.commit({
-        writes: [writeOf(contextOf(id, 1, { terms: ['word', id % 7 === 0 ? 'seventh' : 'rest'] }))],
+        writes: [writeOf(contextOf(id, 1, { indexKeys: ['word', id % 7 === 0 ? 'seventh' : 'rest'] }))],
       })
     expect(await found('word')).toEqual(ids)
     expect(await leaves('word')).toBeGreaterThan(4)
@@ -132,15 +135,15 @@ describe('a set of ids', () => {
     expect(await idsOf(store.list({ all: ['word'], without: ['seventh'], skip: 300, limit: 5000 }))).toEqual(
       ids.filter((id) => id % 7 !== 0).slice(300),
     )
-    for (const id of ids.slice(100, 700).toReversed()) await update(store, id, { terms: [] })
+    for (const id of ids.slice(100, 700).toReversed()) await update(store, id, { indexKeys: [] })
     const stayed = [...ids.slice(0, 100), ...ids.slice(700)]
     expect(await found('word')).toEqual(stayed)
     expect(
       await store.waitingFor({ any: ['word', 'seventh'], upTo: ids[750] ?? 0, after: ids[50] ?? 0, limit: 5000 }),
     ).toEqual(stayed.filter((id) => id > (ids[50] ?? 0) && id <= (ids[750] ?? 0)))
-    for (const id of ids.slice(650, 700)) await update(store, id, { terms: ['word'] })
+    for (const id of ids.slice(650, 700)) await update(store, id, { indexKeys: ['word'] })
     expect(await found('word')).toEqual([...ids.slice(0, 100), ...ids.slice(650)])
-    for (const id of [...ids.slice(0, 100), ...ids.slice(650)]) await update(store, id, { terms: [] })
+    for (const id of [...ids.slice(0, 100), ...ids.slice(650)]) await update(store, id, { indexKeys: [] })
     expect(await found('word')).toEqual([])
     // Nothing of it is left.
     expect(await admin.keys(key('*word'))).toEqual([])
@@ -151,20 +154,20 @@ describe('a set of ids', () => {
   test.each([1, 2 ** 53 - 601])('from id %i on is as a model has it, in any order', async (lowest) => {
     const random = new Random(lowest)
     const words = ['common', 'rare', '\ud800', 'n\0l', 'a\x1fb\x1ec', '__proto__']
-    const model = new Map<ContextId, { readonly version: number; readonly terms: readonly string[] }>()
+    const model = new Map<ContextId, { readonly version: number; readonly indexKeys: readonly string[] }>()
     for (let round = 0; round < 8; round += 1) {
       const [way, density] = [random.pick(['up', 'down', 'anywhere', 'dense']), random.pick([0.05, 0.5, 0.95])]
       const writes = Array.from({ length: 200 }, (_, step) => {
         const place = { up: 3 * step, down: 599 - 3 * step, anywhere: random.between(0, 599), dense: step }[way] ?? 0
         const id = lowest + place
-        const terms = words.filter((word) => random.chance(word === 'rare' ? 0.05 : density))
+        const indexKeys = words.filter((word) => random.chance(word === 'rare' ? 0.05 : density))
         const version = (model.get(id)?.version ?? 0) + 1
-        model.set(id, { version, terms })
-        return writeOf(contextOf(id, version, { terms }))
+        model.set(id, { version, indexKeys })
+        return writeOf(contextOf(id, version, { indexKeys }))
       })
       await Promise.all(writes.map((write) => mustCommit(store, write)))
       const ids = [...model.keys()].sort((one, other) => one - other)
-      const having = (word: string) => ids.filter((id) => model.get(id)?.terms.includes(word))
+      const having = (word: string) => ids.filter((id) => model.get(id)?.indexKeys.includes(word))
       expect(await idsOf(store.list({ all: [], limit: 5000 }))).toEqual(ids)
       for (const word of words) {
         expect(await found(word), word).toEqual(having(word))
@@ -188,7 +191,7 @@ describe('a set of ids', () => {
     for (const odd of [0, 1]) {
       await mustCommit(
         store,
-        ...ids.filter((id) => id % 2 === odd).map((id) => writeOf(contextOf(id, 1, { terms: ['word'] }))),
+        ...ids.filter((id) => id % 2 === odd).map((id) => writeOf(contextOf(id, 1, { indexKeys: ['word'] }))),
       )
     }
     expect(await found('word')).toEqual(ids)
@@ -200,7 +203,7 @@ describe('a set of ids', () => {
     await admin.zadd(key('t:word'), 1e15, 'garbage')
     const { first } = await store.reserveIds({ count: 300, partition: 0 })
     const ids = Array.from({ length: 300 }, (_, index) => first + index)
-    await mustCommit(store, ...ids.map((id) => writeOf(contextOf(id, 1, { terms: ['word'] }))))
+    await mustCommit(store, ...ids.map((id) => writeOf(contextOf(id, 1, { indexKeys: ['word'] }))))
     expect(await leaves('word')).toBeGreaterThan(0)
     expect(await admin.zscore(key('t:word'), 'garbage')).toBe('1000000000000000')
     expect(await found('word')).toEqual(ids)
@@ -230,7 +233,7 @@ describe('a set of ids', () => {
     const before = await memory()
     await Promise.all(
       Array.from({ length: count }, (_, index) =>
-        mustCommit(store, writeOf(contextOf(first + index, 1, { terms: words, parts }))),
+        mustCommit(store, writeOf(contextOf(first + index, 1, { indexKeys: words, parts }))),
       ),
     )
     expect(((await memory()) - before) / count).toBeLessThan(1500)

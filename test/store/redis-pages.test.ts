@@ -174,7 +174,7 @@ test('large contexts are read a few by one script, all of them in the end', asyn
     const context = {
       id,
       version: 1,
-      terms: ['x'],
+      indexKeys: ['x'],
       due: null,
       owner: null,
       endedAt: null,

@@ -19,21 +19,23 @@ const PINNED = z
     ids: z.object({ due: id, owned: id, large: id, parent: id, child: id, ended: id, logged: id }),
     commands: z.array(z.tuple([z.string(), z.string()], z.string())),
     contexts: z.array(
-      z.object({
-        id,
-        version: z.number(),
-        terms: z.array(z.string()),
-        due: z.number().nullable(),
-        owner: z.string().nullable(),
-        endedAt: z.number().nullable(),
-        parent: z.number().nullable(),
-        parts: z.record(z.string(), z.string()),
-      }),
+      z
+        .object({
+          id,
+          version: z.number(),
+          terms: z.array(z.string()),
+          due: z.number().nullable(),
+          owner: z.string().nullable(),
+          endedAt: z.number().nullable(),
+          parent: z.number().nullable(),
+          parts: z.record(z.string(), z.string()),
+        })
+        .transform(({ terms: indexKeys, ...context }) => ({ ...context, indexKeys })),
     ),
   })
   .parse(JSON.parse(readFileSync(join(import.meta.dirname, 'pinned/redis-0.1.json'), 'utf8')))
 const { ids, contexts } = PINNED
-const MANY = contexts.filter(({ terms }) => terms.includes('many')).map((context) => context.id)
+const MANY = contexts.filter(({ indexKeys }) => indexKeys.includes('many')).map((context) => context.id)
 
 let namespace: string
 let admin: Redis
@@ -72,7 +74,7 @@ test("each context is kept anew when it is next written, under its old writers' 
   for (const context of contexts) {
     const [was] = await admin.hmget(`${root()}c:${context.id}`, 'w')
     await update(store, context.id, {
-      terms: ['now', context.id % 2 === 0 ? 'even' : 'odd'],
+      indexKeys: ['now', context.id % 2 === 0 ? 'even' : 'odd'],
       parts: { ...context.parts, head: 'next' },
     })
     const row = await admin.get(`${root()}p:${context.id}`)
@@ -81,8 +83,8 @@ test("each context is kept anew when it is next written, under its old writers' 
     expect(await admin.exists(`${root()}c:${context.id}`)).toBe(context.id === ids.large ? 1 : 0)
   }
   for (const context of contexts) {
-    const terms = ['now', context.id % 2 === 0 ? 'even' : 'odd']
-    const next = { ...context, version: context.version + 1, terms, parts: { ...context.parts, head: 'next' } }
+    const indexKeys = ['now', context.id % 2 === 0 ? 'even' : 'odd']
+    const next = { ...context, version: context.version + 1, indexKeys, parts: { ...context.parts, head: 'next' } }
     expect(await store.load({ id: context.id })).toEqual(next)
   }
   expect(await idsOf(store.list({ all: ['now'], limit: 1000 }))).toEqual(contexts.map((context) => context.id))
@@ -95,15 +97,15 @@ test("each context is kept anew when it is next written, under its old writers' 
 
 test('new contexts are found together with the old ones', async () => {
   const added: number[] = []
-  for (let count = 0; count < 200; count += 1) added.push(await createOne(store, { terms: ['many'] }))
+  for (let count = 0; count < 200; count += 1) added.push(await createOne(store, { indexKeys: ['many'] }))
   expect(added[0]).toBeGreaterThan(ids.logged + 9)
   const all = [...MANY, ...added]
   expect(await idsOf(store.list({ all: ['many'], limit: 1000 }))).toEqual(all)
   expect(await idsOf(store.list({ all: ['many'], skip: 140, limit: 40 }))).toEqual(all.slice(140, 180))
   expect(await store.waitingFor({ any: ['many', 'third'], upTo: 1e6, limit: 1000 })).toEqual(all)
   // One of old that comes back to a word that it once had.
-  await update(store, MANY[70] ?? 0, { terms: [] })
-  await update(store, MANY[70] ?? 0, { terms: ['many'] })
+  await update(store, MANY[70] ?? 0, { indexKeys: [] })
+  await update(store, MANY[70] ?? 0, { indexKeys: ['many'] })
   expect(await idsOf(store.list({ all: ['many'], limit: 1000 }))).toEqual(all)
   expect(await store.highestId()).toBe(added.at(-1))
 })

@@ -34,7 +34,7 @@ describe('the estimate', () => {
     here += there
     const read = here + ahead
     here += back
-    time.told({ time: read, asked, partition, storeIncarnation: incarnation })
+    time.received({ time: read, asked, partition, storeIncarnation: incarnation })
   }
 
   test('is as near as the quickest of the last answers, and never ahead', () => {

@@ -6,9 +6,9 @@ import { SYSTEM } from '../../src/model/caller.ts'
 import type { ContextId } from '../../src/model/context.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
 import type { Input } from '../../src/engine/interpreter/decision.ts'
-import type { Outcome } from '../../src/engine/mailboxes.ts'
+import type { MessageOutcome } from '../../src/engine/mailboxes.ts'
 import { runStart, runTurn, type TurnResult } from '../../src/engine/turn.ts'
-import type { AtHand, TurnEnv, KnownContext } from '../../src/engine/unit-of-work.ts'
+import type { KnownContexts, TurnEnv, KnownContext } from '../../src/engine/unit-of-work.ts'
 
 export function compiled(source: JsonObject, fluxName = 'Test'): CompiledFlux {
   const report = new Report(`${fluxName}.flux`)
@@ -29,7 +29,7 @@ export const env = (more: Partial<TurnEnv> = {}): TurnEnv => ({
 })
 
 /** Has all contexts that its turns wrote. */
-export class Hand implements AtHand {
+export class Hand implements KnownContexts {
   readonly partitions = 1
   readonly services: readonly CompiledFlux[]
   readonly contexts = new Map<ContextId, KnownContext>()
@@ -100,7 +100,10 @@ export const event = (name: string): Input => ({
 export const TERMINATE: Input = { type: 'TERMINATE', caller: SYSTEM }
 
 /** What the sender of a message would be told. */
-export const outcomeOf = ({ context: { record, flux } }: Decided, more: Partial<Outcome> = {}): Outcome => ({
+export const outcomeOf = (
+  { context: { record, flux } }: Decided,
+  more: Partial<MessageOutcome> = {},
+): MessageOutcome => ({
   moved: true,
   failure: null,
   record,

@@ -36,7 +36,7 @@ test('a server answers that it lives while it reads its index, and 503 to all el
     await Promise.all(
       Array.from({ length: GROUP }, (_, index) => {
         const context = contextOf(first + from + index, 1, {
-          terms: ['one', 'two', `three:${index % 9}`],
+          indexKeys: ['one', 'two', `three:${index % 9}`],
           endedAt: Date.now(),
         })
         return store.commit({ writes: [writeOf(context)] })

@@ -6,7 +6,7 @@ import { ARGUMENTS } from '../compile/names.ts'
 import type { CompiledAction, Retry } from '../flux.ts'
 import { compileLines, type LineOptions, type Lines } from '../compile/lines.ts'
 import type { Report } from '../report.ts'
-import { Retry as RetrySchema, take } from '../source/schema.ts'
+import { RetrySchema, take } from '../source/schema.ts'
 import type { Visible } from '../lint/visible.ts'
 
 /** A service, as far as others refer to it. */

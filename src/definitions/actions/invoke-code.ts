@@ -1,6 +1,6 @@
 // definitions/actions: calls a function, of a user's or a built-in one.
 import { z } from 'zod'
-import { ANYTHING, FLAG, LIST, NAME, RECORD, take, TIMEOUT, TYPE } from '../source/schema.ts'
+import { ANYTHING, FLAG, LIST, STATE_NAME, RECORD, take, TIMEOUT, TYPE } from '../source/schema.ts'
 import {
   argumentLines,
   compileRetry,
@@ -14,8 +14,8 @@ import {
 
 const schema = z.object({
   type: TYPE,
-  className: NAME,
-  methodName: NAME,
+  className: STATE_NAME,
+  methodName: STATE_NAME,
   parameters: ANYTHING,
   inputs: LIST,
   outputs: LIST,

@@ -1,10 +1,10 @@
 // definitions/actions: starts another service as a child, and waits for its end.
 import { z } from 'zod'
 import { suggestion } from '../../model/nearest.ts'
-import { LIST, NAME, take, TIMEOUT, TYPE } from '../source/schema.ts'
+import { LIST, STATE_NAME, take, TIMEOUT, TYPE } from '../source/schema.ts'
 import { argumentLines, milliseconds, PLAIN, resultLines, textAt, type ActionType } from './action-type.ts'
 
-const schema = z.object({ type: TYPE, name: NAME, inputs: LIST, outputs: LIST, timeout: TIMEOUT })
+const schema = z.object({ type: TYPE, name: STATE_NAME, inputs: LIST, outputs: LIST, timeout: TIMEOUT })
 
 export const invokeFlux: ActionType = {
   name: 'invokeFlux',

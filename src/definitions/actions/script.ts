@@ -2,7 +2,7 @@
 // would double what a stranger sent.
 import { z } from 'zod'
 import { foreignHint } from '../lint/foreign.ts'
-import { LIST, NAME, RECORD, take, TIMEOUT, TYPE } from '../source/schema.ts'
+import { LIST, STATE_NAME, RECORD, take, TIMEOUT, TYPE } from '../source/schema.ts'
 import {
   compileRetry,
   DEFAULT_TIMEOUT_MS,
@@ -13,7 +13,7 @@ import {
   type ActionType,
 } from './action-type.ts'
 
-const schema = z.object({ type: TYPE, script: NAME, outputs: LIST, retry: RECORD.nullish(), timeout: TIMEOUT })
+const schema = z.object({ type: TYPE, script: STATE_NAME, outputs: LIST, retry: RECORD.nullish(), timeout: TIMEOUT })
 
 export const script: ActionType = {
   name: 'script',

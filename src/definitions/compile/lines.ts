@@ -4,8 +4,8 @@ import { suggestion } from '../../model/nearest.ts'
 import { DefinitionError } from '../definition-error.ts'
 import { compileExpression } from '../expressions/compile.ts'
 import { ExpressionError, type Scope } from '../expressions/expression.ts'
-import { isIndex, LineError, readPath, showPath, writePath } from '../values/paths.ts'
-import { descend, hold, type Property } from '../values/properties.ts'
+import { isIndex, LineError, readPath, formatPath, writePath } from '../values/paths.ts'
+import { descend, coerce, type Property } from '../values/properties.ts'
 import type { Report } from '../report.ts'
 import { notParsed, PLAIN_TEXT, unseenNames, type Visible } from '../lint/visible.ts'
 import { WorkBudget } from '../work-budget.ts'
@@ -142,7 +142,7 @@ function compileLine(
     scope.budget.spend(STEPS_A_LINE)
     const value = carried(origin, scope, shown) ?? null
     if (property === null) return value
-    const held = hold(property, value, scope.turn.now, scope.budget)
+    const held = coerce(property, value, scope.turn.now, scope.budget)
     if (held.ok) return held.value
     throw new LineError(`${shown}: the value ${held.reason}`)
   }
@@ -160,7 +160,7 @@ function compileLine(
 /** Why a literal doesn't fit; null: it does, or a property with a fault is in the way, which is reported already. */
 function misfit(property: Property, literal: Json): string | null {
   try {
-    const held = hold(property, literal, 0, new WorkBudget(Infinity))
+    const held = coerce(property, literal, 0, new WorkBudget(Infinity))
     return held.ok ? null : held.reason
   } catch (error) {
     if (error instanceof DefinitionError) return null
@@ -186,7 +186,7 @@ function compileTarget(source: JsonObject, pointer: string, { resolve, report }:
   if (place === 'fluxEvent' && below.length > 0)
     return broken(report, `${pointer}/to`, `"${name}" is a single value: it has no parts to write to`)
   const path = place === 'fluxEvent' || place === 'response' ? below : to
-  const shown = showPath(to)
+  const shown = formatPath(to)
   if (property === null)
     return { name, place, path, property, lists: place === 'response' ? listsOfResponse(below) : new Set(), shown }
   const found = descend(property, below)

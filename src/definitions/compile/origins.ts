@@ -10,25 +10,25 @@ import {
   returned,
   tidy,
   type Lookup,
-  type Origin,
+  type RequestOrigin,
   type Origins,
 } from '../expressions/origins.ts'
 import type { CompiledFlux, CompiledState } from '../flux.ts'
 import type { Line, Lines } from './lines.ts'
 
-export { memberOrigins, type Origin, type Origins } from '../expressions/origins.ts'
+export { memberOrigins, type RequestOrigin as Origin, type Origins } from '../expressions/origins.ts'
 
 /** A place that holds a value of the context. `index`: of a state. */
-export type Place =
+export type OriginPlace =
   | { readonly of: 'input' | 'output'; readonly name: string }
   | { readonly of: 'stateInput' | 'stateOutput' | 'args'; readonly index: number; readonly name: string }
   | { readonly of: 'event' | 'response' | 'tags' }
   /** What the action of a state gave; why it failed; why a line of the state failed. */
   | { readonly of: 'result' | 'error' | 'lineError'; readonly index: number }
 
-export interface Carried {
+export interface CarriedOrigins {
   /** What may lie there. */
-  at(place: Place): Origins
+  at(place: OriginPlace): Origins
   /** Names of the arguments of a state's action that carry something. */
   arguments(index: number): readonly string[]
   /** All arguments of a state's action together, as the action may tell of them. */
@@ -49,13 +49,13 @@ const ANYTHING: Origins = [
   { at: [], path: [], kind: 'cut' },
 ]
 
-const known = new WeakMap<CompiledFlux, Map<string, Carried>>()
+const known = new WeakMap<CompiledFlux, Map<string, CarriedOrigins>>()
 /** Seeds of one service that are remembered. */
 const MOST_SEEDS = 50
 
-export function carriedIn(flux: CompiledFlux, seed: Seed, hasRequest: boolean): Carried {
+export function carriedIn(flux: CompiledFlux, seed: Seed, hasRequest: boolean): CarriedOrigins {
   if (flux.faults.length > 0) return anywhereIn(flux)
-  const ofFlux = known.get(flux) ?? new Map<string, Carried>()
+  const ofFlux = known.get(flux) ?? new Map<string, CarriedOrigins>()
   known.set(flux, ofFlux)
   const key = JSON.stringify([hasRequest, [...seed]])
   const found = ofFlux.get(key) ?? new Tracing(flux, seed, hasRequest)
@@ -64,7 +64,7 @@ export function carriedIn(flux: CompiledFlux, seed: Seed, hasRequest: boolean): 
   return found
 }
 
-const anywhereIn = ({ states }: CompiledFlux): Carried => ({
+const anywhereIn = ({ states }: CompiledFlux): CarriedOrigins => ({
   at: () => ANYTHING,
   told: () => ANYTHING,
   arguments: (index) => [...new Set(states[index]?.action.inputs.flatMap(({ path: [name] }) => name ?? []))],
@@ -79,12 +79,12 @@ export function webhookSeed({ input }: CompiledFlux): Seed {
   return new Map(names.map((name) => [name, [whole('parameters', name), whole('headers', name.toLowerCase())]]))
 }
 
-const whole = (...path: string[]): Origin => ({ at: [], path, kind: 'whole' })
+const whole = (...path: string[]): RequestOrigin => ({ at: [], path, kind: 'whole' })
 
-const keyOf = (place: Place): string => JSON.stringify(Object.values(place))
+const keyOf = (place: OriginPlace): string => JSON.stringify(Object.values(place))
 const REQUEST: Origins = [whole()]
 
-class Tracing implements Carried {
+class Tracing implements CarriedOrigins {
   readonly #flux: CompiledFlux
   readonly #places = new Map<string, Origins>()
   readonly #hasRequest: boolean
@@ -104,7 +104,7 @@ class Tracing implements Carried {
     }
   }
 
-  at(place: Place): Origins {
+  at(place: OriginPlace): Origins {
     return this.#places.get(keyOf(place)) ?? NO_ORIGINS
   }
 
@@ -122,7 +122,7 @@ class Tracing implements Carried {
     return this.#hasRequest ? REQUEST : NO_ORIGINS
   }
 
-  #add(place: Place, origins: Origins): void {
+  #add(place: OriginPlace, origins: Origins): void {
     if (origins.length === 0) return
     const key = keyOf(place)
     const before = this.#places.get(key) ?? NO_ORIGINS
@@ -225,7 +225,7 @@ class Tracing implements Carried {
 const NOTHING: ReadonlyMap<string, Origins> = new Map()
 
 /** The arguments of a call are kept by name for children, and together under no name. */
-function placesOf({ place }: Line, name: string, index: number, target: number): Place[] {
+function placesOf({ place }: Line, name: string, index: number, target: number): OriginPlace[] {
   switch (place) {
     case 'stateOutput':
       return [{ of: 'stateOutput', index, name }]

@@ -10,7 +10,7 @@ import type { CompiledState, CompiledTransition } from '../flux.ts'
 import { brokenLine, compileLines } from './lines.ts'
 import type { Shape } from '../values/properties.ts'
 import type { Report } from '../report.ts'
-import { State, take, Transition } from '../source/schema.ts'
+import { State, take, TransitionSchema } from '../source/schema.ts'
 
 /** What states are compiled in. */
 export interface Service {
@@ -19,11 +19,11 @@ export interface Service {
   /** Whether inputs come that nobody declared. */
   readonly extra: boolean
   /** Those that have a name. */
-  readonly states: ReadonlyMap<string, Outline>
+  readonly states: ReadonlyMap<string, StateOutline>
   readonly report: Report
 }
 
-export interface Outline {
+export interface StateOutline {
   readonly index: number
   readonly pointer: string
   readonly name: string
@@ -46,7 +46,7 @@ export function outlineStates(
   list: readonly JsonObject[],
   shape: (list: readonly JsonObject[], pointer: string) => Shape,
   report: Report,
-): Outline[] {
+): StateOutline[] {
   const names = new Set<string>()
   return list.map((source, index) => {
     const pointer = `/states/${index}`
@@ -72,7 +72,7 @@ export function outlineStates(
   })
 }
 
-export function compileState(outline: Outline, service: Service): CompiledState {
+export function compileState(outline: StateOutline, service: Service): CompiledState {
   const { index, name, waiting, input, output, pointer } = outline
   const { report } = service
   if (name === '') return brokenState(index, placeholderOf(index), outline.fault ?? `${pointer}: it has no name`)
@@ -120,10 +120,10 @@ export function brokenState(index: number, name: string, fault: string): Compile
   }
 }
 
-function compileTransition(source: JsonObject, pointer: string, left: Outline, service: Service): TransitionPart {
+function compileTransition(source: JsonObject, pointer: string, left: StateOutline, service: Service): TransitionPart {
   const { report } = service
   const { value: transition, fault } = report.part(() => {
-    const taken = take(Transition, source, pointer, report)
+    const taken = take(TransitionSchema, source, pointer, report)
     if (taken !== null && !service.states.has(taken.to)) {
       report.fault(`${pointer}/to`, `there is no state "${taken.to}"${alternatives(taken.to, service.states.keys())}`)
     }

@@ -2,7 +2,7 @@
 import { METHODS } from 'node:http'
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Report } from '../report.ts'
-import { take, Webhook as WebhookSchema } from '../source/schema.ts'
+import { take, WebhookSchema } from '../source/schema.ts'
 
 export interface Webhook {
   /** JSON pointer into its file. */

@@ -4,7 +4,7 @@ import { getOwn } from '../../model/json/value.ts'
 import type { Evaluation, Fields, List, Value } from './evaluation.ts'
 import { isFields, isList } from './evaluation.ts'
 import { STEPS_AN_ELEMENT, stepsOfMembers } from '../work-budget.ts'
-import { same, textOf } from './values.ts'
+import { same, stringify } from './values.ts'
 
 const INDEX = /^(?:0|[1-9]\d{0,15})$/
 
@@ -27,7 +27,7 @@ export function read(run: Evaluation, target: Value, key: Value, sameName: SameN
   if (isFields(target)) return getOwn(target, keyOf(run, key))
   if (typeof target !== 'string' && !isList(target)) return undefined
   if (typeof key === 'number') return element(target, key)
-  const text = textOf(run, key)
+  const text = stringify(run, key)
   if (text === 'length') return target.length
   if (INDEX.test(text)) return element(target, Number(text))
   return typeof target === 'string' ? undefined : named(run, target, text, sameName)
@@ -37,7 +37,7 @@ export function read(run: Evaluation, target: Value, key: Value, sameName: SameN
 export function readHeader(run: Evaluation, target: Value, key: Value): Value {
   const found = read(run, target, key, sameButCase)
   if (found !== undefined || !isFields(target)) return found
-  const wanted = textOf(run, key)
+  const wanted = stringify(run, key)
   const names = Object.keys(target)
   run.spend(stepsOfMembers(names.length))
   const name = names.find((name) => sameButCase(run, name, wanted))
@@ -46,7 +46,7 @@ export function readHeader(run: Evaluation, target: Value, key: Value): Value {
 
 /** The engine looks for a key by all of its characters. */
 export function keyOf(run: Evaluation, key: Value): string {
-  const text = textOf(run, key)
+  const text = stringify(run, key)
   run.scan(text.length)
   return text
 }

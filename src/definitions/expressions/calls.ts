@@ -9,7 +9,7 @@ import type { Callback } from './builtins/list-methods.ts'
 import { listMethods, loopMethods, sortMethods } from './builtins/list-methods.ts'
 import { numberMethods } from './builtins/number-methods.ts'
 import { textMethods } from './builtins/text-methods.ts'
-import { kindOf } from './values.ts'
+import { typeNameOf } from './values.ts'
 
 /** Evaluates arguments or elements. */
 export type Items = (run: Evaluation) => Value[]
@@ -55,7 +55,9 @@ export function loopCall(method: string, callback: CallbackCode, args: Items, op
 
 function lacking(method: string, target: Value, optional: boolean): undefined {
   if (!optional)
-    throw new ExpressionError(`${kindOf(target)} has no method '${method}'${alternatives(method, methodsOf(target))}`)
+    throw new ExpressionError(
+      `${typeNameOf(target)} has no method '${method}'${alternatives(method, methodsOf(target))}`,
+    )
 }
 
 /** One list of the values of all items, those of spread lists in their places. */
@@ -78,7 +80,7 @@ export function itemsCode(
 /** The elements of a list, or the characters of a text. */
 function spreadOf(run: Evaluation, value: Value): List {
   if (typeof value !== 'string' && !isList(value))
-    throw new ExpressionError(`${kindOf(value)} can't be spread into a list`)
+    throw new ExpressionError(`${typeNameOf(value)} can't be spread into a list`)
   run.makeElements(value.length)
   return typeof value === 'string' ? Array.from(value) : value
 }
@@ -88,7 +90,7 @@ export function spreadMember(code: Code): Member {
   return (run, into) => {
     const value = code(run)
     if (value === null || value === undefined) return
-    if (typeof value !== 'object') throw new ExpressionError(`${kindOf(value)} can't be spread into an object`)
+    if (typeof value !== 'object') throw new ExpressionError(`${typeNameOf(value)} can't be spread into an object`)
     const keys = Object.keys(value)
     run.makeMembers(keys.length)
     run.spend(stepsOfMembers(keys.length))

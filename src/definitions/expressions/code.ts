@@ -31,7 +31,7 @@ import { literalValue } from './literals.ts'
 import { binaryOperators, unaryOperators } from './operators.ts'
 import { misplacedFunction } from './parse.ts'
 import { afterOperand, refused, unexpected } from './unexpected.ts'
-import { joined, textOf } from './values.ts'
+import { joined, stringify } from './values.ts'
 
 const MAX_DEPTH = 200
 const MAX_PARAMETERS = 4
@@ -275,7 +275,7 @@ export class Compiler {
     return joined(
       texts,
       expressions.map((expression) => this.compile(expression)),
-      textOf,
+      stringify,
     )
   }
 }

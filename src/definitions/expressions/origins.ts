@@ -13,7 +13,7 @@ import { linkOf } from './chains.ts'
 import { parse } from './parse.ts'
 
 /** That a part of the request is carried by a value. */
-export interface Origin {
+export interface RequestOrigin {
   /** Where in the value. */
   readonly at: readonly string[]
   /** What of `$request`: empty for all of it, `headers`, `headers` and a name in lower case, … */
@@ -26,7 +26,7 @@ export interface Origin {
   readonly kind: 'whole' | 'cut' | 'inside' | 'returned'
 }
 
-export type Origins = readonly Origin[]
+export type Origins = readonly RequestOrigin[]
 /** What a visible name carries. */
 export type Lookup = (name: string) => Origins
 
@@ -106,7 +106,7 @@ export function tidy(origins: Origins): Origins {
 /** One value of a request, and no collection of them. */
 const isLeaf = ([part, name]: readonly string[]): boolean => name !== undefined || part === 'uri'
 
-function member({ at, path, kind }: Origin, key: string | null): Origin | null {
+function member({ at, path, kind }: RequestOrigin, key: string | null): RequestOrigin | null {
   const [next, ...below] = at
   if (next !== undefined) {
     if (key === null || key === next) return { at: below, path, kind }

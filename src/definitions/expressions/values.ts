@@ -9,7 +9,7 @@ import { ExpressionError } from './expression.ts'
 const STEPS_OF_A_NUMBER = 8
 
 /** JavaScript's text of a primitive; the JSON text of a list or an object. */
-export function textOf(run: Evaluation, value: Value): string {
+export function stringify(run: Evaluation, value: Value): string {
   if (typeof value === 'string') return value
   if (typeof value === 'object' && value !== null) return jsonOf(run, value)
   run.spend(STEPS_OF_A_NUMBER)
@@ -20,7 +20,7 @@ export function textOf(run: Evaluation, value: Value): string {
 export function plainText(run: Evaluation, value: Value): string {
   return value === null || value === undefined || (typeof value === 'number' && !Number.isFinite(value))
     ? ''
-    : textOf(run, value)
+    : stringify(run, value)
 }
 
 /** Characters that are written as JSON in one step. */
@@ -37,28 +37,28 @@ export function jsonOf(run: Evaluation, value: Value): string {
 }
 
 /** A longer text isn't read as a number: that would take time in no proportion. */
-export const MAX_DIGITS = 1000
+export const MAX_TEXT_DIGITS = 1000
 
 /** JavaScript's number of a primitive; NaN for a list or an object. */
 export function numberOf(run: Evaluation, value: Value): number {
   if (typeof value === 'number') return value
   if (typeof value === 'object' && value !== null) return Number.NaN
   if (typeof value === 'string') {
-    if (value.length > MAX_DIGITS) return Number.NaN
+    if (value.length > MAX_TEXT_DIGITS) return Number.NaN
     run.spend(STEPS_OF_A_NUMBER + value.length / 4)
   }
   return Number(value)
 }
 
 /** A position or count that a method is given; undefined stays so, which methods take as left out. */
-export function positionOf(run: Evaluation, value: Value): number | undefined {
+export function indexArgument(run: Evaluation, value: Value): number | undefined {
   return value === undefined ? undefined : numberOf(run, value)
 }
 
 export function add(run: Evaluation, left: Value, right: Value): Value {
   if (typeof left === 'number' && typeof right === 'number') return left + right
   if (!joins(left) && !joins(right)) return numberOf(run, left) + numberOf(run, right)
-  return join(run, textOf(run, left), textOf(run, right))
+  return joinElements(run, stringify(run, left), stringify(run, right))
 }
 
 const joins = (value: Value) => typeof value === 'string' || (typeof value === 'object' && value !== null)
@@ -75,7 +75,7 @@ const JOINED_AT_ONCE = 16
 const COPIED_AFTER = 64
 
 /** Whoever looks into the text need not pay for the copy that the engine makes then. */
-export function join(run: Evaluation, left: string, right: string): string {
+export function joinElements(run: Evaluation, left: string, right: string): string {
   const length = left.length + right.length
   run.make(Math.min(left.length, right.length) + length / JOINED_AT_ONCE)
   run.scan(length)
@@ -88,11 +88,16 @@ export function join(run: Evaluation, left: string, right: string): string {
 }
 
 /** Makes one text: the parts' texts, as `write` has them, each between two of `texts`. */
-export function joined([start = '', ...texts]: readonly string[], parts: readonly Code[], write: typeof textOf): Code {
+export function joined(
+  [start = '', ...texts]: readonly string[],
+  parts: readonly Code[],
+  write: typeof stringify,
+): Code {
   const pairs = parts.map((part, index) => ({ part, after: texts[index] ?? '' }))
   return (run) => {
     let whole = start
-    for (const { part, after } of pairs) whole = join(run, join(run, whole, write(run, part(run))), after)
+    for (const { part, after } of pairs)
+      whole = joinElements(run, joinElements(run, whole, write(run, part(run))), after)
     return whole
   }
 }
@@ -136,7 +141,7 @@ export function lessOrEqual(run: Evaluation, left: Value, right: Value): boolean
 }
 
 /** What a value is called in a message. */
-export function kindOf(value: Value): string {
+export function typeNameOf(value: Value): string {
   switch (typeof value) {
     case 'string':
       return 'a text'

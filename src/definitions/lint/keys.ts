@@ -1,7 +1,7 @@
 // definitions: looks for keys that mean nothing, in lists of properties and of lines.
 import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Report } from '../report.ts'
-import { Line, Property, checkUnknown } from '../source/schema.ts'
+import { LineSchema, PropertySchema, checkUnknown } from '../source/schema.ts'
 
 /** The keys of a service's properties and lines; those of the objects around them are seen to when these are taken. */
 export function checkKeys(source: JsonObject, report: Report): void {
@@ -27,14 +27,14 @@ function checkData(source: JsonObject, pointer: string, report: Report): void {
 
 function checkProperties(list: Json | undefined, pointer: string, report: Report): void {
   each(list, pointer, (property, at) => {
-    checkUnknown(Property, property, at, report)
+    checkUnknown(PropertySchema, property, at, report)
     checkProperties(getOwn(property, 'gloopProperties'), `${at}/gloopProperties`, report)
   })
 }
 
 function checkLines(source: JsonObject, keys: readonly string[], pointer: string, report: Report): void {
   for (const key of keys)
-    each(getOwn(source, key), `${pointer}/${key}`, (line, at) => checkUnknown(Line, line, at, report))
+    each(getOwn(source, key), `${pointer}/${key}`, (line, at) => checkUnknown(LineSchema, line, at, report))
 }
 
 function each(list: Json | undefined, pointer: string, visit: (entry: JsonObject, pointer: string) => void): void {

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path'
 import { isObject, type JsonObject } from '../../model/json/value.ts'
 import type { TextPosition } from '../../model/json/scan.ts'
 import type { PackageFolder } from '../../ports/step-runner.ts'
-import { decodeText, JsonFault, readJson } from './json.ts'
+import { decodeFile, JsonFault, readJson } from './json.ts'
 import type { Fault } from '../report.ts'
 
 /** A `.flux` or `.model` file. */
@@ -22,7 +22,7 @@ export interface DefinitionFile {
   readonly text: string
 }
 
-export interface Reading {
+export interface SourceFolders {
   /** A package found in several folders is here once for each. */
   readonly packages: readonly PackageFolder[]
   readonly fluxes: readonly DefinitionFile[]
@@ -37,7 +37,7 @@ const PACKAGE_NAME = /^[A-Za-z\d_-]+$/
 const isIgnored = (name: string) => name.startsWith('.') || name === 'node_modules'
 
 /** Reads all packages below the folders, in a stable order. */
-export async function readFolders(folders: readonly string[]): Promise<Reading> {
+export async function readFolders(folders: readonly string[]): Promise<SourceFolders> {
   const reader = new Reader()
   const seen = new Set<string>()
   for (const folder of folders) {
@@ -49,7 +49,7 @@ export async function readFolders(folders: readonly string[]): Promise<Reading> 
   return reader
 }
 
-class Reader implements Reading {
+class Reader implements SourceFolders {
   readonly packages: PackageFolder[] = []
   readonly fluxes: DefinitionFile[] = []
   readonly models: DefinitionFile[] = []
@@ -127,7 +127,7 @@ class Reader implements Reading {
   async #content(file: string): Promise<Pick<DefinitionFile, 'source' | 'text'>> {
     let text = ''
     try {
-      text = decodeText(await readFile(file))
+      text = decodeFile(await readFile(file))
       const { value, repeated } = readJson(text)
       for (const pointer of repeated)
         this.faults.push({

@@ -30,7 +30,7 @@ export class JsonFault extends Error {
  * Decodes UTF-8, with or without a byte order mark.
  * @throws JsonFault
  */
-export function decodeText(bytes: Uint8Array): string {
+export function decodeFile(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {

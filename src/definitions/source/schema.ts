@@ -10,7 +10,7 @@ export const RECORD = z.custom<JsonObject>(isObject, { error: 'must be an object
 /** Whoever takes an entry looks whether it is an object, so that a wrong one doesn't hide the others. */
 export const LIST = z.array(z.custom<JsonObject>(), { error: 'must be a list' }).nullish()
 const text = z.string({ error: 'must be text' }).nullish()
-export const NAME = z.string({ error: 'must be text' }).min(1, { error: 'must not be empty' })
+export const STATE_NAME = z.string({ error: 'must be text' }).min(1, { error: 'must not be empty' })
 const texts = z.array(z.string({ error: 'must be text' }), { error: 'must be a list of texts' }).nullish()
 export const FLAG = z.boolean({ error: 'must be true or false' }).nullish()
 export const ANYTHING = z.unknown().optional()
@@ -37,7 +37,7 @@ export const Root = z.object({
 })
 
 export const State = z.object({
-  name: NAME,
+  name: STATE_NAME,
   displayName: ANYTHING,
   x: ANYTHING,
   y: ANYTHING,
@@ -49,11 +49,17 @@ export const State = z.object({
   transitions: LIST,
 })
 
-export const Transition = z.object({ to: NAME, event: text, wait: text, lines: LIST, comments: ANYTHING })
+export const TransitionSchema = z.object({ to: STATE_NAME, event: text, wait: text, lines: LIST, comments: ANYTHING })
 
-export const Line = z.object({ type: ANYTHING, from: ANYTHING, to: ANYTHING, expression: ANYTHING, evaluate: ANYTHING })
+export const LineSchema = z.object({
+  type: ANYTHING,
+  from: ANYTHING,
+  to: ANYTHING,
+  expression: ANYTHING,
+  evaluate: ANYTHING,
+})
 
-export const Property = z.object({
+export const PropertySchema = z.object({
   name: ANYTHING,
   type: ANYTHING,
   array: ANYTHING,
@@ -73,17 +79,17 @@ export const Property = z.object({
 })
 
 /** A property of type model. */
-export const ModelFile = Property.extend({ $schema: ANYTHING, gloopProperties: LIST, reference: text })
+export const ModelFile = PropertySchema.extend({ $schema: ANYTHING, gloopProperties: LIST, reference: text })
 
-export const Webhook = z.object({
-  urlPath: NAME,
+export const WebhookSchema = z.object({
+  urlPath: STATE_NAME,
   httpMethods: texts,
   name: text,
   enabled: FLAG,
   timeout: seconds.nullish(),
 })
 
-export const Retry = z.object({
+export const RetrySchema = z.object({
   maxAttempts: z.int({ error: 'must be a whole number' }).min(1, { error: 'must be at least 1' }).nullish(),
   delay: seconds.nullish(),
   factor: z.number({ error: 'must be a number' }).positive({ error: 'must be greater than 0' }).nullish(),

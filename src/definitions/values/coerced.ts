@@ -6,10 +6,10 @@ import type { Json } from '../../model/json/value.ts'
  * JSON. `line`: as text, and a number or boolean becomes text for a string. `default`: as a line, and a date may be
  * `now`.
  */
-export type Origin = 'json' | 'text' | 'line' | 'default'
+export type ValueOrigin = 'json' | 'text' | 'line' | 'default'
 
-export type Refusal = { readonly ok: false; readonly reason: string }
-export type Reading = { readonly ok: true; readonly value: Json } | Refusal
+export type Err = { readonly ok: false; readonly reason: string }
+export type Result = { readonly ok: true; readonly value: Json } | Err
 
-export const fits = (value: Json): Reading => ({ ok: true, value })
-export const refuse = (reason: string): Refusal => ({ ok: false, reason })
+export const ok = (value: Json): Result => ({ ok: true, value })
+export const err = (reason: string): Err => ({ ok: false, reason })

@@ -8,13 +8,13 @@ export interface Decimal {
 }
 
 /** A number whose plain notation takes more digits is refused: a short text could ask for gigabytes of zeros. */
-export const MAX_DIGITS = 10_000
+export const MAX_DECIMAL_DIGITS = 10_000
 
 const NOTATION = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/
 
 /** Reads `12`, `-0.50`, `.5`, `+1e3`; null for anything else (spaces, infinities, other notations, too many digits). */
 export function parseDecimal(text: string): Decimal | null {
-  if (text.length > MAX_DIGITS + 8) return null // room for sign, point and exponent
+  if (text.length > MAX_DECIMAL_DIGITS + 8) return null // room for sign, point and exponent
   const match = NOTATION.exec(text)
   if (match === null) return null
   const [, sign = '', whole = '', fraction = '', power = '0'] = match
@@ -30,7 +30,7 @@ export function parseDecimal(text: string): Decimal | null {
     digits: all.slice(start, end),
     exponent: Number(power) - fraction.length + all.length - end,
   }
-  return plainLength(decimal) > MAX_DIGITS ? null : decimal
+  return plainLength(decimal) > MAX_DECIMAL_DIGITS ? null : decimal
 }
 
 const plainLength = ({ digits, exponent }: Decimal): number =>

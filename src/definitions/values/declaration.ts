@@ -9,15 +9,15 @@ import { isPropertyType, PROPERTY_TYPES, type PropertyType } from './types.ts'
 import type { Property } from './property.ts'
 import type { Report } from '../report.ts'
 
-export type Notes = Pick<Report, 'fault' | 'warn' | 'part'>
+export type DeclarationNotes = Pick<Report, 'fault' | 'warn' | 'part'>
 
 /** One declaration. Null and empty text stand for absence, as editors write them. */
 export class Declaration {
   readonly #source: JsonObject
   readonly #pointer: string
-  readonly #notes: Notes
+  readonly #notes: DeclarationNotes
 
-  constructor(source: JsonObject, pointer: string, notes: Notes) {
+  constructor(source: JsonObject, pointer: string, notes: DeclarationNotes) {
     this.#source = source
     this.#pointer = pointer
     this.#notes = notes

@@ -1,6 +1,6 @@
 // definitions: the number types: what each can hold, and how it is held.
-import { compareDecimals, formatDecimal, isWhole, MAX_DIGITS, parseDecimal, type Decimal } from './decimals.ts'
-import { fits, refuse, type Origin, type Reading } from './coerced.ts'
+import { compareDecimals, formatDecimal, isWhole, MAX_DECIMAL_DIGITS, parseDecimal, type Decimal } from './decimals.ts'
+import { ok, err, type ValueOrigin, type Result } from './coerced.ts'
 
 /**
  * The least and the greatest that a number type takes as a JSON number. Beyond 2^53 − 1 a JSON number may not be what
@@ -30,23 +30,23 @@ const isExact = (type: NumberType): boolean => type === 'long' || type === 'bigI
  * A long, bigInteger or bigDecimal given as text is held as a number where that says exactly the same, else as text in
  * plain notation.
  */
-export function readNumber(type: NumberType, value: unknown, origin: Origin): Reading {
+export function readNumber(type: NumberType, value: unknown, origin: ValueOrigin): Result {
   if (typeof value === 'number') return readDouble(type, value)
   if (typeof value !== 'string' || (origin === 'json' && !isExact(type)))
-    return refuse(`must be a number${isExact(type) ? ', or one as text' : ''}`)
+    return err(`must be a number${isExact(type) ? ', or one as text' : ''}`)
   const decimal = parseDecimal(value)
   if (decimal === null)
-    return refuse(value.length > MAX_DIGITS ? `has more than ${MAX_DIGITS} digits` : 'must be a number')
-  if (!isFractional(type) && !isWhole(decimal)) return refuse('must be a whole number')
+    return err(value.length > MAX_DECIMAL_DIGITS ? `has more than ${MAX_DECIMAL_DIGITS} digits` : 'must be a number')
+  if (!isFractional(type) && !isWhole(decimal)) return err('must be a whole number')
   return isExact(type) ? readExact(type, decimal) : readDouble(type, Number(value))
 }
 
-function readDouble(type: NumberType, value: number): Reading {
+function readDouble(type: NumberType, value: number): Result {
   const [least, most] = RANGES[type]
-  if (!isFractional(type) && Number.isFinite(value) && !Number.isInteger(value)) return refuse('must be a whole number')
-  if (value >= least && value <= most) return fits(value + 0)
-  if (isExact(type)) return refuse('is beyond 2^53 - 1, where a JSON number is not exact: send it as text')
-  return refuse(isFractional(type) ? `must be within the range of a ${type}` : `must lie between ${least} and ${most}`)
+  if (!isFractional(type) && Number.isFinite(value) && !Number.isInteger(value)) return err('must be a whole number')
+  if (value >= least && value <= most) return ok(value + 0)
+  if (isExact(type)) return err('is beyond 2^53 - 1, where a JSON number is not exact: send it as text')
+  return err(isFractional(type) ? `must be within the range of a ${type}` : `must lie between ${least} and ${most}`)
 }
 
 const ZERO: Decimal = { negative: false, digits: '', exponent: 0 }
@@ -54,14 +54,14 @@ const decimalOf = (number: number | string): Decimal => parseDecimal(String(numb
 const LEAST_LONG = decimalOf('-9223372036854775808')
 const MOST_LONG = decimalOf('9223372036854775807')
 
-function readExact(type: NumberType, decimal: Decimal): Reading {
+function readExact(type: NumberType, decimal: Decimal): Result {
   if (type === 'long' && (compareDecimals(decimal, LEAST_LONG) < 0 || compareDecimals(decimal, MOST_LONG) > 0)) {
-    return refuse('must lie between -9223372036854775808 and 9223372036854775807')
+    return err('must lie between -9223372036854775808 and 9223372036854775807')
   }
   const text = formatDecimal(decimal)
   const number = Number(text)
   const same = Math.abs(number) <= Number.MAX_SAFE_INTEGER && compareDecimals(decimalOf(number), decimal) === 0
-  return fits(same ? number : text)
+  return ok(same ? number : text)
 }
 
 /** Compares numbers as properties hold them, digit by digit where they are text. Negative, 0 or positive. */

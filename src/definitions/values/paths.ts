@@ -13,7 +13,7 @@ const MAX_LENGTH = 10_000
 export const isIndex = (segment: string): boolean => /^(?:0|[1-9]\d{0,15})$/.test(segment)
 
 /** Shows a path in messages. */
-export const showPath = (path: readonly string[]): string => path.join('.')
+export const formatPath = (path: readonly string[]): string => path.join('.')
 
 /**
  * The value at the end of the path, by own keys and indices; undefined where it leads nowhere. On a list of `{name,
@@ -122,4 +122,4 @@ function withIndex(list: readonly Json[], segment: string, path: readonly string
 }
 
 const lineError = (path: readonly string[], position: number, reason: string): LineError =>
-  new LineError(`${showPath(path)}: ${showPath(path.slice(0, position)) || 'the value'} ${reason}`)
+  new LineError(`${formatPath(path)}: ${formatPath(path.slice(0, position)) || 'the value'} ${reason}`)

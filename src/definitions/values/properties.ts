@@ -5,11 +5,11 @@ import type { FieldError } from '../../model/failure.ts'
 import { getOwn, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { PropertyReader, type ShapeRules } from './reader.ts'
 import { DefinitionError } from '../definition-error.ts'
-import { fits, refuse, type Reading, type Refusal } from './coerced.ts'
+import { ok, err, type Result, type Err } from './coerced.ts'
 import { elementOf, type Property, type Shape } from './property.ts'
 import { isIndex } from './paths.ts'
 import { TooMuchWork, WorkBudget } from '../work-budget.ts'
-export type { Reading } from './coerced.ts'
+export type { Result as Reading } from './coerced.ts'
 
 export type { Property, Shape } from './property.ts'
 export { compileShape } from './shapes.ts'
@@ -36,7 +36,7 @@ export function defaults(shape: Shape, now: number, budget = new WorkBudget()): 
   return result
 }
 
-export interface AcceptOptions extends ShapeRules {
+export interface ValidateOptions extends ShapeRules {
   /** Epoch milliseconds. */
   readonly now: number
   /** The values come from a query, path, header or untyped XML: text is coerced to the declared type. */
@@ -45,7 +45,7 @@ export interface AcceptOptions extends ShapeRules {
   readonly pointer: string
 }
 
-export interface Accepted {
+export interface Validated {
   /** What is valid; to be used only without errors. Absent optional values stay absent. */
   readonly value: JsonObject
   readonly errors: readonly FieldError[]
@@ -55,7 +55,11 @@ export interface Accepted {
  * Holds values from outside to a shape. Parts without declared fields are shared with what was given, never copied or
  * changed.
  */
-export function accept(shape: Shape, given: JsonObject, { now, text, pointer, ...rules }: AcceptOptions): Accepted {
+export function validate(
+  shape: Shape,
+  given: JsonObject,
+  { now, text, pointer, ...rules }: ValidateOptions,
+): Validated {
   const reader = new PropertyReader(now, pointer, new WorkBudget())
   try {
     const value = reader.shape(shape, given, text ? 'text' : 'json', rules)
@@ -77,27 +81,27 @@ export function accept(shape: Shape, given: JsonObject, { now, text, pointer, ..
  * else must fit.
  * @throws TooMuchWork; DefinitionError where values can't be held to it any more
  */
-export function hold(property: Property, value: Json, now: number, budget = new WorkBudget()): Reading {
+export function coerce(property: Property, value: Json, now: number, budget = new WorkBudget()): Result {
   const reader = new PropertyReader(now, '', budget)
   const held = reader.value(property, value, 'line')
   const [error, ...more] = reader.errors
-  if (error === undefined) return fits(held ?? null)
-  return refuse(
+  if (error === undefined) return ok(held ?? null)
+  return err(
     `${error.pointer === '' ? '' : `${error.pointer} `}${error.detail}${more.length > 0 ? ` (and ${more.length} more)` : ''}`,
   )
 }
 
 /** The same for a target inside a property; `path` leads from the property to it. */
-export function holdAt(
+export function coerceAt(
   property: Property,
   path: readonly string[],
   value: Json,
   now: number,
   budget = new WorkBudget(),
-): Reading {
+): Result {
   const target = descend(property, path)
-  if (!target.ok) return refuse(target.reason)
-  return target.property === null ? fits(value) : hold(target.property, value, now, budget)
+  if (!target.ok) return err(target.reason)
+  return target.property === null ? ok(value) : coerce(target.property, value, now, budget)
 }
 
 type Descent =
@@ -108,7 +112,7 @@ type Descent =
       /** Positions in the path at which a declared list takes an index. */
       readonly lists: ReadonlySet<number>
     }
-  | Refusal
+  | Err
 
 /** What is declared at the end of a path below a property. */
 export function descend(property: Property, path: readonly string[]): Descent {
@@ -116,17 +120,16 @@ export function descend(property: Property, path: readonly string[]): Descent {
   let at = property
   for (const [position, segment] of path.entries()) {
     if (at.array) {
-      if (!isIndex(segment)) return refuse(`"${at.name}" is a list: "${segment}" is no index into it`)
+      if (!isIndex(segment)) return err(`"${at.name}" is a list: "${segment}" is no index into it`)
       lists.add(position)
       at = elementOf(at)
       continue
     }
     if (at.type !== 'model' && at.type !== 'object' && at.type !== 'any')
-      return refuse(`"${at.name}" is a ${at.type}: it has no "${segment}"`)
+      return err(`"${at.name}" is a ${at.type}: it has no "${segment}"`)
     const fields = at.fields()
     const next = fields?.properties.get(segment)
-    if (fields !== null && next === undefined && !fields.extra)
-      return refuse(`"${at.name}" has no property "${segment}"`)
+    if (fields !== null && next === undefined && !fields.extra) return err(`"${at.name}" has no property "${segment}"`)
     if (next === undefined) return { ok: true, property: null, lists }
     at = next
   }
@@ -144,7 +147,7 @@ function withValue({ source, type }: Property, value: Json): JsonObject {
 }
 
 /** How a view shows values: each declaration as its file has it, with `value`; then what isn't declared. */
-export function describe(name: string, shape: Shape, values: JsonObject): ModelDescriptor {
+export function describeValues(name: string, shape: Shape, values: JsonObject): ModelDescriptor {
   const declared = [...shape.properties].map(([key, property]) => withValue(property, getOwn(values, key) ?? null))
   const others = Object.keys(values)
     .filter((key) => !shape.properties.has(key))

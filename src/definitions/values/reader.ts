@@ -4,7 +4,7 @@ import type { FieldError } from '../../model/failure.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { excessOf } from '../../model/json/text.ts'
 import { DefinitionError } from '../definition-error.ts'
-import { fits, refuse, type Origin, type Reading } from './coerced.ts'
+import { ok, err, type ValueOrigin, type Result } from './coerced.ts'
 import { brokenRule } from './rules.ts'
 import { parseJsonText } from './json-text.ts'
 import { readScalar, type ScalarType } from './types.ts'
@@ -57,7 +57,7 @@ export class PropertyReader {
   }
 
   /** The values of a shape's properties. What is invalid is left out, with an error. */
-  shape(shape: Shape, given: JsonObject, origin: Origin, rules: ShapeRules): JsonObject {
+  shape(shape: Shape, given: JsonObject, origin: ValueOrigin, rules: ShapeRules): JsonObject {
     const result: JsonObject = {}
     for (const [name, property] of shape.properties) {
       const value = this.#within(name, () => this.#field(property, getOwn(given, name), origin, rules.fill))
@@ -79,7 +79,7 @@ export class PropertyReader {
   }
 
   /** The value held to its property; undefined after an error. */
-  value(property: Property, given: Json, origin: Origin): Json | undefined {
+  value(property: Property, given: Json, origin: ValueOrigin): Json | undefined {
     if (property.fault !== null) return this.#unreadable(property.fault, origin)
     if (given === null || !property.array) return this.#single(property, given, origin)
     const list = Array.isArray(given) ? given : origin === 'json' ? null : listOf(property, given, origin)
@@ -103,7 +103,7 @@ export class PropertyReader {
     return value
   }
 
-  #field(property: Property, given: Json | undefined, origin: Origin, fill: boolean): Json | undefined {
+  #field(property: Property, given: Json | undefined, origin: ValueOrigin, fill: boolean): Json | undefined {
     if (given !== undefined) {
       this.#spendOnGiven(STEPS_A_VALUE, origin)
       return this.value(property, given, origin)
@@ -113,7 +113,7 @@ export class PropertyReader {
     return property.required ? this.#refuse('is required') : undefined
   }
 
-  #single(property: Property, given: Json, origin: Origin): Json | undefined {
+  #single(property: Property, given: Json, origin: ValueOrigin): Json | undefined {
     if (given === null) return property.allowNull ? null : this.#refuse('must not be null')
     const { type } = property
     const value =
@@ -128,20 +128,20 @@ export class PropertyReader {
     return broken === null ? value : this.#refuse(broken)
   }
 
-  #unreadable(fault: string, origin: Origin): undefined {
+  #unreadable(fault: string, origin: ValueOrigin): undefined {
     if (isOutside(origin)) return this.#refuse(`can't be read: ${fault}`)
     throw new DefinitionError(fault)
   }
 
-  #object(property: Property, given: Json, origin: Origin): JsonObject | undefined {
+  #object(property: Property, given: Json, origin: ValueOrigin): JsonObject | undefined {
     const isText = typeof given === 'string' && origin !== 'json'
     const read =
       isText && isBlank(given, origin)
-        ? fits({})
+        ? ok({})
         : isText
           ? this.#parsed(given)
           : isObject(given)
-            ? fits(given)
+            ? ok(given)
             : objectOfItems(given, origin)
     const object = this.#taken(read)
     if (!isObject(object)) return undefined
@@ -151,7 +151,7 @@ export class PropertyReader {
       : this.shape(fields, object, isText && origin === 'text' ? 'json' : origin, { unknown: 'refuse', fill: true })
   }
 
-  #scalar(type: ScalarType, given: Json, origin: Origin): Json | undefined {
+  #scalar(type: ScalarType, given: Json, origin: ValueOrigin): Json | undefined {
     if (typeof given === 'string') this.#spendOnGiven(given.length / READ_AT_ONCE, origin)
     const value = this.#taken(readScalar(type, given, origin, this.#now))
     // A short text may name a number of thousands of digits.
@@ -160,26 +160,26 @@ export class PropertyReader {
   }
 
   /** What comes from outside is bounded by the size of a request: only what is made of it beyond that counts. */
-  #spendOnGiven(steps: number, origin: Origin): void {
+  #spendOnGiven(steps: number, origin: ValueOrigin): void {
     if (!isOutside(origin)) this.#budget.spend(steps)
   }
 
   /** JSON text for an object. */
-  #parsed(text: string): Reading {
+  #parsed(text: string): Result {
     // Each takes a character at least.
     if (text.length > MAX_TEXT_VALUES && excessOf(text, { maxDepth: Infinity, maxValues: MAX_TEXT_VALUES }))
-      return refuse(`holds more than ${MAX_TEXT_VALUES} values and names`)
+      return err(`holds more than ${MAX_TEXT_VALUES} values and names`)
     try {
       const value = parseJsonText(text, { maxDepth: MAX_TEXT_DEPTH, spend: (steps) => this.#budget.spend(steps) })
-      return isObject(value) ? fits(value) : refuse('must be an object, or one as JSON text')
+      return isObject(value) ? ok(value) : err('must be an object, or one as JSON text')
     } catch (error) {
-      if (error instanceof RangeError) return refuse(error.message)
-      if (error instanceof SyntaxError) return refuse('must be an object, or one as JSON text')
+      if (error instanceof RangeError) return err(error.message)
+      if (error instanceof SyntaxError) return err('must be an object, or one as JSON text')
       throw error
     }
   }
 
-  #taken(reading: Reading): Json | undefined {
+  #taken(reading: Result): Json | undefined {
     return reading.ok ? reading.value : this.#refuse(reading.reason)
   }
 
@@ -207,21 +207,21 @@ export class PropertyReader {
   }
 }
 
-const isOutside = (origin: Origin): boolean => origin === 'json' || origin === 'text'
+const isOutside = (origin: ValueOrigin): boolean => origin === 'json' || origin === 'text'
 
 /** An empty element, or a query name without value, where a list or an object is declared. */
-const isBlank = (text: string, origin: Origin): boolean => origin === 'text' && text.trim() === ''
+const isBlank = (text: string, origin: ValueOrigin): boolean => origin === 'text' && text.trim() === ''
 
 /** A text, or of XML a model, is a list of one. */
-function listOf({ type }: Property, given: Json, origin: Origin): Json[] | null {
+function listOf({ type }: Property, given: Json, origin: ValueOrigin): Json[] | null {
   if (typeof given === 'string') return isBlank(given, origin) ? [] : [given]
   return origin === 'text' && type === 'model' && isObject(given) ? [given] : null
 }
 
 /** XML without types can't tell a list from an object that has only `item`. */
-function objectOfItems(given: Json, origin: Origin): Reading {
-  if (origin !== 'text' || !Array.isArray(given) || given[0] === undefined) return refuse('must be an object')
-  return fits({ item: given.length === 1 ? given[0] : given })
+function objectOfItems(given: Json, origin: ValueOrigin): Result {
+  if (origin !== 'text' || !Array.isArray(given) || given[0] === undefined) return err('must be an object')
+  return ok({ item: given.length === 1 ? given[0] : given })
 }
 
 /** Characters of a name in a pointer. */

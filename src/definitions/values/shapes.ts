@@ -1,7 +1,7 @@
 // definitions: compiles lists of declared properties, and reports what is wrong with them.
 import { canonical, getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import { DefinitionError } from '../definition-error.ts'
-import { Declaration, type Notes } from './declaration.ts'
+import { Declaration, type DeclarationNotes } from './declaration.ts'
 import { PropertyReader } from './reader.ts'
 import { NOW, type PropertyType } from './types.ts'
 import type { Property, Shape } from './property.ts'
@@ -43,7 +43,7 @@ class ShapeCompiler {
     this.#models = models
   }
 
-  shape(list: readonly Json[], extra: boolean, pointer: string, notes: Notes): Shape {
+  shape(list: readonly Json[], extra: boolean, pointer: string, notes: DeclarationNotes): Shape {
     const properties = new Map<string, Property>()
     for (const [index, source] of list.entries()) {
       const at = `${pointer}/${index}`
@@ -62,7 +62,7 @@ class ShapeCompiler {
     for (const check of this.#defaults) check()
   }
 
-  #property(source: Json, pointer: string, notes: Notes): Property | null {
+  #property(source: Json, pointer: string, notes: DeclarationNotes): Property | null {
     if (!isObject(source)) {
       notes.fault(pointer, 'a property must be an object')
       return null
@@ -89,7 +89,13 @@ class ShapeCompiler {
     return bare.name === '' ? null : property
   }
 
-  #fields(type: PropertyType, source: JsonObject, declaration: Declaration, pointer: string, notes: Notes): Fields {
+  #fields(
+    type: PropertyType,
+    source: JsonObject,
+    declaration: Declaration,
+    pointer: string,
+    notes: DeclarationNotes,
+  ): Fields {
     const reference = declaration.text('reference')
     const list = declaration.list('gloopProperties')
     const own = getOwn(source, 'allowExtraProperties') ?? null
@@ -115,14 +121,14 @@ class ShapeCompiler {
   }
 
   /** The fields of a `.model` file. What is wrong in it is reported where it is referred to. */
-  #model(reference: string, at: string, notes: Notes): { fields: Fields } | null {
+  #model(reference: string, at: string, notes: DeclarationNotes): { fields: Fields } | null {
     const known = this.#referenced.get(reference)
     if (known !== undefined) return known
     const source = this.#follow(reference)
     if (source === null) return null
     const model = { fields: ANYTHING }
     this.#referenced.set(reference, model)
-    const inside: Notes = {
+    const inside: DeclarationNotes = {
       fault: (pointer, reason) => notes.fault(at, `model "${reference}" at ${pointer}: ${reason}`),
       warn: (pointer, reason) => notes.warn(at, `model "${reference}" at ${pointer}: ${reason}`),
       part: (compile) => notes.part(compile),
@@ -161,7 +167,7 @@ function once(fields: Fields): Fields {
 }
 
 /** A default may be coerced; one that can't be has no value to give. */
-function checkDefault(property: Property, pointer: string, notes: Notes): void {
+function checkDefault(property: Property, pointer: string, notes: DeclarationNotes): void {
   try {
     checkReadable(property, pointer, notes)
   } catch (error) {
@@ -172,7 +178,7 @@ function checkDefault(property: Property, pointer: string, notes: Notes): void {
   }
 }
 
-function checkReadable(property: Property, pointer: string, notes: Notes): void {
+function checkReadable(property: Property, pointer: string, notes: DeclarationNotes): void {
   const { defaultValue } = property
   if (defaultValue === undefined) return
   const reader = new PropertyReader(0, '')

@@ -3,7 +3,7 @@
 import type { Json } from '../../model/json/value.ts'
 import { parseDate } from './dates.ts'
 import { isNumberType, readNumber } from './numbers.ts'
-import { fits, refuse, type Origin, type Reading } from './coerced.ts'
+import { ok, err, type ValueOrigin, type Result } from './coerced.ts'
 
 export const PROPERTY_TYPES = [
   'string',
@@ -35,7 +35,7 @@ export const NOW = 'now'
 export type ScalarType = Exclude<PropertyType, 'object' | 'model' | 'any'>
 
 /** `now`: epoch milliseconds. */
-export function readScalar(type: ScalarType, given: Json, origin: Origin, now: number): Reading {
+export function readScalar(type: ScalarType, given: Json, origin: ValueOrigin, now: number): Result {
   // XML may be laid out over lines.
   const value =
     origin === 'text' && typeof given === 'string' && type !== 'string' && type !== 'character' ? given.trim() : given
@@ -45,34 +45,34 @@ export function readScalar(type: ScalarType, given: Json, origin: Origin, now: n
       return readText(value, origin)
     case 'character':
       return typeof value === 'string' && isOneCharacter(value)
-        ? fits(value)
-        : refuse('must be text of exactly one character')
+        ? ok(value)
+        : err('must be text of exactly one character')
     case 'boolean':
       return readBoolean(value, origin)
     case 'date':
-      return value === NOW && origin === 'default' ? fits(now) : readDate(value)
+      return value === NOW && origin === 'default' ? ok(now) : readDate(value)
     case 'byte[]':
-      return typeof value === 'string' && isBase64(value) ? fits(value) : refuse('must be base64 text')
+      return typeof value === 'string' && isBase64(value) ? ok(value) : err('must be base64 text')
   }
 }
 
-function readText(value: Json, origin: Origin): Reading {
-  if (typeof value === 'string') return fits(value)
+function readText(value: Json, origin: ValueOrigin): Result {
+  if (typeof value === 'string') return ok(value)
   const becomesText =
     (origin === 'line' || origin === 'default') && (typeof value === 'number' || typeof value === 'boolean')
-  return becomesText ? fits(String(value)) : refuse('must be text')
+  return becomesText ? ok(String(value)) : err('must be text')
 }
 
 /** As text: `true` or `false`, in any case. */
-function readBoolean(value: Json, origin: Origin): Reading {
-  if (typeof value === 'boolean') return fits(value)
+function readBoolean(value: Json, origin: ValueOrigin): Result {
+  if (typeof value === 'boolean') return ok(value)
   const word = typeof value === 'string' && origin !== 'json' && value.length <= 5 ? value.toLowerCase() : ''
-  return word === 'true' || word === 'false' ? fits(word === 'true') : refuse('must be true or false')
+  return word === 'true' || word === 'false' ? ok(word === 'true') : err('must be true or false')
 }
 
-function readDate(value: Json): Reading {
+function readDate(value: Json): Result {
   const time = parseDate(value)
-  return time === null ? refuse('must be a date: ISO 8601 text or epoch milliseconds') : fits(time)
+  return time === null ? err('must be a date: ISO 8601 text or epoch milliseconds') : ok(time)
 }
 
 const isOneCharacter = (text: string): boolean => text.length <= 2 && [...text].length === 1

@@ -10,7 +10,7 @@ import type { JsonObject } from '../../model/json/value.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
 import { standOf, type Mailboxes } from '../mailboxes.ts'
-import type { Refusals } from '../refusals.ts'
+import type { RefusalLog } from '../refusal-log.ts'
 import { keysOfEvent } from '../record/index-keys.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 
@@ -35,7 +35,7 @@ interface BroadcastParts {
   readonly catalog: Pick<Catalog, 'triggeredBy'>
   readonly mailboxes: Pick<Mailboxes, 'post' | 'start'>
   readonly log: Log
-  readonly refusals: Pick<Refusals, 'tell'>
+  readonly refusals: Pick<RefusalLog, 'log'>
 }
 
 /** @throws FluxError `unavailable` when the store was out of reach for everything that the event addressed */
@@ -59,7 +59,7 @@ export async function broadcast(
   found.push(...(await Promise.all(triggered.map((flux) => start({ mailboxes, log, refusals }, flux, sent)))))
   const answer: EventAnswer = { message: '', transitions: [], executions: [], ignored: [] }
   collect(answer, found)
-  tellOf(refusals, sent.event, answer, found)
+  logRefusal(refusals, sent.event, answer, found)
   const unreached = found.flatMap((one) =>
     one?.answer === 'ignored' && one.failure?.kind === 'unavailable' ? [one.failure] : [],
   )
@@ -92,7 +92,7 @@ function collect(answer: EventAnswer, found: readonly Found[]): void {
 }
 
 /** One line, however many have refused it. */
-function tellOf(
+function logRefusal(
   refusals: BroadcastParts['refusals'],
   event: string,
   { transitions, executions, ignored }: EventAnswer,
@@ -104,7 +104,7 @@ function tellOf(
   const kinds = Object.keys(refused)
   if (kinds.length === 0) return
   const [first] = ignored
-  void refusals.tell('a broadcast was refused by some', kinds.sort().join(' '), () => ({
+  void refusals.log('a broadcast was refused by some', kinds.sort().join(' '), () => ({
     event,
     moved: transitions.length,
     started: executions.length,
@@ -162,7 +162,7 @@ function ignored(
 ): Found {
   const failure = error instanceof FluxError ? error.failure : null
   if (!failure || failure.kind === 'unavailable') {
-    void refusals.tell(
+    void refusals.log(
       'an event did not reach all that it addressed',
       failure?.kind ?? 'internal',
       () => ({ ...entry, error }),

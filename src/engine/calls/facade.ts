@@ -24,14 +24,14 @@ import type { ContextRecord } from '../../model/record.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store, StoredContext } from '../../ports/store.ts'
 import { broadcast } from './broadcast.ts'
-import { decode, movesOf } from '../record/codec.ts'
+import { decodeRecord, movesOf } from '../record/codec.ts'
 import type { Input } from '../interpreter/decision.ts'
 import { snapshotOf } from '../interpreter/snapshot.ts'
 import type { EventHints } from './event-hint.ts'
 import { list } from './list.ts'
 import { standOf, type Mailboxes } from '../mailboxes.ts'
-import { fluxOf } from '../record/pinned-flux.ts'
-import { isTold, type Refusals } from '../refusals.ts'
+import { pinnedFluxOf } from '../record/pinned-flux.ts'
+import { isLogged, type RefusalLog } from '../refusal-log.ts'
 import { eventRequest, executeRequest, listRequest, tagRequest } from './requests.ts'
 import type { StartedAt } from '../record/step-view.ts'
 import { contextView, stateView } from '../record/views.ts'
@@ -45,7 +45,7 @@ export interface FacadeParts {
   readonly log: Log
   /** When a step began that runs or waits in this server. */
   readonly startedAt: StartedAt
-  readonly refusals: Refusals
+  readonly refusals: RefusalLog
 }
 
 export interface Access {
@@ -80,11 +80,11 @@ export function facade(
     const failure = flux.secured ? denial(caller, role) : null
     if (failure) throw new FluxError(failure)
   }
-  const compiled = (stored: StoredContext, record: ContextRecord) => fluxOf({ catalog, store }, stored, record)
+  const compiled = (stored: StoredContext, record: ContextRecord) => pinnedFluxOf({ catalog, store }, stored, record)
   const find = async (id: ContextId) => {
     const stored = await store.load({ id: id })
     if (!stored) throw notFound(`there is no context ${id}`)
-    const record = decode(stored)
+    const record = decodeRecord(stored)
     await breathe(charactersOf(stored.parts))
     const flux = await compiled(stored, record)
     guard(flux, 'read')
@@ -99,16 +99,16 @@ export function facade(
   const factsOf = async (contextId: ContextId) => {
     const stored = await store.load({ id: contextId })
     if (!stored) return { contextId, fluxName: null, state: null }
-    const record = decode(stored)
+    const record = decodeRecord(stored)
     const { states } = await compiled(stored, record)
     return { contextId, fluxName: record.fluxName, state: states[record.state]?.name ?? null }
   }
   /** Tells the log when an event for one context is refused. */
-  const tellOfRefusal = (contextId: unknown, event: unknown, error: unknown): void => {
-    const failure = error instanceof FluxError && isTold(error.failure) ? error.failure : null
+  const logRefusal = (contextId: unknown, event: unknown, error: unknown): void => {
+    const failure = error instanceof FluxError && isLogged(error.failure) ? error.failure : null
     if (failure === null || typeof contextId !== 'number') return
     const facts = async () => ({ ...(await factsOf(contextId)), event, reason: failure.detail })
-    void refusals.tell('an event was refused', failure.kind, facts)
+    void refusals.log('an event was refused', failure.kind, facts)
   }
   const tag = async (request: TagRequest, change: 'add' | 'remove') => {
     const { contextId, tags } = tagRequest(request, tagLimits)
@@ -186,7 +186,7 @@ export function facade(
           ignored: [],
         }
       } catch (error) {
-        tellOfRefusal(request?.contextId, request?.event, error)
+        logRefusal(request?.contextId, request?.event, error)
         throw error
       }
     },

@@ -19,7 +19,7 @@ export interface FluxParts {
   readonly api: FluxApi
 }
 
-export function fluxOf({ step, flux, record, signal, log, api }: FluxParts): Flux {
+export function fluxArgumentOf({ step, flux, record, signal, log, api }: FluxParts): Flux {
   const body = record.raw?.['body']
   const facts = { contextId: step.id, fluxName: record.fluxName, stateName: flux.states[step.state]?.name ?? '' }
   const tell = (level: keyof Log) => (message: unknown, fields?: object) => {

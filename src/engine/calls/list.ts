@@ -6,8 +6,8 @@ import type { ContextRecord } from '../../model/record.ts'
 import { breathe, charactersOf } from '../../model/texts.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store, StoredContext } from '../../ports/store.ts'
-import { decode } from '../record/codec.ts'
-import type { CheckedList } from './requests.ts'
+import { decodeRecord } from '../record/codec.ts'
+import type { CheckedListRequest } from './requests.ts'
 import { SECURED, keyOfOpen, keysOfList } from '../record/index-keys.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 
@@ -32,7 +32,12 @@ export interface ListParts {
  * The page that is asked for, by ascending id. It ends before the first context that doesn't fit, but has one at least.
  * A context that can't be shown, since its record is damaged, is logged and left out.
  */
-export async function list(parts: ListParts, caller: Caller, request: CheckedList, fits?: Fits): Promise<ContextPage> {
+export async function list(
+  parts: ListParts,
+  caller: Caller,
+  request: CheckedListRequest,
+  fits?: Fits,
+): Promise<ContextPage> {
   const { limit } = request
   const [all, without] = [keysOfList(request), hiddenFrom(parts, caller)]
   const contexts: ContextView[] = []
@@ -81,7 +86,7 @@ async function viewOf(
   checked: boolean,
 ): Promise<ContextView | null> {
   try {
-    const record = decode(stored)
+    const record = decodeRecord(stored)
     // To hide secrets takes long, where there are many, however little is left to be shown.
     await breathe(record.request === null && record.inherited === null ? charactersOf(stored.parts) : Infinity)
     return checked && (await secured(stored, record)) ? null : await view(stored, record)

@@ -7,7 +7,7 @@ import { ADD_TAGS, type TagRequest } from '../../api/tags.ts'
 import { invalid, malformed } from '../../model/failure.ts'
 import { isObject, toJson, type JsonObject } from '../../model/json/value.ts'
 import { tagErrors, type TagLimits } from '../../model/tags.ts'
-import { describe } from './describe.ts'
+import { describeInputErrors } from './describe.ts'
 
 /**
  * @throws FluxError `malformed` for what isn't of the call's form, `invalid` for invalid input, tags or start state; so
@@ -45,7 +45,7 @@ export function listRequest(request: ListRequest = {}, limits: TagLimits) {
   return { ...others, tag: tagsOf(tag, '/tag', limits), limit, skip: others.after === undefined ? page * limit : 0 }
 }
 
-export type CheckedList = ReturnType<typeof listRequest>
+export type CheckedListRequest = ReturnType<typeof listRequest>
 
 /** Values that take milliseconds to be copied, and as many again to be held to a service and written. */
 const MANY_VALUES = 5000
@@ -71,11 +71,11 @@ function refuseNumber(): never {
 function tagsOf(given: readonly string[] | null | undefined, pointer: string, limits: TagLimits): readonly string[] {
   const tags = [...(given ?? [])]
   const errors = tagErrors(tags, pointer, limits)
-  if (errors.length > 0) throw invalid(describe(errors), errors)
+  if (errors.length > 0) throw invalid(describeInputErrors(errors), errors)
   return tags
 }
 
 function refuse(pointer: string, detail: string): never {
   const errors = [{ pointer, detail }]
-  throw invalid(describe(errors), errors)
+  throw invalid(describeInputErrors(errors), errors)
 }

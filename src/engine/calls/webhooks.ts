@@ -11,10 +11,10 @@ import type { WebhookAnswer, WebhookApi, WebhookCall } from '../../model/webhook
 import type { Clock } from '../../ports/clock.ts'
 import type { CommitFeed } from '../../ports/commit-feed.ts'
 import type { Store } from '../../ports/store.ts'
-import { decode, decodeHead } from '../record/codec.ts'
+import { decodeRecord, decodeHead } from '../record/codec.ts'
 import type { Commits } from '../commit.ts'
 import type { Mailboxes } from '../mailboxes.ts'
-import type { Refusals } from '../refusals.ts'
+import type { RefusalLog } from '../refusal-log.ts'
 import { redactorOf } from '../redact/redactor.ts'
 
 export interface WebhooksParts {
@@ -25,7 +25,7 @@ export interface WebhooksParts {
   readonly clock: Clock
   /** What other servers that carry contexts on tell of; null: there are none. */
   readonly feed: CommitFeed | null
-  readonly refusals: Refusals
+  readonly refusals: RefusalLog
 }
 
 /**
@@ -42,7 +42,7 @@ export function webhooks({ catalog, mailboxes, commits, store, clock, feed, refu
   const waiting = new Set<() => void>()
   /** Looks what the store has of a context that a caller waits for. */
   const looks = new Map<ContextId, () => Promise<void>>()
-  feed?.onTold(
+  feed?.onNotified(
     (id) =>
       void looks
         .get(id)?.()
@@ -58,7 +58,7 @@ export function webhooks({ catalog, mailboxes, commits, store, clock, feed, refu
 
     refused({ endpoint, method, path, failure: { kind, detail: reason } }) {
       const facts = { contextId: null, fluxName: endpoint?.fluxName ?? null, state: null, reason, method, path }
-      void refusals.tell('a webhook was refused', kind, () => facts)
+      void refusals.log('a webhook was refused', kind, () => facts)
     },
 
     // No async function: it would keep what was sent for as long as it waits.
@@ -113,7 +113,7 @@ export function webhooks({ catalog, mailboxes, commits, store, clock, feed, refu
       const found = await store.version({ id })
       const stored = found === seen ? null : await store.load({ id })
       seen = found ?? seen
-      if (stored && hasAnswer(decodeHead(stored))) look(decode(stored))
+      if (stored && hasAnswer(decodeHead(stored))) look(decodeRecord(stored))
     }
     if (feed) looks.set(id, lookNow)
     const stopLooking = feed ? repeat(clock, LOOK_EVERY, lookNow) : () => undefined

@@ -41,7 +41,7 @@ export function choose(
   if (next.failed) return except(next, state)
   if (next.data.fluxEvent === '$fluxTerminate') return { pick: 'terminated', due: null }
   if (choice.end) return { pick: 'completed', due: null }
-  const event = textOf(next.data.fluxEvent)
+  const event = waitTextOf(next.data.fluxEvent)
   const pick = choice.lone ?? (event === null ? undefined : choice.events.get(event)) ?? choice.otherwise
   if (pick !== null) return leave(next, state, pick, { isDelayed: false })
   if (state.fault !== null) return end(next, definitionError(state.fault))
@@ -79,7 +79,7 @@ function carry(next: WorkingState, state: CompiledState, transition: CompiledTra
   scope.seesException = isExceptional
   const input = next.runInto(defaults, transition.lines)
   scope.seesException = false
-  if (input) next.carried = { from: state.index, event: textOf(next.data.fluxEvent), values: next.written, input }
+  if (input) next.carried = { from: state.index, event: waitTextOf(next.data.fluxEvent), values: next.written, input }
 }
 
 /** The `$exception` transition, or the end. */
@@ -127,6 +127,6 @@ function exception(
 }
 
 /** A value as text, in which events are compared, so that a boolean matches `"true"`; null for null. */
-export function textOf(value: Json): string | null {
+export function waitTextOf(value: Json): string | null {
   return value === null ? null : typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

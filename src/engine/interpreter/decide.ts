@@ -1,18 +1,18 @@
 // engine/interpreter: record + input → next record. Pure: time, randomness and ids come with the turn, and nothing env
 // is changed.
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import { accept } from '../../definitions/values/properties.ts'
+import { validate } from '../../definitions/values/properties.ts'
 import { WorkBudget } from '../../definitions/work-budget.ts'
 import { denial } from '../../model/caller.ts'
 import { isFinished, type Status } from '../../model/context.ts'
 import type { ContextRecord, Lease, Phase } from '../../model/record.ts'
 import { errorAfter, failureOf } from '../steps/attempts.ts'
-import { describe } from '../calls/describe.ts'
+import { describeInputErrors } from '../calls/describe.ts'
 import { endNow, release, takeOver } from '../steps/leases.ts'
 import { runsHere, stepOf } from '../record/position.ts'
 import { NeedsHistory } from './choose.ts'
 import type { Decision, Input, DecisionEnv, StepAnswer } from './decision.ts'
-import { transition, type MachineEvent, type Transition } from './machine.ts'
+import { transition, type MachineEvent, type MachineTransition } from './machine.ts'
 import { turnStateOf } from './turn-state.ts'
 
 /** Decides what one input makes of a context. */
@@ -85,14 +85,15 @@ function event(
   if (!state.choice.events.has(input.name) && state.choice.otherwise === null) {
     return refused('conflict', `context ${record.id} doesn't wait for '${input.name}' in state '${state.name}'`)
   }
-  const { value, errors } = accept(state.input, input.input, {
+  const { value, errors } = validate(state.input, input.input, {
     now: env.now,
     unknown: 'ignore',
     fill: false,
     text: input.untyped,
     pointer: '/input',
   })
-  if (errors.length > 0) return { kind: 'refused', failure: { kind: 'invalid', detail: describe(errors), errors } }
+  if (errors.length > 0)
+    return { kind: 'refused', failure: { kind: 'invalid', detail: describeInputErrors(errors), errors } }
   return transit(flux, record, { type: 'EVENT', name: input.name, input: value }, env)
 }
 
@@ -148,7 +149,7 @@ interface Told {
 /** Turns what the machine says into the next record. */
 function conclude(
   { flux, record, event }: Told,
-  made: Transition | null,
+  made: MachineTransition | null,
   { now, owner, startsAtOnce }: DecisionEnv,
 ): Decision {
   if (!made) return { kind: 'noop' }

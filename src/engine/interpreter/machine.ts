@@ -287,7 +287,7 @@ function leaving(state: CompiledState, states: readonly CompiledState[]): NodeCo
   ]
 }
 
-export interface Transition {
+export interface MachineTransition {
   readonly state: TurnState
   readonly phase: Phase
   /** Whether a step, or a child, is to be started. */
@@ -298,7 +298,12 @@ export interface Transition {
  * What an event makes of a context that stands in that phase of its state; null: nothing.
  * @throws NeedsHistory
  */
-export function transition(flux: CompiledFlux, phase: Phase, state: TurnState, event: MachineEvent): Transition | null {
+export function transition(
+  flux: CompiledFlux,
+  phase: Phase,
+  state: TurnState,
+  event: MachineEvent,
+): MachineTransition | null {
   const machine = machineOf(flux)
   const before = { ...restingAt(flux, machine, phase, state.data.state), context: state }
   effect = null
@@ -319,7 +324,7 @@ function restingAt(flux: CompiledFlux, machine: AnyStateMachine, phase: Phase, s
 }
 
 /** The effect of the transition under way: transitions are synchronous, so one variable is enough. */
-let effect: Transition['effect'] = null
+let effect: MachineTransition['effect'] = null
 
 /**
  * What XState needs around a pure transition. Its own `transition()` makes such a scope, with an actor in it, for each

@@ -139,7 +139,7 @@ export function writeOf({
   const context = {
     id: next.id,
     version,
-    terms: indexKeysOf(next, flux),
+    indexKeys: indexKeysOf(next, flux),
     due: next.due,
     owner: next.lease?.owner ?? null,
     endedAt: next.endedAt,
@@ -221,7 +221,7 @@ export const decodeHead = ({
   version,
   parts: { base, head },
 }: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord =>
-  decode({ id, version, parts: { ...(base !== undefined && { base }), ...(head !== undefined && { head }) } })
+  decodeRecord({ id, version, parts: { ...(base !== undefined && { base }), ...(head !== undefined && { head }) } })
 
 /** The write that changes a context's head alone. */
 export function headWrite(
@@ -233,7 +233,7 @@ export function headWrite(
   const context: StoredContext = {
     ...stored,
     version: stored.version + 1,
-    terms: indexKeysOf(next, flux),
+    indexKeys: indexKeysOf(next, flux),
     due: next.due,
     owner: next.lease?.owner ?? null,
     endedAt: next.endedAt,
@@ -253,7 +253,7 @@ export function headWrite(
  * The record that a write made. What we wrote ourselves is trusted, as far as it is JSON.
  * @throws FluxError `unreadable`
  */
-export function decode(stored: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord {
+export function decodeRecord(stored: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord {
   try {
     return recordOf(stored)
   } catch (error) {

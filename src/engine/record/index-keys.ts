@@ -64,7 +64,7 @@ function keysOf(record: ContextRecord, flux: CompiledFlux): string[] {
 }
 
 /** What the index keys of a context tell of its definition. */
-export interface Told {
+export interface IndexedFacts {
   /** Names of states; null: it isn't told. */
   readonly state: string | null
   readonly startState: string | null
@@ -75,13 +75,13 @@ export interface Told {
   readonly isSecured: boolean
 }
 
-const WORD = /^(?:[uf]:)?(start|state|hear|any):(\d+):(.*)$/s
+const INDEX_KEY = /^(?:[uf]:)?(start|state|hear|any):(\d+):(.*)$/s
 
 /** Reads again what `indexKeysOf` made. */
-export function toldBy(terms: readonly string[]): Told {
+export function parseIndexKeys(terms: readonly string[]): IndexedFacts {
   const [names, events] = [new Map<string, string>(), new Set<string>()]
   for (const term of terms) {
-    const [, kind = '', length, rest = ''] = WORD.exec(term) ?? []
+    const [, kind = '', length, rest = ''] = INDEX_KEY.exec(term) ?? []
     const name = rest.slice(0, Number(length))
     if (kind === 'hear') events.add(name)
     else if (kind !== '') names.set(kind, name)

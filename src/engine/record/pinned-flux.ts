@@ -9,20 +9,20 @@ import { unreadable } from '../../model/failure.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import type { Store, StoredContext } from '../../ports/store.ts'
 import { hasPlace } from '../interpreter/places.ts'
-import { toldBy } from './index-keys.ts'
+import { parseIndexKeys } from './index-keys.ts'
 
 interface Parts {
   readonly catalog: Catalog
   readonly store: Pick<Store, 'getDefinition'>
 }
 
-type Stored = Pick<StoredContext, 'terms'>
+type Stored = Pick<StoredContext, 'indexKeys'>
 
 /**
  * `record`: the stored one; its head is enough. No async function: most definitions are at hand.
  * @throws FluxError `unreadable` when the record names a state that no definition has
  */
-export function fluxOf({ catalog, store }: Parts, stored: Stored, record: ContextRecord): Promise<CompiledFlux> {
+export function pinnedFluxOf({ catalog, store }: Parts, stored: Stored, record: ContextRecord): Promise<CompiledFlux> {
   const { definition } = record
   return catalog
     .compiled(definition, () => store.getDefinition({ hash: definition }))
@@ -58,13 +58,13 @@ const isPlace = (index: number): boolean => Number.isInteger(index) && index >= 
 
 function lost(
   catalog: Catalog,
-  { terms }: Stored,
+  { indexKeys }: Stored,
   record: ContextRecord,
   { message: reason, source, isNewer }: UnreadableDefinition,
 ): CompiledFlux {
   const { id, package: owner, fluxName, definition: hash, state, startState, visited } = record
   if (![state, startState, ...visited].every(isPlace)) throw unreadable(id)
-  const told = toldBy(terms)
+  const told = parseIndexKeys(indexKeys)
   const unnamed = { name: null, events: [], takesAny: false }
   const states: KnownState[] = [
     ...visited.map((index) => ({ ...unnamed, index })),

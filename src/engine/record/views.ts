@@ -1,12 +1,12 @@
 // engine: a context as the API shows it.
 import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
-import { describe } from '../../definitions/values/properties.ts'
+import { describeValues } from '../../definitions/values/properties.ts'
 import type { ContextView } from '../../api/get-context.ts'
 import type { StateContextView } from '../../api/get-state.ts'
 import type { ModelDescriptor } from '../../model/context.ts'
 import { getOwn, setOwn, type JsonObject } from '../../model/json/value.ts'
 import type { ContextRecord, Move, StateData } from '../../model/record.ts'
-import type { Place } from '../../definitions/compile/origins.ts'
+import type { OriginPlace } from '../../definitions/compile/origins.ts'
 import { redactorOf, type Redactor } from '../redact/redactor.ts'
 import { requestShown } from '../redact/request.ts'
 import { stepView, type StartedAt } from './step-view.ts'
@@ -31,10 +31,10 @@ export function contextView(
     nextRun: record.due,
     status,
     input: withRequest(
-      shown(describe('input', flux.input, record.input), redactor, (name) => ({ of: 'input', name })),
+      shown(describeValues('input', flux.input, record.input), redactor, (name) => ({ of: 'input', name })),
       record.request,
     ),
-    output: shown(describe('output', flux.output, record.output), redactor, (name) => ({ of: 'output', name })),
+    output: shown(describeValues('output', flux.output, record.output), redactor, (name) => ({ of: 'output', name })),
     tags: tags.map((tag) => redactor.text({ of: 'tags' }, tag)),
     stateContexts: record.visited.flatMap((index) => {
       const state = flux.states[index]
@@ -78,8 +78,12 @@ function stateShown({ record, flux, state, log, redactor }: Seen): StateContextV
   const { input, output } = getOwn(record.states, String(index)) ?? NO_DATA
   return {
     name: state.name,
-    input: shown(describe('input', state.input, input), redactor, (name) => ({ of: 'stateInput', index, name })),
-    output: shown(describe('output', state.output, output), redactor, (name) => ({ of: 'stateOutput', index, name })),
+    input: shown(describeValues('input', state.input, input), redactor, (name) => ({ of: 'stateInput', index, name })),
+    output: shown(describeValues('output', state.output, output), redactor, (name) => ({
+      of: 'stateOutput',
+      index,
+      name,
+    })),
     transitionContexts: log
       .filter(({ from }) => from === index)
       .map(({ event, to, at, values }) => ({
@@ -101,7 +105,7 @@ function withRequest(input: ModelDescriptor, request: JsonObject | null): ModelD
 }
 
 /** Of a declaration only the value is a user's. */
-function shown(model: ModelDescriptor, redactor: Redactor, placeOf: (name: string) => Place): ModelDescriptor {
+function shown(model: ModelDescriptor, redactor: Redactor, placeOf: (name: string) => OriginPlace): ModelDescriptor {
   for (const property of model.gloopProperties) {
     const value = property['value'] ?? null
     const redacted = redactor.value(placeOf(String(property['name'])), value)

@@ -4,9 +4,9 @@ import { memberOrigins, type Origin, type Origins } from '../../definitions/comp
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { isSecretName, REDACTED } from '../../model/secret-names.ts'
 import { matcherOf, SHORT } from './matcher.ts'
-import { Pieces } from './pieces.ts'
+import { PieceTable } from './pieces.ts'
 import { cookiesShown, headersShown, isRequest, parametersShown, PARTS, requestShown, uriShown } from './request.ts'
-import { isTelling, type Secrets } from './secrets.ts'
+import { isRecognisable, type Secrets } from './secrets.ts'
 
 /**
  * Characters of a secret that are hidden within a longer text: where lines cut them out, and where a function was given
@@ -97,17 +97,17 @@ export class Hiding {
     const exact = matcherOf({
       anywhere: longer(untouched, SHORT),
       alone: [...shorter(returned, SHORT), ...shorter(known, SHORT)],
-      pieces: new Pieces(returned, PART.returned),
+      pieces: new PieceTable(returned, PART.returned),
     })
     const parts = matcherOf({
       anywhere: ofLength(folded, PART.cut - 1),
       alone: shorter(folded, PART.cut - 2),
-      pieces: new Pieces(folded, PART.cut),
+      pieces: new PieceTable(folded, PART.cut),
     })
     /** By length: all that are shorter than what is hidden within a text, which are values that are nothing else. */
-    const short = new Map<number, Pieces>()
+    const short = new Map<number, PieceTable>()
     const isPiece = (value: string): boolean => {
-      const pieces = short.get(value.length) ?? new Pieces(folded, value.length)
+      const pieces = short.get(value.length) ?? new PieceTable(folded, value.length)
       short.set(value.length, pieces)
       return pieces.hasAt(value, 0)
     }
@@ -149,7 +149,7 @@ function walk(value: Json, rule: Rule, requests: Secrets | null): Json {
   const hidden = requests !== null && isSecretPair(value, requests)
   for (const key of Object.keys(value)) {
     // A key that is just a word is nobody's secret, whatever it equals.
-    const name = isTelling(key) ? rule.text(key) : key
+    const name = isRecognisable(key) ? rule.text(key) : key
     setOwn(result, name, hidden && key === 'value' ? REDACTED : walk(value[key] ?? null, rule, requests))
   }
   return result

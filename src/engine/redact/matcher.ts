@@ -1,7 +1,7 @@
 // engine/redact: finds many patterns in a text in one pass (Aho and Corasick, 1975): the work grows with the text and
 // with the patterns, never with their product.
 import { REDACTED } from '../../model/secret-names.ts'
-import { SEED, type Pieces } from './pieces.ts'
+import { SEED, type PieceTable } from './pieces.ts'
 
 /**
  * Characters up to which a pattern only counts where no letter or digit touches it: `abc` in `key abc`, not in
@@ -24,7 +24,7 @@ export interface Patterns {
   /** Those of at most 7 characters that count only where no letter or digit touches them. */
   readonly alone: Iterable<string>
   /** Pieces of one length that count wherever they stand. */
-  readonly pieces: Pieces
+  readonly pieces: PieceTable
 }
 
 interface Tree {
@@ -36,7 +36,7 @@ interface Tree {
   readonly longest: Int32Array
   /** By node: a bit for each length of those that count only by themselves. */
   readonly alone: Uint8Array
-  readonly pieces: Pieces
+  readonly pieces: PieceTable
 }
 
 export function matcherOf(patterns: Patterns): Matcher {

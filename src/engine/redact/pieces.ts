@@ -4,7 +4,7 @@
 /** Chosen anew by each process, so that nobody can send texts whose pieces fall on the same place. */
 export const SEED = Math.floor(Math.random() * 2 ** 32) | 0
 
-export class Pieces {
+export class PieceTable {
   readonly length: number
   /** All texts, one after the other. */
   readonly #texts: string

@@ -5,10 +5,10 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import {
   carriedIn,
   webhookSeed,
-  type Carried,
+  type CarriedOrigins,
   type Origin,
   type Origins,
-  type Place,
+  type OriginPlace,
   type Seed,
 } from '../../definitions/compile/origins.ts'
 import type { ErrorView } from '../../api/get-context.ts'
@@ -25,8 +25,8 @@ type Started = Pick<ContextRecord, 'request' | 'inherited' | 'input'>
 
 export interface Redactor {
   /** What lies at that place of the context. The same if there is nothing to hide. */
-  value(place: Place, value: Json): Json
-  text(place: Place, text: string): string
+  value(place: OriginPlace, value: Json): Json
+  text(place: OriginPlace, text: string): string
   error(error: FluxException): ErrorView
   /** What the action of a state tells the log. */
   told(index: number): { readonly text: (text: string) => string; readonly value: (value: Json) => Json }
@@ -52,7 +52,7 @@ export function inheritedOf(record: Started & Pick<ContextRecord, 'state'>, flux
   return { headers, cookies, parameters, inputs }
 }
 
-function carriedBy({ request, inherited, input }: Started, flux: CompiledFlux): Carried {
+function carriedBy({ request, inherited, input }: Started, flux: CompiledFlux): CarriedOrigins {
   return request === null
     ? carriedIn(flux, inheritedSeed(inherited, input), false)
     : carriedIn(flux, webhookSeed(flux), true)
@@ -89,19 +89,19 @@ const PLAIN: Redactor = {
 }
 
 class RequestRedactor implements Redactor {
-  readonly #carried: Carried
+  readonly #carried: CarriedOrigins
   readonly #hiding: Hiding
 
-  constructor(secrets: Secrets, carried: Carried) {
+  constructor(secrets: Secrets, carried: CarriedOrigins) {
     this.#carried = carried
     this.#hiding = new Hiding(secrets)
   }
 
-  value(place: Place, value: Json): Json {
+  value(place: OriginPlace, value: Json): Json {
     return this.#hiding.hide(this.#carried.at(place), value)
   }
 
-  text(place: Place, text: string): string {
+  text(place: OriginPlace, text: string): string {
     return this.#textOf(this.#carried.at(place), text)
   }
 

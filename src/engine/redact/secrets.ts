@@ -3,11 +3,11 @@ import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import { decoded, isSecretName } from '../../model/secret-names.ts'
 
 /** Characters from which on a text is known as a secret by itself, if it isn't only letters or only digits. */
-const TELLING = 8
+const RECOGNISABLE_LENGTH = 8
 /** The same for one that is. */
-const TELLING_PLAIN = { letters: 24, digits: 16 }
+const RECOGNISABLE_PLAIN_LENGTH = { letters: 24, digits: 16 }
 /** The same for what the name of a header or a parameter says to be a secret. */
-const SHORTEST = 3
+const SHORTEST_NAMED_LENGTH = 3
 
 export class Secrets {
   /** Names in lower case. */
@@ -55,9 +55,9 @@ export class Secrets {
     ]
     const short = named
       .flatMap(([, value]) => [value, value.slice(value.indexOf(' ') + 1)])
-      .filter(({ length }) => length >= SHORTEST)
+      .filter(({ length }) => length >= SHORTEST_NAMED_LENGTH)
     return new Set([
-      ...[...this.of(path)].flatMap((secret) => [secret, ...secret.split(/[\s,;="]+/)]).filter(isTelling),
+      ...[...this.of(path)].flatMap((secret) => [secret, ...secret.split(/[\s,;="]+/)]).filter(isRecognisable),
       ...short,
     ])
   }
@@ -69,10 +69,13 @@ export class Secrets {
 }
 
 /** Whether it isn't just a word or a number, as names, keys and data are. */
-export function isTelling(text: string): boolean {
-  if (text.length < TELLING) return false
+export function isRecognisable(text: string): boolean {
+  if (text.length < RECOGNISABLE_LENGTH) return false
   const [letters, digits] = [/[^\d\s]/.test(text), /\d/.test(text)]
-  return (letters && digits) || text.length >= (letters ? TELLING_PLAIN.letters : TELLING_PLAIN.digits)
+  return (
+    (letters && digits) ||
+    text.length >= (letters ? RECOGNISABLE_PLAIN_LENGTH.letters : RECOGNISABLE_PLAIN_LENGTH.digits)
+  )
 }
 
 /**

@@ -22,7 +22,7 @@ export interface Job {
 }
 
 /** The context that has just been committed. */
-export interface AtHand {
+export interface CommittedContext {
   readonly record: ContextRecord
   readonly texts: StoredContext['parts']
 }
@@ -33,13 +33,13 @@ export interface Ready {
   readonly release: () => void
 }
 
-export type Result =
+export type StepResult =
   { readonly type: 'DONE'; readonly result: Json } | { readonly type: 'FAIL'; readonly error: ActionError }
 
 /** Where a step runs: functions in this process or in one of their own, scripts in the sandbox. */
 export type Kind = 'code' | 'isolated' | 'script'
 
-export function kindOf({ state }: Step, flux: CompiledFlux): Kind {
+export function jobKindOf({ state }: Step, flux: CompiledFlux): Kind {
   const action = flux.states[state]?.action
   return action?.script != null ? 'script' : action?.code?.isolate ? 'isolated' : 'code'
 }

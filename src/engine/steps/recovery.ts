@@ -4,7 +4,7 @@ import { UNOWNED, type ContextRecord } from '../../model/record.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
-import type { Lease, Store } from '../../ports/store.ts'
+import type { AbandonedLease, Store } from '../../ports/store.ts'
 import { logFailures } from './attempts.ts'
 import { decodeHead, headWrite } from '../record/codec.ts'
 import type { Commits } from '../commit.ts'
@@ -47,7 +47,7 @@ export interface RecoveryParts {
 export class Recovery {
   readonly #parts: RecoveryParts
   /** Claimed, and not taken over yet. */
-  readonly #queue: Lease[] = []
+  readonly #queue: AbandonedLease[] = []
   /** One that can't be taken over is claimed again and again: one try at a time is enough. */
   readonly #known = new Set<ContextId>()
   #busy = 0
@@ -89,7 +89,7 @@ export class Recovery {
     }
   }
 
-  async #work(lease: Lease): Promise<void> {
+  async #work(lease: AbandonedLease): Promise<void> {
     const { log, clock } = this.#parts
     try {
       await this.#takeOver(lease)
@@ -115,7 +115,7 @@ export class Recovery {
    * parsed, since that may be what the other died of.
    * @throws FluxError `unavailable`
    */
-  async #takeOver({ id, owner }: Lease): Promise<void> {
+  async #takeOver({ id, owner }: AbandonedLease): Promise<void> {
     const { store, loader, cache, commits, env, mailboxes } = this.#parts
     // What that server wrote down if it ended because its event loop stood still.
     const standstill = owner === UNOWNED ? null : await store.standstill({ owner })

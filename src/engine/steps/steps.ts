@@ -12,9 +12,9 @@ import type { Log } from '../../ports/log.ts'
 import type { StepRunner } from '../../ports/step-runner.ts'
 import type { Input } from '../interpreter/decision.ts'
 import { errorOf } from '../interpreter/exception.ts'
-import { fluxOf } from '../calls/flux-argument.ts'
+import { fluxArgumentOf } from '../calls/flux-argument.ts'
 import { LIGHT_BYTES, noRoom, weightOf, type ContextLoader } from '../context-loader.ts'
-import { isOf, kindOf, type AtHand, type Job, type Kind, type Ready, type Result } from './job.ts'
+import { isOf, jobKindOf, type CommittedContext, type Job, type Kind, type Ready, type StepResult } from './job.ts'
 import { namesText, READ_AGAIN_MS } from './script-names.ts'
 import type { Step } from '../record/position.ts'
 import { isUnreadable } from '../record/unreadable.ts'
@@ -73,12 +73,12 @@ export class Steps {
   }
 
   /** One that runs already isn't started twice. `atHand` saves a read if it begins at once; who waits forgets it. */
-  start(step: Step, flux: CompiledFlux, atHand: AtHand | null): void {
+  start(step: Step, flux: CompiledFlux, atHand: CommittedContext | null): void {
     if (this.has(step)) return
     const job: Job = {
       step,
       flux,
-      kind: kindOf(step, flux),
+      kind: jobKindOf(step, flux),
       controller: null,
       release: null,
       startedAt: null,
@@ -229,7 +229,7 @@ export class Steps {
   }
 
   /** Null when there is no room for it. */
-  #ready({ record, texts }: AtHand): Ready | null {
+  #ready({ record, texts }: CommittedContext): Ready | null {
     const weight = weightOf(texts)
     const release = weight <= LIGHT_BYTES ? noRoom : this.#parts.budget.tryTake(weight)
     return release && { record, release }
@@ -249,14 +249,14 @@ export class Steps {
   /** Brings home what comes of it. */
   #follow(job: Job, outcome: Promise<Json>): void {
     this.#running += 1
-    const failed = (error: unknown): Result => ({
+    const failed = (error: unknown): StepResult => ({
       type: 'FAIL',
       error: errorOf(error, this.#parts.runner.stackOf(error, job.flux.package)),
     })
-    void this.#end(job, outcome.then((result): Result => ({ type: 'DONE', result })).catch(failed))
+    void this.#end(job, outcome.then((result): StepResult => ({ type: 'DONE', result })).catch(failed))
   }
 
-  async #end(job: Job, outcome: Promise<Result>): Promise<void> {
+  async #end(job: Job, outcome: Promise<StepResult>): Promise<void> {
     const { id, epoch, attempt, owner } = job.step
     const input = await outcome
     this.#running -= 1
@@ -286,7 +286,7 @@ export class Steps {
       timeoutMs: timeout,
     } = action
     const name = { package: record.package, className, methodName }
-    const argument = fluxOf({ step, flux, record, signal, log, api: apiOf(record.package) })
+    const argument = fluxArgumentOf({ step, flux, record, signal, log, api: apiOf(record.package) })
     const args = record.args ?? {}
     if (isolate) return runner.runIsolated({ ...name, args, flux: argument, timeout })
     const callOff = clock.after(timeout, () =>

@@ -6,7 +6,7 @@ import type { Log } from '../../ports/log.ts'
 import type { Env } from '../request/incoming.ts'
 import { ownTurn } from './turns.ts'
 import { weighing } from '../formats/json/encode.ts'
-import type { Pieces } from './pieces.ts'
+import type { TextPieces } from './pieces.ts'
 
 /** Bytes, or characters, up to which an answer is sent as one. */
 export const SMALL_BYTES = 65_536
@@ -34,7 +34,7 @@ export class Answers {
    * Answers with a value, as the pieces tell it.
    * @throws FluxError `overloaded` when it is large and there are too many of them
    */
-  send(c: Context<Env>, value: unknown, pieces: Pieces, init: AnswerInit): Response | Promise<Response> {
+  send(c: Context<Env>, value: unknown, pieces: TextPieces, init: AnswerInit): Response | Promise<Response> {
     let text = ''
     for (let next = pieces.next(); !next.done; next = pieces.next()) {
       text += next.value
@@ -59,15 +59,15 @@ export class Answers {
   }
 
   /** A share of the budget, nothing at first. */
-  hold(): Hold {
-    return new Hold(this.#budget)
+  hold(): AnswerShare {
+    return new AnswerShare(this.#budget)
   }
 
   /**
    * Answers with what the source gives, each time when the reader has taken what came before. A fault ends the
    * connection: what has been sent can't be taken back.
    */
-  stream(c: Context<Env>, source: Source, hold: Hold, init: AnswerInit): Response {
+  stream(c: Context<Env>, source: Source, hold: AnswerShare, init: AnswerInit): Response {
     if (c.req.method === 'HEAD') {
       hold.release()
       return new Response(null, init)
@@ -100,7 +100,7 @@ export class Answers {
    * Holds about as much as a value takes in memory, and what is written of it. @throws FluxError `overloaded`: then it
    * holds nothing
    */
-  async charge(hold: Hold, value: unknown, written: number): Promise<void> {
+  async charge(hold: AnswerShare, value: unknown, written: number): Promise<void> {
     try {
       for (const bytes of weighing(value)) {
         hold.set(written + bytes)
@@ -114,7 +114,7 @@ export class Answers {
 
   async #sendLarge(
     c: Context<Env>,
-    { value, text, pieces }: { value: unknown; text: string; pieces: Pieces },
+    { value, text, pieces }: { value: unknown; text: string; pieces: TextPieces },
     init: AnswerInit,
   ): Promise<Response> {
     const hold = this.hold()
@@ -139,7 +139,7 @@ export class Answers {
 }
 
 /** What one answer has of the budget. */
-export class Hold {
+export class AnswerShare {
   readonly #budget: ByteBudget
   #give: (() => void) | null = null
 

@@ -3,17 +3,17 @@ import type { Context } from 'hono'
 import type { Codec, ListMarkup } from '../formats/codecs.ts'
 import type { Env } from '../request/incoming.ts'
 import { ownTurn } from './turns.ts'
-import { SMALL_BYTES, withLength, type AnswerHeaders, type Answers, type Hold } from './answers.ts'
-import type { Pieces } from './pieces.ts'
+import { SMALL_BYTES, withLength, type AnswerHeaders, type Answers, type AnswerShare } from './answers.ts'
+import type { TextPieces } from './pieces.ts'
 
 /** Bytes of a page. An item that is larger is a page of its own. */
 export const PAGE_BYTES = 2 * 1024 * 1024
 
-export class Page {
+export class PageWriter {
   readonly #answers: Answers
   readonly #format: Codec
   readonly #markup: ListMarkup
-  readonly #hold: Hold
+  readonly #hold: AnswerShare
   /** What is written already. */
   readonly #parts: Uint8Array[] = []
   #bytes = 0
@@ -21,7 +21,7 @@ export class Page {
   /** Bytes written in this turn of the event loop. */
   #turn = 0
   /** What is left of a single item that is larger than a page. */
-  #rest: Pieces | null = null
+  #rest: TextPieces | null = null
 
   constructor(answers: Answers, format: Codec, root: string) {
     this.#answers = answers

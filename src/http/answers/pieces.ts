@@ -7,7 +7,7 @@ export const PIECE = 32_768
  * Text that is made piece by piece, when the next one is asked for. A piece may be empty: it took a while to find out
  * what comes.
  */
-export type Pieces = Iterator<string, void>
+export type TextPieces = Iterator<string, void>
 
 /** A long text in parts that split no pair of surrogates. */
 export function* slices(text: string): Generator<string, void> {
@@ -19,7 +19,7 @@ export function* slices(text: string): Generator<string, void> {
 }
 
 /** All of it at once: for small texts. */
-export function textOf(pieces: Pieces): string {
+export function joinPieces(pieces: TextPieces): string {
   let text = ''
   for (let next = pieces.next(); !next.done; next = pieces.next()) text += next.value
   return text

@@ -3,8 +3,8 @@ import type { Context } from 'hono'
 import type { z } from 'zod'
 import type { Call } from '../../api/call.ts'
 import { check } from '../../api/check.ts'
-import type { Body } from '../request/body.ts'
-import { fieldsOf, readFields, type Fields } from '../request/call-fields.ts'
+import type { ReadBody } from '../request/body.ts'
+import { fieldsOf, readFields, type CallFields } from '../request/call-fields.ts'
 import type { Env } from '../request/incoming.ts'
 import { readQuery } from '../request/query.ts'
 
@@ -13,9 +13,9 @@ export interface RequestReader<R extends z.ZodType> {
    * What path and query have. @throws FluxError `malformed` for a query that can't be read, or has more than the call
    * knows
    */
-  begin(c: Context<Env>): Fields
+  begin(c: Context<Env>): CallFields
   /** `body`: null for calls that have none. @throws FluxError for what isn't what the call takes */
-  finish(fields: Fields, body: Body | null): z.output<R>
+  finish(fields: CallFields, body: ReadBody | null): z.output<R>
 }
 
 export function requestReader<R extends z.ZodType>(call: Call<R>): RequestReader<R> {

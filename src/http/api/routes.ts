@@ -17,7 +17,7 @@ import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import { NOSNIFF } from '../problem.ts'
 import type { Answers } from '../answers/answers.ts'
-import { Page } from '../answers/page.ts'
+import { PageWriter } from '../answers/page.ts'
 import { xmlSchema } from '../docs/xsd.ts'
 import { answerFormat, FORMATS, type Codec } from '../formats/codecs.ts'
 import { readBody, type Admission, type BodyLimits } from '../request/body.ts'
@@ -113,7 +113,7 @@ function addList(app: Hono<Env>, { api, callerOf, answers }: Parts): void {
     const calls = api(callerOf(c, LIST_CONTEXTS.role))
     const format = accepted(c)
     const request = reader.finish(reader.begin(c), null)
-    const page = new Page(answers, format, rootOf(LIST_CONTEXTS.answer))
+    const page = new PageWriter(answers, format, rootOf(LIST_CONTEXTS.answer))
     try {
       const next = await fill(page, calls, request)
       const link = next === null ? {} : { link: `<${nextPage(request, next)}>; rel="next"` }
@@ -128,7 +128,7 @@ function addList(app: Hono<Env>, { api, callerOf, answers }: Parts): void {
 const headersOf = (format: Codec) => ({ 'content-type': format.answerType, ...NOT_KEPT })
 
 /** Gives where the list goes on. */
-async function fill(page: Page, api: FluxApi, request: CheckedList): Promise<ContextId | null> {
+async function fill(page: PageWriter, api: FluxApi, request: CheckedList): Promise<ContextId | null> {
   const { contexts, next } = await api.listPage(request, (context) => page.add(context))
   for (const context of contexts.slice(page.count))
     if (!(await page.add(context))) return contexts[page.count - 1]?.id ?? null

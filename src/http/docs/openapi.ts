@@ -8,7 +8,7 @@ import { denial } from '../../model/caller.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { EndpointDescription, WebhookApi } from '../../model/webhook.ts'
 import type { Answers } from '../answers/answers.ts'
-import { STATUSES } from '../problem.ts'
+import { HTTP_STATUSES } from '../problem.ts'
 import { authorizationOf, type Env } from '../request/incoming.ts'
 import { operationOf, pathOf, problemResponseOf, problemsOf, schemaOperation } from './operation.ts'
 import { webhookPaths } from './webhooks.ts'
@@ -58,7 +58,7 @@ function callPaths(): JsonObject {
 function documentOf(endpoints: readonly EndpointDescription[], requireAuth: boolean): JsonObject {
   const paths = { ...callPaths(), ...webhookPaths(endpoints, problemsOf) }
   const used = JSON.stringify(paths)
-  const responses = STATUSES.filter((status) => used.includes(`"#/components/responses/Problem${status}"`))
+  const responses = HTTP_STATUSES.filter((status) => used.includes(`"#/components/responses/Problem${status}"`))
   return {
     openapi: '3.1.0',
     info: { title: 'actorflux', version: '1', description: DESCRIPTION, license: { name: 'MIT', identifier: 'MIT' } },

@@ -1,10 +1,10 @@
 // http: a call as an operation of the OpenAPI document, made from the schemas that validate.
 import { z } from 'zod'
-import { rootOf, type Call, type Shape } from '../../api/call.ts'
+import { rootOf, type Call, type FieldShape } from '../../api/call.ts'
 import { fieldSchema, referenceTo } from '../../api/json-schema.ts'
-import { problemAnswer } from '../../api/problem.ts'
+import { problemSchema } from '../../api/problem.ts'
 import type { JsonObject } from '../../model/json/value.ts'
-import { textOf } from '../answers/pieces.ts'
+import { joinPieces } from '../answers/pieces.ts'
 import { FORMATS } from '../formats/codecs.ts'
 import { exampleOf, meaningsOf } from '../problem.ts'
 import { withListHints } from './xml-hints.ts'
@@ -44,7 +44,7 @@ export const schemaOperation = (): JsonObject => ({
   },
 })
 
-const parametersOf = (place: 'path' | 'query', shape: Shape): JsonObject[] =>
+const parametersOf = (place: 'path' | 'query', shape: FieldShape): JsonObject[] =>
   Object.entries(shape).map(([name, type]) => {
     const { description, ...schema } = fieldSchema(type)
     return {
@@ -58,7 +58,7 @@ const parametersOf = (place: 'path' | 'query', shape: Shape): JsonObject[] =>
 
 const isRequired = (type: z.core.$ZodType): boolean => !z.safeParse(type, undefined).success
 
-function objectOf(shape: Shape): JsonObject {
+function objectOf(shape: FieldShape): JsonObject {
   const fields = Object.entries(shape)
   const properties = Object.fromEntries(fields.map(([name, type]) => [name, fieldSchema(type)]))
   return {
@@ -75,7 +75,7 @@ const contentOf = (schema: JsonObject, example: unknown, root: string): JsonObje
     Object.fromEntries(
       FORMATS.map((format) => [
         format.type,
-        { schema, example: format.untyped ? textOf(format.pieces(example, root)) : example },
+        { schema, example: format.untyped ? joinPieces(format.pieces(example, root)) : example },
       ]),
     ),
   )
@@ -109,7 +109,7 @@ export function problemResponseOf(status: number): JsonObject {
   const content = Object.fromEntries(
     FORMATS.map((format) => [
       format.problemType,
-      { schema: referenceTo(problemAnswer), example: format.untyped ? format.encodeProblem(example) : example },
+      { schema: referenceTo(problemSchema), example: format.untyped ? format.encodeProblem(example) : example },
     ]),
   )
   return plain({ description: meaningsOf(status), headers: headersOf(PROBLEM_HEADERS[status] ?? {}), content })

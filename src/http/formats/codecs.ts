@@ -4,7 +4,7 @@ import type { Json } from '../../model/json/value.ts'
 import { decodeJson } from './json/decode.ts'
 import { PAGE_HEADERS, PAGE_TYPE } from './html/document.ts'
 import { negotiate, type Format } from './negotiate.ts'
-import type { Pieces } from '../answers/pieces.ts'
+import type { TextPieces } from '../answers/pieces.ts'
 import { encodeProblemPage, type ShownProblem } from './html/problem.ts'
 import type { XmlOptions } from './xml/decode.ts'
 import { encodeProblemXml, xmlItemPieces, xmlListMarkup, xmlPieces } from './xml/encode.ts'
@@ -27,10 +27,10 @@ export interface Codec extends ProblemFormat {
   /** Content-Type of an answer. */
   readonly answerType: string
   /** The text of a value, each piece made when it is asked for. `root`: what XML calls the whole. */
-  pieces(value: unknown, root: string): Pieces
+  pieces(value: unknown, root: string): TextPieces
   /** What stands around and between the elements of a list, and such an element. */
   list(root: string): ListMarkup
-  itemPieces(value: unknown): Pieces
+  itemPieces(value: unknown): TextPieces
   /**
    * @throws FluxError `malformed`, `tooLarge` for more than `maxValues` values and names, `unsupportedType` for another
    * encoding than UTF-8, `unavailable` when it can't be read now

@@ -1,7 +1,7 @@
 // http: reads a request's body: its format, its size, its encoding. What it means is the schemas' matter.
 import { isUtf8 } from 'node:buffer'
 import type { Context } from 'hono'
-import type { ByteBudget, Hold } from '../../model/byte-budget.ts'
+import type { ByteBudget, BudgetShare } from '../../model/byte-budget.ts'
 import { malformed, unsupportedType } from '../../model/failure.ts'
 import type { Json } from '../../model/json/value.ts'
 import type { JsonLimits } from '../../model/json/text.ts'
@@ -22,7 +22,7 @@ export interface Admission {
   readonly inFlight: ByteBudget
 }
 
-export interface Body {
+export interface ReadBody {
   readonly value: unknown
   /** Its texts may stand for numbers, booleans and the like. */
   readonly untyped: boolean
@@ -32,12 +32,12 @@ export interface Body {
  * Reads the body of a call, which counts among what is in flight until `hold` is released. One promise, if it is small.
  * @throws FluxError for a body of a foreign type, too large, or not to be read; `overloaded`
  */
-export function readBody(c: Context<Env>, limits: BodyLimits, hold: Hold): Promise<Body> {
+export function readBody(c: Context<Env>, limits: BodyLimits, hold: BudgetShare): Promise<ReadBody> {
   const format = formatOfBody(c)
   return readBytes(c, { limit: limits.maxBody, charge: hold.resize }, (bytes) => decode(bytes, format, limits))
 }
 
-function decode(bytes: Buffer, format: Codec, { maxDepth, maxValues }: BodyLimits): Body | Promise<Body> {
+function decode(bytes: Buffer, format: Codec, { maxDepth, maxValues }: BodyLimits): ReadBody | Promise<ReadBody> {
   if (!isUtf8(bytes)) throw malformed('the body is not valid UTF-8')
   const text = bytes.toString()
   // RFC 8259, 8.1: a byte order mark may be ignored.

@@ -1,13 +1,13 @@
 // http: the fields of a call as a request has them: texts in path and query, data in the body. What they must be,
 // `api/` says.
 import type { z } from 'zod'
-import type { Shape } from '../../api/call.ts'
+import type { FieldShape } from '../../api/call.ts'
 import { fieldSchema } from '../../api/json-schema.ts'
 import { FluxError } from '../../model/failure.ts'
 import { getOwn, isObject } from '../../model/json/value.ts'
 import { unknownFields } from '../../model/unknown-fields.ts'
 import { isBlank, trimSpace } from '../formats/xml/names.ts'
-import type { Body } from './body.ts'
+import type { ReadBody } from './body.ts'
 
 /** `type`: as JSON Schema names it. */
 export interface Field {
@@ -17,11 +17,11 @@ export interface Field {
 export type FieldsByName = ReadonlyMap<string, Field>
 
 /** What was given, by name; not checked. */
-export interface Fields {
+export interface CallFields {
   [name: string]: unknown
 }
 
-export const fieldsOf = (shape: Shape): FieldsByName =>
+export const fieldsOf = (shape: FieldShape): FieldsByName =>
   new Map(Object.entries(shape).map(([name, type]) => [name, fieldOf(type)]))
 
 function fieldOf(type: z.core.$ZodType): Field {
@@ -43,7 +43,7 @@ export function fromText(text: string, type: string | undefined): unknown {
  * Puts those of the body to those of the query. One may be in both, if it is the same.
  * @throws FluxError `malformed` for what is no object, for fields that the call doesn't have, and for those that differ
  */
-export function readFields(fields: Fields, { value, untyped }: Body, known: FieldsByName): Fields {
+export function readFields(fields: CallFields, { value, untyped }: ReadBody, known: FieldsByName): CallFields {
   if (!isObject(value))
     throw new FluxError({
       kind: 'malformed',

@@ -1,6 +1,6 @@
 // http: fields by name, of which any may come several times: queries and forms. A name is data, whatever it is.
 import { setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
-import { decodeText, percentDecode } from './text.ts'
+import { decodeBody, percentDecode } from './text.ts'
 
 /** All values of each name, in the order in which they came. */
 export type FormFields<T> = Map<string, T[]>
@@ -41,4 +41,4 @@ export function readPairs(pairs: readonly string[], charset?: string): FormField
 
 /** Most texts have nothing to decode, and to find that out is cheaper. */
 const decode = (text: string, charset?: string): string =>
-  /[%+\u0080-\u00FF]/.test(text) ? decodeText(percentDecode(text, { form: true }), charset) : text
+  /[%+\u0080-\u00FF]/.test(text) ? decodeBody(percentDecode(text, { form: true }), charset) : text

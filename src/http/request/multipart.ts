@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { FluxError, malformed } from '../../model/failure.ts'
 import type { Json, JsonObject } from '../../model/json/value.ts'
 import { addField, fieldsToJson, type FormFields } from './form-fields.ts'
-import { decodeText, readHeaderValue } from './text.ts'
+import { decodeBody, readHeaderValue } from './text.ts'
 import { nextTurn } from '../answers/turns.ts'
 
 /**
@@ -96,7 +96,7 @@ function readPart({ headers, chunks }: Part): { name: string; value: Json } {
     'content-disposition': [disposition],
     'content-type': [contentType],
   } = read.data
-  const { value: kind, parameters } = readHeaderValue(decodeText(Buffer.from(disposition, 'latin1')))
+  const { value: kind, parameters } = readHeaderValue(decodeBody(Buffer.from(disposition, 'latin1')))
   const name = parameters.get('name')
   if (kind !== 'form-data' || name === undefined) throw malformed('a part of the form has no name')
   const content = Buffer.concat(chunks)
@@ -104,7 +104,7 @@ function readPart({ headers, chunks }: Part): { name: string; value: Json } {
   const type = readHeaderValue(contentType)
   const value =
     filename === undefined && TEXT.test(type.value)
-      ? decodeText(content, type.parameters.get('charset'))
+      ? decodeBody(content, type.parameters.get('charset'))
       : {
           filename: filename === undefined ? null : lastOf(unescapeName(filename)),
           contentType,

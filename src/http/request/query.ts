@@ -1,7 +1,7 @@
 // http: reads the query part of a URL. Stricter than URLSearchParams: what is malformed is refused, not mended.
 import { FluxError, malformed } from '../../model/failure.ts'
 import { unknownFields } from '../../model/unknown-fields.ts'
-import { fromText, type Fields, type FieldsByName } from './call-fields.ts'
+import { fromText, type CallFields, type FieldsByName } from './call-fields.ts'
 import { addField, type FormFields } from './form-fields.ts'
 
 /**
@@ -9,8 +9,8 @@ import { addField, type FormFields } from './form-fields.ts'
  * @throws FluxError `malformed` for an escape that is broken or not UTF-8, for a list without a value, and for a
  * parameter that is repeated or not known
  */
-export function readQuery(url: string, known: FieldsByName): Fields {
-  const query: Fields = {}
+export function readQuery(url: string, known: FieldsByName): CallFields {
+  const query: CallFields = {}
   const start = url.indexOf('?')
   if (start === -1) return query
   const end = url.indexOf('#', start)

@@ -14,7 +14,7 @@ export const isUtf8Name = (charset: string): boolean => UTF8.test(charset)
  * @param charset its name, as a Content-Type has it
  * @throws FluxError `malformed` for bytes that are no such text, `unsupportedType` for a charset nobody here knows
  */
-export function decodeText(bytes: Buffer, charset = 'utf-8'): string {
+export function decodeBody(bytes: Buffer, charset = 'utf-8'): string {
   if (isUtf8Name(charset)) {
     if (!isUtf8(bytes)) throw malformed('a text is not valid UTF-8')
     return bytes.toString()
@@ -110,7 +110,7 @@ export function readHeaderValue(text: string): HeaderValue {
     if (!plain.has(name)) plain.set(name, quoted?.replaceAll(/\\(["\\])/g, '$1') ?? token)
     const [, charset, escaped = ''] = name.endsWith('*') ? (/^([^']+)'[^']*'(.*)$/.exec(token) ?? []) : []
     if (charset !== undefined)
-      extended.set(name.slice(0, -1), decodeText(percentDecode(escaped, { form: false }), charset))
+      extended.set(name.slice(0, -1), decodeBody(percentDecode(escaped, { form: false }), charset))
   }
   return { value: (text.split(';', 1)[0] ?? '').trim().toLowerCase(), parameters: new Map([...plain, ...extended]) }
 }

@@ -9,7 +9,7 @@ import type { Env } from '../request/incoming.ts'
 const shownPaths = new WeakMap<object, string>()
 
 /** From now on the log tells another path for this request. */
-export function showPath(c: Context<Env>, path: string): void {
+export function shownPath(c: Context<Env>, path: string): void {
   shownPaths.set(requestOf(c), path)
 }
 

@@ -8,7 +8,7 @@ import { fieldsToJson, pairsOf, readPairs } from '../request/form-fields.ts'
 import { FORMATS, JSON_FORMAT, type Codec } from '../formats/codecs.ts'
 import { readMultipart } from '../request/multipart.ts'
 import { formatOf } from '../formats/negotiate.ts'
-import { decodeText, isUtf8Name, readHeaderValue } from '../request/text.ts'
+import { decodeBody, isUtf8Name, readHeaderValue } from '../request/text.ts'
 import { pauseFor } from '../answers/turns.ts'
 
 export interface WebhookLimits extends BodyLimits {
@@ -42,7 +42,7 @@ export async function decodeWebhookBody(
   if (type === 'application/x-www-form-urlencoded') return { body: decodeForm(bytes, charset, limits), encoded: false }
   if (type === 'multipart/form-data')
     return { body: await readMultipart(bytes, parameters.get('boundary'), limits), encoded: false }
-  if (type.startsWith('text/')) return { body: withoutMark(decodeText(bytes, charset)), encoded: false }
+  if (type.startsWith('text/')) return { body: withoutMark(decodeBody(bytes, charset)), encoded: false }
   return bytes.length === 0 ? { body: null, encoded: false } : { body: bytes.toString('base64'), encoded: true }
 }
 
@@ -58,7 +58,7 @@ async function decodeFormat(
 ): Promise<Json> {
   // JSON has no other encoding (RFC 8259, 8.1).
   if (format === JSON_FORMAT && charset !== undefined && !isUtf8Name(charset)) throw malformed('JSON must be in UTF-8')
-  const text = decodeText(bytes, format === JSON_FORMAT ? undefined : charsetOfXml(bytes, charset))
+  const text = decodeBody(bytes, format === JSON_FORMAT ? undefined : charsetOfXml(bytes, charset))
   const body = await format.decode(withoutMark(text), { maxDepth, maxValues, foreign: true })
   await pauseFor(bytes.length)
   if (isInfinite(body)) return null

@@ -7,7 +7,7 @@ import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import { FORMATS, JSON_FORMAT, type Codec } from '../formats/codecs.ts'
 import type { AnswerInit } from '../answers/answers.ts'
 import { formatOf } from '../formats/negotiate.ts'
-import { slices, type Pieces } from '../answers/pieces.ts'
+import { slices, type TextPieces } from '../answers/pieces.ts'
 
 /** Tells why the `$response` of a service can't be sent. */
 export class UnsafeResponse extends Error {
@@ -86,9 +86,9 @@ const cookie = z.looseObject({
 })
 
 /** What is sent. */
-export interface Body {
+export interface ResponseBody {
   readonly content:
-    { readonly bytes: Uint8Array<ArrayBuffer> } | { readonly value: Json; readonly pieces: Pieces } | null
+    { readonly bytes: Uint8Array<ArrayBuffer> } | { readonly value: Json; readonly pieces: TextPieces } | null
   readonly init: AnswerInit
 }
 
@@ -96,7 +96,7 @@ export interface Body {
  * The response that `$response` describes; 200 if it names no code.
  * @throws UnsafeResponse
  */
-export function responseOf(given: JsonObject, format: Codec): Body {
+export function responseOf(given: JsonObject, format: Codec): ResponseBody {
   const status = take(code.nullish(), given['responseCode'], 'responseCode must be an integer from 200 to 599') ?? 200
   const headers = [...headersOf(given['headers'] ?? []), ...cookiesOf(given['cookies'] ?? [])]
   const size = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
@@ -127,7 +127,7 @@ export function bodyOf(
     /** null is data, too. */
     readonly always?: boolean
   },
-): Body {
+): ResponseBody {
   if (BODILESS.has(status) || (content === null && !always))
     return { content: null, init: { status, headers: namesKept(headers) } }
   const [type, ...more] = headers.filter(([name]) => name.toLowerCase() === 'content-type').map(([, value]) => value)

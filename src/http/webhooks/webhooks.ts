@@ -4,16 +4,16 @@ import type { Context, Hono } from 'hono'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import { FluxError, malformed } from '../../model/failure.ts'
 import { isSecretName } from '../../model/secret-names.ts'
-import type { Endpoint, Found, WebhookAnswer, WebhookApi } from '../../model/webhook.ts'
+import type { Endpoint, FoundEndpoint, WebhookAnswer, WebhookApi } from '../../model/webhook.ts'
 import type { Log } from '../../ports/log.ts'
-import { pathShown, showPath } from '../socket/access-log.ts'
+import { pathShown, shownPath } from '../socket/access-log.ts'
 import type { Admission } from '../request/body.ts'
 import { answerFormat, JSON_FORMAT, type Codec } from '../formats/codecs.ts'
 import { headerOf, type Env } from '../request/incoming.ts'
 import type { Answers } from '../answers/answers.ts'
 import { isDisguised, rawPathOf, WEBHOOKS } from '../request/paths.ts'
 import { statusOf } from '../problem.ts'
-import { bodyOf, responseOf, UnsafeResponse, type Body } from './response.ts'
+import { bodyOf, responseOf, UnsafeResponse, type ResponseBody } from './response.ts'
 import { readWebhookRequest, type WebhookLimits } from './request.ts'
 
 export interface WebhookOptions extends WebhookLimits, Admission {
@@ -64,7 +64,7 @@ export function addWebhooks(
     try {
       return await receive(c, (found) => {
         endpoint = found
-        if (hasSecret(found)) showPath(c, WEBHOOKS + found.urlPath)
+        if (hasSecret(found)) shownPath(c, WEBHOOKS + found.urlPath)
       })
     } catch (error) {
       const failure = error instanceof FluxError && statusOf(error.failure) < 500 ? error.failure : null
@@ -79,7 +79,7 @@ const hasSecret = ({ urlPath }: Endpoint): boolean =>
   urlPath.split('/').some((segment) => segment.startsWith('{') && isSecretName(segment))
 
 /** null: there is none, or one whose own path, other than its parameters, was sent in a disguise. */
-function findEndpoint(webhooks: WebhookApi, c: Context<Env>): Found | null {
+function findEndpoint(webhooks: WebhookApi, c: Context<Env>): FoundEndpoint | null {
   const raw = rawPathOf(c.req.url)
     .slice(WEBHOOKS.length + 1)
     .split('/')
@@ -108,8 +108,8 @@ function decoded(segments: readonly string[]): string[] {
 
 function contentSent(
   c: Context<Env>,
-  content: Body['content'],
-  { init, answers }: { init: Body['init']; answers: Answers },
+  content: ResponseBody['content'],
+  { init, answers }: { init: ResponseBody['init']; answers: Answers },
 ): Response | Promise<Response> {
   if (content === null) return new Response(null, init)
   return 'bytes' in content
@@ -130,7 +130,7 @@ async function respond(
   { format, log, answers }: { format: Codec; log: Log; answers: Answers },
 ): Promise<Response> {
   const { contextId } = answer
-  const send = ({ content, init }: Body) => contentSent(c, content, { init, answers })
+  const send = ({ content, init }: ResponseBody) => contentSent(c, content, { init, answers })
   switch (answer.kind) {
     case 'response':
       try {

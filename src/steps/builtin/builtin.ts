@@ -6,15 +6,15 @@ import { httpRequest } from './http/request.ts'
 import { verify } from './standard-webhooks.ts'
 
 /** A function as `invokeCode` calls it. */
-export type Method = (args: JsonObject, flux: Flux) => unknown
+export type BuiltinMethod = (args: JsonObject, flux: Flux) => unknown
 
-type Methods = { readonly [methodName: string]: Method }
+type Methods = { readonly [methodName: string]: BuiltinMethod }
 
 export type Classes = { readonly [className: string]: Methods }
 
 /** Logs `message` with the other arguments, or without a message all of them. The log hides what is secret. */
 const logAt =
-  (level: LogLevel): Method =>
+  (level: LogLevel): BuiltinMethod =>
   (args, { log }) => {
     const { message, ...others } = args
     const text = typeof message === 'string' ? message : JSON.stringify(message ?? others)
@@ -30,7 +30,7 @@ const LOGGER: Methods = {
 }
 
 /** `message`, and as the error's name `type`, if there is one. */
-const throwException: Method = (args) => {
+const throwException: BuiltinMethod = (args) => {
   const error = new Error(textOf(args, 'message') ?? 'an exception was thrown')
   error.name = textOf(args, 'type') ?? 'Exception'
   throw error

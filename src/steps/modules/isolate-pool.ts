@@ -143,7 +143,7 @@ export class IsolatePool {
     }
     this.#places.add(place)
     started
-      .on('message', (message: FromIsolate) => this.#hear(place, message))
+      .on('message', (message: FromIsolate) => this.#onMessage(place, message))
       .on('error', () => this.#break(place, 'it could not be started'))
       .on('exit', (code, signal) => this.#break(place, signal ?? `code ${code}`))
     started.channel?.unref()
@@ -168,7 +168,7 @@ export class IsolatePool {
     })
   }
 
-  #hear(place: Place, message: FromIsolate): void {
+  #onMessage(place: Place, message: FromIsolate): void {
     if (!this.#places.has(place)) return
     const { job } = place
     switch (message.kind) {

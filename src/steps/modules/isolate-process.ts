@@ -5,7 +5,7 @@ import { isObject, toBoundedJson, tryJson, type JsonObject } from '../../model/j
 import type { Log, LogLevel } from '../../ports/log.ts'
 import type { Flux, FunctionName, PackageFolder } from '../../ports/step-runner.ts'
 import { Functions } from '../functions.ts'
-import { describeThrown, rethrown, type Thrown } from '../processes/remote-error.ts'
+import { describeThrown, rethrown, type RemoteThrown } from '../processes/remote-error.ts'
 import { guardProcess } from '../processes/start.ts'
 
 /** What a function may know of its step. */
@@ -26,7 +26,7 @@ export type ToIsolate =
   | { readonly kind: 'abort'; readonly name: string; readonly message: string }
   /** The answer to a call: JSON text, or why there is none. */
   | { readonly kind: 'answer'; readonly call: number; readonly json: string }
-  | { readonly kind: 'refusal'; readonly call: number; readonly failure: Failure | null; readonly thrown: Thrown }
+  | { readonly kind: 'refusal'; readonly call: number; readonly failure: Failure | null; readonly thrown: RemoteThrown }
 
 export type FromIsolate =
   | { readonly kind: 'ready' }
@@ -50,7 +50,7 @@ export type FromIsolate =
     }
   /** `json`: the text of the result. */
   | { readonly kind: 'done'; readonly json: string }
-  | { readonly kind: 'failed'; readonly thrown: Thrown }
+  | { readonly kind: 'failed'; readonly thrown: RemoteThrown }
 
 guardProcess()
 // As in the server: the loss of whoever forgot to await something, and nobody else's.
@@ -93,7 +93,7 @@ const apiOf = (run: number): FluxApi => ({
 })
 
 function logOf(run: number): Log {
-  const tell = (level: LogLevel) => (message: unknown, fields?: object) => {
+  const logAt = (level: LogLevel) => (message: unknown, fields?: object) => {
     const text =
       typeof message === 'string'
         ? message
@@ -103,7 +103,13 @@ function logOf(run: number): Log {
     const data = tryJson(fields ?? {})
     say({ kind: 'log', run, level, message: text, fields: isObject(data) ? data : {} })
   }
-  return { trace: tell('trace'), debug: tell('debug'), info: tell('info'), warn: tell('warn'), error: tell('error') }
+  return {
+    trace: logAt('trace'),
+    debug: logAt('debug'),
+    info: logAt('info'),
+    warn: logAt('warn'),
+    error: logAt('error'),
+  }
 }
 
 async function run({ run: number, name, args, facts, maxResult }: ToIsolate & { kind: 'run' }): Promise<FromIsolate> {

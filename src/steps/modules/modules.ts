@@ -6,10 +6,10 @@ import { createJiti, type Jiti } from 'jiti'
 import { getOwn } from '../../model/json/value.ts'
 import { alternatives } from '../../model/nearest.ts'
 import type { FunctionName, PackageFolder } from '../../ports/step-runner.ts'
-import type { Method } from '../builtin/builtin.ts'
+import type { BuiltinMethod } from '../builtin/builtin.ts'
 import { importFreshly } from './fresh-imports.ts'
 import { SourceMaps } from './source-maps.ts'
-import { userStack, type Thrown } from './user-stack.ts'
+import { userStack, type UserError } from './user-stack.ts'
 
 /** Milliseconds. */
 const LOAD_TIME = 10_000
@@ -33,7 +33,7 @@ export class Modules {
   #loader: Jiti = createLoader(this.#maps)
   #loaded = new Map<string, Promise<unknown>>()
   /** Functions as they last loaded, by name. */
-  readonly #good = new Map<string, Method>()
+  readonly #good = new Map<string, BuiltinMethod>()
   /** One import at a time: two that share a module would else both run it. */
   #last: Promise<unknown> = Promise.resolve()
 
@@ -52,7 +52,7 @@ export class Modules {
   }
 
   /** The function, or as it was before its module was broken. @throws Error that says why there is no such function */
-  async lastGood(name: FunctionName): Promise<Method> {
+  async lastGood(name: FunctionName): Promise<BuiltinMethod> {
     try {
       return await this.method(name)
     } catch (error) {
@@ -63,7 +63,7 @@ export class Modules {
   }
 
   /** @throws Error that says why there is no such function */
-  async method(name: FunctionName): Promise<Method> {
+  async method(name: FunctionName): Promise<BuiltinMethod> {
     const { package: owner, className, methodName } = name
     const file = await this.#find(owner, className)
     const exports = await this.#load(file, className)
@@ -102,7 +102,7 @@ export class Modules {
   }
 
   /** Where in the sources of packages an error of a function of that package arose; null: nowhere. */
-  stackOf(thrown: Thrown, owner: string): string | null {
+  stackOf(thrown: UserError, owner: string): string | null {
     const own = this.#packages.flatMap(({ name, root }) => (name === owner ? [root] : []))
     return userStack(thrown, [...own, ...this.#packages.map(({ root }) => root)], (file, loaded) =>
       this.#maps.sourcePosition(file, loaded),
@@ -174,4 +174,4 @@ const isNamespace = (value: unknown): value is { readonly [name: string]: unknow
 const functionsIn = (exports: unknown): string[] =>
   isNamespace(exports) ? Object.keys(exports).filter((name) => isMethod(getOwn(exports, name))) : []
 
-const isMethod = (value: unknown): value is Method => typeof value === 'function'
+const isMethod = (value: unknown): value is BuiltinMethod => typeof value === 'function'

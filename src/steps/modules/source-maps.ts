@@ -2,7 +2,7 @@
 // were taken out.
 import { SourceMap } from 'node:module'
 import { createJiti, type TransformOptions } from 'jiti'
-import type { Position } from './user-stack.ts'
+import type { SourcePosition } from './user-stack.ts'
 
 const MARK = '\n//# sourceMappingURL=data:application/json;charset=utf-8;base64,'
 
@@ -26,7 +26,7 @@ export class SourceMaps {
   }
 
   /** The same position for what wasn't transpiled. */
-  sourcePosition(file: string, loaded: Position): Position {
+  sourcePosition(file: string, loaded: SourcePosition): SourcePosition {
     const entry = this.#mapOf(file)?.findEntry(loaded.line - 1, loaded.column - 1)
     // What lies between two entries of a line is told by the first; a line never moves.
     const isThere = entry !== undefined && 'originalLine' in entry && entry.originalLine === loaded.line - 1

@@ -12,16 +12,16 @@ const MAX_MESSAGE_BYTES = 1024
 const MAX_TEXT = 64 * 1024
 const MAX_FRAMES = 30
 
-export interface Position {
+export interface SourcePosition {
   /** Both from 1. */
   readonly line: number
   readonly column: number
 }
 
 /** Where a position in a module as it was loaded lies in its source. */
-export type SourcePosition = (file: string, loaded: Position) => Position
+export type ToSource = (file: string, loaded: SourcePosition) => SourcePosition
 
-export interface Thrown {
+export interface UserError {
   readonly name: string
   readonly message: string
   /** As V8 or QuickJS writes it. */
@@ -34,9 +34,9 @@ export interface Thrown {
  * @returns null when no frame is a user's
  */
 export function userStack(
-  { name, message, stack }: Thrown,
+  { name, message, stack }: UserError,
   roots: readonly string[],
-  sourcePosition: SourcePosition = (_, loaded) => loaded,
+  sourcePosition: ToSource = (_, loaded) => loaded,
 ): string | null {
   const frames = framesOf(stack, `${name}: ${message}`).flatMap((frame) => shown(frame, roots, sourcePosition) ?? [])
   if (frames.length === 0) return null
@@ -54,7 +54,7 @@ export function userStack(
 interface Frame {
   readonly called: string
   readonly place: string
-  readonly position: Position
+  readonly position: SourcePosition
 }
 
 /** A message may hold lines that look like frames. */
@@ -82,11 +82,7 @@ function frameOf(line: string): Frame | null {
 }
 
 /** null: it is no user's. */
-function shown(
-  { called, place, position }: Frame,
-  roots: readonly string[],
-  sourcePosition: SourcePosition,
-): string | null {
+function shown({ called, place, position }: Frame, roots: readonly string[], sourcePosition: ToSource): string | null {
   const found = sourceOf(place, roots)
   if (found === null) return null
   const { line, column } = found.file === null ? position : sourcePosition(found.file, position)

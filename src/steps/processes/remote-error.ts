@@ -2,7 +2,7 @@
 import { isObject, toBoundedJson, type Json, type JsonObject } from '../../model/json/value.ts'
 
 /** What was thrown: an error, or something else. */
-export type Thrown =
+export type RemoteThrown =
   | {
       readonly name: string
       readonly message: string
@@ -21,7 +21,7 @@ const MAX_TEXT = 10_000
 const MAX_FIELDS_BYTES = 65_536
 
 /** Never fails, however odd it is. */
-export function describeThrown(thrown: unknown): Thrown {
+export function describeThrown(thrown: unknown): RemoteThrown {
   if (!(thrown instanceof Error)) return { value: dataOf(thrown) }
   const { name, message, stack } = thrown
   const fields = dataOf({ ...thrown })
@@ -36,7 +36,7 @@ export function describeThrown(thrown: unknown): Thrown {
 }
 
 /** To be thrown: with the name, message, stack, class name and fields that it had there. */
-export function rethrown(thrown: Thrown): unknown {
+export function rethrown(thrown: RemoteThrown): unknown {
   if ('value' in thrown) return thrown.value
   const { name, message, stack, className, fields, cause } = thrown
   const error = new Error(message)

@@ -5,7 +5,7 @@ import type { ChildProcess } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { FromProcess, ToProcess } from './sandbox-process.ts'
-import type { Outcome } from './sandbox.ts'
+import type { ScriptOutcome } from './sandbox.ts'
 import { startProcess } from '../processes/start.ts'
 
 /** Milliseconds after which a script counts as slow, this time and the next. */
@@ -44,14 +44,14 @@ const MAX_SLOW = 1000
  */
 const LIMITS = ['--stack-size=4000', '--max-old-space-size=128']
 
-const BROKEN: Outcome = { name: 'InternalError', message: 'the process of the script broke off' }
-const CLOSED: Outcome = { name: 'AbortError', message: 'the server stops' }
-const TOO_LONG: Outcome = {
+const BROKEN: ScriptOutcome = { name: 'InternalError', message: 'the process of the script broke off' }
+const CLOSED: ScriptOutcome = { name: 'AbortError', message: 'the server stops' }
+const TOO_LONG: ScriptOutcome = {
   name: 'RangeError',
   message: `what the script would see is longer than ${MAX_NAMES} characters`,
 }
 
-export interface Call {
+export interface Execution {
   readonly script: string
   /** Or a way to get their JSON text once there is a process for it; null: it is only parsed. */
   readonly names: JsonObject | (() => Promise<string>) | null
@@ -61,11 +61,11 @@ export interface Call {
   readonly maxResult: number
 }
 
-interface Job extends Call {
+interface Job extends Execution {
   isSlow: boolean
   /** How often its process broke off. */
   breaks: number
-  settle(outcome: Outcome): void
+  settle(outcome: ScriptOutcome): void
   reject(error: unknown): void
 }
 
@@ -90,7 +90,7 @@ export class SandboxPool {
   #isDue = false
 
   /** Its time begins when it gets a process: others may be before it. @throws whatever the signal was aborted with */
-  run(call: Call, signal?: AbortSignal): Promise<Outcome> {
+  run(call: Execution, signal?: AbortSignal): Promise<ScriptOutcome> {
     return new Promise((resolve, reject) => {
       const abort = () => {
         for (const waiting of [this.#waiting, this.#aside]) {
@@ -101,7 +101,7 @@ export class SandboxPool {
         this.#soon()
         reject(signal?.reason)
       }
-      const settle = (outcome: Outcome) => {
+      const settle = (outcome: ScriptOutcome) => {
         signal?.removeEventListener('abort', abort)
         resolve(outcome)
       }
@@ -255,7 +255,7 @@ export class SandboxPool {
     this.#places.add(place)
     const broken = () => this.#break(place)
     started
-      .on('message', (message: FromProcess) => this.#hear(place, message))
+      .on('message', (message: FromProcess) => this.#onMessage(place, message))
       .on('error', broken)
       .on('exit', broken)
     // Only its work keeps this process alive, see `ref`.
@@ -263,7 +263,7 @@ export class SandboxPool {
     this.#after(place, LONGEST_START, broken)
   }
 
-  #hear(place: Place, { outcome, took = 0 }: FromProcess): void {
+  #onMessage(place: Place, { outcome, took = 0 }: FromProcess): void {
     const { job } = place
     if (job === null || !this.#places.has(place)) return
     if (outcome === undefined) {
@@ -276,7 +276,7 @@ export class SandboxPool {
     this.#answer(place, job, outcome)
   }
 
-  #answer(place: Place, job: Job, outcome: Outcome): void {
+  #answer(place: Place, job: Job, outcome: ScriptOutcome): void {
     this.#free(place)
     job.settle(outcome)
   }
@@ -291,7 +291,7 @@ export class SandboxPool {
     this.#soon()
   }
 
-  #end(place: Place, outcome: Outcome): void {
+  #end(place: Place, outcome: ScriptOutcome): void {
     const { job } = place
     this.#drop(place)
     job?.settle(outcome)
@@ -350,7 +350,7 @@ function startSandbox(): ChildProcess {
   })
 }
 
-const lateOutcome = ({ timeout }: Job): Outcome => ({
+const lateOutcome = ({ timeout }: Job): ScriptOutcome => ({
   name: 'TimeoutError',
   message: `the script computed for longer than ${timeout / 1000} s`,
 })

@@ -1,12 +1,12 @@
 // steps: the process that scripts run in, one at a time. It says when it is ready for the next one, and never
 // outlives its server.
-import { Sandbox, type Outcome, type Script } from './sandbox.ts'
+import { Sandbox, type ScriptOutcome, type Script } from './sandbox.ts'
 import { guardProcess } from '../processes/start.ts'
 
 export type ToProcess = Script
 /** The first has no outcome. `took`: milliseconds that the script took. */
 export interface FromProcess {
-  readonly outcome?: Outcome
+  readonly outcome?: ScriptOutcome
   readonly took?: number
 }
 

@@ -36,10 +36,10 @@ export interface Script {
 }
 
 /** `json`: the text of `{ value }`, or of `{ name, message, … }` for what was thrown. */
-export type Outcome = { readonly json: string } | { readonly name: string; readonly message: string }
+export type ScriptOutcome = { readonly json: string } | { readonly name: string; readonly message: string }
 
-const OUT_OF_MEMORY: Outcome = { name: 'InternalError', message: 'out of memory' }
-const THROWN_NULL: Outcome = { json: '{"name":"Error","message":"null"}' }
+const OUT_OF_MEMORY: ScriptOutcome = { name: 'InternalError', message: 'out of memory' }
+const THROWN_NULL: ScriptOutcome = { json: '{"name":"Error","message":"null"}' }
 
 /** A fresh context that has seen nothing but the prelude. */
 interface Room {
@@ -71,11 +71,11 @@ export class Sandbox {
   }
 
   /** Whatever becomes of the script, the sandbox can be opened for another. */
-  run(script: Script): Outcome {
+  run(script: Script): ScriptOutcome {
     const room = this.#room
     if (room === null) throw new Error('the sandbox is not open')
     this.#room = null
-    let outcome: Outcome = { name: 'InternalError', message: 'the script broke its sandbox' }
+    let outcome: ScriptOutcome = { name: 'InternalError', message: 'the script broke its sandbox' }
     try {
       outcome = runIn(room, script)
       room.scope.dispose()
@@ -133,7 +133,7 @@ const functionOf = (script: string) => `async function () {${script}\n}`
  * Nothing of the script runs, unless it ends its function with a `}` too many, and begins another with the rest. Then
  * that isn't the one that was written.
  */
-function check({ scope, context }: Room, script: string): Outcome {
+function check({ scope, context }: Room, script: string): ScriptOutcome {
   const source = functionOf(script)
   const isWhole = scope.manage(context.evalCode(IS_WHOLE).unwrap())
   const parsed = context.evalCode(`(${source})`, 'script')
@@ -149,7 +149,7 @@ function check({ scope, context }: Room, script: string): Outcome {
   return whole ? { json: 'null' } : { name: 'SyntaxError', message: 'it has a "}" that closes nothing of its own' }
 }
 
-function runIn(room: Room, { script, names, timeout, maxResult }: Script): Outcome {
+function runIn(room: Room, { script, names, timeout, maxResult }: Script): ScriptOutcome {
   const { scope, runtime, context, call } = room
   room.end = performance.now() + timeout
   if (names === null) return inTime(check(room, script), room, timeout)
@@ -174,7 +174,7 @@ function runIn(room: Room, { script, names, timeout, maxResult }: Script): Outco
   return outcomeOf(context, scope, promise, maxResult)
 }
 
-function outcomeOf(context: QuickJSContext, scope: Scope, promise: QuickJSHandle, maxResult: number): Outcome {
+function outcomeOf(context: QuickJSContext, scope: Scope, promise: QuickJSHandle, maxResult: number): ScriptOutcome {
   const state = context.getPromiseState(promise)
   if (state.type === 'pending') return { name: 'Error', message: 'the script waits for something that never comes' }
   const result = scope.manage(state.type === 'fulfilled' ? state.value : state.error)
@@ -187,7 +187,7 @@ function outcomeOf(context: QuickJSContext, scope: Scope, promise: QuickJSHandle
     : { json }
 }
 
-function faultOf(context: QuickJSContext, error: QuickJSHandle, script: string): Outcome {
+function faultOf(context: QuickJSContext, error: QuickJSHandle, script: string): ScriptOutcome {
   const read = (key: string) =>
     context
       .getProp(error, key)
@@ -201,14 +201,15 @@ function faultOf(context: QuickJSContext, error: QuickJSHandle, script: string):
 /** What the text of a value begins with; a bracket ends it. */
 const VALUE = '{"value":'
 
-function tooLarge(maxResult: number): Outcome {
+function tooLarge(maxResult: number): ScriptOutcome {
   const { name, message } = new ResultTooLarge(maxResult)
   return { name, message }
 }
 
-const inTime = (outcome: Outcome, room: Room, timeout: number): Outcome => (isLate(room) ? late(timeout) : outcome)
+const inTime = (outcome: ScriptOutcome, room: Room, timeout: number): ScriptOutcome =>
+  isLate(room) ? late(timeout) : outcome
 
-const late = (timeout: number): Outcome => ({
+const late = (timeout: number): ScriptOutcome => ({
   name: 'TimeoutError',
   message: `the script computed for longer than ${timeout / 1000} s`,
 })

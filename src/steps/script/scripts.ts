@@ -2,7 +2,7 @@
 import { isObject, toJson, type Json } from '../../model/json/value.ts'
 import type { ScriptCall } from '../../ports/step-runner.ts'
 import { SandboxPool } from './sandbox-pool.ts'
-import type { Outcome } from './sandbox.ts'
+import type { ScriptOutcome } from './sandbox.ts'
 import { lineOf, ScriptError } from './script-error.ts'
 
 /** Milliseconds that a script may compute at most, whatever its timeout: about what a timer of Node can wait. */
@@ -53,7 +53,7 @@ export class Scripts {
   }
 }
 
-function valueOf(outcome: Outcome): Json {
+function valueOf(outcome: ScriptOutcome): Json {
   if (!('json' in outcome)) throw new ScriptError(outcome)
   const answer: Answer = JSON.parse(outcome.json)
   if (answer.name === undefined) return toJson(answer.value) // Absent for what can't be data, like a function.

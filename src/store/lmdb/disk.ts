@@ -61,7 +61,7 @@ export class Disk {
   readonly contexts: Database<Buffer, ContextId>
   /** Rows of the logs, by context and number. */
   readonly rows: Database<Buffer, [ContextId, number]>
-  readonly pokes: Database<Buffer, ContextId>
+  readonly notifications: Database<Buffer, ContextId>
   readonly definitions: Database<string, string>
   readonly meta: Database<unknown, string>
   readonly pageBytes: number
@@ -106,7 +106,7 @@ export class Disk {
       const format = hasData ? this.#formatOf(file) : FORMAT
       this.contexts = this.#root.openDB('contexts', { encoding: 'binary' })
       this.rows = this.#root.openDB('rows', { encoding: 'binary' })
-      this.pokes = this.#root.openDB('pokes', { encoding: 'binary' })
+      this.notifications = this.#root.openDB('pokes', { encoding: 'binary' })
       this.definitions = this.#root.openDB('definitions', { encoding: 'string' })
       if (format === FORMAT) this.#parts = this.#openParts()
       if (!hasData) this.meta.putSync('format', FORMAT)

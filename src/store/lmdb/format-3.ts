@@ -6,7 +6,9 @@ import { unreadable } from '../../model/failure.ts'
 import type { StoredContext } from '../../ports/store.ts'
 import { type Header, NO_LARGE_PARTS } from './header.ts'
 
-type OldHeader = Omit<Header, 'large'> & {
+type OldHeader = Omit<Header, 'large' | 'indexKeys'> & {
+  /** Index keys. */
+  readonly terms: Header['indexKeys']
   /** Names and lengths. */
   readonly parts: readonly (readonly [name: string, length: number])[]
   /** The texts are UTF-16. */
@@ -20,19 +22,19 @@ export const isFormat3 = (bytes: Buffer): boolean => bytes[0] === BRACE
 
 /** @throws FluxError `unreadable` that names the context, if these bytes are no record */
 export function headerOfFormat3(id: ContextId, bytes: Buffer): Header {
-  const { version, due, terms, owner, endedAt, parent, firstRow, nextRow } = oldHeaderOf(id, bytes)
-  return { version, due, terms, owner, endedAt, parent, firstRow, nextRow, large: NO_LARGE_PARTS }
+  const { version, due, terms: indexKeys, owner, endedAt, parent, firstRow, nextRow } = oldHeaderOf(id, bytes)
+  return { version, due, indexKeys, owner, endedAt, parent, firstRow, nextRow, large: NO_LARGE_PARTS }
 }
 
 /** @throws FluxError `unreadable` that names the context, if these bytes are no record */
 export function decodeFormat3(id: ContextId, bytes: Buffer): StoredContext {
-  const { version, due, terms, owner, endedAt, parent, parts: lengths, wide } = oldHeaderOf(id, bytes)
+  const { version, due, terms: indexKeys, owner, endedAt, parent, parts: lengths, wide } = oldHeaderOf(id, bytes)
   const texts = bytes.toString(wide === true ? 'utf16le' : 'utf8', endOfHeader(bytes) + 1, bytes.length)
   const parts: { [name: string]: string } = {}
   let start = 0
   for (const [name, length] of lengths) setOwn(parts, name, texts.slice(start, (start += length)))
   if (start !== texts.length) throw unreadable(id)
-  return { id, version, due, terms, owner, endedAt, parent, parts }
+  return { id, version, due, indexKeys, owner, endedAt, parent, parts }
 }
 
 function oldHeaderOf(id: ContextId, bytes: Buffer): OldHeader {

@@ -3,18 +3,18 @@ import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, write
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { readStandstill, type Standstill } from '../../model/standstill.ts'
-import type { Notes, NotesPlace } from '../../ports/step-watch.ts'
+import type { StandstillNotes, NotesPlace } from '../../ports/step-watch.ts'
 
 const Place = z.object({ file: z.string() })
 const Note = z.object({ owner: z.string(), text: z.string() })
 
-export const notesPlace = (folder: string, namespace: string): NotesPlace => ({
+export const fileNotesPlace = (folder: string, namespace: string): NotesPlace => ({
   module: import.meta.url,
   place: { file: join(folder, `${encodeURIComponent(namespace)}.standstill.json`) },
 })
 
 /** For the thread: synchronous, since nobody waits for it but the thread. */
-export function openNotes(place: unknown): Notes {
+export function openNotes(place: unknown): StandstillNotes {
   const { file } = Place.parse(place)
   return {
     async write(owner, text) {

@@ -6,15 +6,23 @@ import { charactersOf } from '../../model/texts.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { NotesPlace } from '../../ports/step-watch.ts'
-import type { CommitOutcome, Lease, ListQuery, Page, Store, StoredContext, Write } from '../../ports/store.ts'
+import type {
+  CommitOutcome,
+  AbandonedLease,
+  ListQuery,
+  PageRequest,
+  Store,
+  StoredContext,
+  Write,
+} from '../../ports/store.ts'
 import { messageOf } from './data-folder.ts'
 import { type Disk, openDisk } from './disk.ts'
 import { GroupCommit } from './group-commit.ts'
 import { Memory } from './index/memory.ts'
-import { notesPlace, readNote } from './notes.ts'
+import { fileNotesPlace, readNote } from './notes.ts'
 import { rebuild } from './index/rebuild.ts'
 import type { Gauge } from './space.ts'
-import { decode } from './stored-context.ts'
+import { decodeStored } from './stored-context.ts'
 import { WriteGroup } from './write-group.ts'
 
 export { DataFolderError } from './data-folder.ts'
@@ -45,7 +53,7 @@ export async function openLmdbStore({
     const start = clock.now()
     const memory = await rebuild(disk, log)
     log.info('store opened', { folder, contexts: memory.size, milliseconds: clock.now() - start })
-    return new LmdbStore(disk, memory, { notes: notesPlace(folder, namespace), log })
+    return new LmdbStore(disk, memory, { notes: fileNotesPlace(folder, namespace), log })
   } catch (error) {
     await disk.close()
     throw error
@@ -69,7 +77,7 @@ class LmdbStore implements Store {
   readonly #log: Log
   readonly #commits: GroupCommit<WriteGroup>
   /** Parts of logs that can't be read. */
-  readonly #toldOf = new Set<string>()
+  readonly #loggedRows = new Set<string>()
   #closing: Promise<void> | null = null
 
   constructor(disk: Disk, memory: Memory, { notes, log }: { readonly notes: NotesPlace; readonly log: Log }) {
@@ -108,7 +116,7 @@ class LmdbStore implements Store {
   }
 
   async log({ id, limit }: { id: ContextId; limit: number }): Promise<string[]> {
-    return limit > 0 ? this.#disk.newestRows(id, limit, (row, error) => this.#tellOfRow(id, row, error)) : []
+    return limit > 0 ? this.#disk.newestRows(id, limit, (row, error) => this.#logRow(id, row, error)) : []
   }
 
   async list(query: ListQuery): Promise<StoredContext[]> {
@@ -124,7 +132,11 @@ class LmdbStore implements Store {
     }
   }
 
-  async waitingFor({ any, upTo, ...page }: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]> {
+  async waitingFor({
+    any,
+    upTo,
+    ...page
+  }: { any: readonly string[]; upTo: ContextId } & PageRequest): Promise<ContextId[]> {
     return this.#memory.waitingFor(any, upTo, page)
   }
 
@@ -136,7 +148,7 @@ class LmdbStore implements Store {
     return this.#memory.claimDue(request)
   }
 
-  async claimAbandoned({ owner, limit }: { owner: string; limit: number; hideFor: number }): Promise<Lease[]> {
+  async claimAbandoned({ owner, limit }: { owner: string; limit: number; hideFor: number }): Promise<AbandonedLease[]> {
     return this.#memory.claimAbandoned(owner, limit)
   }
 
@@ -175,10 +187,10 @@ class LmdbStore implements Store {
   }
 
   /** Once: a log is read with each look at its context. */
-  #tellOfRow(id: ContextId, row: number, error: unknown): void {
+  #logRow(id: ContextId, row: number, error: unknown): void {
     const name = `${id}:${row}`
-    if (this.#toldOf.has(name) || this.#toldOf.size >= TOLD_OF) return
-    this.#toldOf.add(name)
+    if (this.#loggedRows.has(name) || this.#loggedRows.size >= TOLD_OF) return
+    this.#loggedRows.add(name)
     this.#log.error(`a part of the log of context ${id} can't be read, and is left out`, { contextId: id, row, error })
   }
 
@@ -223,7 +235,7 @@ class LmdbStore implements Store {
     if (this.#closing) throw unavailable('the server is stopping')
     const bytes = this.#disk.record(id)
     try {
-      return bytes === undefined ? null : decode(id, bytes, ({ slot }) => this.#disk.largePart(id, slot))
+      return bytes === undefined ? null : decodeStored(id, bytes, ({ slot }) => this.#disk.largePart(id, slot))
     } catch (error) {
       if (this.#memory.entry(id) !== null) this.#log.error(messageOf(error), { contextId: id, error })
       this.#memory.remove(id)

@@ -1,4 +1,4 @@
-// store/lmdb: the record of one context as bytes: what the index needs at fixed places, then its index words, then its
+// store/lmdb: the record of one context as bytes: what the index needs at fixed places, then its index keys, then its
 // parts. Large parts are rows of their own, to which the record refers.
 import type { ContextId } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
@@ -30,12 +30,12 @@ const WIDE = 1
 /** The table has an owner, or large parts. */
 const HAS_MORE = 2
 
-/** JSON between words and texts: names and lengths of the other parts by turns, the owner, and the large parts. */
+/** JSON between keys and texts: names and lengths of the other parts by turns, the owner, and the large parts. */
 type Table = readonly [parts: readonly unknown[], owner: string | null, large: readonly LargePart[]]
 
 /** The bytes lie in the arena until it is cleared. */
 export function encode(arena: Arena, header: Header, { parts }: StoredContext): Buffer {
-  const { terms, owner, large } = header
+  const { indexKeys, owner, large } = header
   const elsewhere = large.length === 0 ? null : new Set(large.map(({ name }) => name))
   const lengths: (string | number)[] = []
   let texts = ''
@@ -46,18 +46,18 @@ export function encode(arena: Arena, header: Header, { parts }: StoredContext): 
     texts += text
   }
   const hasMore = owner !== null || large.length > 0
-  const words = JSON.stringify(terms)
+  const keys = JSON.stringify(indexKeys)
   const table = JSON.stringify(hasMore ? [lengths, owner, large] : [lengths])
   const isWide = !texts.isWellFormed()
   // A UTF-16 unit takes 3 bytes of UTF-8 at most.
-  return arena.write(FACTS_BYTES + 3 * (words.length + table.length + texts.length), (bytes, start) => {
-    const wordsEnd = start + FACTS_BYTES + bytes.write(words, start + FACTS_BYTES)
-    const tableEnd = wordsEnd + bytes.write(table, wordsEnd)
+  return arena.write(FACTS_BYTES + 3 * (keys.length + table.length + texts.length), (bytes, start) => {
+    const keysEnd = start + FACTS_BYTES + bytes.write(keys, start + FACTS_BYTES)
+    const tableEnd = keysEnd + bytes.write(table, keysEnd)
     const end = tableEnd + bytes.write(texts, tableEnd, isWide ? 'utf16le' : 'utf8')
     bytes.writeUInt32LE(LAYOUT, start)
     bytes[start + FLAGS_AT] = (isWide ? WIDE : 0) + (hasMore ? HAS_MORE : 0)
-    bytes.writeUInt32LE(wordsEnd - start - FACTS_BYTES, start + WORDS_LENGTH_AT)
-    bytes.writeUInt32LE(tableEnd - wordsEnd, start + TABLE_LENGTH_AT)
+    bytes.writeUInt32LE(keysEnd - start - FACTS_BYTES, start + WORDS_LENGTH_AT)
+    bytes.writeUInt32LE(tableEnd - keysEnd, start + TABLE_LENGTH_AT)
     bytes.writeUInt32LE(end - tableEnd, start + TEXTS_LENGTH_AT)
     writeInteger(bytes, header.version, start + VERSION_AT)
     bytes.writeDoubleLE(header.due ?? NaN, start + DUE_AT)
@@ -69,15 +69,15 @@ export function encode(arena: Arena, header: Header, { parts }: StoredContext): 
   })
 }
 
-/** Reads index words from their JSON text. @throws Error when it is none */
-export type ReadWords = (text: string) => readonly string[]
+/** Reads index keys from their JSON text. @throws Error when it is none */
+export type ReadKeys = (text: string) => readonly string[]
 
 /** @throws FluxError `unreadable` that names the context, if these bytes are no record */
-export function decodeHeader(id: ContextId, bytes: Buffer, readWords: ReadWords = wordsOf): Header {
+export function decodeHeader(id: ContextId, bytes: Buffer, readKeys: ReadKeys = keysOf): Header {
   if (isFormat3(bytes)) return headerOfFormat3(id, bytes)
   try {
     const ends = endsOf(bytes)
-    return headerOf(bytes, ends, (ends.flags & HAS_MORE) === 0 ? NOTHING_MORE : tableIn(bytes, ends), readWords)
+    return headerOf(bytes, ends, (ends.flags & HAS_MORE) === 0 ? NOTHING_MORE : tableIn(bytes, ends), readKeys)
   } catch (cause) {
     throw unreadable(id, cause)
   }
@@ -87,16 +87,20 @@ export function decodeHeader(id: ContextId, bytes: Buffer, readWords: ReadWords 
  * `readRow` gives the row of a large part; what it reads may take the place of `bytes`.
  * @throws FluxError `unreadable` that names the context, if these bytes are no record, or a large part is lost
  */
-export function decode(id: ContextId, bytes: Buffer, readRow: (part: LargePart) => Buffer | undefined): StoredContext {
+export function decodeStored(
+  id: ContextId,
+  bytes: Buffer,
+  readRow: (part: LargePart) => Buffer | undefined,
+): StoredContext {
   if (isFormat3(bytes)) return decodeFormat3(id, bytes)
   try {
     const ends = endsOf(bytes)
     const table = tableIn(bytes, ends)
-    const { version, terms, due, owner, endedAt, parent, large } = headerOf(bytes, ends, table, wordsOf)
+    const { version, indexKeys, due, owner, endedAt, parent, large } = headerOf(bytes, ends, table, keysOf)
     const encoding = (ends.flags & WIDE) === 0 ? 'utf8' : 'utf16le'
     const parts = partsOf(table[0], bytes.toString(encoding, ends.table, ends.texts))
     for (const part of large) setOwn(parts, part.name, decodeLargePart(readRow(part), part))
-    return { id, version, terms, due, owner, endedAt, parent, parts }
+    return { id, version, indexKeys, due, owner, endedAt, parent, parts }
   } catch (cause) {
     throw unreadable(id, cause)
   }
@@ -104,7 +108,7 @@ export function decode(id: ContextId, bytes: Buffer, readRow: (part: LargePart) 
 
 /** Where in the bytes what ends. */
 interface Ends {
-  readonly words: number
+  readonly keys: number
   readonly table: number
   readonly texts: number
   readonly flags: number
@@ -113,16 +117,16 @@ interface Ends {
 /** A buffer that lmdb lends is longer than its `length`: beyond that is old data. @throws TypeError */
 function endsOf(bytes: Buffer): Ends {
   if (bytes.length >= FACTS_BYTES && bytes[0] === LAYOUT) {
-    const words = FACTS_BYTES + bytes.readUInt32LE(WORDS_LENGTH_AT)
-    const table = words + bytes.readUInt32LE(TABLE_LENGTH_AT)
+    const keys = FACTS_BYTES + bytes.readUInt32LE(WORDS_LENGTH_AT)
+    const table = keys + bytes.readUInt32LE(TABLE_LENGTH_AT)
     const texts = table + bytes.readUInt32LE(TEXTS_LENGTH_AT)
-    if (texts === bytes.length) return { words, table, texts, flags: bytes[FLAGS_AT] ?? 0 }
+    if (texts === bytes.length) return { keys, table, texts, flags: bytes[FLAGS_AT] ?? 0 }
   }
   throw new TypeError('this is no record')
 }
 
-/** @throws Error when these are no facts, or no words */
-function headerOf(bytes: Buffer, { words }: Ends, [, owner, large]: Table, readWords: ReadWords): Header {
+/** @throws Error when these are no facts, or no keys */
+function headerOf(bytes: Buffer, { keys }: Ends, [, owner, large]: Table, readKeys: ReadKeys): Header {
   const version = integerAt(bytes, VERSION_AT)
   const parent = integerAt(bytes, PARENT_AT)
   const firstRow = integerAt(bytes, FIRST_ROW_AT)
@@ -130,10 +134,10 @@ function headerOf(bytes: Buffer, { words }: Ends, [, owner, large]: Table, readW
   if (!Number.isSafeInteger(version) || !Number.isSafeInteger(firstRow) || !Number.isSafeInteger(nextRow)) {
     throw new TypeError('this is no record')
   }
-  const terms = readWords(bytes.toString('utf8', FACTS_BYTES, words))
+  const indexKeys = readKeys(bytes.toString('utf8', FACTS_BYTES, keys))
   return {
     version,
-    terms,
+    indexKeys,
     due: timeAt(bytes, DUE_AT),
     owner,
     endedAt: timeAt(bytes, ENDED_AT_AT),
@@ -165,17 +169,17 @@ function timeAt(bytes: Buffer, at: number): number | null {
 }
 
 /** @throws Error when the text is no JSON list of texts */
-export function wordsOf(text: string): string[] {
-  const words: unknown = JSON.parse(text)
-  if (Array.isArray(words) && words.every((word) => typeof word === 'string')) return words
-  throw new TypeError('these are no index words')
+export function keysOf(text: string): string[] {
+  const keys: unknown = JSON.parse(text)
+  if (Array.isArray(keys) && keys.every((key) => typeof key === 'string')) return keys
+  throw new TypeError('these are no index keys')
 }
 
 const NOTHING_MORE: Table = [[], null, NO_LARGE_PARTS]
 
 /** What we wrote ourselves is trusted as far as its shape goes. @throws Error when there is no table */
 function tableIn(bytes: Buffer, ends: Ends): Table {
-  const table: unknown = JSON.parse(bytes.toString('utf8', ends.words, ends.table))
+  const table: unknown = JSON.parse(bytes.toString('utf8', ends.keys, ends.table))
   if (!Array.isArray(table)) throw new TypeError('this is no table of parts')
   const [lengths, owner = null, large = NO_LARGE_PARTS]: unknown[] = table
   if (Array.isArray(lengths) && (owner === null || typeof owner === 'string') && isLargeParts(large)) {

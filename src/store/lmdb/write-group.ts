@@ -38,7 +38,7 @@ export class WriteGroup implements Group {
   readonly #operations: (() => void)[] = []
   readonly #effects: (() => void)[] = []
   readonly #contexts = new Map<ContextId, Header | null>()
-  readonly #poked = new Map<ContextId, boolean>()
+  readonly #notified = new Map<ContextId, boolean>()
   #lastId: ContextId
   #size = 0
   /** Pages of the disk that it takes, at most. */
@@ -89,9 +89,9 @@ export class WriteGroup implements Group {
       context: { id },
       answersNotification,
     } of writes)
-      if (answersNotification && this.#isPoked(id)) this.#unpoke(id)
-    // After the answers: a poke that comes along with one stands.
-    for (const { notifies } of writes) for (const id of notifies) if (this.#context(id) !== null) this.#poke(id)
+      if (answersNotification && this.#isNotified(id)) this.#clearNotification(id)
+    // After the answers: a notification that comes along with one stands.
+    for (const { notifies } of writes) for (const id of notifies) if (this.#context(id) !== null) this.#notify(id)
     return { ok: true }
   }
 
@@ -119,7 +119,7 @@ export class WriteGroup implements Group {
     for (const [id, { parent, firstRow, nextRow, large }] of this.#memory.endedBefore(endedBefore)) {
       if (ids.length >= limit || keys >= PURGE_KEYS) break
       // What this group has written isn't finished, or is gone already.
-      if (this.#contexts.has(id) || (parent !== null && this.#isPoked(parent))) continue
+      if (this.#contexts.has(id) || (parent !== null && this.#isNotified(parent))) continue
       ids.push(id)
       keys += 1 + nextRow - firstRow + large.length
     }
@@ -130,11 +130,11 @@ export class WriteGroup implements Group {
   /** Adds the operations that write it; gives its header. */
   #write(write: Write, before: Header | Entry | null): Header {
     const { context, log } = write
-    const { id, version, terms, due, owner, endedAt, parent } = context
+    const { id, version, indexKeys, due, owner, endedAt, parent } = context
     const kept = log.length > LOG_LIMIT ? log.slice(-LOG_LIMIT) : log
     const { firstRow, nextRow } = this.#append(id, before ?? NO_ROWS, kept)
     const large = this.#writeLargeParts(write, before?.large ?? NO_LARGE_PARTS)
-    const header = { version, terms, due, owner, endedAt, parent, firstRow, nextRow, large }
+    const header = { version, indexKeys, due, owner, endedAt, parent, firstRow, nextRow, large }
     const record = encode(this.#disk.arena, header, context)
     this.#operations.push(() => void this.#disk.contexts.put(id, record))
     this.#size += record.length
@@ -147,8 +147,8 @@ export class WriteGroup implements Group {
     return made === undefined ? this.#memory.entry(id) : made
   }
 
-  #isPoked(id: ContextId): boolean {
-    return this.#poked.get(id) ?? this.#memory.isPoked(id)
+  #isNotified(id: ContextId): boolean {
+    return this.#notified.get(id) ?? this.#memory.isNotified(id)
   }
 
   #put(id: ContextId, header: Header): void {
@@ -156,18 +156,18 @@ export class WriteGroup implements Group {
     this.#effects.push(() => this.#memory.put(id, header))
   }
 
-  #poke(id: ContextId): void {
-    this.#poked.set(id, true)
-    this.#operations.push(() => void this.#disk.pokes.put(id, POKED))
+  #notify(id: ContextId): void {
+    this.#notified.set(id, true)
+    this.#operations.push(() => void this.#disk.notifications.put(id, POKED))
     this.#pages += COPIES
-    this.#effects.push(() => this.#memory.poke(id))
+    this.#effects.push(() => this.#memory.notify(id))
   }
 
-  #unpoke(id: ContextId): void {
-    this.#poked.set(id, false)
-    this.#operations.push(() => void this.#disk.pokes.remove(id))
+  #clearNotification(id: ContextId): void {
+    this.#notified.set(id, false)
+    this.#operations.push(() => void this.#disk.notifications.remove(id))
     this.#pages += COPIES
-    this.#effects.push(() => this.#memory.unpoke(id))
+    this.#effects.push(() => this.#memory.clearNotification(id))
   }
 
   #remove(id: ContextId): void {
@@ -176,12 +176,12 @@ export class WriteGroup implements Group {
     this.#operations.push(() => {
       for (const { slot } of large) this.#disk.removeLargePart(id, slot)
       for (const row of rows) void this.#disk.rows.remove([id, row])
-      void this.#disk.pokes.remove(id)
+      void this.#disk.notifications.remove(id)
       void this.#disk.contexts.remove(id)
     })
     this.#pages += COPIES + rows.length + large.length
     this.#contexts.set(id, null)
-    this.#poked.set(id, false)
+    this.#notified.set(id, false)
     this.#effects.push(() => this.#memory.remove(id))
   }
 

@@ -1,7 +1,7 @@
 // store/redis: what servers claim of one another and of the clock: contexts that are due, and those whose server is
 // dead. A partition that is out of reach holds up no other.
 import type { ContextId } from '../../model/context.ts'
-import type { Lease } from '../../ports/store.ts'
+import type { AbandonedLease } from '../../ports/store.ts'
 import type { RedisAddress } from './connection.ts'
 import type { PartitionClient } from './partition-client.ts'
 import { idsOf, texts } from './scripts.ts'
@@ -52,7 +52,7 @@ export class Claims {
       const [time = '', ...claim] = texts(
         await this.#client.run('claim-due', partition, [now, limit, now + hideFor, bounded ? 1 : 0]),
       )
-      this.#told(Number(time), asked, partition)
+      this.#receiveTime(Number(time), asked, partition)
       return claim
     })
     const claimed: { id: ContextId; time: number }[] = []
@@ -69,7 +69,7 @@ export class Claims {
   }
 
   /** As `Store.claimAbandoned`. */
-  async abandoned({ limit, hideFor }: { limit: number; hideFor: number }): Promise<Lease[]> {
+  async abandoned({ limit, hideFor }: { limit: number; hideFor: number }): Promise<AbandonedLease[]> {
     const { deadAfterMs } = this.#options
     const claims = await this.#client.reachable(async (partition) => {
       // After a partition was away nobody's heartbeat is fresh there: the others get as long as anyone to send theirs.
@@ -77,7 +77,7 @@ export class Claims {
       const judges = last - steadySince >= deadAfterMs
       return texts(await this.#client.run('claim-abandoned', partition, [limit, hideFor, judges ? deadAfterMs : '']))
     })
-    const leases: Lease[] = []
+    const leases: AbandonedLease[] = []
     for (const pairs of claims) {
       for (let place = 0; place < pairs.length; place += 2)
         for (const id of idsOf(pairs.slice(place, place + 1))) leases.push({ id, owner: pairs[place + 1] ?? '' })
@@ -108,7 +108,7 @@ export class Claims {
       const [lives, time] = texts(await this.#client.run('heartbeat', partition, [owner]))
       const now = Number(time)
       // At once: others may take long to answer, or never do.
-      this.#told(now, asked, partition)
+      this.#receiveTime(now, asked, partition)
       const steady = before !== undefined && now - before.last <= this.#options.deadAfterMs
       this.#beats.set(partition, { last: now, steadySince: steady ? before.steadySince : now })
       return lives === '1'
@@ -116,7 +116,7 @@ export class Claims {
     return answers.every((lives) => lives)
   }
 
-  #told(time: number, asked: number, partition: number): void {
-    this.#time.told({ time, asked, partition, storeIncarnation: this.#client.storeIncarnation })
+  #receiveTime(time: number, asked: number, partition: number): void {
+    this.#time.received({ time, asked, partition, storeIncarnation: this.#client.storeIncarnation })
   }
 }

@@ -27,8 +27,8 @@ export function redisFeed({ listening, publish, namespace, log }: FeedOptions): 
   }
   listening.on('error', (error) => log.debug('the feed of commits is broken off', { error }))
   return {
-    tell: (id) => void publish(channel, String(id)).catch(fail),
-    onTold(listener) {
+    notify: (id) => void publish(channel, String(id)).catch(fail),
+    onNotified(listener) {
       listening.on('message', (_, text: string) => listener(Number(text)))
       // It is subscribed to again after each reconnect.
       listening.subscribe(channel).catch(fail)

@@ -32,8 +32,8 @@ local function packed(id) return root .. 'p:' .. id end
 local function context(id) return root .. 'c:' .. id end
 -- List: rows of a context's log.
 local function log(id) return root .. 'h:' .. id end
--- Set of ids, in leaves: the contexts that have a word.
-local function term(word) return 't:' .. word end
+-- Set of ids, in leaves: the contexts that have a key.
+local function index_key(key) return 't:' .. key end
 -- Set of ids, in leaves.
 local all = 'all'
 -- Sorted set: when a context may be claimed. That is its due time, 0 when a relative asks it to look, or the end of

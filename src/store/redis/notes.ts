@@ -1,6 +1,6 @@
 // store/redis: what the watchdog's thread writes down of a standstill, over a connection of its own: that of the server
 // stands still, too.
-import type { Notes, NotesPlace } from '../../ports/step-watch.ts'
+import type { StandstillNotes, NotesPlace } from '../../ports/step-watch.ts'
 import { connect, untilReady, type RedisAddress } from './connection.ts'
 import { standstillKey } from './keys.ts'
 
@@ -14,12 +14,12 @@ interface Place {
   readonly namespace: string
 }
 
-export const notesPlace = ({ address, namespace }: Place): NotesPlace => ({
+export const redisNotesPlace = ({ address, namespace }: Place): NotesPlace => ({
   module: import.meta.url,
   place: { address, namespace },
 })
 
-export function openNotes(place: Place): Notes {
+export function openNotes(place: Place): StandstillNotes {
   const { address, namespace } = place
   const ask = async (question: (connection: ReturnType<typeof connect>) => Promise<unknown>) => {
     const connection = connect(address, 'store')

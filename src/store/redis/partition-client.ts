@@ -42,7 +42,7 @@ export class PartitionClient {
   /** What the keys of each partition begin with. */
   readonly #roots: readonly string[]
   #storeIncarnation = 0
-  #toldAt = -Infinity
+  #loggedAt = -Infinity
   #closing: Promise<void> | null = null
 
   constructor(connection: Connection, { roots, log }: { readonly roots: readonly string[]; readonly log: Log }) {
@@ -50,7 +50,7 @@ export class PartitionClient {
     this.#log = log
     this.#writes = new WriteCoalescer(connection)
     this.#roots = roots
-    connection.on('error', (error) => this.#tell(error))
+    connection.on('error', (error) => this.#logFault(error))
     for (const event of INTERRUPTIONS)
       connection.on(event, () => {
         this.#storeIncarnation += 1
@@ -167,7 +167,7 @@ export class PartitionClient {
     if (code === null) return new Unanswered(error)
     if (!CANNOT_NOW.has(code)) return error
     // Told here, now and then: not once for each request.
-    this.#tell(error)
+    this.#logFault(error)
     return unavailable("Redis can't serve now")
   }
 
@@ -185,9 +185,9 @@ export class PartitionClient {
     }
   }
 
-  #tell(error: unknown): void {
-    if (this.#closing || performance.now() - this.#toldAt < TELL_AGAIN_MS) return
-    this.#toldAt = performance.now()
+  #logFault(error: unknown): void {
+    if (this.#closing || performance.now() - this.#loggedAt < TELL_AGAIN_MS) return
+    this.#loggedAt = performance.now()
     this.#log.error('Redis does not serve', { error })
   }
 }

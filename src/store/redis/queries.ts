@@ -3,7 +3,7 @@
 import type { ContextId } from '../../model/context.ts'
 import { charactersOf } from '../../model/texts.ts'
 import type { Log } from '../../ports/log.ts'
-import type { ListQuery, Page, StoredContext } from '../../ports/store.ts'
+import type { ListQuery, PageRequest, StoredContext } from '../../ports/store.ts'
 import type { PartitionClient } from './partition-client.ts'
 import { merged, type Source } from './merge.ts'
 import { idsOf, listOf, texts, type Reply } from './scripts.ts'
@@ -15,7 +15,7 @@ import { decodeContext, encodeText } from './stored-context.ts'
  */
 const PIECE = 1_000
 const HOPS = 2_000
-/** Ids read by one script for all words together of which a context has any, and the fewest for each of them. */
+/** Ids read by one script for all keys together of which a context has any, and the fewest for each of them. */
 const ANY_IDS = 2_000
 const LEAST = 16
 /** Matches for each partition, of which it isn't worth the while to find out how many may be passed over. */
@@ -29,7 +29,7 @@ const FIRST = 16
 const DAMAGED = 10_000
 
 /** As the keys have them, each once: the scripts look at each that they are given. */
-const wordsOf = (words: readonly string[]): string[] => Array.from(new Set(words), encodeText)
+const keysOf = (keys: readonly string[]): string[] => Array.from(new Set(keys), encodeText)
 
 export class Queries {
   readonly #client: PartitionClient
@@ -56,9 +56,9 @@ export class Queries {
     characters = Infinity,
   }: ListQuery): Promise<StoredContext[]> {
     if (limit <= 0) return []
-    const [excluded, shared] = [wordsOf(without), wordsOf(all)]
-    const words = [excluded.length, ...excluded, ...shared]
-    const start = this.#partitions === 1 ? { after, skip } : await this.#passOver(words, { after, skip })
+    const [excluded, shared] = [keysOf(without), keysOf(all)]
+    const keys = [excluded.length, ...excluded, ...shared]
+    const start = this.#partitions === 1 ? { after, skip } : await this.#passOver(keys, { after, skip })
     if (start === null) return []
     // Only a lone partition can pass over matches by itself.
     const alone = this.#partitions === 1
@@ -70,7 +70,7 @@ export class Queries {
       const wanted = limit - contexts.length
       const piece = Math.min(PIECE, alone ? wanted : left + wanted)
       const sources = this.#sources((partition) =>
-        this.#pages(partition, words, { after: from, skip: alone ? left : 0, piece }),
+        this.#pages(partition, keys, { after: from, skip: alone ? left : 0, piece }),
       )
       const ids = await merged(sources, { skip: alone ? 0 : left, limit: wanted })
       const some = await this.#loadAll(ids, characters - size)
@@ -84,14 +84,14 @@ export class Queries {
 
   #pages(
     partition: number,
-    words: readonly (string | number)[],
+    keys: readonly (string | number)[],
     { after, skip, piece }: { after: ContextId; skip: number; piece: number },
   ): Source {
     let [from, left] = [String(after + 1), skip]
     return async () => {
       while (from !== '') {
         const [next = '', skipped = '', ...ids] = texts(
-          await this.#client.run('page', partition, [from, Number.MAX_SAFE_INTEGER, left, piece, this.#hops, ...words]),
+          await this.#client.run('page', partition, [from, Number.MAX_SAFE_INTEGER, left, piece, this.#hops, ...keys]),
         )
         from = next
         left = Number(skipped)
@@ -107,17 +107,17 @@ export class Queries {
    * fair share ahead, and all that lie before the lowest of these can be passed over. Null when there is no such page.
    */
   async #passOver(
-    words: readonly (string | number)[],
+    keys: readonly (string | number)[],
     { after, skip }: { after: ContextId; skip: number },
   ): Promise<{ after: ContextId; skip: number } | null> {
     while (skip > FEW * this.#partitions) {
       const share = Math.floor(skip / this.#partitions)
       const heads = await this.#client.everywhere((partition) =>
-        this.#pages(partition, words, { after, skip: share, piece: 1 })(),
+        this.#pages(partition, keys, { after, skip: share, piece: 1 })(),
       )
       const lowest = Math.min(...heads.map(([id = Infinity]) => id))
       if (lowest === Infinity) return null
-      const passed = await this.#client.everywhere((partition) => this.#count(partition, words, after, lowest))
+      const passed = await this.#client.everywhere((partition) => this.#count(partition, keys, after, lowest))
       skip -= passed.reduce((sum, count) => sum + count, 0)
       after = lowest - 1
     }
@@ -127,14 +127,14 @@ export class Queries {
   /** Matches above one id and below another. */
   async #count(
     partition: number,
-    words: readonly (string | number)[],
+    keys: readonly (string | number)[],
     after: ContextId,
     before: ContextId,
   ): Promise<number> {
     let [from, left] = [String(after + 1), Number.MAX_SAFE_INTEGER]
     while (from !== '') {
       const [next = '', skipped = ''] = texts(
-        await this.#client.run('page', partition, [from, before - 1, left, 0, this.#hops, ...words]),
+        await this.#client.run('page', partition, [from, before - 1, left, 0, this.#hops, ...keys]),
       )
       from = next
       left = Number(skipped)
@@ -149,15 +149,15 @@ export class Queries {
     after = 0,
     skip = 0,
     limit,
-  }: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]> {
+  }: { any: readonly string[]; upTo: ContextId } & PageRequest): Promise<ContextId[]> {
     if (limit <= 0 || any.length === 0) return []
-    const words = wordsOf(any)
-    const piece = Math.max(LEAST, Math.min(PIECE, skip + limit, Math.floor(ANY_IDS / words.length)))
+    const keys = keysOf(any)
+    const piece = Math.max(LEAST, Math.min(PIECE, skip + limit, Math.floor(ANY_IDS / keys.length)))
     const sources = this.#sources((partition) => {
       let last: ContextId | undefined = after
       return async () => {
         if (last === undefined) return []
-        const found = texts(await this.#client.run('waiting', partition, [last, upTo, piece, ...words]))
+        const found = texts(await this.#client.run('waiting', partition, [last, upTo, piece, ...keys]))
         const ids = idsOf(found)
         last = found.length === piece ? ids.at(-1) : undefined
         return ids

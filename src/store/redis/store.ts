@@ -6,14 +6,22 @@ import { unreadable } from '../../model/failure.ts'
 import { readStandstill, type Standstill } from '../../model/standstill.ts'
 import type { Log } from '../../ports/log.ts'
 import type { NotesPlace } from '../../ports/step-watch.ts'
-import type { CommitOutcome, Lease, ListQuery, Page, Store, StoredContext, Write } from '../../ports/store.ts'
+import type {
+  CommitOutcome,
+  AbandonedLease,
+  ListQuery,
+  PageRequest,
+  Store,
+  StoredContext,
+  Write,
+} from '../../ports/store.ts'
 import { Claims } from './claims.ts'
 import { connect, outOfReach, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
 import { IdNumbers } from './id-numbers.ts'
 import { definitionKey, definitionsKey, partitionKey, standstillKey } from './keys.ts'
 import { PartitionClient, PATIENCE_MS } from './partition-client.ts'
 import { checkNamespace, checkRedis } from './namespace.ts'
-import { notesPlace } from './notes.ts'
+import { redisNotesPlace } from './notes.ts'
 import { Queries } from './queries.ts'
 import { listOf, texts } from './scripts.ts'
 import { decodeContext, pushWrite, versionOf } from './stored-context.ts'
@@ -78,7 +86,7 @@ export class RedisStore implements Store {
   constructor(connection: Connection, options: RedisStoreOptions) {
     const { namespace, partitions, log } = options
     this.partitions = partitions
-    this.notes = notesPlace(options)
+    this.notes = redisNotesPlace(options)
     this.#options = options
     this.#connection = connection
     const roots = Array.from({ length: partitions }, (_, partition) => partitionKey(namespace, partition))
@@ -104,7 +112,7 @@ export class RedisStore implements Store {
     await this.#client.reachable(async (partition) => {
       const asked = performance.now()
       const [time] = texts(await this.#client.run('time', partition, []))
-      this.#time.told({ time: Number(time), asked, partition, storeIncarnation: this.incarnation })
+      this.#time.received({ time: Number(time), asked, partition, storeIncarnation: this.incarnation })
     })
   }
 
@@ -163,7 +171,7 @@ export class RedisStore implements Store {
     return this.#queries.list(query)
   }
 
-  waitingFor(query: { any: readonly string[]; upTo: ContextId } & Page): Promise<ContextId[]> {
+  waitingFor(query: { any: readonly string[]; upTo: ContextId } & PageRequest): Promise<ContextId[]> {
     return this.#queries.waitingFor(query)
   }
 
@@ -175,7 +183,7 @@ export class RedisStore implements Store {
     return this.#claims.due(request)
   }
 
-  claimAbandoned(request: { owner: string; limit: number; hideFor: number }): Promise<Lease[]> {
+  claimAbandoned(request: { owner: string; limit: number; hideFor: number }): Promise<AbandonedLease[]> {
     return this.#claims.abandoned(request)
   }
 

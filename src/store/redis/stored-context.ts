@@ -12,18 +12,18 @@ export function encodeText(text: string): string {
   return text.isWellFormed() && !text.startsWith('"') ? text : JSON.stringify(text)
 }
 
-export function decodeText(text: string): string {
+export function decodePacked(text: string): string {
   return text.startsWith('"') ? JSON.parse(text) : text
 }
 
-/** Lists of words are often the same ones as before. */
+/** Lists of keys are often the same ones as before. */
 const known = new WeakMap<readonly string[], string>()
 
-function encodeTerms(terms: readonly string[]): string {
-  const before = known.get(terms)
+function encodeIndexKeys(indexKeys: readonly string[]): string {
+  const before = known.get(indexKeys)
   if (before !== undefined) return before
-  const text = JSON.stringify(terms.map(encodeText))
-  known.set(terms, text)
+  const text = JSON.stringify(indexKeys.map(encodeText))
+  known.set(indexKeys, text)
   return text
 }
 
@@ -51,12 +51,12 @@ function packedParts(parts: StoredContext['parts']): string | null {
   return packed
 }
 
-function factsOf({ due, owner, endedAt, parent, terms }: StoredContext): string {
+function factsOf({ due, owner, endedAt, parent, indexKeys }: StoredContext): string {
   if (owner !== null && (owner.includes(SEPARATOR) || owner.includes(FACTS))) {
     throw new TypeError('a boot id has no control characters')
   }
   const times = textOf(due) + SEPARATOR + textOf(owner) + SEPARATOR + textOf(endedAt)
-  return times + SEPARATOR + textOf(parent) + SEPARATOR + encodeTerms(terms)
+  return times + SEPARATOR + textOf(parent) + SEPARATOR + encodeIndexKeys(indexKeys)
 }
 
 /** Arguments of the commit script for one write, after those of the commit: its writer and number first. */
@@ -124,7 +124,7 @@ function contextOfText(id: ContextId, text: string): StoredContext {
   const [d, o, e, p, t] = facts
   const parts: [string, string][] = []
   for (let place = 0; place < list.length - 1; place += 2) {
-    parts.push([decodeText(list[place] ?? ''), list[place + 1] ?? ''])
+    parts.push([decodePacked(list[place] ?? ''), list[place + 1] ?? ''])
   }
   return contextOf(id, { v, d, o, e, p, t }, parts)
 }
@@ -134,7 +134,7 @@ function contextOfHash(id: ContextId, list: readonly string[]): StoredContext {
   const parts: [string, string][] = []
   for (let place = 0; place < list.length; place += 2) {
     const [name = '', value = ''] = [list[place], list[place + 1]]
-    if (name.startsWith(PART)) parts.push([decodeText(name.slice(PART.length)), value])
+    if (name.startsWith(PART)) parts.push([decodePacked(name.slice(PART.length)), value])
     else facts.set(name, value)
   }
   const [v, d, o, e, p, t] = ['v', 'd', 'o', 'e', 'p', 't'].map((name) => facts.get(name))
@@ -152,7 +152,7 @@ function contextOf(
   return {
     id,
     version: versionOf(v),
-    terms: decodeTerms(t),
+    indexKeys: decodeIndexKeys(t),
     due: numberOf(d),
     owner: o || null,
     endedAt: numberOf(e),
@@ -176,11 +176,11 @@ function numberOf(text: string | undefined): number | null {
   return number
 }
 
-function decodeTerms(text: string): string[] {
-  const terms: unknown = JSON.parse(text)
-  if (!Array.isArray(terms)) throw new Error('its index words are no list')
-  return terms.map((word) => {
-    if (typeof word !== 'string') throw new Error('one of its index words is no text')
-    return decodeText(word)
+function decodeIndexKeys(text: string): string[] {
+  const indexKeys: unknown = JSON.parse(text)
+  if (!Array.isArray(indexKeys)) throw new Error('its index keys are no list')
+  return indexKeys.map((key) => {
+    if (typeof key !== 'string') throw new Error('one of its index keys is no text')
+    return decodePacked(key)
   })
 }

@@ -27,23 +27,23 @@ export class RedisTime {
   #offsets: number[] = []
   #storeIncarnation = 0
   #source = Infinity
-  #heardAt = -Infinity
+  #receivedAt = -Infinity
 
   /**
    * Takes an answer that has just come. Redis read its clock between question and answer: so its time is at least what
    * the answer says now, and was at most that when the question was sent. Whatever is remembered above that bound was
    * told by a clock that has been set back since.
    */
-  told({ time, asked, partition, storeIncarnation }: TimeAnswer): void {
+  received({ time, asked, partition, storeIncarnation }: TimeAnswer): void {
     const now = performance.now()
     if (storeIncarnation !== this.#storeIncarnation)
       [this.#offsets, this.#storeIncarnation, this.#source] = [[], storeIncarnation, Infinity]
-    if (partition > this.#source && now - this.#heardAt < SOURCE_MS) return
+    if (partition > this.#source && now - this.#receivedAt < SOURCE_MS) return
     const most = time + ROUNDING_MS - asked
     const earlier = partition === this.#source ? this.#offsets.filter((offset) => offset <= most) : []
     this.#offsets = [...earlier.slice(1 - REMEMBERED), time - now]
     this.#source = partition
-    this.#heardAt = now
+    this.#receivedAt = now
   }
 
   /** Whether the time is told by that partition at present. */

@@ -48,8 +48,8 @@ export class Commits {
     const writes = end < 0 ? own : own.slice(0, end)
     const last = writes.at(-1)
     if (!last) throw new Error(`nothing is written of context ${id} (${phase})`)
-    const { terms } = last.context
-    const status = terms.find((word) => word.startsWith('status:'))?.slice('status:'.length)
+    const { indexKeys } = last.context
+    const status = indexKeys.find((word) => word.startsWith('status:'))?.slice('status:'.length)
     return { phase: `${status}: ${phase}`, context: last.context, log: writes.flatMap(({ log }) => log), pokes: [] }
   }
 }

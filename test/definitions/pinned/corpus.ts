@@ -39,7 +39,15 @@ export async function readVersions(): Promise<string[]> {
 const fileOf = (version: string, name: string) => join(import.meta.dirname, version, name)
 
 export async function readCorpus(version: string): Promise<Corpus> {
-  return JSON.parse(await readFile(fileOf(version, 'corpus.json'), 'utf8'))
+  const corpus: Corpus & { readonly records: readonly { readonly context: { readonly terms?: readonly string[] } }[] } =
+    JSON.parse(await readFile(fileOf(version, 'corpus.json'), 'utf8'))
+  return { ...corpus, records: corpus.records.map(withIndexKeys) }
+}
+
+/** Version 0.1 called the index keys terms. */
+function withIndexKeys({ context, ...rest }: PinnedRecord & { context: { terms?: readonly string[] } }): PinnedRecord {
+  const { terms, ...facts } = context
+  return { ...rest, context: terms === undefined ? context : { ...facts, indexKeys: terms } }
 }
 
 export async function readExpected(version: string): Promise<Expected> {

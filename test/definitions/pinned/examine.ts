@@ -2,7 +2,7 @@
 // long time, the end.
 import type { FluxApi } from '../../../src/api/flux-api.ts'
 import type { ContextView } from '../../../src/api/get-context.ts'
-import { STATUSES } from '../../../src/model/context.ts'
+import { CONTEXT_STATUSES } from '../../../src/model/context.ts'
 import { FluxError } from '../../../src/model/failure.ts'
 import { getOwn, isObject, type Json } from '../../../src/model/json/value.ts'
 import { stabiliser } from '../../recorded/run.ts'
@@ -36,7 +36,7 @@ export async function examine({ now, records, code }: Corpus, folder: string): P
     const states = await each((contextId) => stateOf(api, contextId))
     const definitions = await each((contextId) => api.getDefinition({ contextId }))
     const lists = await Promise.all(
-      STATUSES.map(async (status) => ({
+      CONTEXT_STATUSES.map(async (status) => ({
         status,
         ids: (await api.listContexts({ status, limit: 1000 })).map(({ id }) => id),
       })),

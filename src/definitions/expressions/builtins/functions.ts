@@ -6,7 +6,7 @@ import { isFields, isList } from '../evaluation.ts'
 import { ExpressionError } from '../expression.ts'
 import { parseDate } from '../../values/dates.ts'
 import { parseJsonText } from '../../values/json-text.ts'
-import { jsonOf, kindOf, MAX_DIGITS, numberOf, plainText } from '../values.ts'
+import { jsonOf, typeNameOf, MAX_TEXT_DIGITS, numberOf, plainText } from '../values.ts'
 
 export type Callable = (run: Evaluation, args: List) => Value
 
@@ -15,7 +15,7 @@ function toNumber(run: Evaluation, value: Value): number {
   if (
     value === null ||
     value === undefined ||
-    (typeof value === 'string' && value.length <= MAX_DIGITS && value.trim() === '')
+    (typeof value === 'string' && value.length <= MAX_TEXT_DIGITS && value.trim() === '')
   )
     return Number.NaN
   return numberOf(run, value)
@@ -62,7 +62,7 @@ const MAX_JSON_DEPTH = 200
 const STEPS_TO_PARSE = 16
 
 function parseJson(run: Evaluation, [text]: List): Value {
-  if (typeof text !== 'string') throw new ExpressionError(`parseJson() needs a text, not ${kindOf(text)}`)
+  if (typeof text !== 'string') throw new ExpressionError(`parseJson() needs a text, not ${typeNameOf(text)}`)
   run.make(text.length * PARSED_SIZE)
   let value: Value
   try {
@@ -80,7 +80,7 @@ function parseJson(run: Evaluation, [text]: List): Value {
 /** An object's or a list's keys; null has none. */
 function keysOf(run: Evaluation, name: string, value: Value): string[] {
   if (value === null || value === undefined) return []
-  if (typeof value !== 'object') throw new ExpressionError(`${name}() needs an object, not ${kindOf(value)}`)
+  if (typeof value !== 'object') throw new ExpressionError(`${name}() needs an object, not ${typeNameOf(value)}`)
   const keys = Object.keys(value)
   run.makeMembers(keys.length)
   return keys
@@ -101,7 +101,7 @@ function size(run: Evaluation, value: Value): number {
   if (value === null || value === undefined) return 0
   if (typeof value === 'string' || isList(value)) return value.length
   if (isFields(value)) return keysOf(run, 'size', value).length
-  throw new ExpressionError(`size() needs a text, a list or an object, not ${kindOf(value)}`)
+  throw new ExpressionError(`size() needs a text, a list or an object, not ${typeNameOf(value)}`)
 }
 
 /** Of the arguments, or of the elements of a lone list. */

@@ -3,9 +3,9 @@
 import type { Evaluation, List, Value } from '../evaluation.ts'
 import { isList } from '../evaluation.ts'
 import { ExpressionError } from '../expression.ts'
-import type { Method } from './text-methods.ts'
+import type { TextMethod } from './text-methods.ts'
 import { STEPS_AN_ELEMENT } from '../../work-budget.ts'
-import { numberOf, positionOf, spendOnComparing, textOf } from '../values.ts'
+import { numberOf, indexArgument, spendOnComparing, stringify } from '../values.ts'
 
 /** An arrow function given to a method. It lives as long as the call, and is no value. */
 export type Callback = (...values: Value[]) => Value
@@ -44,9 +44,9 @@ function lastIndex(list: List, wanted: Value, from: number): number {
 }
 
 function joined(run: Evaluation, list: List, [separator]: List): string {
-  const between = separator === undefined ? ',' : textOf(run, separator)
+  const between = separator === undefined ? ',' : stringify(run, separator)
   run.spend(list.length * STEPS_AN_ELEMENT)
-  const texts = list.map((item) => (item === null || item === undefined ? '' : textOf(run, item)))
+  const texts = list.map((item) => (item === null || item === undefined ? '' : stringify(run, item)))
   run.make(texts.reduce((sum, text) => sum + text.length + between.length, 0))
   return texts.join(between)
 }
@@ -59,7 +59,7 @@ function reversed(run: Evaluation, list: List): List {
 /** By the elements' texts, as JavaScript sorts without a function; undefined comes last. */
 function sorted(run: Evaluation, list: List): List {
   run.spend(list.length * STEPS_AN_ELEMENT)
-  const keyed = list.map((item) => ({ item, text: item === undefined ? undefined : textOf(run, item) }))
+  const keyed = list.map((item) => ({ item, text: item === undefined ? undefined : stringify(run, item) }))
   keyed.sort((a, b) => {
     run.spend(STEPS_TO_COMPARE)
     spendOnComparing(run, a.text, b.text)
@@ -80,22 +80,22 @@ function flatten(run: Evaluation, list: List, depth: number, into: Value[]): Val
   return into
 }
 
-export const listMethods: ReadonlyMap<string, Method<List>> = new Map<string, Method<List>>([
-  ['at', (run, list, [index]) => list.at(positionOf(run, index) ?? 0)],
-  ['slice', (run, list, [start, end]) => made(run, list.slice(positionOf(run, start), positionOf(run, end)))],
+export const listMethods: ReadonlyMap<string, TextMethod<List>> = new Map<string, TextMethod<List>>([
+  ['at', (run, list, [index]) => list.at(indexArgument(run, index) ?? 0)],
+  ['slice', (run, list, [start, end]) => made(run, list.slice(indexArgument(run, start), indexArgument(run, end)))],
   ['concat', (run, list, args) => run.own(flatten(run, args, 1, flatten(run, list, 0, [])))],
-  ['includes', (run, list, [wanted, from]) => sought(run, list, wanted).includes(wanted, positionOf(run, from))],
-  ['indexOf', (run, list, [wanted, from]) => sought(run, list, wanted).indexOf(wanted, positionOf(run, from))],
+  ['includes', (run, list, [wanted, from]) => sought(run, list, wanted).includes(wanted, indexArgument(run, from))],
+  ['indexOf', (run, list, [wanted, from]) => sought(run, list, wanted).indexOf(wanted, indexArgument(run, from))],
   [
     'lastIndexOf',
-    (run, list, [wanted, from]) => lastIndex(sought(run, list, wanted), wanted, positionOf(run, from) ?? Infinity),
+    (run, list, [wanted, from]) => lastIndex(sought(run, list, wanted), wanted, indexArgument(run, from) ?? Infinity),
   ],
   ['join', joined],
   ['reverse', reversed],
   ['toReversed', reversed],
   [
     'flat',
-    (run, list, [depth]) => run.own(flatten(run, list, Math.min(positionOf(run, depth) ?? 1, MAX_FLAT_DEPTH), [])),
+    (run, list, [depth]) => run.own(flatten(run, list, Math.min(indexArgument(run, depth) ?? 1, MAX_FLAT_DEPTH), [])),
   ],
 ])
 
@@ -157,7 +157,7 @@ export const loopMethods: ReadonlyMap<string, LoopMethod> = new Map<string, Loop
 ])
 
 /** What those do that can be called without one, too. */
-export const sortMethods: ReadonlyMap<string, Method<List>> = new Map<string, Method<List>>([
+export const sortMethods: ReadonlyMap<string, TextMethod<List>> = new Map<string, TextMethod<List>>([
   ['sort', sorted],
   ['toSorted', sorted],
 ])

@@ -1,8 +1,8 @@
 // definitions/expressions/builtins: the methods of numbers. A date is the number of its epoch milliseconds, so the
 // methods of dates are here; all tell the time in UTC, whichever zone a server stands in.
 import type { Evaluation, Value } from '../evaluation.ts'
-import type { Method } from './text-methods.ts'
-import { positionOf } from '../values.ts'
+import type { TextMethod } from './text-methods.ts'
+import { indexArgument } from '../values.ts'
 
 const dateParts: readonly (readonly [name: string, part: (date: Date) => number])[] = [
   ['FullYear', (date) => date.getUTCFullYear()],
@@ -21,7 +21,7 @@ const STEPS_OF_A_DATE = 16
 
 function written(run: Evaluation, digits: Value, write: (digits: number | undefined) => string): string {
   run.spend(STEPS_TO_WRITE)
-  return write(positionOf(run, digits))
+  return write(indexArgument(run, digits))
 }
 
 function dateOf(run: Evaluation, number: number): Date {
@@ -29,14 +29,14 @@ function dateOf(run: Evaluation, number: number): Date {
   return new Date(number)
 }
 
-export const numberMethods: ReadonlyMap<string, Method<number>> = new Map<string, Method<number>>([
+export const numberMethods: ReadonlyMap<string, TextMethod<number>> = new Map<string, TextMethod<number>>([
   ['toFixed', (run, number, [digits]) => written(run, digits, (count) => number.toFixed(count))],
   ['toPrecision', (run, number, [digits]) => written(run, digits, (count) => number.toPrecision(count))],
   ['toString', (run, number, [radix]) => written(run, radix, (base) => number.toString(base))],
   ['toISOString', (run, number) => dateOf(run, number).toISOString()],
   ['getTime', (_, number) => number],
-  ...dateParts.flatMap(([name, part]): [string, Method<number>][] => {
-    const method: Method<number> = (run, number) => part(dateOf(run, number))
+  ...dateParts.flatMap(([name, part]): [string, TextMethod<number>][] => {
+    const method: TextMethod<number> = (run, number) => part(dateOf(run, number))
     return [
       [`get${name}`, method],
       [`getUTC${name}`, method],

@@ -3,19 +3,19 @@
 import type { Evaluation, List, Value } from '../evaluation.ts'
 import { find, findAll, findLast } from './text-search.ts'
 import { changed, compareInEnglish, normalized } from './text-forms.ts'
-import { join, positionOf, textOf } from '../values.ts'
+import { joinElements, indexArgument, stringify } from '../values.ts'
 
-export type Method<Self> = (run: Evaluation, self: Self, args: List) => Value
+export type TextMethod<Self> = (run: Evaluation, self: Self, args: List) => Value
 
 /** A method that is told positions in the text. */
 const placed =
-  (method: (text: string, first: number | undefined, second: number | undefined) => Value): Method<string> =>
+  (method: (text: string, first: number | undefined, second: number | undefined) => Value): TextMethod<string> =>
   (run, text, [first, second]) =>
-    method(text, positionOf(run, first), positionOf(run, second))
+    method(text, indexArgument(run, first), indexArgument(run, second))
 
 /** What is compared with one end of the text. */
 function compared(run: Evaluation, value: Value): string {
-  const wanted = textOf(run, value)
+  const wanted = stringify(run, value)
   run.scan(wanted.length)
   return wanted
 }
@@ -30,15 +30,15 @@ function trimmable(run: Evaluation, text: string): string {
 }
 
 function padded(run: Evaluation, length: Value, filler: Value): [number, string] {
-  const target = Math.trunc(positionOf(run, length) ?? 0) || 0
+  const target = Math.trunc(indexArgument(run, length) ?? 0) || 0
   run.make(Math.max(0, target))
-  return [target, filler === undefined ? ' ' : textOf(run, filler)]
+  return [target, filler === undefined ? ' ' : stringify(run, filler)]
 }
 
 function split(run: Evaluation, text: string, [separator, limit]: List): Value {
   if (separator === undefined) return run.own([text])
-  const wanted = textOf(run, separator)
-  const most = positionOf(run, limit)
+  const wanted = stringify(run, separator)
+  const most = indexArgument(run, limit)
   if (wanted === '') {
     run.makeElements(text.length)
     return run.own(text.split('', most))
@@ -55,8 +55,8 @@ function partsOf(text: string, wanted: string, places: readonly number[]): strin
 
 /** The replacement is literal: `$&` in it means itself. */
 function replace(run: Evaluation, text: string, [pattern, replacement]: List): Value {
-  const wanted = textOf(run, pattern)
-  const put = textOf(run, replacement)
+  const wanted = stringify(run, pattern)
+  const put = stringify(run, replacement)
   const at = find(run, text, wanted)
   if (at < 0) return text
   run.make(text.length + put.length)
@@ -64,8 +64,8 @@ function replace(run: Evaluation, text: string, [pattern, replacement]: List): V
 }
 
 function replaceAll(run: Evaluation, text: string, [pattern, replacement]: List): Value {
-  const wanted = textOf(run, pattern)
-  const put = textOf(run, replacement)
+  const wanted = stringify(run, pattern)
+  const put = stringify(run, replacement)
   if (wanted === '') {
     run.makeElements(text.length + 1)
     run.make(text.length + (text.length + 1) * put.length)
@@ -77,29 +77,29 @@ function replaceAll(run: Evaluation, text: string, [pattern, replacement]: List)
 }
 
 function repeat(run: Evaluation, text: string, [times]: List): Value {
-  const count = Math.trunc(positionOf(run, times) ?? 0) || 0
+  const count = Math.trunc(indexArgument(run, times) ?? 0) || 0
   run.make(Math.max(0, text.length * count))
   return text.repeat(count)
 }
 
-export const textMethods: ReadonlyMap<string, Method<string>> = new Map<string, Method<string>>([
+export const textMethods: ReadonlyMap<string, TextMethod<string>> = new Map<string, TextMethod<string>>([
   ['at', placed((text, index = 0) => text.at(index))],
   ['charAt', placed((text, index = 0) => text.charAt(index))],
   ['charCodeAt', placed((text, index = 0) => text.charCodeAt(index))],
   ['codePointAt', placed((text, index = 0) => text.codePointAt(index))],
   ['slice', placed((text, start, end) => text.slice(start, end))],
   ['substring', placed((text, start = 0, end) => text.substring(start, end))],
-  ['indexOf', (run, text, [wanted, from]) => find(run, text, textOf(run, wanted), positionOf(run, from))],
+  ['indexOf', (run, text, [wanted, from]) => find(run, text, stringify(run, wanted), indexArgument(run, from))],
   [
     'lastIndexOf',
-    (run, text, [wanted, from]) => findLast(run, text, textOf(run, wanted), positionOf(run, from) ?? Infinity),
+    (run, text, [wanted, from]) => findLast(run, text, stringify(run, wanted), indexArgument(run, from) ?? Infinity),
   ],
-  ['includes', (run, text, [wanted, from]) => find(run, text, textOf(run, wanted), positionOf(run, from)) >= 0],
-  ['startsWith', (run, text, [wanted, from]) => text.startsWith(compared(run, wanted), positionOf(run, from))],
-  ['endsWith', (run, text, [wanted, end]) => text.endsWith(compared(run, wanted), positionOf(run, end))],
+  ['includes', (run, text, [wanted, from]) => find(run, text, stringify(run, wanted), indexArgument(run, from)) >= 0],
+  ['startsWith', (run, text, [wanted, from]) => text.startsWith(compared(run, wanted), indexArgument(run, from))],
+  ['endsWith', (run, text, [wanted, end]) => text.endsWith(compared(run, wanted), indexArgument(run, end))],
   ['toUpperCase', (run, text) => changed(run, text, (text) => text.toUpperCase())],
   ['toLowerCase', (run, text) => changed(run, text, (text) => text.toLowerCase())],
-  ['normalize', (run, text, [form]) => normalized(run, text, form === undefined ? 'NFC' : textOf(run, form))],
+  ['normalize', (run, text, [form]) => normalized(run, text, form === undefined ? 'NFC' : stringify(run, form))],
   ['trim', (run, text) => trimmable(run, text).trim()],
   ['trimStart', (run, text) => trimmable(run, text).trimStart()],
   ['trimEnd', (run, text) => trimmable(run, text).trimEnd()],
@@ -109,7 +109,10 @@ export const textMethods: ReadonlyMap<string, Method<string>> = new Map<string, 
   ['split', split],
   ['replace', replace],
   ['replaceAll', replaceAll],
-  ['concat', (run, text, args) => args.reduce<string>((whole, part) => join(run, whole, textOf(run, part)), text)],
-  ['localeCompare', (run, text, [other]) => compareInEnglish(run, text, textOf(run, other))],
+  [
+    'concat',
+    (run, text, args) => args.reduce<string>((whole, part) => joinElements(run, whole, stringify(run, part)), text),
+  ],
+  ['localeCompare', (run, text, [other]) => compareInEnglish(run, text, stringify(run, other))],
   ['toString', (_, text) => text],
 ])

@@ -17,7 +17,7 @@ const START =
  * Source of an expression for the names that are read: those of the fifth edition (production 5), save for U+1680 and
  * U+FEFF, which fast-xml-parser takes for white space.
  */
-export const NAME = `[${START}][${START}\\-.\\d\\xB7\\u0300-\\u036F\\u203F\\u2040]*`
+export const XML_NAME = `[${START}][${START}\\-.\\d\\xB7\\u0300-\\u036F\\u203F\\u2040]*`
 
 const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9
 

@@ -2,17 +2,17 @@
 // one place must not be read as markup in another.
 import { malformed, unsupportedType } from '../../../model/failure.ts'
 import { tooMany } from '../json/decode.ts'
-import { isBlank, NAME, needsEscape, resolveReferences } from './names.ts'
+import { isBlank, XML_NAME, needsEscape, resolveReferences } from './names.ts'
 
 const S = '[ \\t\\r\\n]'
 const DECLARATION = new RegExp(
   `^<\\?xml${S}+version${S}*=${S}*(["'])1\\.\\d+\\1(?:${S}+encoding${S}*=${S}*(["'])([A-Za-z][-.\\w]*)\\2)?(?:${S}+standalone${S}*=${S}*(["'])(?:yes|no)\\4)?${S}*\\?>`,
 )
 const ENCODING = /^(?:utf-8|us-ascii)$/i
-const TAG = new RegExp(`<(/?)(${NAME})(${S}*(/?)>)?`, 'yu')
-const ATTRIBUTE = new RegExp(`${S}+(${NAME})${S}*=${S}*(?:"([^<"]*)"|'([^<']*)')`, 'yu')
+const TAG = new RegExp(`<(/?)(${XML_NAME})(${S}*(/?)>)?`, 'yu')
+const ATTRIBUTE = new RegExp(`${S}+(${XML_NAME})${S}*=${S}*(?:"([^<"]*)"|'([^<']*)')`, 'yu')
 const END = new RegExp(`${S}*(/?)>`, 'y')
-const INSTRUCTION = new RegExp(`<\\?(?!xml(?:${S}|\\?))${NAME}(?=${S}|\\?>)`, 'iyu')
+const INSTRUCTION = new RegExp(`<\\?(?!xml(?:${S}|\\?))${XML_NAME}(?=${S}|\\?>)`, 'iyu')
 
 export const notXml = () => malformed('the body is not well-formed XML')
 export const tooDeep = () => malformed('the body is nested too deep')

@@ -2,19 +2,20 @@
 import { parentPort } from 'node:worker_threads'
 import { FluxError, type Failure } from '../../../model/failure.ts'
 import { decodeXml, type XmlOptions } from './decode.ts'
-import { cut, type Pieces } from './transfer.ts'
+import { cut, type TransferredPieces } from './transfer.ts'
 
-export interface ToThread {
+export interface DecodeJob {
   readonly text: string
   readonly options: XmlOptions
 }
-export type Outcome = { readonly pieces: Pieces } | { readonly failure: Failure } | { readonly fault: string }
+export type DecodeOutcome =
+  { readonly pieces: TransferredPieces } | { readonly failure: Failure } | { readonly fault: string }
 /** The first has no outcome. */
 export interface FromThread {
-  readonly outcome?: Outcome
+  readonly outcome?: DecodeOutcome
 }
 
-function outcomeOf({ text, options }: ToThread): Outcome {
+function outcomeOf({ text, options }: DecodeJob): DecodeOutcome {
   try {
     return { pieces: cut(decodeXml(text, options)) }
   } catch (error) {
@@ -25,5 +26,5 @@ function outcomeOf({ text, options }: ToThread): Outcome {
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
 const say = (message: FromThread) => parentPort?.postMessage(message)
 
-parentPort?.on('message', (document: ToThread) => say({ outcome: outcomeOf(document) }))
+parentPort?.on('message', (document: DecodeJob) => say({ outcome: outcomeOf(document) }))
 say({})

@@ -5,8 +5,8 @@ import { Worker } from 'node:worker_threads'
 import { FluxError, unavailable } from '../../../model/failure.ts'
 import type { Json } from '../../../model/json/value.ts'
 import { decodeXml, type XmlOptions } from './decode.ts'
-import { join } from './transfer.ts'
-import type { FromThread, Outcome, ToThread } from './thread.ts'
+import { joinTransferred } from './transfer.ts'
+import type { FromThread, DecodeOutcome, DecodeJob } from './thread.ts'
 
 /** Characters, and tags, up to which a document is decoded at once: some milliseconds. */
 const SMALL = { length: 32_768, tags: 2000 }
@@ -19,8 +19,8 @@ const LONGEST_PER_CHARACTER = 0.01
 const MAX_WAITING = 16 * 1024 * 1024
 
 interface Job {
-  readonly document: ToThread
-  settle(outcome: Outcome): void
+  readonly document: DecodeJob
+  settle(outcome: DecodeOutcome): void
   fail(error: FluxError): void
 }
 
@@ -47,16 +47,16 @@ class XmlThread {
   #job: Job | null = null
   #timer: NodeJS.Timeout | undefined
 
-  async decode(document: ToThread): Promise<Json> {
+  async decode(document: DecodeJob): Promise<Json> {
     if (this.#length > MAX_WAITING) throw unavailable('too many large bodies wait to be read')
     this.#length += document.text.length
-    const outcome = await new Promise<Outcome>((settle, fail) => {
+    const outcome = await new Promise<DecodeOutcome>((settle, fail) => {
       this.#waiting.push({ document, settle, fail })
       if (this.#job === null) this.#next()
     })
     if ('failure' in outcome) throw new FluxError(outcome.failure)
     if ('fault' in outcome) throw new Error(`XML could not be decoded: ${outcome.fault}`)
-    return join(outcome.pieces)
+    return joinTransferred(outcome.pieces)
   }
 
   /** Only when no document is being decoded. */

@@ -7,14 +7,14 @@ import { nextTurn } from '../../answers/turns.ts'
  * JSON text of small data; else the parts of a list, or of an object: JSON text of several of its values, or a large
  * one with its key.
  */
-export type Pieces = string | { readonly list: readonly Part[] } | { readonly object: readonly Part[] }
-type Part = string | readonly [key: string, value: Pieces]
+export type TransferredPieces = string | { readonly list: readonly Part[] } | { readonly object: readonly Part[] }
+type Part = string | readonly [key: string, value: TransferredPieces]
 
 /** Characters of a piece: about a millisecond. */
 const SIZE = 32_768
 
 /** Data without -0, infinities and NaN, which JSON text can't hold. */
-export function cut(value: Json): Pieces {
+export function cut(value: Json): TransferredPieces {
   if (Array.isArray(value)) {
     const parts = partsOf(
       value.map((item) => ['', item]),
@@ -61,20 +61,20 @@ function partsOf(
 }
 
 /** The data again. */
-export async function join(pieces: Pieces): Promise<Json> {
+export async function joinTransferred(pieces: TransferredPieces): Promise<Json> {
   if (typeof pieces === 'string') return parse(pieces)
   if ('list' in pieces) {
     const list: Json[] = []
     for (const part of pieces.list) {
       if (typeof part === 'string') append(list, await parse(part))
-      else list.push(await join(part[1]))
+      else list.push(await joinTransferred(part[1]))
     }
     return list
   }
   const object: JsonObject = {}
   for (const part of pieces.object) {
     if (typeof part === 'string') assign(object, await parse(part))
-    else setOwn(object, part[0], await join(part[1]))
+    else setOwn(object, part[0], await joinTransferred(part[1]))
   }
   return object
 }

@@ -1,8 +1,8 @@
 // store/lmdb: what is known of every context without reading it. It shows what is on disk, never more.
 import type { ContextId } from '../../../model/context.ts'
-import type { Lease, ListQuery, Page } from '../../../ports/store.ts'
+import type { AbandonedLease, ListQuery, PageRequest } from '../../../ports/store.ts'
 import type { Header, LargePart, Rows } from '../header.ts'
-import { type Found, type Posting, Terms } from './terms.ts'
+import { type KeyMatches, type Posting, KeyIndex } from './key-index.ts'
 import { TimeQueue } from './time-queue.ts'
 
 export interface Entry extends Rows {
@@ -22,8 +22,8 @@ export class Memory {
   /** The highest id that a context had. */
   highestId: ContextId = 0
   readonly #entries = new Map<ContextId, Entry>()
-  readonly #terms = new Terms()
-  readonly #poked = new Set<ContextId>()
+  readonly #indexKeys = new KeyIndex()
+  readonly #notified = new Set<ContextId>()
   /** Claimed contexts, and when they may be claimed again. */
   readonly #hidden = new Map<ContextId, number>()
   /** Contexts whose step someone runs, as long as nobody was told of them. */
@@ -39,18 +39,18 @@ export class Memory {
     return this.#entries.get(id) ?? null
   }
 
-  isPoked(id: ContextId): boolean {
-    return this.#poked.has(id)
+  isNotified(id: ContextId): boolean {
+    return this.#notified.has(id)
   }
 
   put(id: ContextId, header: Header): void {
     const { version, due, endedAt, parent, firstRow, nextRow, owner, large } = header
     const before = this.#entries.get(id)
-    const postings = this.#terms.replace(id, before?.postings ?? NO_POSTINGS, header.terms)
+    const postings = this.#indexKeys.replace(id, before?.postings ?? NO_POSTINGS, header.indexKeys)
     const entry = { version, due, endedAt, parent, firstRow, nextRow, postings, large }
     if (before === undefined) {
       // Nobody can have notified it, or claimed it.
-      this.#terms.add(id)
+      this.#indexKeys.add(id)
       this.#entries.set(id, entry)
       if (id > this.highestId) this.highestId = id
       if (due !== null) this.#wakeUps.push(id, due)
@@ -66,33 +66,33 @@ export class Memory {
   }
 
   remove(id: ContextId): void {
-    this.#terms.remove(id, this.#entries.get(id)?.postings ?? NO_POSTINGS)
+    this.#indexKeys.remove(id, this.#entries.get(id)?.postings ?? NO_POSTINGS)
     this.#entries.delete(id)
-    this.#poked.delete(id)
+    this.#notified.delete(id)
     this.#hidden.delete(id)
     this.#owners.delete(id)
   }
 
   /** It must look at its relatives, at once. */
-  poke(id: ContextId): void {
+  notify(id: ContextId): void {
     const wasWokenAt = this.#wakeAt(id)
-    this.#poked.add(id)
+    this.#notified.add(id)
     this.#hidden.delete(id)
     this.#wake(id, wasWokenAt)
   }
 
-  unpoke(id: ContextId): void {
+  clearNotification(id: ContextId): void {
     const wasWokenAt = this.#wakeAt(id)
-    this.#poked.delete(id)
+    this.#notified.delete(id)
     this.#wake(id, wasWokenAt)
   }
 
-  list(query: ListQuery, hops: number): Found {
-    return this.#terms.all(query, hops)
+  list(query: ListQuery, hops: number): KeyMatches {
+    return this.#indexKeys.all(query, hops)
   }
 
-  waitingFor(words: readonly string[], upTo: ContextId, page: Page): ContextId[] {
-    return this.#terms.any(words, upTo, page)
+  waitingFor(keys: readonly string[], upTo: ContextId, page: PageRequest): ContextId[] {
+    return this.#indexKeys.any(keys, upTo, page)
   }
 
   claimDue({ now, limit, hideFor }: { now: number; limit: number; hideFor: number }): {
@@ -120,8 +120,8 @@ export class Memory {
   }
 
   /** The folder has one process at a time: whoever else owned a context is dead. */
-  claimAbandoned(caller: string, limit: number): Lease[] {
-    const leases: Lease[] = []
+  claimAbandoned(caller: string, limit: number): AbandonedLease[] {
+    const leases: AbandonedLease[] = []
     for (const [id, owner] of this.#owners) {
       if (leases.length >= limit) break
       if (owner !== caller) leases.push({ id, owner })
@@ -147,7 +147,7 @@ export class Memory {
   }
 
   #wakeAt(id: ContextId): number | null {
-    return this.#hidden.get(id) ?? (this.#poked.has(id) ? 0 : (this.#entries.get(id)?.due ?? null))
+    return this.#hidden.get(id) ?? (this.#notified.has(id) ? 0 : (this.#entries.get(id)?.due ?? null))
   }
 
   /** To be called when something has changed that its time follows from. */

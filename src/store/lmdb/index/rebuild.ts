@@ -5,7 +5,7 @@ import { DataFolderError, messageOf } from '../data-folder.ts'
 import type { Disk } from '../disk.ts'
 import { ADVICE } from '../salvage/inspect.ts'
 import { Memory } from './memory.ts'
-import { decodeHeader, type ReadWords, wordsOf } from '../stored-context.ts'
+import { decodeHeader, type ReadKeys, keysOf } from '../stored-context.ts'
 
 /** After so many records, or bytes of them, others get their turn: a few milliseconds of work. */
 const STRIDE = 250
@@ -16,7 +16,7 @@ export async function rebuild(disk: Disk, log: Log): Promise<Memory> {
   const memory = new Memory()
   memory.lastId = disk.lastId()
   const count = disk.contextCount
-  const readWords = rememberingWords()
+  const readKeys = rememberingKeys()
   let [found, records, bytes] = [0, 0, 0]
   const breathe = async (length: number) => {
     records += 1
@@ -32,37 +32,37 @@ export async function rebuild(disk: Disk, log: Log): Promise<Memory> {
     found += 1
     try {
       if (record === undefined || !Number.isSafeInteger(id)) throw unreadable(id)
-      memory.put(id, decodeHeader(id, record, readWords))
+      memory.put(id, decodeHeader(id, record, readKeys))
     } catch (error) {
       // It harms itself alone: whoever asks for this context is told the same.
       log.error(messageOf(error), { contextId: id, error })
     }
     await breathe(record?.length ?? 0)
   }
-  // lmdb ends a range without a word at a page that it can't read.
+  // lmdb ends a range without a key at a page that it can't read.
   if (found !== count)
     throw new DataFolderError(`the data is damaged: ${found} contexts of ${count} can be found; ${ADVICE}`)
   memory.lastId = Math.max(memory.lastId, memory.highestId)
-  for (const id of disk.pokes.getKeys()) {
-    if (memory.entry(id) !== null) memory.poke(id)
+  for (const id of disk.notifications.getKeys()) {
+    if (memory.entry(id) !== null) memory.notify(id)
     await breathe(0)
   }
   return memory
 }
 
-/** Texts of index words that are remembered, and characters that one of them may have. */
+/** Texts of index keys that are remembered, and characters that one of them may have. */
 const MAX_TEXTS = 1024
 const TEXT_CHARACTERS = 1024
 
-/** Most contexts have the same words as many others: they are parsed once. */
-function rememberingWords(): ReadWords {
+/** Most contexts have the same keys as many others: they are parsed once. */
+function rememberingKeys(): ReadKeys {
   const lists = new Map<string, readonly string[]>()
   return (text) => {
     const known = lists.get(text)
     if (known !== undefined) return known
-    const words = wordsOf(text)
+    const keys = keysOf(text)
     if (lists.size >= MAX_TEXTS) lists.clear()
-    if (text.length <= TEXT_CHARACTERS) lists.set(text, words)
-    return words
+    if (text.length <= TEXT_CHARACTERS) lists.set(text, keys)
+    return keys
   }
 }

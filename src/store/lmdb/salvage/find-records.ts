@@ -5,12 +5,12 @@ import { bufferToKeyValue } from 'lmdb'
 import type { ContextId } from '../../../model/context.ts'
 import { rowsIn } from '../disk.ts'
 import { isLargePartRow, versionOfRow } from '../large-parts.ts'
-import { type Node, type Page, PageError, type PageFile } from './page-file.ts'
+import { type Node, type FilePage, PageError, type PageFile } from './page-file.ts'
 import { FREE_PAGES, type Walk } from './page-walk.ts'
 import { decodeHeader } from '../stored-context.ts'
 
 /** Where a record lies: the number of its leaf page, and of its node there. */
-export interface Place {
+export interface RecordPlace {
   readonly page: number
   readonly index: number
   /** Of several records with one key the highest counts. */
@@ -18,14 +18,14 @@ export interface Place {
 }
 
 export interface Records {
-  readonly contexts: Map<ContextId, Place>
+  readonly contexts: Map<ContextId, RecordPlace>
   /** By context and number, with a colon between them. */
-  readonly rows: Map<string, Place>
+  readonly rows: Map<string, RecordPlace>
   /** By context, slot and version, with colons between them. */
-  readonly parts: Map<string, Place>
-  readonly pokes: Map<ContextId, Place>
-  readonly definitions: Map<string, Place>
-  readonly meta: Map<string, Place>
+  readonly parts: Map<string, RecordPlace>
+  readonly notifications: Map<ContextId, RecordPlace>
+  readonly definitions: Map<string, RecordPlace>
+  readonly meta: Map<string, RecordPlace>
   /** Contexts of which only the id can be read. */
   readonly unreadable: Set<ContextId>
   /** It can't be told which pages are free: a record may be older than what was there last, or of what was deleted. */
@@ -42,7 +42,7 @@ export async function findRecords(file: PageFile, { used, trees, damage }: Walk)
     contexts: new Map(),
     rows: new Map(),
     parts: new Map(),
-    pokes: new Map(),
+    notifications: new Map(),
     definitions: new Map(),
     meta: new Map(),
     unreadable: new Set(),
@@ -65,7 +65,7 @@ export async function findRecords(file: PageFile, { used, trees, damage }: Walk)
 }
 
 /** Null when it can't be read, or is no page of a tree. */
-function pageOf(file: PageFile, number: number): Page | null {
+function pageOf(file: PageFile, number: number): FilePage | null {
   try {
     return file.page(number)
   } catch (error) {
@@ -75,7 +75,7 @@ function pageOf(file: PageFile, number: number): Page | null {
 }
 
 /** `database`: empty when no tree leads to the record. */
-function sortIn(records: Records, file: PageFile, node: Node, place: Place, database: string): void {
+function sortIn(records: Records, file: PageFile, node: Node, place: RecordPlace, database: string): void {
   const key = keyOf(node)
   try {
     const value = file.valueOf(node)
@@ -84,7 +84,7 @@ function sortIn(records: Records, file: PageFile, node: Node, place: Place, data
     } else if (isRowKey(key) && isIn(database, 'rows')) {
       rowsIn(value)
       keep(records.rows, key.join(':'), place)
-    } else if (isId(key) && isIn(database, 'pokes') && value.length === 1) keep(records.pokes, key, place)
+    } else if (isId(key) && isIn(database, 'pokes') && value.length === 1) keep(records.notifications, key, place)
     else if (isId(key) && isIn(database, 'contexts'))
       keep(records.contexts, key, { ...place, rank: decodeHeader(key, value).version })
     else if (typeof key !== 'string') return
@@ -102,7 +102,7 @@ const isIn = (database: string, name: string): boolean => database === '' || dat
 /** Definitions are kept under their content hash. */
 const isHashOf = (key: string, value: Buffer): boolean => createHash('sha256').update(value).digest('hex') === key
 
-function keep<K>(records: Map<K, Place>, key: K, place: Place): void {
+function keep<K>(records: Map<K, RecordPlace>, key: K, place: RecordPlace): void {
   const known = records.get(key)
   if (known === undefined || known.rank < place.rank) records.set(key, place)
 }

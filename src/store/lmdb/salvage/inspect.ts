@@ -29,7 +29,7 @@ export async function inspect(file: string, marked: boolean): Promise<boolean> {
   const {
     isDatabase,
     walk: { damage, counted },
-  } = await examine(file)
+  } = await inspectFile(file)
   if (!isDatabase) throw new DataFolderError(`the data in ${file} can't be opened: it is no database; ${ADVICE}`)
   const [first] = damage
   if (first !== undefined) {
@@ -44,7 +44,7 @@ export async function inspect(file: string, marked: boolean): Promise<boolean> {
 }
 
 /** What is wrong with a file. @throws DataFolderError when it can't be read at all */
-export async function examine(file: string): Promise<{ readonly isDatabase: boolean; readonly walk: Walk }> {
+export async function inspectFile(file: string): Promise<{ readonly isDatabase: boolean; readonly walk: Walk }> {
   let pages: PageFile
   try {
     pages = new PageFile(file)

@@ -39,12 +39,12 @@ export interface Overflow {
   readonly bytes: number
 }
 
-export type Page =
+export type FilePage =
   | { readonly kind: 'branch'; readonly children: readonly number[]; readonly transaction: number }
   | { readonly kind: 'leaf'; readonly nodes: readonly Node[]; readonly transaction: number }
 
 /** A page without what is in its nodes. */
-export type Outline =
+export type PageOutline =
   | { readonly kind: 'branch'; readonly children: readonly number[] }
   | { readonly kind: 'leaf'; readonly records: number; readonly overflows: readonly Overflow[] }
 
@@ -108,7 +108,7 @@ export class PageFile {
   }
 
   /** A page of a tree; with `room`, the bytes of its nodes are there until the next is read. @throws PageError */
-  page(number: number, room?: Buffer): Page {
+  page(number: number, room?: Buffer): FilePage {
     const bytes = this.#read(number * this.pageBytes, this.pageBytes, `page ${number}`, room)
     const kind = this.#check(bytes, number)
     const transaction = integerAt(bytes, 8)
@@ -122,7 +122,7 @@ export class PageFile {
   /**
    * What a walk needs to know of a page; it takes a third of what `page` takes. `room` is as there. @throws PageError
    */
-  outline(number: number, room: Buffer): Outline {
+  outline(number: number, room: Buffer): PageOutline {
     const bytes = this.#read(number * this.pageBytes, this.pageBytes, `page ${number}`, room)
     const kind = this.#check(bytes, number)
     const offsets = offsetsOf(bytes, number)

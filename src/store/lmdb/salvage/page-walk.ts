@@ -1,5 +1,5 @@
 // store/lmdb: every page that the trees of a data file lead to, each once, and what is wrong with them.
-import { type Page, PageError, type PageFile, type Tree, TREE_BYTES, treeAt } from './page-file.ts'
+import { type FilePage, PageError, type PageFile, type Tree, TREE_BYTES, treeAt } from './page-file.ts'
 
 /** Pages after which others get their turn: a few milliseconds of work. */
 const STRIDE = 500
@@ -46,7 +46,7 @@ export async function walkAll(file: PageFile): Promise<Walk> {
   return walk
 }
 
-const treesIn = (page: Page): { name: string; tree: Tree }[] =>
+const treesIn = (page: FilePage): { name: string; tree: Tree }[] =>
   page.kind === 'branch'
     ? []
     : page.nodes.flatMap(({ key, data, isTree }) =>

@@ -5,11 +5,11 @@ import type { ContextId } from '../../../model/context.ts'
 import type { Log } from '../../../ports/log.ts'
 import { DataFolderError, lockFolder, messageOf, sizeOf } from '../data-folder.ts'
 import { type Disk, filesIn, openDisk } from '../disk.ts'
-import { findRecords, type Place, type Records } from './find-records.ts'
+import { findRecords, type RecordPlace, type Records } from './find-records.ts'
 import type { LargePart } from '../header.ts'
 import { PageFile } from './page-file.ts'
 import { type Walk, walkAll } from './page-walk.ts'
-import { decode, decodeHeader } from '../stored-context.ts'
+import { decodeStored, decodeHeader } from '../stored-context.ts'
 
 export interface DataPlace {
   readonly folder: string
@@ -122,7 +122,7 @@ async function readAll(
   const [readable, broken]: [ContextId[], ContextId[]] = [[], []]
   for (const [id, place] of [...contexts].sort(([a], [b]) => a - b)) {
     try {
-      decode(id, valueAt(file, place), (part) => valueAt(file, parts.get(keyOfPart(id, part))))
+      decodeStored(id, valueAt(file, place), (part) => valueAt(file, parts.get(keyOfPart(id, part))))
       readable.push(id)
     } catch {
       broken.push(id)
@@ -136,7 +136,7 @@ async function readAll(
 }
 
 /** @throws Error when it can't be read */
-function valueAt(file: PageFile, place: Place | undefined): Buffer {
+function valueAt(file: PageFile, place: RecordPlace | undefined): Buffer {
   if (place === undefined) throw new TypeError('it is not there')
   const page = file.page(place.page)
   const node = page.kind === 'leaf' ? page.nodes[place.index] : undefined
@@ -194,8 +194,8 @@ async function copy({ file, records, readable }: Found, disk: Disk): Promise<voi
       const rows = valueAt(file, rowsAt)
       await add(rows, () => void disk.rows.put([id, row], rows))
     }
-    const poke = records.pokes.get(id)
-    if (poke !== undefined) await add(Buffer.of(1), () => void disk.pokes.put(id, Buffer.of(1)))
+    const notification = records.notifications.get(id)
+    if (notification !== undefined) await add(Buffer.of(1), () => void disk.notifications.put(id, Buffer.of(1)))
   }
   for (const [hash, place] of records.definitions) {
     const text = valueAt(file, place)

@@ -3,7 +3,7 @@
 -- known, it may have been decided on what this Redis has forgotten: it is refused, and for good, should it still arrive
 -- as it was sent first. What only creates contexts was decided on nothing.
 --
--- Keys  all, context, due, ended, log, owners, packed, running, term
+-- Keys  all, context, due, ended, log, owners, packed, running, index_key
 -- ARGV[1]  writer: letters, digits, '-' and '_'
 -- ARGV[2]  number of the commit, counted by its writer
 -- ARGV[3]  milliseconds for which a stale context is reserved for the writer, who has lost so often; 0: it isn't
@@ -48,34 +48,34 @@ local function read(id, before)
   -- Lua looks at each byte of a text that it is given: most contexts have all that is needed in their first ones.
   local text = redis.call('GETRANGE', packed(id), 0, 319)
   if text ~= '' then
-    local version, poked, reserved, commits, facts, parts = unpacked(text)
-    if not version then version, poked, reserved, commits, facts, parts = unpacked(redis.call('GET', packed(id))) end
+    local version, notified, reserved, commits, facts, parts = unpacked(text)
+    if not version then version, notified, reserved, commits, facts, parts = unpacked(redis.call('GET', packed(id))) end
     return {
-      is_text = true, version = version or '', poked = poked, reserved = reserved or '', commits = commits or '',
+      is_text = true, version = version or '', notified = notified, reserved = reserved or '', commits = commits or '',
       facts = facts, parts = parts,
     }
   end
   local f = redis.call('HMGET', context(id), 'v', 'k', 'r', 'w', 'd', 'o', 'e', 'p', 't')
   if not f[1] and redis.call('EXISTS', context(id)) == 0 then return { reserved = '', commits = '' } end
   return {
-    version = f[1] or '', poked = f[2] or '', reserved = f[3] or '', commits = f[4] or '',
+    version = f[1] or '', notified = f[2] or '', reserved = f[3] or '', commits = f[4] or '',
     facts = table.concat({ f[5] or '', f[6] or '', f[7] or '', f[8] or '', f[9] or '[]' }, '\31'),
   }
 end
 
 local function parts_of(id, old) return string.sub(redis.call('GET', packed(id)), old.parts) end
 
-local function set_text(id, version, poked, reserved, commits, facts, parts)
-  local head = version .. '\31' .. poked .. '\31' .. reserved .. '\31' .. commits
+local function set_text(id, version, notified, reserved, commits, facts, parts)
+  local head = version .. '\31' .. notified .. '\31' .. reserved .. '\31' .. commits
   redis.call('SET', packed(id), head .. '\30' .. facts .. '\30' .. parts)
 end
 
 -- Changes what only scripts write.
-local function mark(id, old, poked, reserved, commits)
+local function mark(id, old, notified, reserved, commits)
   if old.is_text then
-    set_text(id, old.version, poked, reserved, commits, old.facts, parts_of(id, old))
+    set_text(id, old.version, notified, reserved, commits, old.facts, parts_of(id, old))
   else
-    redis.call('HSET', context(id), 'k', poked, 'r', reserved, 'w', commits)
+    redis.call('HSET', context(id), 'k', notified, 'r', reserved, 'w', commits)
   end
 end
 
@@ -94,7 +94,7 @@ while ARGV[at] do
   local lost = (version or '0') ~= before or last == number
   if again == '1' and version and before ~= '0' and not lost then
     old.commits = with_this(old.commits, '!')
-    mark(id, old, old.poked, reserved, old.commits)
+    mark(id, old, old.notified, reserved, old.commits)
     lost = true
   end
   local holder, till
@@ -104,17 +104,17 @@ while ARGV[at] do
   end
   if lost then
     if reserve ~= '0' and old.facts and not holder then
-      mark(id, old, old.poked, writer .. ':' .. string.format('%.0f', milliseconds() + reserve), old.commits)
+      mark(id, old, old.notified, writer .. ':' .. string.format('%.0f', milliseconds() + reserve), old.commits)
     end
     return as_loaded(id, old)
   end
   if holder then return { 2, tonumber(till) - milliseconds() } end
   -- Before anything is written: what can't be read stops all of it.
   if version and old.facts ~= facts then
-    local _, _, _, _, terms = facts_of(old.facts)
-    local readable, words = pcall(cjson.decode, terms)
-    if not readable or type(words) ~= 'table' then return as_loaded(id, old) end
-    old.words = words
+    local _, _, _, _, index_keys = facts_of(old.facts)
+    local readable, keys = pcall(cjson.decode, index_keys)
+    if not readable or type(keys) ~= 'table' then return as_loaded(id, old) end
+    old.keys = keys
   end
   starts[#starts + 1], olds[#olds + 1] = at, old
   at = at + 5
@@ -124,17 +124,17 @@ end
 local function index(id, before, after, is_new)
   local had, stays, comes = {}, {}, {}
   if is_new then comes[1] = all end
-  for _, word in ipairs(before) do had[word] = true end
-  for _, word in ipairs(after) do
-    if had[word] then stays[word] = true else comes[#comes + 1] = term(word) end
+  for _, key in ipairs(before) do had[key] = true end
+  for _, key in ipairs(after) do
+    if had[key] then stays[key] = true else comes[#comes + 1] = index_key(key) end
     if #comes == 500 then
       insert(comes, id)
       comes = {}
     end
   end
   if #comes > 0 then insert(comes, id) end
-  for word in pairs(had) do
-    if not stays[word] then remove(term(word), id) end
+  for key in pairs(had) do
+    if not stays[key] then remove(index_key(key), id) end
   end
 end
 
@@ -156,22 +156,22 @@ local function in_pieces(command, key, list, first, last)
 end
 
 -- Writes a context, as one text or as a hash, whichever it was before.
-local function write(id, old, version, facts, is_packed, poked, texts, removed, rest)
+local function write(id, old, version, facts, is_packed, notified, texts, removed, rest)
   local commits = with_this(old.commits, '')
   if is_packed then
     local text = ARGV[texts + 1]
-    if poked == '' and commits == writer .. '=' .. number then
+    if notified == '' and commits == writer .. '=' .. number then
       redis.call('SET', packed(id), text)
     else
       local _, _, _, _, _, parts = unpacked(text)
-      set_text(id, version, poked, '', commits, facts, string.sub(text, parts))
+      set_text(id, version, notified, '', commits, facts, string.sub(text, parts))
     end
     if old.version and not old.is_text then redis.call('DEL', context(id)) end
     return
   end
-  local due_at, owner, ended_at, parent, terms = facts_of(facts)
-  redis.call('HSET', context(id), 'v', version, 'w', commits, 'k', poked, 'r', '',
-    'd', due_at, 'o', owner, 'e', ended_at, 'p', parent, 't', terms)
+  local due_at, owner, ended_at, parent, index_keys = facts_of(facts)
+  redis.call('HSET', context(id), 'v', version, 'w', commits, 'k', notified, 'r', '',
+    'd', due_at, 'o', owner, 'e', ended_at, 'p', parent, 't', index_keys)
   if old.is_text then
     local parts, name = {}, true
     for text in string.gmatch(parts_of(id, old), '([^\31]*)\31') do
@@ -189,11 +189,11 @@ end
 for place, at in ipairs(starts) do
   local id, before, facts, is_packed, answers, rows = unpack(ARGV, at, at + 5)
   local old = olds[place]
-  local due_at, owner, ended_at, _, terms = facts_of(facts)
-  local was_due, poked = old.poked == '1', old.poked == '1' and answers ~= '1'
+  local due_at, owner, ended_at, _, index_keys = facts_of(facts)
+  local was_due, notified = old.notified == '1', old.notified == '1' and answers ~= '1'
   if old.facts ~= facts then
-    local old_due, old_owner, old_ended, _, old_terms = facts_of(old.facts or '\31\31\31\31')
-    if terms ~= old_terms then index(id, old.words or {}, cjson.decode(terms), not old.version) end
+    local old_due, old_owner, old_ended, _, old_keys = facts_of(old.facts or '\31\31\31\31')
+    if index_keys ~= old_keys then index(id, old.keys or {}, cjson.decode(index_keys), not old.version) end
     if owner ~= '' or old_owner ~= '' then lease(id, old_owner, owner) end
     if ended_at ~= old_ended then
       if ended_at ~= '' then redis.call('ZADD', ended, ended_at, id) else redis.call('ZREM', ended, id) end
@@ -203,14 +203,14 @@ for place, at in ipairs(starts) do
     lease(id, owner, owner)
   end
   -- Always, since a claim may have moved it.
-  if poked then redis.call('ZADD', due, 0, id)
+  if notified then redis.call('ZADD', due, 0, id)
   elseif due_at ~= '' then redis.call('ZADD', due, due_at, id)
   elseif was_due then redis.call('ZREM', due, id) end
 
   local texts = at + 6 + rows
   local removed = texts + 1 + ARGV[texts]
   local rest = removed + 1 + ARGV[removed]
-  write(id, old, string.format('%.0f', before + 1), facts, is_packed == '1', poked and '1' or '', texts, removed, rest)
+  write(id, old, string.format('%.0f', before + 1), facts, is_packed == '1', notified and '1' or '', texts, removed, rest)
   if rows ~= '0' then
     in_pieces('RPUSH', log(id), ARGV, at + 6, texts - 1)
     -- A good many rows at once: trimming costs as much for one as for many.

@@ -1,15 +1,15 @@
 #!lua flags=no-writes
--- Reads ids of contexts that have all of some words and none of others, by ascending id. Stops early when it has looked
+-- Reads ids of contexts that have all of some keys and none of others, by ascending id. Stops early when it has looked
 -- at many: others want to be served, too.
 --
--- Keys  all, term
+-- Keys  all, index_key
 -- ARGV[1]  the lowest id
 -- ARGV[2]  the highest
 -- ARGV[3]  how many matches to pass over
 -- ARGV[4]  how many ids; 0: matches are only passed over, to be counted
 -- ARGV[5]  how many candidates may be looked at
--- ARGV[6]  number of words that they must not have
--- ARGV[7…] those words, then the words that they must have; without any of the latter, all contexts match
+-- ARGV[6]  number of keys that they must not have
+-- ARGV[7…] those keys, then the keys that they must have; without any of the latter, all contexts match
 --
 -- Returns
 --   {from, skip, ids…}  where to go on and how many matches to pass over then; from is empty when there are no more
@@ -25,7 +25,7 @@ end
 
 local sets, without, size = {}, {}, {}
 for place = 7, #ARGV do
-  local name = term(ARGV[place])
+  local name = index_key(ARGV[place])
   size[name] = size_of(name)
   if place > 6 + ARGV[6] then sets[#sets + 1] = name
   elseif size[name] > 0 then without[#without + 1] = name end

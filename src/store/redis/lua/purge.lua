@@ -2,7 +2,7 @@
 -- Deletes contexts that finished before a time, with all that is known of them. One whose parent has yet to look at it stays.
 -- May run when the memory is full: it makes room.
 --
--- Keys  all, context, due, ended, log, packed, running, term
+-- Keys  all, context, due, ended, log, packed, running, index_key
 -- ARGV[1]  finished before this, milliseconds
 -- ARGV[2]  how many to look at
 -- ARGV[3]  how many of them to pass over
@@ -15,28 +15,28 @@ local function field(id, name)
   return type(value) == 'string' and value or ''
 end
 
--- Whether a relative asks it to look, its owner, its parent and its words.
+-- Whether a relative asks it to look, its owner, its parent and its keys.
 local function read(id)
   local text = redis.pcall('GET', packed(id))
   if type(text) ~= 'string' then return field(id, 'k'), field(id, 'o'), field(id, 'p'), field(id, 't') end
-  local _, poked, _, _, facts = unpacked(text)
-  local _, owner, _, parent, terms = facts_of(facts or '')
-  return poked, owner or '', parent or '', terms or ''
+  local _, notified, _, _, facts = unpacked(text)
+  local _, owner, _, parent, index_keys = facts_of(facts or '')
+  return notified, owner or '', parent or '', index_keys or ''
 end
 
 local goes, stayed = {}, 0
 for _, id in ipairs(redis.call('ZRANGE', ended, '-inf', '(' .. ARGV[1], 'BYSCORE', 'LIMIT', ARGV[3], ARGV[2])) do
-  local _, owner, parent, terms = read(id)
+  local _, owner, parent, index_keys = read(id)
   if parent ~= '' and read(parent) == '1' then stayed = stayed + 1
-  else goes[#goes + 1] = { id = id, owner = owner, terms = terms } end
+  else goes[#goes + 1] = { id = id, owner = owner, index_keys = index_keys } end
 end
 
 for _, one in ipairs(goes) do
   local id, owner = one.id, one.owner
-  local readable, words = pcall(cjson.decode, one.terms)
+  local readable, keys = pcall(cjson.decode, one.index_keys)
   -- What is no id is in no set of ids.
   if tonumber(id) then
-    for _, word in ipairs(readable and type(words) == 'table' and words or {}) do remove(term(tostring(word)), id) end
+    for _, key in ipairs(readable and type(keys) == 'table' and keys or {}) do remove(index_key(tostring(key)), id) end
     remove(all, id)
   end
   if owner ~= '' then redis.call('ZREM', running(owner), id) redis.call('ZREM', running(unowned), id) end

@@ -1,18 +1,18 @@
 #!lua flags=no-writes
--- Reads ids of contexts that have any of some words, ascending, each once.
+-- Reads ids of contexts that have any of some keys, ascending, each once.
 --
--- Keys  term
+-- Keys  index_key
 -- ARGV[1]  ids above this one
 -- ARGV[2]  and up to this one
 -- ARGV[3]  how many
--- ARGV[4…] words
+-- ARGV[4…] keys
 --
 -- Returns
 --   {ids…}
 local after, up_to, limit = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local found, known = {}, {}
 for place = 4, #ARGV do
-  local name, left, from = term(ARGV[place]), limit, after + 1
+  local name, left, from = index_key(ARGV[place]), limit, after + 1
   while from and left > 0 do
     local some = ids_between(name, leaf_of(name, text_of(from)), from, up_to, left)
     for _, id in ipairs(some) do

@@ -1,5 +1,5 @@
 -- A small context is one text: version, 1 when a relative asks it to look, for whom it is reserved and until when, the
--- last commit of each writer; its facts (due, owner, ended at, parent, index words as JSON); names and texts of its
+-- last commit of each writer; its facts (due, owner, ended at, parent, index keys as JSON); names and texts of its
 -- parts. '\31' separates, '\30' before and after the facts. Gives the first four, the facts, and where the parts begin;
 -- nothing when it is damaged.
 local function unpacked(text)

@@ -1,24 +1,24 @@
-// store/lmdb: the inverted index, from a word to the contexts that have it.
+// store/lmdb: the inverted index, from a key to the contexts that have it.
 import type { ContextId } from '../../../model/context.ts'
-import type { ListQuery, Page } from '../../../ports/store.ts'
+import type { ListQuery, PageRequest } from '../../../ports/store.ts'
 import { type Cursor, IdSet } from './id-set.ts'
 
-/** A word and who has it. Contexts refer to these, so that each word is in memory once. */
+/** A key and who has it. Contexts refer to these, so that each key is in memory once. */
 export interface Posting {
-  readonly word: string
+  readonly key: string
   readonly ids: IdSet
 }
 
-/** Lists of words that are remembered. */
+/** Lists of keys that are remembered. */
 const MAX_SHARED_LISTS = 1024
 
-export class Terms {
+export class KeyIndex {
   readonly #postings = new Map<string, Posting>()
   readonly #everyone = new IdSet()
-  /** Lists that contexts may share, by the array that their words came in. */
+  /** Lists that contexts may share, by the array that their keys came in. */
   readonly #lists = new Map<readonly string[], readonly Posting[]>()
 
-  /** Number of words that anyone has. */
+  /** Number of keys that anyone has. */
   get size(): number {
     return this.#postings.size
   }
@@ -32,17 +32,17 @@ export class Terms {
     this.#everyone.delete(id)
   }
 
-  /** Gives a context these words instead of those it had. */
-  replace(id: ContextId, before: readonly Posting[], words: readonly string[]): readonly Posting[] {
-    if (haveWords(before, words)) return before
-    const after = this.#listOf(words)
+  /** Gives a context these keys instead of those it had. */
+  replace(id: ContextId, before: readonly Posting[], keys: readonly string[]): readonly Posting[] {
+    if (haveKeys(before, keys)) return before
+    const after = this.#listOf(keys)
     for (const { ids } of after) ids.add(id)
     if (before.length === 0) return after
     const kept = new Set(after)
     for (const posting of before) {
       if (kept.has(posting)) continue
       posting.ids.delete(id)
-      if (posting.ids.size === 0) this.#postings.delete(posting.word)
+      if (posting.ids.size === 0) this.#postings.delete(posting.key)
     }
     return after
   }
@@ -50,7 +50,7 @@ export class Terms {
   /**
    * A part of the list: the matches among the next `hops` candidates. `rest`: where to go on; null: there are no more.
    */
-  all({ all, without = [], limit, after = 0, skip = 0 }: ListQuery, hops: number): Found {
+  all({ all, without = [], limit, after = 0, skip = 0 }: ListQuery, hops: number): KeyMatches {
     const sets = this.#sets(all).sort((a, b) => a.size - b.size)
     const [smallest = this.#everyone, ...larger] = sets
     if (sets.length < new Set(all).size || smallest.size <= skip) return { ids: [], rest: null }
@@ -62,43 +62,43 @@ export class Terms {
     return matches.take({ limit, skip, hops })
   }
 
-  /** Who has any of the words, ascending, up to and including `upTo`. */
-  any(words: readonly string[], upTo: ContextId, { limit, after = 0, skip = 0 }: Page): ContextId[] {
-    const [first, ...others] = this.#sets(words).map((ids) => ids.above(after))
+  /** Who has any of the keys, ascending, up to and including `upTo`. */
+  any(keys: readonly string[], upTo: ContextId, { limit, after = 0, skip = 0 }: PageRequest): ContextId[] {
+    const [first, ...others] = this.#sets(keys).map((ids) => ids.above(after))
     if (first === undefined) return []
     return page(others.length === 0 ? first : new Union([first, ...others]), limit, skip, upTo)
   }
 
-  #sets(words: readonly string[]): IdSet[] {
-    return Array.from(new Set(words), (word) => this.#postings.get(word)?.ids).filter((ids) => ids !== undefined)
+  #sets(keys: readonly string[]): IdSet[] {
+    return Array.from(new Set(keys), (key) => this.#postings.get(key)?.ids).filter((ids) => ids !== undefined)
   }
 
-  /** Contexts whose words come in the same array share one list: a list for each would be a third of what they take. */
-  #listOf(words: readonly string[]): readonly Posting[] {
-    const known = this.#lists.get(words)
-    // A word that nobody has any more is forgotten, and another posting may stand for it since.
-    if (known !== undefined && haveWords(known, words) && known.every(({ ids }) => ids.size > 0)) return known
-    const list = Array.from(new Set(words), (word) => this.#posting(word))
+  /** Contexts whose keys come in the same array share one list: a list for each would be a third of what they take. */
+  #listOf(keys: readonly string[]): readonly Posting[] {
+    const known = this.#lists.get(keys)
+    // A key that nobody has any more is forgotten, and another posting may stand for it since.
+    if (known !== undefined && haveKeys(known, keys) && known.every(({ ids }) => ids.size > 0)) return known
+    const list = Array.from(new Set(keys), (key) => this.#posting(key))
     if (this.#lists.size >= MAX_SHARED_LISTS) this.#lists.clear()
-    this.#lists.set(words, list)
+    this.#lists.set(keys, list)
     return list
   }
 
-  #posting(word: string): Posting {
-    const known = this.#postings.get(word)
+  #posting(key: string): Posting {
+    const known = this.#postings.get(key)
     if (known !== undefined) return known
-    const posting = { word, ids: new IdSet() }
-    this.#postings.set(word, posting)
+    const posting = { key, ids: new IdSet() }
+    this.#postings.set(key, posting)
     return posting
   }
 }
 
-function haveWords(postings: readonly Posting[], words: readonly string[]): boolean {
-  return postings.length === words.length && postings.every(({ word }, index) => word === words[index])
+function haveKeys(postings: readonly Posting[], keys: readonly string[]): boolean {
+  return postings.length === keys.length && postings.every(({ key }, index) => key === keys[index])
 }
 
 /** Ids of a list, and where the list goes on. */
-export interface Found {
+export interface KeyMatches {
   readonly ids: readonly ContextId[]
   readonly rest: { readonly after: ContextId; readonly skip: number; readonly limit: number } | null
 }
@@ -131,7 +131,7 @@ class Matches {
     this.#excluded = excluded
   }
 
-  take({ limit, skip, hops }: { readonly limit: number; readonly skip: number; readonly hops: number }): Found {
+  take({ limit, skip, hops }: { readonly limit: number; readonly skip: number; readonly hops: number }): KeyMatches {
     const ids: ContextId[] = []
     let [left, looked] = [skip, 0]
     for (let { id } = this.#lead; id !== undefined && ids.length < limit; id = this.#lead.id) {

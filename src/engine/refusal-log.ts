@@ -8,17 +8,17 @@ const MOST_LINES = 10
 const WINDOW_MS = 1000
 
 /** Statuses 409, 422 and 429: what the sender of an event by id is told, and an operator may have to find. */
-const TOLD: ReadonlySet<Failure['kind']> = new Set(['conflict', 'invalid', 'busy'])
+const LOGGED: ReadonlySet<Failure['kind']> = new Set(['conflict', 'invalid', 'busy'])
 
 /** Whether the log tells of it. */
-export const isTold = ({ kind }: Failure): boolean => TOLD.has(kind)
+export const isLogged = ({ kind }: Failure): boolean => LOGGED.has(kind)
 
 interface Window {
   lines: number
   leftOut: number
 }
 
-export class Refusals {
+export class RefusalLog {
   readonly #log: Log
   readonly #clock: Clock
   /** By reason, for as long as its time runs. */
@@ -34,7 +34,7 @@ export class Refusals {
    * @param kind the reason, of which there are few
    * @param fields what the line says; only worked out for one that is written
    */
-  async tell(
+  async log(
     message: string,
     kind: string,
     fields: () => object | Promise<object>,
