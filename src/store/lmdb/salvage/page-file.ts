@@ -66,6 +66,8 @@ const META = 8
 const KINDS = BRANCH | LEAF | OVERFLOW | META
 const IN_OVERFLOW = 1
 const SUB_TREE = 2
+/** Pages that are read at once where a walk reads one after the other: each read costs more than the bytes that it gives. */
+const AHEAD = 32
 /** What lmdb takes for pages, the usual first. */
 const PAGE_SIZES = [4096, 16_384, 8192, 32_768, 65_536, 2048, 1024, 512]
 
@@ -78,6 +80,10 @@ export class PageFile {
   readonly meta: Meta | null
   readonly pageBytes: number
   readonly #descriptor: number
+  /** The pages that were read at once last. */
+  #ahead = { first: 0, count: 0, bytes: Buffer.alloc(0) }
+  /** The page that was outlined last. */
+  #last = -1
 
   /** @throws Error when it can't be opened */
   constructor(file: string) {
@@ -119,11 +125,9 @@ export class PageFile {
     throw new PageError(`page ${number} is of no known kind`)
   }
 
-  /**
-   * What a walk needs to know of a page; it takes a third of what `page` takes. `room` is as there. @throws PageError
-   */
-  outline(number: number, room: Buffer): PageOutline {
-    const bytes = this.#read(number * this.pageBytes, this.pageBytes, `page ${number}`, room)
+  /** What a walk needs to know of a page; it takes a third of what `page` takes. @throws PageError */
+  outline(number: number): PageOutline {
+    const bytes = this.#readInOrder(number)
     const kind = this.#check(bytes, number)
     const offsets = offsetsOf(bytes, number)
     if (kind === BRANCH) return { kind: 'branch', children: offsets.map((at) => childAt(bytes, at, number)) }
@@ -198,15 +202,45 @@ export class PageFile {
     return bytes.readUInt16LE(18) & KINDS
   }
 
-  /** @throws PageError */
-  #read(position: number, length: number, what: string, bytes: Buffer = Buffer.allocUnsafe(length)): Buffer {
+  /** The page, which stays there until the next is read. @throws PageError */
+  #readInOrder(number: number): Buffer {
+    const { pageBytes } = this
+    const isNext = number === this.#last + 1
+    this.#last = number
+    if (isNext && !this.#isAhead(number)) this.#readAhead(number)
+    if (!this.#isAhead(number)) return this.#read(number * pageBytes, pageBytes, number)
+    const start = (number - this.#ahead.first) * pageBytes
+    return this.#ahead.bytes.subarray(start, start + pageBytes)
+  }
+
+  #isAhead(number: number): boolean {
+    return number >= this.#ahead.first && number < this.#ahead.first + this.#ahead.count
+  }
+
+  /** What can't be read is left to whoever asks for it. */
+  #readAhead(first: number): void {
+    const bytes = this.#ahead.bytes.length > 0 ? this.#ahead.bytes : Buffer.allocUnsafe(AHEAD * this.pageBytes)
+    let read = 0
+    try {
+      read = readSync(this.#descriptor, bytes, 0, bytes.length, first * this.pageBytes)
+    } catch {
+      // Told when a page is read by itself.
+    }
+    this.#ahead = { first, count: Math.floor(read / this.pageBytes), bytes }
+  }
+
+  /** `what`: for the message; a number is that of a page. @throws PageError */
+  #read(position: number, length: number, what: string | number, bytes: Buffer = Buffer.allocUnsafe(length)): Buffer {
+    const name = () => (typeof what === 'number' ? `page ${what}` : what)
     let read = 0
     try {
       read = position + length > this.size ? 0 : readSync(this.#descriptor, bytes, 0, length, position)
     } catch (cause) {
-      throw new PageError(`${what} can't be read: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+      throw new PageError(`${name()} can't be read: ${cause instanceof Error ? cause.message : String(cause)}`, {
+        cause,
+      })
     }
-    if (read < length) throw new PageError(`${what} lies beyond the end of the file, ${this.size} bytes`)
+    if (read < length) throw new PageError(`${name()} lies beyond the end of the file, ${this.size} bytes`)
     return bytes
   }
 }
