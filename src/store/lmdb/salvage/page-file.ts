@@ -1,7 +1,7 @@
 // store/lmdb: reads the data file page by page, without lmdb and without mapping it, so that no damage in it can end
 // the process. The layout is that of lmdb's data version 2 on a little-endian machine with 64 bits: MDB_meta, MDB_page,
 // MDB_node, MDB_ovpage in mdb.c.
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { PageError, PageReader } from './page-reader.ts'
 
 /** A tree of pages: one database of the file. */
 export interface Tree {
@@ -48,11 +48,6 @@ export type PageOutline =
   | { readonly kind: 'branch'; readonly children: readonly number[] }
   | { readonly kind: 'leaf'; readonly records: number; readonly overflows: readonly Overflow[] }
 
-/** A page isn't what lmdb wrote. The message says which page, and what is wrong with it. */
-export class PageError extends Error {
-  override readonly name = 'PageError'
-}
-
 const MAGIC = 0xbeefc0de
 const VERSION = 2
 const HEADER_BYTES = 24
@@ -66,8 +61,6 @@ const META = 8
 const KINDS = BRANCH | LEAF | OVERFLOW | META
 const IN_OVERFLOW = 1
 const SUB_TREE = 2
-/** Pages that are read at once where a walk reads one after the other: each read costs more than the bytes that it gives. */
-const AHEAD = 32
 /** What lmdb takes for pages, the usual first. */
 const PAGE_SIZES = [4096, 16_384, 8192, 32_768, 65_536, 2048, 1024, 512]
 
@@ -79,16 +72,12 @@ export class PageFile {
   /** Null when neither meta page can be read. */
   readonly meta: Meta | null
   readonly pageBytes: number
-  readonly #descriptor: number
-  /** The pages that were read at once last. */
-  #ahead = { first: 0, count: 0, bytes: Buffer.alloc(0) }
-  /** The page that was outlined last. */
-  #last = -1
+  readonly #reader: PageReader
 
   /** @throws Error when it can't be opened */
   constructor(file: string) {
-    this.#descriptor = openSync(file, 'r')
-    this.size = fstatSync(this.#descriptor).size
+    this.#reader = new PageReader(file)
+    this.size = this.#reader.size
     const metas: Meta[] = []
     const damage: string[] = []
     const sizes = [this.#pageBytesOf(0, 0), ...PAGE_SIZES.map((bytes) => this.#pageBytesOf(1, bytes))]
@@ -110,12 +99,12 @@ export class PageFile {
   }
 
   close(): void {
-    closeSync(this.#descriptor)
+    this.#reader.close()
   }
 
   /** A page of a tree; with `room`, the bytes of its nodes are there until the next is read. @throws PageError */
   page(number: number, room?: Buffer): FilePage {
-    const bytes = this.#read(number * this.pageBytes, this.pageBytes, `page ${number}`, room)
+    const bytes = this.#reader.read(number * this.pageBytes, this.pageBytes, `page ${number}`, room)
     const kind = this.#check(bytes, number)
     const transaction = integerAt(bytes, 8)
     if (kind === BRANCH)
@@ -127,7 +116,7 @@ export class PageFile {
 
   /** What a walk needs to know of a page; it takes a third of what `page` takes. @throws PageError */
   outline(number: number): PageOutline {
-    const bytes = this.#readInOrder(number)
+    const bytes = this.#reader.pageInOrder(number, this.pageBytes)
     const kind = this.#check(bytes, number)
     const offsets = offsetsOf(bytes, number)
     if (kind === BRANCH) return { kind: 'branch', children: offsets.map((at) => childAt(bytes, at, number)) }
@@ -142,7 +131,7 @@ export class PageFile {
 
   /** @throws PageError when what the node says of its value's pages isn't so */
   checkOverflow({ page, pages, bytes }: Overflow): void {
-    const header = this.#read(page * this.pageBytes, HEADER_BYTES, `page ${page}`)
+    const header = this.#reader.read(page * this.pageBytes, HEADER_BYTES, `page ${page}`)
     const end = page * this.pageBytes + HEADER_BYTES + bytes
     if (this.#check(header, page) !== OVERFLOW || header.readUInt32LE(20) !== pages) {
       throw new PageError(`page ${page} does not begin a large value`)
@@ -156,7 +145,7 @@ export class PageFile {
   valueOf({ data, overflow }: Node): Buffer {
     if (overflow === null) return data
     this.checkOverflow(overflow)
-    return this.#read(
+    return this.#reader.read(
       overflow.page * this.pageBytes + HEADER_BYTES,
       overflow.bytes,
       `the large value at page ${overflow.page}`,
@@ -166,8 +155,8 @@ export class PageFile {
   /** Which page size the meta page tells, if it lies where it would with pages of this size. */
   #pageBytesOf(number: number, pageBytes: number): number | null {
     try {
-      const told = this.#read(number * pageBytes, META_BYTES, '').readUInt32LE(HEADER_BYTES + 24)
-      const magic = this.#read(number * pageBytes + HEADER_BYTES, 4, '').readUInt32LE(0)
+      const told = this.#reader.read(number * pageBytes, META_BYTES, '').readUInt32LE(HEADER_BYTES + 24)
+      const magic = this.#reader.read(number * pageBytes + HEADER_BYTES, 4, '').readUInt32LE(0)
       return magic === MAGIC && PAGE_SIZES.includes(told) && (number === 0 || told === pageBytes) ? told : null
     } catch {
       return null
@@ -176,7 +165,7 @@ export class PageFile {
 
   /** @throws PageError */
   #metaAt(number: number): Meta {
-    const bytes = this.#read(number * this.pageBytes, META_BYTES, `meta page ${number}`)
+    const bytes = this.#reader.read(number * this.pageBytes, META_BYTES, `meta page ${number}`)
     const at = HEADER_BYTES
     const isMeta =
       bytes.readUInt16LE(18) === META && bytes.readUInt32LE(at) === MAGIC && bytes.readUInt16LE(at + 4) === VERSION
@@ -200,48 +189,6 @@ export class PageFile {
     const last = this.damage.length === 0 ? (this.meta?.transaction ?? Infinity) : Infinity
     if (integerAt(bytes, 8) > last) throw new PageError(`page ${number} is of a transaction that did not end`)
     return bytes.readUInt16LE(18) & KINDS
-  }
-
-  /** The page, which stays there until the next is read. @throws PageError */
-  #readInOrder(number: number): Buffer {
-    const { pageBytes } = this
-    const isNext = number === this.#last + 1
-    this.#last = number
-    if (isNext && !this.#isAhead(number)) this.#readAhead(number)
-    if (!this.#isAhead(number)) return this.#read(number * pageBytes, pageBytes, number)
-    const start = (number - this.#ahead.first) * pageBytes
-    return this.#ahead.bytes.subarray(start, start + pageBytes)
-  }
-
-  #isAhead(number: number): boolean {
-    return number >= this.#ahead.first && number < this.#ahead.first + this.#ahead.count
-  }
-
-  /** What can't be read is left to whoever asks for it. */
-  #readAhead(first: number): void {
-    const bytes = this.#ahead.bytes.length > 0 ? this.#ahead.bytes : Buffer.allocUnsafe(AHEAD * this.pageBytes)
-    let read = 0
-    try {
-      read = readSync(this.#descriptor, bytes, 0, bytes.length, first * this.pageBytes)
-    } catch {
-      // Told when a page is read by itself.
-    }
-    this.#ahead = { first, count: Math.floor(read / this.pageBytes), bytes }
-  }
-
-  /** `what`: for the message; a number is that of a page. @throws PageError */
-  #read(position: number, length: number, what: string | number, bytes: Buffer = Buffer.allocUnsafe(length)): Buffer {
-    const name = () => (typeof what === 'number' ? `page ${what}` : what)
-    let read = 0
-    try {
-      read = position + length > this.size ? 0 : readSync(this.#descriptor, bytes, 0, length, position)
-    } catch (cause) {
-      throw new PageError(`${name()} can't be read: ${cause instanceof Error ? cause.message : String(cause)}`, {
-        cause,
-      })
-    }
-    if (read < length) throw new PageError(`${name()} lies beyond the end of the file, ${this.size} bytes`)
-    return bytes
   }
 }
 
