@@ -56,7 +56,7 @@ export interface RuntimeOptions {
 }
 
 /** Milliseconds before the end in which callers of webhooks are still told that their contexts run on. */
-const LAST_WORDS = 1000
+const LAST_WORDS_MS = 1000
 
 /** Fields of a form or a query of a webhook. */
 const MAX_PARTS = 1000
@@ -210,7 +210,7 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
         unready = 'the server is stopping'
         tokens.close()
         const began = systemClock.now()
-        const callOff = systemClock.after(Math.max(0, grace - LAST_WORDS), () => engine.webhooks.giveUp())
+        const callOff = systemClock.after(Math.max(0, grace - LAST_WORDS_MS), () => engine.webhooks.giveUp())
         await listening.close(grace)
         callOff()
         await engine.close({ grace: Math.max(0, grace - (systemClock.now() - began)) })

@@ -14,9 +14,9 @@ import { TurnData, type TurnDataParts } from './turn-data.ts'
 import type { TurnEnv } from './unit-of-work.ts'
 
 /** Messages that may wait for one context. */
-const MAILBOX = 1000
+const MAX_MESSAGES = 1000
 /** Messages decided in one turn. */
-const BATCH = 100
+const MAX_BATCH_MESSAGES = 100
 
 export interface MessageOutcome {
   /** False: it was refused, or else it was stale or not addressed to the context. */
@@ -90,9 +90,13 @@ export class Mailboxes {
     return new Promise((resolve, reject) => {
       const message = { input, resolve, reject }
       const mailbox = this.#mailboxes.get(id)
-      if (mailbox && mailbox.length >= MAILBOX && isBounded(input)) {
+      if (mailbox && mailbox.length >= MAX_MESSAGES && isBounded(input)) {
         reject(
-          new FluxError({ kind: 'busy', detail: `${MAILBOX} messages already wait for context ${id}`, retryAfter: 1 }),
+          new FluxError({
+            kind: 'busy',
+            detail: `${MAX_MESSAGES} messages already wait for context ${id}`,
+            retryAfter: 1,
+          }),
         )
       } else if (mailbox) {
         mailbox.push(message)
@@ -255,7 +259,7 @@ export class Mailboxes {
 
   #next(id: ContextId): void {
     const mailbox = this.#mailboxes.get(id)
-    if (mailbox && mailbox.length > 0) return this.#begin(id, mailbox.splice(0, BATCH))
+    if (mailbox && mailbox.length > 0) return this.#begin(id, mailbox.splice(0, MAX_BATCH_MESSAGES))
     this.#mailboxes.delete(id)
     if (this.#mailboxes.size === 0) this.#onIdle?.()
   }

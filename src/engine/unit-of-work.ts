@@ -7,7 +7,7 @@ import { SYSTEM } from '../model/caller.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import type { Failure } from '../model/failure.ts'
 import { getOwn } from '../model/json/value.ts'
-import { LOG_LIMIT, type ContextRecord, type Move } from '../model/record.ts'
+import { MAX_LOG_ROWS, type ContextRecord, type Move } from '../model/record.ts'
 import type { StoredContext, Write } from '../ports/store.ts'
 import type { FailedAttempt } from './steps/attempts.ts'
 import { initialRecordOf, type StartRequest } from './start-request.ts'
@@ -207,10 +207,10 @@ export class UnitOfWork {
   }
 
   #historyOf({ before, history }: TrackedContext): readonly Move[] {
-    if (!before) return history.slice(-LOG_LIMIT)
+    if (!before) return history.slice(-MAX_LOG_ROWS)
     const earlier = before.moves === before.tail.length ? before.tail : this.#atHand.history(before.id)
     if (!earlier) throw new Lacking({ kind: 'history', id: before.id })
-    return [...earlier, ...history].slice(-LOG_LIMIT)
+    return [...earlier, ...history].slice(-MAX_LOG_ROWS)
   }
 
   /** Starts a child; one that can't be started is a failed action of its parent. */

@@ -41,7 +41,7 @@ export interface HttpServer {
 }
 
 /** Milliseconds. Longer than a balancer's, so that it is never the server that hangs up on a reused connection. */
-const KEEP_ALIVE = 65_000
+const KEEP_ALIVE_MS = 65_000
 
 /**
  * Connections that may wait while the process is held up: beyond Node's own 511 a burst of callers would be turned
@@ -90,7 +90,7 @@ export async function listen(
       headersTimeout: Math.min(deadlines.headers, deadlines.request),
       requestTimeout: deadlines.request,
       connectionsCheckingInterval: Math.min(1000, deadlines.headers, deadlines.request),
-      keepAliveTimeout: KEEP_ALIVE,
+      keepAliveTimeout: KEEP_ALIVE_MS,
       // Node's own refusal says nothing.
       requireHostHeader: false,
     },

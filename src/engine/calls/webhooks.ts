@@ -32,10 +32,10 @@ export interface WebhooksParts {
  * Milliseconds between looks whether another server has carried a context on that a caller waits for here: what it told
  * may not have come.
  */
-const LOOK_EVERY = 1000
+const LOOK_EVERY_MS = 1000
 
 /** Milliseconds that the last look may take: a store that is silent is no reason to keep a caller. */
-const LAST_LOOK = 200
+const LAST_LOOK_MS = 200
 
 export function webhooks({ catalog, mailboxes, commits, store, clock, feed, refusals }: WebhooksParts): WebhookApi {
   /** Those who wait. */
@@ -116,13 +116,13 @@ export function webhooks({ catalog, mailboxes, commits, store, clock, feed, refu
       if (stored && hasAnswer(decodeHead(stored))) look(decodeRecord(stored))
     }
     if (feed) looks.set(id, lookNow)
-    const stopLooking = feed ? repeat(clock, LOOK_EVERY, lookNow) : () => undefined
+    const stopLooking = feed ? repeat(clock, LOOK_EVERY_MS, lookNow) : () => undefined
     const late = () => settle({ kind: 'late', contextId: id })
     // Another server may have ended it since the last look.
     const end = !feed
       ? late
       : () => {
-          clock.after(LAST_LOOK, late)
+          clock.after(LAST_LOOK_MS, late)
           void lookNow()
             .catch(() => undefined)
             .finally(late)

@@ -3,7 +3,7 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
 import { getOwn, setOwn, type JsonObject } from '../../model/json/value.ts'
-import { LOG_LIMIT, type ContextRecord, type Move, type Position, type StateData } from '../../model/record.ts'
+import { MAX_LOG_ROWS, type ContextRecord, type Move, type Position, type StateData } from '../../model/record.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store, StoredContext, Write } from '../../ports/store.ts'
 import { phaseOf } from '../interpreter/nodes.ts'
@@ -188,14 +188,16 @@ function appended(list: string | undefined, more: readonly string[]): string | u
  * Characters, about: a larger value is named in the log, not kept. A loop that carries a megabyte would else leave a
  * thousand of them behind.
  */
-const LOGGED_VALUE = 4096
+const MAX_LOGGED_CHARACTERS = 4096
 
 function shortened(move: Move): Move {
   const { values } = move
-  const large = Object.keys(values).filter((name) => sizeOf(getOwn(values, name) ?? null, LOGGED_VALUE) > LOGGED_VALUE)
+  const large = Object.keys(values).filter(
+    (name) => sizeOf(getOwn(values, name) ?? null, MAX_LOGGED_CHARACTERS) > MAX_LOGGED_CHARACTERS,
+  )
   if (large.length === 0) return move
   const copy = { ...values }
-  for (const name of large) setOwn(copy, name, `[more than ${LOGGED_VALUE} characters]`)
+  for (const name of large) setOwn(copy, name, `[more than ${MAX_LOGGED_CHARACTERS} characters]`)
   return { ...move, values: copy }
 }
 
@@ -346,7 +348,7 @@ export async function movesOf(
   { store, log }: { readonly store: Store; readonly log: Log },
 ): Promise<readonly Move[]> {
   if (moves === tail.length) return tail
-  const rows = readableRows(id, await store.log({ id, limit: LOG_LIMIT - tail.length }), log)
+  const rows = readableRows(id, await store.log({ id, limit: MAX_LOG_ROWS - tail.length }), log)
   const logged = moves - tail.length
   return [...rows.filter(([, , , , , number]) => number < logged).map(moveOf), ...tail]
 }

@@ -28,7 +28,7 @@ const CLAIM = { limit: 64, hideFor: 10_000 }
  */
 const AT_ONCE = 8
 /** Milliseconds until a context that couldn't be taken over is tried again. */
-const TRY_AGAIN = 5_000
+const TRY_AGAIN_MS = 5_000
 
 export interface RecoveryParts {
   readonly store: Store
@@ -98,7 +98,7 @@ export class Recovery {
       if (isUnreadable(error, log)) this.#known.delete(lease.id)
       else {
         log.error('a context could not be taken over; it will be tried again', { contextId: lease.id, error })
-        clock.after(TRY_AGAIN, () => {
+        clock.after(TRY_AGAIN_MS, () => {
           if (!this.#stopped) this.#queue.push(lease)
           this.#next()
         })

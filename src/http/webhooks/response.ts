@@ -32,8 +32,8 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
  * Headers and cookies of an answer, and characters of all of them. Clients take less; what a webhook was sent may end
  * up here.
  */
-const MOST_HEADERS = 256
-const LARGEST_HEADERS = 64 * 1024
+const MAX_HEADERS = 256
+const MAX_HEADERS_BYTES = 64 * 1024
 
 /** Statuses whose answers have no body (RFC 9110, 15.3.5, 15.3.6, 15.4.5). */
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
@@ -100,8 +100,8 @@ export function responseOf(given: JsonObject, format: Codec): ResponseBody {
   const status = take(code.nullish(), given['responseCode'], 'responseCode must be an integer from 200 to 599') ?? 200
   const headers = [...headersOf(given['headers'] ?? []), ...cookiesOf(given['cookies'] ?? [])]
   const size = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
-  if (headers.length > MOST_HEADERS || size > LARGEST_HEADERS)
-    fail(`the headers and cookies are more than ${MOST_HEADERS}, or longer than ${LARGEST_HEADERS} characters`)
+  if (headers.length > MAX_HEADERS || size > MAX_HEADERS_BYTES)
+    fail(`the headers and cookies are more than ${MAX_HEADERS}, or longer than ${MAX_HEADERS_BYTES} characters`)
   const encoded = take(flag.nullish(), given['encoded'], 'encoded must be true or false') ?? false
   return bodyOf(given['content'] ?? null, { status, headers, format, encoded })
 }
@@ -173,8 +173,8 @@ function headersOf(given: Json): [string, string][] {
       : fail('headers must be a list or an object')
   const values = entries.map(([name, value]): [string, unknown[]] => [name, Array.isArray(value) ? value : [value]])
   // Before each of them is looked at: there may be a hundred thousand.
-  if (values.reduce((sum, [, { length }]) => sum + length, 0) > MOST_HEADERS)
-    fail(`there are more than ${MOST_HEADERS} headers`)
+  if (values.reduce((sum, [, { length }]) => sum + length, 0) > MAX_HEADERS)
+    fail(`there are more than ${MAX_HEADERS} headers`)
   return values.flatMap(([name, all]) => all.flatMap((one) => headerOf(name, one)))
 }
 
@@ -195,7 +195,7 @@ function headerOf(name: string, given: unknown): [string, string][] {
 
 function cookiesOf(given: Json): [string, string][] {
   if (!Array.isArray(given)) fail('cookies must be a list')
-  if (given.length > MOST_HEADERS) fail(`there are more than ${MOST_HEADERS} cookies`)
+  if (given.length > MAX_HEADERS) fail(`there are more than ${MAX_HEADERS} cookies`)
   return given.map((entry) => [
     'Set-Cookie',
     cookieOf(take(cookie, entry, 'a cookie must have a name, and attributes of the right types')),

@@ -9,34 +9,34 @@ import type { ScriptOutcome } from './sandbox.ts'
 import { startProcess } from '../processes/start.ts'
 
 /** Milliseconds after which a script counts as slow, this time and the next. */
-const SLOW = 1000
+const SLOW_MS = 1000
 /**
  * Milliseconds after which a process that doesn't answer is ended. Some built-in functions of QuickJS can't be
  * interrupted.
  */
-const GRACE = 500
+const GRACE_MS = 500
 /**
  * Milliseconds, the last of each limit, for hearing an answer that is already there when this process was itself held
  * up.
  */
-const HEARING = 100
+const HEARING_MS = 100
 /** Milliseconds that a process may take to start. */
-const LONGEST_START = 60_000
+const MAX_START_MS = 60_000
 /** Milliseconds until the next start after one that failed. */
-const RESTART = 500
+const RESTART_MS = 500
 /**
  * Processes that may break off under a script, or before it, until it has failed. Memory may have run out, here or on
  * the machine.
  */
 const MAX_BREAKS = 4
 /** Characters of JSON text. */
-const MAX_NAMES = 16 * 1024 * 1024
+const MAX_NAMES_CHARACTERS = 16 * 1024 * 1024
 /** Milliseconds for which a process stays without work, save for the last one: a new one takes a tenth of a second. */
-const IDLE = 60_000
+const IDLE_MS = 60_000
 /** Processes for slow scripts, and as many for all others, which so don't wait behind endless ones. */
 const PROCESSES = Math.max(2, Math.min(4, availableParallelism() - 1))
 /** How many slow scripts are known; the one known longest is forgotten first. */
-const MAX_SLOW = 1000
+const MAX_SLOW_SCRIPTS = 1000
 
 /**
  * Flags of Node: kilobytes for the stack, which QuickJS needs more of than Node gives, and megabytes for what it holds
@@ -48,7 +48,7 @@ const BROKEN: ScriptOutcome = { name: 'InternalError', message: 'the process of 
 const CLOSED: ScriptOutcome = { name: 'AbortError', message: 'the server stops' }
 const TOO_LONG: ScriptOutcome = {
   name: 'RangeError',
-  message: `what the script would see is longer than ${MAX_NAMES} characters`,
+  message: `what the script would see is longer than ${MAX_NAMES_CHARACTERS} characters`,
 }
 
 export interface Execution {
@@ -199,11 +199,11 @@ export class SandboxPool {
 
   #post(place: Place, job: Job, names: string | null): void {
     const { script, timeout, maxResult } = job
-    if (names !== null && names.length > MAX_NAMES) return this.#answer(place, job, TOO_LONG)
+    if (names !== null && names.length > MAX_NAMES_CHARACTERS) return this.#answer(place, job, TOO_LONG)
     const message: ToProcess = { script, names, timeout, maxResult }
     place.process.send(message)
-    if (timeout > SLOW) this.#limit(place, SLOW, () => this.#moveAside(place, job))
-    else this.#limit(place, timeout + GRACE, () => this.#endLate(place, job))
+    if (timeout > SLOW_MS) this.#limit(place, SLOW_MS, () => this.#moveAside(place, job))
+    else this.#limit(place, timeout + GRACE_MS, () => this.#endLate(place, job))
   }
 
   /** To the places for slow ones; if all of them are taken it begins again there, later: it has no effects. */
@@ -211,7 +211,7 @@ export class SandboxPool {
     this.#remember(job, true)
     if (place.isSlow || this.#slowPlaces() < PROCESSES) {
       place.isSlow = true
-      this.#limit(place, job.timeout - SLOW + GRACE, () => this.#endLate(place, job))
+      this.#limit(place, job.timeout - SLOW_MS + GRACE_MS, () => this.#endLate(place, job))
     } else {
       this.#drop(place)
       this.#setAside(job)
@@ -225,7 +225,7 @@ export class SandboxPool {
   }
 
   #limit(place: Place, milliseconds: number, then: () => void): void {
-    this.#after(place, milliseconds - HEARING, () => this.#after(place, HEARING, then))
+    this.#after(place, milliseconds - HEARING_MS, () => this.#after(place, HEARING_MS, then))
   }
 
   #after(place: Place, milliseconds: number, then: () => void): void {
@@ -239,7 +239,7 @@ export class SandboxPool {
     if (!isSlow) return
     this.#slow.add(script)
     const [oldest] = this.#slow
-    if (oldest !== undefined && this.#slow.size > MAX_SLOW) this.#slow.delete(oldest)
+    if (oldest !== undefined && this.#slow.size > MAX_SLOW_SCRIPTS) this.#slow.delete(oldest)
   }
 
   #start(job: Job): void {
@@ -260,7 +260,7 @@ export class SandboxPool {
       .on('exit', broken)
     // Only its work keeps this process alive, see `ref`.
     started.channel?.unref()
-    this.#after(place, LONGEST_START, broken)
+    this.#after(place, MAX_START_MS, broken)
   }
 
   #onMessage(place: Place, { outcome, took = 0 }: FromProcess): void {
@@ -272,7 +272,7 @@ export class SandboxPool {
       return
     }
     // What a script itself throws is in the JSON, whatever its name.
-    this.#remember(job, took > SLOW || (!('json' in outcome) && outcome.name === 'TimeoutError'))
+    this.#remember(job, took > SLOW_MS || (!('json' in outcome) && outcome.name === 'TimeoutError'))
     this.#answer(place, job, outcome)
   }
 
@@ -284,7 +284,7 @@ export class SandboxPool {
   #free(place: Place): void {
     place.job = null
     place.process.unref()
-    this.#after(place, IDLE, () => {
+    this.#after(place, IDLE_MS, () => {
       if (this.#places.size > 1) this.#drop(place)
     })
     place.timer?.unref()
@@ -323,7 +323,7 @@ export class SandboxPool {
     setTimeout(() => {
       this.#isPaused = false
       this.#next()
-    }, RESTART)
+    }, RESTART_MS)
   }
 
   #drop(place: Place): void {
