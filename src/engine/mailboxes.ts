@@ -4,7 +4,7 @@ import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ContextId } from '../model/context.ts'
 import { FluxError, notFound, unavailable, type Failure } from '../model/failure.ts'
 import type { ContextRecord } from '../model/record.ts'
-import type { CommitOutcome, Write } from '../ports/store.ts'
+import type { CommitOutcome, StaleOutcome, Write } from '../ports/store.ts'
 import type { StartRequest, RootRequest } from './start-request.ts'
 import type { Commits, CommitWatcher } from './commit.ts'
 import type { Input } from './interpreter/decision.ts'
@@ -213,9 +213,15 @@ export class Mailboxes {
     const fail = (error: unknown) => this.#fail(turn, error)
     if (writes.length === 0) commits.isCurrent(work).then(conclude, fail)
     else
-      commits
-        .commit(work, writes, { lost: turn.lost, incarnation: turn.data.incarnation })
-        .then((outcome) => conclude(outcome.ok), fail)
+      commits.commit(work, writes, { lost: turn.lost, incarnation: turn.data.incarnation }).then((outcome) => {
+        this.#dropIds(outcome)
+        return conclude(outcome.ok)
+      }, fail)
+  }
+
+  /** Others were given later ids than those that were kept here for later. */
+  #dropIds(outcome: CommitOutcome): void {
+    if (!outcome.ok && 'overtaken' in outcome) this.#parts.ids.drop(outcome.overtaken)
   }
 
   /** Another server was faster, or what was decided on was old. */
@@ -292,7 +298,8 @@ export class Mailboxes {
    * What is sent to the context meanwhile, by a broadcast that finds it, waits. What was sent to that id before has a
    * turn under way, which goes on with its mailbox.
    */
-  #commitStart({ request, watcher, data, resolve, reject }: Start, { work, context, writes }: Decided): void {
+  #commitStart(start: Start, { work, context, writes }: Decided): void {
+    const { request, watcher, data, resolve, reject } = start
     const { commits } = this.#parts
     const { id } = context.record
     const isFirst = !this.#mailboxes.has(id)
@@ -307,6 +314,11 @@ export class Mailboxes {
       goOn()
     }
     commits.commit(work, writes, { lost: 0, incarnation: data.incarnation }).then((outcome) => {
+      if (!outcome.ok && 'overtaken' in outcome) {
+        commits.unwatch(id)
+        goOn()
+        return this.#startAgain(start, outcome)
+      }
       if (!outcome.ok && !this.#isStartedEarlier(outcome, writes))
         return fail(unavailable(`context ${id} exists already`))
       resolve({ moved: true, failure: null, record: context.record, flux: request.flux })
@@ -314,11 +326,18 @@ export class Mailboxes {
     }, fail)
   }
 
+  /** With another id. */
+  #startAgain(start: Start, outcome: CommitOutcome): void {
+    this.#dropIds(outcome)
+    start.data.forget()
+    this.#pace.run(() => this.#tryStart(start))
+  }
+
   /**
    * The answer to the commit was lost, and before it was asked for again another message has moved the new context on:
    * it is there, as wanted.
    */
-  #isStartedEarlier({ stale, current }: CommitOutcome & { ok: false }, writes: readonly Write[]): boolean {
+  #isStartedEarlier({ stale, current }: StaleOutcome, writes: readonly Write[]): boolean {
     const ours = writes.find(({ context }) => context.id === stale)?.context.parts['base']
     if (ours === undefined || current?.parts['base'] !== ours) return false
     this.#parts.commits.reconcile(stale)
