@@ -1,10 +1,6 @@
 // store/lmdb: reads bytes of the data file. Pages that are asked for one after the other are read many at once.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-
-/** A page isn't what lmdb wrote. The message says which page, and what is wrong with it. */
-export class PageError extends Error {
-  override readonly name = 'PageError'
-}
+import { PageError } from './page-layout.ts'
 
 /** Pages that are read at once: each read costs more than the bytes that it gives. */
 const AHEAD = 32
