@@ -3,7 +3,9 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { getHeapStatistics } from 'node:v8'
 import { openTokens, type Tokens } from './access/authenticate.ts'
+import { createDispatcher } from './steps/dispatcher.ts'
 import { stepRunner } from './steps/runner.ts'
+import { Slots } from './steps/slots.ts'
 import { systemClock } from './alarms/clock.ts'
 import { localAlarm } from './alarms/local.ts'
 import { openCatalog, type Catalog } from './definitions/catalog.ts'
@@ -342,8 +344,8 @@ async function openEngine(
     runner,
     log,
     retention,
-    stepConcurrency,
-    isolated: settings.isolated,
+    dispatcher: createDispatcher({ runner, clock: parts.clock }),
+    slots: new Slots({ code: stepConcurrency, isolated: settings.isolated }),
     tagLimits,
     memory,
     onOwner,

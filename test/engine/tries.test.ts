@@ -98,6 +98,7 @@ async function openMailboxes(verbs: Partial<Store>) {
     log: quiet,
     owner: () => 'me',
     onStep: nobody,
+    onReady: nobody,
     onEnd: nobody,
     onOthersStep: nobody,
     onParent: nobody,

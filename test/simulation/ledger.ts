@@ -1,7 +1,7 @@
 // What became true in the store, commit by commit, and what must hold of each commit.
 import type { Catalog } from '../../src/definitions/catalog.ts'
 import { isFinished, type ContextId } from '../../src/model/context.ts'
-import { UNOWNED, type ContextRecord } from '../../src/model/record.ts'
+import { readyKindOf, UNOWNED, type ContextRecord } from '../../src/model/record.ts'
 import type { StoredContext, Write } from '../../src/ports/store.ts'
 import { decodeHead } from '../../src/engine/record/codec.ts'
 import type { Witness } from './memory.ts'
@@ -59,7 +59,11 @@ export class Ledger implements Witness {
       if (context.version !== (befores[index]?.version ?? 0) + 1)
         wrong(`follows version ${befores[index]?.version ?? 0}`)
       if (context.due !== record.due) wrong('its due times differ')
-      if ((context.owner ?? null) !== (record.lease?.owner ?? null)) wrong('its owners differ')
+      if (
+        (context.owner === null ? null : readyKindOf(context.owner) ? UNOWNED : context.owner) !==
+        (record.lease?.owner ?? null)
+      )
+        wrong('its owners differ')
       if ((context.endedAt !== null) !== isFinished(record.status))
         wrong(`is ${record.status}, with ${context.endedAt} as its end`)
       const seconds =

@@ -101,6 +101,7 @@ class Simulation {
       violations,
       isAlone,
       stepConcurrency: random.pick([1, 2, 256]) ?? 1,
+      maxWaiting: random.pick([0, 1, 1000]) ?? 1,
       keeps: random.chance(0.8),
       // What is given up on a disk of one's own doesn't arrive later.
       faults: isAlone ? { ...faults, late: 0, unanswered: 0 } : faults,

@@ -40,7 +40,7 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
     case 'TAKE_OVER':
       return takeOver(flux, record, input, env)
     case 'RELEASE':
-      return release(record, env)
+      return release(record, input, env)
     case 'OUTGROWN':
       if (input.answer && !isAwaited(record, input.answer)) return { kind: 'noop' }
       return env.history ? endNow(flux, record, input.error, env, env.history) : { kind: 'needsHistory' }
@@ -150,7 +150,7 @@ interface Told {
 function conclude(
   { flux, record, event }: Told,
   made: MachineTransition | null,
-  { now, owner, startsAtOnce }: DecisionEnv,
+  { now, owner }: DecisionEnv,
 ): Decision {
   if (!made) return { kind: 'noop' }
   const {
@@ -170,7 +170,7 @@ function conclude(
   const failure = failureOf(flux, record, event?.type === 'FAIL' ? event.error : turn.broke)
   const stepStartedAt = !acting
     ? undefined
-    : invokes || (begins && startsAtOnce && runsHere(flux, data.state))
+    : invokes || (begins && runsHere(flux, data.state))
       ? now
       : begins
         ? undefined

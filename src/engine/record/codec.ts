@@ -7,6 +7,7 @@ import { LOG_LIMIT, type ContextRecord, type Move, type Position, type StateData
 import type { Log } from '../../ports/log.ts'
 import type { Store, StoredContext, Write } from '../../ports/store.ts'
 import { phaseOf } from '../interpreter/nodes.ts'
+import { ownerOf } from './position.ts'
 import { indexKeysOf } from './index-keys.ts'
 import { isUnreadable } from './unreadable.ts'
 
@@ -141,7 +142,7 @@ export function writeOf({
     version,
     indexKeys: indexKeysOf(next, flux),
     due: next.due,
-    owner: next.lease?.owner ?? null,
+    owner: ownerOf(next, flux),
     endedAt: next.endedAt,
     parent: next.parent?.id ?? null,
     parts,
@@ -235,7 +236,7 @@ export function headWrite(
     version: stored.version + 1,
     indexKeys: indexKeysOf(next, flux),
     due: next.due,
-    owner: next.lease?.owner ?? null,
+    owner: ownerOf(next, flux),
     endedAt: next.endedAt,
     parts: { ...stored.parts, head: JSON.stringify(headOf(next)) },
   }

@@ -59,6 +59,8 @@ export interface Execution {
   readonly timeout: number
   /** Bytes that its result may have as JSON. */
   readonly maxResult: number
+  /** Called when it is counted among the slow ones. */
+  readonly onSlow?: (() => void) | undefined
 }
 
 interface Job extends Execution {
@@ -107,10 +109,15 @@ export class SandboxPool {
       }
       const job: Job = { ...call, isSlow: false, breaks: 0, settle, reject }
       signal?.addEventListener('abort', abort, { once: true })
-      if (this.#isSlow(job)) this.#setAside(job)
+      if (this.#isSlowJob(job)) this.#setAside(job)
       else this.#waiting.push(job)
       this.#soon()
     })
+  }
+
+  /** Whether that script took long the last time. */
+  isSlow(script: string): boolean {
+    return this.#slow.has(script)
   }
 
   /** Ends all processes, and what runs in them. */
@@ -154,7 +161,7 @@ export class SandboxPool {
     if (busy - slow >= PROCESSES) return undefined
     for (;;) {
       const job = this.#waiting.shift()
-      if (job === undefined || slow < PROCESSES || !this.#isSlow(job)) return job
+      if (job === undefined || slow < PROCESSES || !this.#isSlowJob(job)) return job
       this.#setAside(job)
     }
   }
@@ -162,9 +169,10 @@ export class SandboxPool {
   #setAside(job: Job): void {
     job.isSlow = true
     this.#aside.push(job)
+    job.onSlow?.()
   }
 
-  #isSlow({ isSlow, names, script }: Job): boolean {
+  #isSlowJob({ isSlow, names, script }: Job): boolean {
     return isSlow || (names !== null && this.#slow.has(script))
   }
 
@@ -174,7 +182,7 @@ export class SandboxPool {
 
   #give(place: Place, job: Job): void {
     place.job = job
-    place.isSlow = this.#isSlow(job)
+    place.isSlow = this.#isSlowJob(job)
     place.process.ref()
     this.#send(place, job)
   }
@@ -212,6 +220,7 @@ export class SandboxPool {
     if (place.isSlow || this.#slowPlaces() < PROCESSES) {
       place.isSlow = true
       this.#limit(place, job.timeout - SLOW + GRACE, () => this.#endLate(place, job))
+      job.onSlow?.()
     } else {
       this.#drop(place)
       this.#setAside(job)
@@ -251,7 +260,7 @@ export class SandboxPool {
       this.#retry(job, false)
       return
     }
-    const place: Place = { process: started, job, isSlow: this.#isSlow(job), isReady: false }
+    const place: Place = { process: started, job, isSlow: this.#isSlowJob(job), isReady: false }
     this.#places.add(place)
     const broken = () => this.#break(place)
     started
