@@ -29,6 +29,7 @@ import { Mailboxes } from './mailboxes.ts'
 import { Pins } from './pins.ts'
 import type { Step } from './record/position.ts'
 import { ContextCache } from './context-cache.ts'
+import { ReadyHints } from './steps/ready-hints.ts'
 import { Recovery } from './steps/recovery.ts'
 import { Redelivery } from './redelivery.ts'
 import { RefusalLog } from './refusal-log.ts'
@@ -184,7 +185,7 @@ export function createEngine(parts: EngineParts): Engine {
     slots,
     admission,
     recovery,
-    feed: others?.feed ?? null,
+    hints: new ReadyHints({ feed: others?.feed ?? null, clock }),
     owner: () => identity.owner,
   })
   const heartbeat = new Heartbeat({

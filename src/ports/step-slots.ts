@@ -13,7 +13,8 @@ export interface StepSlots {
   free(kind: StepKind): number
   /** Remembers a context whose step waits for a slot; false: so many wait already that it is not remembered. */
   wait(kind: StepKind, id: ContextId): boolean
-  /** The same, before all others that wait, and however many do: it has waited already. */
+  /** The same, however many wait already, after all of them or before: it is remembered nowhere else. */
+  waitLast(kind: StepKind, id: ContextId): void
   waitFirst(kind: StepKind, id: ContextId): void
   /** Takes a slot for the context that has waited longest, and forgets it; null: none waits, or none is free. */
   next(kind: StepKind): ContextId | null

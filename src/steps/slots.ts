@@ -66,10 +66,13 @@ export class Slots implements StepSlots {
   }
 
   wait(kind: StepKind, id: ContextId): boolean {
-    const { waiting } = this.#lanes[kind]
-    if (this.#isClosed || waiting.size >= this.#maxWaiting) return false
-    waiting.push(id)
+    if (this.#isClosed || this.#lanes[kind].waiting.size >= this.#maxWaiting) return false
+    this.waitLast(kind, id)
     return true
+  }
+
+  waitLast(kind: StepKind, id: ContextId): void {
+    if (!this.#isClosed) this.#lanes[kind].waiting.push(id)
   }
 
   waitFirst(kind: StepKind, id: ContextId): void {

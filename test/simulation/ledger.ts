@@ -111,10 +111,22 @@ export class Ledger implements Witness {
   /** A step is taken from nobody who lives. */
   #checkLease(before: ContextRecord, record: ContextRecord, wrong: (what: string) => void): void {
     const [from, to] = [before.lease?.owner, record.lease?.owner]
+    this.#checkTakeovers(before, record, wrong)
     if (from === undefined || to === undefined || from === to || from === UNOWNED || to === UNOWNED) return
     const [known, next] = [before.position, record.position]
     if (known.epoch === next.epoch && known.attempt === next.attempt && !this.mayBeDead(from))
       wrong(`is taken over from ${from}, which lives`)
+  }
+
+  /** Only a step that a server was running counts as lost: not one that was ready, or was given back. */
+  #checkTakeovers(before: ContextRecord, record: ContextRecord, wrong: (what: string) => void): void {
+    const [from, to, known, next] = [before.lease, record.lease, before.position, record.position]
+    if (!to) return
+    const isSame = from !== null && known.epoch === next.epoch && known.attempt === next.attempt
+    const isLost = isSame && from.owner !== to.owner && from.owner !== UNOWNED && to.owner !== UNOWNED
+    const expected = isSame ? from.takeovers + (isLost ? 1 : 0) : 0
+    if (to.takeovers !== expected) wrong(`counts ${to.takeovers} takeovers, and had ${expected}`)
+    if (to.owner === UNOWNED && record.stepStartedAt !== undefined) wrong('is ready, and has begun')
   }
 
   /** Of a step that begins. */

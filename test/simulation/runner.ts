@@ -25,6 +25,10 @@ export interface Calls {
   failing: number
   readonly long: number
   hanging: number
+  /** Functions at once in each server. */
+  readonly slots: number
+  /** Called with what must not happen. */
+  readonly wrong: (what: string) => void
 }
 
 /** Milliseconds that a function takes, and a long one. */
@@ -34,6 +38,7 @@ export class SimulatedRunner implements StepRunner {
   readonly #server: Actor
   readonly #scheduler: Scheduler
   readonly #calls: Calls
+  readonly #running = new Set<Call>()
 
   constructor(server: Actor, scheduler: Scheduler, calls: Calls) {
     this.#server = server
@@ -67,9 +72,9 @@ export class SimulatedRunner implements StepRunner {
     return Promise.reject(new Error('the services of the simulation have no scripts'))
   }
 
-  async #call(args: Json, { contextId, stepKey, attempt }: Flux): Promise<Json> {
+  async #call(args: Json, { contextId, stepKey, attempt, signal }: Flux): Promise<Json> {
     const { random } = this.#scheduler
-    const { all, begins, failing, long, hanging } = this.#calls
+    const { all, begins, failing, long, hanging, slots, wrong } = this.#calls
     const call: Call = {
       server: this.#server.name,
       contextId,
@@ -79,10 +84,15 @@ export class SimulatedRunner implements StepRunner {
       at: this.#scheduler.now,
     }
     all.push(call)
+    this.#running.add(call)
+    const ends = () => this.#running.delete(call)
+    signal.addEventListener('abort', ends, { once: true })
+    if (this.#running.size > slots) wrong(`${this.#server.name} runs ${this.#running.size} steps at once`)
     this.#scheduler.tell(this.#server, `step ${stepKey} begins, attempt ${attempt}, with ${call.args}`)
     begins(call)
     if (random.chance(hanging)) return new Promise<never>(() => {})
     await this.#scheduler.sleep(random.between(0, random.chance(long) ? TIME_MS.long : TIME_MS.usual), this.#server)
+    ends()
     const fails = random.chance(failing)
     this.#scheduler.tell(this.#server, `step ${stepKey} ${fails ? 'fails' : 'ends'}, attempt ${attempt}`)
     if (fails) throw new Error('it failed')

@@ -39,6 +39,8 @@ export async function openServices(): Promise<Catalog> {
     failing: 0,
     long: 0,
     hanging: 0,
+    slots: 0,
+    wrong: () => {},
   })
   const { catalog, report } = await openCatalog({ folders: [resolve(import.meta.dirname, 'services')], runner })
   if (report.length > 0) throw new Error(`the services have faults: ${JSON.stringify(report)}`)
@@ -80,12 +82,17 @@ class Simulation {
       silence: isAlone ? null : SILENCE_MS,
       witness: ledger,
     })
+    const stepConcurrency = random.pick([1, 2, 256]) ?? 1
     const calls = (this.#calls = {
       all: [],
       begins: (call) => ledger.called(call),
       failing: random.pick([0, 0.1, 0.5]) ?? 0,
       long: random.pick([0.1, 0.6]) ?? 0,
       hanging: random.pick([0, 0, 0.1]) ?? 0,
+      slots: stepConcurrency,
+      wrong: (what) => {
+        violations.push(what)
+      },
     } satisfies Calls)
     ledger.calls = calls.all
     ledger.servers = owners
@@ -100,7 +107,7 @@ class Simulation {
       servers: [],
       violations,
       isAlone,
-      stepConcurrency: random.pick([1, 2, 256]) ?? 1,
+      stepConcurrency,
       maxWaiting: random.pick([0, 1, 1000]) ?? 1,
       keeps: random.chance(0.8),
       // What is given up on a disk of one's own doesn't arrive later.

@@ -4,13 +4,14 @@ import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import { READY_KINDS, readyKindOf, readyOwner, UNOWNED, type ReadyKind } from '../../model/record.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { CommitFeed } from '../../ports/commit-feed.ts'
 import type { Log } from '../../ports/log.ts'
 import type { StepKind, StepSlots } from '../../ports/step-slots.ts'
 import type { AbandonedLease, Store } from '../../ports/store.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 import type { Admission, Slot } from './admission.ts'
+import type { ReadyHints } from './ready-hints.ts'
 import type { StepShortage, Recovery } from './recovery.ts'
+import { Turnstile } from './turnstile.ts'
 
 /** Milliseconds for which a claim keeps others away from a context. */
 const HIDE_MS = 10_000
@@ -27,8 +28,6 @@ const MAX_FOR_ROOM = 64
 const TRY_AGAIN_MS = 5_000
 /** Milliseconds for which nothing is claimed when the store is out of reach. */
 const PAUSE_MS = 1_000
-/** Milliseconds between two hints to other servers that steps are ready. */
-const HINT_EVERY_MS = 100
 
 export interface ClaimsParts {
   readonly store: Pick<Store, 'claimAbandoned' | 'partitions'>
@@ -37,8 +36,7 @@ export interface ClaimsParts {
   readonly slots: StepSlots
   readonly admission: Admission
   readonly recovery: Pick<Recovery, 'takeOver'>
-  /** null: there are no other servers. */
-  readonly feed: CommitFeed | null
+  readonly hints: ReadyHints
   /** Boot id of this server, as it is now. */
   readonly owner: () => string
 }
@@ -52,10 +50,10 @@ export class Claims {
   /** Memory that contexts have waited for. */
   readonly #rooms = new Map<ContextId, () => void>()
   #forRoom = 0
-  /** Steps of gone servers that are being taken over, those of `#found` among them. */
-  #takingOver = 0
+  /** Of these, those that are being taken over. */
   #looking = 0
-  readonly #gate: (() => void)[] = []
+  /** Before takeovers from gone servers. */
+  readonly #turnstile = new Turnstile(AT_ONCE)
   /** Kinds of which the store has steps that were committed here and are not queued. */
   readonly #overfull = new Set<ReadyKind>()
   /** Kinds of which the store may have steps that are not queued. */
@@ -63,14 +61,12 @@ export class Claims {
   /** Until when nothing is claimed, since the store is out of reach. */
   #isPaused = false
   #asking: Promise<void> | null = null
-  #isHinted = false
-  #hintsAgain = false
   #stopped = false
 
   constructor(parts: ClaimsParts) {
     this.#parts = parts
     parts.slots.onFree((kind) => this.#pull(kind))
-    parts.feed?.onReady(() => {
+    parts.hints.onNotified(() => {
       for (const kind of READY_KINDS) this.#mayHave.add(kind)
       this.#askForMore()
     })
@@ -83,7 +79,7 @@ export class Claims {
 
   /** This server has committed a step that nobody has a lease to. */
   ready(id: ContextId, kind: StepKind): void {
-    this.#hint()
+    this.#parts.hints.notify()
     if (this.#stopped || this.#owners.has(id)) return
     const listed = listedAs(kind)
     // Behind those that are in the store alone, and older.
@@ -106,7 +102,7 @@ export class Claims {
     this.#found = []
     for (const release of this.#rooms.values()) release()
     this.#rooms.clear()
-    this.#parts.feed?.notifyReady()
+    this.#parts.hints.stop()
   }
 
   #pull(kind: StepKind): void {
@@ -142,18 +138,14 @@ export class Claims {
       void this.#take(lease, null).then(() => {
         this.#looking -= 1
         this.#lookThrough()
-        this.#askForMore()
+        if (this.#looking === 0) for (const kind of KINDS) this.#pull(kind)
       })
     }
   }
 
   async #take(lease: AbandonedLease, slot: Slot | null): Promise<void> {
     const isLost = lease.owner !== UNOWNED
-    if (isLost && this.#takingOver >= AT_ONCE)
-      await new Promise<void>((resolve) => {
-        this.#gate.push(resolve)
-      })
-    else if (isLost) this.#takingOver += 1
+    if (isLost) await this.#turnstile.enter()
     try {
       const shortage = await this.#parts.recovery.takeOver(lease, slot)
       if (shortage) this.#queue(lease.id, shortage)
@@ -161,11 +153,7 @@ export class Claims {
     } catch (error) {
       this.#failed(lease, error)
     }
-    if (!isLost) return
-    // Whoever waits takes the place over.
-    const next = this.#gate.shift()
-    if (next) next()
-    else this.#takingOver -= 1
+    if (isLost) this.#turnstile.leave()
   }
 
   /** While the store is out of reach, nothing else is tried. */
@@ -261,29 +249,14 @@ export class Claims {
       const kind = readyKindOf(lease.owner)
       if (kind === null) this.#found.push(lease)
       // It is hidden in the store now, so it has to be remembered here.
-      else if (!slots.wait(kind, lease.id)) slots.waitFirst(kind, lease.id)
+      else slots.waitLast(kind, lease.id)
       this.#owners.set(lease.id, kind === null ? lease.owner : UNOWNED)
     }
     const lost = leases.filter(({ owner }) => owner !== UNOWNED && readyKindOf(owner) === null)
     if (lost.length > 0) log.info('steps that another server left are taken over', { contexts: lost.length })
-    for (const kind of READY_KINDS) this.#pull(kind)
-  }
-
-  /** Tells other servers that steps are ready, now or soon. */
-  #hint(): void {
-    const { feed, clock } = this.#parts
-    if (!feed) return
-    if (this.#isHinted) {
-      this.#hintsAgain = true
-      return
-    }
-    this.#isHinted = true
-    feed.notifyReady()
-    clock.after(HINT_EVERY_MS, () => {
-      this.#isHinted = false
-      if (this.#hintsAgain && !this.#stopped) this.#hint()
-      this.#hintsAgain = false
-    })
+    // Steps that a gone server was running go first.
+    this.#lookThrough()
+    if (this.#looking === 0) for (const kind of READY_KINDS) this.#pull(kind)
   }
 }
 

@@ -92,7 +92,12 @@ export class Recovery {
         }
         const isUncounted = standstill?.isCertain ?? false
         const decision = decide(flux, record, { type: 'TAKE_OVER', owner, isUncounted }, { ...env(), history: null })
-        if (decision.kind !== 'next') return null
+        if (decision.kind !== 'next') {
+          if (!found.isInMemory) return null
+          // What is in memory may be old.
+          this.#parts.cache.delete(id)
+          continue
+        }
         if (decision.step) {
           const kind = admission.kindOf(flux, decision.step.state)
           if (slot?.kind !== kind) {
