@@ -26,7 +26,7 @@ export interface Calls {
   readonly long: number
   hanging: number
   /** Functions at once in each server. */
-  readonly slots: number
+  readonly slots: { readonly code: number; readonly isolated: number }
   /** Called with what must not happen. */
   readonly wrong: (what: string) => void
 }
@@ -38,7 +38,7 @@ export class SimulatedRunner implements StepRunner {
   readonly #server: Actor
   readonly #scheduler: Scheduler
   readonly #calls: Calls
-  readonly #running = new Set<Call>()
+  readonly #running = { code: new Set<Call>(), isolated: new Set<Call>() }
 
   constructor(server: Actor, scheduler: Scheduler, calls: Calls) {
     this.#server = server
@@ -53,12 +53,12 @@ export class SimulatedRunner implements StepRunner {
   scriptFault = async () => null
   stackOf = () => null
   run = ({ args, flux }: FunctionName & { readonly args: Json; readonly flux: Flux }): Promise<Json> =>
-    this.#call(args, flux)
+    this.#call('code', args, flux)
 
   runIsolated({ args, flux, timeout }: IsolatedCall): Promise<Json> {
     const { signal } = flux
     return Promise.race([
-      this.#call(args, flux),
+      this.#call('isolated', args, flux),
       new Promise<never>((_, reject) => {
         this.#scheduler.after(timeout, this.#server, () =>
           reject(new DOMException('no result in time', 'TimeoutError')),
@@ -72,7 +72,7 @@ export class SimulatedRunner implements StepRunner {
     return Promise.reject(new Error('the services of the simulation have no scripts'))
   }
 
-  async #call(args: Json, { contextId, stepKey, attempt, signal }: Flux): Promise<Json> {
+  async #call(kind: 'code' | 'isolated', args: Json, { contextId, stepKey, attempt, signal }: Flux): Promise<Json> {
     const { random } = this.#scheduler
     const { all, begins, failing, long, hanging, slots, wrong } = this.#calls
     const call: Call = {
@@ -84,10 +84,11 @@ export class SimulatedRunner implements StepRunner {
       at: this.#scheduler.now,
     }
     all.push(call)
-    this.#running.add(call)
-    const ends = () => this.#running.delete(call)
+    const running = this.#running[kind]
+    running.add(call)
+    const ends = () => running.delete(call)
     signal.addEventListener('abort', ends, { once: true })
-    if (this.#running.size > slots) wrong(`${this.#server.name} runs ${this.#running.size} steps at once`)
+    if (running.size > slots[kind]) wrong(`${this.#server.name} runs ${running.size} functions at once`)
     this.#scheduler.tell(this.#server, `step ${stepKey} begins, attempt ${attempt}, with ${call.args}`)
     begins(call)
     if (random.chance(hanging)) return new Promise<never>(() => {})

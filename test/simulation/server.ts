@@ -20,6 +20,8 @@ import type { Actor, Scheduler } from './scheduler.ts'
 /** Milliseconds between heartbeats, and without one after which a server is dead. */
 export const BEAT_MS = 1_500
 export const SILENCE_MS = BEAT_MS * 7
+/** Isolated functions at once in each server. */
+export const ISOLATED = 2
 /** Milliseconds that a hint takes to other servers, at most. */
 const HINT_MS = 10
 const MIB = 1024 * 1024
@@ -88,7 +90,7 @@ export class SimulatedServer implements Actor {
       catalog,
       clock,
       log,
-      slots: new Slots({ code: stepConcurrency, isolated: 2, maxWaiting }),
+      slots: new Slots({ code: stepConcurrency, isolated: ISOLATED, maxWaiting }),
       dispatcher: createDispatcher({ runner, clock }),
       retention: RETENTION_MS,
       tagLimits: { count: 64, bytes: 256 },

@@ -9,7 +9,7 @@ import { Ledger } from './ledger.ts'
 import { Memory } from './memory.ts'
 import { SimulatedRunner, type Calls } from './runner.ts'
 import { Random, Scheduler, withSeededProcess } from './scheduler.ts'
-import { SILENCE_MS, SimulatedServer, type World } from './server.ts'
+import { ISOLATED, SILENCE_MS, SimulatedServer, type World } from './server.ts'
 import { Client } from './workload.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
@@ -39,7 +39,7 @@ export async function openServices(): Promise<Catalog> {
     failing: 0,
     long: 0,
     hanging: 0,
-    slots: 0,
+    slots: { code: 0, isolated: 0 },
     wrong: () => {},
   })
   const { catalog, report } = await openCatalog({ folders: [resolve(import.meta.dirname, 'services')], runner })
@@ -89,7 +89,7 @@ class Simulation {
       failing: random.pick([0, 0.1, 0.5]) ?? 0,
       long: random.pick([0.1, 0.6]) ?? 0,
       hanging: random.pick([0, 0, 0.1]) ?? 0,
-      slots: stepConcurrency,
+      slots: { code: stepConcurrency, isolated: ISOLATED },
       wrong: (what) => {
         violations.push(what)
       },
