@@ -38,13 +38,12 @@ export class Slots implements StepSlots {
   #isClosed = false
 
   constructor({ maxWaiting = MAX_WAITING, ...slots }: SlotsOptions) {
-    const lane = (count: number): Lane => ({ slots: count, taken: 0, waiting: new IdQueue() })
     this.#maxWaiting = maxWaiting
     this.#lanes = {
-      code: lane(slots.code),
-      isolated: lane(slots.isolated),
-      script: lane(slots.script ?? SCRIPTS.script),
-      slowScript: lane(slots.slowScript ?? SCRIPTS.slowScript),
+      code: laneOf(slots.code),
+      isolated: laneOf(slots.isolated),
+      script: laneOf(slots.script ?? SCRIPTS.script),
+      slowScript: laneOf(slots.slowScript ?? SCRIPTS.slowScript),
     }
   }
 
@@ -94,6 +93,8 @@ export class Slots implements StepSlots {
     for (const { waiting } of Object.values(this.#lanes)) waiting.clear()
   }
 }
+
+const laneOf = (slots: number): Lane => ({ slots, taken: 0, waiting: new IdQueue() })
 
 /** First in, first out; each end takes constant time. */
 class IdQueue {

@@ -20,6 +20,7 @@ import { withVerbs } from '../support/stores.ts'
 const code = (methodName: string, more: object = {}) => ({
   action: { type: 'invokeCode', className: 'Fn', methodName, timeout: 600, ...more },
 })
+const script = (text: string) => ({ states: [{ name: 's', action: { type: 'script', script: text, timeout: 60 } }] })
 const FILES: Files = {
   'p/Fn.ts': `
 export const deaf = () => new Promise(() => {})
@@ -175,6 +176,27 @@ test('what can be claimed only after a while is claimed then, and its slot is no
   await eventually(() => expect(begun(bench.logged).toSorted((a, b) => a - b)).toEqual([first, ...ids]))
   expect(slots.free('code')).toBe(1)
 })
+
+test('scripts that turn out to be slow give way: those without a slot are given back, and others run', async () => {
+  const slots = new Slots({ code: 1, isolated: 1, script: 6, slowScript: 1 })
+  const bench = await openBench(
+    { 'p/Endless.flux': script('for (;;);'), 'p/Short.flux': script('return 1') },
+    { slots },
+  )
+  closing.push(() => bench.close())
+  const endless = await many(8, bench, 'Endless')
+  const short = await many(3, bench, 'Short')
+  for (const contextId of short) await bench.until(contextId, ({ status }) => status === 'COMPLETED')
+  await eventually(() => expect([slots.free('script'), slots.free('slowScript')]).toEqual([6, 0]))
+  const views = await Promise.all(endless.map((contextId) => bench.getContext({ contextId })))
+  expect(views.filter(({ step }) => step?.server === null)).toHaveLength(7)
+  const running = views.find(({ step }) => step?.server !== null)
+  await bench.terminate({ contextId: running?.id ?? 0 })
+  await eventually(async () => {
+    const now = await Promise.all(endless.map((contextId) => bench.getContext({ contextId })))
+    expect(now.filter(({ step }) => step && step.server !== null)).toHaveLength(1)
+  })
+}, 30_000)
 
 describe('of two servers on one store', () => {
   const BEAT_MS = 1000

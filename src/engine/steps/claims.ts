@@ -135,12 +135,15 @@ export class Claims {
       const lease = this.#found.shift()
       if (!lease) return
       this.#looking += 1
-      void this.#take(lease, null).then(() => {
-        this.#looking -= 1
-        this.#lookThrough()
-        if (this.#looking === 0) for (const kind of KINDS) this.#pull(kind)
-      })
+      void this.#lookAt(lease)
     }
+  }
+
+  async #lookAt(lease: AbandonedLease): Promise<void> {
+    await this.#take(lease, null)
+    this.#looking -= 1
+    this.#lookThrough()
+    if (this.#looking === 0) for (const kind of KINDS) this.#pull(kind)
   }
 
   async #take(lease: AbandonedLease, slot: Slot | null): Promise<void> {
