@@ -26,7 +26,7 @@ export interface TokensOptions {
 }
 
 /** Milliseconds between two looks at the file. */
-const INTERVAL = 2000
+const CHECK_INTERVAL_MS = 2000
 
 /** `Bearer <token>` (RFC 6750, 2.1), the scheme in any case (RFC 9110, 11.1). */
 const BEARER = /^bearer +(\S+)$/i
@@ -69,7 +69,7 @@ export async function openTokens({ file, now, onError }: TokensOptions): Promise
         void look().finally(() => {
           if (!closed) wait()
         }),
-      INTERVAL,
+      CHECK_INTERVAL_MS,
     ).unref()
   }
   wait()

@@ -6,9 +6,9 @@ import { basename, dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 
 /** Milliseconds after which a change under way counts as one whose command died. */
-const STALE = 10_000
+const STALE_MS = 10_000
 /** Milliseconds to wait for others: long enough to outlast a stale one. */
-const PATIENCE = 15_000
+const PATIENCE_MS = 15_000
 
 /** The file's text; null if there is no such file. @throws Error of one line that names the file */
 export async function readText(file: string): Promise<string | null> {
@@ -31,7 +31,7 @@ export async function changeFile(file: string, change: (text: string | null) => 
   // A link stays one.
   const target = await realpath(file).catch(() => file)
   const fresh = `${target}.new`
-  for (const patience = Date.now() + PATIENCE; !(await tryChange(target, fresh, change));) {
+  for (const patience = Date.now() + PATIENCE_MS; !(await tryChange(target, fresh, change));) {
     if (Date.now() > patience)
       throw new Error(`${file} is being changed by another command; if there is none, remove ${fresh}`)
     removeStale(fresh)
@@ -93,7 +93,7 @@ async function giveAway(handle: FileHandle, target: string): Promise<void> {
 /** Without waiting in between, lest what is removed is a later one than what was looked at. */
 function removeStale(fresh: string): void {
   const found = statSync(fresh, { throwIfNoEntry: false })
-  if (found && Date.now() - found.mtimeMs > STALE) rmSync(fresh, { force: true })
+  if (found && Date.now() - found.mtimeMs > STALE_MS) rmSync(fresh, { force: true })
 }
 
 /** Only then does the new name outlast a loss of power. */

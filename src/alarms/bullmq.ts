@@ -22,26 +22,26 @@ export interface BullAlarmOptions {
 }
 
 /** Milliseconds. Times within a bucket ring together. */
-const BUCKET = 100
+const BUCKET_MS = 100
 /** What is due later needs no job yet: a look in time tells of it again. */
-const HORIZON = 30_000
+const HORIZON_MS = 30_000
 /**
  * Jobs come so much before their bucket, and then sleep: Redis tells up to 100 ms late (`hz 10`), and machines' clocks
  * differ a little.
  */
-const EARLY = 250
+const EARLY_MS = 250
 /** Without a ring for about so long, a server looks by itself. */
-const SWEEP = 5_000
+const SWEEP_MS = 5_000
 /** After a ring that failed. */
-const RETRY = 1_000
+const RETRY_MS = 1_000
 /** Between two lines in the log about the same trouble. */
-const TELL_AGAIN = 10_000
+const REPORT_AGAIN_MS = 10_000
 /** For closing: BullMQ would wait for a Redis that goes at that moment. */
-const PATIENCE = 2_000
+const PATIENCE_MS = 2_000
 
 const QUEUE = 'rings'
 /** A job under way sleeps, for less than the horizon; its lock holds longer. Many may sleep at once. */
-const WORKER = { concurrency: 64, lockDuration: 2 * HORIZON, skipLockRenewal: true }
+const WORKER = { concurrency: 64, lockDuration: 2 * HORIZON_MS, skipLockRenewal: true }
 /** Who closes while a job sleeps leaves the second attempt to others. */
 const JOB = { attempts: 2, removeOnComplete: true, removeOnFail: true }
 /** About so many events are kept, since BullMQ must keep some. Nobody reads them. */
@@ -79,9 +79,9 @@ export function bullAlarm({ connect, namespace, clock, log }: BullAlarmOptions):
 
   const set = (due: number): void => {
     const now = clock.now()
-    if (closed || due >= now + HORIZON) return
+    if (closed || due >= now + HORIZON_MS) return
     // It is still to come, so the ring will see what was committed before.
-    const bucket = Math.max(Math.ceil(due / BUCKET), Math.floor(now / BUCKET) + 1) * BUCKET
+    const bucket = Math.max(Math.ceil(due / BUCKET_MS), Math.floor(now / BUCKET_MS) + 1) * BUCKET_MS
     if (armed.has(bucket)) return
     for (const past of armed) if (past <= now) armed.delete(past)
     armed.add(bucket)
@@ -97,7 +97,7 @@ export function bullAlarm({ connect, namespace, clock, log }: BullAlarmOptions):
     queue.add('ring', bucket, {
       jobId: `${bucket}-${server}`,
       timestamp: Math.min(now, Date.now()),
-      delay: Math.max(bucket - EARLY - now, 0),
+      delay: Math.max(bucket - EARLY_MS - now, 0),
     })
 
   return {
@@ -124,7 +124,7 @@ export function bullAlarm({ connect, namespace, clock, log }: BullAlarmOptions):
       closed = true
       let cancel = nothing
       const patience = new Promise<void>((resolve) => {
-        cancel = clock.after(PATIENCE, resolve)
+        cancel = clock.after(PATIENCE_MS, resolve)
       })
       // Unless it is forced, BullMQ waits for ever for a Redis that has gone.
       const away = connections.some(({ status }) => status !== 'ready')
@@ -170,12 +170,12 @@ function startRinger({
   const lookOnce = async (): Promise<void> => {
     began = clock.now()
     again = false
-    let nap = RETRY
+    let nap = RETRY_MS
     try {
       const next = await Promise.resolve().then(ring)
       if (next !== null) set(next)
       // Not all servers at once.
-      nap = again ? 0 : SWEEP * (0.9 + Math.random() * 0.2)
+      nap = again ? 0 : SWEEP_MS * (0.9 + Math.random() * 0.2)
     } catch (error) {
       failed(error)
     }
@@ -203,7 +203,7 @@ function startRinger({
 function seldom(report: (error: unknown) => void): (error: unknown) => void {
   let told = -Infinity
   return (error) => {
-    if (performance.now() - told < TELL_AGAIN) return
+    if (performance.now() - told < REPORT_AGAIN_MS) return
     told = performance.now()
     report(error)
   }

@@ -4,10 +4,10 @@ import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 
 /** After a ring that failed. */
-const RETRY = 1000
+const RETRY_MS = 1000
 
 /** The clock may be set, or the machine sleep, while a timer runs: it looks at the clock at least so often. */
-const LONGEST_NAP = 60_000
+const MAX_SLEEP_MS = 60_000
 
 export function localAlarm({ clock, log }: { readonly clock: Clock; readonly log: Log }): AlarmClock {
   let ring: (() => Promise<number | null>) | null = null
@@ -18,7 +18,7 @@ export function localAlarm({ clock, log }: { readonly clock: Clock; readonly log
   const nap = (): void => {
     cancel?.()
     if (ring === null || ringing !== null || due === Infinity) return
-    cancel = clock.after(Math.min(Math.max(Math.ceil(due - clock.now()), 0), LONGEST_NAP), wake)
+    cancel = clock.after(Math.min(Math.max(Math.ceil(due - clock.now()), 0), MAX_SLEEP_MS), wake)
   }
 
   const wake = (): void => {
@@ -34,7 +34,7 @@ export function localAlarm({ clock, log }: { readonly clock: Clock; readonly log
       due = Math.min(due, next ?? Infinity)
     } catch (error) {
       log.error('looking for due contexts failed', { error })
-      due = Math.min(due, clock.now() + RETRY)
+      due = Math.min(due, clock.now() + RETRY_MS)
     }
     ringing = null
     nap()

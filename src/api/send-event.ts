@@ -5,11 +5,13 @@ import { component } from './component.ts'
 import { bodyTags, contextId, id, input, name, RESPONSE, text, untyped } from './fields.ts'
 
 /** Characters. Answers tell the name again. */
-const LONGEST_EVENT = 1000
+const MAX_EVENT_CHARACTERS = 1000
 
 const event = name('Name of the event')
   .refine((given) => !given.startsWith('$'), { error: 'must not begin with $' })
-  .refine((given) => given.length <= LONGEST_EVENT, { error: `must not have more than ${LONGEST_EVENT} characters` })
+  .refine((given) => given.length <= MAX_EVENT_CHARACTERS, {
+    error: `must not have more than ${MAX_EVENT_CHARACTERS} characters`,
+  })
   .meta({ type: 'string', minLength: 1, description: 'Name of the event' })
 
 const stand = z.object({ contextId, state: text })

@@ -13,7 +13,7 @@ export interface GreetingOptions {
 }
 
 /** More names than this are only counted. */
-const SHOWN = 12
+const MAX_SHOWN = 12
 
 export function greeting({ url, storage, services, requireAuth }: GreetingOptions): string[] {
   const packages = new Map<string, number>()
@@ -44,5 +44,7 @@ export function greeting({ url, storage, services, requireAuth }: GreetingOption
 
 function shown(names: readonly string[]): string {
   if (names.length === 0) return 'none'
-  return names.slice(0, SHOWN).join(', ') + (names.length > SHOWN ? ` and ${names.length - SHOWN} more` : '')
+  return (
+    names.slice(0, MAX_SHOWN).join(', ') + (names.length > MAX_SHOWN ? ` and ${names.length - MAX_SHOWN} more` : '')
+  )
 }

@@ -12,7 +12,7 @@ import { untilStopped } from './stop.ts'
 import { warnOfNobody, warnOfSettings } from './warnings.ts'
 
 /** Milliseconds for what is under way when the server is stopped: it is to be gone within 10 seconds. */
-const GRACE = 9_000
+const GRACE_MS = 9_000
 
 /**
  * Runs a server until it is stopped; gives the exit code.
@@ -44,7 +44,7 @@ export async function runServer(
     log,
     async close() {
       await watcher?.close()
-      await server.close({ grace: GRACE })
+      await server.close({ grace: GRACE_MS })
     },
   })
   for (const line of reportLines(server.loaded.report)) world.out(line)

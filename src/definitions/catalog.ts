@@ -30,7 +30,7 @@ export async function openCatalog({ folders, runner, log }: CatalogOptions): Pro
 }
 
 /** Old definitions kept compiled; more are compiled again when asked for. */
-const PINNED_LIMIT = 256
+const MAX_PINNED = 256
 
 export class Catalog {
   readonly #options: LoadOptions
@@ -109,7 +109,7 @@ export class Catalog {
     this.#pinned.delete(hash)
     this.#pinned.set(hash, pinned)
     const [oldest] = this.#pinned.keys()
-    if (this.#pinned.size > PINNED_LIMIT && oldest !== undefined) this.#pinned.delete(oldest)
+    if (this.#pinned.size > MAX_PINNED && oldest !== undefined) this.#pinned.delete(oldest)
     return pinned
   }
 

@@ -4,9 +4,9 @@ import { relative, resolve, sep } from 'node:path'
 import { watch } from 'chokidar'
 
 /** Milliseconds without a further change. */
-const QUIET = 100
+const QUIET_MS = 100
 /** Milliseconds between looks whether the folders are still the same ones. */
-const LOOK = 1000
+const LOOK_MS = 1000
 
 export interface FolderWatcher {
   /** Waits for an `onChange` under way. */
@@ -32,7 +32,7 @@ export async function watchFolders(
   }
   const onAny = () => {
     clearTimeout(timer)
-    if (!closed) timer = setTimeout(notify, QUIET)
+    if (!closed) timer = setTimeout(notify, QUIET_MS)
   }
   const open = async () => {
     const watcher = watch([...roots], { ignoreInitial: true, ignored: (path) => isIgnored(path, roots) })
@@ -58,7 +58,7 @@ export async function watchFolders(
   let looking: Promise<void> = Promise.resolve()
   const looks = setInterval(() => {
     looking = looking.then(look)
-  }, LOOK)
+  }, LOOK_MS)
   return {
     async close() {
       closed = true

@@ -6,18 +6,18 @@ import type { ContextRecord } from '../model/record.ts'
 import type { StoredContext } from '../ports/store.ts'
 
 /** Characters of one record's texts: a few large contexts must not drive out all others. */
-const LARGEST = 64 * 1024
+const MAX_CONTEXT_CHARACTERS = 64 * 1024
 /** Characters of all texts together, at most. */
-const LARGEST_SUM = 64 * 1024 * 1024
+const MAX_SUM_CHARACTERS = 64 * 1024 * 1024
 /**
  * Bytes of memory that a character may stand for, texts of tiny values that strangers send. To count them would cost
  * each commit.
  */
-const WORST = 24
+const WORST_FACTOR = 24
 /** How full it is after it was overfull. */
 const SLACK = 0.9
 /** What a record costs besides its texts, about. */
-const OVERHEAD = 2048
+const OVERHEAD_BYTES = 2048
 
 interface Kept {
   readonly record: ContextRecord
@@ -35,7 +35,7 @@ export class ContextCache {
 
   /** @param bytes of memory that it may take, whatever the records hold */
   constructor(bytes: number) {
-    this.#budget = Math.min(LARGEST_SUM, bytes / WORST)
+    this.#budget = Math.min(MAX_SUM_CHARACTERS, bytes / WORST_FACTOR)
   }
 
   /**
@@ -54,9 +54,9 @@ export class ContextCache {
     incarnation: number,
   ): void {
     this.delete(record.id)
-    let size = OVERHEAD
+    let size = OVERHEAD_BYTES
     for (const name of Object.keys(texts)) size += texts[name]?.length ?? 0
-    if (size > LARGEST || isFinished(record.status)) return
+    if (size > MAX_CONTEXT_CHARACTERS || isFinished(record.status)) return
     this.#kept.set(record.id, { record, flux, texts, size, incarnation })
     this.#size += size
     // Not looked for until it is needed: a map that is often written to takes long to find its first key.

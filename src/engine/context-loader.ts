@@ -7,7 +7,7 @@ import type { ContextId } from '../model/context.ts'
 import type { ContextRecord } from '../model/record.ts'
 import { parsedBytes } from '../model/json/weight.ts'
 import type { Store, StoredContext } from '../ports/store.ts'
-import { decodeRecord } from './record/codec.ts'
+import { decodeRecord } from './record/decode.ts'
 import { pinnedFluxOf } from './record/pinned-flux.ts'
 import type { ContextCache } from './context-cache.ts'
 
@@ -19,7 +19,7 @@ const READS = { bytes: 2 * 1024 * 1024, least: 8, most: 256 }
 /** What weighs no more isn't counted: how many of them there are at once is bounded elsewhere. */
 export const LIGHT_BYTES = 64 * 1024
 /** Bytes of memory that a character of JSON stands for, in the worst case. */
-const WORST = 65
+const WORST_FACTOR = 65
 
 export interface Opened {
   readonly record: ContextRecord
@@ -52,7 +52,7 @@ export interface ContextLoaderParts {
 export function weightOf(parts: StoredContext['parts']): number {
   let length = 0
   for (const name of Object.keys(parts)) length += parts[name]?.length ?? 0
-  if (length * WORST <= LIGHT_BYTES) return length
+  if (length * WORST_FACTOR <= LIGHT_BYTES) return length
   let bytes = length
   for (const name of Object.keys(parts)) bytes += parsedBytes(parts[name] ?? '')
   return bytes

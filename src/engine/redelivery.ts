@@ -9,7 +9,8 @@ import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 import type { Input } from './interpreter/decision.ts'
 import { lossOf } from './steps/leases.ts'
-import type { Mailboxes, MessageOutcome } from './mailboxes.ts'
+import type { Mailboxes } from './mailboxes.ts'
+import type { MessageOutcome } from './message.ts'
 import { stepOf } from './record/position.ts'
 import { Undecidable } from './turn.ts'
 import type { Steps } from './steps/steps.ts'
@@ -21,7 +22,7 @@ const PAUSE_MS = { first: 100, most: 5_000 }
  * Tries of a message after which the context is ended with that reason: five that can't be decided, which is a fault of
  * ours and stays one; a hundred, some eight minutes, that end in an error of the store whose meaning isn't known.
  */
-const PATIENCE = 100
+const MAX_COST = 100
 const COST = { undecidable: 20, store: 1 }
 
 export interface RedeliveryParts {
@@ -59,7 +60,7 @@ export class Redelivery {
     let faults = 0
     for (let pause = PAUSE_MS.first; !ended.aborted; pause = Math.min(pause * 2, PAUSE_MS.most)) {
       try {
-        return await mailboxes.post(id, faults < PATIENCE ? input : undeliverable(input))
+        return await mailboxes.post(id, faults < MAX_COST ? input : undeliverable(input))
       } catch (error) {
         if (isUnreadable(error, log)) return null
         const refused = error instanceof FluxError && error.failure.kind !== 'unavailable'
@@ -67,7 +68,7 @@ export class Redelivery {
         if (error instanceof Undecidable) faults += COST.undecidable
         else if (!(error instanceof FluxError)) faults += COST.store
         log.error('a context could not be carried on', { contextId: id, input: input.type, error })
-        if (refused || faults > PATIENCE) return null
+        if (refused || faults > MAX_COST) return null
         await new Promise<void>((resolve) => {
           clock.after(pause, resolve)
         })

@@ -12,7 +12,7 @@ export interface RetentionParts {
 }
 
 /** Contexts deleted at once. */
-const LIMIT = 500
+const MAX_PURGED_AT_ONCE = 500
 /** Between purges: a tenth of the retention, within these bounds. */
 const EVERY_MS = { min: 1_000, max: 60_000 }
 
@@ -48,7 +48,7 @@ export class Retention {
     try {
       let purged = 1
       while (purged > 0 && !this.#stopped)
-        purged = await store.purge({ endedBefore: clock.now() - retention, limit: LIMIT })
+        purged = await store.purge({ endedBefore: clock.now() - retention, limit: MAX_PURGED_AT_ONCE })
     } catch (error) {
       log.error('finished contexts could not be purged; trying again later', { error })
     }

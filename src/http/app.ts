@@ -29,7 +29,7 @@ export interface AppOptions
 }
 
 /** Seconds for which a browser may remember what a page may do. */
-const CORS_AGE = 600
+const CORS_AGE_SECONDS = 600
 
 export function createApp({
   ready,
@@ -103,7 +103,7 @@ function sharing(origins: readonly string[], guard: OriginGuard): MiddlewareHand
     origin: origins.includes('*') ? '*' : [...origins],
     allowMethods: ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'],
     exposeHeaders: ['link', 'location', 'retry-after', 'www-authenticate'],
-    maxAge: CORS_AGE,
+    maxAge: CORS_AGE_SECONDS,
   }
   const calls = cors({ ...options, allowHeaders: ['authorization', 'content-type'] })
   const webhooks = cors(options)

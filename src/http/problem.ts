@@ -39,7 +39,7 @@ const KINDS: { readonly [kind in Failure['kind']]: Kind } = {
 export const statusOf = ({ kind }: Failure): number => KINDS[kind].status
 
 /** Characters of a text in a problem. */
-const LONGEST = 1000
+const MAX_TEXT_CHARACTERS = 1000
 
 type Problem = {
   type: string
@@ -73,7 +73,8 @@ function problemOf(failure: Failure, instance?: string): Problem {
  * What was sent may stand in it, several times and escaped: an answer must not be many times as large as what it
  * refuses.
  */
-const short = (text: string): string => (text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`)
+const short = (text: string): string =>
+  text.length <= MAX_TEXT_CHARACTERS ? text : `${text.slice(0, MAX_TEXT_CHARACTERS)}…`
 
 /** All statuses of problems, ascending. */
 export const HTTP_STATUSES: readonly number[] = [...new Set(Object.values(KINDS).map(({ status }) => status))].sort(

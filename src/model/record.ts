@@ -22,7 +22,7 @@ export type Move = {
 }
 
 /** A log keeps this many of the newest moves. */
-export const LOG_LIMIT = 1000
+export const MAX_LOG_ROWS = 1000
 
 /** A step under way: who runs it. */
 export type Lease = {

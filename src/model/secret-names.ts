@@ -133,13 +133,13 @@ export function isSecretName(name: string): boolean {
   const known = verdicts.get(name)
   if (known !== undefined) return known
   const secret = judge(name)
-  if (verdicts.size >= REMEMBERED) verdicts.clear()
+  if (verdicts.size >= MAX_REMEMBERED_NAMES) verdicts.clear()
   if (name.length <= MAX_LENGTH) verdicts.set(name, secret)
   return secret
 }
 
 /** Names come again and again: those of a request's headers, of a log's fields. */
-const REMEMBERED = 2000
+const MAX_REMEMBERED_NAMES = 2000
 const verdicts = new Map<string, boolean>()
 
 function judge(name: string): boolean {

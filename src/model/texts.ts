@@ -8,13 +8,13 @@ export function charactersOf(texts: { readonly [name: string]: string }): number
 }
 
 /** Characters of a stored context from which on it takes milliseconds to be read, and as many again to be shown. */
-const LARGE = 128 * 1024
+const LARGE_CHARACTERS = 128 * 1024
 
 let turn: Promise<void> = Promise.resolve()
 
 /** Lets others be served before more is done with what is that large. Those who ask at once get a turn each. */
 export async function breathe(characters: number): Promise<void> {
-  if (characters < LARGE) return
+  if (characters < LARGE_CHARACTERS) return
   turn = turn.then(
     () =>
       new Promise((resolve) => {

@@ -6,7 +6,7 @@ import { suggestion } from './nearest.ts'
 const MOST_ERRORS = 20
 
 /** Characters of a name beyond which it isn't compared with the known ones. */
-const LONGEST_COMPARED = 100
+const MAX_COMPARED_CHARACTERS = 100
 
 /** A set, or a map by name. */
 interface Names {
@@ -31,7 +31,7 @@ export function unknownFields(
     if (known.has(name)) continue
     count += 1
     if (count > MOST_ERRORS) continue
-    const meant = name.length > LONGEST_COMPARED ? '' : suggestion(name, known.keys())
+    const meant = name.length > MAX_COMPARED_CHARACTERS ? '' : suggestion(name, known.keys())
     errors.push({ pointer: pointerTo(name), detail: `is not known${meant}` })
     details.push(`the ${what} '${name}' is not known${meant}`)
   }

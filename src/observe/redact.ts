@@ -6,8 +6,8 @@ import { isSecretName, redactQuery, REDACTED } from '../model/secret-names.ts'
 /** Beyond it, fields are left out: a log line isn't a dump. */
 const MAX_DEPTH = 8
 /** Characters of one text, and of all texts of a line together. */
-const MAX_TEXT = 8 * 1024
-const MAX_LINE = 64 * 1024
+const MAX_TEXT_CHARACTERS = 8 * 1024
+const MAX_LINE_CHARACTERS = 64 * 1024
 /** Elements of a list, members of an object, and both of a whole line. */
 const MAX_ITEMS = 100
 const MAX_LINE_ITEMS = 2000
@@ -32,7 +32,7 @@ interface Room {
  * names. Nothing that it is given makes it throw.
  */
 export function redact(value: unknown): unknown {
-  return shown(value, 0, { characters: MAX_LINE, items: MAX_LINE_ITEMS })
+  return shown(value, 0, { characters: MAX_LINE_CHARACTERS, items: MAX_LINE_ITEMS })
 }
 
 function shown(value: unknown, depth: number, room: Room): unknown {
@@ -50,7 +50,7 @@ function shown(value: unknown, depth: number, room: Room): unknown {
 
 /** What is long is cut before anything is looked for in it. */
 function textShown(text: string, room: Room): string {
-  const length = Math.min(text.length, MAX_TEXT, room.characters)
+  const length = Math.min(text.length, MAX_TEXT_CHARACTERS, room.characters)
   room.characters -= length
   if (length === text.length) return redactText(text)
   const start = redactText(text.slice(0, length)).replace(CUT_CREDENTIALS, `://${REDACTED}`)

@@ -10,7 +10,7 @@ import { unavailable } from '../../src/model/failure.ts'
 import type { CommitFeed } from '../../src/ports/commit-feed.ts'
 import type { Log } from '../../src/ports/log.ts'
 import type { Store } from '../../src/ports/store.ts'
-import { decodeHead } from '../../src/engine/record/codec.ts'
+import { decodeHead } from '../../src/engine/record/decode.ts'
 import { Slots } from '../../src/steps/slots.ts'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
 import { openBench, writeFiles, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
@@ -188,13 +188,16 @@ test('scripts that turn out to be slow give way: those without a slot are given 
   const short = await many(3, bench, 'Short')
   for (const contextId of short) await bench.until(contextId, ({ status }) => status === 'COMPLETED')
   await eventually(() => expect([slots.free('script'), slots.free('slowScript')]).toEqual([6, 0]))
-  const views = await Promise.all(endless.map((contextId) => bench.getContext({ contextId })))
-  expect(views.filter(({ step }) => step?.server === null)).toHaveLength(7)
-  const running = views.find(({ step }) => step?.server !== null)
-  await bench.terminate({ contextId: running?.id ?? 0 })
+  const running = async () => {
+    const views = await Promise.all(endless.map((contextId) => bench.getContext({ contextId })))
+    return views.filter(({ step }) => step && step.server !== null).map(({ id }) => id)
+  }
+  await eventually(async () => expect(await running()).toHaveLength(1))
+  const [contextId = 0] = await running()
+  await bench.terminate({ contextId })
   await eventually(async () => {
-    const now = await Promise.all(endless.map((contextId) => bench.getContext({ contextId })))
-    expect(now.filter(({ step }) => step && step.server !== null)).toHaveLength(1)
+    const now = await running()
+    expect([now.length, now.includes(contextId)]).toEqual([1, false])
   })
 }, 30_000)
 

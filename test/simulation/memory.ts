@@ -1,6 +1,6 @@
 // What a store in memory keeps: everything that the port promises, as plainly as it can be said.
 import type { ContextId } from '../../src/model/context.ts'
-import { LOG_LIMIT, readyKindOf } from '../../src/model/record.ts'
+import { MAX_LOG_ROWS, readyKindOf } from '../../src/model/record.ts'
 import type { CommitOutcome, AbandonedLease, PageRequest, Store, StoredContext, Write } from '../../src/ports/store.ts'
 
 interface Kept {
@@ -102,7 +102,7 @@ export class Memory {
     if (owner !== null && !isReady && !this.#beats.has(owner)) this.#beats.set(owner, this.#options.now())
     kept.context = { ...context, parts }
     kept.log.push(...log)
-    if (kept.log.length > LOG_LIMIT * 1.25) kept.log = kept.log.slice(-LOG_LIMIT)
+    if (kept.log.length > MAX_LOG_ROWS * 1.25) kept.log = kept.log.slice(-MAX_LOG_ROWS)
     kept.hiddenUntil = null
     if (answersNotification) kept.poked = false
     this.kept.set(id, kept)

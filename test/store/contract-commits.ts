@@ -1,6 +1,6 @@
 // The store port: ids, commits under their fence, logs and definitions.
 import { describe, expect } from 'vitest'
-import { LOG_LIMIT } from '../../src/model/record.ts'
+import { MAX_LOG_ROWS } from '../../src/model/record.ts'
 import {
   contextOf,
   create,
@@ -236,7 +236,7 @@ export function commitPromises(test: ScenarioTest): void {
       ['in batches', [1, 700, 3, 999, 1, 400, 1000, 2]],
       ['in one piece', [5000]],
     ] as const) {
-      test(`that grows ${title} keeps about the newest ${LOG_LIMIT} rows`, async ({ store, again }) => {
+      test(`that grows ${title} keeps about the newest ${MAX_LOG_ROWS} rows`, async ({ store, again }) => {
         const id = await createOne(store)
         let rows = 0
         let version = 1
@@ -246,8 +246,8 @@ export function commitPromises(test: ScenarioTest): void {
         }
         for await (const reader of again()) {
           const kept = await reader.log({ id, limit: 10_000 })
-          expect(kept.length).toBeGreaterThanOrEqual(LOG_LIMIT)
-          expect(kept.length).toBeLessThanOrEqual(2 * LOG_LIMIT)
+          expect(kept.length).toBeGreaterThanOrEqual(MAX_LOG_ROWS)
+          expect(kept.length).toBeLessThanOrEqual(2 * MAX_LOG_ROWS)
           expect(kept).toEqual(Array.from({ length: kept.length }, (_, index) => `${rows - kept.length + index}`))
           expect(await reader.log({ id, limit: 7 })).toEqual(kept.slice(-7))
         }

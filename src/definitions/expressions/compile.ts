@@ -8,7 +8,7 @@ import { parse, placedAt, type Syntax } from './parse.ts'
 import { joined, plainText } from './values.ts'
 
 /** Longest template, literal text included. */
-const MAX_TEMPLATE = 100_000
+const MAX_TEMPLATE_CHARACTERS = 100_000
 
 interface Compiled {
   readonly source: string
@@ -41,8 +41,8 @@ export function compileExpression(source: string, { pinned = false }: CompileOpt
  * @throws ExpressionFault
  */
 export function compileTemplate(source: string, { pinned = false }: CompileOptions = {}): Template {
-  if (source.length > MAX_TEMPLATE) {
-    throw new ExpressionFault(`a template longer than ${MAX_TEMPLATE} characters`, MAX_TEMPLATE)
+  if (source.length > MAX_TEMPLATE_CHARACTERS) {
+    throw new ExpressionFault(`a template longer than ${MAX_TEMPLATE_CHARACTERS} characters`, MAX_TEMPLATE_CHARACTERS)
   }
   const { texts, parts } = split(source, pinned)
   const isLone = parts.length === 1 && texts.every((text) => text === '')

@@ -27,7 +27,7 @@ export type Code = (run: Evaluation) => Value
  * Characters, list elements and object members that one evaluation may make; also how large a result may be that it put
  * together.
  */
-export const MAX_MADE = 4_000_000
+export const MAX_MADE_CHARACTERS = 4_000_000
 /**
  * Steps that one evaluation may take: less than a decision may, so that an `$exception` transition has something left.
  */
@@ -59,8 +59,8 @@ export class Evaluation {
   /** To be called before so many characters, elements or members are made. */
   make(count: number): void {
     this.size += count
-    if (!(this.size <= MAX_MADE))
-      throw new ExpressionError(`the expression makes more than ${MAX_MADE} characters and elements`)
+    if (!(this.size <= MAX_MADE_CHARACTERS))
+      throw new ExpressionError(`the expression makes more than ${MAX_MADE_CHARACTERS} characters and elements`)
     this.spend(count / MADE_A_STEP)
   }
 

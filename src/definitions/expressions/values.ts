@@ -2,7 +2,7 @@
 // of our own for lists and objects, since JavaScript's would call what stands under `toString` or `valueOf`, which is
 // data here.
 import type { Code, Evaluation, Value } from './evaluation.ts'
-import { isList, MAX_MADE } from './evaluation.ts'
+import { isList, MAX_MADE_CHARACTERS } from './evaluation.ts'
 import { ExpressionError } from './expression.ts'
 
 /** Steps to write a number as text, or to read one. */
@@ -79,7 +79,7 @@ export function joinElements(run: Evaluation, left: string, right: string): stri
   const length = left.length + right.length
   run.make(Math.min(left.length, right.length) + length / JOINED_AT_ONCE)
   run.scan(length)
-  if (length > MAX_MADE) throw new ExpressionError(`a text is longer than ${MAX_MADE} characters`)
+  if (length > MAX_MADE_CHARACTERS) throw new ExpressionError(`a text is longer than ${MAX_MADE_CHARACTERS} characters`)
   const text = left + right
   run.joins += 1
   // To look into it makes the engine copy it, in one go and not piece by piece for everyone who looks.

@@ -4,7 +4,7 @@ import type { Json } from '../../model/json/value.ts'
 const ISO =
   /^([+-]\d{6}|\d{4})-(\d{2})-(\d{2})(?:[Tt](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?([Zz]|[+-]\d{2}(?::?\d{2})?)?)?$/
 const MILLISECONDS = /^[+-]?\d{1,16}$/
-const MINUTE = 60_000
+const MINUTE_MS = 60_000
 
 /** The furthest moment from 1970 that a JavaScript date can hold, in milliseconds. */
 const MAX_DATE = 8.64e15
@@ -37,7 +37,7 @@ function parseIso(text: string): number | null {
   date.setUTCFullYear(Number(year), Number(month) - 1, Number(day))
   if (date.getUTCMonth() !== Number(month) - 1 || date.getUTCDate() !== Number(day)) return null
   const offset = parseOffset(zone)
-  return offset === null ? null : date.getTime() + (h * 60 + m - offset) * MINUTE + s * 1000 + ms
+  return offset === null ? null : date.getTime() + (h * 60 + m - offset) * MINUTE_MS + s * 1000 + ms
 }
 
 /** Minutes east of UTC. */

@@ -13,7 +13,7 @@ import { spendOn, WorkBudget } from '../work-budget.ts'
 
 /** Errors beyond these are counted out: a hostile request must not make an answer larger than itself. */
 const MAX_ERRORS = 100
-const MAX_ERROR_TEXT = 65_536
+const MAX_ERROR_CHARACTERS = 65_536
 
 /** Depth of data that comes as JSON text, and its values and names; the same as a request's. */
 const MAX_TEXT_DEPTH = 64
@@ -203,7 +203,7 @@ export class PropertyReader {
   }
 
   #isFull(): boolean {
-    return this.errors.length >= MAX_ERRORS || this.#errorText > MAX_ERROR_TEXT
+    return this.errors.length >= MAX_ERRORS || this.#errorText > MAX_ERROR_CHARACTERS
   }
 }
 
@@ -225,12 +225,12 @@ function objectOfItems(given: Json, origin: ValueOrigin): Result {
 }
 
 /** Characters of a name in a pointer. */
-const LONGEST_SEGMENT = 1000
+const MAX_SEGMENT_CHARACTERS = 1000
 
 /** RFC 6901 section 3. */
 function escapeSegment(segment: string | number): string {
   const text = String(segment)
-  return (text.length <= LONGEST_SEGMENT ? text : `${text.slice(0, LONGEST_SEGMENT)}…`)
+  return (text.length <= MAX_SEGMENT_CHARACTERS ? text : `${text.slice(0, MAX_SEGMENT_CHARACTERS)}…`)
     .replaceAll('~', '~0')
     .replaceAll('/', '~1')
 }

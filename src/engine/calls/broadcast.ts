@@ -9,13 +9,14 @@ import { FluxError, type Failure } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
-import { standOf, type Mailboxes } from '../mailboxes.ts'
+import type { Mailboxes } from '../mailboxes.ts'
+import { standOf } from '../message.ts'
 import type { RefusalLog } from '../refusal-log.ts'
 import { keysOfEvent } from '../record/index-keys.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 
 /** Contexts told at once. */
-const WAVE = 1000
+const MAX_WAVE_CONTEXTS = 1000
 
 export interface BroadcastEvent {
   readonly event: string
@@ -46,11 +47,11 @@ export async function broadcast(
   const found: Found[] = []
   const any = keysOfEvent(sent.event, sent.tags)
   const addressed = await waitingFor(store, any)
-  for (let from = 0; from < addressed.length; from += WAVE) {
-    const ids = addressed.slice(from, from + WAVE)
+  for (let from = 0; from < addressed.length; from += MAX_WAVE_CONTEXTS) {
+    const ids = addressed.slice(from, from + MAX_WAVE_CONTEXTS)
     found.push(...(await Promise.all(ids.map((id) => move({ mailboxes, log, refusals }, id, sent)))))
     // Where nothing is written, nothing is waited for, and others want to be served, too.
-    if (from + WAVE < addressed.length)
+    if (from + MAX_WAVE_CONTEXTS < addressed.length)
       await new Promise((resolve) => {
         setImmediate(resolve)
       })
@@ -78,9 +79,9 @@ async function waitingFor(store: Store, any: readonly string[]): Promise<Context
   const upTo = await store.highestId()
   const found: ContextId[] = []
   for (;;) {
-    const ids = await store.waitingFor({ any, upTo, after: found.at(-1) ?? 0, limit: WAVE })
+    const ids = await store.waitingFor({ any, upTo, after: found.at(-1) ?? 0, limit: MAX_WAVE_CONTEXTS })
     for (const id of ids) found.push(id)
-    if (ids.length < WAVE) return found
+    if (ids.length < MAX_WAVE_CONTEXTS) return found
   }
 }
 

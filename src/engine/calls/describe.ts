@@ -2,12 +2,12 @@
 import type { FieldError } from '../../model/failure.ts'
 
 /** Characters, about: what was sent may stand in it, and the list of errors has it all. */
-const LONGEST_DETAIL = 1000
+const MAX_DETAIL_CHARACTERS = 1000
 
 export function describeInputErrors(errors: readonly FieldError[]): string {
   let text = 'invalid input: '
   for (const [index, { pointer, detail }] of errors.entries()) {
-    if (text.length > LONGEST_DETAIL) return `${text}; and ${errors.length - index} more`
+    if (text.length > MAX_DETAIL_CHARACTERS) return `${text}; and ${errors.length - index} more`
     text += `${index === 0 ? '' : '; '}${pointer} ${detail}`
   }
   return text

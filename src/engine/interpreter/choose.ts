@@ -12,7 +12,7 @@ import type { WorkingState } from './working-state.ts'
 const MAX_MOVES = 1000
 
 /** Characters of an event's name in a message. */
-const MAX_SHOWN = 1000
+const MAX_SHOWN_CHARACTERS = 1000
 
 /** The trace of an exception needs the history of the context, which a turn isn't given at first. */
 export class NeedsHistory extends Error {}
@@ -45,7 +45,8 @@ export function choose(
   const pick = choice.lone ?? (event === null ? undefined : choice.events.get(event)) ?? choice.otherwise
   if (pick !== null) return leave(next, state, pick, { isDelayed: false })
   if (state.fault !== null) return end(next, definitionError(state.fault))
-  const unknown = event === null ? 'no event is set' : `no transition names the event '${event.slice(0, MAX_SHOWN)}'`
+  const unknown =
+    event === null ? 'no event is set' : `no transition names the event '${event.slice(0, MAX_SHOWN_CHARACTERS)}'`
   return end(next, {
     message: `state '${state.name}' can't be left: ${unknown} and there is no '$else'`,
     type: 'UndefinedEventException',

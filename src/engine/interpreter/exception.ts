@@ -6,7 +6,7 @@ import { isObject, toBoundedJson, type Json, type JsonObject } from '../../model
 import type { Move } from '../../model/record.ts'
 
 /** Characters of a message, and bytes of what else an error holds: it explains a failure, and is kept like any data. */
-const MAX_TEXT = 10_000
+const MAX_TEXT_CHARACTERS = 10_000
 const MAX_FIELDS_BYTES = 65_536
 
 /**
@@ -55,14 +55,14 @@ function textOf(read: () => unknown): string | undefined {
     const value = read()
     return value === undefined || value === null
       ? undefined
-      : (typeof value === 'object' ? JSON.stringify(value) : String(value)).slice(0, MAX_TEXT)
+      : (typeof value === 'object' ? JSON.stringify(value) : String(value)).slice(0, MAX_TEXT_CHARACTERS)
   } catch {
     return undefined
   }
 }
 
 function otherData(thrown: unknown): ActionError {
-  const realException = withoutStack(typeof thrown === 'string' ? thrown.slice(0, MAX_TEXT) : dataOf(thrown))
+  const realException = withoutStack(typeof thrown === 'string' ? thrown.slice(0, MAX_TEXT_CHARACTERS) : dataOf(thrown))
   const { name, message } = isObject(realException) ? realException : {}
   const type = typeof name === 'string' && name !== '' ? name : 'Error'
   const text =
@@ -71,7 +71,12 @@ function otherData(thrown: unknown): ActionError {
       : typeof message === 'string'
         ? message
         : JSON.stringify(realException)
-  return { message: text.slice(0, MAX_TEXT), type, className: type === 'Error' ? typeof thrown : type, realException }
+  return {
+    message: text.slice(0, MAX_TEXT_CHARACTERS),
+    type,
+    className: type === 'Error' ? typeof thrown : type,
+    realException,
+  }
 }
 
 /** What is no error may hold the stack of one, with the server's paths. */

@@ -8,7 +8,7 @@ import type { Json } from '../../model/json/value.ts'
 const LAST_MOMENT = 8.64e15
 
 /** Characters of a number of seconds, and of what a message shows. */
-const MAX_TEXT = 1000
+const MAX_WAIT_CHARACTERS = 1000
 
 /**
  * Epoch milliseconds. A time in the past is due at once.
@@ -22,7 +22,7 @@ export function dueOf(wait: Wait, scope: Scope): number {
     if (date === null) throw new WaitError(`'${show(value)}' is no date to wait for`)
     return date
   }
-  const isText = typeof value === 'string' && value.length <= MAX_TEXT && value.trim() !== ''
+  const isText = typeof value === 'string' && value.length <= MAX_WAIT_CHARACTERS && value.trim() !== ''
   const seconds = typeof value === 'number' ? value : isText ? Number(value) : NaN
   if (!Number.isFinite(seconds)) throw new WaitError(`'${show(value)}' is no number of seconds to wait`)
   // Rounded up: never early.
@@ -30,7 +30,7 @@ export function dueOf(wait: Wait, scope: Scope): number {
 }
 
 function show(value: Json): string {
-  if (typeof value === 'string') return value.slice(0, MAX_TEXT)
+  if (typeof value === 'string') return value.slice(0, MAX_WAIT_CHARACTERS)
   return typeof value === 'object' && value !== null ? (Array.isArray(value) ? 'a list' : 'an object') : String(value)
 }
 

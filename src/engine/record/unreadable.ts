@@ -3,7 +3,7 @@ import { FluxError } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
 
 /** Contexts that are remembered as told of. */
-const TOLD_OF = 10_000
+const MAX_LOGGED_CONTEXTS = 10_000
 
 const toldTo = new WeakMap<Log, Set<string>>()
 
@@ -13,7 +13,7 @@ export function isUnreadable(error: unknown, log: Log): boolean {
   const { detail, contextId } = error.failure
   const told = toldTo.get(log) ?? new Set()
   toldTo.set(log, told)
-  if (told.has(detail) || told.size >= TOLD_OF) return true
+  if (told.has(detail) || told.size >= MAX_LOGGED_CONTEXTS) return true
   told.add(detail)
   log.error(detail, { contextId, error })
   return true

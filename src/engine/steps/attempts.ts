@@ -15,7 +15,7 @@ export interface FailedAttempt {
 }
 
 /** Characters of a message that are kept beside the step, or logged. */
-const MAX_MESSAGE = 4096
+const MAX_MESSAGE_CHARACTERS = 4096
 /** From which attempt on a failure is a warning. */
 const WARN_FROM = 3
 
@@ -84,4 +84,5 @@ export function logFailures(
     )
 }
 
-const cut = (text: string): string => (text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE)}…` : text)
+const cut = (text: string): string =>
+  text.length > MAX_MESSAGE_CHARACTERS ? `${text.slice(0, MAX_MESSAGE_CHARACTERS)}…` : text

@@ -15,7 +15,7 @@ const socketed = (c: Context<Env>): boolean => c.env !== undefined
 /**
  * Characters of a header that is read here. All headers of a request together are bounded by Node: 16 KiB, 431 beyond.
  */
-const LONGEST_HEADER = 8192
+const MAX_HEADER_CHARACTERS = 8192
 
 /** In lower case. */
 type HeaderName =
@@ -27,10 +27,10 @@ const givenHeaderOf = (c: Context<Env>, name: HeaderName): string | undefined =>
 /** @throws FluxError `headersTooLarge` for one of more than 8192 characters */
 export function headerOf(c: Context<Env>, name: HeaderName): string | undefined {
   const value = givenHeaderOf(c, name)
-  if (value !== undefined && value.length > LONGEST_HEADER)
+  if (value !== undefined && value.length > MAX_HEADER_CHARACTERS)
     throw new FluxError({
       kind: 'headersTooLarge',
-      detail: `the header ${name} is longer than ${LONGEST_HEADER} characters`,
+      detail: `the header ${name} is longer than ${MAX_HEADER_CHARACTERS} characters`,
     })
   return value
 }
@@ -51,7 +51,7 @@ export function requestHosts(c: Context<Env>): readonly string[] {
 /** For answers that are given in any case: none where it is too long. */
 export function acceptOf(c: Context<Env>): string | undefined {
   const value = givenHeaderOf(c, 'accept')
-  return value === undefined || value.length <= LONGEST_HEADER ? value : undefined
+  return value === undefined || value.length <= MAX_HEADER_CHARACTERS ? value : undefined
 }
 
 /** @throws FluxError `malformed` for several: Node shows one of them only, and the others may be bad */

@@ -36,9 +36,9 @@ const BYTES_PER_TURN = 16 * 1024
 const PARTS_PER_TURN = 100
 
 /** Bytes of the headers of a part. */
-const LONGEST_HEADERS = 8192
+const MAX_HEADERS_BYTES = 8192
 /** What is more is cut off without a word: so it is given more than may be. */
-const SEEN_HEADERS = { maxHeaderSize: 2 * LONGEST_HEADERS, maxHeaderPairs: LONGEST_HEADERS }
+const SEEN_HEADERS = { maxHeaderSize: 2 * MAX_HEADERS_BYTES, maxHeaderPairs: MAX_HEADERS_BYTES }
 
 interface Part {
   /** undefined until they have come whole. */
@@ -90,8 +90,8 @@ const PartHeaders = z.object({
 function readPart({ headers, chunks }: Part): { name: string; value: Json } {
   const read = PartHeaders.safeParse(headers)
   if (!read.success) throw malformed('a part of the form has no readable headers')
-  if (lengthOf(headers) > LONGEST_HEADERS)
-    throw malformed(`the headers of a part of the form are longer than ${LONGEST_HEADERS} bytes`)
+  if (lengthOf(headers) > MAX_HEADERS_BYTES)
+    throw malformed(`the headers of a part of the form are longer than ${MAX_HEADERS_BYTES} bytes`)
   const {
     'content-disposition': [disposition],
     'content-type': [contentType],

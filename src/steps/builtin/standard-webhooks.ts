@@ -5,7 +5,7 @@ import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/v
 import type { Flux } from '../../ports/step-runner.ts'
 
 /** Seconds that a message may be old, or ahead of our clock. */
-const TOLERANCE = 300
+const TOLERANCE_SECONDS = 300
 
 type Verdict = { valid: true; id: string; timestamp: number } | { valid: false; reason: string }
 
@@ -19,7 +19,7 @@ type Verdict = { valid: true; id: string; timestamp: number } | { valid: false; 
 export function verify(args: JsonObject, { rawBody }: Pick<Flux, 'rawBody'>): Verdict {
   if (rawBody === null) throw new Error('Webhooks.verify needs a context that a webhook started')
   const secrets = secretsOf(getOwn(args, 'secrets') ?? null)
-  const tolerance = toleranceOf(getOwn(args, 'tolerance') ?? TOLERANCE)
+  const tolerance = toleranceOf(getOwn(args, 'tolerance') ?? TOLERANCE_SECONDS)
   const headers = getOwn(args, 'headers') ?? null
   if (!Array.isArray(headers) && !isObject(headers))
     throw new Error('"headers" of Webhooks.verify must be $request.headers')

@@ -12,7 +12,7 @@ import { SourceMaps } from './source-maps.ts'
 import { userStack, type UserError } from './user-stack.ts'
 
 /** Milliseconds. */
-const LOAD_TIME = 10_000
+const LOAD_TIME_MS = 10_000
 const EXTENSIONS = ['.ts', '.mts', '.js', '.mjs']
 
 // Nothing is written to disk: what is transpiled stays in memory. A module's exports are what it exports, its default
@@ -155,7 +155,7 @@ export class Modules {
 async function inTime<T>(loading: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`it did not load within ${LOAD_TIME / 1000} s`)), LOAD_TIME)
+    timer = setTimeout(() => reject(new Error(`it did not load within ${LOAD_TIME_MS / 1000} s`)), LOAD_TIME_MS)
   })
   try {
     return await Promise.race([loading, late])

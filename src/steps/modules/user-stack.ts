@@ -9,7 +9,7 @@ const MAX_BYTES = 4096
 /** Bytes of the message in it. */
 const MAX_MESSAGE_BYTES = 1024
 /** Characters at the end of a text in which frames are looked for: before them stands the message, of any length. */
-const MAX_TEXT = 64 * 1024
+const MAX_STACK_CHARACTERS = 64 * 1024
 const MAX_FRAMES = 30
 
 export interface SourcePosition {
@@ -61,7 +61,7 @@ interface Frame {
 function framesOf(stack: string, message: string): Frame[] {
   const text = stack.startsWith(message) ? stack.slice(message.length) : stack
   return text
-    .slice(-MAX_TEXT)
+    .slice(-MAX_STACK_CHARACTERS)
     .split('\n')
     .flatMap((line) => frameOf(line.trim()) ?? [])
 }

@@ -17,7 +17,7 @@ export type RemoteThrown =
   | { readonly value: Json }
 
 /** Characters of a text, and bytes of all that an error holds besides: it explains a failure, and isn't a result. */
-const MAX_TEXT = 10_000
+const MAX_ERROR_CHARACTERS = 10_000
 const MAX_FIELDS_BYTES = 65_536
 
 /** Never fails, however odd it is. */
@@ -58,7 +58,7 @@ export function rethrown(thrown: RemoteThrown): unknown {
 }
 
 const textOf = (value: unknown, otherwise: string): string =>
-  typeof value === 'string' ? value.slice(0, MAX_TEXT) : otherwise
+  typeof value === 'string' ? value.slice(0, MAX_ERROR_CHARACTERS) : otherwise
 
 /** null for what is no data, or too much. */
 function dataOf(value: unknown): Json {

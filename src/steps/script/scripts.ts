@@ -6,9 +6,9 @@ import type { ScriptOutcome } from './sandbox.ts'
 import { lineOf, ScriptError } from './script-error.ts'
 
 /** Milliseconds that a script may compute at most, whatever its timeout: about what a timer of Node can wait. */
-const MAX_TIME = 2 ** 30
+const MAX_TIME_MS = 2 ** 30
 /** Milliseconds for looking whether it can be understood. */
-const CHECK_TIME = 1000
+const CHECK_TIME_MS = 1000
 
 /** What comes out of the sandbox: a value, or what was thrown, which has a name. */
 interface Answer {
@@ -38,7 +38,7 @@ export class Scripts {
     signal.throwIfAborted()
     return valueOf(
       await this.#pool.run(
-        { script, names, timeout: Math.min(timeout, MAX_TIME), maxResult: this.#maxResult, onSlow },
+        { script, names, timeout: Math.min(timeout, MAX_TIME_MS), maxResult: this.#maxResult, onSlow },
         signal,
       ),
     )
@@ -51,7 +51,7 @@ export class Scripts {
 
   /** Why it can't be parsed; null if it can. */
   async fault(script: string): Promise<string | null> {
-    const outcome = await this.#pool.run({ script, names: null, timeout: CHECK_TIME, maxResult: 0 })
+    const outcome = await this.#pool.run({ script, names: null, timeout: CHECK_TIME_MS, maxResult: 0 })
     return 'json' in outcome ? null : outcome.message
   }
 

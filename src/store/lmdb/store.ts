@@ -61,12 +61,12 @@ export async function openLmdbStore({
 }
 
 /** Ids given out at once: each time costs a write to the disk. */
-const IDS = 1000
+const IDS_AT_ONCE = 1000
 /** Candidates for a list looked at in one turn of the event loop: about a millisecond. */
-const HOPS = 10_000
+const MAX_HOPS = 10_000
 
 /** Parts of logs that are told of as unreadable, each once. */
-const TOLD_OF = 10_000
+const MAX_LOGGED_ROWS = 10_000
 
 class LmdbStore implements Store {
   readonly partitions = 1
@@ -95,7 +95,7 @@ class LmdbStore implements Store {
   }
 
   async reserveIds({ count }: { count: number }): Promise<{ first: ContextId; count: number }> {
-    const given = Math.max(count, IDS)
+    const given = Math.max(count, IDS_AT_ONCE)
     return { first: await this.#commits.run((group) => group.reserveIds(given)), count: given }
   }
 
@@ -195,7 +195,7 @@ class LmdbStore implements Store {
   /** Once: a log is read with each look at its context. */
   #logRow(id: ContextId, row: number, error: unknown): void {
     const name = `${id}:${row}`
-    if (this.#loggedRows.has(name) || this.#loggedRows.size >= TOLD_OF) return
+    if (this.#loggedRows.has(name) || this.#loggedRows.size >= MAX_LOGGED_ROWS) return
     this.#loggedRows.add(name)
     this.#log.error(`a part of the log of context ${id} can't be read, and is left out`, { contextId: id, row, error })
   }
@@ -220,13 +220,13 @@ class LmdbStore implements Store {
 
   /** In strides: to pass over a million contexts takes a while. */
   async #find(query: ListQuery): Promise<ContextId[]> {
-    const { ids, rest } = this.#memory.list(query, HOPS)
+    const { ids, rest } = this.#memory.list(query, MAX_HOPS)
     const found = [...ids]
     for (let more = rest; more !== null;) {
       await new Promise((resolve) => {
         setImmediate(resolve)
       })
-      const next = this.#memory.list({ ...query, ...more }, HOPS)
+      const next = this.#memory.list({ ...query, ...more }, MAX_HOPS)
       found.push(...next.ids)
       more = next.rest
     }

@@ -1,6 +1,6 @@
 // store/lmdb: what one group of requests will write. Decisions see memory and what the group has decided before them.
 import type { ContextId } from '../../model/context.ts'
-import { LOG_LIMIT } from '../../model/record.ts'
+import { MAX_LOG_ROWS } from '../../model/record.ts'
 import type { CommitOutcome, Write } from '../../ports/store.ts'
 import type { Disk } from './disk.ts'
 import type { Group } from './group-commit.ts'
@@ -10,13 +10,13 @@ import type { Entry, Memory } from './index/memory.ts'
 import { encode } from './stored-context.ts'
 
 /** A log is trimmed when it has grown so far, a good many rows at once. */
-const LOG_ROOM = LOG_LIMIT + LOG_LIMIT / 4
+const LOG_ROOM = MAX_LOG_ROWS + MAX_LOG_ROWS / 4
 
 /** One purge writes about as many keys at most, so that it doesn't hold up the commits. */
 const PURGE_KEYS = 20_000
 
 /** Bytes of records, a few milliseconds of work. */
-const FULL = 4 * 1024 * 1024
+const FULL_BYTES = 4 * 1024 * 1024
 
 /**
  * Pages for each key. lmdb never changes one in place: what a key lies on is copied, with what leads to it, as far as
@@ -53,7 +53,7 @@ export class WriteGroup implements Group {
   }
 
   get full(): boolean {
-    return this.#size > FULL
+    return this.#size > FULL_BYTES
   }
 
   touches(id: ContextId): boolean {
@@ -131,7 +131,7 @@ export class WriteGroup implements Group {
   #write(write: Write, before: Header | Entry | null): Header {
     const { context, log } = write
     const { id, version, indexKeys, due, owner, endedAt, parent } = context
-    const kept = log.length > LOG_LIMIT ? log.slice(-LOG_LIMIT) : log
+    const kept = log.length > MAX_LOG_ROWS ? log.slice(-MAX_LOG_ROWS) : log
     const { firstRow, nextRow } = this.#append(id, before ?? NO_ROWS, kept)
     const large = this.#writeLargeParts(write, before?.large ?? NO_LARGE_PARTS)
     const header = { version, indexKeys, due, owner, endedAt, parent, firstRow, nextRow, large }
@@ -194,7 +194,7 @@ export class WriteGroup implements Group {
     const end = nextRow + rows.length
     if (end - firstRow <= LOG_ROOM) return { firstRow, nextRow: end }
     // Whole values only: the last that begins before the rows to keep may reach into them.
-    const old = this.#disk.rowsOf(id, end - LOG_LIMIT)
+    const old = this.#disk.rowsOf(id, end - MAX_LOG_ROWS)
     const kept = old.pop() ?? firstRow
     this.#operations.push(() => {
       for (const row of old) void this.#disk.rows.remove([id, row])

@@ -5,12 +5,12 @@ import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis'
 export type Connection = Redis | Cluster
 
 /** Milliseconds without an answer after which a connection counts as dead. */
-const SILENCE = 5_000
+const SILENCE_MS = 5_000
 /** A worker blocks for up to 10 seconds. */
-const WORKER_SILENCE = 15_000
-const CONNECT_TIMEOUT = 5_000
+const WORKER_SILENCE_MS = 15_000
+const CONNECT_TIMEOUT_MS = 5_000
 /** How often a command goes to another node of a cluster, or waits 100 ms for its own to come back. */
-const REDIRECTIONS = 5
+const MAX_REDIRECTIONS = 5
 /** Milliseconds between attempts to connect. */
 const RETRY = { first: 50, most: 1_000 }
 
@@ -30,20 +30,20 @@ export interface RedisAddress {
 const retry = (times: number) => Math.min(RETRY.first * 2 ** Math.min(times, 10), RETRY.most)
 
 const COMMON = {
-  connectTimeout: CONNECT_TIMEOUT,
+  connectTimeout: CONNECT_TIMEOUT_MS,
   // After a failover the old master refuses writes: the name is to be looked up again.
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 } satisfies RedisOptions
 
 /** For a store. */
-const STORE = { ...COMMON, enableOfflineQueue: false, maxRetriesPerRequest: 0, socketTimeout: SILENCE }
+const STORE = { ...COMMON, enableOfflineQueue: false, maxRetriesPerRequest: 0, socketTimeout: SILENCE_MS }
 /** For an alarm's queue: what can't be added now isn't worth waiting for. */
-const QUEUE = { ...COMMON, enableOfflineQueue: false, maxRetriesPerRequest: 0, socketTimeout: SILENCE }
+const QUEUE = { ...COMMON, enableOfflineQueue: false, maxRetriesPerRequest: 0, socketTimeout: SILENCE_MS }
 /** For an alarm's worker, which blocks until there is something to do and waits as long as Redis is away. */
-const WORKER = { ...COMMON, enableOfflineQueue: true, maxRetriesPerRequest: null, socketTimeout: WORKER_SILENCE }
+const WORKER = { ...COMMON, enableOfflineQueue: true, maxRetriesPerRequest: null, socketTimeout: WORKER_SILENCE_MS }
 
 /** For a feed, on which nothing may come for days. */
-const FEED = { ...COMMON, enableOfflineQueue: true, maxRetriesPerRequest: null, keepAlive: SILENCE }
+const FEED = { ...COMMON, enableOfflineQueue: true, maxRetriesPerRequest: null, keepAlive: SILENCE_MS }
 
 const ROLES = { store: STORE, queue: QUEUE, worker: WORKER, feed: FEED } as const
 
@@ -61,7 +61,7 @@ export function connect({ urls, cluster }: RedisAddress, role: keyof typeof ROLE
   }
   return new Cluster([...urls], {
     enableOfflineQueue,
-    maxRedirections: REDIRECTIONS,
+    maxRedirections: MAX_REDIRECTIONS,
     redisOptions,
     clusterRetryStrategy: retry,
     ...(tls && { dnsLookup: asGiven }),

@@ -1,6 +1,6 @@
 // store/redis: every key, in one place. A namespace has three of its own; all others belong to a partition, and to its
 // slot in a cluster.
-import { LOG_LIMIT, UNOWNED } from '../../model/record.ts'
+import { MAX_LOG_ROWS, UNOWNED } from '../../model/record.ts'
 
 /** Hash: what was fixed when the namespace was made. */
 export const settingsKey = (namespace: string) => `af:${namespace}`
@@ -46,7 +46,7 @@ local function running(owner) return root .. 'run:' .. owner end
 -- Who owns the steps that no server runs, those of a dead server among them. Owners of ready steps begin with it.
 local unowned = '${UNOWNED}'
 -- Newest rows of a log that are kept.
-local log_limit = ${LOG_LIMIT}
+local log_limit = ${MAX_LOG_ROWS}
 -- Sorted set: the last heartbeat of each server.
 local owners = root .. 'owners'
 -- Sorted set: when a server was taken for dead.

@@ -13,15 +13,15 @@ const OLDER = '1'
 /**
  * The scripts say in their first line what they may do, so that Redis refuses them whole when it has no memory left.
  */
-const OLDEST = 7
+const OLDEST_REDIS_VERSION = 7
 
 /** @throws RedisError in one line, when nothing must be kept there */
 export async function checkRedis(connection: Connection, log: Log): Promise<void> {
   for (const master of mastersOf(connection)) {
     const info = await master.info()
     const version = infoOf(info, 'redis_version') ?? ''
-    if (Number.parseInt(version, 10) < OLDEST)
-      throw new RedisError(`Redis ${OLDEST} or newer is needed; this one is ${version}`)
+    if (Number.parseInt(version, 10) < OLDEST_REDIS_VERSION)
+      throw new RedisError(`Redis ${OLDEST_REDIS_VERSION} or newer is needed; this one is ${version}`)
     const policy = infoOf(info, 'maxmemory_policy')
     if (policy !== 'noeviction') {
       throw new RedisError(

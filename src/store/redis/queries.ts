@@ -26,7 +26,7 @@ const BULK_BYTES = 512 * 1024
 /** Contexts read together from many partitions, as long as it isn't known how large they are. */
 const FIRST = 16
 /** Contexts that can't be read of which the log tells once each. */
-const DAMAGED = 10_000
+const MAX_LOGGED_IDS = 10_000
 
 /** As the keys have them, each once: the scripts look at each that they are given. */
 const keysOf = (keys: readonly string[]): string[] => Array.from(new Set(keys), encodeText)
@@ -172,7 +172,7 @@ export class Queries {
       return decodeContext(id, kept)
     } catch (error) {
       if (this.#damaged.has(id)) return null
-      if (this.#damaged.size >= DAMAGED) this.#damaged.clear()
+      if (this.#damaged.size >= MAX_LOGGED_IDS) this.#damaged.clear()
       this.#damaged.add(id)
       this.#log.error("a context is left out of a list: what is kept of it can't be read", { contextId: id, error })
       return null

@@ -2,7 +2,7 @@
 // the commit. Texts of users' become bytes: one that is not well-formed Unicode is told in JSON's escapes.
 import type { ContextId } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
-import { LOG_LIMIT } from '../../model/record.ts'
+import { MAX_LOG_ROWS } from '../../model/record.ts'
 import type { StoredContext, Write } from '../../ports/store.ts'
 import type { Reply } from './scripts.ts'
 import { texts } from './scripts.ts'
@@ -66,7 +66,7 @@ export function pushWrite(
 ): void {
   const { id, parts } = context
   const packed = packedParts(parts)
-  const rows = log.length > LOG_LIMIT ? log.slice(-LOG_LIMIT) : log
+  const rows = log.length > MAX_LOG_ROWS ? log.slice(-MAX_LOG_ROWS) : log
   const facts = factsOf(context)
   values.push(
     String(id),

@@ -1,6 +1,6 @@
 // http: data as JSON text, in pieces, so that others are served in between.
 import { isObject } from '../../../model/json/value.ts'
-import { PIECE, slices } from '../../answers/pieces.ts'
+import { PIECE_CHARACTERS, slices } from '../../answers/pieces.ts'
 
 /**
  * Levels of nesting beyond which a value is taken apart whatever its size: what looks at it as a whole uses the stack.
@@ -50,7 +50,7 @@ class Writer {
 
   /** Writes what is small, and begins what is large. */
   write(value: unknown): void {
-    if (weight(value, PIECE) <= PIECE) this.text += JSON.stringify(value) ?? 'null'
+    if (weight(value, PIECE_CHARACTERS) <= PIECE_CHARACTERS) this.text += JSON.stringify(value) ?? 'null'
     else if (typeof value === 'string') this.long = value
     else if (typeof value === 'object' && value !== null) {
       const keys = Array.isArray(value) ? null : Object.keys(value)
@@ -62,7 +62,7 @@ class Writer {
   /** Goes on until there is a piece, or a long text. False at the end. */
   go(): boolean {
     for (let open = this.#open.at(-1); open !== undefined; open = this.#open.at(-1)) {
-      if (this.long !== null || this.text.length >= PIECE) return true
+      if (this.long !== null || this.text.length >= PIECE_CHARACTERS) return true
       const { value, keys } = open
       if (keys === null && Array.isArray(value) && open.next < value.length) this.#items(open, value)
       else if (keys !== null && isObject(value) && open.next < keys.length)
@@ -80,8 +80,8 @@ class Writer {
     const start = open.next
     this.text += start === 0 ? '' : ','
     for (let size = 0; open.next < list.length; open.next++) {
-      size += 1 + weight(list[open.next], PIECE)
-      if (size > PIECE) break
+      size += 1 + weight(list[open.next], PIECE_CHARACTERS)
+      if (size > PIECE_CHARACTERS) break
     }
     if (open.next > start) this.text += JSON.stringify(list.slice(start, open.next)).slice(1, -1)
     else this.write(list[open.next++])

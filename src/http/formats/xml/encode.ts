@@ -3,7 +3,7 @@
 // others waited meanwhile.
 import { PROBLEM_NAMESPACE } from '../../../api/problem.ts'
 import { isObject, type JsonObject } from '../../../model/json/value.ts'
-import { PIECE, slices } from '../../answers/pieces.ts'
+import { PIECE_CHARACTERS, slices } from '../../answers/pieces.ts'
 import { attributeMarkup, escapeText, isXmlName, needsEscape, textMarkup, withoutForbidden } from './names.ts'
 
 /** How an element begins: its name, and attributes of a name that can't stand there itself. */
@@ -78,7 +78,7 @@ class Writer {
   #write(): void {
     for (
       let open = this.#open.at(-1);
-      open !== undefined && this.#long === null && this.#text.length < PIECE;
+      open !== undefined && this.#long === null && this.#text.length < PIECE_CHARACTERS;
       open = this.#open.at(-1)
     ) {
       const { value, keys, next } = open
@@ -130,7 +130,7 @@ class Writer {
   }
 
   #string(head: Head, value: string): void {
-    if (value.length > PIECE) this.#long = { head, value }
+    if (value.length > PIECE_CHARACTERS) this.#long = { head, value }
     else if (!needsEscape(value)) this.#whole(head, null, textMarkup(value))
     else this.#whole(withEscapedText(head), null, textMarkup(escapeText(value)))
   }

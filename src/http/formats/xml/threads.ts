@@ -11,12 +11,12 @@ import type { FromThread, DecodeOutcome, DecodeJob } from './thread.ts'
 /** Characters, and tags, up to which a document is decoded at once: some milliseconds. */
 const SMALL = { length: 32_768, tags: 2000 }
 /** Milliseconds for which a thread stays without work. */
-const IDLE = 30_000
+const IDLE_MS = 30_000
 /** Milliseconds that a document may take; a megabyte of it takes some tenths of a second. */
-const LONGEST = 5_000
-const LONGEST_PER_CHARACTER = 0.01
+const MAX_TIME_MS = 5_000
+const MAX_TIME_PER_CHARACTER_MS = 0.01
 /** Characters of the documents that wait, some seconds of work. */
-const MAX_WAITING = 16 * 1024 * 1024
+const MAX_WAITING_CHARACTERS = 16 * 1024 * 1024
 
 interface Job {
   readonly document: DecodeJob
@@ -48,7 +48,7 @@ class XmlThread {
   #timer: NodeJS.Timeout | undefined
 
   async decode(document: DecodeJob): Promise<Json> {
-    if (this.#length > MAX_WAITING) throw unavailable('too many large bodies wait to be read')
+    if (this.#length > MAX_WAITING_CHARACTERS) throw unavailable('too many large bodies wait to be read')
     this.#length += document.text.length
     const outcome = await new Promise<DecodeOutcome>((settle, fail) => {
       this.#waiting.push({ document, settle, fail })
@@ -67,7 +67,7 @@ class XmlThread {
     }
     if (this.#job === null) {
       this.#worker?.unref()
-      this.#limit(IDLE, () => this.#end(null))
+      this.#limit(IDLE_MS, () => this.#end(null))
       this.#timer?.unref()
       return
     }
@@ -76,7 +76,7 @@ class XmlThread {
     const { document } = this.#job
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     if (this.#isReady) this.#worker.postMessage(document)
-    const longest = LONGEST + document.text.length * LONGEST_PER_CHARACTER
+    const longest = MAX_TIME_MS + document.text.length * MAX_TIME_PER_CHARACTER_MS
     // Twice, since the answer may already be there when this process was itself held up.
     this.#limit(longest / 2, () =>
       this.#limit(longest / 2, () => this.#end(unavailable('the body took too long to read'))),

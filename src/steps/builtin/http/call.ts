@@ -2,10 +2,10 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { getOwn, isObject, type Json, type JsonObject } from '../../../model/json/value.ts'
 
-const MIB = 1024 * 1024
-const MAX_SIZE = 16 * MIB
+const MIB_BYTES = 1024 * 1024
+const MAX_SIZE = 16 * MIB_BYTES
 /** Seconds; what a timer can hold. */
-const MAX_TIMEOUT = 2_147_483
+const MAX_TIMEOUT_SECONDS = 2_147_483
 
 /**
  * Those of the connection itself (RFC 9110, 7.6.1), and what follows from URL and body. A workflow that passes on what
@@ -48,9 +48,9 @@ export function httpCall(args: JsonObject): HttpCall {
   const call = {
     method: methodOf(getOwn(args, 'method') ?? 'GET'),
     url: withQuery(urlOf(getOwn(args, 'url') ?? null), getOwn(args, 'query') ?? null),
-    timeout: numberOf(args, 'timeout', 30, MAX_TIMEOUT) * 1000,
+    timeout: numberOf(args, 'timeout', 30, MAX_TIMEOUT_SECONDS) * 1000,
     followRedirects: flagOf(args, 'followRedirects', true),
-    maxSize: numberOf(args, 'maxSize', MIB, MAX_SIZE),
+    maxSize: numberOf(args, 'maxSize', MIB_BYTES, MAX_SIZE),
   }
   const given = getOwn(args, 'body') ?? null
   const body = flagOf(args, 'encoded', false) ? bytesOf(given, headers) : bodyOf(given, headers)
