@@ -23,8 +23,7 @@ const YOUNG_OBJECTS = ['--min-semi-space-size=32', '--max-semi-space-size=64']
 export default defineConfig(({ mode }) => {
   const common = {
     root: resolve(import.meta.dirname, '..'),
-    // Two more than the processors of a small machine: those that start servers mostly wait for them.
-    maxWorkers: 4,
+    maxWorkers: 3,
     execArgv: YOUNG_OBJECTS,
     // Of tests that say that they only wait.
     maxConcurrency: 4,

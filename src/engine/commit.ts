@@ -6,7 +6,7 @@ import { FluxError } from '../model/failure.ts'
 import { UNOWNED, type ContextRecord } from '../model/record.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Log } from '../ports/log.ts'
-import type { CommitOutcome, Store, StoredContext, Write } from '../ports/store.ts'
+import type { CommitOutcome, StaleOutcome, Store, StoredContext, Write } from '../ports/store.ts'
 import { logFailures } from './steps/attempts.ts'
 import { decodeRecord } from './record/decode.ts'
 import { isOf } from './steps/job.ts'
@@ -68,7 +68,7 @@ export class Commits {
     return this.#parts.store.commit({ writes, lost }).then(
       (outcome) => {
         if (outcome.ok) this.#publish(work, writes, incarnation)
-        else this.#forget(work, outcome, incarnation)
+        else if ('stale' in outcome) this.#forget(work, outcome, incarnation)
         return outcome
       },
       (error: unknown) => this.#failed(writes, error),
@@ -109,7 +109,7 @@ export class Commits {
   }
 
   /** Nothing that was known counts; what the store has now is told where that costs nothing. */
-  #forget({ contexts }: UnitOfWork, { stale, current }: CommitOutcome & { ok: false }, incarnation: number): void {
+  #forget({ contexts }: UnitOfWork, { stale, current }: StaleOutcome, incarnation: number): void {
     const { cache } = this.#parts
     for (const id of contexts.keys()) cache.delete(id)
     const context = contexts.get(stale)

@@ -37,13 +37,21 @@ export interface Write {
   readonly answersNotification: boolean
 }
 
+/**
+ * Nothing was written: this context has another version now (or exists, or is gone). `current` is the context as it is,
+ * where that costs nothing more.
+ */
+export interface StaleOutcome {
+  readonly ok: false
+  readonly stale: ContextId
+  readonly current?: StoredContext | null
+}
+
 export type CommitOutcome =
   | { readonly ok: true }
-  /**
-   * Nothing was written: this context has another version now (or exists, or is gone). `current` is the context as it
-   * is, where that costs nothing more.
-   */
-  | { readonly ok: false; readonly stale: ContextId; readonly current?: StoredContext | null }
+  | StaleOutcome
+  /** Nothing was written: ids of these contexts to be created were given out ahead, and others got later ones since. */
+  | { readonly ok: false; readonly overtaken: readonly ContextId[] }
 
 export interface PageRequest {
   readonly limit: number
@@ -80,7 +88,8 @@ export interface Store {
   readonly partitions: number
   /**
    * Gives out at least `count` ids of a partition that nobody had before: `first` and those that follow it in steps of
-   * `partitions`, all higher than any of that partition given out earlier. Durable before it resolves.
+   * `partitions`, all higher than any of that partition given out earlier. Durable before it resolves. With more than
+   * `count`, a commit that creates a context under one of them is refused once others were given ids of that partition.
    */
   reserveIds(request: { count: number; partition: number }): Promise<{ first: ContextId; count: number }>
   /** The highest id of any context so far; 0 if there was none. */

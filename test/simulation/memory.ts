@@ -26,6 +26,8 @@ export interface MemoryOptions {
   /** Milliseconds without heartbeat after which a server is dead; null: whoever else owns something is dead. */
   readonly silence: number | null
   readonly witness?: Witness
+  /** How many ids are given ahead this time; none if left out. */
+  readonly ahead?: () => number
 }
 
 /**
@@ -50,6 +52,16 @@ export class Memory {
     this.#lastIds = Array.from({ length: this.partitions }, (_, partition) =>
       partition === 0 ? 0 : partition - this.partitions,
     )
+  }
+
+  /** For the next reservation. */
+  get ahead(): number {
+    return this.#options.ahead?.() ?? 0
+  }
+
+  /** The last id given out in that partition. */
+  lastId(partition: number): ContextId {
+    return this.#lastIds[partition] ?? 0
   }
 
   reserveIds(count: number, partition: number): { first: ContextId; count: number } {

@@ -79,6 +79,7 @@ class Simulation {
       partitions: isAlone ? 1 : random.between(1, 2),
       silence: isAlone ? null : SILENCE_MS,
       witness: ledger,
+      ahead: () => (isAlone || random.chance(0.4) ? 0 : random.between(1, 5)),
     })
     const calls = (this.#calls = {
       all: [],

@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, inject, test, vi } from 'vitest'
 import { cleanUp, placeFor, startServer, type Place, type Server } from '../support/server.ts'
 
-/** Half a mebibyte of empty objects: about forty times as much once it is parsed. All of them exceed the heap. */
-const BODY = `[${'{},'.repeat(174_000)}{}]`
+/** A mebibyte of empty objects: about forty times as much once it is parsed. All of them exceed the heap. */
+const BODY = `[${'{},'.repeat(349_000)}{}]`
 const SENT = 25
 const ENV = { ACTORFLUX_MAX_VALUES: '10000000', ACTORFLUX_WEBHOOK_TIMEOUT: '1s' }
 /** The heap in mebibytes, and the room for short-lived objects that `npm start` gives. */
-const NODE = ['--max-old-space-size=288', '--max-semi-space-size=32']
+const NODE = ['--max-old-space-size=512', '--max-semi-space-size=32']
 
 const HOLD = `
 import { existsSync } from 'node:fs'
@@ -100,7 +100,7 @@ const hasAny = async ({ url }: Server, status: string): Promise<boolean> => {
 describe.concurrent.each([
   ['a slow function', '/api/slow'],
   ['a script', '/api/script'],
-])('25 webhooks of half a mebibyte for %s', (_, path) => {
+])('25 webhooks of a mebibyte for %s', (_, path) => {
   test('are refused or taken, kill nothing, and are carried on after a kill', { timeout: 600_000 }, async () => {
     const { gate, ...place } = await openPlace()
     const options = { program: inject('program'), ...place, env: ENV, node: NODE }

@@ -55,4 +55,6 @@ local dead = root .. 'dead'
 local ids = root .. 'ids'
 -- String: run id of the Redis that gave it.
 local issuer = root .. 'giver'
+-- String: who was given ids last, and since when nobody else was, 'writer:milliseconds'.
+local taker = root .. 'taker'
 `

@@ -40,6 +40,9 @@ export interface RedisStoreOptions {
 /** Losses in a row after which a context is reserved, and for how long, milliseconds. */
 const RESERVE = { after: 3, for: '20' }
 const DONE: CommitOutcome = { ok: true }
+const isNew = ({ previous }: Write): boolean => previous === 0
+/** What the commit script says when an id that was given ahead is not the last any more. */
+const OVERTAKEN = 3
 /** Contexts deleted by one script: others want to be served too. */
 const BULK = 100
 
@@ -91,7 +94,7 @@ export class RedisStore implements Store {
     this.#connection = connection
     const roots = Array.from({ length: partitions }, (_, partition) => partitionKey(namespace, partition))
     this.#client = new PartitionClient(connection, { roots, log })
-    this.#ids = new IdNumbers(this.#client, partitions)
+    this.#ids = new IdNumbers(this.#client, { partitions, writer: this.#writer })
     this.#queries = new Queries(this.#client, { partitions, log })
     this.#claims = new Claims(this.#client, { ...options, time: this.#time })
     // The one that came may have a time of its own. If it goes again at once, the next one is asked.
@@ -151,14 +154,17 @@ export class RedisStore implements Store {
     if (writes.some(({ context }) => context.id % this.partitions !== partition)) {
       return Promise.reject(new TypeError('the contexts of a commit must be in one partition'))
     }
-    const values = [this.#writer, String(++this.#commits), lost >= RESERVE.after ? RESERVE.for : '0', '0']
+    const created = writes.some(isNew) ? writes.filter(isNew).map(({ context }) => context.id) : []
+    const fence = created.length > 0 ? this.#ids.fenceOf(created) : ''
+    const values = [this.#writer, String(++this.#commits), lost >= RESERVE.after ? RESERVE.for : '0', '0', fence]
     for (const write of writes) pushWrite(values, write)
     return this.#client.commit(partition, values, (reply) => {
       if (reply === 0) {
         for (const { context } of writes) this.#ids.seen(context.id)
         return DONE
       }
-      const [, id, kept = []] = listOf(reply)
+      const [code, id, kept = []] = listOf(reply)
+      if (code === OVERTAKEN) return { ok: false, overtaken: created }
       return { ok: false, stale: Number(id), current: decodeContext(Number(id), kept) }
     })
   }
