@@ -47,7 +47,7 @@ export function mark(descriptor: number, log: Log): void {
 }
 
 /** Bytes of the data file; 0 if there is none. */
-export function sizeOf(file: string): number {
+export function fileBytesOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { ABORT, type Database, type RootDatabase } from 'lmdb'
 import type { ContextId } from '../../model/context.ts'
 import { Arena } from './arena.ts'
-import { DataFolderError, isMarked, lockFolder, makeFile, mark, messageOf, sizeOf } from './data-folder.ts'
+import { DataFolderError, isMarked, lockFolder, makeFile, mark, messageOf, fileBytesOf } from './data-folder.ts'
 import { causeOf, numberIn, openRoot } from './lmdb-file.ts'
 import { LogRows } from './records/log-rows.ts'
 import { ADVICE, inspect, META, noFormat } from './salvage/inspect.ts'
@@ -45,7 +45,7 @@ export async function openDisk(options: DiskOptions): Promise<Disk> {
     const hasData = await inspect(files.data, isMarkedYet)
     const space = new Space(options)
     // Files that are there already are opened without writing.
-    if (!hasData || sizeOf(`${files.data}-lock`) === 0) space.take(NEW_FILE_BYTES)
+    if (!hasData || fileBytesOf(`${files.data}-lock`) === 0) space.take(NEW_FILE_BYTES)
     const disk = new Disk({ file: files.data, hasData, lock, space })
     if (!isMarkedYet) mark(lock, log)
     return disk

@@ -25,8 +25,6 @@ import type { Gauge } from './space.ts'
 import { decodeStored } from './records/stored-context.ts'
 import { WriteGroup } from './write-group.ts'
 
-export { DataFolderError } from './data-folder.ts'
-
 /**
  * Opens the store in a folder, which is created if missing, and reads the index into memory.
  * @throws DataFolderError when another process has the folder open, or its data is of another format or damaged
