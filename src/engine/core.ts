@@ -1,5 +1,5 @@
-// engine: its parts, each made by a function of its own. Parts that use one another get functions that look the other up
-// when it is needed, so the order in which they are made here matters only to their constructors.
+// engine: its parts, each made by a function of its own. Parts that use one another get functions that look the other
+// up when it is needed, so the order in which they are made here matters only to their constructors.
 import { randomUUID } from 'node:crypto'
 import type { FluxApi } from '../api/flux-api.ts'
 import type { Catalog } from '../definitions/catalog.ts'

@@ -9,18 +9,18 @@ import { Retention } from './retention.ts'
 export type { EngineParts } from './core.ts'
 
 export interface Engine {
-  /** Why it can't serve at present; null when it can. */
+  /** Why the engine can't serve at present; null when it can. */
   trouble(): string | null
-  /** The nine calls, as that caller may make them over HTTP: how much it may send at once is that room's matter. */
+  /** The nine calls, as that caller may make them over HTTP, which charges their input to its own budget. */
   api(caller: Caller): FluxApi
-  /** The nine calls for whoever has made this runtime. What they are given counts among what is in flight. */
+  /** The nine calls for the program that runs the engine. Their input is charged to the budget of requests. */
   local(): FluxApi
   readonly webhooks: WebhookApi
-  /** Claims what a dead server left, rings the alarm, begins to purge. */
+  /** Begins to send heartbeats, to take over steps of dead servers, to wake contexts that are due, and to purge. */
   start(): Promise<void>
   /**
-   * Takes nothing new, lets steps under way finish for at most `grace` milliseconds, aborts the rest (they run again
-   * later), releases everything.
+   * Takes over nothing more, gives steps under way at most `grace` milliseconds to finish, aborts the rest (they run
+   * again later), and closes the store.
    */
   close(options?: { grace?: number }): Promise<void>
 }

@@ -1,5 +1,5 @@
-// engine: ids of new contexts, reserved in the store so many at once as are asked for meanwhile. So later contexts
-// have higher ids, on whichever server.
+// engine: ids of new contexts. They are reserved in the store when they are needed, as many at once as are waiting, so
+// a later context has a higher id, on whichever server.
 import type { ContextId } from '../model/context.ts'
 import type { Store } from '../ports/store.ts'
 
