@@ -22,7 +22,7 @@ import { Memory } from './index/memory.ts'
 import { fileNotesPlace, readNote } from './notes.ts'
 import { rebuild } from './index/rebuild.ts'
 import type { Gauge } from './space.ts'
-import { decodeStored } from './stored-context.ts'
+import { decodeStored } from './records/stored-context.ts'
 import { WriteGroup } from './write-group.ts'
 
 export { DataFolderError } from './data-folder.ts'
@@ -116,7 +116,7 @@ class LmdbStore implements Store {
   }
 
   async log({ id, limit }: { id: ContextId; limit: number }): Promise<string[]> {
-    return limit > 0 ? this.#disk.newestRows(id, limit, (row, error) => this.#logRow(id, row, error)) : []
+    return limit > 0 ? this.#disk.rows.newest(id, limit, (row, error) => this.#logRow(id, row, error)) : []
   }
 
   async list(query: ListQuery): Promise<StoredContext[]> {

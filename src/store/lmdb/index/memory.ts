@@ -1,7 +1,7 @@
 // store/lmdb: what is known of every context without reading it. It shows what is on disk, never more.
 import type { ContextId } from '../../../model/context.ts'
 import type { AbandonedLease, ListQuery, PageRequest } from '../../../ports/store.ts'
-import type { Header, LargePart, Rows } from '../header.ts'
+import type { Header, LargePart, Rows } from '../records/header.ts'
 import { type KeyMatches, type Posting, KeyIndex } from './key-index.ts'
 import { TimeQueue } from './time-queue.ts'
 

@@ -5,7 +5,7 @@ import { DataFolderError, messageOf } from '../data-folder.ts'
 import type { Disk } from '../disk.ts'
 import { ADVICE } from '../salvage/inspect.ts'
 import { Memory } from './memory.ts'
-import { decodeHeader, type ReadKeys, keysOf } from '../stored-context.ts'
+import { decodeHeader, type ReadKeys, keysOf } from '../records/stored-context.ts'
 
 /** After so many records, or bytes of them, others get their turn: a few milliseconds of work. */
 const STRIDE = 250

@@ -6,10 +6,10 @@ import type { Log } from '../../../ports/log.ts'
 import { DataFolderError, lockFolder, messageOf, sizeOf } from '../data-folder.ts'
 import { type Disk, filesIn, openDisk } from '../disk.ts'
 import { findRecords, type RecordPlace, type Records } from './find-records.ts'
-import type { LargePart } from '../header.ts'
+import type { LargePart } from '../records/header.ts'
 import { PageFile } from './page-file.ts'
 import { type Walk, walkAll } from './page-walk.ts'
-import { decodeStored, decodeHeader } from '../stored-context.ts'
+import { decodeStored, decodeHeader } from '../records/stored-context.ts'
 
 export interface DataPlace {
   readonly folder: string
@@ -192,7 +192,7 @@ async function copy({ file, records, readable }: Found, disk: Disk): Promise<voi
       const rowsAt = records.rows.get(`${id}:${row}`)
       if (rowsAt === undefined) continue
       const rows = valueAt(file, rowsAt)
-      await add(rows, () => void disk.rows.put([id, row], rows))
+      await add(rows, () => disk.rows.put(id, row, rows))
     }
     const notification = records.notifications.get(id)
     if (notification !== undefined) await add(Buffer.of(1), () => void disk.notifications.put(id, Buffer.of(1)))
