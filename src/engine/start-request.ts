@@ -1,5 +1,5 @@
-// engine: the request to start a context, and the record before its first turn: inputs checked, defaults filled in, tags
-// evaluated. Executions, triggers and children are all started by it.
+// engine: the request to start a context, and the record before its first turn: inputs checked, defaults filled in,
+// tags evaluated. Executions, triggers and children are all started by it.
 import type { Scope, Turn } from '../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { validate, defaults } from '../definitions/values/properties.ts'

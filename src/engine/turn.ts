@@ -1,5 +1,5 @@
-// engine: one turn. Decides all messages that wait for a context, without a promise and without a clock; what it lacks
-// it says, and is then run again.
+// engine: one turn. Decides all messages that wait for a context, without a promise and without a clock. It returns
+// what it lacks, if anything, and is then run again.
 import type { ContextId } from '../model/context.ts'
 import { isFinished } from '../model/context.ts'
 import { FluxError, type Failure } from '../model/failure.ts'
@@ -39,7 +39,7 @@ export type TurnResult =
       /** Steps of work that it took. */
       readonly steps: number
     }
-  /** To be run again with that at hand; the message at that place asks for it, if any does. */
+  /** To be run again once that is at hand. `place`: of the message that needs it; -1: the turn itself does. */
   | { readonly kind: 'lacks'; readonly need: Need; readonly place: number }
   | { readonly kind: 'notFound' }
   /**
