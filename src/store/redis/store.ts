@@ -26,6 +26,7 @@ import { Queries } from './queries.ts'
 import { listOf, texts } from './scripts.ts'
 import { decodeContext, pushWrite, versionOf } from './stored-context.ts'
 import { RedisTime } from './time.ts'
+import { messageOf } from '../../model/error-message.ts'
 
 export interface RedisStoreOptions {
   readonly address: RedisAddress
@@ -66,9 +67,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<RedisS
     return store
   } catch (error) {
     connection.disconnect()
-    throw error instanceof RedisError
-      ? error
-      : outOfReach(options.address, error instanceof Error ? error.message : String(error))
+    throw error instanceof RedisError ? error : outOfReach(options.address, messageOf(error))
   }
 }
 
