@@ -4,16 +4,21 @@ import type { Catalog } from '../definitions/catalog.ts'
 import { ByteBudget } from '../model/byte-budget.ts'
 import type { FluxApi } from '../api/flux-api.ts'
 import { SYSTEM, type Caller } from '../model/caller.ts'
+import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ContextId } from '../model/context.ts'
+import type { ContextRecord } from '../model/record.ts'
 import type { TagLimits } from '../model/tags.ts'
 import type { WebhookApi } from '../model/webhook.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { CommitFeed } from '../ports/commit-feed.ts'
 import type { Log } from '../ports/log.ts'
-import type { StepRunner } from '../ports/step-runner.ts'
+import type { StepDispatcher, StepRunner } from '../ports/step-runner.ts'
+import type { StepSlots } from '../ports/step-slots.ts'
 import type { Store } from '../ports/store.ts'
+import { Admission } from './steps/admission.ts'
 import { Cancels } from './steps/cancel.ts'
+import { Claims } from './steps/claims.ts'
 import { Commits } from './commit.ts'
 import { EventHints } from './calls/event-hint.ts'
 import { facade } from './calls/facade.ts'
@@ -24,6 +29,7 @@ import { Mailboxes } from './mailboxes.ts'
 import { Pins } from './pins.ts'
 import type { Step } from './record/position.ts'
 import { ContextCache } from './context-cache.ts'
+import { ReadyHints } from './steps/ready-hints.ts'
 import { Recovery } from './steps/recovery.ts'
 import { Redelivery } from './redelivery.ts'
 import { RefusalLog } from './refusal-log.ts'
@@ -37,14 +43,14 @@ export interface EngineParts {
   readonly store: Store
   readonly catalog: Catalog
   readonly runner: StepRunner
+  readonly dispatcher: StepDispatcher
+  /** How many steps run here at once. */
+  readonly slots: StepSlots
   readonly alarm: AlarmClock
   readonly clock: Clock
   readonly log: Log
   /** Milliseconds for which finished contexts stay readable. */
   readonly retention: number
-  /** Functions at once, and of those that run in processes of their own. */
-  readonly stepConcurrency: number
-  readonly isolated: number
   /** Null: no other server can be there. */
   readonly others: {
     /** Milliseconds between heartbeats. */
@@ -75,20 +81,23 @@ export interface Engine {
 }
 
 export function createEngine(parts: EngineParts): Engine {
-  const { store, catalog, clock, log, runner, alarm, retention, others, tagLimits, memory } = parts
+  const { store, catalog, clock, log, runner, slots, alarm, retention, others, tagLimits, memory } = parts
   const life = new AbortController()
   const identity = new Identity(parts.onOwner)
   const cache = new ContextCache(memory.cache)
   const loader = new ContextLoader({ store, catalog, cache, bytes: memory.steps })
   const turns = new ByteBudget({ bytes: memory.steps, what: 'contexts' })
+  const admission = new Admission({ slots, runner, budget: new ByteBudget({ bytes: memory.steps, what: 'steps' }) })
+  const admit: TurnEnv['admit'] = (flux, state) => admission.take(admission.kindOf(flux, state))
+  const onReady = ({ id, state }: ContextRecord, flux: CompiledFlux) => claims.ready(id, admission.kindOf(flux, state))
   const env = (): TurnEnv => ({
     now: clock.now(),
     random: Math.random,
     uuid: randomUUID,
     owner: identity.owner,
     tagLimits,
-    startsAtOnce: steps.hasRoom,
     maxRecord: memory.record,
+    admit,
   })
   const notifyOthers = (id: ContextId) => others?.feed.notify(id)
   const commits: Commits = new Commits({
@@ -97,7 +106,8 @@ export function createEngine(parts: EngineParts): Engine {
     alarm,
     log,
     owner: () => identity.owner,
-    onStep: (step, { flux, record }, texts) => steps.start(step, flux, { record, texts }),
+    onStep: (step, slot, { flux, record }) => steps.start(step, flux, slot, record),
+    onReady: ({ record, flux }) => onReady(record, flux),
     onEnd: (id) => steps.abort(id),
     onOthersStep: notifyOthers,
     onParent: (id) => timers.notifyParent(id),
@@ -123,6 +133,8 @@ export function createEngine(parts: EngineParts): Engine {
     log,
     steps: () => steps,
     owner: () => identity.owner,
+    isClaimed: (id) => claims.has(id),
+    onReady,
     ended: life.signal,
     onEnd: notifyOthers,
   })
@@ -140,14 +152,13 @@ export function createEngine(parts: EngineParts): Engine {
     startedAt: (step: Step) => steps.startedAt(step),
   }
   const steps: Steps = new Steps({
+    dispatcher: parts.dispatcher,
     runner,
+    slots,
     clock,
     log,
     loader,
     turns,
-    budget: new ByteBudget({ bytes: memory.steps, what: 'steps' }),
-    concurrency: parts.stepConcurrency,
-    isolated: parts.isolated,
     answer: (id, input) => redelivery.deliver(id, input),
     // What a step asks for belongs to what was acknowledged already: it isn't refused.
     apiOf: (packageName) => facade(facadeParts, { caller: SYSTEM, home: packageName, admission: null }),
@@ -156,16 +167,26 @@ export function createEngine(parts: EngineParts): Engine {
   others?.feed.onNotified((id) => void cancels.check(id))
   const recovery = new Recovery({
     store,
-    clock,
     log,
     loader,
     cache,
     commits,
     mailboxes,
     redelivery,
+    admission,
     steps,
     timers,
     env,
+  })
+  const claims: Claims = new Claims({
+    store,
+    clock,
+    log,
+    slots,
+    admission,
+    recovery,
+    hints: new ReadyHints({ feed: others?.feed ?? null, clock }),
+    owner: () => identity.owner,
   })
   const heartbeat = new Heartbeat({
     store,
@@ -175,7 +196,7 @@ export function createEngine(parts: EngineParts): Engine {
     redelivery,
     steps,
     cancels,
-    recovery,
+    claims,
     identity,
     every: others?.beat ?? null,
   })
@@ -198,6 +219,7 @@ export function createEngine(parts: EngineParts): Engine {
     },
     async close({ grace = 10_000 } = {}) {
       recovery.stop()
+      claims.stop()
       await steps.stop(grace)
       life.abort()
       await Promise.all([heartbeat.stop(), purges.stop(), alarm.close(), others?.feed.close()])

@@ -123,10 +123,16 @@ export interface Store {
    */
   claimDue(request: { now: number; limit: number; hideFor: number }): Promise<{ ids: ContextId[]; next: number | null }>
   /**
-   * Contexts whose owner no longer lives, up to `limit` of each partition, each with that owner. They are hidden from
-   * further claims as with `claimDue`. `owner` is the caller's own boot id.
+   * Contexts whose owner no longer lives, and those with one of the owners `ready`, who never do: up to `limit` of each
+   * partition, those first that were written first, each with that owner. They are hidden from further claims as with
+   * `claimDue`. `owner` is the caller's own boot id.
    */
-  claimAbandoned(request: { owner: string; limit: number; hideFor: number }): Promise<AbandonedLease[]>
+  claimAbandoned(request: {
+    owner: string
+    ready?: readonly string[]
+    limit: number
+    hideFor: number
+  }): Promise<AbandonedLease[]>
   /** Contexts whose step that server runs, as the store knows it; those that are out of reach at present left out. */
   leasedTo(request: { owner: string }): Promise<ContextId[]>
   /**

@@ -66,6 +66,7 @@ export function stepRunner({
       return read && functions.stackOf(read, packageName)
     },
     runIsolated: (call) => isolates.run(call),
+    isSlowScript: (script) => scripts.isSlow(script),
     scriptFault: (script) => scripts.fault(script),
     runScript: (call) => scripts.run(call),
     close() {

@@ -54,6 +54,9 @@ function open(commit: Store['commit'] = () => Promise.resolve({ ok: true }), ver
     onStep: ({ id }) => {
       heard.push(['step', id])
     },
+    onReady: ({ record: { id } }) => {
+      heard.push(['ready', id])
+    },
     onEnd: tell('end'),
     onOthersStep: tell('others'),
     onParent: tell('parent'),

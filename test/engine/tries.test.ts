@@ -100,6 +100,7 @@ async function openMailboxes(verbs: Partial<Store>, files?: Files) {
     log: quiet,
     owner: () => 'me',
     onStep: nobody,
+    onReady: nobody,
     onEnd: nobody,
     onOthersStep: nobody,
     onParent: nobody,

@@ -55,8 +55,7 @@ export class MemoryStore implements Store {
   }
   log: Store['log'] = async ({ id, limit }) => (limit > 0 ? (this.#open.kept.get(id)?.log.slice(-limit) ?? []) : [])
   claimDue: Store['claimDue'] = async ({ now, limit, hideFor }) => this.#open.claimDue(now, limit, hideFor)
-  claimAbandoned: Store['claimAbandoned'] = async ({ owner, limit, hideFor }) =>
-    this.#open.claimAbandoned(owner, limit, hideFor)
+  claimAbandoned: Store['claimAbandoned'] = async (request) => this.#open.claimAbandoned(request)
   leasedTo: Store['leasedTo'] = async ({ owner }) => this.#open.leasedTo(owner)
   heartbeat: Store['heartbeat'] = async ({ owner }) => this.#open.heartbeat(owner)
   standstill: Store['standstill'] = async () => null

@@ -1,7 +1,7 @@
 // What a store in memory keeps: everything that the port promises, as plainly as it can be said.
 import type { ContextId } from '../../src/model/context.ts'
-import { MAX_LOG_ROWS, UNOWNED } from '../../src/model/record.ts'
-import type { CommitOutcome, AbandonedLease, PageRequest, StoredContext, Write } from '../../src/ports/store.ts'
+import { MAX_LOG_ROWS, readyKindOf } from '../../src/model/record.ts'
+import type { CommitOutcome, AbandonedLease, PageRequest, Store, StoredContext, Write } from '../../src/ports/store.ts'
 
 interface Kept {
   context: StoredContext
@@ -35,6 +35,8 @@ export interface MemoryOptions {
  * have higher ids.
  */
 const IDS = 4
+
+type ClaimRequest = Parameters<Store['claimAbandoned']>[0]
 
 export class Memory {
   readonly partitions: number
@@ -105,10 +107,11 @@ export class Memory {
       if (text === undefined) delete parts[name]
       else Object.defineProperty(parts, name, { value: text, enumerable: true, configurable: true, writable: true })
     }
-    if (owner === UNOWNED) kept.abandonedUntil = 0
+    const isReady = owner !== null && readyKindOf(owner) !== null
+    if (isReady) kept.abandonedUntil = 0
     else if (owner !== before?.context.owner) kept.abandonedUntil = null
     else if (kept.abandonedUntil !== null) kept.abandonedUntil = 0
-    if (owner !== null && owner !== UNOWNED && !this.#beats.has(owner)) this.#beats.set(owner, this.#options.now())
+    if (owner !== null && !isReady && !this.#beats.has(owner)) this.#beats.set(owner, this.#options.now())
     kept.context = { ...context, parts }
     kept.log.push(...log)
     if (kept.log.length > MAX_LOG_ROWS * 1.25) kept.log = kept.log.slice(-MAX_LOG_ROWS)
@@ -152,11 +155,14 @@ export class Memory {
     return { ids: claimed.map(({ kept }) => kept.context.id), next: waking()[0]?.at ?? null }
   }
 
-  claimAbandoned(caller: string, limit: number, hideFor: number): AbandonedLease[] {
+  claimAbandoned({ owner: caller, ready = [], limit, hideFor }: ClaimRequest): AbandonedLease[] {
     const now = this.#options.now()
     this.#judge(caller, now)
     const abandoned = [...this.kept.values()].filter(
-      ({ abandonedUntil }) => abandonedUntil !== null && abandonedUntil <= now,
+      ({ context: { owner }, abandonedUntil }) =>
+        abandonedUntil !== null &&
+        abandonedUntil <= now &&
+        (owner === null || readyKindOf(owner) === null || ready.includes(owner)),
     )
     const claimed = this.#perPartition(abandoned, limit, ({ context }) => context.id)
     for (const kept of claimed) kept.abandonedUntil = now + hideFor

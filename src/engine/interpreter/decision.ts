@@ -52,7 +52,8 @@ export type Input =
    * what ended that server.
    */
   | { readonly type: 'TAKE_OVER'; readonly owner: string; readonly isUncounted?: boolean }
-  | { readonly type: 'RELEASE' }
+  /** `step`: the one that is meant; left out: whichever is leased to this server. */
+  | { readonly type: 'RELEASE'; readonly step?: { readonly epoch: number; readonly attempt: number } }
   /**
    * What it was told would make more of it than the store takes, or can't be processed: it fails instead. `answer`: of
    * the step whose answer that was; a context that is no longer at that step goes on.
@@ -74,11 +75,6 @@ export interface DecisionEnv extends Turn {
   /** What the decision may do; left out: as much as one may by itself. */
   readonly budget?: WorkBudget
   readonly tagLimits: TagLimits
-  /**
-   * Whether a function in this process that is decided on now starts at once: else it waits for a free slot. Others
-   * wait for a process, however long.
-   */
-  readonly startsAtOnce: boolean
 }
 
 export type Decision =

@@ -37,7 +37,7 @@ export function takeOver(
   const next = {
     ...record,
     lease: { owner: env.owner, takeovers },
-    stepStartedAt: env.startsAtOnce && runsHere(flux, record.state) ? env.now : undefined,
+    stepStartedAt: runsHere(flux, record.state) ? env.now : undefined,
     updatedAt: env.now,
   }
   return {
@@ -76,10 +76,19 @@ export function blockOf(record: ContextRecord, { step, message, stack }: Standst
   }
 }
 
-/** A server that stops gives its step back: whoever takes it over doesn't count it. */
-export function release(record: ContextRecord, { owner }: DecisionEnv): Decision {
-  if (record.lease?.owner !== owner) return { kind: 'noop' }
-  const next = { ...record, lease: { ...record.lease, owner: UNOWNED }, stepStartedAt: undefined }
+/**
+ * A step that doesn't run is given back: it is ready, and whoever claims it doesn't count that. So is one that runs when
+ * the server stops.
+ */
+export function release(
+  record: ContextRecord,
+  { step }: Input & { type: 'RELEASE' },
+  { owner }: DecisionEnv,
+): Decision {
+  const { lease, position } = record
+  if (lease?.owner !== owner) return { kind: 'noop' }
+  if (step && (step.epoch !== position.epoch || step.attempt !== position.attempt)) return { kind: 'noop' }
+  const next = { ...record, lease: { ...lease, owner: UNOWNED }, stepStartedAt: undefined }
   return { kind: 'next', record: next, log: [], step: null, child: null, abandonedChild: null, failure: null }
 }
 

@@ -10,6 +10,8 @@ export interface Execution {
   readonly timeout: number
   /** Bytes that its result may have as JSON. */
   readonly maxResult: number
+  /** Called when it is counted among the slow ones. */
+  readonly onSlow?: (() => void) | undefined
 }
 
 /** An execution in the pool. */

@@ -67,6 +67,11 @@ export class SandboxPool {
     })
   }
 
+  /** Whether that script took long the last time. */
+  isSlow(script: string): boolean {
+    return this.#queue.isKnownSlow(script)
+  }
+
   /** Ends all processes, and what runs in them. */
   close(): void {
     for (const { settle } of this.#queue.removeAll()) settle(CLOSED)
@@ -175,6 +180,7 @@ export class SandboxPool {
     if (place.isSlow || this.#slowPlaces() < MAX_PROCESSES) {
       place.isSlow = true
       place.process.limit(job.timeout - SLOW_MS + GRACE_MS, () => this.#endLate(place, job))
+      job.onSlow?.()
     } else {
       this.#drop(place)
       this.#queue.addSlow(job)

@@ -27,6 +27,7 @@ export class ScriptQueue {
   addSlow(job: ScriptJob): void {
     job.isSlow = true
     this.#slow.push(job)
+    job.onSlow?.()
   }
 
   /** Adds it before all others. */
@@ -55,6 +56,11 @@ export class ScriptQueue {
       if (job === undefined || slow < most || !this.isSlow(job)) return job
       this.addSlow(job)
     }
+  }
+
+  /** Whether that script took long the last time. */
+  isKnownSlow(script: string): boolean {
+    return this.#slowScripts.has(script)
   }
 
   isSlow({ isSlow, names, script }: ScriptJob): boolean {

@@ -188,7 +188,7 @@ export class RedisStore implements Store {
     return this.#claims.due(request)
   }
 
-  claimAbandoned(request: { owner: string; limit: number; hideFor: number }): Promise<AbandonedLease[]> {
+  claimAbandoned(request: Parameters<Store['claimAbandoned']>[0]): Promise<AbandonedLease[]> {
     return this.#claims.abandoned(request)
   }
 

@@ -145,15 +145,18 @@ local function index(id, before, after, is_new)
 end
 
 local function lease(id, from, to)
+  local is_unowned = string.sub(to, 1, #unowned) == unowned
   if from == to then
     -- Whoever claimed it did something else: it can be claimed again.
     redis.call('ZADD', running(unowned), 'XX', 0, id)
+    if is_unowned then redis.call('ZADD', running(to), 'XX', 0, id) end
     return
   end
   if from ~= '' then redis.call('ZREM', running(from), id) redis.call('ZREM', running(unowned), id) end
-  if to ~= '' then redis.call('ZADD', running(to), 0, id) end
+  -- Ready steps are claimed in the order in which they were written.
+  if to ~= '' then redis.call('ZADD', running(to), is_unowned and milliseconds() or 0, id) end
   -- Who takes a lease and is never heard of again is dead, too.
-  if to ~= '' and to ~= unowned then redis.call('ZADD', owners, 'NX', milliseconds(), to) end
+  if to ~= '' and not is_unowned then redis.call('ZADD', owners, 'NX', milliseconds(), to) end
 end
 
 -- A call takes some thousands of arguments at most.
