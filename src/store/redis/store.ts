@@ -15,7 +15,7 @@ import type {
   StoredContext,
   Write,
 } from '../../ports/store.ts'
-import { Claims } from './claims.ts'
+import { PartitionClaims } from './claims.ts'
 import { connect, outOfReach, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
 import { IdNumbers } from './id-numbers.ts'
 import { definitionKey, definitionsKey, partitionKey, standstillKey } from './keys.ts'
@@ -83,7 +83,7 @@ export class RedisStore implements Store {
   #commits = 0
   readonly #ids: IdNumbers
   readonly #queries: Queries
-  readonly #claims: Claims
+  readonly #claims: PartitionClaims
 
   constructor(connection: Connection, options: RedisStoreOptions) {
     const { namespace, partitions, log } = options
@@ -95,7 +95,7 @@ export class RedisStore implements Store {
     this.#client = new PartitionClient(connection, { roots, log })
     this.#ids = new IdNumbers(this.#client, { partitions, writer: this.#writer })
     this.#queries = new Queries(this.#client, { partitions, log })
-    this.#claims = new Claims(this.#client, { ...options, time: this.#time })
+    this.#claims = new PartitionClaims(this.#client, { ...options, time: this.#time })
     // The one that came may have a time of its own. If it goes again at once, the next one is asked.
     connection.on('ready', () => void this.learnTime().catch(() => {}))
   }

@@ -1,5 +1,5 @@
 #!lua
--- Claims contexts that are due or notified, earliest first.
+-- PartitionClaims contexts that are due or notified, earliest first.
 --
 -- Keys  due
 -- ARGV[1]  now, milliseconds, as the caller estimates it
