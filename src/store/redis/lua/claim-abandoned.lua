@@ -1,5 +1,5 @@
 #!lua
--- PartitionClaims contexts whose server is dead, and those whose step is ready. What a dead server leaves is unowned from then on.
+-- Claims contexts whose server is dead, and those whose step is ready. What a dead server leaves is unowned from then on.
 --
 -- Keys  context, dead, owners, packed, running
 -- ARGV[1]  how many

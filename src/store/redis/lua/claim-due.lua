@@ -1,5 +1,5 @@
 #!lua
--- PartitionClaims contexts that are due or notified, earliest first.
+-- Claims contexts that are due or notified, earliest first.
 --
 -- Keys  due
 -- ARGV[1]  now, milliseconds, as the caller estimates it
