@@ -147,7 +147,7 @@ const MAX_FILE_LINES = 250
 const MAX_FUNCTION_LINES = 60
 
 /** Longer than the bounds allow, until they are split. */
-const TOO_LONG: readonly string[] = ['engine/engine.ts', 'engine/steps/steps.ts']
+const TOO_LONG: readonly string[] = ['engine/engine.ts', 'engine/steps/claims.ts']
 
 /** Exported names that may be in several files, with the reason. */
 const SHARED_NAMES: ReadonlyMap<string, string> = new Map([

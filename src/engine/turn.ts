@@ -9,6 +9,7 @@ import type { Input } from './interpreter/decision.ts'
 import type { StartRequest } from './start-request.ts'
 import { Lacking, type KnownContexts, type Need } from './known-contexts.ts'
 import { UnitOfWork, type TurnEnv, type TrackedContext, type Applied } from './unit-of-work.ts'
+import { messageOf } from '../model/error-message.ts'
 
 /**
  * Steps of work after which a turn takes no more messages: others want to be served, too. It is about a hundredth of a
@@ -22,7 +23,7 @@ const STEPS_A_MESSAGE = 1_000
 export class Undecidable extends Error {
   override readonly name = 'Undecidable'
   constructor(cause: unknown) {
-    super(`the message could not be processed: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    super(`the message could not be processed: ${messageOf(cause)}`, { cause })
   }
 }
 

@@ -1,8 +1,9 @@
 // store/lmdb: whether a data file may be opened. lmdb has no checksums: it serves a damaged file in part, or as empty,
 // or crashes.
-import { DataFolderError, messageOf, fileBytesOf } from '../data-folder.ts'
+import { DataFolderError, fileBytesOf } from '../data-folder.ts'
 import { PageFile } from './page-file.ts'
 import { type Walk, walkAll } from './page-walk.ts'
+import { messageOf } from '../../../model/error-message.ts'
 
 /** What to do about damage. */
 export const ADVICE =

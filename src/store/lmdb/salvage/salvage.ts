@@ -3,13 +3,14 @@ import { closeSync, existsSync } from 'node:fs'
 import { mkdir, rename, rmdir } from 'node:fs/promises'
 import type { ContextId } from '../../../model/context.ts'
 import type { Log } from '../../../ports/log.ts'
-import { DataFolderError, lockFolder, messageOf, fileBytesOf } from '../data-folder.ts'
+import { DataFolderError, lockFolder, fileBytesOf } from '../data-folder.ts'
 import { type Disk, filesIn, openDisk } from '../disk.ts'
 import { findRecords, type RecordPlace, type Records } from './find-records.ts'
 import type { LargePart } from '../records/header.ts'
 import { PageFile } from './page-file.ts'
 import { type Walk, walkAll } from './page-walk.ts'
 import { decodeStored, decodeHeader } from '../records/stored-context.ts'
+import { messageOf } from '../../../model/error-message.ts'
 
 export interface DataPlace {
   readonly folder: string
