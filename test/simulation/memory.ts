@@ -108,7 +108,7 @@ export class Memory {
       else Object.defineProperty(parts, name, { value: text, enumerable: true, configurable: true, writable: true })
     }
     const isReady = owner !== null && readyKindOf(owner) !== null
-    if (isReady) kept.abandonedUntil = 0
+    if (isReady) kept.abandonedUntil = this.#options.now()
     else if (owner !== before?.context.owner) kept.abandonedUntil = null
     else if (kept.abandonedUntil !== null) kept.abandonedUntil = 0
     if (owner !== null && !isReady && !this.#beats.has(owner)) this.#beats.set(owner, this.#options.now())
@@ -164,6 +164,8 @@ export class Memory {
         abandonedUntil <= now &&
         (owner === null || readyKindOf(owner) === null || ready.includes(owner)),
     )
+    // What has been claimable for longest first, as the adapters have it.
+    abandoned.sort((a, b) => (a.abandonedUntil ?? 0) - (b.abandonedUntil ?? 0))
     const claimed = this.#perPartition(abandoned, limit, ({ context }) => context.id)
     for (const kept of claimed) kept.abandonedUntil = now + hideFor
     return claimed.map(({ context: { id, owner } }) => ({ id, owner: owner ?? '' }))
