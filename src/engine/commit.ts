@@ -112,7 +112,7 @@ export class Commits {
   #forget({ contexts }: UnitOfWork, { stale, current }: CommitOutcome & { ok: false }, incarnation: number): void {
     const { cache } = this.#parts
     for (const id of contexts.keys()) cache.delete(id)
-    const context = contexts.get(stale)
+    const context = stale === undefined ? undefined : contexts.get(stale)
     // What stands in for a broken definition may be made for the record as it was.
     if (!current || !context || context.flux.faults.length > 0) return
     cache.put({ record: decodeRecord(current), flux: context.flux }, current.parts, incarnation)

@@ -320,7 +320,7 @@ export class Mailboxes {
    */
   #isStartedEarlier({ stale, current }: CommitOutcome & { ok: false }, writes: readonly Write[]): boolean {
     const ours = writes.find(({ context }) => context.id === stale)?.context.parts['base']
-    if (ours === undefined || current?.parts['base'] !== ours) return false
+    if (stale === undefined || ours === undefined || current?.parts['base'] !== ours) return false
     this.#parts.commits.reconcile(stale)
     return true
   }

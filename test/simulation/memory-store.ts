@@ -30,7 +30,12 @@ export class MemoryStore implements Store {
   highestId: Store['highestId'] = async () => this.#open.highestId
   load: Store['load'] = async ({ id }) => this.#open.kept.get(id)?.context ?? null
   version: Store['version'] = async ({ id }) => this.#open.kept.get(id)?.context.version ?? null
-  commit: Store['commit'] = async ({ writes }) => this.#open.commit(writes)
+  commit: Store['commit'] = async (request) => this.#open.commit(request)
+  readRow: Store['readRow'] = async (row) => this.#open.rows.read(row)
+  listRows: Store['listRows'] = async (query) => this.#open.rows.list(query)
+  countRows: Store['countRows'] = async ({ space }) => this.#open.rows.count(space)
+  sweepRows: Store['sweepRows'] = async ({ now, limit }) => this.#open.rows.sweep(now, limit)
+  newest: Store['newest'] = async ({ key, partition }) => this.#open.newest(key, partition)
   log: Store['log'] = async ({ id, limit }) => (limit > 0 ? (this.#open.kept.get(id)?.log.slice(-limit) ?? []) : [])
   claimDue: Store['claimDue'] = async ({ now, limit, hideFor }) => this.#open.claimDue(now, limit, hideFor)
   claimAbandoned: Store['claimAbandoned'] = async ({ owner, limit, hideFor }) =>

@@ -96,7 +96,9 @@ const FILES: Files = {
 function tellingCurrent(store: Store): Store {
   const commit: Store['commit'] = async (request) => {
     const outcome = await store.commit(request)
-    return outcome.ok ? outcome : { ...outcome, current: await store.load({ id: outcome.stale }) }
+    return outcome.ok || outcome.stale === undefined
+      ? outcome
+      : { ...outcome, current: await store.load({ id: outcome.stale }) }
   }
   return new Proxy(store, {
     get(target, name) {

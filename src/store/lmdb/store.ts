@@ -1,6 +1,7 @@
 // store/lmdb: the embedded store, nothing to install. Records on disk, the index in memory, one process at a time.
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, unavailable } from '../../model/failure.ts'
+import type { RowSpace, StoredRow } from '../../model/rows.ts'
 import type { Standstill } from '../../model/standstill.ts'
 import { charactersOf } from '../../model/texts.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -8,12 +9,13 @@ import type { Log } from '../../ports/log.ts'
 import type { NotesPlace } from '../../ports/step-watch.ts'
 import type {
   CommitOutcome,
+  CommitRequest,
   AbandonedLease,
   ListQuery,
   PageRequest,
+  RowQuery,
   Store,
   StoredContext,
-  Write,
 } from '../../ports/store.ts'
 import { messageOf } from './data-folder.ts'
 import { type Disk, openDisk } from './disk.ts'
@@ -21,6 +23,8 @@ import { GroupCommit } from './group-commit.ts'
 import { Memory } from './index/memory.ts'
 import { fileNotesPlace, readNote } from './notes.ts'
 import { rebuild } from './index/rebuild.ts'
+import { isExpired } from './row-group.ts'
+import { listRows } from './row-list.ts'
 import type { Gauge } from './space.ts'
 import { decodeStored } from './stored-context.ts'
 import { WriteGroup } from './write-group.ts'
@@ -53,7 +57,7 @@ export async function openLmdbStore({
     const start = clock.now()
     const memory = await rebuild(disk, log)
     log.info('store opened', { folder, contexts: memory.size, milliseconds: clock.now() - start })
-    return new LmdbStore(disk, memory, { notes: fileNotesPlace(folder, namespace), log })
+    return new LmdbStore(disk, memory, { notes: fileNotesPlace(folder, namespace), log, clock })
   } catch (error) {
     await disk.close()
     throw error
@@ -65,6 +69,9 @@ const IDS_AT_ONCE = 1000
 /** Candidates for a list looked at in one turn of the event loop: about a millisecond. */
 const MAX_HOPS = 10_000
 
+/** Rows swept by one group: others wait for it. */
+const SWEPT_AT_ONCE = 10_000
+
 /** Parts of logs that are told of as unreadable, each once. */
 const MAX_LOGGED_ROWS = 10_000
 
@@ -75,17 +82,23 @@ class LmdbStore implements Store {
   readonly #disk: Disk
   readonly #memory: Memory
   readonly #log: Log
+  readonly #clock: Clock
   readonly #commits: GroupCommit<WriteGroup>
   /** Parts of logs that can't be read. */
   readonly #loggedRows = new Set<string>()
   #closing: Promise<void> | null = null
 
-  constructor(disk: Disk, memory: Memory, { notes, log }: { readonly notes: NotesPlace; readonly log: Log }) {
+  constructor(
+    disk: Disk,
+    memory: Memory,
+    { notes, log, clock }: { readonly notes: NotesPlace; readonly log: Log; readonly clock: Clock },
+  ) {
     this.notes = notes
+    this.#clock = clock
     this.#disk = disk
     this.#memory = memory
     this.#log = log
-    this.#commits = new GroupCommit(() => new WriteGroup(disk, memory))
+    this.#commits = new GroupCommit(() => new WriteGroup(disk, memory, () => clock.now()))
   }
 
   async reserveIds({ count }: { count: number }): Promise<{ first: ContextId; count: number }> {
@@ -111,8 +124,34 @@ class LmdbStore implements Store {
   }
 
   /** Not async: that would cost each commit another promise. */
-  commit({ writes }: { writes: readonly Write[] }): Promise<CommitOutcome> {
-    return this.#commits.run((group) => group.commit(writes))
+  commit(request: CommitRequest): Promise<CommitOutcome> {
+    return this.#commits.run((group) => group.commit(request))
+  }
+
+  async readRow({ space, key }: { space: RowSpace; key: string }): Promise<StoredRow | null> {
+    if (this.#commits.isWriting) await this.#commits.settled((group) => group.touchesRows(space, key))
+    if (this.#closing) throw unavailable('the server is stopping')
+    const row = this.#disk.rowTables?.read(space, key) ?? null
+    return row === null || isExpired(row, this.#clock.now()) ? null : { partition: 0, key, ...row }
+  }
+
+  async listRows(query: RowQuery): Promise<StoredRow[]> {
+    if (this.#commits.isWriting) await this.#commits.settled((group) => group.touchesRows(query.space))
+    if (this.#closing) throw unavailable('the server is stopping')
+    return listRows(this.#disk, query, { now: this.#clock.now(), log: this.#log })
+  }
+
+  async countRows({ space }: { space: RowSpace }): Promise<number> {
+    return this.#memory.rowCount(space)
+  }
+
+  async sweepRows({ now, limit }: { now: number; limit: number }): Promise<number> {
+    if (this.#disk.rowTables === null) return 0
+    return this.#commits.run((group) => group.sweepRows(now, Math.min(limit, SWEPT_AT_ONCE)))
+  }
+
+  async newest({ key }: { key: string }): Promise<ContextId | null> {
+    return this.#memory.newest(key)
   }
 
   async log({ id, limit }: { id: ContextId; limit: number }): Promise<string[]> {

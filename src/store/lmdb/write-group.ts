@@ -1,12 +1,14 @@
 // store/lmdb: what one group of requests will write. Decisions see memory and what the group has decided before them.
 import type { ContextId } from '../../model/context.ts'
 import { MAX_LOG_ROWS } from '../../model/record.ts'
-import type { CommitOutcome, Write } from '../../ports/store.ts'
+import { partitionOfCommit, type RowSpace } from '../../model/rows.ts'
+import type { CommitOutcome, CommitRefusal, CommitRequest, Write } from '../../ports/store.ts'
 import type { Disk } from './disk.ts'
 import type { Group } from './group-commit.ts'
 import { type Header, type LargePart, NO_LARGE_PARTS, type Rows } from './header.ts'
 import { encodeLargePart, placeLargeParts } from './large-parts.ts'
 import type { Entry, Memory } from './index/memory.ts'
+import { RowGroup } from './row-group.ts'
 import { encode } from './stored-context.ts'
 
 /** A log is trimmed when it has grown so far, a good many rows at once. */
@@ -31,6 +33,9 @@ const HASH = /^[\w+/=-]{1,200}$/
 
 const POKED = Buffer.of(1)
 
+const DONE: CommitOutcome = { ok: true }
+const DONE_WITH_LOOKUPS: CommitOutcome = { ok: true, lookups: true }
+
 export class WriteGroup implements Group {
   readonly #disk: Disk
   readonly #memory: Memory
@@ -43,8 +48,15 @@ export class WriteGroup implements Group {
   #size = 0
   /** Pages of the disk that it takes, at most. */
   #pages = 0
+  readonly #now: () => number
+  /** Null as long as no row is written. */
+  #rows: RowGroup | null = null
+  /** Unique index keys that contexts get by this group. */
+  #uniques: Map<string, ContextId> | null = null
 
-  constructor(disk: Disk, memory: Memory) {
+  /** `now` tells the store's time, epoch milliseconds. */
+  constructor(disk: Disk, memory: Memory, now: () => number) {
+    this.#now = now
     this.#disk = disk
     this.#memory = memory
     this.#lastId = memory.lastId
@@ -60,16 +72,22 @@ export class WriteGroup implements Group {
     return this.#contexts.has(id)
   }
 
+  touchesRows(space: RowSpace, key?: string): boolean {
+    return this.#rows?.touches(space, key) === true
+  }
+
   write(): Promise<void> {
     if (this.#operations.length === 0) return Promise.resolve()
-    return this.#disk.write(this.#operations, this.#pages * this.#disk.pageBytes)
+    return this.#disk.write(this.#operations, this.#pages * this.#disk.pageBytes, this.#rows?.isNeeded)
   }
 
   adopt(): void {
     for (const effect of this.#effects) effect()
+    if (this.#rows !== null) this.#memory.addRows(this.#rows)
   }
 
-  commit(writes: readonly Write[]): CommitOutcome {
+  commit({ writes, rows }: CommitRequest): CommitOutcome {
+    if (rows !== undefined) partitionOfCommit(writes, rows, 1)
     const headers = new Map<ContextId, Header>()
     const operationsBefore = this.#operations.length
     let isWhole = false
@@ -80,10 +98,13 @@ export class WriteGroup implements Group {
         if ((before?.version ?? 0) !== write.previous) return { ok: false, stale: id }
         headers.set(id, this.#write(write, before))
       }
+      const refusal = (rows === undefined ? null : this.#rowGroup().refusal(rows)) ?? this.#takenKey(writes, headers)
+      if (refusal !== null) return refusal
       isWhole = true
     } finally {
       if (!isWhole) this.#operations.length = operationsBefore
     }
+    if (rows !== undefined) this.#rowGroup().write(rows)
     for (const [id, header] of headers) this.#put(id, header)
     for (const {
       context: { id },
@@ -92,7 +113,12 @@ export class WriteGroup implements Group {
       if (answersNotification && this.#isNotified(id)) this.#clearNotification(id)
     // After the answers: a notification that comes along with one stands.
     for (const { notifies } of writes) for (const id of notifies) if (this.#context(id) !== null) this.#notify(id)
-    return { ok: true }
+    const lookups = this.#memory.rowCount('lookups') + (this.#rows?.gained('lookups') ?? 0)
+    return lookups > 0 && writes.length > 0 ? DONE_WITH_LOOKUPS : DONE
+  }
+
+  sweepRows(now: number, limit: number): number {
+    return this.#rowGroup().sweep(now, limit)
   }
 
   reserveIds(count: number): ContextId {
@@ -125,6 +151,46 @@ export class WriteGroup implements Group {
     }
     for (const id of ids) this.#remove(id)
     return ids.length
+  }
+
+  #rowGroup(): RowGroup {
+    return (this.#rows ??= new RowGroup(this.#disk, {
+      now: this.#now(),
+      sink: {
+        operation: (operation) => this.#operations.push(operation),
+        takes: (bytes, keys) => {
+          this.#size += bytes
+          this.#pages += Math.ceil(bytes / this.#disk.pageBytes) + keys * COPIES
+        },
+      },
+    }))
+  }
+
+  /** Which unique index key another context has, if any; else they are these contexts'. */
+  #takenKey(writes: readonly Write[], headers: ReadonlyMap<ContextId, Header>): CommitRefusal | null {
+    let given: Map<string, ContextId> | null = null
+    for (const { context, unique } of writes) {
+      if (unique === undefined) continue
+      given ??= new Map()
+      const by = this.#otherWith(unique, context.id, headers) ?? given.get(unique)
+      if (by !== undefined && by !== context.id) return { ok: false, unique: { key: unique, by } }
+      given.set(unique, context.id)
+    }
+    if (given === null) return null
+    this.#uniques ??= new Map()
+    for (const [key, id] of given) this.#uniques.set(key, id)
+    return null
+  }
+
+  /** Another context that has the key, and is left with it by the commit. */
+  #otherWith(key: string, id: ContextId, headers: ReadonlyMap<ContextId, Header>): ContextId | undefined {
+    const isLeft = (other: ContextId): boolean => {
+      const header = headers.get(other) ?? this.#contexts.get(other)
+      return header === undefined || header?.indexKeys.includes(key) === true
+    }
+    for (const other of this.#memory.having(key)) if (other !== id && isLeft(other)) return other
+    const other = this.#uniques?.get(key)
+    return other !== undefined && other !== id && isLeft(other) ? other : undefined
   }
 
   /** Adds the operations that write it; gives its header. */

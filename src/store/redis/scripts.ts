@@ -8,14 +8,20 @@ const NAMES = [
   'claim-abandoned',
   'claim-due',
   'commit',
+  'commit-rows',
+  'count-rows',
   'heartbeat',
   'highest',
   'leased-to',
+  'list-rows',
   'load',
+  'newest',
   'page',
   'purge',
+  'read-row',
   'reserve',
   'rows',
+  'sweep-rows',
   'time',
   'version',
   'waiting',
@@ -34,7 +40,8 @@ interface Script {
 const sourceOf = (file: string) => readFileSync(new URL(`lua/${file}.lua`, import.meta.url), 'utf8')
 
 /** What scripts share: a piece for each name, after those that it needs. Comments stay here. */
-const SHARED = [PARTITION_KEYS, sourceOf('shared/packed'), sourceOf('shared/leaves')].flatMap((text) =>
+const SHARED_FILES = ['packed', 'leaves', 'row-text', 'time'].map((name) => sourceOf(`shared/${name}`))
+const SHARED = [PARTITION_KEYS, ...SHARED_FILES].flatMap((text) =>
   text
     .replace(/^--.*\n/gm, '')
     .split(/^(?=local )/m)
@@ -49,13 +56,20 @@ const SHARED = [PARTITION_KEYS, sourceOf('shared/packed'), sourceOf('shared/leav
  * whenever a script runs.
  */
 function read(name: ScriptName): Script {
-  const [first = '', ...lines] = sourceOf(name).split('\n')
+  const [first = '', ...lines] = linesOf(name)
   let body = lines.filter((line) => !line.startsWith('--')).join('\n')
   for (const piece of SHARED.toReversed()) {
     if (new RegExp(`\\b${piece.name}\\b`).test(body)) body = `${piece.text}\n${body}`
   }
   const text = `${first}\n${body}`
   return { text, hash: createHash('sha1').update(text).digest('hex') }
+}
+
+/** Of one source come two scripts: the commit with rows, and the one without these lines. */
+function linesOf(name: ScriptName): string[] {
+  if (name === 'commit-rows') return sourceOf('commit').split('\n')
+  const source = sourceOf(name)
+  return (name === 'commit' ? source.replace(/^--\[ rows\n[^]*?^--\]\n/gm, '') : source).split('\n')
 }
 
 const SCRIPTS = new Map(NAMES.map((name) => [name, read(name)]))

@@ -3,17 +3,19 @@
 import { randomBytes } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
+import { partitionOfCommit, type RowSpace, type RowWrite, type StoredRow } from '../../model/rows.ts'
 import { readStandstill, type Standstill } from '../../model/standstill.ts'
 import type { Log } from '../../ports/log.ts'
 import type { NotesPlace } from '../../ports/step-watch.ts'
 import type {
   CommitOutcome,
+  CommitRequest,
   AbandonedLease,
   ListQuery,
   PageRequest,
+  RowQuery,
   Store,
   StoredContext,
-  Write,
 } from '../../ports/store.ts'
 import { Claims } from './claims.ts'
 import { connect, outOfReach, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
@@ -23,8 +25,9 @@ import { PartitionClient, PATIENCE_MS } from './partition-client.ts'
 import { checkNamespace, checkRedis } from './namespace.ts'
 import { redisNotesPlace } from './notes.ts'
 import { Queries } from './queries.ts'
-import { listOf, texts } from './scripts.ts'
-import { decodeContext, pushWrite, versionOf } from './stored-context.ts'
+import { pushRows, refusalOf, Rows } from './rows.ts'
+import { idsOf, listOf, texts } from './scripts.ts'
+import { decodeContext, encodeText, pushWrite, versionOf } from './stored-context.ts'
 import { RedisTime } from './time.ts'
 
 export interface RedisStoreOptions {
@@ -40,6 +43,7 @@ export interface RedisStoreOptions {
 /** Losses in a row after which a context is reserved, and for how long, milliseconds. */
 const RESERVE = { after: 3, for: '20' }
 const DONE: CommitOutcome = { ok: true }
+const NO_ROWS: readonly RowWrite[] = []
 /** Contexts deleted by one script: others want to be served too. */
 const BULK = 100
 
@@ -81,6 +85,7 @@ export class RedisStore implements Store {
   #commits = 0
   readonly #ids: IdNumbers
   readonly #queries: Queries
+  readonly #rows: Rows
   readonly #claims: Claims
 
   constructor(connection: Connection, options: RedisStoreOptions) {
@@ -93,6 +98,7 @@ export class RedisStore implements Store {
     this.#client = new PartitionClient(connection, { roots, log })
     this.#ids = new IdNumbers(this.#client, partitions)
     this.#queries = new Queries(this.#client, { partitions, log })
+    this.#rows = new Rows(this.#client, partitions)
     this.#claims = new Claims(this.#client, { ...options, time: this.#time })
     // The one that came may have a time of its own. If it goes again at once, the next one is asked.
     connection.on('ready', () => void this.learnTime().catch(() => {}))
@@ -144,23 +150,48 @@ export class RedisStore implements Store {
   }
 
   /** Not an async function: each promise of a commit is paid by every event. */
-  commit({ writes, lost = 0 }: { writes: readonly Write[]; lost?: number }): Promise<CommitOutcome> {
-    const [first] = writes
-    if (!first) return Promise.resolve(DONE)
-    const partition = first.context.id % this.partitions
-    if (writes.some(({ context }) => context.id % this.partitions !== partition)) {
-      return Promise.reject(new TypeError('the contexts of a commit must be in one partition'))
+  commit({ writes, rows = NO_ROWS, lost = 0 }: CommitRequest): Promise<CommitOutcome> {
+    let partition: number | null
+    try {
+      partition = partitionOfCommit(writes, rows, this.partitions)
+    } catch (error) {
+      return Promise.reject(error)
     }
+    if (partition === null) return Promise.resolve(DONE)
     const values = [this.#writer, String(++this.#commits), lost >= RESERVE.after ? RESERVE.for : '0', '0']
     for (const write of writes) pushWrite(values, write)
-    return this.#client.commit(partition, values, (reply) => {
-      if (reply === 0) {
-        for (const { context } of writes) this.#ids.seen(context.id)
-        return DONE
-      }
+    const hasMore = rows.length > 0 || writes.some(({ unique }) => unique !== undefined)
+    if (hasMore) pushRows(values, writes, rows)
+    return this.#client.commit(hasMore ? 'commit-rows' : 'commit', partition, values, (reply) => {
+      const refusal = reply === 0 ? DONE : refusalOf(listOf(reply), writes, rows)
+      if (refusal?.ok === true) for (const { context } of writes) this.#ids.seen(context.id)
+      if (refusal !== null) return refusal
       const [, id, kept = []] = listOf(reply)
       return { ok: false, stale: Number(id), current: decodeContext(Number(id), kept) }
     })
+  }
+
+  readRow(row: { partition: number; space: RowSpace; key: string }): Promise<StoredRow | null> {
+    return this.#rows.read(row)
+  }
+
+  listRows(query: RowQuery): Promise<StoredRow[]> {
+    return this.#rows.list(query)
+  }
+
+  countRows({ space }: { space: RowSpace }): Promise<number> {
+    return this.#rows.count(space)
+  }
+
+  sweepRows(request: { now: number; limit: number }): Promise<number> {
+    return this.#rows.sweep(request)
+  }
+
+  async newest({ key, partition }: { key: string; partition?: number }): Promise<ContextId | null> {
+    const ask = (one: number) => this.#client.run('newest', one, [encodeText(key)])
+    const found = partition === undefined ? await this.#client.everywhere(ask) : [await ask(partition)]
+    const newest = Math.max(0, ...idsOf(found.flatMap(texts)))
+    return newest === 0 ? null : newest
   }
 
   async log({ id, limit }: { id: ContextId; limit: number }): Promise<string[]> {

@@ -11,6 +11,11 @@ export class IdSet {
     return this.#size
   }
 
+  /** Undefined when it is empty. */
+  get highest(): ContextId | undefined {
+    return this.#chunks.at(-1)?.at(-1)
+  }
+
   add(id: ContextId): void {
     const last = this.#chunks.at(-1)
     if (last === undefined || id > (last.at(-1) ?? 0)) {

@@ -4,6 +4,7 @@ import type { Log } from '../../../ports/log.ts'
 import { DataFolderError, messageOf } from '../data-folder.ts'
 import type { Disk } from '../disk.ts'
 import { ADVICE } from '../salvage/inspect.ts'
+import { rowCountsOf } from '../row-group.ts'
 import { Memory } from './memory.ts'
 import { decodeHeader, type ReadKeys, keysOf } from '../stored-context.ts'
 
@@ -13,7 +14,7 @@ const STRIDE_BYTES = 1024 * 1024
 
 /** @throws DataFolderError when not all records can be found */
 export async function rebuild(disk: Disk, log: Log): Promise<Memory> {
-  const memory = new Memory()
+  const memory = new Memory(rowCountsOf(disk))
   memory.lastId = disk.lastId()
   const count = disk.contextCount
   const readKeys = rememberingKeys()
