@@ -113,8 +113,7 @@ function outcomeOf(
   const after = new Map([...model.contexts].map(([id, { unique }]) => [id, unique]))
   for (const { id, unique } of contexts) after.set(id, unique)
   for (const { id, unique } of contexts) {
-    const others = [...after].filter(([other, held]) => other !== id && unique !== null && held === unique)
-    const [by] = others[0] ?? []
+    const [by] = [...after].find(([other, held]) => other !== id && unique !== null && held === unique) ?? []
     if (unique !== null && by !== undefined) return { ok: false, unique: { key: unique, by } }
   }
   const gains = contexts.some(

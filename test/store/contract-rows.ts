@@ -26,6 +26,8 @@ const valueOf = async (store: Store, key: string, space: RowSpace = 'items') =>
 const keysOf = async (store: Store, prefix = '') =>
   (await store.listRows({ space: 'items', prefix, limit: 1000 })).map(({ key }) => key)
 
+const ownOf = (partition: number) => `own${String(partition).padStart(2, '0')}`
+
 /** What a store takes as the key of a row. */
 const KEYS = HOSTILE.filter((key) => {
   try {
@@ -259,7 +261,6 @@ export function rowPromises(test: ScenarioTest): void {
 
     test('is of all partitions, or of one', async ({ store }) => {
       const partitions = Array.from({ length: store.partitions }, (_, partition) => partition)
-      const ownOf = (partition: number) => `own${String(partition).padStart(2, '0')}`
       for (const partition of partitions)
         await mustWrite(store, ...['a', 'b', ownOf(partition)].map((key) => rowOf(key, `${partition}`, { partition })))
       const found: string[] = []

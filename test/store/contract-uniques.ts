@@ -9,6 +9,9 @@ const KEY = 'key:order-17'
 const holding = (id: number, version = 1, more: readonly string[] = []): Write =>
   writeOf(contextOf(id, version, { indexKeys: [...more, KEY] }), { unique: KEY })
 
+/** A context that has it no more. */
+const leaves = (id: number, version: number): Write => writeOf(contextOf(id, version, { indexKeys: ['a'] }))
+
 const taken = (by: number): CommitOutcome => ({ ok: false, unique: { key: KEY, by } })
 
 async function holders(store: Store): Promise<number[]> {
@@ -46,7 +49,6 @@ export function uniquePromises(test: ScenarioTest): void {
     test('passes from one context to another in one commit, in whatever order', async ({ store }) => {
       const [one, two, three] = [await newId(store), await newId(store), await newId(store)]
       await store.commit({ writes: [holding(one, 1, ['a'])] })
-      const leaves = (id: number, version: number) => writeOf(contextOf(id, version, { indexKeys: ['a'] }))
       expect(await store.commit({ writes: [leaves(one, 2), holding(two)] })).toEqual({ ok: true })
       expect(await store.commit({ writes: [holding(three), leaves(two, 2)] })).toEqual({ ok: true })
       expect(await holders(store)).toEqual([three])
