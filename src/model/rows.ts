@@ -85,3 +85,14 @@ export function compareRows(
   const order = one.key === other.key ? 0 : Buffer.compare(Buffer.from(one.key), Buffer.from(other.key))
   return order === 0 ? one.partition - other.partition : order
 }
+
+const FNV_OFFSET = 0x811c9dc5
+const FNV_PRIME = 0x01000193
+
+/** In which partition something is kept that is known by a text. Fixed for ever. FNV-1a, 32 bits, over its UTF-8 bytes. */
+export function partitionOf(text: string, partitions: number): number {
+  if (partitions === 1) return 0
+  let hash = FNV_OFFSET
+  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, FNV_PRIME)
+  return (hash >>> 0) % partitions
+}

@@ -77,58 +77,58 @@ describe('the format of the data', () => {
   })
 })
 
-describe('rows in a damaged file', () => {
-  const COUNT = 2000
-  const written = (index: number): RowWrite =>
-    rowOf(`key-${index}`, JSON.stringify({ index, filler: 'é'.repeat(index % 300) }), {
-      space: 'idempotency',
-      expiresAt: index % 3 === 0 ? null : 1e15 + index,
-    })
+const COUNT = 2000
+const written = (index: number): RowWrite =>
+  rowOf(`key-${index}`, JSON.stringify({ index, filler: 'é'.repeat(index % 300) }), {
+    space: 'idempotency',
+    expiresAt: index % 3 === 0 ? null : 1e15 + index,
+  })
 
-  async function writeAll(): Promise<void> {
-    const store = await openIn()
-    await createOne(store)
-    for (let from = 0; from < COUNT; from += 500)
-      await mustWrite(store, ...Array.from({ length: 500 }, (_, index) => written(from + index)))
-    await mustWrite(store, ...Array.from({ length: 100 }, (_, index) => ({ ...written(index), value: null })))
+async function writeAll(): Promise<void> {
+  const store = await openIn()
+  await createOne(store)
+  for (let from = 0; from < COUNT; from += 500)
+    await mustWrite(store, ...Array.from({ length: 500 }, (_, index) => written(from + index)))
+  await mustWrite(store, ...Array.from({ length: 100 }, (_, index) => ({ ...written(index), value: null })))
+  await store.close()
+}
+
+async function noiseIn(database: string, kind: 'branch' | 'leaf'): Promise<void> {
+  const pages = new PageFile(file())
+  const { used, trees } = await walkAll(pages)
+  const number = Array.from({ length: pages.pages }, (_, page) => page).find((page) => {
+    if (page < 2 || trees[used[page] ?? 0] !== database) return false
+    return pages.page(page).kind === kind
+  })
+  pages.close()
+  if (number === undefined) throw new Error(`there is no ${kind} in ${database}`)
+  const descriptor = openSync(file(), 'r+')
+  writeSync(descriptor, randomBytes(PAGE_BYTES), 0, PAGE_BYTES, number * PAGE_BYTES)
+  closeSync(descriptor)
+}
+
+/** How many of them the salvaged folder has, each as it was written. */
+async function saved(): Promise<number> {
+  const into = join(folder, 'saved')
+  await salvage({ folder, namespace: 'default' }, { into, log })
+  const store = await openIn(into)
+  try {
+    let found = 0
+    for (let index = 0; index < COUNT; index++) {
+      const { key, value, expiresAt } = written(index)
+      const row = await store.readRow({ partition: 0, space: 'idempotency', key })
+      if (row === null) continue
+      expect(row).toEqual({ partition: 0, key, value, expiresAt })
+      found += 1
+    }
+    expect(await store.countRows({ space: 'idempotency' })).toBe(found)
+    return found
+  } finally {
     await store.close()
   }
+}
 
-  async function noiseIn(database: string, kind: 'branch' | 'leaf'): Promise<void> {
-    const pages = new PageFile(file())
-    const { used, trees } = await walkAll(pages)
-    const number = Array.from({ length: pages.pages }, (_, page) => page).find((page) => {
-      if (page < 2 || trees[used[page] ?? 0] !== database) return false
-      return pages.page(page).kind === kind
-    })
-    pages.close()
-    if (number === undefined) throw new Error(`there is no ${kind} in ${database}`)
-    const descriptor = openSync(file(), 'r+')
-    writeSync(descriptor, randomBytes(PAGE_BYTES), 0, PAGE_BYTES, number * PAGE_BYTES)
-    closeSync(descriptor)
-  }
-
-  /** How many of them the salvaged folder has, each as it was written. */
-  async function saved(): Promise<number> {
-    const into = join(folder, 'saved')
-    await salvage({ folder, namespace: 'default' }, { into, log })
-    const store = await openIn(into)
-    try {
-      let found = 0
-      for (let index = 0; index < COUNT; index++) {
-        const { key, value, expiresAt } = written(index)
-        const row = await store.readRow({ partition: 0, space: 'idempotency', key })
-        if (row === null) continue
-        expect(row).toEqual({ partition: 0, key, value, expiresAt })
-        found += 1
-      }
-      expect(await store.countRows({ space: 'idempotency' })).toBe(found)
-      return found
-    } finally {
-      await store.close()
-    }
-  }
-
+describe('rows in a damaged file', () => {
   it('are saved, all of them where nothing is wrong', async () => {
     await writeAll()
     expect((await diagnose({ folder, namespace: 'default' })).damage).toEqual([])
