@@ -13,6 +13,8 @@ import { mustWrite, rowOf } from './contract-rows.ts'
 const quiet = (): void => {}
 const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
 
+const hash = (index: number) => createHash('sha256').update(`${index}`).digest('hex')
+
 let server: RedisServer
 let namespace: string
 let admin: Redis
@@ -122,7 +124,6 @@ test('a Redis without memory left refuses contexts and rows together, and takes 
 })
 
 test('a row for idempotency takes at most 650 bytes, and nothing is left of one that was swept', async () => {
-  const hash = (index: number) => createHash('sha256').update(`${index}`).digest('hex')
   const memory = async () => Number(/used_memory:(\d+)/.exec(await admin.info('memory'))?.[1])
   const value = JSON.stringify({
     hash: hash(0),
