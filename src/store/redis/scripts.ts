@@ -65,11 +65,17 @@ function read(name: ScriptName): Script {
   return { text, hash: createHash('sha1').update(text).digest('hex') }
 }
 
-/** Of one source come two scripts: the commit with rows, and the one without these lines. */
+/** Of one source come two scripts: the commit with rows, and the one without the lines for them. */
 function linesOf(name: ScriptName): string[] {
-  if (name === 'commit-rows') return sourceOf('commit').split('\n')
-  const source = sourceOf(name)
-  return (name === 'commit' ? source.replace(/^--\[ rows\n[^]*?^--\]\n/gm, '') : source).split('\n')
+  const lines = sourceOf(name === 'commit-rows' ? 'commit' : name).split('\n')
+  if (name !== 'commit') return lines
+  let isForRows = false
+  return lines.filter((line) => {
+    if (line === '--[ rows') isForRows = true
+    const isKept = !isForRows
+    if (line === '--]') isForRows = false
+    return isKept
+  })
 }
 
 const SCRIPTS = new Map(NAMES.map((name) => [name, read(name)]))
