@@ -86,7 +86,7 @@ export class Starts {
         goOn()
         return this.#startAgain(start, outcome.overtaken)
       }
-      if (!outcome.ok && !this.#isStartedEarlier(outcome, writes))
+      if (!outcome.ok && !('stale' in outcome && this.#isStartedEarlier(outcome, writes)))
         return fail(unavailable(`context ${id} exists already`))
       resolve({ moved: true, failure: null, record: context.record, flux: request.flux })
       return goOn()

@@ -1,5 +1,6 @@
 // ports: where contexts are kept. An adapter stores and indexes; policy and encoding are its callers'.
 import type { ContextId } from '../model/context.ts'
+import type { ListedSpace, RowSpace, RowWrite, StoredRow } from '../model/rows.ts'
 import type { Standstill } from '../model/standstill.ts'
 import type { NotesPlace } from './step-watch.ts'
 
@@ -35,6 +36,20 @@ export interface Write {
   readonly notifies: readonly ContextId[]
   /** True when this write answers a notification of its own context. */
   readonly answersNotification: boolean
+  /**
+   * One of its index keys, which no other context of the partition may have after the commit. Each write that gives a
+   * context such a key must say so; one that leaves it with the key needn't.
+   */
+  readonly unique?: string
+}
+
+/** What is made true at once, or not at all. All of it is in one partition. */
+export interface CommitRequest {
+  readonly writes: readonly Write[]
+  /** Each row at most once. Guards compare with what was there before the commit. */
+  readonly rows?: readonly RowWrite[] | undefined
+  /** How many times in a row others were faster; one who loses often is let go first for a moment. */
+  readonly lost?: number | undefined
 }
 
 /**
@@ -47,11 +62,45 @@ export interface StaleOutcome {
   readonly current?: StoredContext | null
 }
 
-export type CommitOutcome =
-  | { readonly ok: true }
+/** What is made true at once, or not at all. All of it is in one partition. */
+export interface CommitRequest {
+  readonly writes: readonly Write[]
+  /** Each row at most once. Guards compare with what was there before the commit. */
+  readonly rows?: readonly RowWrite[] | undefined
+  /** How many times in a row others were faster; one who loses often is let go first for a moment. */
+  readonly lost?: number | undefined
+}
+
+/** Nothing was written. Of several reasons, the first of these is told. */
+export type CommitRefusal =
   | StaleOutcome
-  /** Nothing was written: ids of these contexts to be created were given out ahead, and others got later ones since. */
+  /** Ids of these contexts to be created were given out ahead, and others got later ones since. */
   | { readonly ok: false; readonly overtaken: readonly ContextId[] }
+  /** The guard of this row failed. `value`: what is there; null: nothing. */
+  | {
+      readonly ok: false
+      readonly row: { readonly space: RowSpace; readonly key: string; readonly value: string | null }
+    }
+  /** This unique index key is another context's. */
+  | { readonly ok: false; readonly unique: { readonly key: string; readonly by: ContextId } }
+
+export type CommitOutcome =
+  /**
+   * `lookups`: the commit gave a context an index key that it didn't have, and its partition has rows in the space
+   * `lookups`, expired ones included. It may be there more often.
+   */
+  { readonly ok: true; readonly lookups?: true } | CommitRefusal
+
+export interface RowQuery {
+  /** Left out: all of them. */
+  readonly partition?: number | undefined
+  readonly space: ListedSpace
+  /** What the keys begin with; all of them when empty. */
+  readonly prefix: string
+  /** Only rows behind this one, which needn't be there any more. */
+  readonly after?: Pick<StoredRow, 'key' | 'partition'> | undefined
+  readonly limit: number
+}
 
 export interface PageRequest {
   readonly limit: number
@@ -101,12 +150,27 @@ export interface Store {
   /** The version that `load` would give; null if there is no such context. */
   version(request: { id: ContextId }): Promise<number | null>
   /**
-   * Makes all writes true at once, or none. Resolves when they are as durable as the store promises. `lost`: how many
-   * times in a row others were faster; one who loses often is let go first for a moment.
+   * Makes all writes true at once, or none. Resolves when they are as durable as the store promises.
    * @throws FluxError `unavailable` when the store is out of reach or can't write; `inDoubt`: all may have become true
-   * all the same, or may yet
+   * all the same, or may yet. TypeError when contexts and rows are of several partitions, or a row can't be kept
    */
-  commit(request: { writes: readonly Write[]; lost?: number }): Promise<CommitOutcome>
+  commit(request: CommitRequest): Promise<CommitOutcome>
+  /** The row as last committed; null when there is none, or it is expired by the store's time. */
+  readRow(request: { partition: number; space: RowSpace; key: string }): Promise<StoredRow | null>
+  /**
+   * Rows that aren't expired, by the bytes of their keys, then by partition. Fewer than `limit` only when there are no
+   * more.
+   */
+  listRows(query: RowQuery): Promise<StoredRow[]>
+  /** How many rows a space has in all partitions. Cheap; expired ones count until they are swept. */
+  countRows(request: { space: RowSpace }): Promise<number>
+  /**
+   * Deletes rows of all spaces that expired up to `now`, and by the store's time, at most `limit` of each partition;
+   * gives the number.
+   */
+  sweepRows(request: { now: number; limit: number }): Promise<number>
+  /** The highest id of a context that has the index key, in one partition or in all; null if there is none. */
+  newest(request: { key: string; partition?: number }): Promise<ContextId | null>
   /** The newest rows of a context's log, oldest of them first, at most `limit`. */
   log(request: { id: ContextId; limit: number }): Promise<string[]>
   /**

@@ -65,6 +65,11 @@ type Verb =
   | 'getDefinition'
   | 'definitions'
   | 'purge'
+  | 'readRow'
+  | 'listRows'
+  | 'countRows'
+  | 'sweepRows'
+  | 'newest'
 
 /** The store as one server reaches it. */
 export class FaultyStore implements Store {
@@ -112,16 +117,28 @@ export class FaultyStore implements Store {
     this.#ask('getDefinition', () => this.#store.getDefinition(request))
   definitions: Store['definitions'] = () => this.#ask('definitions', () => this.#store.definitions())
   purge: Store['purge'] = (request) => this.#ask('purge', () => this.#store.purge(request))
+  readRow: Store['readRow'] = (request) => this.#ask('readRow', () => this.#store.readRow(request))
+  listRows: Store['listRows'] = (request) => this.#ask('listRows', () => this.#store.listRows(request))
+  countRows: Store['countRows'] = (request) => this.#ask('countRows', () => this.#store.countRows(request))
+  sweepRows: Store['sweepRows'] = (request) => this.#ask('sweepRows', () => this.#store.sweepRows(request))
+  newest: Store['newest'] = (request) => this.#ask('newest', () => this.#store.newest(request))
   standstill: Store['standstill'] = (request) => this.#store.standstill(request)
   close: Store['close'] = () => this.#store.close()
 
   commit: Store['commit'] = (request) => {
     const { random } = this.#scheduler
     const { conflict, late } = this.#server.faults()
-    const what = `commit ${request.writes.map(({ context: { id, version } }) => `${id}v${version}`).join('+')}`
+    const parts = [
+      ...request.writes.map(({ context: { id, version } }) => `${id}v${version}`),
+      ...(request.rows ?? []).map(({ space, key }) => `${space}:${key}`),
+    ]
+    const what = `commit ${parts.join('+')}`
     const write = async () => {
       const outcome = await this.#store.commit(request)
-      this.#scheduler.tell(this.#server, `${what} ${outcome.ok ? 'is true' : 'is stale'}`)
+      this.#scheduler.tell(
+        this.#server,
+        `${what} ${outcome.ok ? 'is true' : 'stale' in outcome ? 'is stale' : 'is refused'}`,
+      )
       return outcome
     }
     // What only creates contexts was decided on nothing: nobody can have been faster.

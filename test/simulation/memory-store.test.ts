@@ -18,6 +18,8 @@ function open(partitions: number, silence: number | null): Awaited<ReturnType<Op
   let store = new MemoryStore(memory)
   return {
     store,
+    now: () => clock.now(),
+    lapse: async (milliseconds) => clock.jump(milliseconds),
     async reopen() {
       await store.close()
       store = new MemoryStore(memory)

@@ -46,13 +46,18 @@ export class MemoryStore implements Store {
   highestId: Store['highestId'] = async () => this.#open.highestId
   load: Store['load'] = async ({ id }) => this.#open.kept.get(id)?.context ?? null
   version: Store['version'] = async ({ id }) => this.#open.kept.get(id)?.context.version ?? null
-  commit: Store['commit'] = async ({ writes }) => {
-    const created = writes.flatMap(({ context, previous }) => (previous === 0 ? context.id : []))
+  commit: Store['commit'] = async (request) => {
+    const created = request.writes.flatMap(({ context, previous }) => (previous === 0 ? context.id : []))
     const partition = (created[0] ?? 0) % this.partitions
     const fence = this.#aheadOf(partition).fenceOf(created)
-    if (fence !== '' && fence !== String(this.#open.lastId(partition))) return { ok: false, overtaken: created }
-    return this.#open.commit(writes)
+    const isOvertaken = fence !== '' && fence !== String(this.#open.lastId(partition))
+    return this.#open.commit(request, isOvertaken ? created : [])
   }
+  readRow: Store['readRow'] = async (row) => this.#open.rows.read(row)
+  listRows: Store['listRows'] = async (query) => this.#open.rows.list(query)
+  countRows: Store['countRows'] = async ({ space }) => this.#open.rows.count(space)
+  sweepRows: Store['sweepRows'] = async ({ now, limit }) => this.#open.rows.sweep(now, limit)
+  newest: Store['newest'] = async ({ key, partition }) => this.#open.newest(key, partition)
   log: Store['log'] = async ({ id, limit }) => (limit > 0 ? (this.#open.kept.get(id)?.log.slice(-limit) ?? []) : [])
   claimDue: Store['claimDue'] = async ({ now, limit, hideFor }) => this.#open.claimDue(now, limit, hideFor)
   claimAbandoned: Store['claimAbandoned'] = async (request) => this.#open.claimAbandoned(request)

@@ -1,7 +1,17 @@
 // What a store in memory keeps: everything that the port promises, as plainly as it can be said.
 import type { ContextId } from '../../src/model/context.ts'
 import { MAX_LOG_ROWS, readyKindOf } from '../../src/model/record.ts'
-import type { CommitOutcome, AbandonedLease, PageRequest, Store, StoredContext, Write } from '../../src/ports/store.ts'
+import { partitionOfCommit } from '../../src/model/rows.ts'
+import type {
+  CommitOutcome,
+  CommitRequest,
+  AbandonedLease,
+  PageRequest,
+  Store,
+  StoredContext,
+  Write,
+} from '../../src/ports/store.ts'
+import { MemoryRows } from './memory-rows.ts'
 
 interface Kept {
   context: StoredContext
@@ -42,6 +52,7 @@ export class Memory {
   readonly partitions: number
   readonly kept = new Map<ContextId, Kept>()
   readonly definitions = new Map<string, string>()
+  readonly rows: MemoryRows
   readonly #options: MemoryOptions
   readonly #lastIds: number[]
   readonly #beats = new Map<string, number>()
@@ -50,6 +61,7 @@ export class Memory {
 
   constructor(options: MemoryOptions) {
     this.#options = options
+    this.rows = new MemoryRows(() => options.now())
     this.partitions = options.partitions ?? 1
     this.#lastIds = Array.from({ length: this.partitions }, (_, partition) =>
       partition === 0 ? 0 : partition - this.partitions,
@@ -73,7 +85,9 @@ export class Memory {
     return { first, count: given }
   }
 
-  commit(writes: readonly Write[]): CommitOutcome {
+  /** `overtaken`: contexts to be created whose ids were given ahead, and aren't the last any more. */
+  commit({ writes, rows = [] }: CommitRequest, overtaken: readonly ContextId[]): CommitOutcome {
+    const partition = partitionOfCommit(writes, rows, this.partitions)
     for (const {
       context: { id },
       previous,
@@ -81,6 +95,17 @@ export class Memory {
       const current = this.kept.get(id)?.context ?? null
       if ((current?.version ?? 0) !== previous) return { ok: false, stale: id, current }
     }
+    if (overtaken.length > 0) return { ok: false, overtaken }
+    const refused = this.rows.refused(rows)
+    if (refused) return { ok: false, row: refused }
+    for (const { context, unique } of writes) {
+      const by = unique === undefined ? undefined : this.#otherWith(unique, context.id, writes)
+      if (unique !== undefined && by !== undefined) return { ok: false, unique: { key: unique, by } }
+    }
+    const gains = writes.some(({ context: { id, indexKeys } }) =>
+      indexKeys.some((key) => this.kept.get(id)?.context.indexKeys.includes(key) !== true),
+    )
+    this.rows.write(rows)
     this.#options.witness?.committed(
       writes,
       writes.map(({ context: { id } }) => this.kept.get(id)?.context ?? null),
@@ -93,7 +118,17 @@ export class Memory {
         if (kept) Object.assign(kept, { poked: true, hiddenUntil: null })
       }
     }
-    return { ok: true }
+    return gains && this.rows.count('lookups', partition ?? 0) > 0 ? { ok: true, lookups: true } : { ok: true }
+  }
+
+  /** The first other context that has the key once the writes are made. */
+  #otherWith(key: string, id: ContextId, writes: readonly Write[]): ContextId | undefined {
+    const written = new Map(writes.map(({ context }) => [context.id, context]))
+    const before = [...this.kept.values()].map(({ context }) => written.get(context.id) ?? context)
+    return [...before, ...written.values()].find(
+      (other) =>
+        other.id !== id && other.id % this.partitions === id % this.partitions && other.indexKeys.includes(key),
+    )?.id
   }
 
   #write({ context, changed, log, answersNotification }: Write): void {
@@ -136,6 +171,12 @@ export class Memory {
       .filter((context) => context.id > after && test(context))
       .sort((a, b) => a.id - b.id)
       .slice(skip, skip + limit)
+  }
+
+  newest(key: string, partition?: number): ContextId | null {
+    const has = ({ id, indexKeys }: StoredContext) =>
+      indexKeys.includes(key) && (partition === undefined || id % this.partitions === partition)
+    return this.matching(has, { limit: Infinity }).at(-1)?.id ?? null
   }
 
   claimDue(now: number, limit: number, hideFor: number): { ids: ContextId[]; next: number | null } {

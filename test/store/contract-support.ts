@@ -7,6 +7,10 @@ export interface OpenedStore {
   readonly store: Store
   /** Closes it and opens it again on the same data. Left out where there is nothing to reopen. */
   readonly reopen?: () => Promise<Store>
+  /** The store's time, epoch milliseconds, at most a moment behind it. */
+  now(): number
+  /** Resolves when so many milliseconds of it have passed. */
+  lapse(milliseconds: number): Promise<void>
   /** Resolves once servers that send no more heartbeats count as dead. Left out where they always do. */
   readonly pass?: () => Promise<void>
   close(): Promise<void>
@@ -17,6 +21,8 @@ export type OpenStore = () => Promise<OpenedStore>
 /** What a test works with. */
 export interface Scenario {
   readonly store: Store
+  now(): number
+  lapse(milliseconds: number): Promise<void>
   /** Another look at the same data. Skips the rest of the test where a store can't be reopened. */
   reopen(): Promise<Store>
   /** The store as it is, and once more after it was reopened, if it can be. */
@@ -34,6 +40,8 @@ export function scenarios(open: OpenStore): ScenarioTest {
       try {
         await body({
           store: opened.store,
+          now: () => opened.now(),
+          lapse: (milliseconds) => opened.lapse(milliseconds),
           reopen: async () =>
             opened.reopen === undefined ? context.skip('this store has nothing to reopen') : await opened.reopen(),
           async *again() {

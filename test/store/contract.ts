@@ -4,8 +4,11 @@ import { commitPromises } from './contract-commits.ts'
 import { endPromises } from './contract-ends.ts'
 import { modelPromises } from './contract-model.ts'
 import { queryPromises } from './contract-queries.ts'
+import { rowModelPromises } from './contract-row-model.ts'
+import { rowPromises } from './contract-rows.ts'
 import { scenarios, type OpenStore } from './contract-support.ts'
 import { timePromises } from './contract-time.ts'
+import { uniquePromises } from './contract-uniques.ts'
 
 export type { OpenStore } from './contract-support.ts'
 
@@ -17,6 +20,9 @@ export function storeContract(name: string, open: OpenStore): void {
     queryPromises(test)
     timePromises(test)
     endPromises(test)
+    rowPromises(test)
+    uniquePromises(test)
     modelPromises(open)
+    rowModelPromises(open)
   })
 }

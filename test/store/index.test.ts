@@ -3,7 +3,8 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ListQuery } from '../../src/ports/store.ts'
 import { IdSet } from '../../src/store/lmdb/index/id-set.ts'
-import { type Posting, KeyIndex } from '../../src/store/lmdb/index/key-index.ts'
+import { KeyIndex } from '../../src/store/lmdb/index/key-index.ts'
+import type { Posting } from '../../src/store/lmdb/index/posting.ts'
 import { TimeQueue } from '../../src/store/lmdb/index/time-queue.ts'
 
 function all(set: IdSet, after = 0): number[] {

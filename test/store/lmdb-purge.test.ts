@@ -38,5 +38,5 @@ test.each([
   onTestFinished(() => disk.close())
   const memory = await rebuild(disk, log)
   for (let id = 1; id <= 100; id += 1) memory.put(id, { ...ENDED, ...more })
-  expect(new WriteGroup(disk, memory).purge(2, 500)).toBe(purged)
+  expect(new WriteGroup(disk, memory, () => 0).purge(2, 500)).toBe(purged)
 })

@@ -25,17 +25,20 @@ const log = {
   warn: quiet,
   error: (message: string, fields?: object) => void errors.push({ message, fields }),
 }
-const openIn = (folder: string, namespace?: string): Promise<Store> =>
-  openLmdbStore({ folder, log, clock: new SimulatedClock(), ...(namespace === undefined ? {} : { namespace }) })
+const openIn = (folder: string, namespace?: string, clock = new SimulatedClock()): Promise<Store> =>
+  openLmdbStore({ folder, log, clock, ...(namespace === undefined ? {} : { namespace }) })
 
 storeContract('lmdb', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'actorflux-store-'))
-  let store = await openIn(folder)
+  const clock = new SimulatedClock()
+  let store = await openIn(folder, undefined, clock)
   return {
     store,
+    now: () => clock.now(),
+    lapse: async (milliseconds) => clock.jump(milliseconds),
     async reopen() {
       await store.close()
-      store = await openIn(folder)
+      store = await openIn(folder, undefined, clock)
       return store
     },
     async close() {
@@ -185,7 +188,7 @@ describe('the embedded store', () => {
     const meta = root.openDB<unknown, string>('meta', { encoding: 'json' })
     await meta.put('format', 99)
     await root.close()
-    await expect(openIn(folder)).rejects.toThrow(/default\.mdb has format 99, .* knows formats 3 and 4$/)
+    await expect(openIn(folder)).rejects.toThrow(/default\.mdb has format 99, .* knows formats 3 to 5$/)
     await expect(openIn(folder)).rejects.toThrow(DataFolderError)
   })
 

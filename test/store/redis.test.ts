@@ -37,6 +37,14 @@ async function openOn(address: RedisAddress, partitions: number): Promise<Opened
   let store = await open()
   return {
     store,
+    now: () => store.now(),
+    async lapse(milliseconds) {
+      const end = store.now() + milliseconds
+      while (store.now() < end)
+        await new Promise((resolve) => {
+          setTimeout(resolve, 1)
+        })
+    },
     async reopen() {
       await store.close()
       store = await open()

@@ -8,17 +8,24 @@ import { DataFolderError, isMarked, lockFolder, makeFile, mark, fileBytesOf } fr
 import { causeOf, numberIn, openRoot } from './lmdb-file.ts'
 import { LogRows } from './records/log-rows.ts'
 import { ADVICE, inspect, META, noFormat } from './salvage/inspect.ts'
+import { ROW_DATABASES, RowTables } from './row-tables.ts'
 import { Space, type SpaceOptions } from './space.ts'
 import { messageOf } from '../../model/error-message.ts'
 
 /** The format of the data. A change that older code can't read gets the next number. */
 const FORMAT = 4
 
+/** With rows. The first write of a row makes it of format 4: until then, older code may go on with the file. */
+const FORMAT_WITH_ROWS = 5
+
 /** Without large parts, and with other records, which are read as they are. The first write upgrades the file. */
 const FORMAT_OF_0_1 = 3
 
 /** Pages for the upgrade of a file: two transactions, each of which copies what leads to what it writes. */
 const UPGRADE_PAGES = 16
+
+/** The same, for each database of rows. */
+const PAGES_OF_DATABASE = 8
 
 /** What a new data file and lmdb's own file beside it take at most. */
 const NEW_FILE_BYTES = 1024 * 1024
@@ -71,6 +78,7 @@ export class Disk {
   readonly #space: Space
   /** Large parts, by context and slot; null as long as the file has the format of version 0.1. */
   #parts: Database<Buffer, [ContextId, number]> | null = null
+  #rowTables: RowTables | null = null
   #broken: Error | null = null
 
   /** Opens the file, or makes it. @throws DataFolderError when its format is another */
@@ -97,7 +105,8 @@ export class Disk {
       this.rows = new LogRows(this.#root.openDB('rows', { encoding: 'binary' }))
       this.notifications = this.#root.openDB('pokes', { encoding: 'binary' })
       this.definitions = this.#root.openDB('definitions', { encoding: 'string' })
-      if (format === FORMAT) this.#parts = this.#openParts()
+      if (format !== FORMAT_OF_0_1) this.#parts = this.#openParts()
+      if (format === FORMAT_WITH_ROWS) this.#rowTables = new RowTables(this.#root)
       if (!hasData) this.meta.putSync('format', FORMAT)
     } catch (error) {
       void this.#root.close()
@@ -112,6 +121,11 @@ export class Disk {
     return this.#space.trouble()
   }
 
+  /** Null as long as no row has been written. */
+  get rowTables(): RowTables | null {
+    return this.#rowTables
+  }
+
   /** Contexts, as lmdb counts them. */
   get contextCount(): number {
     return numberIn(this.contexts.getStats(), 'entryCount')
@@ -119,22 +133,28 @@ export class Disk {
 
   /**
    * Runs the operations in one transaction, which takes so many bytes of the disk at most; resolves when it is flushed.
+   * `hasRows`: they may write rows.
    * @throws FluxError `unavailable` when there is no room on the disk; Error when none of them took place, or nobody
    * knows
    */
-  async write(operations: readonly (() => void)[], bytes: number): Promise<void> {
+  async write(operations: readonly (() => void)[], bytes: number, hasRows = false): Promise<void> {
     if (this.#broken !== null) throw this.#broken
     const isOld = this.#parts === null
-    this.#space.take(bytes + (isOld ? UPGRADE_PAGES * this.pageBytes : 0))
+    const areFirstRows = hasRows && this.#rowTables === null
+    const pages = (isOld || areFirstRows ? UPGRADE_PAGES : 0) + (areFirstRows ? ROW_DATABASES * PAGES_OF_DATABASE : 0)
+    this.#space.take(bytes + pages * this.pageBytes)
     try {
       this.#parts ??= this.#openParts()
+      if (areFirstRows) this.#rowTables = new RowTables(this.#root)
       await this.#root.batch(() => {
-        if (isOld) void this.meta.put('format', FORMAT)
+        if (areFirstRows) void this.meta.put('format', FORMAT_WITH_ROWS)
+        else if (isOld) void this.meta.put('format', FORMAT)
         for (const operation of operations) operation()
       })
     } catch (error) {
       this.arena.renew()
       if (isOld) this.#parts = null
+      if (areFirstRows) this.#rowTables = null
       const cause = await causeOf(error)
       const failure = new Error(`the store can't write: ${messageOf(cause)}`, { cause })
       if (!this.#works()) this.#broken = failure
@@ -182,12 +202,12 @@ export class Disk {
   }
 
   /** The format of a file with data. @throws DataFolderError when it is one that this code can't read */
-  #formatOf(file: string): typeof FORMAT | typeof FORMAT_OF_0_1 {
+  #formatOf(file: string): typeof FORMAT_OF_0_1 | typeof FORMAT | typeof FORMAT_WITH_ROWS {
     const format = this.#readMeta('format')
-    if (format === FORMAT || format === FORMAT_OF_0_1) return format
+    if (format === FORMAT_OF_0_1 || format === FORMAT || format === FORMAT_WITH_ROWS) return format
     if (format === undefined) throw new DataFolderError(noFormat(file))
     throw new DataFolderError(
-      `the data in ${file} has format ${String(format)}, and this version of actorflux knows formats ${FORMAT_OF_0_1} and ${FORMAT}`,
+      `the data in ${file} has format ${String(format)}, and this version of actorflux knows formats ${FORMAT_OF_0_1} to ${FORMAT_WITH_ROWS}`,
     )
   }
 

@@ -1,5 +1,9 @@
 // store/lmdb: how lmdb is opened, and what its interface hides: numbers of its statistics, the reason of a failed commit.
 import { open, type RootDatabase } from 'lmdb'
+import { ROW_DATABASES } from './row-tables.ts'
+
+/** Databases of a file without rows. */
+const DATABASES = 6
 
 /** Opens a data file. */
 export function openRoot(file: string): RootDatabase {
@@ -12,7 +16,7 @@ export function openRoot(file: string): RootDatabase {
     // A batch that lmdb makes by itself has a promise that nobody sees: its rejection would end the process.
     eventTurnBatching: false,
     encoding: 'binary',
-    maxDbs: 6,
+    maxDbs: DATABASES + ROW_DATABASES,
   })
 }
 

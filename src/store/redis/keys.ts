@@ -45,6 +45,14 @@ local ended = root .. 'end'
 local function running(owner) return root .. 'run:' .. owner end
 -- Who owns the steps that no server runs, those of a dead server among them. Owners of ready steps begin with it.
 local unowned = '${UNOWNED}'
+-- String: a row of a space: when it expires, empty if never; '\\31'; its value.
+local function stored_row(space, key) return root .. 'r:' .. space .. ':' .. key end
+-- Sorted set: when each row of a space expires.
+local function expiries(space) return root .. 'rx:' .. space end
+-- Sorted set of equal scores: the keys of a listed space, by their bytes.
+local function row_keys(space) return root .. 'rk:' .. space end
+-- Sorted set: 'writer=number' of the commits of the last moments that wrote rows alone, and when.
+local row_commits = root .. 'rc'
 -- Newest rows of a log that are kept.
 local log_limit = ${MAX_LOG_ROWS}
 -- Sorted set: the last heartbeat of each server.

@@ -29,6 +29,9 @@ const CANNOT_NOW = new Set([
   'NOPERM',
 ])
 
+/** `commit-rows` also writes rows, and looks after unique keys. */
+type CommitScript = Extract<ScriptName, 'commit' | 'commit-rows'>
+
 /** What came of sending a commit. */
 type Answer = { readonly reply: Reply } | { readonly error: unknown }
 
@@ -95,14 +98,20 @@ export class PartitionClient {
    * first. Not an async function: each event comes through here.
    * @throws FluxError `unavailable`, `inDoubt` when it may have been sent
    */
-  commit<T>(partition: number, values: string[], read: (reply: Reply) => T): Promise<T> {
+  commit<T>(name: CommitScript, partition: number, values: string[], read: (reply: Reply) => T): Promise<T> {
     const refusal = this.#refusal()
     if (refusal) return Promise.reject(refusal)
     this.#writes.hold()
     const end = performance.now() + PATIENCE_MS
-    return sendScript(this.#connection, 'commit', this.#roots[partition] ?? '', values).then(
-      (reply) => (reply === 0 ? read(reply) : this.#commitAgain(partition, values, read, end, { reply })),
-      (error: unknown) => this.#commitAgain(partition, values, read, end, { error: this.#meaningOf(error) }),
+    return sendScript(this.#connection, name, this.#roots[partition] ?? '', values).then(
+      (reply) =>
+        reply === 0
+          ? read(reply)
+          : this.#commitAgain(() => this.run(name, partition, values), values, read, end, { reply }),
+      (error: unknown) =>
+        this.#commitAgain(() => this.run(name, partition, values), values, read, end, {
+          error: this.#meaningOf(error),
+        }),
     )
   }
 
@@ -112,7 +121,7 @@ export class PartitionClient {
    * the one that it was decided on.
    */
   async #commitAgain<T>(
-    partition: number,
+    run: () => Promise<Reply>,
     values: string[],
     read: (reply: Reply) => T,
     end: number,
@@ -120,7 +129,7 @@ export class PartitionClient {
   ): Promise<T> {
     let doubtful = false
     const send = () =>
-      this.run('commit', partition, values).then(
+      run().then(
         (reply) => ({ reply }),
         (error: unknown) => ({ error }),
       )

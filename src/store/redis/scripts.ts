@@ -8,14 +8,20 @@ const NAMES = [
   'claim-abandoned',
   'claim-due',
   'commit',
+  'commit-rows',
+  'count-rows',
   'heartbeat',
   'highest',
   'leased-to',
+  'list-rows',
   'load',
+  'newest',
   'page',
   'purge',
+  'read-row',
   'reserve',
   'rows',
+  'sweep-rows',
   'time',
   'version',
   'waiting',
@@ -34,7 +40,8 @@ interface Script {
 const sourceOf = (file: string) => readFileSync(new URL(`lua/${file}.lua`, import.meta.url), 'utf8')
 
 /** What scripts share: a piece for each name, after those that it needs. Comments stay here. */
-const SHARED = [PARTITION_KEYS, sourceOf('shared/packed'), sourceOf('shared/leaves')].flatMap((text) =>
+const SHARED_FILES = ['packed', 'leaves', 'row-text', 'time'].map((name) => sourceOf(`shared/${name}`))
+const SHARED = [PARTITION_KEYS, ...SHARED_FILES].flatMap((text) =>
   text
     .replace(/^--.*\n/gm, '')
     .split(/^(?=local )/m)
@@ -49,13 +56,26 @@ const SHARED = [PARTITION_KEYS, sourceOf('shared/packed'), sourceOf('shared/leav
  * whenever a script runs.
  */
 function read(name: ScriptName): Script {
-  const [first = '', ...lines] = sourceOf(name).split('\n')
+  const [first = '', ...lines] = linesOf(name)
   let body = lines.filter((line) => !line.startsWith('--')).join('\n')
   for (const piece of SHARED.toReversed()) {
     if (new RegExp(`\\b${piece.name}\\b`).test(body)) body = `${piece.text}\n${body}`
   }
   const text = `${first}\n${body}`
   return { text, hash: createHash('sha1').update(text).digest('hex') }
+}
+
+/** Of one source come two scripts: the commit with rows, and the one without the lines for them. */
+function linesOf(name: ScriptName): string[] {
+  const lines = sourceOf(name === 'commit-rows' ? 'commit' : name).split('\n')
+  if (name !== 'commit') return lines
+  let isForRows = false
+  return lines.filter((line) => {
+    if (line === '--[ rows') isForRows = true
+    const isKept = !isForRows
+    if (line === '--]') isForRows = false
+    return isKept
+  })
 }
 
 const SCRIPTS = new Map(NAMES.map((name) => [name, read(name)]))

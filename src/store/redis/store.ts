@@ -3,19 +3,22 @@
 import { randomBytes } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
+import type { RowSpace, StoredRow } from '../../model/rows.ts'
 import { readStandstill, type Standstill } from '../../model/standstill.ts'
 import type { Log } from '../../ports/log.ts'
 import type { NotesPlace } from '../../ports/step-watch.ts'
 import type {
   CommitOutcome,
+  CommitRequest,
   AbandonedLease,
   ListQuery,
   PageRequest,
+  RowQuery,
   Store,
   StoredContext,
-  Write,
 } from '../../ports/store.ts'
 import { PartitionClaims } from './claims.ts'
+import { CommitSender } from './commit-sender.ts'
 import { connect, outOfReach, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
 import { IdNumbers } from './id-numbers.ts'
 import { definitionKey, definitionsKey, partitionKey, standstillKey } from './keys.ts'
@@ -23,8 +26,9 @@ import { PartitionClient, PATIENCE_MS } from './partition-client.ts'
 import { checkNamespace, checkRedis } from './namespace.ts'
 import { redisNotesPlace } from './notes.ts'
 import { Queries } from './queries.ts'
+import { RowQueries } from './rows.ts'
 import { listOf, texts } from './scripts.ts'
-import { decodeContext, pushWrite, versionOf } from './stored-context.ts'
+import { decodeContext, versionOf } from './stored-context.ts'
 import { RedisTime } from './time.ts'
 import { messageOf } from '../../model/error-message.ts'
 
@@ -38,12 +42,6 @@ export interface RedisStoreOptions {
   readonly log: Log
 }
 
-/** Losses in a row after which a context is reserved, and for how long, milliseconds. */
-const RESERVE = { after: 3, for: '20' }
-const DONE: CommitOutcome = { ok: true }
-const isNew = ({ previous }: Write): boolean => previous === 0
-/** What the commit script says when an id that was given ahead is not the last any more. */
-const OVERTAKEN = 3
 /** Contexts deleted by one script: others want to be served too. */
 const BULK = 100
 
@@ -78,11 +76,10 @@ export class RedisStore implements Store {
   readonly #connection: Connection
   readonly #client: PartitionClient
   readonly #time = new RedisTime()
-  /** Names this store among all that write. */
-  readonly #writer = randomBytes(8).toString('base64url')
-  #commits = 0
   readonly #ids: IdNumbers
+  readonly #commits: CommitSender
   readonly #queries: Queries
+  readonly #rows: RowQueries
   readonly #claims: PartitionClaims
 
   constructor(connection: Connection, options: RedisStoreOptions) {
@@ -93,8 +90,12 @@ export class RedisStore implements Store {
     this.#connection = connection
     const roots = Array.from({ length: partitions }, (_, partition) => partitionKey(namespace, partition))
     this.#client = new PartitionClient(connection, { roots, log })
-    this.#ids = new IdNumbers(this.#client, { partitions, writer: this.#writer })
+    // Names this store among all that write.
+    const writer = randomBytes(8).toString('base64url')
+    this.#ids = new IdNumbers(this.#client, { partitions, writer })
     this.#queries = new Queries(this.#client, { partitions, log })
+    this.#commits = new CommitSender(this.#client, this.#ids, { partitions, writer })
+    this.#rows = new RowQueries(this.#client, partitions)
     this.#claims = new PartitionClaims(this.#client, { ...options, time: this.#time })
     // The one that came may have a time of its own. If it goes again at once, the next one is asked.
     connection.on('ready', () => void this.learnTime().catch(() => {}))
@@ -145,27 +146,28 @@ export class RedisStore implements Store {
     }
   }
 
-  /** Not an async function: each promise of a commit is paid by every event. */
-  commit({ writes, lost = 0 }: { writes: readonly Write[]; lost?: number }): Promise<CommitOutcome> {
-    const [first] = writes
-    if (!first) return Promise.resolve(DONE)
-    const partition = first.context.id % this.partitions
-    if (writes.some(({ context }) => context.id % this.partitions !== partition)) {
-      return Promise.reject(new TypeError('the contexts of a commit must be in one partition'))
-    }
-    const created = writes.some(isNew) ? writes.filter(isNew).map(({ context }) => context.id) : []
-    const fence = created.length > 0 ? this.#ids.fenceOf(created) : ''
-    const values = [this.#writer, String(++this.#commits), lost >= RESERVE.after ? RESERVE.for : '0', '0', fence]
-    for (const write of writes) pushWrite(values, write)
-    return this.#client.commit(partition, values, (reply) => {
-      if (reply === 0) {
-        for (const { context } of writes) this.#ids.seen(context.id)
-        return DONE
-      }
-      const [code, id, kept = []] = listOf(reply)
-      if (code === OVERTAKEN) return { ok: false, overtaken: created }
-      return { ok: false, stale: Number(id), current: decodeContext(Number(id), kept) }
-    })
+  commit(request: CommitRequest): Promise<CommitOutcome> {
+    return this.#commits.send(request)
+  }
+
+  readRow(row: { partition: number; space: RowSpace; key: string }): Promise<StoredRow | null> {
+    return this.#rows.read(row)
+  }
+
+  listRows(query: RowQuery): Promise<StoredRow[]> {
+    return this.#rows.list(query)
+  }
+
+  countRows({ space }: { space: RowSpace }): Promise<number> {
+    return this.#rows.count(space)
+  }
+
+  sweepRows(request: { now: number; limit: number }): Promise<number> {
+    return this.#rows.sweep(request)
+  }
+
+  newest(request: { key: string; partition?: number }): Promise<ContextId | null> {
+    return this.#queries.newest(request)
   }
 
   async log({ id, limit }: { id: ContextId; limit: number }): Promise<string[]> {

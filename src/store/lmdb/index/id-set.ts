@@ -11,6 +11,11 @@ export class IdSet {
     return this.#size
   }
 
+  /** Undefined when it is empty. */
+  get highest(): ContextId | undefined {
+    return this.#chunks.at(-1)?.at(-1)
+  }
+
   add(id: ContextId): void {
     // By index: `at` takes several times as long, and the start of a server adds millions of ids.
     const last = this.#chunks[this.#chunks.length - 1]

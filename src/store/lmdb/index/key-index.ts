@@ -2,17 +2,13 @@
 import type { ContextId } from '../../../model/context.ts'
 import type { ListQuery, PageRequest } from '../../../ports/store.ts'
 import { type Cursor, IdSet } from './id-set.ts'
-
-/** A key and who has it. Contexts refer to these, so that each key is in memory once. */
-export interface Posting {
-  readonly key: string
-  readonly ids: IdSet
-}
+import { Posting } from './posting.ts'
 
 /** Lists of keys that are remembered. */
 const MAX_SHARED_LISTS = 1024
 
 export class KeyIndex {
+  /** Contexts refer to these, so that each key is in memory once. */
   readonly #postings = new Map<string, Posting>()
   readonly #everyone = new IdSet()
   /** Lists that contexts may share, by the array that their keys came in. */
@@ -36,13 +32,13 @@ export class KeyIndex {
   replace(id: ContextId, before: readonly Posting[], keys: readonly string[]): readonly Posting[] {
     if (haveKeys(before, keys)) return before
     const after = this.#listOf(keys)
-    for (const { ids } of after) ids.add(id)
+    for (const posting of after) posting.add(id)
     if (before.length === 0) return after
     const kept = new Set(after)
     for (const posting of before) {
       if (kept.has(posting)) continue
-      posting.ids.delete(id)
-      if (posting.ids.size === 0) this.#postings.delete(posting.key)
+      posting.delete(id)
+      if (posting.size === 0) this.#postings.delete(posting.key)
     }
     return after
   }
@@ -51,7 +47,7 @@ export class KeyIndex {
    * A part of the list: the matches among the next `hops` candidates. `rest`: where to go on; null: there are no more.
    */
   all({ all, without = [], limit, after = 0, skip = 0 }: ListQuery, hops: number): KeyMatches {
-    const sets = this.#sets(all).sort((a, b) => a.size - b.size)
+    const sets: Ids[] = this.#sets(all).sort((a, b) => a.size - b.size)
     const [smallest = this.#everyone, ...larger] = sets
     if (sets.length < new Set(all).size || smallest.size <= skip) return { ids: [], rest: null }
     const matches = new Matches(
@@ -69,15 +65,29 @@ export class KeyIndex {
     return page(others.length === 0 ? first : new Union([first, ...others]), limit, skip, upTo)
   }
 
-  #sets(keys: readonly string[]): IdSet[] {
-    return Array.from(new Set(keys), (key) => this.#postings.get(key)?.ids).filter((ids) => ids !== undefined)
+  /** Who has the key, ascending. */
+  *having(key: string): Generator<ContextId> {
+    const cursor = this.#postings.get(key)?.above(0)
+    for (let id = cursor?.id; id !== undefined; id = cursor?.id) {
+      yield id
+      cursor?.next()
+    }
+  }
+
+  /** The highest id that has the key. */
+  newest(key: string): ContextId | null {
+    return this.#postings.get(key)?.newest ?? null
+  }
+
+  #sets(keys: readonly string[]): Posting[] {
+    return Array.from(new Set(keys), (key) => this.#postings.get(key)).filter((posting) => posting !== undefined)
   }
 
   /** Contexts whose keys come in the same array share one list: a list for each would be a third of what they take. */
   #listOf(keys: readonly string[]): readonly Posting[] {
     const known = this.#lists.get(keys)
     // A key that nobody has any more is forgotten, and another posting may stand for it since.
-    if (known?.every(({ ids }) => ids.size > 0)) return known
+    if (known?.every(({ size }) => size > 0)) return known
     const list = Array.from(new Set(keys), (key) => this.#posting(key))
     if (this.#lists.size >= MAX_SHARED_LISTS) this.#lists.clear()
     this.#lists.set(keys, list)
@@ -87,7 +97,7 @@ export class KeyIndex {
   #posting(key: string): Posting {
     const known = this.#postings.get(key)
     if (known !== undefined) return known
-    const posting = { key, ids: new IdSet() }
+    const posting = new Posting(key)
     this.#postings.set(key, posting)
     return posting
   }
@@ -102,6 +112,9 @@ export interface KeyMatches {
   readonly ids: readonly ContextId[]
   readonly rest: { readonly after: ContextId; readonly skip: number; readonly limit: number } | null
 }
+
+/** A posting, or all contexts. */
+type Ids = Pick<IdSet, 'size' | 'above'>
 
 interface Walk {
   readonly id: ContextId | undefined

@@ -1,9 +1,12 @@
 // store/lmdb: what is known of every context without reading it. It shows what is on disk, never more.
 import type { ContextId } from '../../../model/context.ts'
 import type { AbandonedLease, ListQuery, PageRequest } from '../../../ports/store.ts'
+import type { RowSpace } from '../../../model/rows.ts'
 import type { Header, LargePart, Rows } from '../records/header.ts'
-import { type KeyMatches, type Posting, KeyIndex } from './key-index.ts'
+import type { RowCounts, RowGroup } from '../row-group.ts'
+import { type KeyMatches, KeyIndex } from './key-index.ts'
 import { Owners, type ClaimRequest } from './owners.ts'
+import type { Posting } from './posting.ts'
 import { TimeQueue } from './time-queue.ts'
 
 export interface Entry extends Rows {
@@ -29,7 +32,12 @@ export class Memory {
   readonly #hidden = new Map<ContextId, number>()
   readonly #owners = new Owners()
   readonly #wakeUps = new TimeQueue((id) => this.#wakeAt(id))
+  readonly #rowCounts: RowCounts
   readonly #ends = new TimeQueue((id) => this.#entries.get(id)?.endedAt ?? null)
+
+  constructor(rowCounts: RowCounts = new Map()) {
+    this.#rowCounts = rowCounts
+  }
 
   get size(): number {
     return this.#entries.size
@@ -92,6 +100,25 @@ export class Memory {
 
   waitingFor(keys: readonly string[], upTo: ContextId, page: PageRequest): ContextId[] {
     return this.#indexKeys.any(keys, upTo, page)
+  }
+
+  /** Who has the index key, ascending. */
+  having(key: string): Iterable<ContextId> {
+    return this.#indexKeys.having(key)
+  }
+
+  newest(key: string): ContextId | null {
+    return this.#indexKeys.newest(key)
+  }
+
+  /** Rows of a space, expired ones included. */
+  rowCount(space: RowSpace): number {
+    return this.#rowCounts.get(space) ?? 0
+  }
+
+  /** A group that wrote rows is durable. */
+  addRows(group: RowGroup): void {
+    for (const [space, count] of this.#rowCounts) this.#rowCounts.set(space, count + group.gained(space))
   }
 
   claimDue({ now, limit, hideFor }: { now: number; limit: number; hideFor: number }): {

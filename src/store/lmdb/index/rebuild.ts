@@ -4,6 +4,7 @@ import type { Log } from '../../../ports/log.ts'
 import { DataFolderError } from '../data-folder.ts'
 import type { Disk } from '../disk.ts'
 import { ADVICE } from '../salvage/inspect.ts'
+import { rowCountsOf } from '../row-group.ts'
 import { Memory } from './memory.ts'
 import { decodeHeader, type ReadKeys, keysOf } from '../records/stored-context.ts'
 import { messageOf } from '../../../model/error-message.ts'
@@ -35,7 +36,7 @@ const nextTurn = () =>
 
 /** @throws DataFolderError when not all records can be found */
 export async function rebuild(disk: Disk, log: Log): Promise<Memory> {
-  const memory = new Memory()
+  const memory = new Memory(rowCountsOf(disk))
   memory.lastId = disk.lastId()
   const count = disk.contextCount
   const readKeys = rememberingKeys()

@@ -1,5 +1,6 @@
 // store/lmdb: every record that a data file still has, whatever else is damaged. What no tree leads to is known by its
 // content.
+import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { bufferToKeyValue } from 'lmdb'
 import type { ContextId } from '../../../model/context.ts'
@@ -7,6 +8,7 @@ import { rowsIn } from '../records/log-rows.ts'
 import { isLargePartRow, versionOfRow } from '../records/large-parts.ts'
 import type { FilePage, PageFile } from './page-file.ts'
 import { PageError, type Node } from './page-layout.ts'
+import { spaceOf, tableOf } from '../row-tables.ts'
 import { FREE_PAGES, type Walk } from './page-walk.ts'
 import { decodeHeader } from '../records/stored-context.ts'
 
@@ -27,6 +29,8 @@ export interface Records {
   readonly notifications: Map<ContextId, RecordPlace>
   readonly definitions: Map<string, RecordPlace>
   readonly meta: Map<string, RecordPlace>
+  /** Rows of all spaces, by space and key, with a colon between them. */
+  readonly stored: Map<string, RecordPlace>
   /** Contexts of which only the id can be read. */
   readonly unreadable: Set<ContextId>
   /** It can't be told which pages are free: a record may be older than what was there last, or of what was deleted. */
@@ -46,6 +50,7 @@ export async function findRecords(file: PageFile, { used, trees, damage }: Walk)
     notifications: new Map(),
     definitions: new Map(),
     meta: new Map(),
+    stored: new Map(),
     unreadable: new Set(),
     isDoubtful,
   }
@@ -80,7 +85,10 @@ function sortIn(records: Records, file: PageFile, node: Node, place: RecordPlace
   const key = keyOf(node)
   try {
     const value = file.valueOf(node)
-    if (isRowKey(key) && isIn(database, 'parts') && isLargePartRow(value)) {
+    const space = spaceOf(value)
+    if (space !== null && isIn(database, tableOf(space)) && isText(node.key))
+      keep(records.stored, `${space}:${node.key.toString()}`, place)
+    else if (isRowKey(key) && isIn(database, 'parts') && isLargePartRow(value)) {
       keep(records.parts, [...key, versionOfRow(value)].join(':'), place)
     } else if (isRowKey(key) && isIn(database, 'rows')) {
       rowsIn(value)
@@ -97,6 +105,8 @@ function sortIn(records: Records, file: PageFile, node: Node, place: RecordPlace
     if (database === 'contexts' && isId(key)) records.unreadable.add(key)
   }
 }
+
+const isText = (key: Buffer): boolean => key.length > 0 && isUtf8(key)
 
 const isIn = (database: string, name: string): boolean => database === '' || database === name
 

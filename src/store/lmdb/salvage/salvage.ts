@@ -10,6 +10,7 @@ import type { LargePart } from '../records/header.ts'
 import { PageFile } from './page-file.ts'
 import { type Walk, walkAll } from './page-walk.ts'
 import { decodeStored, decodeHeader } from '../records/stored-context.ts'
+import { decodeRow, spaceOf } from '../row-tables.ts'
 import { messageOf } from '../../../model/error-message.ts'
 
 export interface DataPlace {
@@ -202,10 +203,31 @@ async function copy({ file, records, readable }: Found, disk: Disk): Promise<voi
     const text = valueAt(file, place)
     await add(text, () => void disk.definitions.put(hash, text.toString()))
   }
+  await copyRows(file, records, disk)
   const last = records.meta.get('lastId')
   const known = last === undefined ? 0 : Number(valueAt(file, last).toString())
   const gap = last === undefined || records.isDoubtful ? ID_GAP : 0
   operations.push(() => void disk.meta.put('lastId', Math.max(known, readable.at(-1) ?? 0) + gap))
   bytes += disk.pageBytes
   await flush()
+}
+
+async function copyRows(file: PageFile, { stored }: Records, disk: Disk): Promise<void> {
+  let [operations, bytes]: [(() => void)[], number] = [[], 0]
+  const flush = async () => {
+    await disk.write(operations, 2 * bytes, true)
+    operations = []
+    bytes = 0
+  }
+  for (const [name, place] of stored) {
+    const value = valueAt(file, place)
+    const space = spaceOf(value)
+    if (space === null) continue
+    const [key, row] = [name.slice(space.length + 1), decodeRow(space, value)]
+    operations.push(() => disk.rowTables?.put(space, key, value, row, null))
+    // With the pages of its key and of its expiry.
+    bytes += value.length + 2 * disk.pageBytes
+    if (bytes > GROUP_BYTES) await flush()
+  }
+  if (operations.length > 0) await flush()
 }

@@ -1,11 +1,16 @@
 #!lua
 -- Makes all writes true, or none. A commit that is sent again is known by its number and not done twice. If it isn't
 -- known, it may have been decided on what this Redis has forgotten: it is refused, and for good, should it still arrive
--- as it was sent first. What only creates contexts was decided on nothing.
+-- as it was sent first. What only creates contexts was decided on nothing. What only writes rows is judged by its guards
+-- alone, and known by its number for half a minute.
 --
 -- An id that was given out ahead creates a context only while it is one of the last that were given out.
 --
--- Keys  all, context, due, ended, ids, log, owners, packed, running, index_key
+-- The lines between '--[ rows' and '--]' are in the script `commit-rows`, and not in `commit`: who writes no rows and
+-- has no unique keys pays nothing for them.
+--
+-- Keys  all, context, due, ended, expiries, ids, log, owners, packed, row_commits, row_keys, running, stored_row,
+--       index_key
 -- ARGV[1]  writer: letters, digits, '-' and '_'
 -- ARGV[2]  number of the commit, counted by its writer
 -- ARGV[3]  milliseconds for which a stale context is reserved for the writer, who has lost so often; 0: it isn't
@@ -15,19 +20,20 @@
 --          1 when it answers a notification, else 0, number of rows, rows,
 --          number of texts, texts (the whole as it is if this writer was the only one so far and no notification is left,
 --          or name and value of each part that is set),
---          number of parts that are removed, names, number of contexts that must look at their relatives, ids
+--          number of parts that are removed, names, number of contexts that must look at their relatives, ids;
+--          in `commit-rows`, behind the writes: an empty text; number of unique keys; context and key of each;
+--          the rows, each: space, key, 0 when it must not be there, 1 when it must have the next value, else empty,
+--          that value, what it becomes: 0 deleted, 1 set, 2 set in a listed space, its text, its score
 --
 -- Returns
 --   0                  done
 --   {1, id, context}   another version is there, or what is there is damaged: the context as `load` gives it
 --   {2, milliseconds}  reserved for another writer so long
 --   {3}                later ids than those of the contexts to be created were given out
+--   {4, place, text}   the guard of a row fails, that place in the list of rows: its value; false when there is none
+--   {5, place, id}     a unique key, that place in the list of them, is another context's
+--   {6}                done: a context has a new index key, and there are rows in the space `lookups`
 local writer, number, reserve, again, last_id = unpack(ARGV, 1, 5)
-
-local function milliseconds()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
 
 -- The number of the writer's last commit, and what became of it: 'writer=number', the last writer first, separated by
 -- ';'. One that was refused has a '!' after it.
@@ -91,6 +97,9 @@ end
 local starts, olds, at = {}, {}, 6
 while ARGV[at] do
   local id, before = ARGV[at], ARGV[at + 1]
+--[ rows
+  if id == '' then break end
+--]
   local old = read(id, before)
   local version, reserved, facts = old.version, old.reserved, ARGV[at + 2]
   local last, fate = last_commit(old.commits)
@@ -127,9 +136,46 @@ end
 
 if last_id ~= '' and redis.call('GET', ids) ~= last_id then return { 3 } end
 
+--[ rows
+-- In seven arguments each.
+local first_unique, first_row = at + 2, at + 2 + 2 * ARGV[at + 1]
+local this_commit = writer .. '=' .. number
+if #starts == 0 and redis.call('ZSCORE', row_commits, this_commit) then return 0 end
+for place = first_row, #ARGV, 7 do
+  local space, key, guard, expected = unpack(ARGV, place, place + 3)
+  if guard ~= '' then
+    local text = redis.call('GET', stored_row(space, key))
+    local value = text and not is_expired(text, milliseconds()) and value_of(text)
+    if value ~= (guard == '1' and expected) then return { 4, (place - first_row) / 7, value } end
+  end
+end
+
+-- What contexts and their keys will be; whether another context is left with a key.
+local facts_after, given = {}, {}
+for _, at in ipairs(starts) do facts_after[ARGV[at]] = ARGV[at + 2] end
+local function is_left(id, key)
+  if not facts_after[id] then return true end
+  local _, _, _, _, index_keys = facts_of(facts_after[id])
+  for _, other in ipairs(cjson.decode(index_keys)) do if other == key then return true end end
+  return false
+end
+for place = first_unique, first_row - 1, 2 do
+  local id, key = ARGV[place], ARGV[place + 1]
+  local by = given[key] ~= id and given[key]
+  -- Each write can take the key from one context: of so many, one is left with it.
+  for _, other in ipairs(first_ids(index_key(key), 1, 2 ^ 53, #starts + 2)) do
+    if not by and other ~= id and is_left(other, key) then by = other end
+  end
+  if by then return { 5, (place - first_unique) / 2, by } end
+  given[key] = id
+end
+--]
+
+local gains = false
 local function index(id, before, after, is_new)
   local had, stays, comes = {}, {}, {}
   if is_new then comes[1] = all end
+  gains = true
   for _, key in ipairs(before) do had[key] = true end
   for _, key in ipairs(after) do
     if had[key] then stays[key] = true else comes[#comes + 1] = index_key(key) end
@@ -238,4 +284,25 @@ for _, at in ipairs(starts) do
     if old.version then redis.call('ZADD', due, 0, ARGV[place]) end
   end
 end
+
+--[ rows
+for place = first_row, #ARGV, 7 do
+  local space, key, _, _, kind, text, score = unpack(ARGV, place, place + 6)
+  if kind == '0' then
+    redis.call('DEL', stored_row(space, key))
+    redis.call('ZREM', expiries(space), key)
+    redis.call('ZREM', row_keys(space), key)
+  else
+    redis.call('SET', stored_row(space, key), text)
+    redis.call('ZADD', expiries(space), score, key)
+    if kind == '2' then redis.call('ZADD', row_keys(space), 0, key) end
+  end
+end
+if #starts == 0 then
+  local now = milliseconds()
+  redis.call('ZREMRANGEBYSCORE', row_commits, '-inf', now - 30000)
+  redis.call('ZADD', row_commits, now, this_commit)
+end
+--]
+if gains and redis.call('EXISTS', expiries('lookups')) == 1 then return { 6 } end
 return 0

@@ -12,14 +12,9 @@
 local after, up_to, limit = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local found, known = {}, {}
 for place = 4, #ARGV do
-  local name, left, from = index_key(ARGV[place]), limit, after + 1
-  while from and left > 0 do
-    local some = ids_between(name, leaf_of(name, text_of(from)), from, up_to, left)
-    for _, id in ipairs(some) do
-      if not known[id] then found[#found + 1] = id end
-      known[id] = true
-    end
-    left, from = left - #some, tonumber(leaves_after(name, from, up_to, 1)[1])
+  for _, id in ipairs(first_ids(index_key(ARGV[place]), after + 1, up_to, limit)) do
+    if not known[id] then found[#found + 1] = id end
+    known[id] = true
   end
 end
 -- What is no id is passed over by the caller.

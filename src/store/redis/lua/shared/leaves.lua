@@ -70,6 +70,24 @@ local function ids_between(name, first, from, to, limit)
   return found
 end
 
+-- The first ids from one on and up to another.
+local function first_ids(name, from, to, limit)
+  local found = {}
+  while from and #found < limit do
+    local some = ids_between(name, leaf_of(name, text_of(from)), from, to, limit - #found)
+    for _, id in ipairs(some) do found[#found + 1] = id end
+    from = tonumber(leaves_after(name, from, to, 1)[1])
+  end
+  return found
+end
+
+local function highest_id(name)
+  local last = leaf_of(name, '+inf')
+  if not last then return ranked(name, -1, -1)[1] end
+  local found = ids_of(name, last)
+  return found[#found]
+end
+
 -- Moves ids from a leaf that has too many to a new one: the highest of all if it has just come, so that ascending ids
 -- fill their leaves, else the upper half. What is no id stays.
 local function split(name, first, id, is_last, count)

@@ -1,0 +1,98 @@
+// model: rows, small key-value records beside the contexts of a partition, and what makes a commit of them well-formed.
+
+/** What rows are kept, each kind for itself. The order is part of the embedded store's format: append only. */
+export const ROW_SPACES = ['idempotency', 'items', 'pending', 'lookups', 'broadcasts'] as const
+
+export type RowSpace = (typeof ROW_SPACES)[number]
+
+/** Spaces that can be listed by a prefix of the key; the others save what that costs. */
+export type ListedSpace = Exclude<RowSpace, 'idempotency'>
+
+export const isListed = (space: RowSpace): space is ListedSpace => space !== 'idempotency'
+
+/** Bytes of a key in UTF-8, at most. Longer texts must be hashed. */
+export const MAX_ROW_KEY_BYTES = 1000
+
+/** A row that isn't expired. */
+export interface StoredRow {
+  readonly partition: number
+  readonly key: string
+  readonly value: string
+  /** Epoch milliseconds; null: never. */
+  readonly expiresAt: number | null
+}
+
+export interface RowWrite {
+  readonly partition: number
+  readonly space: RowSpace
+  /** Well-formed Unicode of 1 to `MAX_ROW_KEY_BYTES` bytes. */
+  readonly key: string
+  /**
+   * A guard: exactly the value that is there; null: there must be none, or an expired one. Left out: whatever is there.
+   */
+  readonly expects?: string | null
+  /** Well-formed Unicode; null deletes the row. */
+  readonly value: string | null
+  /** Epoch milliseconds, by the store's time, from which on the row is as if absent; null: never. */
+  readonly expiresAt: number | null
+}
+
+/** A write of a context, whose id tells its partition. */
+interface InPartition {
+  readonly context: { readonly id: number }
+}
+
+/**
+ * The partition of a commit; null when there is nothing to write.
+ * @throws TypeError when contexts and rows are of several partitions, or a row can't be kept, or is written twice
+ */
+export function partitionOfCommit(
+  writes: readonly InPartition[],
+  rows: readonly RowWrite[],
+  partitions: number,
+): number | null {
+  const [write] = writes
+  const partition = write === undefined ? rows[0]?.partition : write.context.id % partitions
+  if (partition === undefined) return null
+  if (
+    writes.some(({ context }) => context.id % partitions !== partition) ||
+    rows.some((row) => row.partition !== partition)
+  ) {
+    throw new TypeError('the contexts and rows of a commit must be in one partition')
+  }
+  if (!Number.isSafeInteger(partition) || partition < 0 || partition >= partitions)
+    throw new TypeError(`there is no partition ${partition}`)
+  for (const row of rows) checkRow(row)
+  if (rows.length > 1 && new Set(rows.map(({ space, key }) => `${space}:${key}`)).size < rows.length)
+    throw new TypeError('a commit writes each row once')
+  return partition
+}
+
+function checkRow({ key, expects, value, expiresAt }: RowWrite): void {
+  if (key === '' || !key.isWellFormed() || Buffer.byteLength(key) > MAX_ROW_KEY_BYTES)
+    throw new TypeError(`the key of a row must be Unicode of 1 to ${MAX_ROW_KEY_BYTES} bytes`)
+  if (value?.isWellFormed() === false || expects?.isWellFormed() === false)
+    throw new TypeError('the value of a row must be well-formed Unicode')
+  if (expiresAt !== null && !(Number.isSafeInteger(expiresAt) && expiresAt >= 0))
+    throw new TypeError('a row expires at a whole number of milliseconds')
+}
+
+/** Orders rows by the bytes of their keys, then by partition. */
+export function compareRows(
+  one: Pick<StoredRow, 'key' | 'partition'>,
+  other: Pick<StoredRow, 'key' | 'partition'>,
+): number {
+  const order = one.key === other.key ? 0 : Buffer.compare(Buffer.from(one.key), Buffer.from(other.key))
+  return order === 0 ? one.partition - other.partition : order
+}
+
+const FNV_OFFSET = 0x811c9dc5
+const FNV_PRIME = 0x01000193
+
+/** In which partition something is kept that is known by a text. Fixed for ever. FNV-1a, 32 bits, over its UTF-8 bytes. */
+export function partitionOf(text: string, partitions: number): number {
+  if (partitions === 1) return 0
+  let hash = FNV_OFFSET
+  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, FNV_PRIME)
+  return (hash >>> 0) % partitions
+}

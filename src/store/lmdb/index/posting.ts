@@ -1,0 +1,53 @@
+// store/lmdb: a key and who has it. Many keys are one context's alone: such a posting holds a number and no set.
+import type { ContextId } from '../../../model/context.ts'
+import { Cursor, IdSet } from './id-set.ts'
+
+const NOBODY: ContextId = 0
+
+export class Posting {
+  readonly key: string
+  /** The only context that has it, `NOBODY`, or all who have it once there were two. */
+  #ids: ContextId | IdSet = NOBODY
+
+  constructor(key: string) {
+    this.key = key
+  }
+
+  get size(): number {
+    const ids = this.#ids
+    if (typeof ids !== 'number') return ids.size
+    return ids === NOBODY ? 0 : 1
+  }
+
+  /** The highest id; undefined when nobody has the key. */
+  get newest(): ContextId | undefined {
+    const ids = this.#ids
+    if (typeof ids !== 'number') return ids.highest
+    return ids === NOBODY ? undefined : ids
+  }
+
+  add(id: ContextId): void {
+    const ids = this.#ids
+    if (typeof ids !== 'number') ids.add(id)
+    else if (ids === NOBODY) this.#ids = id
+    else if (ids !== id) {
+      const set = new IdSet()
+      set.add(ids)
+      set.add(id)
+      this.#ids = set
+    }
+  }
+
+  delete(id: ContextId): void {
+    const ids = this.#ids
+    if (typeof ids !== 'number') ids.delete(id)
+    else if (ids === id) this.#ids = NOBODY
+  }
+
+  /** Begins at the first id above `id`. */
+  above(id: ContextId): Cursor {
+    const ids = this.#ids
+    if (typeof ids !== 'number') return ids.above(id)
+    return new Cursor(ids === NOBODY ? [] : [[ids]], id + 1)
+  }
+}

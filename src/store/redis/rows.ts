@@ -1,0 +1,127 @@
+// store/redis: rows and unique keys, as arguments of the commit script, and what the scripts that read rows give.
+import type { ContextId } from '../../model/context.ts'
+import { compareRows, isListed, ROW_SPACES, type RowSpace, type RowWrite, type StoredRow } from '../../model/rows.ts'
+import type { CommitRefusal, RowQuery, Write } from '../../ports/store.ts'
+import type { PartitionClient } from './partition-client.ts'
+import { listOf, texts, type Reply } from './scripts.ts'
+import { encodeText } from './stored-context.ts'
+
+/** Between the time and the value of a row. */
+const SEPARATOR = '\x1f'
+
+/** Rows looked at by one script, and bytes that it reads: a millisecond or two. */
+const PIECE = 500
+const PIECE_BYTES = 512 * 1024
+/** Rows deleted by one script. */
+const SWEPT = 500
+
+/** Behind the writes: what only `commit-rows` knows. */
+export function pushRows(values: string[], writes: readonly Write[], rows: readonly RowWrite[]): void {
+  const uniques = uniquesOf(writes)
+  values.push('', String(uniques.length))
+  for (const { id, key } of uniques) values.push(String(id), encodeText(key))
+  for (const { space, key, expects, value, expiresAt } of rows) {
+    const guard = expects === undefined ? '' : expects === null ? '0' : '1'
+    const kind = value === null ? '0' : isListed(space) ? '2' : '1'
+    const time = expiresAt === null ? '' : String(expiresAt)
+    values.push(space, key, guard, expects ?? '', kind, time + SEPARATOR + (value ?? ''), time || 'inf')
+  }
+}
+
+const uniquesOf = (writes: readonly Write[]): { id: number; key: string }[] =>
+  writes.flatMap(({ context: { id }, unique }) => (unique === undefined ? [] : { id, key: unique }))
+
+/** The guard of the row at that place failed. `found`: what is there; null: nothing. */
+export function rowRefusal(rows: readonly RowWrite[], place: number, found: Reply): CommitRefusal {
+  const row = rows[place]
+  if (row === undefined) throw new TypeError('a script told of a row that there is not')
+  return { ok: false, row: { space: row.space, key: row.key, value: found === null ? null : String(found) } }
+}
+
+/** The unique key at that place is another context's. */
+export function uniqueRefusal(writes: readonly Write[], place: number, by: ContextId): CommitRefusal {
+  const unique = uniquesOf(writes)[place]
+  if (unique === undefined) throw new TypeError('a script told of a unique key that there is not')
+  return { ok: false, unique: { key: unique.key, by } }
+}
+
+export class RowQueries {
+  readonly #client: PartitionClient
+  readonly #partitions: number
+
+  constructor(client: PartitionClient, partitions: number) {
+    this.#client = client
+    this.#partitions = partitions
+  }
+
+  /** As `Store.readRow`. */
+  async read({
+    partition,
+    space,
+    key,
+  }: {
+    partition: number
+    space: RowSpace
+    key: string
+  }): Promise<StoredRow | null> {
+    const text = await this.#client.run('read-row', partition, [space, key])
+    return text === null ? null : rowOf(partition, key, String(text))
+  }
+
+  /** As `Store.listRows`. */
+  async list({ partition, limit, ...query }: RowQuery): Promise<StoredRow[]> {
+    if (limit <= 0) return []
+    if (partition !== undefined) return this.#listOf(partition, { ...query, limit })
+    const all = await this.#client.everywhere((one) => this.#listOf(one, { ...query, limit }))
+    return all.flat().sort(compareRows).slice(0, limit)
+  }
+
+  /** As `Store.countRows`. */
+  async count(space: RowSpace): Promise<number> {
+    const counts = await this.#client.everywhere((partition) => this.#client.run('count-rows', partition, [space]))
+    return counts.reduce<number>((sum, count) => sum + Number(count), 0)
+  }
+
+  /** As `Store.sweepRows`. */
+  async sweep({ now, limit }: { now: number; limit: number }): Promise<number> {
+    let swept = 0
+    for (let partition = 0; partition < this.#partitions; partition += 1) {
+      for (let left = limit; left > 0;) {
+        const wanted = Math.min(SWEPT, left)
+        const count = Number(await this.#client.run('sweep-rows', partition, [now, wanted, ...ROW_SPACES]))
+        swept += count
+        left -= count
+        if (count < wanted) break
+      }
+    }
+    return swept
+  }
+
+  async #listOf(partition: number, { space, prefix, after, limit }: Omit<RowQuery, 'partition'>): Promise<StoredRow[]> {
+    const rows: StoredRow[] = []
+    let [from, isPassed] = startOf(partition, prefix, after)
+    while (rows.length < limit) {
+      const look = Math.min(PIECE, limit - rows.length)
+      const values = [space, prefix, from, isPassed ? '1' : '0', look, PIECE_BYTES]
+      const [last = '', ...found] = texts(listOf(await this.#client.run('list-rows', partition, values)))
+      for (let place = 0; place < found.length; place += 2)
+        rows.push(rowOf(partition, found[place] ?? '', found[place + 1] ?? ''))
+      if (last === '') break
+      ;[from, isPassed] = [last, true]
+    }
+    return rows
+  }
+}
+
+/** `after` may lie before all keys of the prefix; of an equal key, only rows of later partitions follow. */
+function startOf(partition: number, prefix: string, after: RowQuery['after']): [from: string, isPassed: boolean] {
+  if (after === undefined || compareRows({ key: prefix, partition: 0 }, { key: after.key, partition: 0 }) > 0)
+    return [prefix, false]
+  return [after.key, partition <= after.partition]
+}
+
+function rowOf(partition: number, key: string, text: string): StoredRow {
+  const bar = text.indexOf(SEPARATOR)
+  const time = text.slice(0, Math.max(bar, 0))
+  return { partition, key, value: text.slice(bar + 1), expiresAt: time === '' ? null : Number(time) }
+}
