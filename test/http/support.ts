@@ -59,9 +59,11 @@ export function fakeApi(overrides: Partial<FluxApi> = {}): { api: FluxApi; calls
     terminate: note('terminate', { message: 'terminated' }),
     sendEvent: note('sendEvent', {
       message: 'sent',
+      eventId: 'e',
       transitions: [{ contextId: 7, state: 'b' }],
       executions: [],
       ignored: [],
+      pending: [],
     }),
     listContexts: note('listContexts', [contextView(1), contextView(2)]),
     listPage: note('listPage', { contexts: [contextView(1), contextView(2)], next: null }),

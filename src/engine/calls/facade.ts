@@ -8,7 +8,6 @@ import { TERMINATE } from '../../api/terminate.ts'
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
-import type { EventAnswer } from '../../api/send-event.ts'
 import type { ExecuteRequest } from '../../api/execute.ts'
 import type { Fits, ListRequest } from '../../api/list-contexts.ts'
 import type { FluxApi } from '../../api/flux-api.ts'
@@ -23,7 +22,7 @@ import { bytesOf } from '../../model/json/weight.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store, StoredContext } from '../../ports/store.ts'
-import { broadcast } from './broadcast.ts'
+import { broadcast, type BroadcastAnswer } from './broadcast.ts'
 import { decodeRecord, movesOf } from '../record/codec.ts'
 import type { Input } from '../interpreter/decision.ts'
 import { snapshotOf } from '../interpreter/snapshot.ts'
@@ -165,16 +164,18 @@ export function facade(
 
     async sendEvent(request) {
       try {
-        const { contextId, event, isLarge, input, untyped, tags } = eventRequest(request, tagLimits)
+        const { contextId, event, eventId, isLarge, input, untyped, tags, waits } = eventRequest(request, tagLimits)
         if (isLarge) await nextTurn()
         if (contextId === undefined) {
           const answer = await admitted(input, () =>
             broadcast({ store, catalog, mailboxes, log, refusals }, { event, input, untyped, tags, caller }),
           )
-          return isNobody(answer) ? { ...answer, ...(await hintOn(event)) } : answer
+          const { message, transitions, executions, ignored } = answer
+          const told = { message, transitions, executions, ignored, eventId, pending: [] }
+          return isNobody(answer) ? { ...told, ...(await hintOn(event)) } : told
         }
         const outcome = await admitted(input, () =>
-          mailboxes.post(contextId, { type: 'EVENT', name: event, input, untyped, tags: null, caller }),
+          mailboxes.post(contextId, { type: 'EVENT', name: event, input, untyped, tags: null, caller }, { waits }),
         )
         const failure: Failure | null = outcome.failure
         if (failure?.kind === 'conflict') throw new FluxError({ ...failure, ...(await hintOn(event)) })
@@ -184,6 +185,8 @@ export function facade(
           transitions: [standOf(outcome)],
           executions: [],
           ignored: [],
+          eventId,
+          pending: [],
         }
       } catch (error) {
         logRefusal(request?.contextId, request?.event, error)
@@ -227,7 +230,7 @@ function sourceOf(contextId: ContextId, { source, lost }: CompiledFlux): JsonObj
   return source
 }
 
-const isNobody = ({ transitions, executions, ignored }: EventAnswer): boolean =>
+const isNobody = ({ transitions, executions, ignored }: BroadcastAnswer): boolean =>
   transitions.length + executions.length + ignored.length === 0
 
 function serviceOf(
