@@ -132,6 +132,7 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
   const { catalog, runner, report } = await loadServices(settings, log, watchdog)
   const memory = memoryOf(settings)
   let unready: string | null = 'the server is starting'
+  const stopping = new AbortController()
   const front = { fetch: createWaitingApp(() => unready ?? 'the server is starting').fetch }
   let [server, opened, follows]: [HttpServer | null, Engine | null, Tokens | null] = [null, null, null]
   // What was checked with the services may have started processes: whatever goes wrong from here on, they end.
@@ -186,6 +187,10 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
       ready: () => unready ?? engine.trouble(),
       skipped: () => catalog.skipped(),
       log,
+      clock: systemClock,
+      requestTimeout: settings.requestTimeout,
+      maxStreams: settings.maxStreams,
+      stopping: stopping.signal,
     })
     watchdog.start({
       after: settings.watchdog,
@@ -208,6 +213,7 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
       },
       async close({ grace }) {
         unready = 'the server is stopping'
+        stopping.abort()
         tokens.close()
         const began = systemClock.now()
         const callOff = systemClock.after(Math.max(0, grace - LAST_WORDS_MS), () => engine.webhooks.giveUp())

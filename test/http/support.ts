@@ -2,6 +2,7 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openTokens } from '../../src/access/authenticate.ts'
+import { systemClock } from '../../src/alarms/clock.ts'
 import { createApp, type AppOptions } from '../../src/http/app.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { FluxApi } from '../../src/api/flux-api.ts'
@@ -126,6 +127,10 @@ export function testApp(overrides: Partial<FluxApi> = {}, options: Partial<AppOp
     about: ABOUT,
     ready: () => null,
     log,
+    clock: systemClock,
+    requestTimeout: 30_000,
+    maxStreams: 64,
+    stopping: new AbortController().signal,
     ...options,
   })
   return { app, calls, lines }

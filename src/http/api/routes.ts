@@ -15,6 +15,8 @@ import { TERMINATE } from '../../api/terminate.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
+import type { Log } from '../../ports/log.ts'
+import { addBatch, type BatchOptions } from '../batch/routes.ts'
 import { NOSNIFF } from '../problem.ts'
 import type { Answers } from '../answers/answers.ts'
 import { PageWriter } from '../answers/page.ts'
@@ -27,13 +29,14 @@ import type { OriginGuard } from '../request/origin-guard.ts'
 import { readQuery } from '../request/query.ts'
 import { requestReader } from './request.ts'
 
-export interface FluxApiOptions extends BodyLimits, Admission {
+export interface FluxApiOptions extends BodyLimits, Admission, BatchOptions {
   /** The nine calls, as that caller may make them. */
   readonly api: (caller: Caller) => FluxApi
   readonly authenticate: Authenticate
   /** Whether every call needs a token, and not only those that touch secured services. */
   readonly requireAuth: boolean
   readonly answers: Answers
+  readonly log: Log
 }
 
 export interface FluxApiParts extends FluxApiOptions {
@@ -78,6 +81,7 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   addCall(app, parts, REMOVE_TAGS, (calls, request) => calls.removeTags(request))
   addCall(app, parts, GET_DEFINITION, (calls, request) => calls.getDefinition(request))
   addList(app, parts)
+  addBatch(app, parts)
   const schema = xmlSchema()
   app.get('/flux-api/schema.xsd', (c) => {
     callerOf(c, 'read')
