@@ -1,11 +1,14 @@
 // What is measured. Each case speaks to a server over HTTP alone, and gives rows of the table.
 import { sleep, type Server } from '../support/server.ts'
 import { measure, percentiles, type Call, type Measured } from './load.ts'
+import { stream, type Streamed } from './stream.ts'
 
 export interface Sizes {
   readonly connections: number
   /** Of each measurement. */
   readonly seconds: number
+  /** Whether what has an end of its own is measured up to it, and not for so many seconds. */
+  readonly whole: boolean
   /** Waiting contexts among which pages are listed. */
   readonly contexts: number
 }
@@ -15,6 +18,8 @@ export interface Row extends Measured {
   readonly connections: number
   /** Connections of the handler that it is held against; its own if left out. */
   readonly against?: number
+  /** Megabytes by which the memory of server and client grew while it was measured. */
+  readonly growth?: Streamed['growth']
 }
 
 /** A server under measurement. */
@@ -28,6 +33,8 @@ type Case = (subject: Subject) => Promise<Row[]>
 const SPREAD = 10_000
 const STEPS = 5000
 const BROADCASTS = 8
+/** Events of one request, a line each. */
+const LINES = 1_000_000
 
 const execute = (fluxName: string, nr: number, tags: readonly string[] = []): Call =>
   executeWith(fluxName, { nr }, tags)
@@ -81,6 +88,21 @@ export const CALLS: { readonly [name: string]: Case } = {
         ...(await run(name, { ...subject, connections: 1, seconds: subject.seconds / 3 }, call)),
         against: subject.connections,
       },
+    ]
+  },
+
+  /** Beside single calls in the same run. Times are those from the writing of a line to its answer. */
+  async batch(subject) {
+    const { server, seconds, whole } = subject
+    const ids = await spreadContexts(subject)
+    const single = (n: number) => event('tick', ids[n % ids.length])
+    const line = (n: number) => ({ event: 'tick', contextId: ids[n % ids.length] })
+    const { url, pid } = server
+    await stream({ url, pid, line, most: SPREAD, seconds: 60 })
+    const streamed = await stream({ url, pid, line, most: LINES, seconds: whole ? Infinity : seconds })
+    return [
+      await run('single events, to compare', subject, single),
+      { name: `events by NDJSON, ${streamed.lines}`, connections: 1, against: subject.connections, ...streamed },
     ]
   },
 
