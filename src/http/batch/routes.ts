@@ -1,6 +1,5 @@
 // http: the calls that take a line for each of many events or starts.
 import type { Context, Hono } from 'hono'
-import type { z } from 'zod'
 import { EXECUTE } from '../../api/execute.ts'
 import { EXECUTES } from '../../api/executes.ts'
 import type { FluxApi } from '../../api/flux-api.ts'
@@ -22,8 +21,8 @@ import type { CallFields, FieldsByName } from '../request/call-fields.ts'
 import { headerOf, socketed, type Env } from '../request/incoming.ts'
 import { readQuery } from '../request/query.ts'
 import { mayComeSlowly } from '../socket/faults.ts'
-import { concernOf } from './concern.ts'
-import { LineStream, type LineRequest, type LineStreamOptions } from './line-stream.ts'
+import { concernOf, eventLine } from './concern.ts'
+import { LineStream, type LineStreamOptions } from './line-stream.ts'
 import { codingOf, openSource } from './source.ts'
 
 export interface BatchOptions {
@@ -166,33 +165,13 @@ function callsOf({ c, api, callerOf, role, clock, caller }: Calling): () => Flux
 const wantsMinimal = (prefer = ''): boolean =>
   prefer.split(',').some((preference) => /^return *= *"?minimal"?$/i.test((preference.split(';')[0] ?? '').trim()))
 
-/** Bytes of a line up to which an event is in its context's mailbox as soon as it is sent. */
-const PROMPT_BYTES = 4096
-
 const EVENT_READER = requestReader({ ...SEND_EVENT, body: SEND_EVENTS.line })
 const START_READER = requestReader({ ...EXECUTE, body: EXECUTES.line })
 
 const events: ReaderOf = (_, calls, valueOf) => (line) => {
   const fields: CallFields = { waits: true }
   const request = EVENT_READER.finish(fields, { value: valueOf(line), untyped: false })
-  return eventRequestOf(calls(), request, fields, line.length)
-}
-
-function eventRequestOf(
-  calls: FluxApi,
-  request: z.output<typeof SEND_EVENT.request>,
-  fields: CallFields,
-  bytes: number,
-): LineRequest {
-  const concern = concernOf(fields)
-  return {
-    concern: concern ?? 'everything',
-    keepsPlace: typeof concern === 'number' && bytes <= PROMPT_BYTES,
-    async run() {
-      const { message: _message, ...answer } = await calls.sendEvent(request)
-      return { status: 200, ...answer }
-    },
-  }
+  return eventLine(calls(), { request, fields, bytes: line.length })
 }
 
 const starts: ReaderOf = (c, calls, valueOf) => (line) => {
