@@ -90,7 +90,9 @@ export class LineSplitter {
   #passEmpty(chunk: Buffer): void {
     const start = this.#at
     while (chunk[this.#at] === LINE_FEED && this.#at < chunk.length - 1) this.#at += 1
+    if (this.#at === start) return
     this.#ends += this.#at - start
+    this.#isFirst = false
   }
 
   /** A refusal, if the line gets too long by it. */
@@ -102,6 +104,7 @@ export class LineSplitter {
     if (failure) {
       this.#drop()
       this.#skips = true
+      this.#isFirst = false
       return failure
     }
     part.copy(this.#partial, this.#length)

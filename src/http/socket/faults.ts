@@ -37,7 +37,11 @@ export function connectionFaults(): ConnectionFaults {
       // The rest of what can't be read comes as a fault, too.
       if (given.has(socket)) return
       const answer = newest.get(socket)
-      if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && answer !== undefined && endless.has(answer)) return
+      if (answer !== undefined && !answer.req.complete && endless.has(answer)) {
+        // What is broken off has nobody who waits for the rest of the answer.
+        if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT') socket.destroy()
+        return
+      }
       given.add(socket)
       const isNext = answer === undefined || answer.req.complete
       // What is wrong belongs to the newest request unless that came whole. If it has its answer already, there is
