@@ -117,10 +117,7 @@ export class LineStream {
   #goOnSoon(): void {
     if (this.#isGoingOn || this.#isOver) return
     this.#isGoingOn = true
-    void ownTurn().then(() => {
-      this.#isGoingOn = false
-      this.#goOn()
-    })
+    void ownTurn().then(() => this.#goOn())
   }
 
   get #isFull(): boolean {
@@ -129,6 +126,7 @@ export class LineStream {
   }
 
   #goOn(): void {
+    this.#isGoingOn = false
     while (!this.#isFull) {
       const line = this.#splitter.next()
       if (line === null) return this.#starve()

@@ -125,8 +125,8 @@ async function sendAll(events: unknown, { calls, decode, failureOf }: Sending): 
   if (events.length > MAX_BATCH_EVENTS)
     throw new FluxError({ kind: 'tooLarge', detail: `a batch has at most ${MAX_BATCH_EVENTS} CloudEvents` })
   const answers: object[] = []
-  let wake: () => void = () => undefined
-  const lanes = new Lanes({ atOnce: AT_ONCE, onRoom: () => wake() })
+  let wake: (() => void) | null = null
+  const lanes = new Lanes({ atOnce: AT_ONCE, onRoom: () => wake?.() })
   const room = () =>
     new Promise<void>((resolve) => {
       wake = resolve

@@ -6,10 +6,11 @@ import { objectOf, parametersOf, problemsOf, USUAL_PROBLEMS } from './operation.
 
 const TYPES = ['application/x-ndjson', 'application/jsonl']
 
+const perLine = (schema: JsonObject, example: object): JsonObject =>
+  JSON.parse(JSON.stringify(Object.fromEntries(TYPES.map((type) => [type, { schema, example }]))))
+
 export function streamOperation(call: StreamCall): JsonObject {
   const { id, summary, each, line, lineExample, answer, answerExample } = call
-  const perLine = (schema: JsonObject, example: object): JsonObject =>
-    JSON.parse(JSON.stringify(Object.fromEntries(TYPES.map((type) => [type, { schema, example }]))))
   return {
     operationId: id,
     tags: ['flux-api'],

@@ -110,13 +110,14 @@ describe('what is unpacked', () => {
   })
 })
 
+const line = (id: number | undefined, event: string) =>
+  `${JSON.stringify({ event, contextId: id, input: { by: 'x' } })}\n`
+
 test('lines for a few contexts, interleaved, are taken in order', async () => {
   live = await openLive()
   const ids = [await start(), await start(), await start()]
   const { outgoing, answer } = await open({ prefer: 'return=minimal' })
   const text = textOf(answer)
-  const line = (id: number | undefined, event: string) =>
-    `${JSON.stringify({ event, contextId: id, input: { by: 'x' } })}\n`
   for (let n = 0; n < 9000; n += 1) outgoing.write(line(ids[n % 3], 'hold'))
   for (const id of ids) outgoing.write(line(id, 'close'))
   outgoing.end(line(ids[0], 'hold'))

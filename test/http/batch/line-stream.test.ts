@@ -9,6 +9,13 @@ import { SimulatedClock } from '../../support/simulated-clock.ts'
 
 const BUDGET_BYTES = 10_000_000
 
+const failureOf = (error: unknown): Failure =>
+  error instanceof FluxError ? error.failure : { kind: 'internal', detail: String(error) }
+
+const settle = async () => {
+  for (let turn = 0; turn < 50; turn += 1) await nextTurn()
+}
+
 function open(read: LineStreamOptions['read'], more: Partial<LineStreamOptions> = {}) {
   const clock = new SimulatedClock()
   const inFlight = new ByteBudget({ bytes: BUDGET_BYTES, what: 'requests' })
@@ -19,8 +26,6 @@ function open(read: LineStreamOptions['read'], more: Partial<LineStreamOptions> 
     resume: () => void (isPaused = false),
     close: () => void (isClosed = true),
   }
-  const failureOf = (error: unknown): Failure =>
-    error instanceof FluxError ? error.failure : { kind: 'internal', detail: String(error) }
   const stream = new LineStream({
     read,
     open: (given) => {
@@ -35,9 +40,6 @@ function open(read: LineStreamOptions['read'], more: Partial<LineStreamOptions> 
     idleMs: 30_000,
     ...more,
   })
-  const settle = async () => {
-    for (let turn = 0; turn < 50; turn += 1) await nextTurn()
-  }
   return {
     stream,
     clock,
@@ -79,7 +81,7 @@ describe('order', () => {
       const { id, nr }: { id: number; nr: number } = JSON.parse(line.toString())
       return at(id, async () => {
         random = (random * 16_807) % 2_147_483_647
-        for (let turn = 0; turn < random % 5; turn += 1) await null
+        for (let turn = 0; turn < random % 5; turn += 1) await nextTurn()
         seen.set(id, [...(seen.get(id) ?? []), nr])
       })
     })
@@ -172,15 +174,16 @@ describe('memory', () => {
   })
 })
 
-describe('the end', () => {
-  const waiting = () => {
-    let go: () => void = () => undefined
-    const gate = new Promise<void>((resolve) => {
-      go = resolve
-    })
-    return { gate, go }
-  }
+/** What waits until it is let go. */
+function waiting() {
+  const opened: (() => void)[] = []
+  const gate = new Promise<void>((resolve) => {
+    opened.push(resolve)
+  })
+  return { gate, go: () => opened[0]?.() }
+}
 
+describe('the end', () => {
   test('comes when no line came for too long, unless the server itself holds the stream', async () => {
     const { gate, go } = waiting()
     const place = open(() => at('everything', () => gate))

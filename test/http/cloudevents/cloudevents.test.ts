@@ -36,6 +36,8 @@ const event = (more: object) =>
 const STRUCTURED = { 'content-type': 'application/cloudevents+json; charset=utf-8' }
 const PLAIN = { specversion: '1.0', type: 'hold', source: '/shop', id: 'A-1' }
 
+const base64 = (text: string) => Buffer.from(text).toString('base64')
+
 describe('one event', () => {
   test.each(['binary', 'structured'] as const)('sent by the SDK, %s', async (mode) => {
     const id = await start()
@@ -70,7 +72,6 @@ describe('one event', () => {
     expect((await send('<d><n>5</n></d>', { ...headers, ...xml, 'ce-fluxcontextid': String(id) })).status).toBe(200)
     const structured = async (more: object) =>
       (await send(JSON.stringify({ ...PLAIN, type: 'go', fluxcontextid: String(id), ...more }), STRUCTURED)).status
-    const base64 = (text: string) => Buffer.from(text).toString('base64')
     expect(await structured({ data_base64: base64('{"n":5}') })).toBe(200)
     expect(await structured({ data_base64: base64('<d><n>5</n></d>'), datacontenttype: 'text/xml' })).toBe(200)
     expect(await structured({ data: '<d><n>5</n></d>', datacontenttype: 'application/xml' })).toBe(200)
@@ -112,10 +113,11 @@ describe('one event', () => {
   })
 })
 
+const batch = (events: unknown) =>
+  send(JSON.stringify(events), { 'content-type': 'application/cloudevents-batch+json' })
+
 test('a batch has an answer for each, in order', async () => {
   const id = await start()
-  const batch = (events: unknown) =>
-    send(JSON.stringify(events), { 'content-type': 'application/cloudevents-batch+json' })
   const to = (more: object) => ({ ...PLAIN, fluxcontextid: String(id), data: { by: 'x' }, ...more })
   const { status, json } = await batch([
     to({ id: '1' }),
