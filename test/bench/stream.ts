@@ -2,7 +2,7 @@
 // lines of the answer.
 import { request } from 'node:http'
 import { memoryUsage } from 'node:process'
-import { memoryOf, processorTime } from './footprint.ts'
+import { ownMemory, processorTime } from './footprint.ts'
 import { percentiles, type Measured } from './load.ts'
 
 export interface StreamLoad {
@@ -32,7 +32,7 @@ export async function stream({ url, pid, line, most, seconds }: StreamLoad): Pro
   const weights: { server: number; client: number }[] = []
   let [sent, answered] = [0, 0]
   const weigh = async () => {
-    weights.push({ server: await memoryOf(pid), client: memoryUsage().rss / MB })
+    weights.push({ server: (await ownMemory(pid)) / 1024, client: memoryUsage().rss / MB })
   }
   const begun = performance.now()
   const used = processorTime(pid)
@@ -73,14 +73,16 @@ export async function stream({ url, pid, line, most, seconds }: StreamLoad): Pro
   const now = processorTime(pid)
   const { done, ok }: { done: boolean; ok: number } = JSON.parse(last)
   if (!done || ok !== sent) throw new Error(`${sent} lines were sent, and the last line is ${last}`)
+  const { p50, p99 } = percentiles(times.filter((time) => !Number.isNaN(time)))
   const later = weights.slice(Math.floor(weights.length / 3))
   const grown = (which: 'server' | 'client') =>
     later.length === 0 ? 0 : Math.max(...later.map((each) => each[which])) - (later[0]?.[which] ?? 0)
   return {
     lines: sent,
     perSecond: (sent / elapsed) * 1000,
-    cpu: used === null || now === null ? null : ((now - used) / sent) * 1000,
-    ...percentiles(times.filter((time) => !Number.isNaN(time))),
+    cpuUs: used === null || now === null ? null : ((now - used) / sent) * 1000,
+    p50Ms: p50,
+    p99Ms: p99,
     growth: { server: grown('server'), client: grown('client') },
   }
 }

@@ -7,7 +7,7 @@ import { isFinished } from '../../src/model/context.ts'
 import type { Json } from '../../src/model/json/value.ts'
 import type { ContextRecord } from '../../src/model/record.ts'
 import type { StoredContext } from '../../src/ports/store.ts'
-import { decodeRecord } from '../../src/engine/record/codec.ts'
+import { decodeRecord } from '../../src/engine/record/decode.ts'
 import { decide } from '../../src/engine/interpreter/decide.ts'
 import type { Decision, Input, DecisionEnv } from '../../src/engine/interpreter/decision.ts'
 import { pinnedFluxOf } from '../../src/engine/record/pinned-flux.ts'
@@ -66,7 +66,6 @@ const given = (now: number): DecisionEnv => ({
   owner: 'me',
   history: [],
   tagLimits: { count: 64, bytes: 256 },
-  startsAtOnce: true,
 })
 
 /** What brings a context on that stands there: none of it may come to nothing. */

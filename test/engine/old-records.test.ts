@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { compileFlux } from '../../src/definitions/compile/service.ts'
 import { Report } from '../../src/definitions/report.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
-import { decodeRecord } from '../../src/engine/record/codec.ts'
+import { decodeRecord } from '../../src/engine/record/decode.ts'
 import { takeOver } from '../../src/engine/steps/leases.ts'
 import { scriptNames } from '../../src/engine/interpreter/scope.ts'
 import { contextView } from '../../src/engine/record/views.ts'
@@ -75,7 +75,6 @@ test('a step of then is shown, taken over, and given what it was given', () => {
     owner: 'me',
     history: null,
     tagLimits: { count: 1, bytes: 1 },
-    startsAtOnce: true,
   }
   expect(takeOver(flux, record, { type: 'TAKE_OVER', owner: 'gone' }, given)).toMatchObject({
     kind: 'next',

@@ -1,4 +1,4 @@
-// engine: what requests of the nine calls must be beyond their form, which the descriptions of the calls have.
+// engine/calls: what requests of the nine calls must be beyond their form, which the descriptions of the calls have.
 import { check } from '../../api/check.ts'
 import { EXECUTE, type ExecuteRequest } from '../../api/execute.ts'
 import { LIST_CONTEXTS, type ListRequest } from '../../api/list-contexts.ts'
@@ -54,8 +54,6 @@ export function listRequest(request: ListRequest = {}, limits: TagLimits) {
   const { tag, limit, page, ...others } = check(LIST_CONTEXTS, request)
   return { ...others, tag: tagsOf(tag, '/tag', limits), limit, skip: others.after === undefined ? page * limit : 0 }
 }
-
-export type CheckedListRequest = ReturnType<typeof listRequest>
 
 /** Values that take milliseconds to be copied, and as many again to be held to a service and written. */
 const MANY_VALUES = 5000

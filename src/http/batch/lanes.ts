@@ -4,7 +4,7 @@
 /** What a piece of work concerns: a context, or something else by its name; everything; or nothing else does. */
 export type Concern = number | string | 'everything' | null
 
-export interface Job {
+export interface LaneJob {
   readonly concern: Concern
   /**
    * Whether it takes its place in the order as it is called. Then those behind it needn't wait until it is done, as long
@@ -21,7 +21,7 @@ interface Lane {
   count: number
   /** Whether all that is under way took its place as it was called. */
   keepsPlace: boolean
-  readonly waiting: Job[]
+  readonly waiting: LaneJob[]
 }
 
 /** Jobs of one thing at a time: as many messages as a context takes in one turn. */
@@ -34,7 +34,7 @@ export class Lanes {
   /** Under way or waiting. */
   #count = 0
   /** Concerns everything, and waits or is under way: nothing else begins. */
-  #barrier: Job | null = null
+  #barrier: LaneJob | null = null
 
   constructor({ atOnce, onRoom }: { readonly atOnce: number; readonly onRoom: () => void }) {
     this.#atOnce = atOnce
@@ -50,7 +50,7 @@ export class Lanes {
     return this.#barrier !== null || this.#count >= this.#atOnce
   }
 
-  add(job: Job): void {
+  add(job: LaneJob): void {
     const { concern } = job
     this.#count += 1
     if (concern === 'everything') {
@@ -60,7 +60,7 @@ export class Lanes {
     else this.#enter(concern, job)
   }
 
-  #enter(concern: number | string, job: Job): void {
+  #enter(concern: number | string, job: LaneJob): void {
     let lane = this.#lanes.get(concern)
     if (lane === undefined) {
       lane = { count: 0, keepsPlace: true, waiting: [] }
@@ -70,7 +70,7 @@ export class Lanes {
     else lane.waiting.push(job)
   }
 
-  #begin(job: Job, lane: Lane | null): void {
+  #begin(job: LaneJob, lane: Lane | null): void {
     if (lane) {
       lane.keepsPlace = job.keepsPlace
       lane.count += 1
@@ -78,7 +78,7 @@ export class Lanes {
     void job.run().then(() => this.#end(job, lane))
   }
 
-  #end(job: Job, lane: Lane | null): void {
+  #end(job: LaneJob, lane: Lane | null): void {
     this.#count -= 1
     if (lane) this.#goOn(job, lane)
     if (this.#barrier === job) this.#barrier = null
@@ -86,7 +86,7 @@ export class Lanes {
     this.#onRoom()
   }
 
-  #goOn({ concern }: Job, lane: Lane): void {
+  #goOn({ concern }: LaneJob, lane: Lane): void {
     lane.count -= 1
     for (let next = lane.waiting[0]; next !== undefined && mayBegin(lane, next); next = lane.waiting[0]) {
       lane.waiting.shift()
@@ -96,5 +96,5 @@ export class Lanes {
   }
 }
 
-const mayBegin = ({ count, keepsPlace }: Lane, job: Job): boolean =>
+const mayBegin = ({ count, keepsPlace }: Lane, job: LaneJob): boolean =>
   count === 0 || (count < LANE_JOBS && keepsPlace && job.keepsPlace)

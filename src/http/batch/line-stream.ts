@@ -5,11 +5,11 @@ import { FluxError, unavailable, type Failure } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { isLarge, ownTurn, pauseFor } from '../answers/turns.ts'
 import { problemOf, type Problem } from '../problem.ts'
-import { memoryOf } from '../request/incoming.ts'
+import { bodyMemoryOf } from '../request/incoming.ts'
 import { AnswerLines } from './answer-lines.ts'
 import { Lanes, type Concern } from './lanes.ts'
 import { LineSplitter } from './line-splitter.ts'
-import type { Source, SourceEvents } from './source.ts'
+import type { LineSource, SourceEvents } from './source.ts'
 
 /** What a line asks for. */
 export interface LineRequest {
@@ -22,7 +22,7 @@ export interface LineRequest {
 export interface LineStreamOptions {
   /** @throws FluxError for a line that isn't to be understood */
   readonly read: (line: Buffer) => LineRequest
-  readonly open: (events: SourceEvents) => Source
+  readonly open: (events: SourceEvents) => LineSource
   /** Of an error that a line met. It has logged what isn't for the client. */
   readonly failureOf: (error: unknown) => Failure
   /** Whether lines that succeed have no answer. */
@@ -45,7 +45,7 @@ const AHEAD_BYTES = 131_072
 
 export class LineStream {
   readonly #options: LineStreamOptions
-  readonly #source: Source
+  readonly #source: LineSource
   readonly #splitter: LineSplitter
   readonly #answers = new AnswerLines(() => this.#goOnSoon())
   readonly #lanes = new Lanes({ atOnce: LINES_AT_ONCE, onRoom: () => this.#goOnSoon() })
@@ -160,7 +160,7 @@ export class LineStream {
   }
 
   #admit(line: Buffer): void {
-    const bytes = memoryOf(line)
+    const bytes = bodyMemoryOf(line)
     const release = isLarge(line.length) ? null : this.#options.inFlight.tryTake(bytes)
     if (release) return this.#begin(line, release)
     this.#holdsLine = true
@@ -200,7 +200,7 @@ export class LineStream {
 
   #fail(place: number, error: unknown): void {
     this.#failed += 1
-    this.#answers.answer(place, lineOf(place, this.#options.failureOf(error)))
+    this.#answers.answer(place, refusedLineOf(place, this.#options.failureOf(error)))
   }
 
   #finish(): void {
@@ -221,7 +221,7 @@ interface RefusedLine {
 }
 
 /** How a line is answered that was refused. */
-export function lineOf(n: number, failure: Failure): RefusedLine {
+export function refusedLineOf(n: number, failure: Failure): RefusedLine {
   const problem = problemOf(failure)
   const retry = 'retryAfter' in failure ? { retryAfter: Math.max(1, Math.ceil(failure.retryAfter)) } : {}
   return { n, status: problem.status, problem, ...retry }

@@ -16,7 +16,7 @@ import { failureLog } from '../api/failure-log.ts'
 import { decodeJson } from '../formats/json/decode.ts'
 import { negotiate, type Format } from '../formats/negotiate.ts'
 import { NOSNIFF } from '../problem.ts'
-import { typeOfBody, utf8Of, type Admission, type BodyLimits } from '../request/body.ts'
+import { typeOfBody, utf8Of, type BodyAdmission, type BodyLimits } from '../request/body.ts'
 import type { CallFields, FieldsByName } from '../request/call-fields.ts'
 import { headerOf, socketed, type Env } from '../request/incoming.ts'
 import { readQuery } from '../request/query.ts'
@@ -35,7 +35,7 @@ export interface BatchOptions {
   readonly stopping: AbortSignal
 }
 
-export interface BatchParts extends BatchOptions, BodyLimits, Admission {
+export interface BatchParts extends BatchOptions, BodyLimits, BodyAdmission {
   readonly api: (caller: Caller) => FluxApi
   readonly callerOf: (c: Context<Env>, role: Role) => Caller
   readonly answers: Answers

@@ -11,7 +11,7 @@ import { failureLog } from '../api/failure-log.ts'
 import { requestReader } from '../api/request.ts'
 import { eventLine } from '../batch/concern.ts'
 import { Lanes } from '../batch/lanes.ts'
-import { lineOf, type LineRequest } from '../batch/line-stream.ts'
+import { refusedLineOf, type LineRequest } from '../batch/line-stream.ts'
 import { JSON_FORMAT } from '../formats/codecs.ts'
 import { negotiate } from '../formats/negotiate.ts'
 import { NOSNIFF } from '../problem.ts'
@@ -134,7 +134,7 @@ async function sendAll(events: unknown, { calls, decode, failureOf }: Sending): 
   const run = async (n: number, { run: send }: LineRequest) => {
     answers[n] = await send().then(
       (answer) => ({ n, ...answer }),
-      (error: unknown) => lineOf(n, failureOf(error)),
+      (error: unknown) => refusedLineOf(n, failureOf(error)),
     )
   }
   for (const [n, event] of events.entries()) {
@@ -146,7 +146,7 @@ async function sendAll(events: unknown, { calls, decode, failureOf }: Sending): 
       while (lanes.isFull) await room()
       lanes.add({ concern: line.concern, keepsPlace: line.keepsPlace, run: () => run(n, line) })
     } catch (error) {
-      answers[n] = lineOf(n, failureOf(error))
+      answers[n] = refusedLineOf(n, failureOf(error))
     }
   }
   while (!lanes.isIdle) await room()

@@ -96,7 +96,7 @@ const COPIES = 6
 const PARSED_COPIES = 2
 
 /** Bytes of memory that a body takes until it is dealt with, about. */
-export const memoryOf = (body: Buffer): number => body.length * COPIES + parsedBytes(body) * PARSED_COPIES
+export const bodyMemoryOf = (body: Buffer): number => body.length * COPIES + parsedBytes(body) * PARSED_COPIES
 
 /**
  * What is made of the whole body. One promise, if it is small.
@@ -115,7 +115,7 @@ export function readBytes<T>(
     if (size > announced) charge(size)
   }
   const whole = (bytes: Buffer): T | Promise<T> => {
-    if (bytes.length > 0) charge(memoryOf(bytes))
+    if (bytes.length > 0) charge(bodyMemoryOf(bytes))
     const pause = pauseFor(bytes.length)
     return pause ? pause.then(() => use(bytes)) : use(bytes)
   }
