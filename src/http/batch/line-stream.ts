@@ -9,7 +9,7 @@ import { bodyMemoryOf } from '../request/incoming.ts'
 import { AnswerLines } from './answer-lines.ts'
 import { Lanes, type Concern } from './lanes.ts'
 import { LineSplitter } from './line-splitter.ts'
-import type { LineSource, SourceEvents } from './source.ts'
+import type { PausableSource, SourceEvents } from './source.ts'
 
 /** What a line asks for. */
 export interface LineRequest {
@@ -22,7 +22,7 @@ export interface LineRequest {
 export interface LineStreamOptions {
   /** @throws FluxError for a line that isn't to be understood */
   readonly read: (line: Buffer) => LineRequest
-  readonly open: (events: SourceEvents) => LineSource
+  readonly open: (events: SourceEvents) => PausableSource
   /** Of an error that a line met. It has logged what isn't for the client. */
   readonly failureOf: (error: unknown) => Failure
   /** Whether lines that succeed have no answer. */
@@ -45,7 +45,7 @@ const AHEAD_BYTES = 131_072
 
 export class LineStream {
   readonly #options: LineStreamOptions
-  readonly #source: LineSource
+  readonly #source: PausableSource
   readonly #splitter: LineSplitter
   readonly #answers = new AnswerLines(() => this.#goOnSoon())
   readonly #lanes = new Lanes({ atOnce: LINES_AT_ONCE, onRoom: () => this.#goOnSoon() })

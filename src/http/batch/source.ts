@@ -5,7 +5,7 @@ import type { Context } from 'hono'
 import { malformed, unsupportedType, type FluxError } from '../../model/failure.ts'
 import { headerOf, socketed, type Env } from '../request/incoming.ts'
 
-export interface LineSource {
+export interface PausableSource {
   pause(): void
   resume(): void
   /** Gives nothing more. What still comes isn't looked at. */
@@ -33,7 +33,7 @@ export function codingOf(c: Context<Env>): Coding {
 const UNPACKED_BYTES = 65_536
 
 /** Reads nothing before `resume` is called. */
-export function openSource(c: Context<Env>, coding: Coding, { onChunk, onEnd, onFault }: SourceEvents): LineSource {
+export function openSource(c: Context<Env>, coding: Coding, { onChunk, onEnd, onFault }: SourceEvents): PausableSource {
   const body: Readable = socketed(c) ? c.env.incoming : Readable.from(c.req.raw.body ?? [])
   const unpacked = coding === 'gzip' ? createGunzip({ chunkSize: UNPACKED_BYTES }) : null
   const stream = unpacked ?? body

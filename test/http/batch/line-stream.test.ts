@@ -1,7 +1,7 @@
 // A stream of lines, its source and its reader in the hands of the test.
 import { describe, expect, test } from 'vitest'
 import { LineStream, type LineStreamOptions } from '../../../src/http/batch/line-stream.ts'
-import type { LineSource, SourceEvents } from '../../../src/http/batch/source.ts'
+import type { PausableSource, SourceEvents } from '../../../src/http/batch/source.ts'
 import { nextTurn } from '../../../src/http/answers/turns.ts'
 import { ByteBudget } from '../../../src/model/byte-budget.ts'
 import { FluxError, malformed, type Failure } from '../../../src/model/failure.ts'
@@ -21,7 +21,7 @@ function open(read: LineStreamOptions['read'], more: Partial<LineStreamOptions> 
   const inFlight = new ByteBudget({ bytes: BUDGET_BYTES, what: 'requests' })
   let events: SourceEvents | null = null
   let [isPaused, isClosed] = [true, false]
-  const source: LineSource = {
+  const source: PausableSource = {
     pause: () => void (isPaused = true),
     resume: () => void (isPaused = false),
     close: () => void (isClosed = true),
