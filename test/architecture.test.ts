@@ -48,6 +48,7 @@ const MAY: { readonly [module: string]: readonly string[] } = {
 const LIBRARIES: { readonly [library: string]: readonly string[] } = {
   xstate: ['definitions', 'engine'],
   acorn: ['definitions'],
+  uuid: ['engine'],
   chokidar: ['definitions'],
   zod: ['api', 'definitions', 'access', 'http', 'settings', 'store/lmdb'],
   jiti: ['steps'],

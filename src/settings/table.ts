@@ -112,6 +112,12 @@ export const schema = z.object({
     'connections of clients at once',
     integer(1, 1_000_000),
   ),
+  maxStreams: setting(
+    'ACTORFLUX_MAX_STREAMS',
+    '64',
+    'requests at once that send many events or starts, a line each',
+    integer(1, 100_000),
+  ),
   maxTags: setting('ACTORFLUX_MAX_TAGS', '64', 'tags of one context', integer(1, 10_000)),
   maxTagBytes: setting('ACTORFLUX_MAX_TAG_BYTES', '256', 'bytes of one tag', integer(1, 10_000)),
   origins: origins.default([]).register(rows, {

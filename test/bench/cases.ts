@@ -2,6 +2,7 @@
 import { sleep, type Server } from '../support/server.ts'
 import type { Call } from './client.ts'
 import { measure, percentiles, sendAll, type Measured } from './load.ts'
+import { stream, type Streamed } from './stream.ts'
 
 export interface Sizes {
   readonly connections: number
@@ -9,6 +10,8 @@ export interface Sizes {
   readonly seconds: number
   /** Of each measurement; their median counts. */
   readonly rounds: number
+  /** Whether what has an end of its own is measured up to it, and not for so many seconds. */
+  readonly whole: boolean
   /** Waiting contexts among which pages are listed. */
   readonly contexts: number
 }
@@ -18,6 +21,8 @@ export interface Row extends Measured {
   readonly connections: number
   /** Connections of the handler that it is held against; its own if left out. */
   readonly against?: number
+  /** Megabytes by which the memory of server and client grew while it was measured. */
+  readonly growth?: Streamed['growth']
 }
 
 /** A server under measurement. */
@@ -31,6 +36,8 @@ type Case = (subject: Subject) => Promise<Row[]>
 const SPREAD = 10_000
 const STEPS = 5000
 const BROADCASTS = 8
+/** Events of one request, a line each. */
+const LINES = 1_000_000
 
 const execute = (fluxName: string, nr: number, tags: readonly string[] = []): Call =>
   executeWith(fluxName, { nr }, tags)
@@ -99,6 +106,21 @@ export const CALLS: { readonly [name: string]: Case } = {
         ...(await run(name, { ...subject, connections: 1, seconds: subject.seconds / 3 }, calls)),
         against: subject.connections,
       },
+    ]
+  },
+
+  /** Beside single calls in the same run. Times are those from the writing of a line to its answer. */
+  async batch(subject) {
+    const { server, seconds, whole } = subject
+    const ids = await spreadContexts(subject)
+    const single = (n: number) => event('tick', ids[n % ids.length])
+    const line = (n: number) => ({ event: 'tick', contextId: ids[n % ids.length] })
+    const { url, pid } = server
+    await stream({ url, pid, line, most: SPREAD, seconds: 60 })
+    const streamed = await stream({ url, pid, line, most: LINES, seconds: whole ? Infinity : seconds })
+    return [
+      await run('single events, to compare', subject, single),
+      { name: `events by NDJSON, ${streamed.lines}`, connections: 1, against: subject.connections, ...streamed },
     ]
   },
 

@@ -26,7 +26,7 @@ export async function footprint(pid: number, folder: string): Promise<Footprint>
  * Kilobytes. Without the files that are mapped into it, where the system tells that: what is there of the data file is
  * the system's to take back.
  */
-async function ownMemory(pid: number): Promise<number> {
+export async function ownMemory(pid: number): Promise<number> {
   try {
     const [, kilobytes] = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
     if (kilobytes !== undefined) return Number(kilobytes)

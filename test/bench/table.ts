@@ -30,6 +30,8 @@ const SHARES: readonly (readonly [RegExp, number])[] = [
   [/^start/, 0.22],
   [/^webhook, start/, 0.2],
 ]
+/** Of events in one request: the share of the handler, how many times as fast as single calls, and megabytes. */
+const LINES = { share: 0.7, timesSingle: 3, growthMb: 64 }
 /** Processor time of an event, and its median time at one connection. */
 const EVENT = { cpuUs: 75, p50Ms: 0.4 }
 
@@ -47,9 +49,28 @@ export function goals(rows: readonly Row[], yardstick: readonly Row[]): string[]
       ...(isEvent && connections === 1 && name.includes('Redis everysec')
         ? [verdict(`${name}: p50 at most ${EVENT.p50Ms} ms`, p50Ms <= EVENT.p50Ms)]
         : []),
+      ...(row.growth ? goalsOfLines(row, { rows, yardstick }) : []),
       ...(name.startsWith('list') && connections === 1 ? [verdict(`${name}: p99 below 5 ms`, p99Ms < 5)] : []),
     ]
   })
+}
+
+function goalsOfLines(
+  row: Row,
+  { rows, yardstick }: { readonly rows: readonly Row[]; readonly yardstick: readonly Row[] },
+): string[] {
+  const { name, perSecond, growth = { server: 0, client: 0 } } = row
+  const single = rows[rows.indexOf(row) - 1]?.perSecond ?? Infinity
+  const times = perSecond / single
+  const grown = Math.max(growth.server, growth.client)
+  return [
+    verdict(`${name}: at least ${LINES.share} of the handler`, ratio(row, yardstick) >= LINES.share),
+    verdict(
+      `${name}: ${times.toFixed(1)} times single calls, at least ${LINES.timesSingle}`,
+      times >= LINES.timesSingle,
+    ),
+    verdict(`${name}: memory grew by ${grown.toFixed(0)} MB, at most ${LINES.growthMb}`, grown <= LINES.growthMb),
+  ]
 }
 
 export const verdict = (goal: string, met: boolean) => `${met ? 'met   ' : 'MISSED'}  ${goal}`

@@ -39,11 +39,13 @@ interface BroadcastParts {
   readonly refusals: Pick<RefusalLog, 'log'>
 }
 
+export type BroadcastAnswer = Pick<EventAnswer, 'message' | 'transitions' | 'executions' | 'ignored'>
+
 /** @throws FluxError `unavailable` when the store was out of reach for everything that the event addressed */
 export async function broadcast(
   { store, catalog, mailboxes, log, refusals }: BroadcastParts,
   sent: BroadcastEvent,
-): Promise<EventAnswer> {
+): Promise<BroadcastAnswer> {
   const found: Found[] = []
   const any = keysOfEvent(sent.event, sent.tags)
   const addressed = await waitingFor(store, any)
@@ -58,7 +60,7 @@ export async function broadcast(
   }
   const triggered = catalog.triggeredBy(sent.event).filter((flux) => !(flux.secured && denial(sent.caller, 'invoke')))
   found.push(...(await Promise.all(triggered.map((flux) => start({ mailboxes, log, refusals }, flux, sent)))))
-  const answer: EventAnswer = { message: '', transitions: [], executions: [], ignored: [] }
+  const answer: BroadcastAnswer = { message: '', transitions: [], executions: [], ignored: [] }
   collect(answer, found)
   logRefusal(refusals, sent.event, answer, found)
   const unreached = found.flatMap((one) =>
@@ -85,7 +87,7 @@ async function waitingFor(store: Store, any: readonly string[]): Promise<Context
   }
 }
 
-function collect(answer: EventAnswer, found: readonly Found[]): void {
+function collect(answer: BroadcastAnswer, found: readonly Found[]): void {
   for (const one of found) {
     if (one?.answer === 'ignored') answer.ignored.push(one.entry)
     else if (one) answer[one.answer].push(one.stand)
@@ -96,7 +98,7 @@ function collect(answer: EventAnswer, found: readonly Found[]): void {
 function logRefusal(
   refusals: BroadcastParts['refusals'],
   event: string,
-  { transitions, executions, ignored }: EventAnswer,
+  { transitions, executions, ignored }: BroadcastAnswer,
   found: readonly Found[],
 ): void {
   const refused: { [kind: string]: number } = {}

@@ -8,6 +8,7 @@ import { invalid, malformed } from '../../model/failure.ts'
 import { isObject, toJson, type JsonObject } from '../../model/json/value.ts'
 import { tagErrors, type TagLimits } from '../../model/tags.ts'
 import { describeInputErrors } from './describe.ts'
+import { newEventId } from './event-id.ts'
 
 /**
  * @throws FluxError `malformed` for what isn't of the call's form, `invalid` for invalid input, tags or start state; so
@@ -28,9 +29,18 @@ export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
 }
 
 export function eventRequest(request: EventRequest, limits: TagLimits) {
-  const { contextId, event, input: data, untyped = false, tags } = check(SEND_EVENT, request)
+  const { contextId, event, eventId, input: data, untyped = false, waits = false, tags } = check(SEND_EVENT, request)
   const { input, isLarge } = inputOf(data)
-  return { contextId, event, input, isLarge, untyped, tags: tagsOf(tags, '/tags', limits) }
+  return {
+    contextId,
+    event,
+    eventId: eventId ?? newEventId(),
+    input,
+    isLarge,
+    untyped,
+    waits,
+    tags: tagsOf(tags, '/tags', limits),
+  }
 }
 
 export function tagRequest(request: TagRequest, limits: TagLimits) {
