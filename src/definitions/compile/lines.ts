@@ -1,4 +1,4 @@
-// definitions: lines carry values from what is visible to a target, whose type they are held to.
+// definitions: compiles lines. A line takes a visible value, coerces it to the type of its target, and writes it there.
 import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import { suggestion } from '../../model/nearest.ts'
 import { DefinitionError } from '../definition-error.ts'
@@ -17,48 +17,54 @@ export type Place = 'stateInput' | 'stateOutput' | 'serviceOutput' | 'fluxEvent'
 
 export interface Target {
   readonly place: Place
-  /** null: nothing is declared, anything may be written. */
+  /** null: nothing is declared, so any value may be written. */
   readonly property: Property | null
 }
 
-/** Where a line's value comes from, as the file has it: a path, an expression, or nowhere but the file. */
+/** Source of a line's value, as written in the file: a path, an expression, or null for a constant. */
 export type LineSource = { readonly from: readonly string[] } | { readonly expression: string } | null
 
 export interface Line {
   readonly place: Place
-  /** Empty for fluxEvent; for response the segments below `$response`; otherwise the property's name comes first. */
+  /**
+   * Path of the target. For fluxEvent it is empty; for response it has the segments below `$response`; otherwise it
+   * begins with the property's name.
+   */
   readonly path: readonly string[]
-  /** Whether it carries `$response` as a whole: what it fills is then the answer of a webhook. */
+  /** Whether the value is `$response` as a whole. An output that the line writes is then the answer of a webhook. */
   readonly answers: boolean
   readonly source: LineSource
   /**
-   * The value to write, held to the target's type.
-   * @throws TooMuchWork; LineError when it doesn't fit, or its expression fails; DefinitionError when it can't be run
-   * any more
+   * Returns the value to write, coerced to the target's type.
+   * @throws TooMuchWork; LineError when the value can't be coerced or the expression fails; DefinitionError when the
+   * line can't be run any more
    */
   read(scope: Scope): Json
   /**
-   * A copy of the place's data with a value at `path`. Better than writePath alone: it knows where a declared list is
-   * to begin.
+   * Returns a copy of the place's data with the value at `path`. Unlike `writePath` alone, it creates declared lists as
+   * lists.
    * @throws TooMuchWork; LineError when the path leads into a value that has no parts
    */
   write(root: JsonObject, value: Json, budget?: WorkBudget): JsonObject
 }
 
-/** In order: the caller writes between reads, so that each line sees what those before it wrote. */
+/**
+ * Lines in order. The caller writes each value before it reads the next, so that a line sees what the lines before it
+ * wrote.
+ */
 export type Lines = readonly Line[]
 
 export interface LineOptions {
-  /** The target of a name; null: there is none. */
+  /** Returns the target of a name; null if there is none. */
   readonly resolve: (name: string) => Target | null
-  /** Whether a name can be seen. null: any name may be there. */
+  /** The visible names; null: any name may be visible. */
   readonly visible: Visible
   /** JSON pointer of the list in its file. */
   readonly pointer: string
   readonly report: Report
 }
 
-/** A line that can't be compiled: it fails when it is reached. */
+/** Creates the replacement of a line that can't be compiled: it fails when it is reached. */
 export function brokenLine(fault: string): Line {
   const fail = (): never => {
     throw new DefinitionError(fault)
@@ -66,7 +72,7 @@ export function brokenLine(fault: string): Line {
   return { place: 'args', path: [], answers: false, source: null, read: fail, write: fail }
 }
 
-/** Compiles lines. What a line writes is visible to those after it. */
+/** Compiles lines. What a line writes is visible to the lines after it. */
 export function compileLines(list: readonly JsonObject[], { pointer, visible, ...others }: LineOptions): Lines {
   const written = new Set<string>()
   const names = () => [...written, ...(visible?.names?.() ?? [])]
@@ -88,7 +94,7 @@ export function compileLines(list: readonly JsonObject[], { pointer, visible, ..
   })
 }
 
-/** Steps that a line takes besides what it reads, computes and writes. */
+/** Steps of a line, besides those for reading, computing and writing its value. */
 const STEPS_A_LINE = 16
 
 /** Types that can hold `$response`. */
@@ -98,9 +104,9 @@ interface LineTarget {
   readonly name: string
   readonly place: Place
   readonly path: readonly string[]
-  /** What is declared at the path's end; null: nothing. */
+  /** What is declared at the end of the path; null if nothing is. */
   readonly property: Property | null
-  /** Positions in the path at which a declared list takes an index. */
+  /** Positions in the path that are indices of declared lists. */
   readonly lists: ReadonlySet<number>
   /** For messages. */
   readonly shown: string
@@ -108,7 +114,7 @@ interface LineTarget {
 
 type Options = Omit<LineOptions, 'pointer'>
 
-/** What a line carries before its target's type is heard; undefined where a path leads nowhere. */
+/** The source of a value, before it is coerced. `read` returns undefined if a path leads nowhere. */
 interface Origin {
   readonly read: (scope: Scope) => Json | undefined
   readonly source: LineSource
@@ -122,7 +128,7 @@ function compileLine(
   pointer: string,
   report: Report,
 ): Line {
-  // What nobody gave a type isn't meant to be a text, if the whole answer of a webhook goes there.
+  // A property without a declared type is a string by default, but not if a line writes the whole `$response` to it.
   const property =
     origin.answers && declared !== null && !declared.array && getOwn(declared.source, 'type') === undefined
       ? null
@@ -140,11 +146,11 @@ function compileLine(
   }
   const read = (scope: Scope): Json => {
     scope.budget.spend(STEPS_A_LINE)
-    const value = carried(origin, scope, shown) ?? null
+    const value = readFrom(origin, scope, shown) ?? null
     if (property === null) return value
-    const held = coerce(property, value, scope.turn.now, scope.budget)
-    if (held.ok) return held.value
-    throw new LineError(`${shown}: the value ${held.reason}`)
+    const coerced = coerce(property, value, scope.turn.now, scope.budget)
+    if (coerced.ok) return coerced.value
+    throw new LineError(`${shown}: the value ${coerced.reason}`)
   }
   const { answers = false, source } = origin
   return {
@@ -157,18 +163,21 @@ function compileLine(
   }
 }
 
-/** Why a literal doesn't fit; null: it does, or a property with a fault is in the way, which is reported already. */
+/**
+ * Why a literal can't be coerced to a property; null if it can, or if the property has a fault, which is already
+ * reported.
+ */
 function misfit(property: Property, literal: Json): string | null {
   try {
-    const held = coerce(property, literal, 0, new WorkBudget(Infinity))
-    return held.ok ? null : held.reason
+    const coerced = coerce(property, literal, 0, new WorkBudget(Infinity))
+    return coerced.ok ? null : coerced.reason
   } catch (error) {
     if (error instanceof DefinitionError) return null
     throw error
   }
 }
 
-function carried(origin: Origin, scope: Scope, shown: string): Json | undefined {
+function readFrom(origin: Origin, scope: Scope, shown: string): Json | undefined {
   try {
     return origin.read(scope)
   } catch (error) {
@@ -202,7 +211,7 @@ function compileTarget(source: JsonObject, pointer: string, { resolve, report }:
   }
 }
 
-/** What `$response` has lists for may be filled by index. */
+/** `cookies` and `headers` of `$response` can be written as lists, by index. */
 const listsOfResponse = ([part = '', index = '']: readonly string[]): ReadonlySet<number> =>
   new Set((part === 'cookies' || part === 'headers') && isIndex(index) ? [1] : [])
 
@@ -253,7 +262,7 @@ function compileSet(source: JsonObject, pointer: string, { visible, report }: Op
   }
 }
 
-/** A path as the file has it: a list of texts that isn't empty. Numbers are taken as text. */
+/** Reads a path of the file: a list of texts that is not empty. Numbers are converted to text. */
 function readSegments(
   source: JsonObject,
   key: 'from' | 'to',

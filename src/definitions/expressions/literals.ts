@@ -1,4 +1,4 @@
-// definitions/expressions: the value of a literal. Numbers are decimal, and octal escapes are refused, as in strict
+// definitions/expressions: the value of a literal. Numbers must be decimal. Octal escapes are refused, as in strict
 // mode.
 import type { Literal } from 'acorn'
 import { ExpressionFault } from './expression.ts'

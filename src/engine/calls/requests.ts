@@ -45,8 +45,6 @@ export function listRequest(request: ListRequest = {}, limits: TagLimits) {
   return { ...others, tag: tagsOf(tag, '/tag', limits), limit, skip: others.after === undefined ? page * limit : 0 }
 }
 
-export type CheckedListRequest = ReturnType<typeof listRequest>
-
 /** Values that take milliseconds to be copied, and as many again to be held to a service and written. */
 const MANY_VALUES = 5000
 
