@@ -43,9 +43,7 @@ const MAX_ROUNDS = 100
 /** Built-in classes whose functions return or log their arguments unchanged. */
 const RETURNS_ARGUMENTS = /(?:^|\.)(?:Errors|GloopMethods|Logger|LoggerMethods)$/
 
-/**
- * Origins of every place of a definition with faults: as its former lines are not known, everything may be everywhere.
- */
+/** Origins of every place of a definition with faults: its former lines are not known, so anything may be anywhere. */
 const ANYTHING: Origins = [
   { at: [], path: [], kind: 'whole' },
   { at: [], path: [], kind: 'cut' },
@@ -156,9 +154,7 @@ class Tracing implements CarriedOrigins {
     }
   }
 
-  /**
-   * Origins of what a script may access: the names in its text, or everything if it may access names in another way.
-   */
+  /** Origins of what a script may access: the names in its text, or everything if it may access names indirectly. */
   #mentioned(script: string, { index, input, output }: CompiledState): Origins {
     const anything = /\b(?:names|this|globalThis|eval|Function|constructor|arguments)\b/.test(script)
     const shapes = [input, output, this.#flux.input, this.#flux.output]
@@ -202,9 +198,7 @@ class Tracing implements CarriedOrigins {
     return path.reduce((origins, key) => memberOrigins(origins, key), lookup(name))
   }
 
-  /**
-   * Origins of everything that a name may refer to. Which place it refers to depends on which have a value at run time.
-   */
+  /** Origins of all places that a name may refer to. Which one it is depends on which have a value at run time. */
   #lookup(index: number, name: string, written: ReadonlyMap<string, Origins>): Origins {
     switch (name) {
       case '$request':
@@ -230,10 +224,7 @@ class Tracing implements CarriedOrigins {
 
 const NOTHING: ReadonlyMap<string, Origins> = new Map()
 
-/**
- * The places that a line writes. Arguments of a call are recorded by name, for children, and together under an empty
- * name.
- */
+/** The places that a line writes. Arguments are recorded by name, for children, and together under an empty name. */
 function placesOf({ place }: Line, name: string, index: number, target: number): OriginPlace[] {
   switch (place) {
     case 'stateOutput':
