@@ -4,6 +4,7 @@ import { renameSync, rmSync, statSync } from 'node:fs'
 import { open, readFile, realpath, type FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { messageOf } from '../model/error-message.ts'
 
 /** Age of a temporary file after which its command is assumed to have died. */
 const STALE_MS = 10_000
@@ -19,7 +20,7 @@ export async function readText(file: string): Promise<string | null> {
     return await readFile(file, 'utf8')
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return null
-    throw new Error(`${file} can't be read: ${error instanceof Error ? error.message : String(error)}`, {
+    throw new Error(`${file} can't be read: ${messageOf(error)}`, {
       cause: error,
     })
   }

@@ -41,12 +41,10 @@ const step = component(
     timeoutAt: time.nullable(),
     nextAttemptAt: time.nullable(),
     stepKey: text,
-    server: text
-      .nullable()
-      .meta({
-        description:
-          'Run id of the server that runs the step; null between two attempts, and while the step waits for a free slot',
-      }),
+    server: text.nullable().meta({
+      description:
+        'Run id of the server that runs the step; null between two attempts, and while the step waits for a free slot',
+    }),
     lastError: z.object({ type: text, message: text, at: time, stack: text.nullable() }).nullable(),
   }),
   { description: 'A function, script or child that is running, or that will be tried again' },

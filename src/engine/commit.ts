@@ -135,16 +135,26 @@ export class Commits {
       const context = contexts.get(id)
       if (!context) continue
       cache.put(context, parts, incarnation)
-      if (isFinished(context.record.status)) onEnd(id)
-      else if (context.step && context.slot) onStep(context.step, context.slot, context)
-      else if (context.record.lease?.owner === UNOWNED) onReady(context)
-      if (endsStepElsewhere(context, owner())) onOthersStep(id)
+      const { step, slot, record, flux } = context
+      if (isFinished(record.status)) this.#follow(id, () => onEnd(id))
+      else if (step && slot) this.#follow(id, () => onStep(step, slot, context))
+      else if (record.lease?.owner === UNOWNED) this.#follow(id, () => onReady(context))
+      if (endsStepElsewhere(context, owner())) this.#follow(id, () => onOthersStep(id))
       logFailures(log, context)
-      if (due !== null) alarm.set(due)
-      for (const parent of context.parents) onParent(parent)
+      if (due !== null) this.#follow(id, () => alarm.set(due))
+      for (const parent of context.parents) this.#follow(id, () => onParent(parent))
       const watcher = this.#watchers.get(id)
-      if (watcher) watcher(context.record, context.flux)
-      else if (answers(context)) onAnswer(id)
+      if (watcher) this.#follow(id, () => watcher(record, flux))
+      else if (answers(context)) this.#follow(id, () => onAnswer(id))
+    }
+  }
+
+  /** The commit stands: an error in one thing that follows from it is logged, and the others are done. */
+  #follow(contextId: ContextId, effect: () => void): void {
+    try {
+      effect()
+    } catch (error) {
+      this.#parts.log.error('something that follows from a commit failed', { contextId, error })
     }
   }
 }

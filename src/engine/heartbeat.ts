@@ -1,5 +1,4 @@
-// engine: says that this server lives, under a boot id of its own, and looks after steps of others and of its own that
-// nobody runs.
+// engine: reports to the store that this server is alive, under its boot id, and finds steps that no server runs.
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
@@ -100,7 +99,7 @@ export class Heartbeat {
   /**
    * Sees to steps that are leased to this server and don't run. A store that lost its last moments may have lost the
    * end of one; and a commit whose outcome is unknown may have come true when nobody looked any more. And to steps that
-   * run and aren't leased to it: that another server has ended their contexts may not have been heard.
+   * run and aren't leased to it: another server may have ended their contexts, and its message been lost.
    */
   async #resume(): Promise<void> {
     const { store, mailboxes, redelivery, steps, claims, cancels, identity } = this.#parts

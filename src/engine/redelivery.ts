@@ -1,5 +1,5 @@
-// engine: messages that nobody would send again: results of steps, wake-ups, what follows from a commit whose outcome
-// is unknown.
+// engine: delivers messages that have no sender who would repeat them: results of steps, wake-ups, and what follows
+// from a commit whose outcome is unknown. The number of tries is bounded.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import { FluxError } from '../model/failure.ts'

@@ -122,7 +122,7 @@ const LAST_ABOUT: ReadonlySet<string> = new Set([
 /** The same for the first word: `max_tokens`. */
 const FIRST_ABOUT: ReadonlySet<string> = new Set(['max', 'min', 'total'])
 /** Characters of a name that are examined. No name of a secret is longer, and clients choose some of the names. */
-const MAX_LENGTH = 200
+const MAX_NAME_CHARACTERS = 200
 
 /**
  * Whether a header, a parameter or a field of that name holds a secret: `Authorization`, `x-api-key`,
@@ -133,7 +133,7 @@ export function isSecretName(name: string): boolean {
   if (known !== undefined) return known
   const secret = classify(name)
   if (isSecretByName.size >= MAX_REMEMBERED_NAMES) isSecretByName.clear()
-  if (name.length <= MAX_LENGTH) isSecretByName.set(name, secret)
+  if (name.length <= MAX_NAME_CHARACTERS) isSecretByName.set(name, secret)
   return secret
 }
 
@@ -142,7 +142,7 @@ const MAX_REMEMBERED_NAMES = 2000
 const isSecretByName = new Map<string, boolean>()
 
 function classify(name: string): boolean {
-  const words = wordsOf(name.slice(0, MAX_LENGTH))
+  const words = wordsOf(name.slice(0, MAX_NAME_CHARACTERS))
   const [first = '', last = ''] = [words[0], words.at(-1)]
   if (words.length > 1 && (LAST_ABOUT.has(last) || FIRST_ABOUT.has(first))) return false
   if (LAST_WORDS.has(last)) return true

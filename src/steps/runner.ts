@@ -8,6 +8,7 @@ import { IsolatePool } from './modules/isolate-pool.ts'
 import { NoModule } from './modules/modules.ts'
 import { Scripts } from './script/scripts.ts'
 import type { UserError } from './modules/user-stack.ts'
+import { messageOf } from '../model/error-message.ts'
 
 export interface StepRunnerOptions {
   readonly log: Log
@@ -51,7 +52,7 @@ export function stepRunner({
         await functions.newest(name)
         return null
       } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error)
+        const reason = messageOf(error)
         return error instanceof NoModule ? reason + (await functions.meant(name)) : reason
       }
     },

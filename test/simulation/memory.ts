@@ -11,6 +11,8 @@ interface Kept {
   hiddenUntil: number | null
   /** Set once its owner is dead: until when a claim keeps others away from its step. */
   abandonedUntil: number | null
+  /** Place of its last write among all writes. */
+  order: number
 }
 
 /** Hears of what becomes true, at that moment. */
@@ -46,6 +48,7 @@ export class Memory {
   readonly #lastIds: number[]
   readonly #beats = new Map<string, number>()
   readonly #dead = new Set<string>()
+  #writes = 0
   highestId: ContextId = 0
 
   constructor(options: MemoryOptions) {
@@ -99,7 +102,7 @@ export class Memory {
   #write({ context, changed, log, answersNotification }: Write): void {
     const { id, owner } = context
     const before = this.kept.get(id)
-    const kept = before ?? { context, log: [], poked: false, hiddenUntil: null, abandonedUntil: null }
+    const kept = before ?? { context, log: [], poked: false, hiddenUntil: null, abandonedUntil: null, order: 0 }
     // Only what is said to have changed is taken over, as by an adapter that writes parts.
     const parts = before ? { ...before.context.parts } : {}
     for (const name of before ? changed : Object.keys(context.parts)) {
@@ -108,6 +111,7 @@ export class Memory {
       else Object.defineProperty(parts, name, { value: text, enumerable: true, configurable: true, writable: true })
     }
     const isReady = owner !== null && readyKindOf(owner) !== null
+    kept.order = this.#writes += 1
     if (isReady) kept.abandonedUntil = 0
     else if (owner !== before?.context.owner) kept.abandonedUntil = null
     else if (kept.abandonedUntil !== null) kept.abandonedUntil = 0
@@ -164,6 +168,9 @@ export class Memory {
         abandonedUntil <= now &&
         (owner === null || readyKindOf(owner) === null || ready.includes(owner)),
     )
+    // Those of each kind in the order in which they were written.
+    const kindOf = ({ context: { owner } }: Kept) => (owner === null ? -1 : ready.indexOf(owner))
+    abandoned.sort((a, b) => kindOf(a) - kindOf(b) || a.order - b.order)
     const claimed = this.#perPartition(abandoned, limit, ({ context }) => context.id)
     for (const kept of claimed) kept.abandonedUntil = now + hideFor
     return claimed.map(({ context: { id, owner } }) => ({ id, owner: owner ?? '' }))

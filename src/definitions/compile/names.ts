@@ -1,5 +1,5 @@
 // definitions: the names that are visible in each part of a service, and the names that it can write to.
-import type { Place, Target } from './lines.ts'
+import type { Place, Target } from './line.ts'
 import type { Shape } from '../values/properties.ts'
 import type { Visible } from '../lint/visible.ts'
 

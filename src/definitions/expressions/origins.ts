@@ -34,7 +34,7 @@ export const NO_ORIGINS: Origins = []
 /** Maximum number of origins of one value. If there are more, their paths are dropped and only the parts are kept. */
 const MAX_ORIGINS = 64
 /** Maximum length of the path of an origin. */
-const MAX_PATH_LENGTH = 16
+const MAX_PATH_NAMES = 16
 
 /** Parts of the request that may contain secrets. The other parts are the sender's data. */
 const PARTS: ReadonlySet<string> = new Set(['headers', 'cookies', 'parameters', 'uri'])
@@ -97,10 +97,10 @@ export const laidAt = (path: readonly string[], origins: Origins): Origins =>
 
 /** Removes duplicates, and limits the number of the origins and the length of their paths. */
 export function tidy(origins: Origins): Origins {
-  if (origins.length < 2 && (origins[0]?.at.length ?? 0) <= MAX_PATH_LENGTH) return origins
+  if (origins.length < 2 && (origins[0]?.at.length ?? 0) <= MAX_PATH_NAMES) return origins
   const distinct = new Map(origins.map((origin) => [JSON.stringify([origin.at, origin.path, origin.kind]), origin]))
   const kept = [...distinct.values()]
-  if (kept.length <= MAX_ORIGINS && kept.every(({ at }) => at.length <= MAX_PATH_LENGTH)) return kept
+  if (kept.length <= MAX_ORIGINS && kept.every(({ at }) => at.length <= MAX_PATH_NAMES)) return kept
   return kept.some(({ at }) => at.length > 0)
     ? mixed(kept)
     : kept.slice(0, 1).map(({ at }) => ({ at, path: [], kind: 'cut' }))

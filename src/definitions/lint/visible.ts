@@ -1,6 +1,7 @@
 // definitions: checks that names are visible where they are used, and formats messages about expressions.
 import { suggestion } from '../../model/nearest.ts'
 import { foreignHint } from './foreign.ts'
+import { messageOf } from '../../model/error-message.ts'
 
 /** Whether a name is visible, and which names are, if known; null: any name may be. */
 export type Visible = (((name: string) => boolean) & { readonly names?: () => readonly string[] }) | null
@@ -15,7 +16,7 @@ export function unseenNames(names: Iterable<string>, visible: Visible, source: s
 }
 
 export const notParsed = (error: unknown, source: string): string =>
-  `can't be parsed: ${error instanceof Error ? error.message : String(error)}${foreignHint(source)}`
+  `can't be parsed: ${messageOf(error)}${foreignHint(source)}`
 
 /** The warning about `"…${x}…"`. */
 export const PLAIN_TEXT =

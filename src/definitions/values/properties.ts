@@ -1,5 +1,5 @@
-// definitions: the public functions for declared properties: compile them, validate requests, coerce the values of
-// lines, describe values in views.
+// definitions: the public functions for declared properties: defaults, validation of requests, coercion of the values
+// of lines, what is declared at a path, and descriptions for views.
 import type { ModelDescriptor } from '../../model/context.ts'
 import type { FieldError } from '../../model/failure.ts'
 import { getOwn, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
@@ -88,19 +88,6 @@ export function coerce(property: Property, value: Json, now: number, budget = ne
   return err(
     `${error.pointer === '' ? '' : `${error.pointer} `}${error.detail}${more.length > 0 ? ` (and ${more.length} more)` : ''}`,
   )
-}
-
-/** As `coerce`, for a target inside a property. `path` leads from the property to the target. */
-export function coerceAt(
-  property: Property,
-  path: readonly string[],
-  value: Json,
-  now: number,
-  budget = new WorkBudget(),
-): Result {
-  const target = descend(property, path)
-  if (!target.ok) return err(target.reason)
-  return target.property === null ? ok(value) : coerce(target.property, value, now, budget)
 }
 
 type Descent =

@@ -1,4 +1,4 @@
-// engine: what requests of the nine calls must be beyond their form, which the descriptions of the calls have.
+// engine/calls: what requests of the nine calls must be beyond their form, which the descriptions of the calls have.
 import { check } from '../../api/check.ts'
 import { EXECUTE, type ExecuteRequest } from '../../api/execute.ts'
 import { LIST_CONTEXTS, type ListRequest } from '../../api/list-contexts.ts'

@@ -123,7 +123,7 @@ function statusOf(phase: Phase, due: number | null): Status {
   }
 }
 
-/** A step that starts belongs to this server; one that goes on, to whoever had it. */
+/** A step that starts is leased to this server; one that goes on keeps its lease. */
 function leaseOf(record: ContextRecord, owner: string, starts: boolean): Lease {
   return starts || !record.lease ? { owner, takeovers: 0 } : record.lease
 }

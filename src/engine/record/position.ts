@@ -1,9 +1,9 @@
-// engine: the step of a context, as its record tells it.
+// engine/record: the step of a context, as it is in its record.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId } from '../../model/context.ts'
 import { readyOwner, UNOWNED, type ContextRecord, type ReadyKind } from '../../model/record.ts'
 
-/** A step to start after the commit: nothing but what tells it from all others. Its data is in the record. */
+/** A step to start after the commit: only what identifies it. Its data is in the record. */
 export interface Step {
   readonly id: ContextId
   readonly state: number

@@ -2,21 +2,18 @@
 // that order, and then to what the store finds: ready steps of other servers, and steps of servers that are gone.
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
-import { READY_KINDS, readyKindOf, readyOwner, UNOWNED, type ReadyKind } from '../../model/record.ts'
+import { READY_KINDS, readyKindOf, UNOWNED, type ReadyKind } from '../../model/record.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { StepKind, StepSlots } from '../../ports/step-slots.ts'
-import type { AbandonedLease, Store } from '../../ports/store.ts'
+import type { AbandonedLease } from '../../ports/store.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 import type { Admission, Slot } from './admission.ts'
+import { ClaimSource, type ClaimSourceParts } from './claim-source.ts'
 import type { ReadyHints } from './ready-hints.ts'
 import type { StepShortage, Recovery } from './recovery.ts'
 import { Turnstile } from './turnstile.ts'
 
-/** Milliseconds for which a claim keeps others away from a context. */
-const HIDE_MS = 10_000
-/** Contexts claimed at once, and as many when more are there than are remembered. */
-const CLAIM = { usual: 64, refill: 512 }
 /**
  * Steps of gone servers taken over at a time, each until it has begun: more would count as lost again, should one of
  * them take the server down. The same number of contexts is looked at in a claim at a time.
@@ -29,16 +26,13 @@ const TRY_AGAIN_MS = 5_000
 /** Milliseconds for which nothing is claimed when the store is out of reach. */
 const PAUSE_MS = 1_000
 
-export interface ClaimsParts {
-  readonly store: Pick<Store, 'claimAbandoned' | 'partitions'>
+export interface ClaimsParts extends ClaimSourceParts {
   readonly clock: Clock
   readonly log: Log
   readonly slots: StepSlots
   readonly admission: Admission
   readonly recovery: Pick<Recovery, 'takeOver'>
   readonly hints: ReadyHints
-  /** Boot id of this server, as it is now. */
-  readonly owner: () => string
 }
 
 export class Claims {
@@ -54,10 +48,7 @@ export class Claims {
   #looking = 0
   /** Before takeovers from gone servers. */
   readonly #turnstile = new Turnstile(AT_ONCE)
-  /** Kinds of which the store has steps that were committed here and are not queued. */
-  readonly #overfull = new Set<ReadyKind>()
-  /** Kinds of which the store may have steps that are not queued. */
-  readonly #mayHave = new Set(READY_KINDS)
+  readonly #source: ClaimSource
   /** Until when nothing is claimed, since the store is out of reach. */
   #isPaused = false
   #asking: Promise<void> | null = null
@@ -65,9 +56,10 @@ export class Claims {
 
   constructor(parts: ClaimsParts) {
     this.#parts = parts
+    this.#source = new ClaimSource(parts)
     parts.slots.onFree((kind) => this.#pull(kind))
     parts.hints.onNotified(() => {
-      for (const kind of READY_KINDS) this.#mayHave.add(kind)
+      this.#source.refresh()
       this.#askForMore()
     })
   }
@@ -83,16 +75,14 @@ export class Claims {
     if (this.#stopped || this.#owners.has(id)) return
     const listed = listedAs(kind)
     // Behind those that are in the store alone, and older.
-    if (this.#overfull.has(listed) || !this.#parts.slots.wait(kind, id)) {
-      this.#overfull.add(listed)
-      this.#mayHave.add(listed)
-    } else this.#owners.set(id, UNOWNED)
+    if (this.#source.isOverfull(listed) || !this.#parts.slots.wait(kind, id)) this.#source.overflow(listed)
+    else this.#owners.set(id, UNOWNED)
     if (this.#parts.slots.free(kind) > 0) this.#pull(kind)
   }
 
   /** Asks the store for steps that nobody runs, if any slot is free. */
   look(): Promise<void> {
-    for (const kind of READY_KINDS) this.#mayHave.add(kind)
+    this.#source.refresh()
     return this.#ask()
   }
 
@@ -124,14 +114,15 @@ export class Claims {
     return !this.#stopped && !this.#isPaused && this.#forRoom < MAX_FOR_ROOM
   }
 
-  /** Kinds with a free slot. */
-  get #free(): readonly ReadyKind[] {
-    return READY_KINDS.filter((kind) => this.#parts.slots.free(kind) > 0)
+  /** Slots that are free, of kinds that have any. */
+  get #free(): ReadonlyMap<ReadyKind, number> {
+    const free = READY_KINDS.map((kind) => [kind, this.#parts.slots.free(kind)] as const)
+    return new Map(free.filter(([, count]) => count > 0))
   }
 
   /** Takes over steps of gone servers while slots are free. */
   #lookThrough(): void {
-    while (this.#mayTake && this.#looking < AT_ONCE && this.#found.length > 0 && this.#free.length > 0) {
+    while (this.#mayTake && this.#looking < AT_ONCE && this.#found.length > 0 && this.#free.size > 0) {
       const lease = this.#found.shift()
       if (!lease) return
       this.#looking += 1
@@ -205,7 +196,7 @@ export class Claims {
   }
 
   #askForMore(): void {
-    if (this.#asking || this.#mayHave.size === 0) return
+    if (this.#asking || this.#source.isEmpty) return
     this.#ask().catch((error: unknown) => {
       this.#parts.log.warn('steps that nobody runs could not be claimed', { error })
       this.#pause()
@@ -221,23 +212,8 @@ export class Claims {
 
   /** Claims what nobody runs, for kinds with free slots, until there is no more. */
   async #claim(): Promise<void> {
-    const { store, slots, owner } = this.#parts
     while (this.#mayTake && this.#found.length === 0) {
-      const kinds = this.#free.filter((kind) => this.#mayHave.has(kind))
-      if (kinds.length === 0) return
-      const free = kinds.reduce((sum, kind) => sum + slots.free(kind), 0)
-      const wanted = kinds.some((kind) => this.#overfull.has(kind)) ? CLAIM.refill : Math.min(CLAIM.usual, free)
-      // Of each partition.
-      const limit = Math.ceil(wanted / store.partitions)
-      // What is committed from here on may not be among them.
-      for (const kind of kinds) this.#mayHave.delete(kind)
-      const request = { owner: owner(), ready: kinds.map(readyOwner), limit, hideFor: HIDE_MS }
-      const leases = await store.claimAbandoned(request).catch((error: unknown) => {
-        for (const kind of kinds) this.#mayHave.add(kind)
-        throw error
-      })
-      if (leases.length >= limit) for (const kind of kinds) this.#mayHave.add(kind)
-      for (const kind of kinds) if (!this.#mayHave.has(kind)) this.#overfull.delete(kind)
+      const leases = await this.#source.claim(this.#free)
       const fresh = leases.filter(({ id }) => !this.#owners.has(id))
       if (fresh.length === 0) return
       this.#sort(fresh)

@@ -53,7 +53,7 @@ export function takeOver(
 
 const isLost = ({ lease }: ContextRecord): boolean => lease !== null && lease.takeovers > MAX_TAKEOVERS
 
-/** What a context is to be told whose step cost too many servers; null: its step may be started. */
+/** The message to a context whose step ended too many servers; null: its step may be started. */
 export function lossOf(record: ContextRecord): Input | null {
   const { lease } = record
   if (lease === null || !isLost(record)) return null
@@ -61,7 +61,7 @@ export function lossOf(record: ContextRecord): Input | null {
   return { type: 'FAIL', epoch, attempt, owner: lease.owner, error: LOST }
 }
 
-/** What a step is told that held up the whole server until that ended; null: it wasn't this one. */
+/** The failure of a step that blocked a server until the server ended; null: another step did. */
 export function blockOf(record: ContextRecord, { step, message, stack }: Standstill): Input | null {
   const { epoch, attempt } = record.position
   if (record.lease === null || step?.stepKey !== stepKeyOf(record.id, epoch) || step.attempt !== attempt) return null
@@ -77,8 +77,8 @@ export function blockOf(record: ContextRecord, { step, message, stack }: Standst
 }
 
 /**
- * A step that doesn't run is given back: it is ready, and whoever claims it doesn't count that. So is one that runs when
- * the server stops.
+ * Gives a step back: one that does not run here, or one that runs when the server stops. It becomes ready, and taking
+ * it over is not counted.
  */
 export function release(
   record: ContextRecord,

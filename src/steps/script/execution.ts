@@ -15,7 +15,7 @@ export interface Execution {
 }
 
 /** An execution in the pool. */
-export interface Job extends Execution {
+export interface ScriptJob extends Execution {
   /** Whether it uses the processes for slow scripts. */
   isSlow: boolean
   /** How often its process ended unexpectedly. */

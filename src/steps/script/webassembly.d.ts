@@ -1,7 +1,7 @@
 // steps: what is used of WebAssembly, which Node has and its types leave out.
 declare namespace WebAssembly {
-  class Module {
-    private constructor()
+  interface Module {
+    readonly [Symbol.toStringTag]: 'WebAssembly.Module'
   }
   function compile(bytes: Uint8Array): Promise<Module>
   class Memory {

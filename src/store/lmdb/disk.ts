@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import { ABORT, type Database, type RootDatabase } from 'lmdb'
 import type { ContextId } from '../../model/context.ts'
 import { Arena } from './arena.ts'
-import { DataFolderError, isMarked, lockFolder, makeFile, mark, messageOf, sizeOf } from './data-folder.ts'
+import { DataFolderError, isMarked, lockFolder, makeFile, mark, fileBytesOf } from './data-folder.ts'
 import { causeOf, numberIn, openRoot } from './lmdb-file.ts'
 import { LogRows } from './records/log-rows.ts'
 import { ADVICE, inspect, META, noFormat } from './salvage/inspect.ts'
 import { Space, type SpaceOptions } from './space.ts'
+import { messageOf } from '../../model/error-message.ts'
 
 /** The format of the data. A change that older code can't read gets the next number. */
 const FORMAT = 4
@@ -45,7 +46,7 @@ export async function openDisk(options: DiskOptions): Promise<Disk> {
     const hasData = await inspect(files.data, isMarkedYet)
     const space = new Space(options)
     // Files that are there already are opened without writing.
-    if (!hasData || sizeOf(`${files.data}-lock`) === 0) space.take(NEW_FILE_BYTES)
+    if (!hasData || fileBytesOf(`${files.data}-lock`) === 0) space.take(NEW_FILE_BYTES)
     const disk = new Disk({ file: files.data, hasData, lock, space })
     if (!isMarkedYet) mark(lock, log)
     return disk

@@ -15,7 +15,6 @@ import type {
   StoredContext,
   Write,
 } from '../../ports/store.ts'
-import { messageOf } from './data-folder.ts'
 import { type Disk, openDisk } from './disk.ts'
 import { GroupCommit } from './group-commit.ts'
 import { Memory } from './index/memory.ts'
@@ -24,8 +23,7 @@ import { rebuild } from './index/rebuild.ts'
 import type { Gauge } from './space.ts'
 import { decodeStored } from './records/stored-context.ts'
 import { WriteGroup } from './write-group.ts'
-
-export { DataFolderError } from './data-folder.ts'
+import { messageOf } from '../../model/error-message.ts'
 
 /**
  * Opens the store in a folder, which is created if missing, and reads the index into memory.

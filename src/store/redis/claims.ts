@@ -19,7 +19,7 @@ interface ClaimsOptions {
   readonly time: RedisTime
 }
 
-export class Claims {
+export class PartitionClaims {
   readonly #client: PartitionClient
   readonly #options: ClaimsOptions
   readonly #time: RedisTime

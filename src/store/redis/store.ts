@@ -15,7 +15,7 @@ import type {
   StoredContext,
   Write,
 } from '../../ports/store.ts'
-import { Claims } from './claims.ts'
+import { PartitionClaims } from './claims.ts'
 import { connect, outOfReach, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
 import { IdNumbers } from './id-numbers.ts'
 import { definitionKey, definitionsKey, partitionKey, standstillKey } from './keys.ts'
@@ -26,6 +26,7 @@ import { Queries } from './queries.ts'
 import { listOf, texts } from './scripts.ts'
 import { decodeContext, pushWrite, versionOf } from './stored-context.ts'
 import { RedisTime } from './time.ts'
+import { messageOf } from '../../model/error-message.ts'
 
 export interface RedisStoreOptions {
   readonly address: RedisAddress
@@ -66,9 +67,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<RedisS
     return store
   } catch (error) {
     connection.disconnect()
-    throw error instanceof RedisError
-      ? error
-      : outOfReach(options.address, error instanceof Error ? error.message : String(error))
+    throw error instanceof RedisError ? error : outOfReach(options.address, messageOf(error))
   }
 }
 
@@ -84,7 +83,7 @@ export class RedisStore implements Store {
   #commits = 0
   readonly #ids: IdNumbers
   readonly #queries: Queries
-  readonly #claims: Claims
+  readonly #claims: PartitionClaims
 
   constructor(connection: Connection, options: RedisStoreOptions) {
     const { namespace, partitions, log } = options
@@ -96,7 +95,7 @@ export class RedisStore implements Store {
     this.#client = new PartitionClient(connection, { roots, log })
     this.#ids = new IdNumbers(this.#client, { partitions, writer: this.#writer })
     this.#queries = new Queries(this.#client, { partitions, log })
-    this.#claims = new Claims(this.#client, { ...options, time: this.#time })
+    this.#claims = new PartitionClaims(this.#client, { ...options, time: this.#time })
     // The one that came may have a time of its own. If it goes again at once, the next one is asked.
     connection.on('ready', () => void this.learnTime().catch(() => {}))
   }

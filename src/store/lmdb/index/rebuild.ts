@@ -1,11 +1,12 @@
 // store/lmdb: the index, read from the headers of all records when the store is opened.
 import { unreadable } from '../../../model/failure.ts'
 import type { Log } from '../../../ports/log.ts'
-import { DataFolderError, messageOf } from '../data-folder.ts'
+import { DataFolderError } from '../data-folder.ts'
 import type { Disk } from '../disk.ts'
 import { ADVICE } from '../salvage/inspect.ts'
 import { Memory } from './memory.ts'
 import { decodeHeader, type ReadKeys, keysOf } from '../records/stored-context.ts'
+import { messageOf } from '../../../model/error-message.ts'
 
 /** After so many records, or bytes of them, others get their turn: a few milliseconds of work. */
 const STRIDE = 250

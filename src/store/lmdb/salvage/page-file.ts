@@ -18,6 +18,7 @@ import {
   type Overflow,
 } from './page-layout.ts'
 import { PageReader } from './page-reader.ts'
+import { messageOf } from '../../../model/error-message.ts'
 
 export type FilePage =
   | { readonly kind: 'branch'; readonly children: readonly number[]; readonly transaction: number }
@@ -54,7 +55,7 @@ export class PageFile {
         const bytes = this.#reader.read(number * this.pageBytes, META_BYTES, `meta page ${number}`)
         metas.push(metaOf(bytes, number, this.pageBytes))
       } catch (error) {
-        damage.push(error instanceof Error ? error.message : String(error))
+        damage.push(messageOf(error))
       }
     }
     this.damage = damage

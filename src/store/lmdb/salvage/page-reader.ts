@@ -1,6 +1,7 @@
 // store/lmdb: reads bytes of the data file. Pages that are asked for one after the other are read many at once.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { PageError } from './page-layout.ts'
+import { messageOf } from '../../../model/error-message.ts'
 
 /** Pages that are read at once: each read costs more than the bytes that it gives. */
 const AHEAD = 32
@@ -31,7 +32,7 @@ export class PageReader {
     try {
       read = position + length > this.size ? 0 : readSync(this.#descriptor, bytes, 0, length, position)
     } catch (cause) {
-      throw new PageError(`${name()} can't be read: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      throw new PageError(`${name()} can't be read: ${messageOf(cause)}`, {
         cause,
       })
     }
