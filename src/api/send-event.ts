@@ -14,7 +14,7 @@ const event = name('Name of the event')
   })
   .meta({ type: 'string', minLength: 1, description: 'Name of the event' })
 
-const stand = z.object({ contextId, state: text })
+const contextState = z.object({ contextId, state: text })
 
 export const SEND_EVENT = describeCall({
   id: 'sendEvent',
@@ -37,8 +37,8 @@ export const SEND_EVENT = describeCall({
     'EventResult',
     z.object({
       message: text,
-      transitions: z.array(stand).meta({ description: 'Contexts that the event moved' }),
-      executions: z.array(stand).meta({ description: 'Contexts that the event started' }),
+      transitions: z.array(contextState).meta({ description: 'Contexts that the event moved' }),
+      executions: z.array(contextState).meta({ description: 'Contexts that the event started' }),
       ignored: z
         .array(
           z

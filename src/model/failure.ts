@@ -12,7 +12,7 @@ export type Failure =
   | { readonly kind: 'malformed'; readonly detail: string; readonly errors?: readonly FieldError[] } // not in the form that the call takes
   | { readonly kind: 'invalid'; readonly detail: string; readonly errors: readonly FieldError[] } // well-formed, but against the rules
   | { readonly kind: 'notFound'; readonly detail: string }
-  /** `hint`: that no service knows the event that was sent. */
+  /** `hint`: says that no service knows the event that was sent. */
   | { readonly kind: 'conflict'; readonly detail: string; readonly hint?: string }
   | { readonly kind: 'unauthorized'; readonly detail: string; readonly token: 'none' | 'invalid' }
   | { readonly kind: 'forbidden'; readonly detail: string }

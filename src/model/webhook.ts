@@ -3,7 +3,7 @@ import type { ContextId, Status } from './context.ts'
 import type { Failure } from './failure.ts'
 import type { Json, JsonObject } from './json/value.ts'
 
-/** A service, reached at a path. */
+/** A service that is reachable at a path. */
 export interface Endpoint {
   readonly package: string
   readonly fluxName: string

@@ -5,10 +5,10 @@ import { isSecretName, redactQuery, REDACTED } from '../model/secret-names.ts'
 
 /** Nesting beyond which values are left out. */
 const MAX_DEPTH = 8
-/** Characters of one text, and of all texts of a line together. */
+/** Maximum number of characters of one text, and of all texts of a line. */
 const MAX_TEXT_CHARACTERS = 8 * 1024
 const MAX_LINE_CHARACTERS = 64 * 1024
-/** Elements of a list, members of an object, and both of a whole line. */
+/** Maximum number of elements of a list or members of an object, and of both in a whole line. */
 const MAX_ITEMS = 100
 const MAX_LINE_ITEMS = 2000
 

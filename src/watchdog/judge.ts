@@ -15,7 +15,7 @@ export interface Verdict {
   readonly standstill: Standstill
 }
 
-/** Bytes of a stack that are kept. */
+/** Maximum number of bytes of a stack. */
 const MAX_STACK_BYTES = 4096
 /** Share of the heap from which on V8 spends most of its time collecting garbage. */
 const FULL_HEAP = 0.9

@@ -61,7 +61,7 @@ export class Watchdog implements StepWatch {
     }
   }
 
-  /** This server's boot id has changed. */
+  /** Sets the boot id of this server, under which the note about a blocked event loop is stored. */
   set owner(owner: string) {
     this.#owner = owner
     this.#post({ owner })

@@ -38,7 +38,7 @@ export interface Reference {
 }
 
 export interface ActionType {
-  /** As files name it. */
+  /** Name of the type in files. */
   readonly name: CompiledAction['type']
   readonly schema: z.ZodObject
   /** Compiles the action; null after a fault that leaves nothing to compile. */

@@ -12,7 +12,7 @@ export interface LineTarget {
   readonly property: Property | null
   /** Positions in the path that are indices of declared lists. */
   readonly lists: ReadonlySet<number>
-  /** For messages. */
+  /** The path as shown in messages. */
   readonly shown: string
 }
 

@@ -57,8 +57,8 @@ function compileLine(
   }
   if (origin.literal !== undefined && property !== null) {
     const reason = misfit(property, origin.literal)
-    const doubt = `${shown}: the value ${reason}, so the line will always fail`
-    if (reason !== null) report.warn(`${pointer}/expression`, doubt)
+    const warning = `${shown}: the value ${reason}, so the line will always fail`
+    if (reason !== null) report.warn(`${pointer}/expression`, warning)
   }
   const read = (scope: Scope): Json => {
     scope.budget.spend(STEPS_A_LINE)

@@ -32,7 +32,7 @@ export interface CarriedOrigins {
   /** Names of the arguments of a state's action that have origins. */
   arguments(index: number): readonly string[]
   /** The origins that the result, errors and log lines of a state's action may have, given all its arguments. */
-  told(index: number): Origins
+  disclosed(index: number): Origins
 }
 
 /** Origins of the inputs of a service when it starts, by name. */
@@ -66,7 +66,7 @@ export function carriedIn(flux: CompiledFlux, seed: Seed, hasRequest: boolean): 
 
 const anywhereIn = ({ states }: CompiledFlux): CarriedOrigins => ({
   at: () => ANYTHING,
-  told: () => ANYTHING,
+  disclosed: () => ANYTHING,
   arguments: (index) => [...new Set(states[index]?.action.inputs.flatMap(({ path: [name] }) => name ?? []))],
 })
 
@@ -108,7 +108,7 @@ class Tracing implements CarriedOrigins {
     return this.#places.get(keyOf(place)) ?? NO_ORIGINS
   }
 
-  told(index: number): Origins {
+  disclosed(index: number): Origins {
     const action = this.#flux.states[index]?.action
     const given = this.at({ of: 'args', index, name: '' })
     return action?.code && RETURNS_ARGUMENTS.test(action.code.className) ? mixed(given) : returned(given)
@@ -141,9 +141,9 @@ class Tracing implements CarriedOrigins {
     else {
       if (action.script !== null) this.#add({ of: 'args', index, name: '' }, this.#mentioned(action.script, state))
       this.#lines(action.inputs, { index })
-      const told = this.told(index)
-      this.#add({ of: 'result', index }, told)
-      this.#add({ of: 'error', index }, told)
+      const disclosed = this.disclosed(index)
+      this.#add({ of: 'result', index }, disclosed)
+      this.#add({ of: 'error', index }, disclosed)
       this.#lines(action.outputs, { index, seesResult: true })
     }
     for (const { lines, to, wait } of transitions) {

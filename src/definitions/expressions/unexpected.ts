@@ -47,7 +47,7 @@ export function refused(node: AnyNode, source: string): ExpressionFault {
   }
 }
 
-/** A function or method that the language lacks. `known`: those that it has. */
+/** The fault of an unknown function or method. `known`: those that exist. */
 export const unknownName = (
   kind: string,
   name: string,

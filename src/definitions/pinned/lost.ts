@@ -25,7 +25,7 @@ export interface LostDefinition {
   readonly reason: string
   /** The content of the file; null if it can't be read. */
   readonly source: JsonObject | null
-  /** A later version of the program wrote it. */
+  /** Whether a later version of the program wrote it. */
   readonly isNewer: boolean
   readonly states: readonly KnownState[]
 }

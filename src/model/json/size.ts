@@ -9,7 +9,7 @@ export class ResultTooLarge extends Error {
 }
 
 /** Characters that are longer in JSON than in UTF-8. */
-// oxlint-disable-next-line no-control-regex -- these are meant
+// oxlint-disable-next-line no-control-regex -- control characters are escaped in JSON
 const ESCAPED = /["\\\u0000-\u001f\ud800-\udfff]/
 
 /**
