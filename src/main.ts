@@ -64,7 +64,7 @@ const MAX_PARTS = 1000
 /** Partitions of a namespace in a cluster, if nothing else is said. */
 const CLUSTER_PARTITIONS = 16
 
-/** The nine calls in process, and the end of it. */
+/** The calls in process, and the end of it. */
 export interface FluxRuntime extends FluxApi {
   /** Lets steps under way finish for at most `grace` milliseconds (10 s if left out), and releases everything. */
   close(options?: { readonly grace?: number }): Promise<void>
@@ -209,6 +209,7 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
       async close({ grace }) {
         unready = 'the server is stopping'
         tokens.close()
+        engine.endWaits()
         const began = systemClock.now()
         const callOff = systemClock.after(Math.max(0, grace - LAST_WORDS_MS), () => engine.webhooks.giveUp())
         await listening.close(grace)
@@ -346,6 +347,7 @@ async function openEngine(
     isolated: settings.isolated,
     tagLimits,
     memory,
+    bounds: { commits: settings.maxCommits, broadcasts: settings.maxBroadcasts, waits: settings.maxWaits },
     onOwner,
   })
   return { storage, engine, notes: parts.store.notes }

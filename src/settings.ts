@@ -44,6 +44,12 @@ export interface Settings {
   readonly maxAnswers: number
   /** Connections of clients at once. */
   readonly maxConnections: number
+  /** Contexts that may be busy at once with what calls ask for. */
+  readonly maxCommits: number
+  /** Broadcasts to many contexts at once. */
+  readonly maxBroadcasts: number
+  /** Requests that may be held at once until a context gets somewhere. */
+  readonly maxWaits: number
   /** Tags of one context. */
   readonly maxTags: number
   /** Bytes of one tag. */
@@ -248,6 +254,24 @@ const schema = z.object({
     'ACTORFLUX_MAX_CONNECTIONS',
     '20000',
     'connections of clients at once',
+    integer(1, 1_000_000),
+  ),
+  maxCommits: setting(
+    'ACTORFLUX_MAX_COMMITS',
+    '1024',
+    'commits of calls under way at once; beyond it calls are refused with 503',
+    integer(1, 1_000_000),
+  ),
+  maxBroadcasts: setting(
+    'ACTORFLUX_MAX_BROADCASTS',
+    '16',
+    'events for more than 64 contexts under way at once; beyond it they are refused with 503',
+    integer(1, 10_000),
+  ),
+  maxWaits: setting(
+    'ACTORFLUX_MAX_WAITS',
+    '20000',
+    'requests that wait for a context at once; beyond it they are refused with 503',
     integer(1, 1_000_000),
   ),
   maxTags: setting('ACTORFLUX_MAX_TAGS', '64', 'tags of one context', integer(1, 10_000)),

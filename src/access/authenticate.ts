@@ -4,6 +4,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { ANONYMOUS, type Caller } from '../model/caller.ts'
 import { FluxError } from '../model/failure.ts'
 import { readText } from './change-file.ts'
+import { rateOf, TokenBucket } from './token-bucket.ts'
 import { digestOf, parseTokens } from './tokens.ts'
 
 /** @throws FluxError `unauthorized` when there is a header and it proves no one */
@@ -35,6 +36,8 @@ const BEARER_SCHEME = /^bearer(?: |$)/i
 interface Known {
   readonly digest: Buffer
   readonly expires: number
+  /** As the file has it. */
+  readonly rate: string | null
   readonly caller: Caller
 }
 
@@ -45,7 +48,7 @@ interface Known {
 export async function openTokens({ file, now, onError }: TokensOptions): Promise<Tokens> {
   // Of a file that can't be read, the reason: so it is told once.
   let seen = await readText(file)
-  let known = knownOf(seen, file)
+  let known = knownOf(seen, file, { now, before: [] })
   let closed = false
 
   // The text itself is compared, it is short: no change is too quick or too small to be seen, whatever the disk tells
@@ -57,7 +60,7 @@ export async function openTokens({ file, now, onError }: TokensOptions): Promise
     seen = mark
     try {
       if (found instanceof Error) throw found
-      known = knownOf(found, file)
+      known = knownOf(found, file, { now, before: known })
     } catch (error) {
       onError(asError(error))
     }
@@ -83,12 +86,20 @@ export async function openTokens({ file, now, onError }: TokensOptions): Promise
   }
 }
 
-function knownOf(text: string | null, file: string): readonly Known[] {
-  return parseTokens(text, file).map(({ sha256, roles, expires }) => ({
-    digest: Buffer.from(sha256, 'hex'),
-    expires: expires ?? Infinity,
-    caller: { roles },
-  }))
+/** A token that is read again goes on with what is left of its rate. */
+function knownOf(
+  text: string | null,
+  file: string,
+  { now, before }: { readonly now: () => number; readonly before: readonly Known[] },
+): readonly Known[] {
+  return parseTokens(text, file).map(({ sha256, roles, expires, rate = null }) => {
+    const digest = Buffer.from(sha256, 'hex')
+    const earlier =
+      rate === null ? undefined : before.find((known) => known.rate === rate && known.digest.equals(digest))
+    const limits = rate === null ? null : rateOf(rate)
+    const quota = earlier?.caller.quota ?? (limits && new TokenBucket(limits, now))
+    return { digest, expires: expires ?? Infinity, rate, caller: { roles, ...(quota && { quota }) } }
+  })
 }
 
 /** Compares with all tokens, so that the time it takes tells nothing of which one it was or how near. */

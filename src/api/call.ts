@@ -24,6 +24,8 @@ interface Facts {
   readonly problems: readonly number[]
   readonly bodyExample?: object
   readonly answerExample: unknown
+  /** Whether `Prefer: wait=N` holds its answer until the context that it moved or started rests. */
+  readonly prefersWait?: true
   /** Names of headers that the answer may have, and what they say. */
   readonly answerHeaders?: { readonly [name: string]: string }
 }

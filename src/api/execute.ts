@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
+import { contextAtRest, PREFERS_WAIT } from './get-context.ts'
 import { bodyTags, contextId, input, name, orNull, RESPONSE, text, untyped } from './fields.ts'
 
 export const EXECUTE = describeCall({
@@ -28,7 +29,8 @@ export const EXECUTE = describeCall({
   internal: { untyped },
   content: ['startState', 'input', 'tags'],
   strict: true,
-  answer: component('Execution', z.object({ message: text, contextId }), { xml: RESPONSE }),
+  ...PREFERS_WAIT,
+  answer: component('Execution', z.object({ message: text, contextId, context: contextAtRest }), { xml: RESPONSE }),
   bodyExample: { fluxName: 'ApprovalWithTimeout', input: { request: 'a day off' }, tags: ['team-7'] },
   answerExample: { message: "started 'ApprovalWithTimeout' as context 1", contextId: 1 },
 })

@@ -8,8 +8,9 @@ import type { ContextPage, Fits, ListRequest } from './list-contexts.ts'
 import type { EventAnswer, EventRequest } from './send-event.ts'
 import type { TagRequest } from './tags.ts'
 import type { ContextRequest, MessageAnswer } from './terminate.ts'
+import type { WaitRequest } from './wait-for.ts'
 
-/** The nine calls. Each throws a FluxError when it refuses. */
+/** The calls. Each throws a FluxError when it refuses. */
 export interface FluxApi {
   execute(request: ExecuteRequest): Promise<ExecuteAnswer>
   terminate(request: ContextRequest): Promise<MessageAnswer>
@@ -19,6 +20,11 @@ export interface FluxApi {
   /** The same, and where to go on. `fits` says when the page is full; about 2 million characters, if it is left out. */
   listPage(request: ListRequest, fits?: Fits): Promise<ContextPage>
   getContext(request: GetContextRequest): Promise<ContextView>
+  /**
+   * The context, as soon as it gets there. Those who wait for the same commit may be given the same object.
+   * @throws FluxError `waitTimeout` when the time is up, `conflict` when it has ended otherwise: both have `context`
+   */
+  waitFor(request: WaitRequest, options?: { readonly signal?: AbortSignal | undefined }): Promise<ContextView>
   getStateContext(request: GetStateRequest): Promise<StateContextView>
   addTags(request: TagRequest): Promise<MessageAnswer>
   removeTags(request: TagRequest): Promise<MessageAnswer>

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Catalog } from '../definitions/catalog.ts'
 import { ByteBudget } from '../model/byte-budget.ts'
+import { CountBound } from '../model/count-bound.ts'
 import type { FluxApi } from '../api/flux-api.ts'
 import { SYSTEM, type Caller } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
@@ -31,7 +32,9 @@ import { Retention } from './retention.ts'
 import { Steps } from './steps/steps.ts'
 import { Timers } from './timers.ts'
 import type { TurnEnv } from './unit-of-work.ts'
+import { ShownContexts } from './calls/wait-for.ts'
 import { webhooks } from './calls/webhooks.ts'
+import { Waits } from './waits/waits.ts'
 
 export interface EngineParts {
   readonly store: Store
@@ -53,6 +56,8 @@ export interface EngineParts {
   } | null
   readonly tagLimits: TagLimits
   readonly memory: MemoryLimits
+  /** How many of each there may be at once; calls beyond are refused. */
+  readonly bounds: { readonly commits: number; readonly broadcasts: number; readonly waits: number }
   /** Told the boot id of this server, and again when it has another. */
   readonly onOwner?: ((owner: string) => void) | undefined
 }
@@ -60,11 +65,13 @@ export interface EngineParts {
 export interface Engine {
   /** Why it can't serve at present; null when it can. */
   trouble(): string | null
-  /** The nine calls, as that caller may make them over HTTP: how much it may send at once is that room's matter. */
+  /** The calls, as that caller may make them over HTTP: how much it may send at once is that room's matter. */
   api(caller: Caller): FluxApi
-  /** The nine calls for whoever has made this runtime. What they are given counts among what is in flight. */
+  /** The calls for whoever has made this runtime. What they are given counts among what is in flight. */
   local(): FluxApi
   readonly webhooks: WebhookApi
+  /** Ends all requests that are held until a context gets somewhere, and takes no more: the server stops. */
+  endWaits(): void
   /** Claims what a dead server left, rings the alarm, begins to purge. */
   start(): Promise<void>
   /**
@@ -91,6 +98,13 @@ export function createEngine(parts: EngineParts): Engine {
     maxRecord: memory.record,
   })
   const notifyOthers = (id: ContextId) => others?.feed.notify(id)
+  const waits = new Waits({
+    store,
+    clock,
+    log,
+    feed: others?.feed ?? null,
+    bound: new CountBound({ limit: parts.bounds.waits, what: 'requests that wait for a context' }),
+  })
   const commits: Commits = new Commits({
     store,
     cache,
@@ -102,6 +116,7 @@ export function createEngine(parts: EngineParts): Engine {
     onOthersStep: notifyOthers,
     onParent: (id) => timers.notifyParent(id),
     onAnswer: notifyOthers,
+    onCommitted: ({ record, history }) => waits.onCommit(record, history),
     onUnknownOutcome: (id) => void redelivery.reconcile(id),
   })
   const mailboxes = new Mailboxes({
@@ -115,6 +130,7 @@ export function createEngine(parts: EngineParts): Engine {
     env,
     ids: new Ids(store),
     pins: new Pins(store, clock),
+    maxCalls: parts.bounds.commits,
   })
   const redelivery: Redelivery = new Redelivery({
     mailboxes,
@@ -129,6 +145,7 @@ export function createEngine(parts: EngineParts): Engine {
   const timers: Timers = new Timers({ store, mailboxes, redelivery, alarm, clock, log })
   const refusals = new RefusalLog({ log, clock })
   const hints = new EventHints({ catalog, store, clock })
+  const startedAt = (step: Step) => steps.startedAt(step)
   const facadeParts = {
     store,
     catalog,
@@ -137,7 +154,10 @@ export function createEngine(parts: EngineParts): Engine {
     log,
     refusals,
     tagLimits,
-    startedAt: (step: Step) => steps.startedAt(step),
+    startedAt,
+    waits,
+    shown: new ShownContexts({ store, catalog, log, waits, startedAt }),
+    broadcasts: new CountBound({ limit: parts.bounds.broadcasts, what: 'broadcasts under way' }),
   }
   const steps: Steps = new Steps({
     runner,
@@ -150,7 +170,7 @@ export function createEngine(parts: EngineParts): Engine {
     isolated: parts.isolated,
     answer: (id, input) => redelivery.deliver(id, input),
     // What a step asks for belongs to what was acknowledged already: it isn't refused.
-    apiOf: (packageName) => facade(facadeParts, { caller: SYSTEM, home: packageName, admission: null }),
+    apiOf: (packageName) => facade(facadeParts, { caller: SYSTEM, home: packageName, admission: null, isStep: true }),
   })
   const cancels = new Cancels({ loader, steps, log })
   others?.feed.onNotified((id) => void cancels.check(id))
@@ -184,12 +204,13 @@ export function createEngine(parts: EngineParts): Engine {
 
   return {
     api(caller) {
-      const known = facades.get(caller) ?? facade(facadeParts, { caller, home: null, admission: null })
+      const known = facades.get(caller) ?? facade(facadeParts, { caller, home: null, admission: null, isStep: false })
       facades.set(caller, known)
       return known
     },
-    local: () => facade(facadeParts, { caller: SYSTEM, home: null, admission: memory.requests }),
+    local: () => facade(facadeParts, { caller: SYSTEM, home: null, admission: memory.requests, isStep: false }),
     webhooks: webhooks({ catalog, mailboxes, commits, store, clock, feed: others?.feed ?? null, refusals }),
+    endWaits: () => waits.giveUp(),
     trouble: () => store.trouble(),
     async start() {
       await heartbeat.start()
@@ -198,7 +219,9 @@ export function createEngine(parts: EngineParts): Engine {
     },
     async close({ grace = 10_000 } = {}) {
       recovery.stop()
+      waits.giveUp()
       await steps.stop(grace)
+      waits.close()
       life.abort()
       await Promise.all([heartbeat.stop(), purges.stop(), alarm.close(), others?.feed.close()])
       await mailboxes.idle()

@@ -2,7 +2,7 @@
 // together; each message fails alone.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ContextId } from '../model/context.ts'
-import { FluxError, notFound, unavailable, type Failure } from '../model/failure.ts'
+import { FluxError, notFound, overloaded, unavailable, type Failure } from '../model/failure.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { CommitOutcome, Write } from '../ports/store.ts'
 import type { StartRequest, RootRequest } from './start-request.ts'
@@ -62,20 +62,30 @@ type Decided = TurnResult & { kind: 'decided' }
 export interface MailboxesParts extends TurnDataParts {
   readonly commits: Commits
   readonly env: () => TurnEnv
+  /** Contexts that may be busy at once with what calls ask for. */
+  readonly maxCalls: number
+}
+
+/** `isCall`: a caller from outside asks for it, who is refused when there is too much to do. */
+interface PostOptions {
+  readonly isCall?: boolean
 }
 
 /**
- * What comes from outside is bounded; broadcasts, answers of steps, wake-ups and the end of a context are not: somebody
- * else bounds them.
+ * What comes from outside is bounded; answers of steps, wake-ups and the end of a context are not: somebody else bounds
+ * them.
  */
 const isBounded = (input: Input): boolean =>
-  input.type === 'TAG' || input.type === 'TERMINATE' || (input.type === 'EVENT' && input.tags === null)
+  input.type === 'TAG' || input.type === 'TERMINATE' || input.type === 'EVENT'
 
 export class Mailboxes {
   readonly #parts: MailboxesParts
   /** Of the contexts that something waits for, or is under way in. */
   readonly #mailboxes = new Map<ContextId, Message[]>()
   readonly #pace = new Pace()
+  /** Those of them that a call has made busy, and starts of calls. */
+  readonly #called = new Set<ContextId>()
+  #starts = 0
   #onIdle: (() => void) | null = null
 
   constructor(parts: MailboxesParts) {
@@ -84,9 +94,9 @@ export class Mailboxes {
 
   /**
    * Sends a context a message; resolves after the commit.
-   * @throws FluxError when it doesn't exist, or its mailbox is full
+   * @throws FluxError when it doesn't exist, or its mailbox is full; of a call, `overloaded`
    */
-  post(id: ContextId, input: Input): Promise<MessageOutcome> {
+  post(id: ContextId, input: Input, { isCall = false }: PostOptions = {}): Promise<MessageOutcome> {
     return new Promise((resolve, reject) => {
       const message = { input, resolve, reject }
       const mailbox = this.#mailboxes.get(id)
@@ -100,7 +110,10 @@ export class Mailboxes {
         )
       } else if (mailbox) {
         mailbox.push(message)
+      } else if (isCall && this.#isFull) {
+        reject(tooManyCalls())
       } else {
+        if (isCall) this.#called.add(id)
         this.#mailboxes.set(id, [])
         this.#begin(id, [message])
       }
@@ -110,16 +123,33 @@ export class Mailboxes {
   /**
    * Starts a context; resolves after the commit. A watcher hears of that commit, too, and of all later ones of this
    * server until it is let go.
-   * @throws FluxError when its inputs, tags or start state are invalid
+   * @throws FluxError when its inputs, tags or start state are invalid; of a call, `overloaded`
    */
-  start(request: RootRequest, watcher: CommitWatcher | null = null): Promise<MessageOutcome> {
-    return new Promise((resolve, reject) => {
+  start(
+    request: RootRequest,
+    { watcher = null, isCall = false }: PostOptions & { readonly watcher?: CommitWatcher | null } = {},
+  ): Promise<MessageOutcome> {
+    return new Promise((succeed, fail) => {
+      if (isCall && this.#isFull) return fail(tooManyCalls())
+      if (isCall) this.#starts += 1
+      const resolve = (outcome: MessageOutcome) => {
+        if (isCall) this.#starts -= 1
+        succeed(outcome)
+      }
+      const reject = (error: unknown) => {
+        if (isCall) this.#starts -= 1
+        fail(error)
+      }
       const { flux, startState, input, untyped, unknown, tags, trigger, request: sent } = request
       const partition = this.#parts.ids.nextPartition()
       const whole = { flux, startState, input, untyped, unknown, tags, trigger, parent: null, partition, request: sent }
       const begun = { request: whole, watcher, data: new TurnData(this.#parts), resolve, reject }
       this.#pace.run(() => this.#tryStart(begun))
     })
+  }
+
+  get #isFull(): boolean {
+    return this.#called.size + this.#starts >= this.#parts.maxCalls
   }
 
   /** Whether anything waits for that context, or is under way in it. */
@@ -261,6 +291,7 @@ export class Mailboxes {
     const mailbox = this.#mailboxes.get(id)
     if (mailbox && mailbox.length > 0) return this.#begin(id, mailbox.splice(0, MAX_BATCH_MESSAGES))
     this.#mailboxes.delete(id)
+    this.#called.delete(id)
     if (this.#mailboxes.size === 0) this.#onIdle?.()
   }
 
@@ -325,6 +356,8 @@ export class Mailboxes {
     return true
   }
 }
+
+const tooManyCalls = () => overloaded('the server has too many commits under way at present')
 
 /** Where a context stands, as the answer to an event reports it. */
 export const standOf = ({ record, flux }: MessageOutcome) => ({

@@ -5,6 +5,7 @@ import { HTTPException } from 'hono/http-exception'
 import { METHOD_NAME_ALL, METHODS } from 'hono/router'
 import { FluxError, unavailable, type Failure } from '../model/failure.ts'
 import { pathShown } from './socket/access-log.ts'
+import { quotaHeaders } from './api/quotas.ts'
 import { addFluxApi, type FluxApiOptions } from './api/routes.ts'
 import { addDocs } from './docs/routes.ts'
 import { problemFormat } from './formats/codecs.ts'
@@ -102,10 +103,18 @@ function sharing(origins: readonly string[], guard: OriginGuard): MiddlewareHand
   const options = {
     origin: origins.includes('*') ? '*' : [...origins],
     allowMethods: ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'],
-    exposeHeaders: ['link', 'location', 'retry-after', 'www-authenticate'],
+    exposeHeaders: [
+      'link',
+      'location',
+      'preference-applied',
+      'ratelimit',
+      'ratelimit-policy',
+      'retry-after',
+      'www-authenticate',
+    ],
     maxAge: CORS_AGE_SECONDS,
   }
-  const calls = cors({ ...options, allowHeaders: ['authorization', 'content-type'] })
+  const calls = cors({ ...options, allowHeaders: ['authorization', 'content-type', 'prefer'] })
   const webhooks = cors(options)
   return async (c, next) => {
     const isWebhook = c.req.path.startsWith('/api/')
@@ -134,7 +143,11 @@ function methodsOf(app: Hono<Env>, path: string): string[] {
 
 /** In the format that the client would have had the answer in, or in the usual one. */
 const refuse = (c: Context<Env>, failure: Failure): Response =>
-  problemResponse(failure, { instance: instanceOf(c), format: problemFormat(acceptOf(c)) })
+  problemResponse(failure, {
+    instance: instanceOf(c),
+    format: problemFormat(acceptOf(c)),
+    headers: quotaHeaders(c),
+  })
 
 /**
  * The path as it was sent, escapes and all, as a URI reference (RFC 3986, 4.2), without the query: there may be

@@ -7,5 +7,9 @@ export interface CommitFeed {
   notify(id: ContextId): void
   /** Called for each context that a server told of, this one included. */
   onNotified(listener: (id: ContextId) => void): void
+  /** Asks the other servers to `notify` of their commits to these contexts for a while. Never fails. */
+  watch(ids: readonly ContextId[]): void
+  /** Called with the contexts that another server asks for. */
+  onWatched(listener: (ids: readonly ContextId[]) => void): void
   close(): Promise<void>
 }

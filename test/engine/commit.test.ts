@@ -58,6 +58,7 @@ function open(commit: Store['commit'] = () => Promise.resolve({ ok: true }), ver
     onOthersStep: tell('others'),
     onParent: tell('parent'),
     onAnswer: tell('answer'),
+    onCommitted() {},
     onUnknownOutcome: tell('unknown'),
   })
   return {

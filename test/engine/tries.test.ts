@@ -102,9 +102,10 @@ async function openMailboxes(verbs: Partial<Store>) {
     onOthersStep: nobody,
     onParent: nobody,
     onAnswer: nobody,
+    onCommitted: nobody,
     onUnknownOutcome: nobody,
   })
-  return Object.assign(new Mailboxes({ ...parts, commits, env: () => env() }), { turns: parts.turns })
+  return Object.assign(new Mailboxes({ ...parts, commits, env: () => env(), maxCalls: 1000 }), { turns: parts.turns })
 }
 
 const request: RootRequest = { flux: end, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null }
@@ -131,8 +132,10 @@ test('who watched a start that failed hears of no other', async () => {
   })
   const heard: string[] = []
   const start = (name: string) =>
-    mailboxes.start(request, ({ id }) => {
-      heard.push(`${name}: ${id}`)
+    mailboxes.start(request, {
+      watcher({ id }) {
+        heard.push(`${name}: ${id}`)
+      },
     })
   await expect(start('first')).rejects.toMatchObject({ failure: { detail: 'away' } })
   // A store that has lost its last moments gives that id again.

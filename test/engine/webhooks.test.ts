@@ -57,7 +57,7 @@ test('the last look at a silent store takes no longer than a moment', async () =
     }),
   )
   const clock = new SimulatedClock()
-  const feed: CommitFeed = { notify() {}, onNotified() {}, close: () => Promise.resolve() }
+  const feed: CommitFeed = { notify() {}, onNotified() {}, watch() {}, onWatched() {}, close: () => Promise.resolve() }
   const cache = new ContextCache(1024)
   const commits = new Commits({
     store,
@@ -70,6 +70,7 @@ test('the last look at a silent store takes no longer than a moment', async () =
     onOthersStep() {},
     onParent() {},
     onAnswer() {},
+    onCommitted() {},
     onUnknownOutcome() {},
   })
   const mailboxes = new Mailboxes({
@@ -82,6 +83,7 @@ test('the last look at a silent store takes no longer than a moment', async () =
     turns: new ByteBudget({ bytes: 1024, what: 'contexts' }),
     pins: new Pins(store, clock),
     commits,
+    maxCalls: 1000,
     env: () => ({
       now: clock.now(),
       random: Math.random,

@@ -64,7 +64,7 @@ export class SimulatedServer implements Actor {
       after: (milliseconds, callback) => scheduler.after(milliseconds, this, callback),
     }
     const log = this.#log()
-    const feed = { notify: nothing, onNotified: nothing, close: async () => {} }
+    const feed = { notify: nothing, onNotified: nothing, watch: nothing, onWatched: nothing, close: async () => {} }
     this.bell = new Bell({ scheduler, clock, servers, unheard: () => world.faults.unheard })
     this.#engine = createEngine({
       store: this.store,
@@ -75,6 +75,7 @@ export class SimulatedServer implements Actor {
       isolated: 2,
       retention: RETENTION_MS,
       tagLimits: { count: 64, bytes: 256 },
+      bounds: { commits: 1_000_000, broadcasts: 1000, waits: 20_000 },
       runner: new SimulatedRunner(this, scheduler, calls),
       alarm: isAlone ? localAlarm({ clock, log }) : this.bell,
       others: isAlone ? null : { beat: BEAT_MS, feed },

@@ -1,4 +1,4 @@
-// engine: the nine calls. HTTP and the `flux` argument of functions both come through here.
+// engine: the calls. HTTP and the `flux` argument of functions both come through here.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { check } from '../../api/check.ts'
 import { GET_CONTEXT } from '../../api/get-context.ts'
@@ -15,6 +15,7 @@ import type { FluxApi } from '../../api/flux-api.ts'
 import type { TagRequest } from '../../api/tags.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
+import type { CountBound } from '../../model/count-bound.ts'
 import { conflict, FluxError, notFound, type Failure } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { TagLimits } from '../../model/tags.ts'
@@ -32,9 +33,11 @@ import { list } from './list.ts'
 import { standOf, type Mailboxes } from '../mailboxes.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import { isLogged, type RefusalLog } from '../refusal-log.ts'
-import { eventRequest, executeRequest, listRequest, tagRequest } from './requests.ts'
+import { eventRequest, executeRequest, listRequest, tagRequest, waitRequest } from './requests.ts'
 import type { StartedAt } from '../record/step-view.ts'
 import { contextView, stateView } from '../record/views.ts'
+import type { Waits } from '../waits/waits.ts'
+import { waitFor, type ShownContexts } from './wait-for.ts'
 
 export interface FacadeParts {
   readonly tagLimits: TagLimits
@@ -46,6 +49,10 @@ export interface FacadeParts {
   /** When a step began that runs or waits in this server. */
   readonly startedAt: StartedAt
   readonly refusals: RefusalLog
+  readonly waits: Waits
+  readonly shown: ShownContexts
+  /** Large broadcasts at once. */
+  readonly broadcasts: CountBound
 }
 
 export interface Access {
@@ -54,6 +61,8 @@ export interface Access {
   readonly home: string | null
   /** Charged with what calls are given until it is dealt with; null: that is charged elsewhere. */
   readonly admission: ByteBudget | null
+  /** A step asks: that belongs to what was acknowledged already, so it isn't refused when there is much to do. */
+  readonly isStep: boolean
 }
 
 /** What a call's input is charged: it is copied, and made a text. */
@@ -71,8 +80,8 @@ async function charged<T>(budget: ByteBudget, input: JsonObject, run: () => Prom
 
 /** The calls, as that caller may make them. */
 export function facade(
-  { store, catalog, mailboxes, hints, log, refusals, tagLimits, startedAt }: FacadeParts,
-  { caller, home, admission }: Access,
+  { store, catalog, mailboxes, hints, log, refusals, tagLimits, startedAt, waits, shown, broadcasts }: FacadeParts,
+  { caller, home, admission, isStep }: Access,
 ): FluxApi {
   const admitted = <T>(input: JsonObject, run: () => Promise<T>): Promise<T> =>
     admission === null ? run() : charged(admission, input, run)
@@ -91,7 +100,7 @@ export function facade(
     return { record, flux }
   }
   const send = async (id: ContextId, input: Input) => {
-    const outcome = await mailboxes.post(id, input)
+    const outcome = await mailboxes.post(id, input, { isCall: !isStep })
     if (outcome.failure) throw new FluxError(outcome.failure)
     return outcome
   }
@@ -152,7 +161,10 @@ export function facade(
       guard(flux, 'invoke')
       const { startState, input, untyped, tags } = wanted
       const { record } = await admitted(input, () =>
-        mailboxes.start({ flux, startState, input, untyped, unknown: 'refuse', tags, trigger: null }),
+        mailboxes.start(
+          { flux, startState, input, untyped, unknown: 'refuse', tags, trigger: null },
+          { isCall: !isStep },
+        ),
       )
       return { message: `started '${flux.fluxName}' as context ${record.id}`, contextId: record.id }
     },
@@ -169,12 +181,19 @@ export function facade(
         if (isLarge) await nextTurn()
         if (contextId === undefined) {
           const answer = await admitted(input, () =>
-            broadcast({ store, catalog, mailboxes, log, refusals }, { event, input, untyped, tags, caller }),
+            broadcast(
+              { store, catalog, mailboxes, log, refusals, bound: isStep ? null : broadcasts },
+              { event, input, untyped, tags, caller },
+            ),
           )
           return isNobody(answer) ? { ...answer, ...(await hintOn(event)) } : answer
         }
         const outcome = await admitted(input, () =>
-          mailboxes.post(contextId, { type: 'EVENT', name: event, input, untyped, tags: null, caller }),
+          mailboxes.post(
+            contextId,
+            { type: 'EVENT', name: event, input, untyped, tags: null, caller },
+            { isCall: !isStep },
+          ),
         )
         const failure: Failure | null = outcome.failure
         if (failure?.kind === 'conflict') throw new FluxError({ ...failure, ...(await hintOn(event)) })
@@ -199,6 +218,11 @@ export function facade(
       const { record, flux } = await find(contextId)
       const view = contextView(record, flux, await movesOf(record, { store, log }), startedAt)
       return snapshot ? { ...view, snapshot: snapshotOf(record, flux) } : view
+    },
+
+    async waitFor(request, { signal } = {}) {
+      const wanted = waitRequest(request, tagLimits)
+      return waitFor({ waits, shown, find, isStep, contextIdOf: ({ contextId }) => contextId }, wanted, signal)
     },
 
     async getStateContext(request) {

@@ -84,7 +84,7 @@ export function webhooks({ catalog, mailboxes, commits, store, clock, feed, refu
             trigger: null,
             request: { shown: request, raw: rawBody },
           },
-          look,
+          { watcher: look, isCall: true },
         )
         .then(({ record: { id, version } }) => {
           onStarted()

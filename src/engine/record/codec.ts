@@ -225,6 +225,22 @@ export const decodeHead = ({
 }: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord =>
   decodeRecord({ id, version, parts: { ...(base !== undefined && { base }), ...(head !== undefined && { head }) } })
 
+/** The record with its newest moves, and without its data. @throws FluxError `unreadable` */
+export const decodeMoves = ({
+  id,
+  version,
+  parts: { base, head, tail },
+}: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord =>
+  decodeRecord({
+    id,
+    version,
+    parts: {
+      ...(base !== undefined && { base }),
+      ...(head !== undefined && { head }),
+      ...(tail !== undefined && { tail }),
+    },
+  })
+
 /** The write that changes a context's head alone. */
 export function headWrite(
   stored: StoredContext,

@@ -10,26 +10,27 @@ import { exampleOf, meaningsOf } from '../problem.ts'
 import { withListHints } from './xml-hints.ts'
 
 /** Any call under /flux-api may meet these. */
-const USUAL_PROBLEMS = [400, 401, 403, 406, 408, 417, 421, 431, 500, 503]
+const USUAL_PROBLEMS = [400, 401, 403, 406, 408, 417, 421, 429, 431, 500, 503]
 
 export const pathOf = ({ route }: Call): string => route.replaceAll(/:(\w+)/g, '{$1}')
 
 export function operationOf(call: Call): JsonObject {
-  const { id, summary, path, query, body, bodyExample, answer, answerExample, answerHeaders = {}, problems } = call
+  const { id, summary, path, query, body, bodyExample, answer, answerExample, answerHeaders, problems, prefersWait } =
+    call
   const schema = body && withListHints({ ...objectOf(body), xml: { name: 'request' } })
   return {
     operationId: id,
     tags: ['flux-api'],
     summary,
-    parameters: [...parametersOf('path', path), ...parametersOf('query', query)],
+    parameters: [...parametersOf('path', path), ...parametersOf('query', query), ...(prefersWait ? [PREFER] : [])],
     ...(schema && { requestBody: { required: true, content: contentOf(schema, bodyExample, 'request') } }),
     responses: {
       200: {
         description: 'Done',
-        headers: headersOf(answerHeaders),
+        headers: headersOf({ ...answerHeaders, ...RATE_HEADERS }),
         content: contentOf(referenceTo(answer), answerExample, rootOf(answer)),
       },
-      ...problemsOf([...USUAL_PROBLEMS, ...problems]),
+      ...problemsOf([...new Set([...USUAL_PROBLEMS, ...problems])]),
     },
   }
 }
@@ -40,9 +41,25 @@ export const schemaOperation = (): JsonObject => ({
   summary: 'The XML Schema of the answers',
   responses: {
     200: { description: 'Done', content: { 'application/xml': { schema: { type: 'string' } } } },
-    ...problemsOf([400, 401, 403, 408, 421, 431]),
+    ...problemsOf([400, 401, 403, 408, 421, 429, 431]),
   },
 })
+
+/** RFC 7240. */
+const PREFER = {
+  in: 'header',
+  name: 'Prefer',
+  schema: { type: 'string', examples: ['wait=10'] },
+  required: false,
+  description:
+    '`wait=N`: the answer is held until the one context that was moved or started rests, at most N seconds, and has it as `context`',
+}
+
+/** On every answer to a token with a rate. */
+const RATE_HEADERS = {
+  RateLimit: 'Of a token with a rate: the calls that are left, and in how many seconds there is one more',
+  'RateLimit-Policy': 'Of a token with a rate: so many calls in so many seconds',
+}
 
 const parametersOf = (place: 'path' | 'query', shape: FieldShape): JsonObject[] =>
   Object.entries(shape).map(([name, type]) => {

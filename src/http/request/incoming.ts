@@ -19,10 +19,20 @@ const MAX_HEADER_CHARACTERS = 8192
 
 /** In lower case. */
 type HeaderName =
-  'accept' | 'authorization' | 'content-encoding' | 'content-length' | 'content-type' | 'origin' | 'sec-fetch-site'
+  | 'accept'
+  | 'authorization'
+  | 'content-encoding'
+  | 'content-length'
+  | 'content-type'
+  | 'origin'
+  | 'prefer'
+  | 'sec-fetch-site'
 
-const givenHeaderOf = (c: Context<Env>, name: HeaderName): string | undefined =>
-  socketed(c) ? c.env.incoming.headers[name] : (c.req.raw.headers.get(name) ?? undefined)
+function givenHeaderOf(c: Context<Env>, name: HeaderName): string | undefined {
+  if (!socketed(c)) return c.req.raw.headers.get(name) ?? undefined
+  const value = c.env.incoming.headers[name]
+  return Array.isArray(value) ? value.join(', ') : value
+}
 
 /** @throws FluxError `headersTooLarge` for one of more than 8192 characters */
 export function headerOf(c: Context<Env>, name: HeaderName): string | undefined {
