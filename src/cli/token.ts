@@ -101,18 +101,26 @@ async function create(file: string, { name, roles = 'invoke', expires, rate }: V
 async function list(file: string, _values: Values, { out }: World): Promise<void> {
   const tokens = await readTokens(file)
   const now = Date.now()
+  const hasRates = tokens.some(({ rate }) => rate !== undefined)
   const rows = [
-    ['NAME', 'ROLES', 'CREATED', 'EXPIRES', 'RATE'],
-    ...tokens.map(({ name, roles, created, expires, rate = 'any' }) => [
+    ['NAME', 'ROLES', 'CREATED', 'EXPIRES', ...(hasRates ? ['RATE'] : [])],
+    ...tokens.map(({ name, roles, created, expires, rate = '' }) => [
       name,
       roles.join(','),
       dateOf(created),
       expires === null ? 'never' : `${dateOf(expires)}${expires <= now ? ' (expired)' : ''}`,
-      rate,
+      ...(hasRates ? [rate] : []),
     ]),
   ]
-  const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  for (const row of rows) out(row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
+  const columns = hasRates ? [0, 1, 2, 3] : [0, 1, 2]
+  const widths = columns.map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  for (const row of rows)
+    out(
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
 }
 
 async function revoke(file: string, { name }: Values, { out }: World): Promise<void> {

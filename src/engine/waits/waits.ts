@@ -1,5 +1,6 @@
 // engine: requests that are held until a context gets somewhere. A held request is an entry in a map: it is looked at
 // when its context is committed, and costs nothing else. Commits to contexts that nobody waits for pay one look-up.
+import { setMaxListeners } from 'node:events'
 import { isFinished, type ContextId } from '../../model/context.ts'
 import type { CountBound } from '../../model/count-bound.ts'
 import { FluxError, notFound, unavailable } from '../../model/failure.ts'
@@ -124,6 +125,8 @@ export class Waits {
         } else this.#goOn(() => resolve(outcome))
       }
       if (signal?.aborted) return abort()
+      // One function may wait for many contexts.
+      if (signal) setMaxListeners(0, signal)
       signal?.addEventListener('abort', abort)
       if (this.#isStopping && !wait.isStep) wait.end(stopping())
       else if (isBehind) this.#look(wait.id)
