@@ -1,6 +1,7 @@
 // What is measured. Each case speaks to a server over HTTP alone, and gives rows of the table.
 import { sleep, type Server } from '../support/server.ts'
-import { measure, percentiles, type Call, type Measured } from './load.ts'
+import { residentMemory } from './footprint.ts'
+import { holdRequests, measure, percentiles, type Call, type Measured } from './load.ts'
 
 export interface Sizes {
   readonly connections: number
@@ -82,6 +83,25 @@ export const CALLS: { readonly [name: string]: Case } = {
         against: subject.connections,
       },
     ]
+  },
+
+  /** Each of the contexts that are moved is waited for. */
+  async waits(subject) {
+    const ids = await spreadContexts(subject)
+    const call = (n: number) => event('tick', ids[n % ids.length])
+    const { pid, url } = subject.server
+    const [without, before] = [await run('events, nobody waits', subject, call), await residentMemory(pid)]
+    const held = await holdRequests(
+      url,
+      ids.map((id) => `/flux-api/context/wait?contextId=${id}&state=done&timeout=300`),
+    )
+    const each = ((await residentMemory(pid)) - before) / ids.length
+    try {
+      const name = `events beside ${ids.length} held waits (${(each * 1024).toFixed(1)} KB each)`
+      return [without, await run(name, subject, call)]
+    } finally {
+      held.release()
+    }
   },
 
   async hot(subject) {

@@ -17,10 +17,15 @@ const BLOCK = 512
 
 /** Memory of the process, and space of the folder's files: what they take, not how long they claim to be. */
 export async function footprint(pid: number, folder: string): Promise<Footprint> {
-  const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(pid)])
   let blocks = 0
   for (const entry of await readdir(folder, { recursive: true })) blocks += (await stat(join(folder, entry))).blocks
-  return { memory: (Number(stdout) * 1024) / MEGABYTE, disk: (blocks * BLOCK) / MEGABYTE }
+  return { memory: await residentMemory(pid), disk: (blocks * BLOCK) / MEGABYTE }
+}
+
+/** Megabytes. */
+export async function residentMemory(pid: number): Promise<number> {
+  const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(pid)])
+  return (Number(stdout) * 1024) / MEGABYTE
 }
 
 /** Of the clock in which Linux counts processor time (USER_HZ, proc(5)). */

@@ -32,6 +32,30 @@ export interface Measured {
   readonly cpu: number | null
 }
 
+/** Sends requests that the server holds, each on a connection of its own, and a few at a time. */
+export async function holdRequests(url: string, paths: readonly string[]): Promise<{ readonly release: () => void }> {
+  const { hostname, port } = new URL(url)
+  const sockets: Socket[] = []
+  for (const path of paths) {
+    const socket = connect(Number(port), hostname)
+    sockets.push(socket)
+    await new Promise((resolve, reject) => {
+      socket.once('error', reject)
+      socket.write(encode({ method: 'GET', path }), resolve)
+    })
+  }
+  // Answers that come at once would be refusals.
+  await new Promise((resolve) => {
+    setTimeout(resolve, 1000)
+  })
+  if (sockets.some(({ bytesRead }) => bytesRead > 0)) throw new Error('a request was answered that should be held')
+  return {
+    release() {
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
 /** @throws Error at the first answer that isn't 200 */
 export async function measure(load: Load): Promise<Measured> {
   const { until, connections, pid } = load

@@ -155,6 +155,27 @@ describe('whose', () => {
     }
   })
 
+  test('deadlines for requests and answers are over is held all the same', async () => {
+    const deadline = '200ms'
+    const live = await openLive(
+      {
+        ACTORFLUX_HEADER_TIMEOUT: deadline,
+        ACTORFLUX_REQUEST_TIMEOUT: deadline,
+        ACTORFLUX_ANSWER_TIMEOUT: deadline,
+      },
+      SERVICES,
+    )
+    try {
+      const { contextId } = await execute(live)
+      const held = live.call('GET', `/flux-api/context/wait?contextId=${contextId}&state=done&timeout=300`)
+      await sleep(2500)
+      await event(live, contextId, 'end')
+      expect((await held).status).toBe(200)
+    } finally {
+      await live.close()
+    }
+  })
+
   test('server stops are answered 503 at once; an answer that was preferred to wait is 200', async () => {
     const live = await openLive({}, SERVICES)
     const { contextId } = await execute(live)
