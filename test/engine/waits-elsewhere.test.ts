@@ -168,7 +168,7 @@ test('many are polled in shares, at most 500 in a second, and nobody when they h
   await first.advance(5000)
   counted.versions = 0
   const seconds: number[] = []
-  for (let second_ = 0; second_ < 3; second_ += 1) {
+  for (let turn = 0; turn < 3; turn += 1) {
     const before = counted.versions
     await first.advance(1000)
     seconds.push(counted.versions - before)

@@ -117,7 +117,7 @@ const RETRY_AFTER = { 'Retry-After': 'Seconds after which to try again' }
 const PROBLEM_HEADERS: { readonly [status: number]: { readonly [name: string]: string } } = {
   401: WWW_AUTHENTICATE,
   403: { 'WWW-Authenticate': 'Bearer, where a token with more rights would do (RFC 6750)' },
-  429: RETRY_AFTER,
+  429: { ...RETRY_AFTER, ...RATE_HEADERS },
   503: RETRY_AFTER,
 }
 
