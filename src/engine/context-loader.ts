@@ -7,7 +7,7 @@ import type { ContextId } from '../model/context.ts'
 import type { ContextRecord } from '../model/record.ts'
 import { parsedBytes } from '../model/json/weight.ts'
 import type { Store, StoredContext } from '../ports/store.ts'
-import { decodeRecord } from './record/codec.ts'
+import { decodeRecord } from './record/decode.ts'
 import { pinnedFluxOf } from './record/pinned-flux.ts'
 import type { ContextCache } from './context-cache.ts'
 

@@ -32,7 +32,7 @@ import { Retention } from './retention.ts'
 import { Steps } from './steps/steps.ts'
 import { Timers } from './timers.ts'
 import type { TurnEnv } from './unit-of-work.ts'
-import { ShownContexts } from './calls/wait-for.ts'
+import { ShownContexts } from './calls/shown-contexts.ts'
 import { webhooks } from './calls/webhooks.ts'
 import { Waits } from './waits/waits.ts'
 

@@ -1,5 +1,5 @@
-// engine: what a context is at its request: inputs checked, defaults filled in, tags worked out. Executions, triggers
-// and children all begin here.
+// engine: the request to start a context, and the record before its first turn: inputs checked, defaults filled in, tags
+// evaluated. Executions, triggers and children are all started by it.
 import type { Scope, Turn } from '../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { validate, defaults } from '../definitions/values/properties.ts'
@@ -20,15 +20,15 @@ export interface StartRequest {
   readonly input: JsonObject
   /** Texts in it may stand for the type declared. */
   readonly untyped: boolean
-  /** What becomes of inputs that the service doesn't declare; if it takes any, of those whose names begin with `$`. */
+  /** How inputs are treated that the service doesn't declare; if it takes any, those whose names begin with `$`. */
   readonly unknown: 'refuse' | 'ignore'
   readonly tags: readonly string[]
   /** The event that started it. */
   readonly trigger: string | null
   readonly parent: Parent | null
-  /** In which it is to be kept. */
+  /** The partition in which it is stored. */
   readonly partition: number
-  /** What it must hide as its parent does. */
+  /** The part of the parent's `$request` that views must hide here, too. */
   readonly inherited?: JsonObject | null
   /** Of a webhook: `$request`, and the bytes of its body. */
   readonly request?: { readonly shown: JsonObject; readonly raw: Uint8Array } | undefined
@@ -37,12 +37,12 @@ export interface StartRequest {
 /** A context that no other one starts. */
 export type RootRequest = Omit<StartRequest, 'parent' | 'partition' | 'inherited'>
 
-/** Makes the record before its first turn, once there is an id; or says why there can be none. */
+/** Checks the request, and makes the record before its first turn, once there is an id; or returns why not. */
 export function initialRecordOf(
   request: Omit<StartRequest, 'partition'>,
   turn: Turn & { readonly tagLimits: TagLimits },
 ): { recordOf: (id: ContextId) => ContextRecord } | { failure: Failure } {
-  const { flux, trigger, parent } = request
+  const { flux, trigger } = request
   const startState = request.startState === undefined ? flux.startState : flux.stateIndex.get(request.startState)
   if (startState === undefined) {
     const meant = suggestion(request.startState ?? '', flux.stateIndex.keys())
@@ -50,16 +50,14 @@ export function initialRecordOf(
       { pointer: '/startState', detail: `'${flux.fluxName}' has no state '${request.startState}'${meant}` },
     ])
   }
-  const unknown = flux.allowExtraProperties ? ('keep' as const) : request.unknown
-  const options = {
+  const { value: input, errors } = validate(flux.input, request.input, {
     now: turn.now,
-    unknown,
+    unknown: flux.allowExtraProperties ? ('keep' as const) : request.unknown,
     reserved: request.unknown,
     fill: true,
     text: request.untyped,
     pointer: '/input',
-  }
-  const { value: input, errors } = validate(flux.input, request.input, options)
+  })
   if (errors.length > 0) return refuse(errors)
   const own = getOwn(input, '$trackerId')
   const trackerId = waitTextOf(own ?? null) ?? turn.uuid()
@@ -75,54 +73,66 @@ export function initialRecordOf(
     turn.tagLimits,
   )
   if ('failure' in tags) return tags
-  const raw =
-    request.request && request.request.raw.length > 0
-      ? { body: Buffer.from(request.request.raw).toString('base64') }
-      : null
+  const facts = { startState, input, trackerId, tags: tags.tags, now: turn.now }
+  return { recordOf: (id) => recordOf(id, request, facts) }
+}
+
+interface StartFacts {
+  readonly startState: number
+  readonly input: JsonObject
+  readonly trackerId: string
+  readonly tags: readonly string[]
+  readonly now: number
+}
+
+/** The fields are in the same order wherever records are made: see `interpreter/next-record.ts`. */
+function recordOf(
+  id: ContextId,
+  { flux, trigger, parent, request, inherited }: Omit<StartRequest, 'partition'>,
+  { startState, input, trackerId, tags, now }: StartFacts,
+): ContextRecord {
   return {
-    recordOf: (id) => ({
-      id,
-      version: 0,
-      package: flux.package,
-      fluxName: flux.fluxName,
-      definition: flux.hash,
-      status: 'RUNNING',
-      state: startState,
-      startState,
-      startedAt: turn.now,
-      updatedAt: turn.now,
-      endedAt: null,
-      due: null,
-      tags: tags.tags,
-      error: null,
-      exception: null,
-      fluxEvent: null,
-      trigger,
-      trackerId,
-      parent,
-      child: null,
-      lease: null,
-      stepStartedAt: undefined,
-      lastError: undefined,
-      moves: 0,
-      tail: [],
-      visited: [],
-      position: START,
-      input,
-      output: defaults(flux.output, turn.now),
-      request: request.request?.shown ?? null,
-      inherited: request.inherited ?? null,
-      raw,
-      answer: null,
-      paused: undefined,
-      response: null,
-      args: null,
-      states: {},
-    }),
+    id,
+    version: 0,
+    package: flux.package,
+    fluxName: flux.fluxName,
+    definition: flux.hash,
+    status: 'RUNNING',
+    state: startState,
+    startState,
+    startedAt: now,
+    updatedAt: now,
+    endedAt: null,
+    due: null,
+    tags,
+    error: null,
+    exception: null,
+    fluxEvent: null,
+    trigger,
+    trackerId,
+    parent,
+    child: null,
+    lease: null,
+    stepStartedAt: undefined,
+    lastError: undefined,
+    moves: 0,
+    tail: [],
+    visited: [],
+    position: START,
+    input,
+    output: defaults(flux.output, now),
+    request: request?.shown ?? null,
+    inherited: inherited ?? null,
+    raw: request && request.raw.length > 0 ? { body: Buffer.from(request.raw).toString('base64') } : null,
+    answer: null,
+    paused: undefined,
+    response: null,
+    args: null,
+    states: {},
   }
 }
 
-/** The tags given, and the service's own; one that works out as empty is left out. */
+/** The tags given, and those of the service; a tag that evaluates to an empty text is left out. */
 function tagsOf(
   { flux, tags: given }: Pick<StartRequest, 'flux' | 'tags'>,
   scope: Scope,

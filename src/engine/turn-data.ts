@@ -7,13 +7,13 @@ import type { ContextId } from '../model/context.ts'
 import type { Move } from '../model/record.ts'
 import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
-import { movesOf } from './record/codec.ts'
+import { movesOf } from './record/move-log.ts'
 import type { Ids } from './ids.ts'
 import { noRoom, type ContextLoader } from './context-loader.ts'
 import type { Pins } from './pins.ts'
 import type { ContextCache } from './context-cache.ts'
 import { isUnreadable } from './record/unreadable.ts'
-import type { KnownContexts, KnownContext, Need } from './unit-of-work.ts'
+import type { KnownContexts, KnownContext, Need } from './known-contexts.ts'
 
 export interface TurnDataParts {
   readonly store: Store

@@ -4,18 +4,11 @@ import type { ContextId } from '../model/context.ts'
 import { isFinished } from '../model/context.ts'
 import { FluxError, type Failure } from '../model/failure.ts'
 import type { Write } from '../ports/store.ts'
-import { RecordTooLarge } from './record/codec.ts'
+import { RecordTooLarge } from './record/encode.ts'
 import type { Input } from './interpreter/decision.ts'
 import type { StartRequest } from './start-request.ts'
-import {
-  Lacking,
-  UnitOfWork,
-  type KnownContexts,
-  type TurnEnv,
-  type Need,
-  type TrackedContext,
-  type Applied,
-} from './unit-of-work.ts'
+import { Lacking, type KnownContexts, type Need } from './known-contexts.ts'
+import { UnitOfWork, type TurnEnv, type TrackedContext, type Applied } from './unit-of-work.ts'
 
 /**
  * Steps of work after which a turn takes no more messages: others want to be served, too. It is about a hundredth of a

@@ -1,31 +1,22 @@
-// engine: what one turn makes of a context, and of the relatives that must change in the same commit. It awaits
-// nothing: what is not at hand is thrown as a need.
+// engine: what one turn changes: the context, and the relatives that must change in the same commit. It awaits nothing;
+// what is not at hand is thrown (`Lacking`).
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ActionError } from '../model/action-error.ts'
 import { WorkBudget } from '../definitions/work-budget.ts'
 import { SYSTEM } from '../model/caller.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import type { Failure } from '../model/failure.ts'
-import { getOwn } from '../model/json/value.ts'
+import type { JsonObject } from '../model/json/value.ts'
 import { MAX_LOG_ROWS, type ContextRecord, type Move } from '../model/record.ts'
 import type { StoredContext, Write } from '../ports/store.ts'
 import type { FailedAttempt } from './steps/attempts.ts'
 import { initialRecordOf, type StartRequest } from './start-request.ts'
-import { writeOf } from './record/codec.ts'
+import { writeOf } from './record/encode.ts'
 import { begin, decide } from './interpreter/decide.ts'
 import type { Decision, Input, DecisionEnv } from './interpreter/decision.ts'
 import type { Step } from './record/position.ts'
-import { inheritedOf } from './redact/redactor.ts'
-
-/** Ancestors that a context can have. */
-const MAX_DEPTH = 32
-
-/** A context as it was read, or lately committed. */
-export interface KnownContext {
-  readonly record: ContextRecord
-  readonly flux: CompiledFlux
-  readonly texts: StoredContext['parts']
-}
+import { childRequestOf, childResultOf, notStarted } from './children.ts'
+import { Lacking, type KnownContexts } from './known-contexts.ts'
 
 /** A context within the unit of work: as it was, and as it is to be. */
 export interface TrackedContext {
@@ -43,39 +34,12 @@ export interface TrackedContext {
   readonly failures: FailedAttempt[]
 }
 
-/** What a turn lacks to be decided. */
-export type Need =
-  | { readonly kind: 'context' | 'history'; readonly id: ContextId }
-  | { readonly kind: 'id'; readonly partition: number }
-  /** The store must have it before a commit names it. */
-  | { readonly kind: 'definition'; readonly flux: CompiledFlux }
-
-/** Thrown, and no error: it is always caught, and says nothing of a place in the code. */
-export class Lacking {
-  readonly need: Need
-  constructor(need: Need) {
-    this.need = need
-  }
-}
-
-/** What is at hand without waiting. `undefined` stands for what isn't. */
-export interface KnownContexts {
-  /** null: there is no such context. */
-  context(id: ContextId): KnownContext | null | undefined
-  history(id: ContextId): readonly Move[] | undefined
-  newId(partition: number): ContextId | undefined
-  isPinned(flux: CompiledFlux): boolean
-  /** The service of that name, as a service of that package sees it. */
-  service(packageName: string, fluxName: string): CompiledFlux | undefined | 'ambiguous'
-  readonly partitions: number
-}
-
 export type TurnEnv = Omit<DecisionEnv, 'history' | 'budget'> & {
   /** Characters of JSON that a context may have. */
   readonly maxRecord: number
 }
 
-/** What a message came to. */
+/** The effect of a message. */
 export type Applied = { readonly kind: 'next' } | Exclude<Decision, { kind: 'next' } | { kind: 'needsHistory' }>
 
 export class UnitOfWork {
@@ -83,7 +47,7 @@ export class UnitOfWork {
   readonly #atHand: KnownContexts
   readonly #env: DecisionEnv
   readonly #maxRecord: number
-  /** Of one message, relatives that it starts or ends included. */
+  /** Of one message, including the relatives that it starts or ends. */
   readonly #budget = new WorkBudget()
 
   constructor(atHand: KnownContexts, env: TurnEnv) {
@@ -147,13 +111,13 @@ export class UnitOfWork {
     if ('failure' in initial) return initial
     const partition = request.partition % this.#atHand.partitions
     const id = this.#atHand.newId(partition)
-    // Before all else that is to be waited for: contexts are numbered in the order in which they are asked for.
+    // The id is fetched before anything else: contexts are numbered in the order in which they are requested.
     if (id === undefined) throw new Lacking({ kind: 'id', partition })
     if (!this.#atHand.isPinned(flux)) throw new Lacking({ kind: 'definition', flux })
     const record = initial.recordOf(id)
     const decision = begin(flux, record, this.#env)
     if (decision.kind !== 'next')
-      throw new Error(`the first turn of '${flux.fluxName}' came to nothing: ${decision.kind}`)
+      throw new Error(`the first turn of '${flux.fluxName}' had no effect: ${decision.kind}`)
     const context: TrackedContext = {
       before: null,
       flux,
@@ -213,45 +177,25 @@ export class UnitOfWork {
     return [...earlier, ...history].slice(-MAX_LOG_ROWS)
   }
 
-  /** Starts a child; one that can't be started is a failed action of its parent. */
-  #spawnChild(context: TrackedContext, { name, input }: { name: string; input: ContextRecord['input'] }): void {
+  /** Starts a child in the same commit. If it can't be started, the action of its parent fails. */
+  #spawnChild(context: TrackedContext, wanted: { readonly name: string; readonly input: JsonObject }): void {
     const { epoch, attempt } = context.record.position
-    const child = this.#tryToSpawn(context, name, input, epoch)
+    const child = this.#tryToSpawn(context, wanted)
     if (typeof child === 'number') context.record = { ...context.record, child }
     else this.#apply(context, { type: 'FAIL', epoch, attempt, error: child, isUnspawned: true })
   }
 
   #tryToSpawn(
-    { record, flux: parentFlux }: TrackedContext,
-    name: string,
-    input: ContextRecord['input'],
-    epoch: number,
+    context: TrackedContext,
+    wanted: { readonly name: string; readonly input: JsonObject },
   ): ContextId | ActionError {
-    const { id, package: own, parent } = record
-    const depth = (parent?.depth ?? 0) + 1
-    if (depth > MAX_DEPTH)
-      return errorOf('InvocationTooDeep', `services invoke one another more than ${MAX_DEPTH} deep`)
-    const flux = this.#atHand.service(own, name)
-    if (flux === undefined) return errorOf('ServiceNotFound', `there is no service '${name}'`)
-    if (flux === 'ambiguous') return errorOf('ServiceNotFound', `several packages have a service '${name}'`)
-    const inherited = inheritedOf(record, parentFlux)
-    const child = this.create({
-      flux,
-      input,
-      untyped: false,
-      unknown: 'refuse',
-      tags: [],
-      trigger: null,
-      parent: { id, epoch, depth },
-      inherited,
-      partition: id,
-    })
-    return 'failure' in child
-      ? errorOf('InvalidInput', `'${name}' can't be started: ${child.failure.detail}`)
-      : child.context.record.id
+    const request = childRequestOf(context, wanted, this.#atHand)
+    if (!('flux' in request)) return request
+    const child = this.create(request)
+    return 'failure' in child ? notStarted(wanted.name, child.failure.detail) : child.context.record.id
   }
 
-  /** Ends a child that nobody waits for any more, in the commit that left it, and so its own child too. */
+  /** Ends a child, and its own child, in the same commit in which the parent stops waiting for it. */
   #cancelChild(id: ContextId): void {
     const child = this.find(id)
     if (!child || isFinished(child.record.status)) return
@@ -259,42 +203,11 @@ export class UnitOfWork {
     child.parents.clear()
   }
 
-  /** The end of the child that this context waits for, if it has come. */
+  /** The message that its child has ended; null: it waits for none, or that has not ended. @throws Lacking */
   #childResult({ record }: TrackedContext): Input | null {
-    if (record.child === null) return null
-    const child = this.find(record.child)
-    const { epoch, attempt } = record.position
-    const fail = (error: ActionError): Input => ({ type: 'FAIL', epoch, attempt, error })
-    if (!child) return fail(errorOf('ServiceNotFound', `context ${record.child} is gone`))
-    const { status, output, error, fluxName } = child.record
-    switch (status) {
-      case 'COMPLETED': {
-        const names = [...child.flux.output.properties.keys()]
-        return {
-          type: 'DONE',
-          epoch,
-          attempt,
-          result: Object.fromEntries(names.map((name) => [name, getOwn(output, name) ?? null])),
-        }
-      }
-      case 'TERMINATED':
-        return fail(errorOf('ServiceTerminated', `'${fluxName}' (context ${record.child}) was terminated`))
-      case 'FAILED': {
-        const realException = { contextId: record.child, ...error }
-        return fail({ ...errorOf('ServiceFailed', error?.message ?? 'failed'), realException })
-      }
-      default:
-        return null
-    }
+    return record.child === null ? null : childResultOf(record, this.find(record.child))
   }
 }
 
 const NEXT = { kind: 'next' } as const
 const NO_TEXTS = {}
-
-const errorOf = (type: string, message: string): ActionError => ({
-  message,
-  type,
-  className: type,
-  realException: null,
-})

@@ -124,13 +124,10 @@ describe('the file of tokens', () => {
     [only({ ...GOOD, expires: 1.5 }), ': tokens[0].expires must be epoch milliseconds or null'],
     [only({ ...GOOD, expires: -1 }), ': tokens[0].expires must be epoch milliseconds or null'],
     [only({ ...GOOD, expires: 1e300 }), ': tokens[0].expires must be epoch milliseconds or null'],
-    ...[5, '', '0/s', '5/h', '5 /s', '1000001/s', '1.5/s'].map(
-      (rate) =>
-        [
-          only({ ...GOOD, rate }),
-          ': tokens[0].rate must be a number of calls from 1 to 1000000 in a second or minute, such as 500/s or 30/m',
-        ] as const,
-    ),
+    ...[5, '', '0/s', '5/h', '5 /s', '1000001/s', '1.5/s'].map((rate): [string, string] => [
+      only({ ...GOOD, rate }),
+      ': tokens[0].rate must be a number of calls from 1 to 1000000 in a second or minute, such as 500/s or 30/m',
+    ]),
     [
       JSON.stringify({ tokens: [GOOD, { ...GOOD, sha256: 'b'.repeat(64) }] }),
       ': tokens[1].name must not be that of another token',

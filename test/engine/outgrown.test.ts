@@ -4,7 +4,7 @@ import { compileFlux } from '../../src/definitions/compile/service.ts'
 import { Report } from '../../src/definitions/report.ts'
 import type { Json } from '../../src/model/json/value.ts'
 import { initialRecordOf } from '../../src/engine/start-request.ts'
-import { RecordTooLarge, writeOf } from '../../src/engine/record/codec.ts'
+import { RecordTooLarge, writeOf } from '../../src/engine/record/encode.ts'
 import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
 
 const KIB = 1024

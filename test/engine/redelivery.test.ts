@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { conflict, notFound, unavailable } from '../../src/model/failure.ts'
 import type { Input } from '../../src/engine/interpreter/decision.ts'
-import type { MessageOutcome } from '../../src/engine/mailboxes.ts'
+import type { MessageOutcome } from '../../src/engine/message.ts'
 import { Undecidable } from '../../src/engine/turn.ts'
 import { Redelivery } from '../../src/engine/redelivery.ts'
 import type { Step } from '../../src/engine/record/position.ts'

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
-import type { MessageOutcome } from '../../src/engine/mailboxes.ts'
+import type { MessageOutcome } from '../../src/engine/message.ts'
 import { Timers } from '../../src/engine/timers.ts'
 import { held, nextTurn } from '../support/held.ts'
 import { openBench } from '../support/engine.ts'

@@ -2,7 +2,7 @@
 // returned, and of the store's indexes.
 import { isFinished, type ContextId } from '../../src/model/context.ts'
 import type { ContextRecord } from '../../src/model/record.ts'
-import { decodeRecord } from '../../src/engine/record/codec.ts'
+import { decodeRecord } from '../../src/engine/record/decode.ts'
 import { checkIndexes } from './check-indexes.ts'
 import type { Ledger } from './ledger.ts'
 import type { Memory } from './memory.ts'

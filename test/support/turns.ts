@@ -6,9 +6,10 @@ import { SYSTEM } from '../../src/model/caller.ts'
 import type { ContextId } from '../../src/model/context.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
 import type { Input } from '../../src/engine/interpreter/decision.ts'
-import type { MessageOutcome } from '../../src/engine/mailboxes.ts'
+import type { MessageOutcome } from '../../src/engine/message.ts'
 import { runStart, runTurn, type TurnResult } from '../../src/engine/turn.ts'
-import type { KnownContexts, TurnEnv, KnownContext } from '../../src/engine/unit-of-work.ts'
+import type { KnownContexts, KnownContext } from '../../src/engine/known-contexts.ts'
+import type { TurnEnv } from '../../src/engine/unit-of-work.ts'
 
 export function compiled(source: JsonObject, fluxName = 'Test'): CompiledFlux {
   const report = new Report(`${fluxName}.flux`)

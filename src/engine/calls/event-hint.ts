@@ -8,7 +8,7 @@ import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
 import { nearestName } from '../../model/nearest.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
-import { definitionOf } from '../record/codec.ts'
+import { definitionOf } from '../record/decode.ts'
 import { keysOfList } from '../record/index-keys.ts'
 
 /** Definitions besides the loaded ones that are looked through; where more are kept, nothing is told. */

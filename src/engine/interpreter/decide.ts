@@ -1,18 +1,18 @@
-// engine/interpreter: record + input → next record. Pure: time, randomness and ids come with the turn, and nothing env
-// is changed.
+// engine/interpreter: what one input makes of a context: record and input give a decision. Pure: time, randomness and
+// ids come from the environment of the turn, and no argument is changed.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { validate } from '../../definitions/values/properties.ts'
 import { WorkBudget } from '../../definitions/work-budget.ts'
 import { denial } from '../../model/caller.ts'
-import { isFinished, type Status } from '../../model/context.ts'
-import type { ContextRecord, Lease, Phase } from '../../model/record.ts'
-import { errorAfter, failureOf } from '../steps/attempts.ts'
+import { isFinished } from '../../model/context.ts'
+import type { ContextRecord } from '../../model/record.ts'
 import { describeInputErrors } from '../calls/describe.ts'
 import { endNow, release, takeOver } from '../steps/leases.ts'
-import { runsHere, stepOf } from '../record/position.ts'
 import { NeedsHistory } from './choose.ts'
 import type { Decision, Input, DecisionEnv, StepAnswer } from './decision.ts'
-import { transition, type MachineEvent, type MachineTransition } from './machine.ts'
+import { transition } from './machine.ts'
+import type { MachineEvent } from './machine-events.ts'
+import { conclude } from './next-record.ts'
 import { turnStateOf } from './turn-state.ts'
 
 /** Decides what one input makes of a context. */
@@ -24,7 +24,7 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
     return ended ? refused('conflict', `context ${record.id} has ended: it is ${record.status}`) : { kind: 'noop' }
   }
   if (flux.isNewer && CARRIES_ON.has(input.type)) return newer(flux, record)
-  // Another server took the step over: its answer counts, and it is not to be robbed of it by what was known before.
+  // Another server has taken the step over: only the answer of that server counts.
   if ('owner' in input && input.owner !== record.lease?.owner) return { kind: 'noop' }
   switch (input.type) {
     case 'EVENT':
@@ -97,7 +97,7 @@ function event(
   return transit(flux, record, { type: 'EVENT', name: input.name, input: value }, env)
 }
 
-/** A context that has tags takes only events that carry any of them, one without tags only events without. */
+/** A context that has tags takes only events that carry one of them; one without tags, only events without tags. */
 function matches(own: readonly string[], sent: readonly string[]): boolean {
   return own.length === 0 ? sent.length === 0 : sent.some((tag) => own.includes(tag))
 }
@@ -139,110 +139,10 @@ function transit(flux: CompiledFlux, record: ContextRecord, event: MachineEvent,
   }
 }
 
-/** What the machine was told, and about whom. */
-interface Told {
-  readonly flux: CompiledFlux
-  readonly record: ContextRecord /** null: it begins. */
-  readonly event: MachineEvent | null
-}
-
-/** Turns what the machine says into the next record. */
-function conclude(
-  { flux, record, event }: Told,
-  made: MachineTransition | null,
-  { now, owner, startsAtOnce }: DecisionEnv,
-): Decision {
-  if (!made) return { kind: 'noop' }
-  const {
-    phase,
-    effect,
-    state: { data, turn, moves, epoch, attempt, pick, due: wanted },
-  } = made
-  const status = statusOf(phase, wanted)
-  const isEnd = isFinished(status)
-  // Whatever it was that it waited for: nothing wakes what has ended.
-  const due = isEnd ? null : wanted
-  const acting = phase === 'acting'
-  const isChild = flux.states[data.state]?.action.effect === 'child'
-  const begins = acting && effect === 'step'
-  const awaits = acting && isChild
-  const invokes = awaits && effect === 'child'
-  const failure = failureOf(flux, record, event?.type === 'FAIL' ? event.error : turn.broke)
-  const stepStartedAt = !acting
-    ? undefined
-    : invokes || (begins && startsAtOnce && runsHere(flux, data.state))
-      ? now
-      : begins
-        ? undefined
-        : record.stepStartedAt
-  // Written out, and in the same order wherever records are made: they are copied and read for each event, and
-  // spreading two objects is ten times as slow.
-  const next: ContextRecord = {
-    id: record.id,
-    version: record.version,
-    package: record.package,
-    fluxName: record.fluxName,
-    definition: record.definition,
-    status,
-    state: data.state,
-    startState: record.startState,
-    startedAt: record.startedAt,
-    updatedAt: now,
-    endedAt: isEnd ? now : null,
-    due,
-    tags: record.tags,
-    error: turn.fatal,
-    exception: data.exception,
-    fluxEvent: data.fluxEvent,
-    trigger: record.trigger,
-    trackerId: record.trackerId,
-    parent: record.parent,
-    child: awaits && !invokes ? record.child : null,
-    lease: acting && !awaits ? leaseOf(record, owner, begins) : null,
-    stepStartedAt,
-    lastError: acting || phase === 'backoff' ? errorAfter(record, epoch, failure, now) : undefined,
-    moves: data.moves,
-    tail: record.tail,
-    visited: data.visited,
-    position: { phase, moves, epoch, attempt, pick },
-    input: data.input,
-    output: data.output,
-    request: data.request,
-    inherited: record.inherited,
-    raw: record.raw,
-    answer: data.answer,
-    paused:
-      record.paused ??
-      (record.request !== null && (status === 'WAITING' || status === 'WAITING_UNTIL') ? status : undefined),
-    response: data.response,
-    args: data.args,
-    states: data.states,
-  }
-  return {
-    kind: 'next',
-    record: next,
-    log: turn.history,
-    step: begins ? stepOf(next) : null,
-    child: invokes ? childOf(flux, next) : null,
-    abandonedChild: record.child !== next.child ? record.child : null,
-    failure,
-  }
-}
-
-/** A step that starts belongs to this server; one that goes on, to whoever had it. */
-function leaseOf(record: ContextRecord, owner: string, starts: boolean): Lease {
-  return starts || !record.lease ? { owner, takeovers: 0 } : record.lease
-}
-
-function childOf(flux: CompiledFlux, { state, args }: ContextRecord) {
-  const action = flux.states[state]?.action
-  return action?.child == null ? null : { name: action.child, input: args ?? {} }
-}
-
-/** What makes a context go on, as its definition says. */
+/** Inputs that make a context go on as its definition says. */
 const CARRIES_ON: ReadonlySet<Input['type']> = new Set(['EVENT', 'WAKE', 'DONE', 'FAIL', 'TAKE_OVER'])
 
-/** A server of the version that wrote the definition carries it on, in its time. */
+/** The context waits for a server of the version that wrote its definition. */
 function newer({ fluxName }: CompiledFlux, { id }: ContextRecord): Decision {
   const reason = `a later version of it wrote the definition of '${fluxName}'`
   const detail = `context ${id} can't be carried on by this server: ${reason}`
@@ -250,20 +150,3 @@ function newer({ fluxName }: CompiledFlux, { id }: ContextRecord): Decision {
 }
 
 const refused = (kind: 'conflict', detail: string): Decision => ({ kind: 'refused', failure: { kind, detail } })
-
-function statusOf(phase: Phase, due: number | null): Status {
-  switch (phase) {
-    case 'completed':
-      return 'COMPLETED'
-    case 'failed':
-      return 'FAILED'
-    case 'terminated':
-      return 'TERMINATED'
-    case 'waiting':
-      return due === null ? 'WAITING' : 'WAITING_UNTIL'
-    case 'delayed':
-      return 'WAITING_UNTIL'
-    default:
-      return 'RUNNING'
-  }
-}

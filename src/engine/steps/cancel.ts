@@ -3,7 +3,7 @@
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
-import { decodeHead } from '../record/codec.ts'
+import { decodeHead } from '../record/decode.ts'
 import { isOf } from './job.ts'
 import type { ContextLoader } from '../context-loader.ts'
 import type { Steps } from './steps.ts'

@@ -13,7 +13,8 @@ import { headerOf, type Env } from '../request/incoming.ts'
 import type { Answers } from '../answers/answers.ts'
 import { isDisguised, rawPathOf, WEBHOOKS } from '../request/paths.ts'
 import { statusOf } from '../problem.ts'
-import { bodyOf, responseOf, UnsafeResponse, type ResponseBody } from './response.ts'
+import { bodyOf, responseOf, type ResponseBody } from './response.ts'
+import { UnsafeResponse } from './response-fields.ts'
 import { readWebhookRequest, type WebhookLimits } from './request.ts'
 
 export interface WebhookOptions extends WebhookLimits, Admission {

@@ -1,28 +1,19 @@
-// steps: the processes that isolated functions run in, one function at a time in each. A function that doesn't return
+// steps: the processes that isolated functions run in, one function at a time in each. A function that does not return
 // within its time ends with its process.
-import type { ChildProcess } from 'node:child_process'
-import { FluxError } from '../../model/failure.ts'
 import type { Json } from '../../model/json/value.ts'
 import type { Flux, IsolatedCall, PackageFolder } from '../../ports/step-runner.ts'
+import { PooledProcess } from '../processes/pooled-process.ts'
+import { rethrown } from '../processes/remote-error.ts'
+import { answerCall } from './isolate-calls.ts'
 import type { FromIsolate, ToIsolate } from './isolate-process.ts'
-import { describeThrown, rethrown } from '../processes/remote-error.ts'
-import { startProcess } from '../processes/start.ts'
 
-/** Milliseconds that a process may take to start, and a module to load. */
-const LONGEST_START_MS = 60_000
-/**
- * Milliseconds that a function that is called off has to end by itself, to clear up or to let its process be used
- * again.
- */
+/** Time that a process may take to start, and a module to load. */
+const MAX_START_MS = 60_000
+/** Time that a function has to end after it was aborted. If it does, its process is used again. */
 const GRACE_MS = 500
-/**
- * Milliseconds, the last of each limit, for hearing an answer that is already there when this process was itself held
- * up.
- */
-const HEARING_MS = 100
-/** Milliseconds for which a process stays without work. */
+/** Time for which a process stays without work. */
 const IDLE_MS = 60_000
-/** Processes that may break off before a function has begun, until it has failed. */
+/** A function fails when so many processes ended unexpectedly before it began. */
 const MAX_BREAKS = 3
 
 interface Job extends IsolatedCall {
@@ -31,18 +22,15 @@ interface Job extends IsolatedCall {
 }
 
 interface Place {
-  readonly process: ChildProcess
-  /** null: it is free, or what runs there is called off. */
+  readonly process: PooledProcess<ToIsolate, FromIsolate>
+  /** null: it is free, or what runs there was aborted. */
   job: Job | null
-  /**
-   * Number of the function that it was given last, and what that may call until it has ended, also when it is called
-   * off.
-   */
+  /** Number of the function that it was given last, and what that may call until it has ended, also when aborted. */
   run: number
   flux: Flux | null
   isReady: boolean
   hasBegun: boolean
-  /** Ends when what runs there has ended. */
+  /** It is not used again after what runs there now. */
   isLast: boolean
   isFree: boolean
   timer?: NodeJS.Timeout
@@ -67,7 +55,7 @@ export class IsolatePool {
     this.#options = options
   }
 
-  /** Sets the packages. What runs goes on with the modules that it began with. */
+  /** Sets the packages. What runs continues with the modules that it began with. */
   mount(packages: readonly PackageFolder[]): void {
     this.#packages = packages
     for (const place of this.#places) {
@@ -81,7 +69,7 @@ export class IsolatePool {
     const { signal } = call.flux
     signal.throwIfAborted()
     return new Promise<Json>((resolve) => {
-      const abort = () => this.#callOff(job, signal.reason)
+      const abort = () => this.#abort(job, signal.reason)
       const job: Job = {
         ...call,
         breaks: 0,
@@ -92,7 +80,7 @@ export class IsolatePool {
       }
       signal.addEventListener('abort', abort, { once: true })
       this.#waiting.push(job)
-      this.#next()
+      this.#assign()
     })
   }
 
@@ -106,7 +94,7 @@ export class IsolatePool {
     }
   }
 
-  #next(): void {
+  #assign(): void {
     for (;;) {
       const free = [...this.#places].find(({ isFree }) => isFree)
       if (!free && this.#places.size >= this.#options.places) return
@@ -118,37 +106,26 @@ export class IsolatePool {
   }
 
   #start(job: Job): void {
-    let started: ChildProcess
     try {
-      const flags = process.execArgv.filter((flag) => !flag.startsWith('--inspect'))
-      started = startProcess({
-        module: new URL('./isolate-process', import.meta.url),
-        flags: import.meta.url.endsWith('.js') ? flags : [],
-        env: process.env,
-        output: true,
-      })
+      const place: Place = {
+        process: new PooledProcess(processOptions(), {
+          onMessage: (message: FromIsolate) => this.#onMessage(place, message),
+          onEnd: (how) => this.#onEnd(place, how),
+        }),
+        job,
+        run: 0,
+        flux: null,
+        isReady: false,
+        hasBegun: false,
+        isLast: false,
+        isFree: false,
+      }
+      this.#places.add(place)
+      place.process.limit(MAX_START_MS, () => this.#onEnd(place, 'it did not start in time'))
+      place.process.send({ kind: 'open', packages: this.#packages, allowPrivate: this.#options.allowPrivate })
     } catch (error) {
       job.settle(Promise.reject(error))
-      return
     }
-    const place: Place = {
-      process: started,
-      job,
-      run: 0,
-      flux: null,
-      isReady: false,
-      hasBegun: false,
-      isLast: false,
-      isFree: false,
-    }
-    this.#places.add(place)
-    started
-      .on('message', (message: FromIsolate) => this.#onMessage(place, message))
-      .on('error', () => this.#break(place, 'it could not be started'))
-      .on('exit', (code, signal) => this.#break(place, signal ?? `code ${code}`))
-    started.channel?.unref()
-    this.#limit(place, LONGEST_START_MS, () => this.#break(place, 'it did not start in time'))
-    this.#say(place, { kind: 'open', packages: this.#packages, allowPrivate: this.#options.allowPrivate })
   }
 
   #give(place: Place, job: Job): void {
@@ -156,9 +133,9 @@ export class IsolatePool {
     const { contextId, fluxName, stateName, stepKey, attempt, rawBody } = flux
     const run = ++this.#runs
     Object.assign(place, { job, run, flux, isFree: false, hasBegun: false })
-    place.process.ref()
-    this.#limit(place, LONGEST_START_MS, () => this.#break(place, 'its module did not load in time'))
-    this.#say(place, {
+    place.process.use()
+    place.process.limit(MAX_START_MS, () => this.#onEnd(place, 'its module did not load in time'))
+    place.process.send({
       kind: 'run',
       run,
       name: { package: owner, className, methodName },
@@ -180,15 +157,15 @@ export class IsolatePool {
       case 'begun':
         place.hasBegun = true
         if (job)
-          this.#limit(place, job.timeout, () =>
-            this.#callOff(job, new DOMException(`no result within ${job.timeout / 1000} s`, 'TimeoutError')),
+          place.process.limit(job.timeout, () =>
+            this.#abort(job, new DOMException(`no result within ${job.timeout / 1000} s`, 'TimeoutError')),
           )
         return
       case 'log':
         this.#fluxOf(place, message)?.log[message.level](message.message, message.fields)
         return
       case 'call':
-        void this.#call(place, message)
+        void answerCall(message, this.#fluxOf(place, message)).then((answer) => place.process.send(answer))
         return
       case 'done':
       case 'failed':
@@ -198,38 +175,20 @@ export class IsolatePool {
             ? Promise.resolve(message.json).then(parse)
             : Promise.reject(rethrown(message.thrown)),
         )
-        this.#next()
+        this.#assign()
     }
   }
 
   /**
-   * Null when what it asks for was left running by a function that has ended: what the log hides, and where services
-   * are sought, is the next one's by now.
+   * Null when the request comes from a function that has ended but left something running: its log is no longer
+   * redacted for it, and its package is no longer the current one.
    */
   #fluxOf({ run, flux }: Place, asked: FromIsolate & { kind: 'log' | 'call' }): Flux | null {
     return asked.run === run ? flux : null
   }
 
-  /** What a function asks of the server. */
-  async #call(place: Place, message: FromIsolate & { kind: 'call' }): Promise<void> {
-    const { call, method, request } = message
-    try {
-      const flux = this.#fluxOf(place, message)
-      if (!flux) throw new Error('the function has ended: it can make no more calls')
-      const answer: unknown = await Reflect.apply(flux[method], flux, [JSON.parse(request)])
-      this.#say(place, { kind: 'answer', call, json: JSON.stringify(answer ?? null) })
-    } catch (error) {
-      this.#say(place, {
-        kind: 'refusal',
-        call,
-        failure: error instanceof FluxError ? error.failure : null,
-        thrown: describeThrown(error),
-      })
-    }
-  }
-
-  /** Its time is over, or nobody waits for it any more. */
-  #callOff(job: Job, reason: unknown): void {
+  /** For a function whose time is over, or for which nobody waits any more. */
+  #abort(job: Job, reason: unknown): void {
     const index = this.#waiting.indexOf(job)
     if (index >= 0) this.#waiting.splice(index, 1)
     const place = [...this.#places].find((one) => one.job === job)
@@ -238,22 +197,21 @@ export class IsolatePool {
     place.job = null
     const { name, message } = reason instanceof Error ? reason : new DOMException('called off', 'AbortError')
     if (name === 'TimeoutError') place.isLast = true
-    this.#say(place, { kind: 'abort', name, message })
-    this.#limit(place, GRACE_MS, () => {
+    place.process.send({ kind: 'abort', name, message })
+    place.process.limit(GRACE_MS, () => {
       this.#drop(place)
-      this.#next()
+      this.#assign()
     })
   }
 
   #free(place: Place): void {
     if (place.isLast) return this.#drop(place)
     Object.assign(place, { job: null, flux: null, isFree: true })
-    place.process.unref()
-    this.#limit(place, IDLE_MS, () => this.#drop(place))
-    place.timer?.unref()
+    place.process.rest(IDLE_MS, () => this.#drop(place))
   }
 
-  #break(place: Place, how: string): void {
+  /** Its process ended unexpectedly. A function that had not begun is tried again. */
+  #onEnd(place: Place, how: string): void {
     if (!this.#places.has(place)) return
     const { job, hasBegun } = place
     this.#drop(place)
@@ -262,29 +220,23 @@ export class IsolatePool {
       job?.settle(
         Promise.reject(Object.assign(new Error(`the process of the function ended: ${how}`), { name: 'ProcessEnded' })),
       )
-    this.#next()
+    this.#assign()
   }
 
   #drop(place: Place): void {
     this.#places.delete(place)
-    clearTimeout(place.timer)
-    place.process.kill('SIGKILL')
-    place.process.unref()
+    place.process.kill()
   }
+}
 
-  #limit(place: Place, milliseconds: number, then: () => void): void {
-    clearTimeout(place.timer)
-    place.timer = setTimeout(
-      () => {
-        place.timer = setTimeout(then, Math.min(HEARING_MS, milliseconds))
-      },
-      Math.max(0, milliseconds - HEARING_MS),
-    )
-  }
-
-  /** One that can't hear any more is about to tell that it has ended. */
-  #say(place: Place, message: ToIsolate): void {
-    if (place.process.connected) place.process.send(message, () => {})
+/** Flags of Node's inspector are left out: its port is taken. */
+function processOptions() {
+  const flags = process.execArgv.filter((flag) => !flag.startsWith('--inspect'))
+  return {
+    module: new URL('./isolate-process', import.meta.url),
+    flags: import.meta.url.endsWith('.js') ? flags : [],
+    env: process.env,
+    output: true,
   }
 }
 

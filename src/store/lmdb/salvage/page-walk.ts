@@ -1,5 +1,6 @@
 // store/lmdb: every page that the trees of a data file lead to, each once, and what is wrong with them.
-import { type FilePage, PageError, type PageFile, type Tree, TREE_BYTES, treeAt } from './page-file.ts'
+import type { FilePage, PageFile } from './page-file.ts'
+import { PageError, type Tree, TREE_BYTES, treeAt } from './page-layout.ts'
 
 /** Pages after which others get their turn: a few milliseconds of work. */
 const STRIDE = 500

@@ -1,6 +1,6 @@
 // A write that changes the head of a context alone leaves all else as the store has it.
 import { expect, test } from 'vitest'
-import { headWrite } from '../../src/engine/record/codec.ts'
+import { headWrite } from '../../src/engine/record/encode.ts'
 import { compiled, Hand } from '../support/turns.ts'
 
 const flux = compiled({ states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'go' }] }] })

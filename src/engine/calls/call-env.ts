@@ -1,0 +1,109 @@
+// engine/calls: what every call is made with, and what several of them do: checking the caller's role, finding a
+// context, and charging what they are given to a memory budget.
+import type { Catalog } from '../../definitions/catalog.ts'
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { ByteBudget } from '../../model/byte-budget.ts'
+import { denial, type Caller, type Role } from '../../model/caller.ts'
+import type { ContextId } from '../../model/context.ts'
+import type { CountBound } from '../../model/count-bound.ts'
+import { conflict, FluxError, notFound } from '../../model/failure.ts'
+import type { JsonObject } from '../../model/json/value.ts'
+import { bytesOf } from '../../model/json/weight.ts'
+import type { ContextRecord } from '../../model/record.ts'
+import type { TagLimits } from '../../model/tags.ts'
+import { breathe, charactersOf } from '../../model/texts.ts'
+import type { Log } from '../../ports/log.ts'
+import type { Store } from '../../ports/store.ts'
+import type { Input } from '../interpreter/decision.ts'
+import type { Mailboxes } from '../mailboxes.ts'
+import { decodeRecord } from '../record/decode.ts'
+import { pinnedFluxOf } from '../record/pinned-flux.ts'
+import type { StartedAt } from '../record/step-view.ts'
+import type { RefusalLog } from '../refusal-log.ts'
+import type { Waits } from '../waits/waits.ts'
+import type { EventHints } from './event-hint.ts'
+import type { ShownContexts } from './shown-contexts.ts'
+
+/** The parts of the engine that calls use. */
+export interface CallParts {
+  readonly tagLimits: TagLimits
+  readonly store: Store
+  readonly catalog: Catalog
+  readonly mailboxes: Mailboxes
+  readonly hints: EventHints
+  readonly log: Log
+  /** When a step began that runs or waits in this server. */
+  readonly startedAt: StartedAt
+  readonly refusals: RefusalLog
+  readonly waits: Waits
+  readonly shown: ShownContexts
+  /** Broadcasts to many contexts at once. */
+  readonly broadcasts: CountBound
+}
+
+/** Who calls, and from where. */
+export interface Access {
+  readonly caller: Caller
+  /** The package in which services named without one are sought first. */
+  readonly home: string | null
+  /** Charged with the input of a call until the call ends; null: the input is charged elsewhere. */
+  readonly admission: ByteBudget | null
+  /** A step calls: that belongs to what was acknowledged already, so it isn't refused when there is much to do. */
+  readonly isStep: boolean
+}
+
+export interface CallEnv extends CallParts, Access {}
+
+/** Bytes charged for each byte of input: it is copied, and encoded. */
+const COPIES = 3
+
+/** Runs while the input is charged to the budget. @throws FluxError `overloaded` */
+export function admitted<T>({ admission }: CallEnv, input: JsonObject, run: () => Promise<T>): Promise<T> {
+  return admission === null ? run() : charged(admission, input, run)
+}
+
+async function charged<T>(budget: ByteBudget, input: JsonObject, run: () => Promise<T>): Promise<T> {
+  const release = budget.take(bytesOf(input, Infinity) * COPIES)
+  try {
+    return await run()
+  } finally {
+    release()
+  }
+}
+
+/** @throws FluxError when the service is secured, and the caller hasn't that role */
+export function requireRole({ caller }: CallEnv, flux: CompiledFlux, role: Role): void {
+  const failure = flux.secured ? denial(caller, role) : null
+  if (failure) throw new FluxError(failure)
+}
+
+/** The stored context and its service. @throws FluxError when there is none, or the caller may not read it */
+export async function readContext(
+  env: CallEnv,
+  id: ContextId,
+): Promise<{ readonly record: ContextRecord; readonly flux: CompiledFlux }> {
+  const stored = await env.store.load({ id })
+  if (!stored) throw notFound(`there is no context ${id}`)
+  const record = decodeRecord(stored)
+  await breathe(charactersOf(stored.parts))
+  const flux = await pinnedFluxOf(env, stored, record)
+  requireRole(env, flux, 'read')
+  return { record, flux }
+}
+
+/** Sends a context a message. @throws FluxError when it is refused */
+export async function send({ mailboxes, isStep }: CallEnv, id: ContextId, input: Input): Promise<void> {
+  const { failure } = await mailboxes.post(id, input, { isCall: !isStep })
+  if (failure) throw new FluxError(failure)
+}
+
+/** The loaded service of that name, in whatever package. @throws FluxError when there is none, or several */
+export function findService(catalog: Catalog, fluxName: string): CompiledFlux {
+  const [flux, ...others] = catalog.findAnywhere(fluxName)
+  if (!flux) throw notFound(`there is no service '${fluxName}'`)
+  if (others.length > 0)
+    throw conflict(
+      `several packages have a service '${fluxName}': ${[flux, ...others].map((one) => `'${one.package}'`).join(', ')}`,
+    )
+  return flux
+}

@@ -1,0 +1,15 @@
+// engine/calls: `getContext` shows a context as the store has it, with its moves.
+import { check } from '../../api/check.ts'
+import { GET_CONTEXT, type ContextView, type GetContextRequest } from '../../api/get-context.ts'
+import { snapshotOf } from '../interpreter/snapshot.ts'
+import { movesOf } from '../record/move-log.ts'
+import { contextView } from '../record/views.ts'
+import { readContext, type CallEnv } from './call-env.ts'
+
+/** See `FluxApi`. */
+export async function getContext(env: CallEnv, request: GetContextRequest): Promise<ContextView> {
+  const { contextId, snapshot } = check(GET_CONTEXT, request)
+  const { record, flux } = await readContext(env, contextId)
+  const view = contextView(record, flux, await movesOf(record, env), env.startedAt)
+  return snapshot ? { ...view, snapshot: snapshotOf(record, flux) } : view
+}

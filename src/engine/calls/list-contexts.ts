@@ -1,0 +1,88 @@
+// engine/calls: `listPage` gives a page of the contexts that the caller may see, and holds no more of them at once than
+// fits.
+import { denial } from '../../model/caller.ts'
+import type { ContextPage, Fits, ListRequest } from '../../api/list-contexts.ts'
+import type { ContextView } from '../../api/get-context.ts'
+import { breathe, charactersOf } from '../../model/texts.ts'
+import type { StoredContext } from '../../ports/store.ts'
+import { decodeRecord } from '../record/decode.ts'
+import { SECURED, keyOfOpen, keysOfList } from '../record/index-keys.ts'
+import { movesOf } from '../record/move-log.ts'
+import { pinnedFluxOf } from '../record/pinned-flux.ts'
+import { isUnreadable } from '../record/unreadable.ts'
+import { contextView } from '../record/views.ts'
+import type { CallEnv } from './call-env.ts'
+import { listRequest } from './requests.ts'
+
+/** What is read together, in one turn of the event loop: contexts, and about so many characters of them. */
+const STRIDE = { contexts: 256, characters: 256 * 1024 }
+/** Contexts made ready to be shown together: each may bring a thousand moves along. */
+const VIEWS = 8
+/** Characters of stored contexts after which a page ends early, unless its reader says what fits. */
+const PAGE_CHARACTERS = 2 * 1024 * 1024
+
+/**
+ * The page that is asked for, by ascending id. It ends before the first context that doesn't fit, but has at least one
+ * context. A context that can't be shown, since its record is damaged, is logged and left out.
+ */
+export async function listPage(env: CallEnv, given: ListRequest, fits?: Fits): Promise<ContextPage> {
+  const request = listRequest(given, env.tagLimits)
+  const { limit } = request
+  const [all, without] = [keysOfList(request), hiddenFrom(env)]
+  const contexts: ContextView[] = []
+  let [{ after, skip }, size] = [request, 0]
+  for (;;) {
+    const asked = Math.min(STRIDE.contexts, limit - contexts.length)
+    const stored = await env.store.list({ all, without, limit: asked, after, skip, characters: STRIDE.characters })
+    let read = 0
+    for (let place = 0; place < stored.length; place += VIEWS) {
+      const some = stored.slice(place, place + VIEWS)
+      const views = await Promise.all(some.map((context) => viewOf(env, context, without.length > 0)))
+      for (const [index, context] of some.entries()) {
+        const [length, view] = [charactersOf(context.parts), views[index]]
+        read += length
+        if (view) {
+          size += length
+          const fit = fits ? await fits(view) : size <= PAGE_CHARACTERS
+          if (!fit && contexts.length > 0) return { contexts, next: after ?? null }
+          contexts.push(view)
+        }
+        after = context.id
+        if (contexts.length === limit) return { contexts, next: after }
+      }
+    }
+    // Fewer than were asked for say nothing: some may have been purged meanwhile.
+    if (stored.length === 0) return { contexts, next: null }
+    skip = 0
+    await breathe(read)
+  }
+}
+
+/**
+ * Index keys of contexts that the caller may not see: those whose service was secured when they were started, or is so
+ * now.
+ */
+function hiddenFrom({ catalog, caller }: CallEnv): string[] {
+  if (denial(caller, 'read') === null) return []
+  const secured = catalog.all().filter((flux) => flux.secured)
+  return [SECURED, ...secured.map(keyOfOpen)]
+}
+
+/**
+ * null: the context can't be shown, or not to this caller. `checked`: the caller sees only what isn't secured. The index
+ * goes by what was secured when the list began, and has fewer keys for contexts that older versions wrote.
+ */
+async function viewOf(env: CallEnv, stored: StoredContext, checked: boolean): Promise<ContextView | null> {
+  const { log, startedAt } = env
+  try {
+    const record = decodeRecord(stored)
+    // To hide secrets takes long, where there are many, however little is left to be shown.
+    await breathe(record.request === null && record.inherited === null ? charactersOf(stored.parts) : Infinity)
+    const flux = await pinnedFluxOf(env, stored, record)
+    if (checked && flux.secured) return null
+    return contextView(record, flux, await movesOf(record, env), startedAt)
+  } catch (error) {
+    if (!isUnreadable(error, log)) log.error("a context can't be shown", { contextId: stored.id, error })
+    return null
+  }
+}

@@ -1,0 +1,76 @@
+// engine/calls: `sendEvent` sends an event to one context, or to all that wait for it, and answers once the moves are
+// committed. Refused events are logged.
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { EventAnswer, EventRequest } from '../../api/send-event.ts'
+import type { ContextId } from '../../model/context.ts'
+import { FluxError, type Failure } from '../../model/failure.ts'
+import { standOf } from '../message.ts'
+import { decodeRecord } from '../record/decode.ts'
+import { pinnedFluxOf } from '../record/pinned-flux.ts'
+import { isLogged } from '../refusal-log.ts'
+import { broadcast } from './broadcast.ts'
+import { admitted, type CallEnv } from './call-env.ts'
+import { eventRequest } from './requests.ts'
+
+/** See `FluxApi`. An event for one context takes no async function besides this: each costs promises, for each event. */
+export async function sendEvent(env: CallEnv, request: EventRequest): Promise<EventAnswer> {
+  try {
+    const sent = eventRequest(request, env.tagLimits)
+    const { contextId, event, isLarge, input, untyped } = sent
+    if (isLarge) await nextTurn()
+    if (contextId === undefined) return await sendToAll(env, sent)
+    const message = { type: 'EVENT', name: event, input, untyped, tags: null, caller: env.caller } as const
+    const outcome = await admitted(env, input, () => env.mailboxes.post(contextId, message, { isCall: !env.isStep }))
+    if (outcome.failure) throw new FluxError(await explained(env, event, outcome.failure))
+    return {
+      message: `'${event}' moved context ${contextId}`,
+      transitions: [standOf(outcome)],
+      executions: [],
+      ignored: [],
+    }
+  } catch (error) {
+    logRefusal(env, request, error)
+    throw error
+  }
+}
+
+async function sendToAll(
+  env: CallEnv,
+  { event, input, untyped, tags }: ReturnType<typeof eventRequest>,
+): Promise<EventAnswer> {
+  const parts = { ...env, bound: env.isStep ? null : env.broadcasts }
+  const answer = await admitted(env, input, () => broadcast(parts, { event, input, untyped, tags, caller: env.caller }))
+  return isWithoutEffect(answer) ? { ...answer, ...(await hintOn(env, event)) } : answer
+}
+
+const isWithoutEffect = ({ transitions, executions, ignored }: EventAnswer): boolean =>
+  transitions.length + executions.length + ignored.length === 0
+
+const explained = async (env: CallEnv, event: string, failure: Failure): Promise<Failure> =>
+  failure.kind === 'conflict' ? { ...failure, ...(await hintOn(env, event)) } : failure
+
+/** Whether any service knows the event. The answer is given without the hint where that can't be found out. */
+async function hintOn({ hints, log, caller }: CallEnv, event: string): Promise<{ hint?: string }> {
+  const hint = await hints.hintFor(event, caller).catch((error: unknown) => {
+    log.debug('an event had no effect, and whether any service knows it could not be found out', { event, error })
+    return null
+  })
+  return hint === null ? {} : { hint }
+}
+
+/** Logs that an event for one context is refused. The request is as the caller gave it, of whatever form. */
+function logRefusal(env: CallEnv, request: Partial<EventRequest> | undefined, error: unknown): void {
+  const contextId: unknown = request?.contextId
+  const failure = error instanceof FluxError && isLogged(error.failure) ? error.failure : null
+  if (failure === null || typeof contextId !== 'number') return
+  const facts = async () => ({ ...(await factsOf(env, contextId)), event: request?.event, reason: failure.detail })
+  void env.refusals.log('an event was refused', failure.kind, facts)
+}
+
+async function factsOf(env: CallEnv, contextId: ContextId) {
+  const stored = await env.store.load({ id: contextId })
+  if (!stored) return { contextId, fluxName: null, state: null }
+  const record = decodeRecord(stored)
+  const { states } = await pinnedFluxOf(env, stored, record)
+  return { contextId, fluxName: record.fluxName, state: states[record.state]?.name ?? null }
+}

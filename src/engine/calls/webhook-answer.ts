@@ -1,0 +1,45 @@
+// engine/calls: what a context answers to the caller of its webhook: a response, outputs, or the reason why there is
+// none.
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import { readPath } from '../../definitions/values/paths.ts'
+import { isFinished } from '../../model/context.ts'
+import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
+import type { ContextRecord } from '../../model/record.ts'
+import type { WebhookAnswer } from '../../model/webhook.ts'
+import { redactorOf } from '../redact/redactor.ts'
+
+/** Whether there is an answer; the head of the record is enough to know that, without its data, which may be large. */
+export const hasAnswer = ({ paused, status }: ContextRecord): boolean => paused !== undefined || status !== 'RUNNING'
+
+/** The answer of the context so far; null: it has neither paused nor ended. */
+export function answerOf(record: ContextRecord, flux: CompiledFlux): WebhookAnswer | null {
+  const { id: contextId, answer } = record
+  const status = record.paused ?? record.status
+  if (status === 'RUNNING') return null
+  if (status === 'FAILED') return { kind: 'failed', contextId, reason: reasonOf(record, flux) }
+  const from = answer?.from.at(-1)
+  if (from !== undefined) return { kind: 'response', contextId, response: responseOf(record, from) }
+  if (answer) return { kind: 'outputs', contextId, value: outputsOf(record, flux) }
+  return isFinished(status) ? { kind: 'nothing', contextId } : { kind: 'paused', contextId, status }
+}
+
+function reasonOf(record: ContextRecord, flux: CompiledFlux): string {
+  if (record.error === null) return 'failed'
+  const { type, message } = redactorOf(record, flux).error(record.error)
+  return `${type}: ${message}`
+}
+
+/** Empty where a later line has replaced the object. */
+function responseOf({ output }: ContextRecord, path: readonly string[]): JsonObject {
+  const response = readPath(output, path)
+  return isObject(response) ? response : {}
+}
+
+function outputsOf({ output }: ContextRecord, flux: CompiledFlux): Json {
+  const names = [...flux.output.properties.keys()]
+  const [lone, ...others] = names
+  if (lone !== undefined && others.length === 0) return getOwn(output, lone) ?? null
+  const all: JsonObject = {}
+  for (const name of names) setOwn(all, name, getOwn(output, name) ?? null)
+  return all
+}

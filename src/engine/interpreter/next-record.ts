@@ -1,0 +1,134 @@
+// engine/interpreter: from a transition of the machine to the decision: the next record, and what is to be started or
+// cancelled after its commit.
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import { isFinished, type Status } from '../../model/context.ts'
+import type { ContextRecord, Lease, Phase } from '../../model/record.ts'
+import { runsHere, stepOf } from '../record/position.ts'
+import { errorAfter, failureOf } from '../steps/attempts.ts'
+import type { Decision, DecisionEnv } from './decision.ts'
+import type { MachineEvent } from './machine-events.ts'
+import type { MachineTransition } from './machine.ts'
+
+/** An event that the machine was given, and the context it was for. */
+interface Received {
+  readonly flux: CompiledFlux
+  readonly record: ContextRecord
+  /** null: the context begins. */
+  readonly event: MachineEvent | null
+}
+
+/** Turns a transition of the machine into a decision; null: the machine made none. */
+export function conclude(
+  { flux, record, event }: Received,
+  made: MachineTransition | null,
+  { now, owner, startsAtOnce }: DecisionEnv,
+): Decision {
+  if (!made) return { kind: 'noop' }
+  const { phase, effect, state } = made
+  const acting = phase === 'acting'
+  const begins = acting && effect === 'step'
+  const awaits = acting && flux.states[state.data.state]?.action.effect === 'child'
+  const invokes = awaits && effect === 'child'
+  const failure = failureOf(flux, record, event?.type === 'FAIL' ? event.error : state.turn.broke)
+  const startsNow = invokes || (begins && startsAtOnce && runsHere(flux, state.data.state))
+  const next = nextRecord(record, made, {
+    now,
+    child: awaits && !invokes ? record.child : null,
+    lease: acting && !awaits ? leaseOf(record, owner, begins) : null,
+    stepStartedAt: !acting || (begins && !startsNow) ? undefined : startsNow ? now : record.stepStartedAt,
+    lastError: acting || phase === 'backoff' ? errorAfter(record, state.epoch, failure, now) : undefined,
+  })
+  return {
+    kind: 'next',
+    record: next,
+    log: state.turn.history,
+    step: begins ? stepOf(next) : null,
+    child: invokes ? childOf(flux, next) : null,
+    abandonedChild: record.child !== next.child ? record.child : null,
+    failure,
+  }
+}
+
+type Running = Pick<ContextRecord, 'child' | 'lease' | 'stepStartedAt' | 'lastError'> & { readonly now: number }
+
+/**
+ * Each field is named, in the same order wherever records are made: they are copied and read for each event, and
+ * spreading two objects is ten times as slow.
+ */
+function nextRecord(
+  record: ContextRecord,
+  { phase, state: { data, turn, moves, epoch, attempt, pick, due } }: MachineTransition,
+  { now, child, lease, stepStartedAt, lastError }: Running,
+): ContextRecord {
+  const status = statusOf(phase, due)
+  const isEnd = isFinished(status)
+  return {
+    id: record.id,
+    version: record.version,
+    package: record.package,
+    fluxName: record.fluxName,
+    definition: record.definition,
+    status,
+    state: data.state,
+    startState: record.startState,
+    startedAt: record.startedAt,
+    updatedAt: now,
+    endedAt: isEnd ? now : null,
+    // Nothing may wake a context that has ended.
+    due: isEnd ? null : due,
+    tags: record.tags,
+    error: turn.fatal,
+    exception: data.exception,
+    fluxEvent: data.fluxEvent,
+    trigger: record.trigger,
+    trackerId: record.trackerId,
+    parent: record.parent,
+    child,
+    lease,
+    stepStartedAt,
+    lastError,
+    moves: data.moves,
+    tail: record.tail,
+    visited: data.visited,
+    position: { phase, moves, epoch, attempt, pick },
+    input: data.input,
+    output: data.output,
+    request: data.request,
+    inherited: record.inherited,
+    raw: record.raw,
+    answer: data.answer,
+    paused:
+      record.paused ??
+      (record.request !== null && (status === 'WAITING' || status === 'WAITING_UNTIL') ? status : undefined),
+    response: data.response,
+    args: data.args,
+    states: data.states,
+  }
+}
+
+function statusOf(phase: Phase, due: number | null): Status {
+  switch (phase) {
+    case 'completed':
+      return 'COMPLETED'
+    case 'failed':
+      return 'FAILED'
+    case 'terminated':
+      return 'TERMINATED'
+    case 'waiting':
+      return due === null ? 'WAITING' : 'WAITING_UNTIL'
+    case 'delayed':
+      return 'WAITING_UNTIL'
+    default:
+      return 'RUNNING'
+  }
+}
+
+/** A step that starts belongs to this server; one that goes on, to whoever had it. */
+function leaseOf(record: ContextRecord, owner: string, starts: boolean): Lease {
+  return starts || !record.lease ? { owner, takeovers: 0 } : record.lease
+}
+
+function childOf(flux: CompiledFlux, { state, args }: ContextRecord) {
+  const action = flux.states[state]?.action
+  return action?.child == null ? null : { name: action.child, input: args ?? {} }
+}

@@ -1,0 +1,39 @@
+// engine: what a turn can see without waiting, and how it says what it lacks.
+import type { CompiledFlux } from '../definitions/flux.ts'
+import type { ContextId } from '../model/context.ts'
+import type { ContextRecord, Move } from '../model/record.ts'
+import type { StoredContext } from '../ports/store.ts'
+
+/** A context as it was last read or committed. */
+export interface KnownContext {
+  readonly record: ContextRecord
+  readonly flux: CompiledFlux
+  readonly texts: StoredContext['parts']
+}
+
+/** What a turn lacks to be decided. */
+export type Need =
+  | { readonly kind: 'context' | 'history'; readonly id: ContextId }
+  | { readonly kind: 'id'; readonly partition: number }
+  /** The store must have the definition before a commit names it. */
+  | { readonly kind: 'definition'; readonly flux: CompiledFlux }
+
+/** Thrown where a turn lacks something. Not an Error: it is always caught, and needs no stack. */
+export class Lacking {
+  readonly need: Need
+  constructor(need: Need) {
+    this.need = need
+  }
+}
+
+/** What is at hand without waiting. `undefined`: it must be fetched first. */
+export interface KnownContexts {
+  /** null: there is no such context. */
+  context(id: ContextId): KnownContext | null | undefined
+  history(id: ContextId): readonly Move[] | undefined
+  newId(partition: number): ContextId | undefined
+  isPinned(flux: CompiledFlux): boolean
+  /** The service of that name, as a service of that package sees it. */
+  service(packageName: string, fluxName: string): CompiledFlux | undefined | 'ambiguous'
+  readonly partitions: number
+}

@@ -1,0 +1,123 @@
+// engine/record: from a stored context to its record, whole or only its head. Text that can't be parsed is a failure
+// (`unreadable`) of that context alone.
+import { unreadable } from '../../model/failure.ts'
+import type { JsonObject } from '../../model/json/value.ts'
+import type { ContextRecord, Position, StateData } from '../../model/record.ts'
+import type { StoredContext } from '../../ports/store.ts'
+import { phaseOf } from '../interpreter/nodes.ts'
+import { movesOfTail } from './move-log.ts'
+import { stateIndexOf, type Base, type DataPart, type Head } from './parts.ts'
+
+/**
+ * The record that a write made. The runtime wrote it, so its shape is trusted once it parses as JSON.
+ * @throws FluxError `unreadable`
+ */
+export function decodeRecord(stored: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord {
+  try {
+    return recordOf(stored)
+  } catch (error) {
+    throw unreadable(stored.id, error)
+  }
+}
+
+function recordOf({ id, version, parts }: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord {
+  if (parts['base'] === undefined || parts['head'] === undefined) throw new TypeError('parts of it are missing')
+  const base: Base = JSON.parse(parts['base'])
+  const head: Head & WrittenBefore = JSON.parse(parts['head'])
+  const states: { [index: string]: StateData } = {}
+  for (const name of Object.keys(parts)) {
+    const index = stateIndexOf(name)
+    if (index !== null) states[index] = JSON.parse(parts[name] ?? '{}')
+  }
+  const answer = parts['answer'] === undefined ? null : { filled: [], from: [], ...JSON.parse(parts['answer']) }
+  // Each field is named, in the same order wherever records are made: see `interpreter/next-record.ts`.
+  return {
+    id,
+    version,
+    package: base.package,
+    fluxName: base.fluxName,
+    definition: base.definition,
+    status: head.status,
+    state: head.state,
+    startState: base.startState,
+    startedAt: base.startedAt,
+    updatedAt: head.updatedAt,
+    endedAt: head.endedAt,
+    due: head.due,
+    tags: head.tags,
+    error: head.error,
+    exception: head.exception,
+    fluxEvent: head.fluxEvent,
+    trigger: base.trigger,
+    trackerId: base.trackerId,
+    parent: base.parent,
+    child: head.child,
+    lease: head.lease,
+    stepStartedAt: head.stepStartedAt,
+    lastError: head.lastError,
+    moves: head.moves,
+    tail: movesOfTail(parts['tail'] ?? '[]'),
+    visited: head.visited,
+    position: head.snapshot ? positionOf(head.snapshot) : head.position,
+    input: dataOf(parts, 'input') ?? {},
+    output: dataOf(parts, 'output') ?? {},
+    request: dataOf(parts, 'request'),
+    inherited: dataOf(parts, 'inherited'),
+    raw: dataOf(parts, 'raw'),
+    answer,
+    paused: head.paused,
+    response: dataOf(parts, 'response'),
+    args: dataOf(parts, 'args'),
+    states,
+  }
+}
+
+/**
+ * Version 0.1 stored the machine's snapshot, in which nodes had other names: `{ "s0": "waiting" }`, or the name of an
+ * end.
+ */
+interface WrittenBefore {
+  readonly snapshot?: { readonly value: unknown; readonly context: Omit<Position, 'phase'> }
+}
+
+function positionOf({
+  value,
+  context: { moves, epoch, attempt, pick },
+}: NonNullable<WrittenBefore['snapshot']>): Position {
+  return { phase: phaseOf(typeof value === 'string' ? `$${value}` : value), moves, epoch, attempt, pick }
+}
+
+/** The hash of the definition that the context was started with; only that part is parsed. */
+export function definitionOf({ parts }: StoredContext): string {
+  const { definition }: Base = JSON.parse(parts['base'] ?? '{}')
+  return definition
+}
+
+function dataOf(parts: StoredContext['parts'], name: DataPart): JsonObject | null {
+  const text = parts[name]
+  return text === undefined ? null : JSON.parse(text)
+}
+
+/** The record without its data: nothing that a client may have sent is parsed. @throws FluxError `unreadable` */
+export const decodeHead = ({
+  id,
+  version,
+  parts: { base, head },
+}: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord =>
+  decodeRecord({ id, version, parts: { ...(base !== undefined && { base }), ...(head !== undefined && { head }) } })
+
+/** The record with its newest moves, and without its data. @throws FluxError `unreadable` */
+export const decodeMoves = ({
+  id,
+  version,
+  parts: { base, head, tail },
+}: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord =>
+  decodeRecord({
+    id,
+    version,
+    parts: {
+      ...(base !== undefined && { base }),
+      ...(head !== undefined && { head }),
+      ...(tail !== undefined && { tail }),
+    },
+  })

@@ -1,0 +1,125 @@
+// engine/record: from a record to the write that the store commits. Only the parts that changed are made into texts
+// again, and a context that is too large is refused before its text is made.
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { ContextId } from '../../model/context.ts'
+import type { ContextRecord, Move } from '../../model/record.ts'
+import type { StoredContext, Write } from '../../ports/store.ts'
+import { indexKeysOf } from './index-keys.ts'
+import { sizeOf } from './json-size.ts'
+import { tailAfter } from './move-log.ts'
+import { baseOf, DATA_PARTS, headOf, statePart } from './parts.ts'
+
+interface Change {
+  /** null: the context is new. */
+  readonly before: ContextRecord | null
+  /**
+   * The texts of `before`. Data is never changed, only replaced, so the text of a part that is still the same object is
+   * still right.
+   */
+  readonly texts: StoredContext['parts']
+  readonly next: ContextRecord
+  readonly flux: CompiledFlux
+  /** Moves made since `before`. */
+  readonly log: readonly Move[]
+  readonly notifies: readonly ContextId[]
+  readonly answersNotification: boolean
+  /** Characters that the texts of all data parts may have together. */
+  readonly maxRecord: number
+}
+
+/** The context would be larger than the store takes. */
+export class RecordTooLarge extends Error {
+  override readonly name = 'RecordTooLarge'
+  readonly id: ContextId
+  constructor(id: ContextId, limit: number) {
+    super(`the context would be larger than ${limit} characters of JSON`)
+    this.id = id
+  }
+}
+
+/**
+ * The write that makes `next` follow `before`, and the record as it is then: its version is one higher, and its tail
+ * has the new moves.
+ * @throws RecordTooLarge before the text of a part that is too large is made
+ */
+export function writeOf(change: Change): { write: Write; record: ContextRecord } {
+  const { before, texts, next: decided, flux, log, notifies, answersNotification } = change
+  const tail = tailAfter(decided, decided.tail === before?.tail ? texts['tail'] : undefined, log)
+  const version = decided.version + 1
+  const record: ContextRecord = { ...decided, version, tail: tail.moves }
+  const { parts, changed } = encodeParts(record, tail.text, change)
+  const context: StoredContext = {
+    id: record.id,
+    version,
+    indexKeys: indexKeysOf(record, flux),
+    due: record.due,
+    owner: record.lease?.owner ?? null,
+    endedAt: record.endedAt,
+    parent: record.parent?.id ?? null,
+    parts,
+  }
+  return {
+    record,
+    write: { context, previous: version - 1, changed, log: tail.rows, notifies, answersNotification },
+  }
+}
+
+/** The texts of all parts, and the names of those that changed. @throws RecordTooLarge */
+function encodeParts(
+  next: ContextRecord,
+  tail: string | null,
+  { before, texts, maxRecord }: Change,
+): { readonly parts: { [name: string]: string }; readonly changed: string[] } {
+  const parts: { [name: string]: string } = {
+    base: texts['base'] ?? JSON.stringify(baseOf(next)),
+    head: JSON.stringify(headOf(next)),
+    ...(tail !== null && { tail }),
+  }
+  const changed = texts['base'] === undefined ? ['base', 'head'] : ['head']
+  let length = 0
+  const encode = (name: string, value: object | null | undefined, old: object | null | undefined) => {
+    const same = (value ?? null) === (old ?? null)
+    if (value) {
+      const known = parts[name] ?? (same ? texts[name] : undefined)
+      // Measured before it is encoded: a value that lines have nested into itself a few times takes little memory, but
+      // its text is exponentially long.
+      if (known === undefined && sizeOf(value, maxRecord - length) > maxRecord - length)
+        throw new RecordTooLarge(next.id, maxRecord)
+      const text = known ?? JSON.stringify(value)
+      parts[name] = text
+      length += text.length
+      if (length > maxRecord) throw new RecordTooLarge(next.id, maxRecord)
+    }
+    if (!same && parts[name] !== texts[name]) changed.push(name)
+  }
+  for (const name of DATA_PARTS) encode(name, next[name], before?.[name])
+  // A state that was visited stays in the record: `next` has every state that `before` has.
+  for (const index of Object.keys(next.states)) encode(statePart(index), next.states[index], before?.states[index])
+  return { parts, changed }
+}
+
+/** The write that changes only the head of a context, whose other parts need not be parsed for it. */
+export function headWrite(
+  stored: StoredContext,
+  next: ContextRecord,
+  flux: CompiledFlux,
+  notifies: readonly ContextId[],
+): Write {
+  const context: StoredContext = {
+    ...stored,
+    version: stored.version + 1,
+    indexKeys: indexKeysOf(next, flux),
+    due: next.due,
+    owner: next.lease?.owner ?? null,
+    endedAt: next.endedAt,
+    parts: { ...stored.parts, head: JSON.stringify(headOf(next)) },
+  }
+  return {
+    context,
+    previous: stored.version,
+    changed: ['head'],
+    log: [],
+    notifies,
+    answersNotification: next.child === null,
+  }
+}

@@ -1,0 +1,69 @@
+// engine/record: which parts a stored record consists of. Each part is one text, so that a commit writes only the
+// parts that changed.
+import type { ContextRecord } from '../../model/record.ts'
+
+/**
+ * The parts that hold a user's data, besides one for each state. `base` has what is fixed when the context is started,
+ * `head` everything else.
+ */
+export const DATA_PARTS = [
+  'input',
+  'output',
+  'request',
+  'inherited',
+  'raw',
+  'answer',
+  'response',
+  'args',
+  'tail',
+] as const
+
+export type DataPart = (typeof DATA_PARTS)[number]
+
+const STATE = 's'
+
+/** The name of the part with the data of that state. */
+export const statePart = (index: string): string => STATE + index
+
+/** The index of the state whose data that part holds; null for any other part. */
+export const stateIndexOf = (part: string): string | null => (part.startsWith(STATE) ? part.slice(STATE.length) : null)
+
+export type Base = Pick<
+  ContextRecord,
+  'package' | 'fluxName' | 'definition' | 'startState' | 'startedAt' | 'trigger' | 'trackerId' | 'parent'
+>
+export type Head = Omit<ContextRecord, 'id' | 'version' | 'states' | keyof Base | DataPart>
+
+/** Each field is named: a rest pattern is many times as slow, and this runs for every commit. */
+export function headOf(record: ContextRecord): Head {
+  return {
+    status: record.status,
+    state: record.state,
+    updatedAt: record.updatedAt,
+    endedAt: record.endedAt,
+    due: record.due,
+    tags: record.tags,
+    error: record.error,
+    exception: record.exception,
+    fluxEvent: record.fluxEvent,
+    child: record.child,
+    lease: record.lease,
+    moves: record.moves,
+    visited: record.visited,
+    position: record.position,
+    paused: record.paused,
+    stepStartedAt: record.stepStartedAt,
+    lastError: record.lastError,
+  }
+}
+
+export const baseOf = ({
+  package: name,
+  fluxName,
+  definition,
+  startState,
+  startedAt,
+  trigger,
+  trackerId,
+  parent,
+}: ContextRecord): Base => ({ package: name, fluxName, definition, startState, startedAt, trigger, trackerId, parent })

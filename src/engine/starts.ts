@@ -1,0 +1,111 @@
+// engine: starts of contexts. The start resolves after the first commit; messages that reach the new context before it
+// wait.
+import type { ContextId } from '../model/context.ts'
+import { FluxError, unavailable } from '../model/failure.ts'
+import type { CommitOutcome, Write } from '../ports/store.ts'
+import type { CommitWatcher } from './commit.ts'
+import type { MessageOutcome, Sender } from './message.ts'
+import type { Pace } from './pace.ts'
+import type { RootRequest, StartRequest } from './start-request.ts'
+import { runStart, type TurnResult } from './turn.ts'
+import { TurnData } from './turn-data.ts'
+import type { TurnLoopParts } from './turn-loop.ts'
+
+/** A context that is being started. */
+interface Start extends Sender {
+  readonly request: StartRequest
+  readonly watcher: CommitWatcher | null
+  readonly data: TurnData
+}
+
+export class Starts {
+  readonly #parts: TurnLoopParts
+  readonly #pace: Pace
+  readonly #hold: (id: ContextId) => () => void
+
+  /** @param hold makes messages to that context wait until the function that it returns is called */
+  constructor(parts: TurnLoopParts, pace: Pace, hold: (id: ContextId) => () => void) {
+    this.#parts = parts
+    this.#pace = pace
+    this.#hold = hold
+  }
+
+  /** See `Mailboxes.start`. */
+  start(
+    { flux, startState, input, untyped, unknown, tags, trigger, request }: RootRequest,
+    { watcher = null, onEnd }: { readonly watcher?: CommitWatcher | null | undefined; readonly onEnd?: () => void },
+  ): Promise<MessageOutcome> {
+    return new Promise((succeed, fail) => {
+      const resolve = (outcome: MessageOutcome) => {
+        onEnd?.()
+        succeed(outcome)
+      }
+      const reject = (error: unknown) => {
+        onEnd?.()
+        fail(error)
+      }
+      const partition = this.#parts.ids.nextPartition()
+      const whole = { flux, startState, input, untyped, unknown, tags, trigger, parent: null, partition, request }
+      const start = { request: whole, watcher, data: new TurnData(this.#parts), resolve, reject }
+      this.#pace.run(() => this.#try(start))
+    })
+  }
+
+  /** Decides the first turn, again after each fetch of what it lacked, and commits it. */
+  #try(start: Start): void {
+    const { request, data, reject } = start
+    try {
+      data.rewind()
+      const result = runStart(request, data, this.#parts.env())
+      switch (result.kind) {
+        case 'decided':
+          this.#pace.spend(result.steps)
+          return this.#commit(start, result)
+        case 'lacks':
+          return void data.fetch(result.need, null).then(() => this.#try(start), reject)
+        case 'refused':
+          return reject(new FluxError(result.failure))
+        case 'tooLarge':
+          return reject(new FluxError({ kind: 'tooLarge', detail: result.error.message }))
+        case 'threw':
+        case 'notFound':
+          throw new Error(`the start of a context came to '${result.kind}'`)
+      }
+    } catch (error) {
+      reject(error)
+    }
+  }
+
+  #commit(
+    { request, watcher, data, resolve, reject }: Start,
+    { work, context, writes }: TurnResult & { kind: 'decided' },
+  ): void {
+    const { commits } = this.#parts
+    const { id } = context.record
+    // A broadcast may find the new context before its commit has resolved here.
+    const goOn = this.#hold(id)
+    if (watcher) commits.watch(id, watcher)
+    const fail = (error: unknown) => {
+      commits.unwatch(id)
+      reject(error)
+      goOn()
+    }
+    commits.commit(work, writes, { lost: 0, incarnation: data.incarnation }).then((outcome) => {
+      if (!outcome.ok && !this.#isStartedEarlier(outcome, writes))
+        return fail(unavailable(`context ${id} exists already`))
+      resolve({ moved: true, failure: null, record: context.record, flux: request.flux })
+      return goOn()
+    }, fail)
+  }
+
+  /**
+   * Whether the context in the way is the one that was started here: the answer to the commit was lost, and before it
+   * was asked for again another message has moved the new context on.
+   */
+  #isStartedEarlier({ stale, current }: CommitOutcome & { ok: false }, writes: readonly Write[]): boolean {
+    const ours = writes.find(({ context }) => context.id === stale)?.context.parts['base']
+    if (ours === undefined || current?.parts['base'] !== ours) return false
+    this.#parts.commits.reconcile(stale)
+    return true
+  }
+}

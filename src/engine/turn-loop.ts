@@ -1,0 +1,175 @@
+// engine: runs a turn over as many tries as it takes: until nothing is lacking, nothing throws, and the commit is
+// accepted. Messages of one turn are decided and committed together, and each message fails alone.
+import type { ContextId } from '../model/context.ts'
+import { FluxError, notFound } from '../model/failure.ts'
+import type { Commits } from './commit.ts'
+import type { Input } from './interpreter/decision.ts'
+import type { Message } from './message.ts'
+import type { Pace } from './pace.ts'
+import { runTurn, type TurnResult } from './turn.ts'
+import { TurnData, type TurnDataParts } from './turn-data.ts'
+import type { TurnEnv } from './unit-of-work.ts'
+
+export interface TurnLoopParts extends TurnDataParts {
+  readonly commits: Commits
+  readonly env: () => TurnEnv
+}
+
+/** The mailboxes from which the messages of a turn were taken. */
+interface Source {
+  /** Puts messages back before those that wait for that context. */
+  readonly putBack: (id: ContextId, messages: readonly Message[]) => void
+  /** The turn is over. `yields`: it has waited for nothing, so the event loop should be served before the next. */
+  readonly onEnd: (id: ContextId, options: { readonly yields: boolean }) => void
+}
+
+/** One turn, over all its tries. */
+interface Turn {
+  readonly id: ContextId
+  messages: Message[]
+  readonly data: TurnData
+  /** How often another server was faster. */
+  lost: number
+  /** Ends the context, which has grown too large, instead of the messages. */
+  ends: Input | null
+}
+
+type Decided = TurnResult & { kind: 'decided' }
+
+/** A message, by its place among those of the turn, and the error that it caused. */
+type Culprit = Pick<TurnResult & { kind: 'threw' }, 'place' | 'error'>
+
+export class TurnLoop {
+  readonly #parts: TurnLoopParts
+  readonly #pace: Pace
+  readonly #source: Source
+
+  constructor(parts: TurnLoopParts, pace: Pace, source: Source) {
+    this.#parts = parts
+    this.#pace = pace
+    this.#source = source
+  }
+
+  /** Begins a turn with those messages. No other turn of that context may be under way. */
+  begin(id: ContextId, messages: Message[]): void {
+    this.#trySoon({ id, messages, data: new TurnData(this.#parts), lost: 0, ends: null })
+  }
+
+  /** At once, unless much was decided for others just now. */
+  #trySoon(turn: Turn): void {
+    this.#pace.run(() => this.#try(turn))
+  }
+
+  /** Decides, until nothing is lacking and nothing throws, and commits. */
+  #try(turn: Turn): void {
+    const { id, data } = turn
+    try {
+      for (;;) {
+        data.rewind()
+        const inputs = turn.ends ? [turn.ends] : turn.messages.map(({ input }) => input)
+        const env = this.#parts.env()
+        const result = runTurn(id, inputs, data, turn.ends ? { ...env, maxRecord: Infinity } : env)
+        switch (result.kind) {
+          case 'decided':
+            this.#pace.spend(result.steps)
+            return this.#commit(turn, result)
+          case 'lacks':
+            return void data.fetch(result.need, id).then(
+              () => this.#trySoon(turn),
+              (error: unknown) => this.#goWithout(turn, { place: result.place, error }),
+            )
+          case 'notFound':
+            return this.#fail(turn, notFound(`there is no context ${id}`))
+          case 'refused':
+            return this.#fail(turn, new FluxError(result.failure))
+          case 'threw':
+            this.#takeOut(turn, result)
+            break
+          case 'tooLarge':
+            this.#narrow(turn, result)
+        }
+        if (turn.messages.length === 0) return this.#end(turn)
+      }
+    } catch (error) {
+      this.#fail(turn, error)
+    }
+  }
+
+  /** Rejects the message. All others are decided again without it, so that nothing of it is committed. */
+  #takeOut(turn: Turn, { place, error }: Culprit): void {
+    const [message] = turn.messages.splice(place, 1)
+    message?.reject(error)
+  }
+
+  /**
+   * The context that a message asks for could not be fetched. That concerns only this message, unless the store is out
+   * of reach.
+   */
+  #goWithout(turn: Turn, culprit: Culprit): void {
+    const { place, error } = culprit
+    const isAway = error instanceof FluxError && error.failure.kind === 'unavailable'
+    if (isAway || place < 0 || turn.messages.length <= 1) return this.#fail(turn, error)
+    this.#takeOut(turn, culprit)
+    this.#trySoon(turn)
+  }
+
+  /** One of the messages makes the context too large: they are decided one by one. Such a message alone ends it. */
+  #narrow(turn: Turn, { error }: TurnResult & { kind: 'tooLarge' }): void {
+    if (turn.ends) throw error
+    if (turn.messages.length > 1) this.#putBack(turn, turn.messages.splice(1))
+    else
+      turn.ends = {
+        type: 'OUTGROWN',
+        error: { message: error.message, type: error.name, className: error.name, realException: null },
+      }
+  }
+
+  #commit(turn: Turn, decided: Decided): void {
+    const { work, writes } = decided
+    const { commits } = this.#parts
+    const conclude = (isTrue: boolean) => (isTrue ? this.#settle(turn, decided) : this.#again(turn))
+    const fail = (error: unknown) => this.#fail(turn, error)
+    if (writes.length === 0) commits.isCurrent(work).then(conclude, fail)
+    else
+      commits
+        .commit(work, writes, { lost: turn.lost, incarnation: turn.data.incarnation })
+        .then((outcome) => conclude(outcome.ok), fail)
+  }
+
+  /** Another server was faster, or the copy that was decided on was old. */
+  #again(turn: Turn): void {
+    turn.lost += 1
+    turn.data.forget()
+    this.#trySoon(turn)
+  }
+
+  /** Resolves the messages that were decided; those for which there was no time are put back. */
+  #settle(turn: Turn, { context, results, writes }: Decided): void {
+    const rest = turn.messages.splice(results.length)
+    results.forEach((result, place) => {
+      const failure = result.kind === 'refused' ? result.failure : null
+      turn.messages[place]?.resolve({
+        moved: result.kind === 'next',
+        failure,
+        record: context.record,
+        flux: context.flux,
+      })
+    })
+    this.#putBack(turn, rest)
+    this.#end(turn, { yields: writes.length === 0 })
+  }
+
+  #fail(turn: Turn, error: unknown): void {
+    for (const { reject } of turn.messages) reject(error)
+    this.#end(turn)
+  }
+
+  #putBack({ id }: Turn, messages: readonly Message[]): void {
+    if (messages.length > 0) this.#source.putBack(id, messages)
+  }
+
+  #end({ id, data }: Turn, { yields = false } = {}): void {
+    data.release()
+    this.#source.onEnd(id, { yields })
+  }
+}

@@ -1,0 +1,92 @@
+// http: the connections of clients: how many there may be, and which are ended because their clients read nothing.
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { overloaded } from '../../model/failure.ts'
+import { hangUp } from './faults.ts'
+
+/**
+ * Connections beyond the bound that may be refused with an answer at the same time. More are closed without one.
+ */
+const MAX_REFUSED_CONNECTIONS = 1000
+
+/** How long a refused connection stays open, so that its client can read the answer. */
+const REFUSED_OPEN_MS = 1000
+
+/** Time between two looks at what clients have read, at most. */
+const MAX_LOOK_INTERVAL_MS = 1000
+
+export interface ConnectionLimits {
+  readonly maxConnections: number
+  /** Milliseconds for which a client may read nothing of its answer. */
+  readonly answerTimeout: number
+}
+
+/** The connections of one server. */
+export class Connections {
+  readonly #open = new Set<Socket>()
+  readonly #refused = new WeakSet<Socket>()
+  readonly #timer: NodeJS.Timeout
+
+  constructor(server: Server, { maxConnections, answerTimeout }: ConnectionLimits) {
+    server.maxConnections = maxConnections + MAX_REFUSED_CONNECTIONS
+    server.on('connection', (socket) => {
+      if (this.#open.size >= maxConnections) {
+        this.#refused.add(socket)
+        refuse(socket)
+        return
+      }
+      this.#open.add(socket)
+      socket.once('close', () => this.#open.delete(socket))
+    })
+    this.#timer = watchReaders(this.#open, answerTimeout)
+  }
+
+  /** Whether the connection was refused: its requests are not served. */
+  isRefused(socket: Socket): boolean {
+    return this.#refused.has(socket)
+  }
+
+  /** Ends connections on which nothing ever came: Node counts them as busy. */
+  endUnused(): void {
+    for (const socket of this.#open) if (socket.bytesRead === 0) socket.destroy()
+  }
+
+  /** To be called when the server has closed. */
+  close(): void {
+    clearInterval(this.#timer)
+  }
+}
+
+/**
+ * Ends connections whose clients read nothing of what is sent to them for `patience` milliseconds. Everything is
+ * written in small pieces, so any progress of a client is noticed. Looks are counted, not time: while the process is
+ * held up, no client can read anything.
+ */
+function watchReaders(sockets: ReadonlySet<Socket>, patience: number): NodeJS.Timeout {
+  const every = Math.min(MAX_LOOK_INTERVAL_MS, patience / 4)
+  const stuck = new WeakMap<Socket, { readonly taken: number; readonly looks: number }>()
+  return setInterval(() => {
+    for (const socket of sockets) {
+      if (socket.writableLength === 0) {
+        stuck.delete(socket)
+        continue
+      }
+      const taken = socket.bytesWritten - socket.writableLength
+      const before = stuck.get(socket)
+      const looks = before?.taken === taken ? before.looks + 1 : 0
+      if (looks * every >= patience) socket.destroy()
+      else stuck.set(socket, { taken, looks })
+    }
+  }, every).unref()
+}
+
+/**
+ * Answers at once that there is no place, whatever the request will be. The connection stays open for a while, because
+ * closing it with unread data on it would discard the answer.
+ */
+function refuse(socket: Socket): void {
+  hangUp(socket, overloaded('there are too many connections').failure, () => {
+    const timer = setTimeout(() => socket.destroy(), REFUSED_OPEN_MS)
+    socket.once('close', () => clearTimeout(timer))
+  })
+}

@@ -1,0 +1,32 @@
+// main: an engine over the store that the settings name.
+import { createEngine, type Engine, type EngineParts } from '../engine/engine.ts'
+import type { NotesPlace } from '../ports/step-watch.ts'
+import type { Settings } from '../settings.ts'
+import { openStorage } from './storage.ts'
+
+export interface OpenedEngine {
+  readonly engine: Engine
+  /** Where contexts are kept, for people. */
+  readonly storage: string
+  readonly notes: NotesPlace
+}
+
+/**
+ * Opens the store and makes an engine over it, which is not yet started. If the store cannot be opened, the runner is
+ * closed.
+ * @throws Error when the data folder is taken, or Redis can't be used
+ */
+export async function openEngine(
+  settings: Settings,
+  given: Pick<EngineParts, 'catalog' | 'runner' | 'clock' | 'log' | 'memory' | 'onOwner'>,
+): Promise<OpenedEngine> {
+  const { retention, stepConcurrency, isolated, maxTags, maxTagBytes } = settings
+  const { storage, parts } = await openStorage(settings, given).catch((error: unknown) => {
+    given.runner.close()
+    throw error
+  })
+  const bounds = { commits: settings.maxCommits, broadcasts: settings.maxBroadcasts, waits: settings.maxWaits }
+  const tagLimits = { count: maxTags, bytes: maxTagBytes }
+  const engine = createEngine({ ...given, ...parts, retention, stepConcurrency, isolated, tagLimits, bounds })
+  return { engine, storage, notes: parts.store.notes }
+}

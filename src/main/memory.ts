@@ -1,0 +1,29 @@
+// main: how the memory of the process is divided among what is in flight and what is kept.
+import { getHeapStatistics } from 'node:v8'
+import type { MemoryLimits } from '../engine/context-loader.ts'
+import { ByteBudget } from '../model/byte-budget.ts'
+import type { Settings } from '../settings.ts'
+
+/** Shares of the heap: what may be in flight, and contexts that are kept in memory. */
+const HEAP_SHARES = { inFlight: 1 / 4, cache: 1 / 3 }
+
+/** Shares of what may be in flight; the rest is for contexts that a turn decides on. */
+const IN_FLIGHT_SHARES = { requests: 3 / 8, waiting: 1 / 8, steps: 1 / 4 }
+
+export interface ServerMemory extends MemoryLimits {
+  /** For callers of webhooks that wait. */
+  readonly waiting: ByteBudget
+}
+
+/** The limits that follow from the settings and from the heap that Node gives the process. */
+export function memoryOf({ maxInFlight, maxRecord }: Settings): ServerMemory {
+  const heap = getHeapStatistics().heap_size_limit
+  const inFlight = maxInFlight ?? heap * HEAP_SHARES.inFlight
+  return {
+    requests: new ByteBudget({ bytes: inFlight * IN_FLIGHT_SHARES.requests, what: 'requests' }),
+    waiting: new ByteBudget({ bytes: inFlight * IN_FLIGHT_SHARES.waiting, what: 'webhooks that wait' }),
+    steps: inFlight * IN_FLIGHT_SHARES.steps,
+    cache: heap * HEAP_SHARES.cache,
+    record: maxRecord,
+  }
+}

@@ -1,0 +1,152 @@
+// main: a server around an engine. It answers that it is alive before the store is read, serves calls once the engine
+// has started, and releases everything when a part of it fails to start.
+import { openTokens, type Tokens } from '../access/authenticate.ts'
+import { systemClock } from '../alarms/clock.ts'
+import type { Engine } from '../engine/engine.ts'
+import { createApp, createWaitingApp } from '../http/app.ts'
+import { isLoopbackAddress } from '../http/request/origin-guard.ts'
+import { listen, type HttpServer } from '../http/server.ts'
+import type { Log } from '../ports/log.ts'
+import type { Settings } from '../settings.ts'
+import { Watchdog } from '../watchdog/watchdog.ts'
+import { aboutOf } from './about.ts'
+import { openEngine } from './engine.ts'
+import { memoryOf, type ServerMemory } from './memory.ts'
+import { loadServices, type LoadedServices, type RunnableServices } from './services.ts'
+import { deadAfterOf } from './storage.ts'
+
+export interface Server {
+  readonly url: string
+  /** Where contexts are kept, for people. */
+  readonly storage: string
+  readonly loaded: LoadedServices
+  /** Reads the services again. One with a fault stays as it was. */
+  reload(): Promise<LoadedServices>
+  /** Answers what is under way within `grace` milliseconds, then releases everything. */
+  close(options: { grace: number }): Promise<void>
+}
+
+/** Before the end, callers of webhooks are answered that their contexts continue. */
+const WEBHOOK_NOTICE_MS = 1000
+
+/** Fields of a form or a query of a webhook. */
+const MAX_PARTS = 1000
+
+/** What has been opened so far. */
+interface Opened {
+  tokens?: Tokens
+  http?: HttpServer
+  engine?: Engine
+}
+
+/** What the parts of one server have in common. */
+interface Start {
+  readonly settings: Settings
+  readonly log: Log
+  readonly watchdog: Watchdog
+  readonly services: RunnableServices
+  readonly memory: ServerMemory
+  readonly opened: Opened
+  /** Why the server does not serve calls; null when it does. */
+  unready: string | null
+}
+
+/** @throws LoadError; any other Error says in one line why it can't start (port in use, data folder taken, …) */
+export async function startServer(settings: Settings, { log }: { log: Log }): Promise<Server> {
+  const watchdog = new Watchdog()
+  const services = await loadServices(settings, log, watchdog)
+  const opened: Opened = {}
+  const unready = 'the server is starting'
+  try {
+    return await start({ settings, log, watchdog, services, memory: memoryOf(settings), opened, unready })
+  } catch (error) {
+    opened.tokens?.close()
+    watchdog.close()
+    await opened.http?.close(0)
+    // Checking the services may have started processes.
+    if (!opened.engine) services.runner.close()
+    await opened.engine?.close({ grace: 0 })
+    throw error
+  }
+}
+
+async function start(parts: Start): Promise<Server> {
+  const { settings, log, watchdog, memory, opened } = parts
+  const { catalog, runner, report } = parts.services
+  const front = { fetch: createWaitingApp(() => parts.unready ?? 'the server is starting').fetch }
+  const about = await aboutOf(catalog, settings.requireAuth)
+  const tokens = await openTokens({
+    file: settings.tokens,
+    now: systemClock.now,
+    onError: ({ message }) => log.error('the tokens read last stay in force', { reason: message }),
+  })
+  opened.tokens = tokens
+  // Before the store reads its index, which may take long: until then the server answers that it is alive.
+  const http = await listen(front, listenOptions(settings, log))
+  opened.http = http
+  const onOwner = (owner: string) => {
+    watchdog.owner = owner
+  }
+  const clock = systemClock
+  const { engine, storage, notes } = await openEngine(settings, { catalog, runner, clock, log, memory, onOwner })
+  opened.engine = engine
+  const { origins, allowedHosts, requireAuth, maxBody, maxDepth, maxValues, maxAnswers, webhookTimeout } = settings
+  const app = createApp({
+    ...{ origins, allowedHosts, requireAuth, maxBody, maxDepth, maxValues, maxAnswers, webhookTimeout, about, log },
+    api: engine.api,
+    authenticate: tokens.authenticate,
+    maxParts: MAX_PARTS,
+    inFlight: memory.requests,
+    waiting: memory.waiting,
+    isLoopback: () => isLoopbackAddress(http.address),
+    webhooks: engine.webhooks,
+    ready: () => parts.unready ?? engine.trouble(),
+    skipped: () => catalog.skipped(),
+  })
+  watchdog.start({ ...watchdogOptions(settings), notes })
+  await engine.start()
+  parts.unready = null
+  front.fetch = app.fetch
+  return {
+    url: http.url,
+    storage,
+    loaded: { services: catalog.all(), report },
+    async reload() {
+      const faults = await catalog.reload()
+      return { services: catalog.all(), report: faults }
+    },
+    close: ({ grace }) => close(parts, { tokens, http, engine, grace }),
+  }
+}
+
+async function close(
+  parts: Start,
+  { tokens, http, engine, grace }: Required<Opened> & { readonly grace: number },
+): Promise<void> {
+  parts.unready = 'the server is stopping'
+  tokens.close()
+  engine.endWaits()
+  const began = systemClock.now()
+  const cancel = systemClock.after(Math.max(0, grace - WEBHOOK_NOTICE_MS), () => engine.webhooks.giveUp())
+  await http.close(grace)
+  cancel()
+  await engine.close({ grace: Math.max(0, grace - (systemClock.now() - began)) })
+  parts.watchdog.close()
+}
+
+const listenOptions = (settings: Settings, log: Log) => ({
+  host: settings.host,
+  port: settings.port,
+  log,
+  accessLog: settings.accessLog,
+  maxConnections: settings.maxConnections,
+  deadlines: { headers: settings.headerTimeout, request: settings.requestTimeout, answer: settings.answerTimeout },
+})
+
+const watchdogOptions = (settings: Settings) => ({
+  after: settings.watchdog,
+  kill: settings.watchdogKill,
+  silence: settings.redisUrl === null ? null : deadAfterOf(settings),
+  logLevel: settings.logLevel,
+  logFormat: settings.logFormat,
+})

@@ -1,0 +1,68 @@
+// main: the services of the folders, loaded and checked, with the runner of their steps. On every error, the processes
+// that the runner may have started are ended.
+import { openCatalog, type Catalog } from '../definitions/catalog.ts'
+import type { CompiledFlux } from '../definitions/flux.ts'
+import type { Fault } from '../definitions/report.ts'
+import type { Log } from '../ports/log.ts'
+import type { StepRunner } from '../ports/step-runner.ts'
+import type { StepWatch } from '../ports/step-watch.ts'
+import type { Settings } from '../settings.ts'
+import { stepRunner } from '../steps/runner.ts'
+
+export interface LoadedServices {
+  readonly services: readonly Pick<CompiledFlux, 'package' | 'fluxName' | 'triggers' | 'webhooks' | 'source'>[]
+  /** Faults and warnings, in any order. */
+  readonly report: readonly Fault[]
+}
+
+/** The server does not start: there are faults in the services. */
+export class LoadError extends Error {
+  override readonly name = 'LoadError'
+  readonly report: readonly Fault[]
+  constructor(report: readonly Fault[]) {
+    super('the services have faults')
+    this.report = report
+  }
+}
+
+/** Loads and checks the services and starts nothing. */
+export async function checkServices(settings: Settings, { log }: { log: Log }): Promise<LoadedServices> {
+  const runner = stepRunner({ log, allowPrivate: settings.allowPrivate })
+  try {
+    const { catalog, report } = await openCatalog({ folders: settings.actors, runner, log })
+    return { services: catalog.all(), report }
+  } finally {
+    runner.close()
+  }
+}
+
+export interface RunnableServices {
+  readonly catalog: Catalog
+  readonly runner: StepRunner
+  readonly report: readonly Fault[]
+}
+
+/**
+ * Loads services in order to run them.
+ * @throws LoadError when one has a fault, unless the settings say to skip it
+ */
+export async function loadServices(settings: Settings, log: Log, watch?: StepWatch): Promise<RunnableServices> {
+  const runner = stepRunner({
+    log,
+    allowPrivate: settings.allowPrivate,
+    maxResult: settings.maxResult,
+    isolated: settings.isolated,
+    ...(watch && { watch }),
+  })
+  try {
+    const { catalog, report, complete } = await openCatalog({ folders: settings.actors, runner, log })
+    const isBroken = report.some(({ severity }) => severity === 'fault')
+    if (isBroken && !(settings.skipFaulty && complete)) throw new LoadError(report)
+    const skipped = catalog.skipped()
+    if (skipped.length > 0) log.warn('services with faults are skipped', { skipped })
+    return { catalog, runner, report }
+  } catch (error) {
+    runner.close()
+    throw error
+  }
+}

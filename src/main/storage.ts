@@ -1,0 +1,69 @@
+// main: opens the store that the settings name, with the alarm clock, the clock and the commit feed that go with it.
+import { resolve } from 'node:path'
+import { systemClock } from '../alarms/clock.ts'
+import { localAlarm } from '../alarms/local.ts'
+import type { EngineParts } from '../engine/engine.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Log } from '../ports/log.ts'
+import type { Settings } from '../settings.ts'
+import { openLmdbStore } from '../store/lmdb/store.ts'
+
+/** Partitions of a namespace in a cluster, if the settings name no other number. */
+const CLUSTER_PARTITIONS = 16
+
+/** What depends on where contexts are kept. */
+export interface Storage {
+  readonly parts: Pick<EngineParts, 'store' | 'alarm' | 'clock' | 'others'>
+  /** Where contexts are kept, for people. */
+  readonly storage: string
+}
+
+/** @param clock the embedded store's: with Redis, its time is that of all servers. */
+export function openStorage(settings: Settings, { clock, log }: { clock: Clock; log: Log }): Promise<Storage> {
+  return settings.redisUrl === null ? openEmbedded(settings, clock, log) : openRedis(settings, settings.redisUrl, log)
+}
+
+async function openEmbedded({ data, namespace, minFree }: Settings, clock: Clock, log: Log): Promise<Storage> {
+  const store = await openLmdbStore({ folder: data, namespace, minFree, log, clock })
+  return { parts: { store, alarm: localAlarm({ clock, log }), clock, others: null }, storage: resolve(data) }
+}
+
+/**
+ * Milliseconds without heartbeat after which a server is declared dead: most of the time for recovery. Two heartbeats
+ * are left for other servers to notice it and to take over.
+ */
+export const deadAfterOf = ({ recovery }: Settings): number => heartbeatOf(recovery) * 7
+
+/** Milliseconds between two heartbeats. */
+const heartbeatOf = (recovery: number): number => recovery / 10
+
+/** Its modules are loaded only here: they would make each start without Redis a fifth longer. */
+async function openRedis(settings: Settings, redisUrl: string, log: Log): Promise<Storage> {
+  const [{ bullAlarm }, { connect, explore }, { redisFeed }, { openRedisStore }] = await Promise.all([
+    import('../alarms/bullmq.ts'),
+    import('../store/redis/connection.ts'),
+    import('../store/redis/feed.ts'),
+    import('../store/redis/store.ts'),
+  ])
+  const { namespace, partitions, recovery } = settings
+  const address = await explore(redisUrl)
+  const store = await openRedisStore({
+    address,
+    namespace,
+    partitions: partitions ?? (address.cluster ? CLUSTER_PARTITIONS : 1),
+    deadAfterMs: deadAfterOf(settings),
+    log,
+  })
+  const clock: Clock = { now: () => store.now(), after: systemClock.after }
+  const alarm = bullAlarm({ connect: (role) => connect(address, role), namespace, clock, log })
+  const feed = redisFeed({
+    listening: connect(address, 'feed'),
+    publish: (channel, text) => store.publish(channel, text),
+    namespace,
+    log,
+  })
+  return {
+    parts: { store, alarm, clock, others: { beat: heartbeatOf(recovery), feed } },
+    storage: `${address.cluster ? 'Redis Cluster' : 'Redis'} at ${address.place}, namespace '${namespace}'`,
+  }
+}

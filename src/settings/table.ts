@@ -1,0 +1,191 @@
+// settings: the table of the environment variables: each with its field, default, meaning and type. Help, checks and
+// documents are made from it.
+import { delimiter } from 'node:path'
+import { z } from 'zod'
+import {
+  byteCount,
+  duration,
+  durationOrNever,
+  flag,
+  folders,
+  hosts,
+  integer,
+  memorySize,
+  namespaceName,
+  origins,
+  redisUrls,
+} from './values.ts'
+
+/** A row of the table: `default` null means not set. */
+export interface SettingRow {
+  readonly variable: string
+  readonly default: string | null
+  readonly meaning: string
+}
+
+const FORMATS = ['pretty', 'json', 'auto'] as const
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const
+
+const rows = z.registry<SettingRow>()
+
+/** A setting with a default, which is checked like a value that is given. */
+function setting<T>(
+  variable: string,
+  standard: string,
+  meaning: string,
+  type: z.ZodType<T, string>,
+): z.ZodType<T, string | undefined> {
+  const withDefault = z.string().default(standard).pipe(type)
+  rows.add(withDefault, { variable, default: standard, meaning })
+  return withDefault
+}
+
+export const schema = z.object({
+  host: setting('ACTORFLUX_HOST', '127.0.0.1', 'address to listen on', z.string()),
+  port: setting('ACTORFLUX_PORT', '8080', 'port to listen on; 0: any free one', integer(0, 65_535)),
+  actors: setting('ACTORFLUX_ACTORS', 'actors', `folder of packages; several are separated by ${delimiter}`, folders),
+  redisUrl: redisUrls.nullable().default(null).register(rows, {
+    variable: 'ACTORFLUX_REDIS_URL',
+    default: null,
+    meaning: 'Redis to keep contexts in, or nodes of a cluster separated by commas; not set: the embedded store',
+  }),
+  data: setting('ACTORFLUX_DATA', '.actorflux', 'folder of the embedded store', z.string()),
+  minFree: setting(
+    'ACTORFLUX_MIN_FREE',
+    '64mb',
+    'room that the embedded store leaves on its disk: with less, it writes nothing',
+    byteCount,
+  ),
+  namespace: setting('ACTORFLUX_NAMESPACE', 'default', 'keeps apart what shares one store', namespaceName),
+  partitions: integer(1, 1024).nullable().default(null).register(rows, {
+    variable: 'ACTORFLUX_PARTITIONS',
+    default: '1',
+    meaning: 'partitions of a namespace in Redis, fixed when it is made; 16 in a cluster if not set',
+  }),
+  recovery: setting(
+    'ACTORFLUX_RECOVERY',
+    '20s',
+    'within which time other servers take over the steps of one that died',
+    duration.refine((time) => time >= 1000, { error: 'must be at least 1s' }),
+  ),
+  tokens: setting('ACTORFLUX_TOKENS', 'tokens.json', 'file of the tokens', z.string()),
+  requireAuth: setting('ACTORFLUX_REQUIRE_AUTH', 'false', 'true: every call under /flux-api needs a token', flag),
+  retention: setting('ACTORFLUX_RETENTION', '7d', 'how long finished contexts can be read', duration),
+  webhookTimeout: setting('ACTORFLUX_WEBHOOK_TIMEOUT', '30s', 'how long a webhook waits for its answer', duration),
+  maxBody: setting('ACTORFLUX_MAX_BODY', '1mb', 'largest body of a request', memorySize),
+  maxDepth: setting('ACTORFLUX_MAX_DEPTH', '64', 'levels of nesting of a body', integer(1, 150)),
+  maxValues: setting('ACTORFLUX_MAX_VALUES', '100000', 'values and names in a body', integer(1, 10_000_000)),
+  maxInFlight: byteCount.nullable().default(null).register(rows, {
+    variable: 'ACTORFLUX_MAX_IN_FLIGHT',
+    default: null,
+    meaning:
+      "memory for requests, steps and webhooks under way; beyond it requests are refused with 503; not set: a quarter of the heap's limit",
+  }),
+  maxRecord: setting(
+    'ACTORFLUX_MAX_RECORD',
+    '16mb',
+    'largest context, as JSON; one that outgrows it fails',
+    memorySize,
+  ),
+  headerTimeout: setting(
+    'ACTORFLUX_HEADER_TIMEOUT',
+    '10s',
+    'how long a client may take to send the headers of a request',
+    duration,
+  ),
+  requestTimeout: setting('ACTORFLUX_REQUEST_TIMEOUT', '30s', 'how long it may take to send all of it', duration),
+  answerTimeout: setting(
+    'ACTORFLUX_ANSWER_TIMEOUT',
+    '30s',
+    'after which time a client that takes nothing of its answer is cut off',
+    duration,
+  ),
+  maxAnswers: setting('ACTORFLUX_MAX_ANSWERS', '128mb', 'what large answers may hold in memory together', memorySize),
+  maxConnections: setting(
+    'ACTORFLUX_MAX_CONNECTIONS',
+    '20000',
+    'connections of clients at once',
+    integer(1, 1_000_000),
+  ),
+  maxCommits: setting(
+    'ACTORFLUX_MAX_COMMITS',
+    '1024',
+    'commits of calls under way at once; beyond it calls are refused with 503',
+    integer(1, 1_000_000),
+  ),
+  maxBroadcasts: setting(
+    'ACTORFLUX_MAX_BROADCASTS',
+    '16',
+    'events for more than 64 contexts under way at once; beyond it they are refused with 503',
+    integer(1, 10_000),
+  ),
+  maxWaits: setting(
+    'ACTORFLUX_MAX_WAITS',
+    '20000',
+    'requests that wait for a context at once; beyond it they are refused with 503',
+    integer(1, 1_000_000),
+  ),
+  maxTags: setting('ACTORFLUX_MAX_TAGS', '64', 'tags of one context', integer(1, 10_000)),
+  maxTagBytes: setting('ACTORFLUX_MAX_TAG_BYTES', '256', 'bytes of one tag', integer(1, 10_000)),
+  origins: origins.default([]).register(rows, {
+    variable: 'ACTORFLUX_CORS',
+    default: null,
+    meaning: 'origins whose pages may call the server, separated by commas, or *; not set: none',
+  }),
+  allowedHosts: hosts.default([]).register(rows, {
+    variable: 'ACTORFLUX_ALLOWED_HOSTS',
+    default: null,
+    meaning:
+      'names by which the server may be called besides loopback ones, separated by commas, or *; not set: on a loopback address none, else any',
+  }),
+  stepConcurrency: setting('ACTORFLUX_STEP_CONCURRENCY', '256', 'functions that run at once', integer(1, 1_000_000)),
+  isolated: setting(
+    'ACTORFLUX_ISOLATED',
+    '8',
+    'isolated functions that run at once, each in a process of its own',
+    integer(1, 1000),
+  ),
+  maxResult: setting('ACTORFLUX_MAX_RESULT', '1mb', 'largest result of a function or script, as JSON', memorySize),
+  watchdog: setting(
+    'ACTORFLUX_WATCHDOG',
+    '5s',
+    'how long a function may hold up the server until the log names it; 0: for ever',
+    durationOrNever,
+  ),
+  watchdogKill: setting(
+    'ACTORFLUX_WATCHDOG_KILL',
+    '30s',
+    'how long until the process ends with code 70, to be started again; 0: never',
+    durationOrNever,
+  ),
+  allowPrivate: setting(
+    'ACTORFLUX_ALLOW_PRIVATE_ADDRESSES',
+    'false',
+    'true: Http.request may reach addresses that are not public',
+    flag,
+  ),
+  skipFaulty: setting('ACTORFLUX_SKIP_FAULTY', 'false', 'true: start without the services that have faults', flag),
+  logLevel: setting(
+    'ACTORFLUX_LOG_LEVEL',
+    'info',
+    LEVELS.join(', '),
+    z.enum(LEVELS, { error: `must be one of ${LEVELS.join(', ')}` }),
+  ),
+  logFormat: setting(
+    'ACTORFLUX_LOG_FORMAT',
+    'auto',
+    'pretty, json, or auto: readable lines on a terminal, JSON otherwise',
+    z.enum(FORMATS, {
+      error: `must be one of ${FORMATS.join(', ')}`,
+    }),
+  ),
+  accessLog: setting('ACTORFLUX_ACCESS_LOG', 'false', 'true: each request is logged', flag),
+})
+
+/** The row of each setting, by the name of its field. */
+export const table: ReadonlyMap<string, SettingRow> = new Map(
+  Object.entries(schema.shape).flatMap(([name, type]) => {
+    const row = rows.get(type)
+    return row ? [[name, row] as const] : []
+  }),
+)
