@@ -123,8 +123,17 @@ export function problemResponse(failure: Failure, telling: ProblemFacts = {}): R
 /** What a problem is answered with, where there is no application to do it. */
 export function problemAnswer(
   failure: Failure,
-  { instance, format = JSON_FORMAT, headers: more }: ProblemFacts = {},
+  facts: ProblemFacts = {},
 ): { status: number; headers: Record<string, string>; body: string } {
+  const { problem, headers } = problemParts(failure, facts)
+  return { status: problem.status, headers, body: (facts.format ?? JSON_FORMAT).encodeProblem(problem) }
+}
+
+/** The problem and its headers, before it is written. */
+export function problemParts(
+  failure: Failure,
+  { instance, format = JSON_FORMAT, headers: more }: ProblemFacts = {},
+): { problem: Problem; headers: Record<string, string> } {
   const problem = problemOf(failure, instance)
   const headers: Record<string, string> = {
     ...format.headers,
@@ -140,5 +149,5 @@ export function problemAnswer(
   if (failure.kind === 'forbidden') headers['www-authenticate'] = 'Bearer error="insufficient_scope"'
   if ('retryAfter' in failure) headers['retry-after'] = String(Math.max(1, Math.ceil(failure.retryAfter)))
   if (failure.kind === 'wrongMethod') headers['allow'] = failure.allow.join(', ')
-  return { status: problem.status, headers, body: format.encodeProblem(problem) }
+  return { problem, headers }
 }

@@ -274,6 +274,19 @@ test('a wait that fails after the event is no failure of the event', async () =>
   expect(await response.json()).not.toHaveProperty('context')
 })
 
+test.each(['application/json', 'application/xml'])('a large context in a problem is charged, as %s', async (accept) => {
+  const context = { ...contextView(1), tags: Array.from({ length: 50_000 }, (_, index) => `tag-${index}`) }
+  const waitFor = () => Promise.reject(new FluxError({ kind: 'waitTimeout', detail: 'late', context }))
+  const { app } = testApp({ waitFor }, { maxAnswers: 1 })
+  const ask = () => app.request('/flux-api/context/wait?contextId=1&state=x', { headers: { accept } })
+  // What alone is larger than the budget fits while nothing else is held, and is held until it is read.
+  const whole = await ask()
+  expect([whole.status, whole.headers.get('content-type')]).toEqual([504, accept.replace('/', '/problem+')])
+  expect((await ask()).status).toBe(503)
+  expect(await whole.text()).toContain('tag-49999')
+  expect((await ask()).status).toBe(504)
+})
+
 test('names that XML can not have are written as attributes in a problem', async () => {
   const context = { ...contextView(1), tags: ['a'], '1 <odd> name': { ok: 1 } }
   const { app } = testApp({
