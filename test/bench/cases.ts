@@ -90,14 +90,14 @@ export const CALLS: { readonly [name: string]: Case } = {
     const ids = await spreadContexts(subject)
     const call = (n: number) => event('tick', ids[n % ids.length])
     const { pid, url } = subject.server
-    const [without, before] = [await run('events, nobody waits', subject, call), await residentMemory(pid)]
+    const [without, before] = [await run('ticks, nobody waits', subject, call), await residentMemory(pid)]
     const held = await holdRequests(
       url,
       ids.map((id) => `/flux-api/context/wait?contextId=${id}&state=done&timeout=300`),
     )
     const each = ((await residentMemory(pid)) - before) / ids.length
     try {
-      const name = `events beside ${ids.length} held waits (${(each * 1024).toFixed(1)} KB each)`
+      const name = `ticks beside ${ids.length} held waits (${(each * 1024).toFixed(1)} KB each)`
       return [without, await run(name, subject, call)]
     } finally {
       held.release()
