@@ -91,11 +91,16 @@ async function start(parts: Start): Promise<Server> {
   const { engine, storage, notes } = await openEngine(settings, { catalog, runner, clock, log, memory, onOwner })
   opened.engine = engine
   const { origins, allowedHosts, requireAuth, maxBody, maxDepth, maxValues, maxAnswers, webhookTimeout } = settings
+  const limits = { maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, maxAnswers, webhookTimeout }
   const app = createApp({
-    ...{ origins, allowedHosts, requireAuth, maxBody, maxDepth, maxValues, maxAnswers, webhookTimeout, about, log },
+    ...limits,
+    origins,
+    allowedHosts,
+    requireAuth,
+    about,
+    log,
     api: engine.api,
     authenticate: tokens.authenticate,
-    maxParts: MAX_PARTS,
     inFlight: memory.requests,
     waiting: memory.waiting,
     isLoopback: () => isLoopbackAddress(http.address),

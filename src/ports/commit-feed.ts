@@ -11,5 +11,9 @@ export interface CommitFeed {
   watch(ids: readonly ContextId[]): void
   /** Called with the contexts that another server asks for. */
   onWatched(listener: (ids: readonly ContextId[]) => void): void
+  /** Tells the other servers that steps are ready for which this one has no free slot. Never fails. */
+  notifyReady(): void
+  /** Called when a server said so, this one included. */
+  onReady(listener: () => void): void
   close(): Promise<void>
 }

@@ -37,13 +37,21 @@ export interface Write {
   readonly answersNotification: boolean
 }
 
+/**
+ * Nothing was written: this context has another version now (or exists, or is gone). `current` is the context as it is,
+ * where that costs nothing more.
+ */
+export interface StaleOutcome {
+  readonly ok: false
+  readonly stale: ContextId
+  readonly current?: StoredContext | null
+}
+
 export type CommitOutcome =
   | { readonly ok: true }
-  /**
-   * Nothing was written: this context has another version now (or exists, or is gone). `current` is the context as it
-   * is, where that costs nothing more.
-   */
-  | { readonly ok: false; readonly stale: ContextId; readonly current?: StoredContext | null }
+  | StaleOutcome
+  /** Nothing was written: ids of these contexts to be created were given out ahead, and others got later ones since. */
+  | { readonly ok: false; readonly overtaken: readonly ContextId[] }
 
 export interface PageRequest {
   readonly limit: number
@@ -80,7 +88,8 @@ export interface Store {
   readonly partitions: number
   /**
    * Gives out at least `count` ids of a partition that nobody had before: `first` and those that follow it in steps of
-   * `partitions`, all higher than any of that partition given out earlier. Durable before it resolves.
+   * `partitions`, all higher than any of that partition given out earlier. Durable before it resolves. With more than
+   * `count`, a commit that creates a context under one of them is refused once others were given ids of that partition.
    */
   reserveIds(request: { count: number; partition: number }): Promise<{ first: ContextId; count: number }>
   /** The highest id of any context so far; 0 if there was none. */
@@ -114,10 +123,16 @@ export interface Store {
    */
   claimDue(request: { now: number; limit: number; hideFor: number }): Promise<{ ids: ContextId[]; next: number | null }>
   /**
-   * Contexts whose owner no longer lives, up to `limit` of each partition, each with that owner. They are hidden from
-   * further claims as with `claimDue`. `owner` is the caller's own boot id.
+   * Contexts whose owner no longer lives, and those with one of the owners `ready`, who never do: up to `limit` of each
+   * partition, those first that were written first, each with that owner. They are hidden from further claims as with
+   * `claimDue`. `owner` is the caller's own boot id.
    */
-  claimAbandoned(request: { owner: string; limit: number; hideFor: number }): Promise<AbandonedLease[]>
+  claimAbandoned(request: {
+    owner: string
+    ready?: readonly string[]
+    limit: number
+    hideFor: number
+  }): Promise<AbandonedLease[]>
   /** Contexts whose step that server runs, as the store knows it; those that are out of reach at present left out. */
   leasedTo(request: { owner: string }): Promise<ContextId[]>
   /**

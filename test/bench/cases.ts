@@ -1,12 +1,16 @@
 // What is measured. Each case speaks to a server over HTTP alone, and gives rows of the table.
 import { sleep, type Server } from '../support/server.ts'
-import { residentMemory } from './footprint.ts'
-import { holdRequests, measure, percentiles, type Call, type Measured } from './load.ts'
+import type { Call } from './client.ts'
+import { ownMemory } from './footprint.ts'
+import { holdRequests } from './hold.ts'
+import { measure, percentiles, sendAll, type Measured } from './load.ts'
 
 export interface Sizes {
   readonly connections: number
-  /** Of each measurement. */
+  /** Of each round. */
   readonly seconds: number
+  /** Of each measurement; their median counts. */
+  readonly rounds: number
   /** Waiting contexts among which pages are listed. */
   readonly contexts: number
 }
@@ -37,19 +41,28 @@ const executeWith = (fluxName: string, input: object, tags: readonly string[] = 
   path: '/flux-api/bench/execute',
   body: { fluxName, input, tags },
 })
-const event = (name: string, contextId?: number): Call => ({
+export const event = (name: string, contextId?: number): Call => ({
   method: 'POST',
   path: contextId === undefined ? '/flux-api/event' : `/flux-api/event?contextId=${contextId}`,
   body: { event: name },
 })
 
+/** Calls that are sent again and again; no case tells more of them apart. */
+const CALLS_IN_TURN = 10_000
+
 /** Runs for a while, after warming up. */
-async function run(name: string, { server, seconds, connections }: Subject, call: (n: number) => Call): Promise<Row> {
-  const warmUp = Math.min(1.5, seconds / 2)
+export async function run(
+  name: string,
+  { server, seconds, rounds, connections }: Subject,
+  calls: readonly Call[] | ((n: number) => Call),
+): Promise<Row> {
+  const list = typeof calls === 'function' ? Array.from({ length: CALLS_IN_TURN }, (_, n) => calls(n)) : calls
+  const { url, pid } = server
+  const warmUpSeconds = Math.min(1.5, seconds / 2)
   return {
     name,
     connections,
-    ...(await measure({ url: server.url, pid: server.pid, connections, call, until: { warmUp, seconds } })),
+    ...(await measure({ url, pid, connections, calls: list, warmUpSeconds, seconds, rounds })),
   }
 }
 
@@ -59,8 +72,14 @@ async function start({ server, connections }: Subject, requests: number, call: (
   const onAnswer = (body: string) => {
     ids.push(JSON.parse(body).contextId)
   }
-  await measure({ url: server.url, connections: Math.min(connections, requests), call, onAnswer, until: { requests } })
+  await sendAll({ url: server.url, connections: Math.min(connections, requests), requests, call, onAnswer })
   return ids
+}
+
+/** What was not sent by the measuring client. */
+const timed = (perSecond: number, times: readonly number[]): Measured => {
+  const { p50, p99 } = percentiles(times)
+  return { perSecond, p50Ms: p50, p99Ms: p99, cpuUs: null }
 }
 
 const spread = new WeakMap<Server, Promise<number[]>>()
@@ -74,12 +93,12 @@ function spreadContexts(subject: Subject): Promise<number[]> {
 export const CALLS: { readonly [name: string]: Case } = {
   async event(subject) {
     const ids = await spreadContexts(subject)
-    const call = (n: number) => event('tick', ids[n % ids.length])
+    const calls = ids.map((id) => event('tick', id))
     const name = `event by id, ${ids.length} contexts`
     return [
-      await run(name, subject, call),
+      await run(name, subject, calls),
       {
-        ...(await run(name, { ...subject, connections: 1, seconds: subject.seconds / 3 }, call)),
+        ...(await run(name, { ...subject, connections: 1, seconds: subject.seconds / 3 }, calls)),
         against: subject.connections,
       },
     ]
@@ -88,17 +107,17 @@ export const CALLS: { readonly [name: string]: Case } = {
   /** Each of the contexts that are moved is waited for. */
   async waits(subject) {
     const ids = await spreadContexts(subject)
-    const call = (n: number) => event('tick', ids[n % ids.length])
+    const calls = ids.map((id) => event('tick', id))
     const { pid, url } = subject.server
-    const [without, before] = [await run('ticks, nobody waits', subject, call), await residentMemory(pid)]
+    const [without, before] = [await run('ticks, nobody waits', subject, calls), await ownMemory(pid)]
     const held = await holdRequests(
       url,
       ids.map((id) => `/flux-api/context/wait?contextId=${id}&state=done&timeout=300`),
     )
-    const each = ((await residentMemory(pid)) - before) / ids.length
+    const each = ((await ownMemory(pid)) - before) / ids.length
     try {
-      const name = `ticks beside ${ids.length} held waits (${(each * 1024).toFixed(1)} KB each)`
-      return [without, await run(name, subject, call)]
+      const name = `ticks beside ${ids.length} held waits (${each.toFixed(1)} KB each)`
+      return [without, await run(name, subject, calls)]
     } finally {
       held.release()
     }
@@ -106,7 +125,7 @@ export const CALLS: { readonly [name: string]: Case } = {
 
   async hot(subject) {
     const [id] = await start(subject, 1, (n) => execute('Hot', n))
-    return [await run('event by id, one context', subject, () => event('heat', id))]
+    return [await run('event by id, one context', subject, [event('heat', id)])]
   },
 
   start: async (subject) => [await run('start', subject, (n) => execute('Common', n))],
@@ -134,15 +153,7 @@ export const CALLS: { readonly [name: string]: Case } = {
     for await (const { startedAt, endedAt } of completed(subject, 'Calling', Math.min(...ids) - 1))
       times.push(endedAt - startedAt)
     if (times.length !== STEPS) throw new Error(`${times.length} of ${STEPS} contexts completed`)
-    return [
-      {
-        name: 'start to done, one function',
-        connections: subject.connections,
-        cpu: null,
-        perSecond,
-        ...percentiles(times),
-      },
-    ]
+    return [{ name: 'start to done, one function', connections: subject.connections, ...timed(perSecond, times) }]
   },
 
   /** Contexts that are all due within one second; times are how late they were woken, by their own telling. */
@@ -164,9 +175,7 @@ export const CALLS: { readonly [name: string]: Case } = {
         name: `${contexts} due within one second`,
         connections: 1,
         against: subject.connections,
-        cpu: null,
-        perSecond: contexts / (1 + percentiles(late).p99 / 1000),
-        ...percentiles(late),
+        ...timed(contexts / (1 + percentiles(late).p99 / 1000), late),
       },
     ]
   },
@@ -179,17 +188,17 @@ export const CALLS: { readonly [name: string]: Case } = {
       moved += JSON.parse(body).transitions.length
     }
     const once = (requests: number) =>
-      measure({ url: subject.server.url, connections: 1, call: () => event('tick'), onAnswer, until: { requests } })
+      sendAll({ url: subject.server.url, connections: 1, requests, call: () => event('tick'), onAnswer })
     await once(1)
     moved = 0
-    const { perSecond, ...times } = await once(BROADCASTS)
+    const begun = performance.now()
+    const times = await once(BROADCASTS)
     return [
       {
         name: `broadcast to ${moved / BROADCASTS}`,
         connections: 1,
         against: subject.connections,
-        perSecond: (perSecond * moved) / BROADCASTS,
-        ...times,
+        ...timed((moved / (performance.now() - begun)) * 1000, times),
       },
     ]
   },

@@ -5,8 +5,8 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
+/** Megabytes. */
 export interface Footprint {
-  /** Megabytes. */
   readonly memory: number
   readonly disk: number
 }
@@ -19,13 +19,22 @@ const BLOCK = 512
 export async function footprint(pid: number, folder: string): Promise<Footprint> {
   let blocks = 0
   for (const entry of await readdir(folder, { recursive: true })) blocks += (await stat(join(folder, entry))).blocks
-  return { memory: await residentMemory(pid), disk: (blocks * BLOCK) / MEGABYTE }
+  return { memory: ((await ownMemory(pid)) * 1024) / MEGABYTE, disk: (blocks * BLOCK) / MEGABYTE }
 }
 
-/** Megabytes. */
-export async function residentMemory(pid: number): Promise<number> {
+/**
+ * Kilobytes. Without the files that are mapped into it, where the system tells that: what is there of the data file is
+ * the system's to take back.
+ */
+export async function ownMemory(pid: number): Promise<number> {
+  try {
+    const [, kilobytes] = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+    if (kilobytes !== undefined) return Number(kilobytes)
+  } catch {
+    // Not Linux.
+  }
   const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(pid)])
-  return (Number(stdout) * 1024) / MEGABYTE
+  return Number(stdout)
 }
 
 /** Of the clock in which Linux counts processor time (USER_HZ, proc(5)). */

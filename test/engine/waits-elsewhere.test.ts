@@ -48,6 +48,8 @@ class Network {
       onWatched: (listener) => {
         this.#watched.push({ of: feed, listener })
       },
+      notifyReady() {},
+      onReady() {},
       close: () => Promise.resolve(),
     }
     return feed

@@ -1,7 +1,7 @@
 // What a store in memory keeps: everything that the port promises, as plainly as it can be said.
 import type { ContextId } from '../../src/model/context.ts'
-import { MAX_LOG_ROWS, UNOWNED } from '../../src/model/record.ts'
-import type { CommitOutcome, AbandonedLease, PageRequest, StoredContext, Write } from '../../src/ports/store.ts'
+import { MAX_LOG_ROWS, readyKindOf } from '../../src/model/record.ts'
+import type { CommitOutcome, AbandonedLease, PageRequest, Store, StoredContext, Write } from '../../src/ports/store.ts'
 
 interface Kept {
   context: StoredContext
@@ -26,6 +26,8 @@ export interface MemoryOptions {
   /** Milliseconds without heartbeat after which a server is dead; null: whoever else owns something is dead. */
   readonly silence: number | null
   readonly witness?: Witness
+  /** How many ids are given ahead this time; none if left out. */
+  readonly ahead?: () => number
 }
 
 /**
@@ -33,6 +35,8 @@ export interface MemoryOptions {
  * have higher ids.
  */
 const IDS = 4
+
+type ClaimRequest = Parameters<Store['claimAbandoned']>[0]
 
 export class Memory {
   readonly partitions: number
@@ -50,6 +54,16 @@ export class Memory {
     this.#lastIds = Array.from({ length: this.partitions }, (_, partition) =>
       partition === 0 ? 0 : partition - this.partitions,
     )
+  }
+
+  /** For the next reservation. */
+  get ahead(): number {
+    return this.#options.ahead?.() ?? 0
+  }
+
+  /** The last id given out in that partition. */
+  lastId(partition: number): ContextId {
+    return this.#lastIds[partition] ?? 0
   }
 
   reserveIds(count: number, partition: number): { first: ContextId; count: number } {
@@ -93,10 +107,11 @@ export class Memory {
       if (text === undefined) delete parts[name]
       else Object.defineProperty(parts, name, { value: text, enumerable: true, configurable: true, writable: true })
     }
-    if (owner === UNOWNED) kept.abandonedUntil = 0
+    const isReady = owner !== null && readyKindOf(owner) !== null
+    if (isReady) kept.abandonedUntil = this.#options.now()
     else if (owner !== before?.context.owner) kept.abandonedUntil = null
     else if (kept.abandonedUntil !== null) kept.abandonedUntil = 0
-    if (owner !== null && owner !== UNOWNED && !this.#beats.has(owner)) this.#beats.set(owner, this.#options.now())
+    if (owner !== null && !isReady && !this.#beats.has(owner)) this.#beats.set(owner, this.#options.now())
     kept.context = { ...context, parts }
     kept.log.push(...log)
     if (kept.log.length > MAX_LOG_ROWS * 1.25) kept.log = kept.log.slice(-MAX_LOG_ROWS)
@@ -140,12 +155,17 @@ export class Memory {
     return { ids: claimed.map(({ kept }) => kept.context.id), next: waking()[0]?.at ?? null }
   }
 
-  claimAbandoned(caller: string, limit: number, hideFor: number): AbandonedLease[] {
+  claimAbandoned({ owner: caller, ready = [], limit, hideFor }: ClaimRequest): AbandonedLease[] {
     const now = this.#options.now()
     this.#judge(caller, now)
     const abandoned = [...this.kept.values()].filter(
-      ({ abandonedUntil }) => abandonedUntil !== null && abandonedUntil <= now,
+      ({ context: { owner }, abandonedUntil }) =>
+        abandonedUntil !== null &&
+        abandonedUntil <= now &&
+        (owner === null || readyKindOf(owner) === null || ready.includes(owner)),
     )
+    // What has been claimable for longest first, as the adapters have it.
+    abandoned.sort((a, b) => (a.abandonedUntil ?? 0) - (b.abandonedUntil ?? 0))
     const claimed = this.#perPartition(abandoned, limit, ({ context }) => context.id)
     for (const kept of claimed) kept.abandonedUntil = now + hideFor
     return claimed.map(({ context: { id, owner } }) => ({ id, owner: owner ?? '' }))

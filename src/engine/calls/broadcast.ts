@@ -1,5 +1,5 @@
-// engine: an event for all who wait for it. Each context is moved at most once, and only then are executions started,
-// so that none takes the event that started it.
+// engine/calls: sends an event to all contexts that wait for it. Each is moved at most once, and only then are
+// executions started, so that none takes the event that started it.
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { EventAnswer } from '../../api/send-event.ts'
@@ -17,7 +17,7 @@ import { decodeHead } from '../record/decode.ts'
 import { keysOfEvent } from '../record/index-keys.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 
-/** Contexts told at once. */
+/** Contexts that get the event at once. */
 const MAX_WAVE_CONTEXTS = 1000
 /** Contexts up to which a broadcast costs about as little as a call for one context. */
 const MAX_SMALL_CONTEXTS = 64
@@ -90,7 +90,7 @@ async function run(
   for (let from = 0; from < addressed.length; from += MAX_WAVE_CONTEXTS) {
     const ids = addressed.slice(from, from + MAX_WAVE_CONTEXTS)
     found.push(...(await Promise.all(ids.map((id) => move({ store, mailboxes, log, refusals }, id, sent)))))
-    // Where nothing is written, nothing is waited for, and others want to be served, too.
+    // Where nothing is written, nothing above has waited: other work of the event loop comes first.
     if (from + MAX_WAVE_CONTEXTS < addressed.length)
       await new Promise((resolve) => {
         setImmediate(resolve)
@@ -104,7 +104,7 @@ async function run(
   const unreached = found.flatMap((one) =>
     one?.answer === 'ignored' && one.failure?.kind === 'unavailable' ? [one.failure] : [],
   )
-  // One that may have moved all the same is told of before those that surely did not.
+  // A context that may have moved all the same is reported rather than those that certainly did not.
   const outOfReach = unreached.find(({ inDoubt }) => inDoubt) ?? unreached[0]
   if (outOfReach && answer.transitions.length + answer.executions.length === 0) throw new FluxError(outOfReach)
   const counts = `moved ${answer.transitions.length}, started ${answer.executions.length}, ignored by ${answer.ignored.length}`

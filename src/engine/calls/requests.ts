@@ -1,4 +1,4 @@
-// engine: what requests of the nine calls must be beyond their form, which the descriptions of the calls have.
+// engine/calls: what requests of the nine calls must be beyond their form, which the descriptions of the calls have.
 import { check } from '../../api/check.ts'
 import { EXECUTE, type ExecuteRequest } from '../../api/execute.ts'
 import { LIST_CONTEXTS, type ListRequest } from '../../api/list-contexts.ts'
@@ -58,8 +58,6 @@ export function waitRequest(request: WaitRequest, limits: TagLimits) {
 
 /** States that one call may wait for. */
 const MAX_STATES = 1000
-
-export type CheckedListRequest = ReturnType<typeof listRequest>
 
 /** Values that take milliseconds to be copied, and as many again to be held to a service and written. */
 const MANY_VALUES = 5000

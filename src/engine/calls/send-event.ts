@@ -12,7 +12,7 @@ import { broadcast } from './broadcast.ts'
 import { admitted, type CallEnv } from './call-env.ts'
 import { eventRequest } from './requests.ts'
 
-/** See `FluxApi`. An event for one context takes no async function besides this: each costs promises, for each event. */
+/** See `FluxApi`. For an event to one context it calls no other async function, since each makes promises. */
 export async function sendEvent(env: CallEnv, request: EventRequest): Promise<EventAnswer> {
   try {
     const sent = eventRequest(request, env.tagLimits)

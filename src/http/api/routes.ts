@@ -21,7 +21,7 @@ import type { Answers } from '../answers/answers.ts'
 import { PageWriter } from '../answers/page.ts'
 import { xmlSchema } from '../docs/xsd.ts'
 import { answerFormat, FORMATS, type Codec } from '../formats/codecs.ts'
-import { readBody, type Admission, type BodyLimits } from '../request/body.ts'
+import { readBody, type BodyAdmission, type BodyLimits } from '../request/body.ts'
 import type { FieldsByName } from '../request/call-fields.ts'
 import { authorizationOf, headerOf, type Env } from '../request/incoming.ts'
 import type { OriginGuard } from '../request/origin-guard.ts'
@@ -31,7 +31,7 @@ import { APPLIED, contextAtRest, onlyContextOf, preferredWait } from './prefer.t
 import { quotaHeaders, takeQuota } from './quotas.ts'
 import { requestReader } from './request.ts'
 
-export interface FluxApiOptions extends BodyLimits, Admission {
+export interface FluxApiOptions extends BodyLimits, BodyAdmission {
   /** The calls, as that caller may make them. */
   readonly api: (caller: Caller) => FluxApi
   readonly authenticate: Authenticate

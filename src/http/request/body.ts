@@ -18,7 +18,7 @@ export interface BodyLimits extends JsonLimits {
 }
 
 /** What requests may hold of the server's memory at once. */
-export interface Admission {
+export interface BodyAdmission {
   readonly inFlight: ByteBudget
 }
 

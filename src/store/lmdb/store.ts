@@ -15,17 +15,15 @@ import type {
   StoredContext,
   Write,
 } from '../../ports/store.ts'
-import { messageOf } from './data-folder.ts'
 import { type Disk, openDisk } from './disk.ts'
 import { GroupCommit } from './group-commit.ts'
 import { Memory } from './index/memory.ts'
 import { fileNotesPlace, readNote } from './notes.ts'
 import { rebuild } from './index/rebuild.ts'
 import type { Gauge } from './space.ts'
-import { decodeStored } from './stored-context.ts'
+import { decodeStored } from './records/stored-context.ts'
 import { WriteGroup } from './write-group.ts'
-
-export { DataFolderError } from './data-folder.ts'
+import { messageOf } from '../../model/error-message.ts'
 
 /**
  * Opens the store in a folder, which is created if missing, and reads the index into memory.
@@ -53,7 +51,7 @@ export async function openLmdbStore({
     const start = clock.now()
     const memory = await rebuild(disk, log)
     log.info('store opened', { folder, contexts: memory.size, milliseconds: clock.now() - start })
-    return new LmdbStore(disk, memory, { notes: fileNotesPlace(folder, namespace), log })
+    return new LmdbStore(disk, memory, { notes: fileNotesPlace(folder, namespace), log, clock })
   } catch (error) {
     await disk.close()
     throw error
@@ -75,13 +73,19 @@ class LmdbStore implements Store {
   readonly #disk: Disk
   readonly #memory: Memory
   readonly #log: Log
+  readonly #clock: Clock
   readonly #commits: GroupCommit<WriteGroup>
   /** Parts of logs that can't be read. */
   readonly #loggedRows = new Set<string>()
   #closing: Promise<void> | null = null
 
-  constructor(disk: Disk, memory: Memory, { notes, log }: { readonly notes: NotesPlace; readonly log: Log }) {
+  constructor(
+    disk: Disk,
+    memory: Memory,
+    { notes, log, clock }: { readonly notes: NotesPlace; readonly log: Log; readonly clock: Clock },
+  ) {
     this.notes = notes
+    this.#clock = clock
     this.#disk = disk
     this.#memory = memory
     this.#log = log
@@ -116,7 +120,7 @@ class LmdbStore implements Store {
   }
 
   async log({ id, limit }: { id: ContextId; limit: number }): Promise<string[]> {
-    return limit > 0 ? this.#disk.newestRows(id, limit, (row, error) => this.#logRow(id, row, error)) : []
+    return limit > 0 ? this.#disk.rows.newest(id, limit, (row, error) => this.#logRow(id, row, error)) : []
   }
 
   async list(query: ListQuery): Promise<StoredContext[]> {
@@ -148,8 +152,8 @@ class LmdbStore implements Store {
     return this.#memory.claimDue(request)
   }
 
-  async claimAbandoned({ owner, limit }: { owner: string; limit: number; hideFor: number }): Promise<AbandonedLease[]> {
-    return this.#memory.claimAbandoned(owner, limit)
+  async claimAbandoned(request: Parameters<Store['claimAbandoned']>[0]): Promise<AbandonedLease[]> {
+    return this.#memory.claimAbandoned({ ready: [], ...request, now: this.#clock.now() })
   }
 
   async leasedTo({ owner }: { owner: string }): Promise<ContextId[]> {

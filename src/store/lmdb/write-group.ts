@@ -4,10 +4,10 @@ import { MAX_LOG_ROWS } from '../../model/record.ts'
 import type { CommitOutcome, Write } from '../../ports/store.ts'
 import type { Disk } from './disk.ts'
 import type { Group } from './group-commit.ts'
-import { type Header, type LargePart, NO_LARGE_PARTS, type Rows } from './header.ts'
-import { encodeLargePart, placeLargeParts } from './large-parts.ts'
+import { type Header, type LargePart, NO_LARGE_PARTS, type Rows } from './records/header.ts'
+import { encodeLargePart, placeLargeParts } from './records/large-parts.ts'
 import type { Entry, Memory } from './index/memory.ts'
-import { encode } from './stored-context.ts'
+import { encode } from './records/stored-context.ts'
 
 /** A log is trimmed when it has grown so far, a good many rows at once. */
 const LOG_ROOM = MAX_LOG_ROWS + MAX_LOG_ROWS / 4
@@ -171,11 +171,11 @@ export class WriteGroup implements Group {
   }
 
   #remove(id: ContextId): void {
-    const rows = this.#disk.rowsOf(id)
+    const rows = this.#disk.rows.numbersOf(id)
     const large = this.#context(id)?.large ?? NO_LARGE_PARTS
     this.#operations.push(() => {
       for (const { slot } of large) this.#disk.removeLargePart(id, slot)
-      for (const row of rows) void this.#disk.rows.remove([id, row])
+      for (const row of rows) this.#disk.rows.remove(id, row)
       void this.#disk.notifications.remove(id)
       void this.#disk.contexts.remove(id)
     })
@@ -189,15 +189,15 @@ export class WriteGroup implements Group {
   #append(id: ContextId, { firstRow, nextRow }: Rows, rows: readonly string[]): Rows {
     if (rows.length === 0) return { firstRow, nextRow }
     const value = Buffer.from(JSON.stringify(rows))
-    this.#operations.push(() => void this.#disk.rows.put([id, nextRow], value))
+    this.#operations.push(() => this.#disk.rows.put(id, nextRow, value))
     this.#pages += this.#pagesOf(value.length)
     const end = nextRow + rows.length
     if (end - firstRow <= LOG_ROOM) return { firstRow, nextRow: end }
     // Whole values only: the last that begins before the rows to keep may reach into them.
-    const old = this.#disk.rowsOf(id, end - MAX_LOG_ROWS)
+    const old = this.#disk.rows.numbersOf(id, end - MAX_LOG_ROWS)
     const kept = old.pop() ?? firstRow
     this.#operations.push(() => {
-      for (const row of old) void this.#disk.rows.remove([id, row])
+      for (const row of old) this.#disk.rows.remove(id, row)
     })
     this.#pages += old.length
     return { firstRow: kept, nextRow: end }

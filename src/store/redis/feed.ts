@@ -16,15 +16,20 @@ interface FeedOptions {
 }
 
 const LATE =
-  'callers that wait may wait up to a second longer, and steps whose context has ended run on for some heartbeats'
+  'callers that wait may wait up to a second longer, steps whose context has ended run on for some heartbeats, and ' +
+  'steps that wait for a free slot are not taken by other servers before their next heartbeat'
 
-/** What a server asks for: `watch:<server>:<id>,<id>`. Anything else is the id of a context. */
+/** What a server asks for: `watch:<server>:<id>,<id>`. */
 const WATCH = 'watch:'
+/** Says that steps are ready; any other text is the id of a context. */
+const READY = 'ready'
 
 export function redisFeed({ listening, publish, namespace, log }: FeedOptions): CommitFeed {
   const channel = feedChannel(namespace)
   const own = `${WATCH}${randomUUID()}:`
-  const [onNotified, onWatched]: [((id: ContextId) => void)[], ((ids: readonly ContextId[]) => void)[]] = [[], []]
+  const onNotified: ((id: ContextId) => void)[] = []
+  const onWatched: ((ids: readonly ContextId[]) => void)[] = []
+  const onReady: (() => void)[] = []
   let isTold = false
   /** Once: whoever waits looks all the same, and that Redis is away others tell. */
   const fail = (error: unknown) => {
@@ -35,7 +40,8 @@ export function redisFeed({ listening, publish, namespace, log }: FeedOptions): 
   listening.on('error', (error) => log.debug('the feed of commits is broken off', { error }))
   const send = (text: string) => void publish(channel, text).catch(fail)
   const hear = (text: string) => {
-    if (!text.startsWith(WATCH)) for (const listener of onNotified) listener(Number(text))
+    if (text === READY) for (const listener of onReady) listener()
+    else if (!text.startsWith(WATCH)) for (const listener of onNotified) listener(Number(text))
     else if (!text.startsWith(own)) for (const listener of onWatched) listener(watchedIn(text))
   }
   let isSubscribed = false
@@ -55,6 +61,11 @@ export function redisFeed({ listening, publish, namespace, log }: FeedOptions): 
     },
     onWatched(listener) {
       onWatched.push(listener)
+      subscribe()
+    },
+    notifyReady: () => send(READY),
+    onReady(listener) {
+      onReady.push(listener)
       subscribe()
     },
     async close() {

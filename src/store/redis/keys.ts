@@ -43,7 +43,7 @@ local due = root .. 'due'
 local ended = root .. 'end'
 -- Sorted set of the contexts whose step a server runs; the score is when they may be claimed by others once it is dead.
 local function running(owner) return root .. 'run:' .. owner end
--- Who owns the steps that no server runs, those of a dead server among them.
+-- Who owns the steps that no server runs, those of a dead server among them. Owners of ready steps begin with it.
 local unowned = '${UNOWNED}'
 -- Newest rows of a log that are kept.
 local log_limit = ${MAX_LOG_ROWS}
@@ -55,4 +55,6 @@ local dead = root .. 'dead'
 local ids = root .. 'ids'
 -- String: run id of the Redis that gave it.
 local issuer = root .. 'giver'
+-- String: who was given ids last, and since when nobody else was, 'writer:milliseconds'.
+local taker = root .. 'taker'
 `

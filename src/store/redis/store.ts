@@ -15,7 +15,7 @@ import type {
   StoredContext,
   Write,
 } from '../../ports/store.ts'
-import { Claims } from './claims.ts'
+import { PartitionClaims } from './claims.ts'
 import { connect, outOfReach, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
 import { IdNumbers } from './id-numbers.ts'
 import { definitionKey, definitionsKey, partitionKey, standstillKey } from './keys.ts'
@@ -26,6 +26,7 @@ import { Queries } from './queries.ts'
 import { listOf, texts } from './scripts.ts'
 import { decodeContext, pushWrite, versionOf } from './stored-context.ts'
 import { RedisTime } from './time.ts'
+import { messageOf } from '../../model/error-message.ts'
 
 export interface RedisStoreOptions {
   readonly address: RedisAddress
@@ -40,6 +41,9 @@ export interface RedisStoreOptions {
 /** Losses in a row after which a context is reserved, and for how long, milliseconds. */
 const RESERVE = { after: 3, for: '20' }
 const DONE: CommitOutcome = { ok: true }
+const isNew = ({ previous }: Write): boolean => previous === 0
+/** What the commit script says when an id that was given ahead is not the last any more. */
+const OVERTAKEN = 3
 /** Contexts deleted by one script: others want to be served too. */
 const BULK = 100
 
@@ -63,9 +67,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<RedisS
     return store
   } catch (error) {
     connection.disconnect()
-    throw error instanceof RedisError
-      ? error
-      : outOfReach(options.address, error instanceof Error ? error.message : String(error))
+    throw error instanceof RedisError ? error : outOfReach(options.address, messageOf(error))
   }
 }
 
@@ -81,7 +83,7 @@ export class RedisStore implements Store {
   #commits = 0
   readonly #ids: IdNumbers
   readonly #queries: Queries
-  readonly #claims: Claims
+  readonly #claims: PartitionClaims
 
   constructor(connection: Connection, options: RedisStoreOptions) {
     const { namespace, partitions, log } = options
@@ -91,9 +93,9 @@ export class RedisStore implements Store {
     this.#connection = connection
     const roots = Array.from({ length: partitions }, (_, partition) => partitionKey(namespace, partition))
     this.#client = new PartitionClient(connection, { roots, log })
-    this.#ids = new IdNumbers(this.#client, partitions)
+    this.#ids = new IdNumbers(this.#client, { partitions, writer: this.#writer })
     this.#queries = new Queries(this.#client, { partitions, log })
-    this.#claims = new Claims(this.#client, { ...options, time: this.#time })
+    this.#claims = new PartitionClaims(this.#client, { ...options, time: this.#time })
     // The one that came may have a time of its own. If it goes again at once, the next one is asked.
     connection.on('ready', () => void this.learnTime().catch(() => {}))
   }
@@ -151,14 +153,17 @@ export class RedisStore implements Store {
     if (writes.some(({ context }) => context.id % this.partitions !== partition)) {
       return Promise.reject(new TypeError('the contexts of a commit must be in one partition'))
     }
-    const values = [this.#writer, String(++this.#commits), lost >= RESERVE.after ? RESERVE.for : '0', '0']
+    const created = writes.some(isNew) ? writes.filter(isNew).map(({ context }) => context.id) : []
+    const fence = created.length > 0 ? this.#ids.fenceOf(created) : ''
+    const values = [this.#writer, String(++this.#commits), lost >= RESERVE.after ? RESERVE.for : '0', '0', fence]
     for (const write of writes) pushWrite(values, write)
     return this.#client.commit(partition, values, (reply) => {
       if (reply === 0) {
         for (const { context } of writes) this.#ids.seen(context.id)
         return DONE
       }
-      const [, id, kept = []] = listOf(reply)
+      const [code, id, kept = []] = listOf(reply)
+      if (code === OVERTAKEN) return { ok: false, overtaken: created }
       return { ok: false, stale: Number(id), current: decodeContext(Number(id), kept) }
     })
   }
@@ -183,7 +188,7 @@ export class RedisStore implements Store {
     return this.#claims.due(request)
   }
 
-  claimAbandoned(request: { owner: string; limit: number; hideFor: number }): Promise<AbandonedLease[]> {
+  claimAbandoned(request: Parameters<Store['claimAbandoned']>[0]): Promise<AbandonedLease[]> {
     return this.#claims.abandoned(request)
   }
 

@@ -1,8 +1,9 @@
 // store/lmdb: what is known of every context without reading it. It shows what is on disk, never more.
 import type { ContextId } from '../../../model/context.ts'
 import type { AbandonedLease, ListQuery, PageRequest } from '../../../ports/store.ts'
-import type { Header, LargePart, Rows } from '../header.ts'
+import type { Header, LargePart, Rows } from '../records/header.ts'
 import { type KeyMatches, type Posting, KeyIndex } from './key-index.ts'
+import { Owners, type ClaimRequest } from './owners.ts'
 import { TimeQueue } from './time-queue.ts'
 
 export interface Entry extends Rows {
@@ -26,8 +27,7 @@ export class Memory {
   readonly #notified = new Set<ContextId>()
   /** Claimed contexts, and when they may be claimed again. */
   readonly #hidden = new Map<ContextId, number>()
-  /** Contexts whose step someone runs, as long as nobody was told of them. */
-  readonly #owners = new Map<ContextId, string>()
+  readonly #owners = new Owners()
   readonly #wakeUps = new TimeQueue((id) => this.#wakeAt(id))
   readonly #ends = new TimeQueue((id) => this.#entries.get(id)?.endedAt ?? null)
 
@@ -61,8 +61,7 @@ export class Memory {
       this.#wake(id, wasWokenAt)
     }
     if (endedAt !== null && endedAt !== before?.endedAt) this.#ends.push(id, endedAt)
-    if (owner !== null) this.#owners.set(id, owner)
-    else if (before !== undefined) this.#owners.delete(id)
+    if (owner !== null || before !== undefined) this.#owners.set(id, owner)
   }
 
   remove(id: ContextId): void {
@@ -70,7 +69,7 @@ export class Memory {
     this.#entries.delete(id)
     this.#notified.delete(id)
     this.#hidden.delete(id)
-    this.#owners.delete(id)
+    this.#owners.set(id, null)
   }
 
   /** It must look at its relatives, at once. */
@@ -116,18 +115,11 @@ export class Memory {
   }
 
   leasedTo(owner: string): ContextId[] {
-    return [...this.#owners].flatMap(([id, other]) => (other === owner ? id : []))
+    return this.#owners.of(owner)
   }
 
-  /** The folder has one process at a time: whoever else owned a context is dead. */
-  claimAbandoned(caller: string, limit: number): AbandonedLease[] {
-    const leases: AbandonedLease[] = []
-    for (const [id, owner] of this.#owners) {
-      if (leases.length >= limit) break
-      if (owner !== caller) leases.push({ id, owner })
-    }
-    for (const { id } of leases) this.#owners.delete(id)
-    return leases
+  claimAbandoned(request: ClaimRequest): AbandonedLease[] {
+    return this.#owners.claim(request)
   }
 
   /** Contexts that finished before that time, the earliest first. They stay known until they are removed. */

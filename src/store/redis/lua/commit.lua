@@ -3,12 +3,15 @@
 -- known, it may have been decided on what this Redis has forgotten: it is refused, and for good, should it still arrive
 -- as it was sent first. What only creates contexts was decided on nothing.
 --
--- Keys  all, context, due, ended, log, owners, packed, running, index_key
+-- An id that was given out ahead creates a context only while it is one of the last that were given out.
+--
+-- Keys  all, context, due, ended, ids, log, owners, packed, running, index_key
 -- ARGV[1]  writer: letters, digits, '-' and '_'
 -- ARGV[2]  number of the commit, counted by its writer
 -- ARGV[3]  milliseconds for which a stale context is reserved for the writer, who has lost so often; 0: it isn't
 -- ARGV[4]  1 when it was sent before, else 0
--- ARGV[5…] the writes, each: id, version before, facts, 1 when it is to be one text, else 0,
+-- ARGV[5]  what must be the number of the last id given out; empty: it doesn't matter
+-- ARGV[6…] the writes, each: id, version before, facts, 1 when it is to be one text, else 0,
 --          1 when it answers a notification, else 0, number of rows, rows,
 --          number of texts, texts (the whole as it is if this writer was the only one so far and no notification is left,
 --          or name and value of each part that is set),
@@ -18,7 +21,8 @@
 --   0                  done
 --   {1, id, context}   another version is there, or what is there is damaged: the context as `load` gives it
 --   {2, milliseconds}  reserved for another writer so long
-local writer, number, reserve, again = unpack(ARGV, 1, 4)
+--   {3}                later ids than those of the contexts to be created were given out
+local writer, number, reserve, again, last_id = unpack(ARGV, 1, 5)
 
 local function milliseconds()
   local time = redis.call('TIME')
@@ -84,7 +88,7 @@ local function as_loaded(id, old)
 end
 
 -- Looks whether all of the writes may be made.
-local starts, olds, at = {}, {}, 5
+local starts, olds, at = {}, {}, 6
 while ARGV[at] do
   local id, before = ARGV[at], ARGV[at + 1]
   local old = read(id, before)
@@ -121,6 +125,8 @@ while ARGV[at] do
   for _ = 1, 4 do at = at + 1 + ARGV[at] end
 end
 
+if last_id ~= '' and redis.call('GET', ids) ~= last_id then return { 3 } end
+
 local function index(id, before, after, is_new)
   local had, stays, comes = {}, {}, {}
   if is_new then comes[1] = all end
@@ -139,15 +145,18 @@ local function index(id, before, after, is_new)
 end
 
 local function lease(id, from, to)
+  local is_unowned = string.sub(to, 1, #unowned) == unowned
   if from == to then
     -- Whoever claimed it did something else: it can be claimed again.
     redis.call('ZADD', running(unowned), 'XX', 0, id)
+    if is_unowned then redis.call('ZADD', running(to), 'XX', 0, id) end
     return
   end
   if from ~= '' then redis.call('ZREM', running(from), id) redis.call('ZREM', running(unowned), id) end
-  if to ~= '' then redis.call('ZADD', running(to), 0, id) end
+  -- Ready steps are claimed in the order in which they were written.
+  if to ~= '' then redis.call('ZADD', running(to), is_unowned and milliseconds() or 0, id) end
   -- Who takes a lease and is never heard of again is dead, too.
-  if to ~= '' and to ~= unowned then redis.call('ZADD', owners, 'NX', milliseconds(), to) end
+  if to ~= '' and not is_unowned then redis.call('ZADD', owners, 'NX', milliseconds(), to) end
 end
 
 -- A call takes some thousands of arguments at most.
