@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
-import { contextAtRest, PREFERS_WAIT } from './get-context.ts'
+import { contextField, PREFERS_WAIT } from './get-context.ts'
 import { bodyTags, contextId, input, name, orNull, RESPONSE, text, untyped } from './fields.ts'
 
 export const EXECUTE = describeCall({
@@ -30,7 +30,7 @@ export const EXECUTE = describeCall({
   content: ['startState', 'input', 'tags'],
   strict: true,
   ...PREFERS_WAIT,
-  answer: component('Execution', z.object({ message: text, contextId, context: contextAtRest }), { xml: RESPONSE }),
+  answer: component('Execution', z.object({ message: text, contextId, context: contextField }), { xml: RESPONSE }),
   bodyExample: { fluxName: 'ApprovalWithTimeout', input: { request: 'a day off' }, tags: ['team-7'] },
   answerExample: { message: "started 'ApprovalWithTimeout' as context 1", contextId: 1 },
 })

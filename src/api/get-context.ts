@@ -38,7 +38,9 @@ const step = component(
     timeoutAt: time.nullable(),
     nextAttemptAt: time.nullable(),
     stepKey: text,
-    server: text.nullable().meta({ description: 'Run id of the server that runs it; null in a pause, and while it waits for a free slot' }),
+    server: text
+      .nullable()
+      .meta({ description: 'Run id of the server that runs it; null in a pause, and while it waits for a free slot' }),
     lastError: z.object({ type: text, message: text, at: time, stack: text.nullable() }).nullable(),
   }),
   { description: 'A function, script or child that is under way, or about to be tried again' },
@@ -76,7 +78,7 @@ export const contextAnswer = component(
 )
 
 /** Of an answer that `Prefer: wait` has held. */
-export const contextAtRest = contextAnswer
+export const contextField = contextAnswer
   .exactOptional()
   .meta({ description: 'With Prefer: wait, the context that was moved or started, as it is' })
 

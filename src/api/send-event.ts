@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
 import { bodyTags, contextId, id, input, name, RESPONSE, text, untyped } from './fields.ts'
-import { contextAtRest, PREFERS_WAIT } from './get-context.ts'
+import { contextField, PREFERS_WAIT } from './get-context.ts'
 
 /** Characters. Answers tell the name again. */
 const MAX_EVENT_CHARACTERS = 1000
@@ -51,7 +51,7 @@ export const SEND_EVENT = describeCall({
       hint: text
         .exactOptional()
         .meta({ description: 'That no service knows the event, and which one was meant, most likely' }),
-      context: contextAtRest,
+      context: contextField,
     }),
     { xml: RESPONSE },
   ),

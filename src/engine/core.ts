@@ -40,7 +40,8 @@ import { Recovery } from './steps/recovery.ts'
 import { Steps } from './steps/steps.ts'
 import { Timers } from './timers.ts'
 import type { TurnEnv } from './unit-of-work.ts'
-import { Waits } from './waits/waits.ts'
+import { waitsOf } from './waits/waits-of.ts'
+import type { Waits } from './waits/waits.ts'
 
 export interface EngineParts {
   readonly store: Store
@@ -104,7 +105,7 @@ export class EngineCore {
     this.turns = new ByteBudget({ bytes: memory.steps, what: 'contexts' })
     const budget = new ByteBudget({ bytes: memory.steps, what: 'steps' })
     this.admission = new Admission({ slots, runner, budget })
-    this.waits = waitsOf(this)
+    this.waits = waitsOf(given)
     this.broadcasts = new CountBound({ limit: given.bounds.broadcasts, what: 'broadcasts under way' })
     this.commits = commitsOf(this)
     this.mailboxes = mailboxesOf(this)
@@ -117,9 +118,12 @@ export class EngineCore {
     this.shown = new ShownContexts({ store, catalog, log, waits: this.waits, startedAt: this.startedAt })
     this.cancels = new Cancels({ loader, steps: this.steps, log })
     others?.feed.onNotified((id) => void this.cancels.check(id))
-    this.recovery = recoveryOf(this)
+    this.recovery = new Recovery({ ...this, store, log })
     this.claims = claimsOf(this)
-    this.heartbeat = heartbeatOf(this)
+    this.heartbeat = new Heartbeat({
+      ...{ store, clock, log, mailboxes, redelivery, every: others?.beat ?? null },
+      ...{ steps: this.steps, cancels: this.cancels, claims: this.claims, identity: this.identity },
+    })
   }
 
   /** What a turn depends on besides the context and its messages. */
@@ -139,13 +143,12 @@ export class EngineCore {
   readonly ready = ({ id, state }: ContextRecord, flux: CompiledFlux): void =>
     this.claims.ready(id, this.admission.kindOf(flux, state))
 
-  /** When a step began that runs or waits in this server. */
   readonly startedAt = (step: Step): ReturnType<StartedAt> => this.steps.startedAt(step)
 
   /** Notifies the other servers that something about that context concerns one of them. */
   readonly notifyOthers = (id: ContextId): void => this.given.others?.feed.notify(id)
 
-  /** The nine calls, as that caller may make them. */
+  /** The calls, as that caller may make them. */
   api(access: Access): FluxApi {
     const { mailboxes, hints, refusals, startedAt, waits, shown, broadcasts } = this
     const { store, catalog, log, tagLimits } = this.given
@@ -164,11 +167,6 @@ export class EngineCore {
     }
     return facade(parts, access)
   }
-}
-
-function waitsOf({ given: { store, clock, log, others, bounds } }: EngineCore): Waits {
-  const bound = new CountBound({ limit: bounds.waits, what: 'requests that wait for a context' })
-  return new Waits({ store, clock, log, feed: others?.feed ?? null, bound })
 }
 
 function commitsOf(core: EngineCore): Commits {
@@ -234,36 +232,8 @@ function stepsOf(core: EngineCore): Steps {
   })
 }
 
-function recoveryOf({
-  given: { store, log },
-  loader,
-  cache,
-  commits,
-  mailboxes,
-  redelivery,
-  admission,
-  steps,
-  timers,
-  env,
-}: EngineCore): Recovery {
-  return new Recovery({ store, log, loader, cache, commits, mailboxes, redelivery, admission, steps, timers, env })
-}
-
 function claimsOf({ given, admission, recovery, identity }: EngineCore): Claims {
   const { store, clock, log, slots, others } = given
   const hints = new ReadyHints({ feed: others?.feed ?? null, clock })
   return new Claims({ store, clock, log, slots, admission, recovery, hints, owner: () => identity.owner })
-}
-
-function heartbeatOf({
-  given: { store, clock, log, others },
-  mailboxes,
-  redelivery,
-  steps,
-  cancels,
-  claims,
-  identity,
-}: EngineCore): Heartbeat {
-  const every = others?.beat ?? null
-  return new Heartbeat({ store, clock, log, mailboxes, redelivery, steps, cancels, claims, identity, every })
 }

@@ -67,7 +67,7 @@ export /** The same without held waits, on the same store. */
 const aloneOf = (rows: readonly Row[], name: string): Row | undefined =>
   rows.find((row) => row.name === `ticks, nobody waits${/, Redis .*$/.exec(name)?.[0] ?? ''}`)
 
-const verdict = (goal: string, met: boolean) => `${met ? 'met   ' : 'MISSED'}  ${goal}`
+export const verdict = (goal: string, met: boolean) => `${met ? 'met   ' : 'MISSED'}  ${goal}`
 
 /** Beside the handler's mean over the whole run. */
 function ratio({ perSecond, connections, against = connections }: Row, yardstick: readonly Row[]): number {

@@ -6,7 +6,7 @@ import { isFinished, type ContextId } from '../../model/context.ts'
 import { FluxError, invalid } from '../../model/failure.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
 import { hasEntered, standsSo, type Condition } from '../waits/condition.ts'
-import type { Wait, WaitOutcome } from '../waits/waits.ts'
+import type { HeldRequest, WaitOutcome } from '../waits/waits.ts'
 import { readContext, type CallEnv } from './call-env.ts'
 import { describeInputErrors } from './describe.ts'
 import { waitRequest } from './requests.ts'
@@ -36,7 +36,7 @@ const contextIdOf = ({ contextId }: { readonly contextId: ContextId }): ContextI
 /** No async function: it would keep what was read for as long as the request is held. */
 const begin = (
   env: CallEnv,
-  wait: Wait,
+  wait: HeldRequest,
   { statuses, stateNames, tags, timeout }: ReturnType<typeof waitRequest>,
   signal: AbortSignal | undefined,
 ): Promise<WaitOutcome> =>
@@ -53,7 +53,7 @@ function statesOf({ fluxName, stateIndex }: CompiledFlux, names: readonly string
   return [...new Set(names.flatMap((name) => stateIndex.get(name) ?? []))]
 }
 
-async function conclude({ shown }: CallEnv, wait: Wait, outcome: WaitOutcome): Promise<ContextView> {
+async function conclude({ shown }: CallEnv, wait: HeldRequest, outcome: WaitOutcome): Promise<ContextView> {
   const { record, moves, view } = await shown.show(wait.id)
   if (outcome === 'there' || (wait.condition && isThere(wait.condition, wait.seen, record, moves))) return view
   const { id, status } = record

@@ -30,7 +30,7 @@ const MAX_ENDS = 100
 export type WaitOutcome = 'there' | 'over'
 
 /** A held request. It is made before its context is read, so that no commit is missed. */
-export interface Wait {
+export interface HeldRequest {
   readonly id: ContextId
   /** It belongs to a step: it goes on while the server stops. */
   readonly isStep: boolean
@@ -42,7 +42,7 @@ export interface Wait {
 }
 
 interface Watched {
-  readonly waits: Set<Wait>
+  readonly waits: Set<HeldRequest>
   /** The version last seen; null: none yet. */
   version: number | null
   isLooking: boolean
@@ -71,10 +71,10 @@ export class Waits {
   }
 
   /** From now on no commit to the context is missed. @throws FluxError `overloaded`, `unavailable` */
-  join(id: ContextId, { isStep }: { readonly isStep: boolean }): Wait {
+  join(id: ContextId, { isStep }: { readonly isStep: boolean }): HeldRequest {
     if (this.#isStopping && !isStep) throw stopping()
     this.#parts.bound.take()
-    const wait: Wait = { id, isStep, condition: null, seen: null, end: null }
+    const wait: HeldRequest = { id, isStep, condition: null, seen: null, end: null }
     const watched = this.#watched.get(id)
     if (watched) watched.waits.add(wait)
     else {
@@ -85,7 +85,7 @@ export class Waits {
   }
 
   /** Forgets it at once. */
-  leave(wait: Wait): void {
+  leave(wait: HeldRequest): void {
     const watched = this.#watched.get(wait.id)
     if (!watched?.waits.delete(wait)) return
     this.#parts.bound.release()
@@ -100,7 +100,7 @@ export class Waits {
    * @throws FluxError `unavailable` when the server stops, `notFound` when the context is gone; what `signal` says
    */
   hold(
-    wait: Wait,
+    wait: HeldRequest,
     record: Pick<ContextRecord, 'version' | 'moves' | 'status' | 'state' | 'tags'>,
     { condition, timeout, signal }: { condition: Condition; timeout: number; signal: AbortSignal | undefined },
   ): Promise<WaitOutcome> {
@@ -164,7 +164,7 @@ export class Waits {
 
   /** `moves`: the newest; if some that were not looked at are older, the store is asked. */
   #judge(
-    wait: Wait,
+    wait: HeldRequest,
     record: Pick<ContextRecord, 'id' | 'moves' | 'status' | 'state' | 'tags'>,
     moves: readonly Move[],
   ): void {
