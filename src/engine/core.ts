@@ -121,8 +121,16 @@ export class EngineCore {
     this.recovery = new Recovery({ ...this, store, log })
     this.claims = claimsOf(this)
     this.heartbeat = new Heartbeat({
-      ...{ store, clock, log, mailboxes, redelivery, every: others?.beat ?? null },
-      ...{ steps: this.steps, cancels: this.cancels, claims: this.claims, identity: this.identity },
+      store,
+      clock,
+      log,
+      mailboxes,
+      redelivery,
+      every: others?.beat ?? null,
+      steps: this.steps,
+      cancels: this.cancels,
+      claims: this.claims,
+      identity: this.identity,
     })
   }
 
