@@ -25,6 +25,8 @@ interface Facts {
   readonly problems: readonly number[]
   readonly bodyExample?: object
   readonly answerExample: unknown
+  /** Whether `Prefer: wait=N` holds its answer until the context that it moved or started rests. */
+  readonly prefersWait?: true
   /** Headers that the answer may have: name and description. */
   readonly answerHeaders?: { readonly [name: string]: string }
 }

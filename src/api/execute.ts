@@ -2,7 +2,8 @@
 import { z } from 'zod'
 import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
-import { bodyTags, contextId, eventKey, input, name, orNull, RESPONSE, text, untyped } from './fields.ts'
+import { bodyTags, contextId, eventKey, input, name, orNull, RESPONSE, text, untyped, waits } from './fields.ts'
+import { contextField, PREFERS_WAIT } from './get-context.ts'
 
 export const EXECUTE = describeCall({
   id: 'execute',
@@ -25,10 +26,15 @@ export const EXECUTE = describeCall({
     input: input(),
     tags: bodyTags(),
   },
-  internal: { untyped, idempotencyKey: orNull(eventKey('Key under which the start is done once')) },
+  internal: {
+    untyped,
+    waits,
+    idempotencyKey: orNull(eventKey('Key under which the start is done once')),
+  },
   content: ['startState', 'input', 'tags'],
   strict: true,
-  answer: component('Execution', z.object({ message: text, contextId }), { xml: RESPONSE }),
+  ...PREFERS_WAIT,
+  answer: component('Execution', z.object({ message: text, contextId, context: contextField }), { xml: RESPONSE }),
   bodyExample: { fluxName: 'ApprovalWithTimeout', input: { request: 'a day off' }, tags: ['team-7'] },
   answerExample: { message: "started 'ApprovalWithTimeout' as context 1", contextId: 1 },
 })

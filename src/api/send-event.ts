@@ -2,7 +2,21 @@
 import { z } from 'zod'
 import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
-import { bodyTags, contextId, eventKey, id, input, name, orNull, RESPONSE, text, time, untyped } from './fields.ts'
+import {
+  bodyTags,
+  contextId,
+  eventKey,
+  id,
+  input,
+  name,
+  orNull,
+  RESPONSE,
+  text,
+  time,
+  untyped,
+  waits,
+} from './fields.ts'
+import { contextField, PREFERS_WAIT } from './get-context.ts'
 
 /** Limit for event names, since answers repeat the name. */
 const MAX_EVENT_CHARACTERS = 1000
@@ -36,13 +50,11 @@ export const SEND_EVENT = describeCall({
   },
   internal: {
     untyped,
-    waits: z
-      .boolean()
-      .optional()
-      .meta({ description: 'A full mailbox takes it all the same: whoever sends it bounds how many there are' }),
+    waits,
   },
   content: ['input', 'tags'],
   strict: true,
+  ...PREFERS_WAIT,
   answer: component(
     'EventResult',
     z.object({
@@ -67,6 +79,7 @@ export const SEND_EVENT = describeCall({
       hint: text
         .exactOptional()
         .meta({ description: 'Says that no service knows the event, and suggests the name that was probably meant' }),
+      context: contextField,
     }),
     { xml: RESPONSE },
   ),

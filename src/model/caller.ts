@@ -4,9 +4,28 @@ import type { Failure } from './failure.ts'
 /** `read` allows views. `invoke` allows all calls. `admin` allows these and the operation of the server. */
 export type Role = 'read' | 'invoke' | 'admin'
 
+/** How many calls a token may still make; over HTTP alone. */
+export interface Quota {
+  /** Takes so many calls. @throws FluxError `rateLimited` when there are not as many; then it takes none */
+  take(calls: number): void
+  /** What is left, and what there is at most. */
+  state(): QuotaState
+}
+
+export interface QuotaState {
+  readonly remaining: number
+  /** Seconds until there is one more; 0: there are as many as there may be. */
+  readonly reset: number
+  /** Calls in `window` seconds. */
+  readonly limit: number
+  readonly window: number
+}
+
 /** A caller without roles is anonymous and may use everything that is not secured. */
 export interface Caller {
   readonly roles: readonly Role[]
+  /** Left out: as many calls as it likes. */
+  readonly quota?: Quota
 }
 
 export const ANONYMOUS: Caller = { roles: [] }

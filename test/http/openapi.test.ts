@@ -168,6 +168,7 @@ describe('the document', () => {
       'DELETE /flux-api/terminate',
       'GET /flux-api/context',
       'GET /flux-api/context/state',
+      'GET /flux-api/context/wait',
       'GET /flux-api/contexts',
       'GET /flux-api/definition',
       'GET /flux-api/schema.xsd',
@@ -181,8 +182,12 @@ describe('the document', () => {
   })
 
   test('has parameters as they are', () => {
-    expect(parametersOf('execute')).toEqual(['path package'])
-    expect(parametersOf('sendEvent')).toEqual(['query contextId?'])
+    expect(parametersOf('execute')).toEqual(['path package', 'header Prefer?'])
+    expect(parametersOf('sendEvent')).toEqual(['query contextId?', 'header Prefer?'])
+    expect(parametersOf('waitFor')).toEqual([
+      'query contextId',
+      ...['status', 'state', 'tag', 'timeout'].map((name) => `query ${name}?`),
+    ])
     expect(parametersOf('getStateContext')).toEqual(['query contextId', 'query stateName'])
     expect(parametersOf('listContexts')).toEqual(
       ['fluxName', 'tag', 'status', 'currentState', 'startState', 'limit', 'page', 'after'].map(
@@ -202,10 +207,12 @@ describe('the document', () => {
   })
 
   test('names the headers of answers', () => {
-    expect(headersOf('listContexts', 200)).toEqual(['Link'])
+    const rate = ['RateLimit', 'RateLimit-Policy']
+    expect(headersOf('listContexts', 200)).toEqual(['Link', ...rate])
+    expect(headersOf('execute', 200)).toEqual(['Preference-Applied', ...rate])
     expect(headersOf('getContext', 401)).toEqual(['WWW-Authenticate'])
     expect(headersOf('getContext', 503)).toEqual(['Retry-After'])
-    expect(headersOf('sendEvent', 429)).toEqual(['Retry-After'])
+    expect(headersOf('sendEvent', 429)).toEqual(['Retry-After', ...rate])
     expect(headersOf('getContext', 404)).toEqual([])
   })
 
@@ -301,6 +308,7 @@ async function calls(): Promise<{ readonly [id: string]: { query: string; reques
     listContexts: { query: '' },
     getContext: { query: `?contextId=${id}&snapshot=true` },
     getStateContext: { query: `?contextId=${id}&stateName=open` },
+    waitFor: { query: `?contextId=${id}&state=open&timeout=0` },
     addTags: { query: `?contextId=${id}&tag=y` },
     putTags: { query: `?contextId=${id}&tag=z` },
     removeTags: { query: `?contextId=${id}&tag=z` },

@@ -5,6 +5,7 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { EventAnswer } from '../../api/send-event.ts'
 import { denial, type Caller } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
+import type { CountBound } from '../../model/count-bound.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { Log } from '../../ports/log.ts'
@@ -12,11 +13,14 @@ import type { Store } from '../../ports/store.ts'
 import type { Mailboxes } from '../mailboxes.ts'
 import { standOf } from '../message.ts'
 import type { RefusalLog } from '../refusal-log.ts'
+import { decodeHead } from '../record/decode.ts'
 import { keysOfEvent } from '../record/index-keys.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 
 /** Contexts that get the event at once. */
 const MAX_WAVE_CONTEXTS = 1000
+/** Contexts up to which a broadcast costs about as little as a call for one context. */
+const MAX_SMALL_CONTEXTS = 64
 
 export interface BroadcastEvent {
   readonly event: string
@@ -37,21 +41,57 @@ interface BroadcastParts {
   readonly mailboxes: Pick<Mailboxes, 'post' | 'start'>
   readonly log: Log
   readonly refusals: Pick<RefusalLog, 'log'>
+  /** Of large broadcasts; null: it isn't refused. */
+  readonly bound: CountBound | null
 }
 
 export type BroadcastAnswer = Pick<EventAnswer, 'message' | 'transitions' | 'executions' | 'ignored'>
 
-/** @throws FluxError `unavailable` when the store was out of reach for everything that the event addressed */
-export async function broadcast(
+/**
+ * @throws FluxError `unavailable` when the store was out of reach for everything that the event addressed; `overloaded`
+ * when it addresses many, and too many such broadcasts are under way
+ */
+export async function broadcast(parts: BroadcastParts, sent: BroadcastEvent): Promise<BroadcastAnswer> {
+  const place = new Place(parts.bound)
+  try {
+    return await run(parts, sent, place)
+  } finally {
+    place.release()
+  }
+}
+
+/** What a broadcast has of the bound: nothing while it is as small as a call for one context. */
+class Place {
+  readonly #bound: CountBound | null
+  #isTaken = false
+
+  constructor(bound: CountBound | null) {
+    this.#bound = bound
+  }
+
+  /** @throws FluxError `overloaded` */
+  take(addressed: number): void {
+    if (this.#isTaken || this.#bound === null || addressed <= MAX_SMALL_CONTEXTS) return
+    this.#bound.take()
+    this.#isTaken = true
+  }
+
+  release(): void {
+    if (this.#isTaken) this.#bound?.release()
+  }
+}
+
+async function run(
   { store, catalog, mailboxes, log, refusals }: BroadcastParts,
   sent: BroadcastEvent,
+  place: Place,
 ): Promise<BroadcastAnswer> {
   const found: Found[] = []
   const any = keysOfEvent(sent.event, sent.tags)
-  const addressed = await waitingFor(store, any)
+  const addressed = await waitingFor(store, any, place)
   for (let from = 0; from < addressed.length; from += MAX_WAVE_CONTEXTS) {
     const ids = addressed.slice(from, from + MAX_WAVE_CONTEXTS)
-    found.push(...(await Promise.all(ids.map((id) => move({ mailboxes, log, refusals }, id, sent)))))
+    found.push(...(await Promise.all(ids.map((id) => move({ store, mailboxes, log, refusals }, id, sent)))))
     // Where nothing is written, nothing above has waited: other work of the event loop comes first.
     if (from + MAX_WAVE_CONTEXTS < addressed.length)
       await new Promise((resolve) => {
@@ -77,12 +117,13 @@ export async function broadcast(
  * All of them, before any is moved: a child that the event itself starts may have a lower id than contexts of other
  * partitions that come later.
  */
-async function waitingFor(store: Store, any: readonly string[]): Promise<ContextId[]> {
+async function waitingFor(store: Store, any: readonly string[], place: Place): Promise<ContextId[]> {
   const upTo = await store.highestId()
   const found: ContextId[] = []
   for (;;) {
     const ids = await store.waitingFor({ any, upTo, after: found.at(-1) ?? 0, limit: MAX_WAVE_CONTEXTS })
     for (const id of ids) found.push(id)
+    place.take(found.length)
     if (ids.length < MAX_WAVE_CONTEXTS) return found
   }
 }
@@ -122,7 +163,7 @@ function logRefusal(
 type Teller = Pick<BroadcastParts, 'mailboxes' | 'log' | 'refusals'>
 
 async function move(
-  { mailboxes, log, refusals }: Teller,
+  { store, mailboxes, log, refusals }: Teller & Pick<BroadcastParts, 'store'>,
   id: ContextId,
   { event, input, untyped, tags, caller }: BroadcastEvent,
 ): Promise<Found> {
@@ -140,7 +181,19 @@ async function move(
     // Purged in between: there is nobody left who could have ignored it.
     if (error instanceof FluxError && error.failure.kind === 'notFound') return null
     if (isUnreadable(error, log)) return null
-    return ignored(refusals, { contextId: id, fluxName: '', state: null }, error)
+    const fluxName = error instanceof FluxError && error.failure.kind === 'busy' ? await nameOf(store, id) : ''
+    return ignored(refusals, { contextId: id, fluxName, state: null }, error)
+  }
+}
+
+/** Of a context that was not read, since its mailbox is full; empty if it can't be. */
+async function nameOf(store: Store, id: ContextId): Promise<string> {
+  try {
+    const stored = await store.load({ id })
+    return stored ? decodeHead(stored).fluxName : ''
+  } catch (error) {
+    if (error instanceof FluxError) return ''
+    throw error
   }
 }
 

@@ -5,6 +5,7 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
+import type { CountBound } from '../../model/count-bound.ts'
 import { conflict, FluxError, notFound } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import { bytesOf } from '../../model/json/weight.ts'
@@ -19,7 +20,9 @@ import { decodeRecord } from '../record/decode.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import type { StartedAt } from '../record/step-view.ts'
 import type { RefusalLog } from '../refusal-log.ts'
+import type { Waits } from '../waits/waits.ts'
 import type { EventHints } from './event-hint.ts'
+import type { ShownContexts } from './shown-contexts.ts'
 
 /** The parts of the engine that calls use. */
 export interface CallParts {
@@ -32,6 +35,10 @@ export interface CallParts {
   /** When a step began that runs or waits in this server. */
   readonly startedAt: StartedAt
   readonly refusals: RefusalLog
+  readonly waits: Waits
+  readonly shown: ShownContexts
+  /** Broadcasts to many contexts at once. */
+  readonly broadcasts: CountBound
 }
 
 /** Who calls, and from where. */
@@ -41,6 +48,8 @@ export interface Access {
   readonly home: string | null
   /** Charged with the input of a call until the call ends; null: the input is charged elsewhere. */
   readonly admission: ByteBudget | null
+  /** A step calls: that belongs to what was acknowledged already, so it isn't refused when there is much to do. */
+  readonly isStep: boolean
 }
 
 export interface CallEnv extends CallParts, Access {}
@@ -61,6 +70,9 @@ async function charged<T>(budget: ByteBudget, input: JsonObject, run: () => Prom
     release()
   }
 }
+
+/** Whether a call is refused when too many commits are under way. `waits`: it is a line, of which a stream has few. */
+export const isRefusable = ({ isStep }: CallEnv, waits: boolean): boolean => !isStep && !waits
 
 /** @throws FluxError when the service is secured, and the caller hasn't that role */
 export function requireRole({ caller }: CallEnv, flux: CompiledFlux, role: Role): void {
@@ -83,8 +95,8 @@ export async function readContext(
 }
 
 /** Sends a context a message. @throws FluxError when it is refused */
-export async function send({ mailboxes }: CallEnv, id: ContextId, input: Input): Promise<void> {
-  const { failure } = await mailboxes.post(id, input)
+export async function send({ mailboxes, isStep }: CallEnv, id: ContextId, input: Input): Promise<void> {
+  const { failure } = await mailboxes.post(id, input, { isCall: !isStep })
   if (failure) throw new FluxError(failure)
 }
 

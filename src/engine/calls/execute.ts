@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ExecuteAnswer, ExecuteRequest } from '../../api/execute.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { notFound } from '../../model/failure.ts'
-import { admitted, findService, requireRole, type CallEnv } from './call-env.ts'
+import { admitted, findService, isRefusable, requireRole, type CallEnv } from './call-env.ts'
 import { executeRequest } from './requests.ts'
 
 /** See `FluxApi`. */
@@ -12,9 +12,12 @@ export async function execute(env: CallEnv, request: ExecuteRequest): Promise<Ex
   if (wanted.isLarge) await nextTurn()
   const flux = serviceOf(env, wanted)
   requireRole(env, flux, 'invoke')
-  const { startState, input, untyped, tags } = wanted
+  const { startState, input, untyped, waits, tags } = wanted
   const { record } = await admitted(env, input, () =>
-    env.mailboxes.start({ flux, startState, input, untyped, unknown: 'refuse', tags, trigger: null }),
+    env.mailboxes.start(
+      { flux, startState, input, untyped, unknown: 'refuse', tags, trigger: null },
+      { isCall: isRefusable(env, waits) },
+    ),
   )
   return { message: `started '${flux.fluxName}' as context ${record.id}`, contextId: record.id }
 }

@@ -9,7 +9,7 @@ import { decodeRecord } from '../record/decode.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import { isLogged } from '../refusal-log.ts'
 import { broadcast } from './broadcast.ts'
-import { admitted, type CallEnv } from './call-env.ts'
+import { admitted, isRefusable, type CallEnv } from './call-env.ts'
 import { eventRequest } from './requests.ts'
 
 /** See `FluxApi`. For an event to one context it calls no other async function, since each makes promises. */
@@ -19,13 +19,9 @@ export async function sendEvent(env: CallEnv, request: EventRequest): Promise<Ev
     const { contextId, event, eventId, isLarge, input, untyped, waits } = sent
     if (isLarge) await nextTurn()
     if (contextId === undefined) return await sendToAll(env, sent)
-    const outcome = await admitted(env, input, () =>
-      env.mailboxes.post(
-        contextId,
-        { type: 'EVENT', name: event, input, untyped, tags: null, caller: env.caller },
-        { waits },
-      ),
-    )
+    const message = { type: 'EVENT', name: event, input, untyped, tags: null, caller: env.caller } as const
+    const options = { isCall: isRefusable(env, waits), waits }
+    const outcome = await admitted(env, input, () => env.mailboxes.post(contextId, message, options))
     if (outcome.failure) throw new FluxError(await explained(env, event, outcome.failure))
     return {
       message: `'${event}' moved context ${contextId}`,
@@ -45,8 +41,9 @@ async function sendToAll(
   env: CallEnv,
   { event, eventId, input, untyped, tags }: ReturnType<typeof eventRequest>,
 ): Promise<EventAnswer> {
+  const parts = { ...env, bound: env.isStep ? null : env.broadcasts }
   const { message, transitions, executions, ignored } = await admitted(env, input, () =>
-    broadcast(env, { event, input, untyped, tags, caller: env.caller }),
+    broadcast(parts, { event, input, untyped, tags, caller: env.caller }),
   )
   const answer = { message, transitions, executions, ignored, eventId, pending: [] }
   return isWithoutEffect(answer) ? { ...answer, ...(await hintOn(env, event)) } : answer
