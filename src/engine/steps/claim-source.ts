@@ -1,5 +1,6 @@
 // engine: asks the store for steps that nobody runs, and remembers for which kinds of step the store may have more.
 import { READY_KINDS, readyOwner, type ReadyKind } from '../../model/record.ts'
+import type { StepKind } from '../../ports/step-slots.ts'
 import type { AbandonedLease, Store } from '../../ports/store.ts'
 
 /** Milliseconds for which a claim keeps others away from a context. */
@@ -29,15 +30,20 @@ export class ClaimSource {
     return this.#mayHave.size === 0
   }
 
+  /** Whether the store may have a step of one of the kinds. */
+  mayHave(kinds: ReadonlyMap<ReadyKind, number>): boolean {
+    return [...kinds.keys()].some((kind) => this.#mayHave.has(kind))
+  }
+
   /** Whether the store has steps of that kind that are older than the queue of this server is long. */
-  isOverfull(kind: ReadyKind): boolean {
-    return this.#overfull.has(kind)
+  isOverfull(kind: StepKind): boolean {
+    return this.#overfull.has(listedAs(kind))
   }
 
   /** A step of that kind is in the store alone. */
-  overflow(kind: ReadyKind): void {
-    this.#overfull.add(kind)
-    this.#mayHave.add(kind)
+  overflow(kind: StepKind): void {
+    this.#overfull.add(listedAs(kind))
+    this.#mayHave.add(listedAs(kind))
   }
 
   /** The store may have steps of every kind. */
@@ -70,3 +76,6 @@ export class ClaimSource {
     return leases
   }
 }
+
+/** As what the store lists ready steps of that kind: it does not know which scripts are slow. */
+const listedAs = (kind: StepKind): ReadyKind => (kind === 'slowScript' ? 'script' : kind)

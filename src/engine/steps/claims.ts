@@ -9,6 +9,7 @@ import type { StepKind, StepSlots } from '../../ports/step-slots.ts'
 import type { AbandonedLease } from '../../ports/store.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 import type { Admission, Slot } from './admission.ts'
+import { ClaimedContexts } from './claimed-contexts.ts'
 import { ClaimSource, type ClaimSourceParts } from './claim-source.ts'
 import type { ReadyHints } from './ready-hints.ts'
 import type { StepShortage, Recovery } from './recovery.ts'
@@ -37,8 +38,7 @@ export interface ClaimsParts extends ClaimSourceParts {
 
 export class Claims {
   readonly #parts: ClaimsParts
-  /** Of contexts that are queued here or being taken: whom the step was leased to when it was found. */
-  readonly #owners = new Map<ContextId, string>()
+  readonly #known = new ClaimedContexts()
   /** Steps of gone servers; where they run is not known yet. */
   #found: AbandonedLease[] = []
   /** Memory that contexts have waited for. */
@@ -66,17 +66,17 @@ export class Claims {
 
   /** Whether the step of that context is queued here or being taken. */
   has(id: ContextId): boolean {
-    return this.#owners.has(id)
+    return this.#known.has(id)
   }
 
   /** This server has committed a step that nobody has a lease to. */
   ready(id: ContextId, kind: StepKind): void {
     this.#parts.hints.notify()
-    if (this.#stopped || this.#owners.has(id)) return
-    const listed = listedAs(kind)
+    if (this.#stopped) return
+    if (this.#known.has(id)) return this.#known.becameReady(id, kind)
     // Behind those that are in the store alone, and older.
-    if (this.#source.isOverfull(listed) || !this.#parts.slots.wait(kind, id)) this.#source.overflow(listed)
-    else this.#owners.set(id, UNOWNED)
+    if (this.#source.isOverfull(kind) || !this.#parts.slots.wait(kind, id)) this.#source.overflow(kind)
+    else this.#known.add(id, UNOWNED)
     if (this.#parts.slots.free(kind) > 0) this.#pull(kind)
   }
 
@@ -104,10 +104,14 @@ export class Claims {
       const room = this.#rooms.get(id)
       if (room) slot.addRoom(room)
       this.#rooms.delete(id)
-      void this.#take({ id, owner: this.#owners.get(id) ?? UNOWNED }, slot)
+      void this.#take(id, slot)
     }
     this.#lookThrough()
     this.#askForMore()
+  }
+
+  #pullAll(): void {
+    for (const kind of KINDS) this.#pull(kind)
   }
 
   get #mayTake(): boolean {
@@ -131,19 +135,22 @@ export class Claims {
   }
 
   async #lookAt(lease: AbandonedLease): Promise<void> {
-    await this.#take(lease, null)
+    await this.#take(lease.id, null)
     this.#looking -= 1
     this.#lookThrough()
-    if (this.#looking === 0) for (const kind of KINDS) this.#pull(kind)
+    if (this.#looking === 0) this.#pullAll()
   }
 
-  async #take(lease: AbandonedLease, slot: Slot | null): Promise<void> {
+  async #take(id: ContextId, slot: Slot | null): Promise<void> {
+    const lease = { id, owner: this.#known.take(id) }
     const isLost = lease.owner !== UNOWNED
     if (isLost) await this.#turnstile.enter()
     try {
       const shortage = await this.#parts.recovery.takeOver(lease, slot)
-      if (shortage) this.#queue(lease.id, shortage)
-      else this.#owners.delete(lease.id)
+      // It may have moved on while it was taken, to a step that is ready.
+      const next = shortage ? null : this.#known.delete(id)
+      if (shortage) this.#queue(id, shortage)
+      else if (next !== null) this.ready(id, next)
     } catch (error) {
       this.#failed(lease, error)
     }
@@ -153,10 +160,7 @@ export class Claims {
   /** While the store is out of reach, nothing else is tried. */
   #failed(lease: AbandonedLease, error: unknown): void {
     const { log, clock } = this.#parts
-    if (isUnreadable(error, log)) {
-      this.#owners.delete(lease.id)
-      return
-    }
+    if (isUnreadable(error, log)) return void this.#known.delete(lease.id)
     log.error('a context could not be taken over; it will be tried again', { contextId: lease.id, error })
     const isAway = error instanceof FluxError && error.failure.kind === 'unavailable'
     if (isAway) this.#pause()
@@ -172,7 +176,7 @@ export class Claims {
     this.#isPaused = true
     this.#parts.clock.after(PAUSE_MS, () => {
       this.#isPaused = false
-      for (const kind of KINDS) this.#pull(kind)
+      this.#pullAll()
     })
   }
 
@@ -191,7 +195,8 @@ export class Claims {
       if (this.#stopped) return release()
       this.#rooms.set(id, release)
       slots.waitFirst(kind, id)
-      return this.#pull(kind)
+      // Of all kinds: none was given a slot while too many waited for memory.
+      return this.#pullAll()
     })
   }
 
@@ -210,13 +215,13 @@ export class Claims {
     return this.#asking
   }
 
-  /** Claims what nobody runs, for kinds with free slots, until there is no more. */
+  /** Claims what nobody runs, for kinds with free slots, until there is no more, as far as is known by then. */
   async #claim(): Promise<void> {
-    while (this.#mayTake && this.#found.length === 0) {
+    while (this.#mayTake && this.#found.length === 0 && this.#source.mayHave(this.#free)) {
       const leases = await this.#source.claim(this.#free)
-      const fresh = leases.filter(({ id }) => !this.#owners.has(id))
-      if (fresh.length === 0) return
-      this.#sort(fresh)
+      const fresh = leases.filter(({ id }) => !this.#known.has(id))
+      if (leases.length > 0 && fresh.length === 0) return
+      if (fresh.length > 0) this.#sort(fresh)
     }
   }
 
@@ -229,7 +234,7 @@ export class Claims {
       if (kind === null) this.#found.push(lease)
       // It is hidden in the store now, so it has to be remembered here.
       else slots.waitLast(kind, lease.id)
-      this.#owners.set(lease.id, kind === null ? lease.owner : UNOWNED)
+      this.#known.add(lease.id, kind === null ? lease.owner : UNOWNED)
     }
     const lost = leases.filter(({ owner }) => owner !== UNOWNED && readyKindOf(owner) === null)
     if (lost.length > 0) log.info('steps that another server left are taken over', { contexts: lost.length })
@@ -240,6 +245,3 @@ export class Claims {
 }
 
 const KINDS: readonly StepKind[] = [...READY_KINDS, 'slowScript']
-
-/** As what the store lists ready steps of that kind: it does not know which scripts are slow. */
-const listedAs = (kind: StepKind): ReadyKind => (kind === 'slowScript' ? 'script' : kind)
