@@ -161,8 +161,6 @@ export class Recovery {
 
   #start(step: Step, flux: CompiledFlux, slot: Slot, context: ContextRecord | StoredContext): void {
     const isScript = slot.kind === 'script' || slot.kind === 'slowScript'
-    // A script reads what it needs when it gets a process.
-    if (isScript) slot.releaseRoom()
     this.#parts.steps.start(step, flux, slot, isScript ? null : 'parts' in context ? decodeRecord(context) : context)
   }
 

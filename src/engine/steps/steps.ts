@@ -48,10 +48,13 @@ export class Steps {
 
   /**
    * Runs a step that is leased to this server, and gives its slot back when it has ended. One that runs already isn't
-   * started twice. `record` is of no use to a script, which reads what it needs when it gets a process.
+   * started twice. A script reads what it needs when it gets a process: until then it keeps neither `record` nor the
+   * memory for it.
    */
   start(step: Step, flux: CompiledFlux, slot: Slot, record: ContextRecord | null): void {
     if (this.has(step)) return slot.release()
+    const isScript = slot.kind === 'script' || slot.kind === 'slowScript'
+    if (isScript) slot.releaseRoom()
     const job: Job = { step, flux, slot, controller: new AbortController(), startedAt: null }
     this.#jobs.set(step.id, job)
     // It is given back at the end.
@@ -63,7 +66,7 @@ export class Steps {
     })
     void this.#end(
       job,
-      this.#run(job, record)
+      this.#run(job, isScript ? null : record)
         .then((result): StepResult => ({ type: 'DONE', result }))
         .catch(failed),
     )
