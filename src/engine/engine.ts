@@ -63,6 +63,7 @@ async function close(
   await mailboxes.idle()
   // Steps that are given back are taken over without being counted against their contexts.
   await Promise.allSettled(steps.abandon('the server stops').map((id) => mailboxes.post(id, { type: 'RELEASE' })))
+  claims.close()
   runner.close()
   await store.close()
 }

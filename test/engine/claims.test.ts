@@ -164,6 +164,31 @@ test('a hint that comes while the store is asked leads to another question', asy
   expect(answers).toHaveLength(2)
 })
 
+test('a server that stops tells the others of each step that it gives back', async () => {
+  let hints = 0
+  const feed: CommitFeed = {
+    notify: nothing,
+    onNotified: nothing,
+    notifyReady: () => {
+      hints += 1
+    },
+    onReady: nothing,
+    close: () => Promise.resolve(),
+  }
+  const clock = new SimulatedClock()
+  const ready = new ReadyHints({ feed, clock })
+  ready.stop()
+  // One that ends while the server waits for it, and the next one soon after.
+  ready.notify()
+  ready.notify()
+  expect(hints).toBe(2)
+  await clock.advance(100)
+  expect(hints).toBe(3)
+  ready.notify()
+  ready.close()
+  expect([hints, clock.pending]).toEqual([4, []])
+})
+
 test('a step that follows one that blocked its server is run, although there was no slot when it was found', async () => {
   const code = (methodName: string) => ({ action: { type: 'invokeCode', className: 'Fn', methodName, timeout: 600 } })
   const files = {

@@ -18,10 +18,12 @@ export class ClaimedContexts {
     this.#owners.set(id, owner)
   }
 
-  /** A known context has a step that nobody has a lease to: it is that step that must be taken now. */
-  becameReady(id: ContextId, kind: StepKind): void {
+  /** A step of it that nobody has a lease to is the one to be taken now. False: the context is not known. */
+  becameReady(id: ContextId, kind: StepKind): boolean {
+    if (!this.#owners.has(id)) return false
     this.#owners.set(id, UNOWNED)
     this.#readyAgain.set(id, kind)
+    return true
   }
 
   /** It is taken, as it is from here on. Gives whom its step is leased to, as far as this server knows. */

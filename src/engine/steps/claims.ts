@@ -41,11 +41,11 @@ export class Claims {
   readonly #known = new ClaimedContexts()
   /** Steps of gone servers; where they run is not known yet. */
   #found: AbandonedLease[] = []
+  /** How many of these are being taken over. */
+  #looking = 0
   /** Memory that contexts have waited for. */
   readonly #rooms = new Map<ContextId, () => void>()
   #forRoom = 0
-  /** Of these, those that are being taken over. */
-  #looking = 0
   /** Before takeovers from gone servers. */
   readonly #turnstile = new Turnstile(AT_ONCE)
   readonly #source: ClaimSource
@@ -72,8 +72,7 @@ export class Claims {
   /** This server has committed a step that nobody has a lease to. */
   ready(id: ContextId, kind: StepKind): void {
     this.#parts.hints.notify()
-    if (this.#stopped) return
-    if (this.#known.has(id)) return this.#known.becameReady(id, kind)
+    if (this.#stopped || this.#known.becameReady(id, kind)) return
     // Behind those that are in the store alone, and older.
     if (this.#source.isOverfull(kind) || !this.#parts.slots.wait(kind, id)) this.#source.overflow(kind)
     else this.#known.add(id, UNOWNED)
@@ -93,6 +92,11 @@ export class Claims {
     for (const release of this.#rooms.values()) release()
     this.#rooms.clear()
     this.#parts.hints.stop()
+  }
+
+  /** After the last step was given back. */
+  close(): void {
+    this.#parts.hints.close()
   }
 
   #pull(kind: StepKind): void {
@@ -165,7 +169,6 @@ export class Claims {
     const isAway = error instanceof FluxError && error.failure.kind === 'unavailable'
     if (isAway) this.#pause()
     clock.after(isAway ? PAUSE_MS : TRY_AGAIN_MS, () => {
-      if (this.#stopped) return
       this.#found.push(lease)
       this.#lookThrough()
     })
