@@ -55,11 +55,12 @@ async function close(
   purges: Retention,
   grace: number,
 ): Promise<void> {
-  recovery.stop()
+  const takenOver = recovery.stop()
   claims.stop()
   await steps.stop(grace)
   life.abort()
   await Promise.all([heartbeat.stop(), purges.stop(), alarm.close(), others?.feed.close()])
+  await takenOver
   await mailboxes.idle()
   // Steps that are given back are taken over without being counted against their contexts.
   await Promise.allSettled(steps.abandon('the server stops').map((id) => mailboxes.post(id, { type: 'RELEASE' })))

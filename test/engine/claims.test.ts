@@ -189,6 +189,42 @@ test('a server that stops tells the others of each step that it gives back', asy
   expect([hints, clock.pending]).toEqual([4, []])
 })
 
+test('a step that is being claimed when the server stops is given back', async () => {
+  const files = {
+    'p/Fn.ts': 'export const deaf = () => new Promise(() => {})',
+    'p/Deaf.flux': { states: [{ name: 's', action: { type: 'invokeCode', className: 'Fn', methodName: 'deaf' } }] },
+  }
+  let [second, isClaimed] = [0, false]
+  let owner: string | null | undefined
+  const wrap = (store: Store) =>
+    withVerbs(store, {
+      // It is done, and the server learns so late.
+      commit: async (request) => {
+        const outcome = await store.commit(request)
+        const isClaim = request.writes.some(
+          ({ context, previous }) => context.id === second && previous > 0 && !context.owner?.startsWith('nobody'),
+        )
+        if (!isClaim || !outcome.ok) return outcome
+        isClaimed = true
+        await new Promise((resolve) => {
+          setTimeout(resolve, 50)
+        })
+        return outcome
+      },
+      close: async () => {
+        owner = (await store.load({ id: second }))?.owner
+        await store.close()
+      },
+    })
+  const bench = await openBench(files, { stepConcurrency: 1, wrap })
+  const first = await bench.run('Deaf')
+  second = await bench.run('Deaf')
+  await bench.terminate({ contextId: first })
+  await vi.waitUntil(() => isClaimed, { interval: 1 })
+  await bench.close()
+  expect(owner).toBe('nobody/code')
+})
+
 test('a step that follows one that blocked its server is run, although there was no slot when it was found', async () => {
   const code = (methodName: string) => ({ action: { type: 'invokeCode', className: 'Fn', methodName, timeout: 600 } })
   const files = {

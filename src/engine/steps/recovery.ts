@@ -58,15 +58,17 @@ interface Found {
 
 export class Recovery {
   readonly #parts: RecoveryParts
+  readonly #underWay = new Set<Promise<unknown>>()
   #stopped = false
 
   constructor(parts: RecoveryParts) {
     this.#parts = parts
   }
 
-  /** Takes nothing over any more. */
-  stop(): void {
+  /** Takes nothing over any more. Resolves when what is under way has started or failed. */
+  async stop(): Promise<void> {
     this.#stopped = true
+    await Promise.allSettled(this.#underWay)
   }
 
   /**
@@ -76,6 +78,16 @@ export class Recovery {
    * @throws FluxError `unavailable`
    */
   async takeOver(lease: AbandonedLease, given: Slot | null): Promise<StepShortage | null> {
+    const taking = this.#takeOver(lease, given)
+    this.#underWay.add(taking)
+    try {
+      return await taking
+    } finally {
+      this.#underWay.delete(taking)
+    }
+  }
+
+  async #takeOver(lease: AbandonedLease, given: Slot | null): Promise<StepShortage | null> {
     let slot = given
     try {
       const { store, commits, mailboxes, admission, env } = this.#parts
