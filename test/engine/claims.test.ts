@@ -10,7 +10,7 @@ import type { Log } from '../../src/ports/log.ts'
 import type { AbandonedLease, Store } from '../../src/ports/store.ts'
 import { Slots } from '../../src/steps/slots.ts'
 import { stepKeyOf } from '../../src/model/standstill.ts'
-import { unavailable } from '../../src/model/failure.ts'
+import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import { openBench } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { withVerbs } from '../support/stores.ts'
@@ -223,6 +223,32 @@ test('a step that is being claimed when the server stops is given back', async (
   await vi.waitUntil(() => isClaimed, { interval: 1 })
   await bench.close()
   expect(owner).toBe('nobody/code')
+})
+
+test('a step whose claim was done, although its outcome was unknown, is claimed again', async () => {
+  const files = {
+    'p/Fn.ts': 'export const deaf = () => new Promise(() => {})\nexport const quick = () => null',
+    'p/Deaf.flux': { states: [{ name: 's', action: { type: 'invokeCode', className: 'Fn', methodName: 'deaf' } }] },
+    'p/Quick.flux': { states: [{ name: 's', action: { type: 'invokeCode', className: 'Fn', methodName: 'quick' } }] },
+  }
+  let [second, isClaimed] = [0, false]
+  const wrap = (store: Store) =>
+    withVerbs(store, {
+      commit: async (request) => {
+        const outcome = await store.commit(request)
+        if (isClaimed || second === 0 || request.writes.every(({ context }) => context.id !== second)) return outcome
+        isClaimed = true
+        throw inDoubt('the answer was lost')
+      },
+    })
+  const bench = await openBench(files, { stepConcurrency: 1, wrap })
+  const first = await bench.run('Deaf')
+  second = await bench.run('Quick')
+  await bench.terminate({ contextId: first })
+  await vi.waitUntil(() => isClaimed, { interval: 1 })
+  for (let seconds = 0; seconds < 10; seconds += 1) await bench.advance(1_000)
+  await bench.until(second, ({ status }) => status === 'COMPLETED')
+  await bench.close()
 })
 
 test('a step that follows one that blocked its server is run, although there was no slot when it was found', async () => {

@@ -106,7 +106,11 @@ export class Recovery {
         const isUncounted = standstill?.isCertain ?? false
         const decision = decide(flux, record, { type: 'TAKE_OVER', owner, isUncounted }, { ...env(), history: null })
         if (decision.kind !== 'next') {
-          if (!found.isInMemory) return null
+          if (!found.isInMemory) {
+            // Claimed by an earlier try whose outcome was unknown: it is given back unless it runs.
+            if (record.lease?.owner === env().owner) void this.#parts.redelivery.reconcile(id)
+            return null
+          }
           // What is in memory may be old.
           this.#parts.cache.delete(id)
           continue
