@@ -164,6 +164,34 @@ test('a hint that comes while the store is asked leads to another question', asy
   expect(answers).toHaveLength(2)
 })
 
+test('steps that wait for slots of another kind after all keep their order', async () => {
+  const slots = new Slots({ code: 1, isolated: 1, script: 4, slowScript: 1 })
+  const begun: number[] = []
+  const { claims } = claimsOf({
+    slots,
+    claim: async () => [],
+    takeOver: async ({ id }, given): Promise<StepShortage | null> => {
+      // The context is read first.
+      await turn()
+      const kind = given?.kind
+      if (kind !== 'slowScript') given?.release()
+      if (kind !== 'slowScript') return { kind: 'slowScript', weight: null }
+      begun.push(id)
+      return null
+    },
+  })
+  for (let taken = 0; taken < 4; taken += 1) slots.tryTake('script')
+  slots.tryTake('slowScript')
+  for (let id = 1; id <= 20; id += 1) claims.ready(id, 'script')
+  for (let taken = 0; taken < 4; taken += 1) slots.release('script')
+  await vi.waitUntil(() => slots.free('script') === 4, { interval: 1 })
+  for (let id = 1; id <= 20; id += 1) {
+    slots.release('slowScript')
+    await vi.waitUntil(() => begun.length === id, { interval: 1 })
+  }
+  expect(begun).toEqual(Array.from({ length: 20 }, (_, place) => place + 1))
+})
+
 test('a server that stops tells the others of each step that it gives back', async () => {
   let hints = 0
   const feed: CommitFeed = {

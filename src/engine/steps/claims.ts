@@ -153,7 +153,7 @@ export class Claims {
       const shortage = await this.#parts.recovery.takeOver(lease, slot)
       // It may have moved on while it was taken, to a step that is ready.
       const next = shortage ? null : this.#known.delete(id)
-      if (shortage) this.#queue(id, shortage)
+      if (shortage) this.#queue(id, shortage, slot?.kind)
       else if (next !== null) this.ready(id, next)
     } catch (error) {
       this.#failed(lease, error)
@@ -183,12 +183,12 @@ export class Claims {
     })
   }
 
-  /** It was looked at, and could not be started. */
-  #queue(id: ContextId, { kind, weight }: StepShortage): void {
+  /** It was looked at, and could not be started. `from`: for which slots it has waited: it is the last for others. */
+  #queue(id: ContextId, { kind, weight }: StepShortage, from: StepKind = kind): void {
     const { slots, admission } = this.#parts
     if (this.#stopped) return
     if (weight === null) {
-      slots.waitFirst(kind, id)
+      slots[kind === from ? 'waitFirst' : 'waitLast'](kind, id)
       if (slots.free(kind) > 0) this.#pull(kind)
       return
     }
