@@ -22,7 +22,7 @@ const CREATE_HELP = `Usage: actorflux token create --name <name> [--roles <role>
 Makes a token and prints it alone on the last line. The token is shown only once: the file keeps its SHA-256.
 
   --name      who it is for: 1 to 64 letters, digits, -, _ and .; each name once
-  --roles     read (reading only), invoke (all calls) or admin (also operating the server); invoke if not given
+  --roles     read (reading only), invoke (all calls) or admin (reserved for operating the server); invoke if not given
   --expires   how long it is valid, such as 90d (s, m, h, d, w); without limit if not given
 
 ${FILE}`
