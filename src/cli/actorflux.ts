@@ -15,7 +15,7 @@ process.once('exit', (code) => {
 function callerOfExit(): string {
   const trace = { stack: '' }
   Error.captureStackTrace(trace, process.exit)
-  return trace.stack.split('\n')[1]?.trim() ?? 'nobody knows where'
+  return trace.stack.split('\n')[1]?.trim() ?? 'from an unknown place'
 }
 
 const code = await run(process.argv.slice(2), {

@@ -31,9 +31,9 @@ async function reload(server: Server, { world, log }: { world: World; log: Log }
   try {
     const { services, report } = await server.reload()
     for (const line of reportLines(report)) world.out(line)
-    const kept = isBroken(report) ? '; what is broken runs on as it was' : ''
+    const kept = isBroken(report) ? '; services with faults stay as they were' : ''
     world.out(`loaded ${counted(services.length, 'service')}: ${reportSummary(report)}${kept}`)
   } catch (error) {
-    log.error('could not read the services again', { error })
+    log.error('the services could not be loaded again', { error })
   }
 }

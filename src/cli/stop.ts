@@ -67,7 +67,7 @@ export function untilStopped({
     })
     // What was acknowledged is committed; the next start continues what was under way.
     signals.on('uncaughtException', (error) => {
-      log.error('an error that nobody handled', { error })
+      log.error('an uncaught error ends the server', { error })
       signals.exit(EXIT.failed)
     })
     // A function of a service forgot to await a promise. That affects only this function, so the server keeps running.

@@ -83,7 +83,8 @@ async function start(parts: Start): Promise<Server> {
   const tokens = await openTokens({
     file: settings.tokens,
     now: systemClock.now,
-    onError: ({ message }) => log.error('the tokens read last stay in force', { reason: message }),
+    onError: ({ message }) =>
+      log.error("the file of tokens can't be used; the tokens that were read last stay valid", { reason: message }),
   })
   opened.tokens = tokens
   // The server listens before the store reads its index, which may take long, so that `/healthz` answers meanwhile.

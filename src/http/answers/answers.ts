@@ -86,7 +86,7 @@ export class Answers {
         controller.close()
       } catch (error) {
         hold.release()
-        this.#log.error('an answer broke off', { method: c.req.method, path: c.req.path, error })
+        this.#log.error('an answer was aborted', { method: c.req.method, path: c.req.path, error })
         if (!outgoing) return controller.error(error)
         outgoing.destroy()
         controller.close()

@@ -144,7 +144,7 @@ async function respond(
         return await send(responseOf(answer.response, format))
       } catch (error) {
         if (!(error instanceof UnsafeResponse)) throw error
-        log.error("what a webhook was to answer can't be sent", {
+        log.error("the answer of a webhook can't be sent", {
           contextId,
           path: pathShown(c),
           reason: error.message,
@@ -172,7 +172,7 @@ async function respond(
     case 'late':
       throw new FluxError({
         kind: 'webhookTimeout',
-        detail: 'the workflow takes longer than this request may: it runs on',
+        detail: 'the workflow did not finish in time, and continues',
         contextId,
       })
   }

@@ -102,7 +102,7 @@ export class Space {
     } catch (error) {
       // An unknown amount of free space must not stop the server.
       this.#free = Infinity
-      if (!this.#isUnknown) log.warn("the free space of the data folder can't be told", { folder, error })
+      if (!this.#isUnknown) log.warn("the free space on the disk of the data folder can't be read", { folder, error })
       this.#isUnknown = true
     }
   }

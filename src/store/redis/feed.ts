@@ -26,9 +26,9 @@ export function redisFeed({ listening, publish, namespace, log }: FeedOptions): 
   const fail = (error: unknown) => {
     if (isLogged) return
     isLogged = true
-    log.warn(`servers can not tell one another of commits at once: ${LATE}`, { channel, error })
+    log.warn(`servers cannot notify each other of commits at once: ${LATE}`, { channel, error })
   }
-  listening.on('error', (error) => log.debug('the feed of commits is broken off', { error }))
+  listening.on('error', (error) => log.debug('the connection of the commit feed failed', { error }))
   return {
     notify: (id) => void publish(channel, String(id)).catch(fail),
     onNotified(listener) {

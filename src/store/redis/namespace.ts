@@ -26,7 +26,7 @@ export async function checkRedis(connection: Connection, log: Log): Promise<void
     const policy = infoOf(info, 'maxmemory_policy')
     if (policy !== 'noeviction') {
       throw new RedisError(
-        `Redis would throw contexts away when its memory is full: its maxmemory-policy is ${policy}, and must be noeviction`,
+        `Redis would delete contexts when its memory is full: its maxmemory-policy is ${policy}, and must be noeviction`,
       )
     }
     if (infoOf(info, 'aof_enabled') !== '1')
@@ -54,7 +54,7 @@ export async function checkNamespace(
     throw new RedisError(`namespace '${namespace}' has data of format ${found['format']}; this version reads ${FORMAT}`)
   if (found['partitions'] !== String(partitions)) {
     throw new RedisError(
-      `namespace '${namespace}' was made with ACTORFLUX_PARTITIONS=${found['partitions']}, which can't be changed; now it is ${partitions}`,
+      `namespace '${namespace}' was created with ACTORFLUX_PARTITIONS=${found['partitions']}, which can't be changed; the setting is now ${partitions}`,
     )
   }
 }

@@ -174,7 +174,7 @@ export class Queries {
       if (this.#damaged.has(id)) return null
       if (this.#damaged.size >= MAX_LOGGED_IDS) this.#damaged.clear()
       this.#damaged.add(id)
-      this.#log.error("a context is left out of a list: what is kept of it can't be read", { contextId: id, error })
+      this.#log.error("a context is left out of a list: its stored data can't be read", { contextId: id, error })
       return null
     }
   }

@@ -74,10 +74,10 @@ export function pageBytesIn(meta: Buffer): number | null {
 export function metaOf(bytes: Buffer, number: number, pageBytes: number): Meta {
   const at = HEADER_BYTES
   const isMeta = bytes.readUInt16LE(18) === PAGE_KIND.meta && bytes.readUInt16LE(at + 4) === DATA_VERSION
-  if (!isMeta || pageBytesIn(bytes) !== pageBytes) throw new PageError(`meta page ${number} is none`)
+  if (!isMeta || pageBytesIn(bytes) !== pageBytes) throw new PageError(`page ${number} is no meta page`)
   const [lastPage, transaction] = [integerAt(bytes, at + 120), integerAt(bytes, at + 128)]
   if (!Number.isSafeInteger(lastPage) || !Number.isSafeInteger(transaction))
-    throw new PageError(`meta page ${number} is garbled`)
+    throw new PageError(`meta page ${number} is malformed`)
   return { pageBytes, lastPage, transaction, free: treeAt(bytes, at + 24), main: treeAt(bytes, at + 72) }
 }
 
@@ -100,12 +100,12 @@ export function offsetsOf(bytes: Buffer, number: number): number[] {
   const lower = bytes.readUInt16LE(20)
   const upper = bytes.readUInt16LE(22)
   if (lower % 2 !== 0 || lower > upper || upper > bytes.length - HEADER_BYTES)
-    throw new PageError(`page ${number} is garbled`)
+    throw new PageError(`page ${number} is malformed`)
   const offsets: number[] = []
   for (let at = HEADER_BYTES; at < HEADER_BYTES + lower; at += 2) {
     const offset = bytes.readUInt16LE(at)
     if (offset < upper || HEADER_BYTES + offset + NODE_BYTES > bytes.length)
-      throw new PageError(`page ${number} is garbled`)
+      throw new PageError(`page ${number} is malformed`)
     offsets.push(HEADER_BYTES + offset)
   }
   return offsets
@@ -113,7 +113,7 @@ export function offsetsOf(bytes: Buffer, number: number): number[] {
 
 /** The page to which a node of a branch leads. @throws PageError when the node exceeds the page */
 export function childAt(bytes: Buffer, at: number, number: number): number {
-  if (at + NODE_BYTES + bytes.readUInt16LE(at + 6) > bytes.length) throw new PageError(`page ${number} is garbled`)
+  if (at + NODE_BYTES + bytes.readUInt16LE(at + 6) > bytes.length) throw new PageError(`page ${number} is malformed`)
   return bytes.readUInt32LE(at) + bytes.readUInt16LE(at + 4) * 2 ** 32
 }
 
@@ -136,6 +136,6 @@ export function overflowAt(bytes: Buffer, at: number, number: number): Overflow 
   const length = bytes.readUInt32LE(at)
   const isLarge = (bytes.readUInt16LE(at + 4) & NODE_FLAG.inOverflow) !== 0
   const start = at + NODE_BYTES + bytes.readUInt16LE(at + 6)
-  if (start + (isLarge ? HEADER_BYTES : length) > bytes.length) throw new PageError(`page ${number} is garbled`)
+  if (start + (isLarge ? HEADER_BYTES : length) > bytes.length) throw new PageError(`page ${number} is malformed`)
   return isLarge ? { page: integerAt(bytes, start), pages: integerAt(bytes, start + 16), bytes: length } : null
 }
