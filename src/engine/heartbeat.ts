@@ -87,7 +87,9 @@ export class Heartbeat {
     const { store, log, steps, identity, claims } = this.#parts
     const { owner } = identity
     if (!(await store.heartbeat({ owner }))) {
-      log.warn('another server declared this server dead and took over its steps; it continues under a new boot id', { owner })
+      log.warn('another server declared this server dead and took over its steps; it continues under a new boot id', {
+        owner,
+      })
       steps.abandon('another server took it over')
       identity.renew()
       await store.heartbeat({ owner: identity.owner })

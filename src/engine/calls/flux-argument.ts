@@ -23,7 +23,7 @@ export function fluxArgumentOf({ step, flux, record, signal, log, api }: FluxPar
   const body = record.raw?.['body']
   const facts = { contextId: step.id, fluxName: record.fluxName, stateName: flux.states[step.state]?.name ?? '' }
   const logAt = (level: keyof Log) => (message: unknown, fields?: object) => {
-    const redact = redactorOf(record, flux).told(step.state)
+    const redact = redactorOf(record, flux).logged(step.state)
     log[level](redact.text(textOf(message)), { ...plain(redact.value(plain(fields))), ...facts })
   }
   return {
@@ -33,7 +33,13 @@ export function fluxArgumentOf({ step, flux, record, signal, log, api }: FluxPar
     attempt: step.attempt,
     rawBody: record.request === null ? null : Buffer.from(typeof body === 'string' ? body : '', 'base64'),
     signal,
-    log: { trace: logAt('trace'), debug: logAt('debug'), info: logAt('info'), warn: logAt('warn'), error: logAt('error') },
+    log: {
+      trace: logAt('trace'),
+      debug: logAt('debug'),
+      info: logAt('info'),
+      warn: logAt('warn'),
+      error: logAt('error'),
+    },
   }
 }
 
