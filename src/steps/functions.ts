@@ -27,8 +27,8 @@ export class Functions {
   }
 
   /**
-   * The function, or as it was before its module was broken. The function from the current source. @throws Error with
-   * the reason why it cannot be loaded
+   * The function; if its module cannot be loaded, the version that was loaded last. @throws Error with the reason why
+   * there is none
    */
   async lastGood(name: FunctionName): Promise<BuiltinMethod> {
     return this.#builtIn(name) ?? this.#modules.lastGood(name)

@@ -23,7 +23,6 @@ const SLOW_MS = 1000
  * Time after the time limit at which the process is killed: some built-in functions of QuickJS cannot be interrupted.
  */
 const GRACE_MS = 500
-/** Maximum time for the start of a process. */
 const MAX_START_MS = 60_000
 /** Pause after a failed start of a process. */
 const RESTART_MS = 500
@@ -48,7 +47,6 @@ interface Place {
 export class SandboxPool {
   readonly #places = new Set<Place>()
   readonly #queue = new ScriptQueue()
-  /** True during the pause after a failed start. */
   #isPaused = false
   #isScheduled = false
 
@@ -72,21 +70,16 @@ export class SandboxPool {
     })
   }
 
-  /** Whether the last run of the script was slow. */
   isSlow(script: string): boolean {
     return this.#queue.isKnownSlow(script)
   }
 
-  /** Ends all processes and the scripts in them. */
   close(): void {
     for (const { settle } of this.#queue.removeAll()) settle(CLOSED)
     for (const place of this.#places) this.#end(place, CLOSED)
   }
 
-  /**
-   * Assigns jobs once for all changes in this turn of the event loop: when many jobs are aborted, none of them gets a
-   * process that the next abort would kill.
-   */
+  /** Assigns once per turn of the event loop, so that no job gets a process that the next of many aborts would kill. */
   #schedule(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true
@@ -96,7 +89,6 @@ export class SandboxPool {
     })
   }
 
-  /** Assigns waiting jobs to idle processes, and starts processes if necessary. */
   #assign(): void {
     for (;;) {
       const free = [...this.#places].find(({ job }) => job === null)
