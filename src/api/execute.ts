@@ -11,7 +11,7 @@ export const EXECUTE = describeCall({
   route: '/flux-api/:package/execute',
   role: 'invoke',
   problems: [404, 413, 415, 422],
-  // In process it may be left out: the caller's own package is sought first.
+  // Callers in process may leave it out: their own package is searched first.
   path: {
     package: name('Name of a package: its folder')
       .meta({ examples: ['examples'] })

@@ -17,7 +17,7 @@ const error = component(
       z.object({ fluxName: text, stateName: text, transition: text.nullable(), stateIndex: z.number().int() }),
     ),
     stack: text
-      .meta({ description: 'Where in the sources of the package it arose, if a function or a script threw it' })
+      .meta({ description: 'Stack frames in the sources of the package, if a function or a script threw the error' })
       .exactOptional(),
   }),
   { xsd: { type: 'error' } },
@@ -30,18 +30,24 @@ const step = component(
     kind: z.enum(['invokeCode', 'script', 'invokeFlux']).meta({ xsd: { type: 'stepKind' } }),
     className: text.nullable(),
     methodName: text.nullable(),
-    attempt: z.number().int().meta({ description: 'The one under way, or in a pause the one that comes next' }),
+    attempt: z
+      .number()
+      .int()
+      .meta({ description: 'Number of the current attempt or, between two attempts, of the next one' }),
     maxAttempts: z.number().int(),
     startedAt: time
       .nullable()
-      .meta({ description: 'Epoch milliseconds; null in a pause, and while it waits for a free slot' }),
+      .meta({ description: 'Epoch milliseconds; null between two attempts, and while the step waits for a free slot' }),
     timeoutAt: time.nullable(),
     nextAttemptAt: time.nullable(),
     stepKey: text,
-    server: text.nullable().meta({ description: 'Run id of the server that runs it; null in a pause, and while it waits for a free slot' }),
+    server: text.nullable().meta({
+      description:
+        'Run id of the server that runs the step; null between two attempts, and while the step waits for a free slot',
+    }),
     lastError: z.object({ type: text, message: text, at: time, stack: text.nullable() }).nullable(),
   }),
-  { description: 'A function, script or child that is under way, or about to be tried again' },
+  { description: 'A function, script or child that is running, or that will be tried again' },
 )
 
 export const contextAnswer = component(

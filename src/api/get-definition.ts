@@ -6,7 +6,9 @@ import { id, name, object } from './fields.ts'
 
 const query = {
   fluxName: name('Name of the service').optional(),
-  contextId: id('Id of a context: the definition that it was started with. It comes before fluxName').optional(),
+  contextId: id(
+    'Id of a context, to get the definition that it was started with. It takes precedence over fluxName',
+  ).optional(),
 }
 
 export const GET_DEFINITION = {

@@ -4,7 +4,7 @@ import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
 import { bodyTags, contextId, id, input, name, RESPONSE, text, untyped } from './fields.ts'
 
-/** Characters. Answers tell the name again. */
+/** Limit for event names, since answers repeat the name. */
 const MAX_EVENT_CHARACTERS = 1000
 
 const event = name('Name of the event')
@@ -14,7 +14,7 @@ const event = name('Name of the event')
   })
   .meta({ type: 'string', minLength: 1, description: 'Name of the event' })
 
-const stand = z.object({ contextId, state: text })
+const contextState = z.object({ contextId, state: text })
 
 export const SEND_EVENT = describeCall({
   id: 'sendEvent',
@@ -37,18 +37,21 @@ export const SEND_EVENT = describeCall({
     'EventResult',
     z.object({
       message: text,
-      transitions: z.array(stand).meta({ description: 'Whom the event moved' }),
-      executions: z.array(stand).meta({ description: 'Whom the event started' }),
+      transitions: z.array(contextState).meta({ description: 'Contexts that the event moved' }),
+      executions: z.array(contextState).meta({ description: 'Contexts that the event started' }),
       ignored: z
         .array(
           z
             .object({ contextId: contextId.nullable(), fluxName: text, state: text.nullable(), reason: text })
             .meta({ xsd: { anyOrder: true } }),
         )
-        .meta({ description: 'Whom it was for and could not move or start; contextId and state are null for a start' }),
+        .meta({
+          description:
+            'Contexts and services that the event was for but could not move or start; contextId and state are null for a start',
+        }),
       hint: text
         .exactOptional()
-        .meta({ description: 'That no service knows the event, and which one was meant, most likely' }),
+        .meta({ description: 'Says that no service knows the event, and suggests the name that was probably meant' }),
     }),
     { xml: RESPONSE },
   ),

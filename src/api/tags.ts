@@ -1,4 +1,4 @@
-// api: adds tags to a context, and removes them.
+// api: adds tags to a context, or removes them.
 import { describeCall, type RequestOf } from './call.ts'
 import { id, tags } from './fields.ts'
 import { messageAnswer } from './terminate.ts'
@@ -16,7 +16,7 @@ export const ADD_TAGS = describeCall({
   answerExample: { message: "added 'team-7' to context 1" },
 })
 
-/** The same by another method. */
+/** The same call by another HTTP method. */
 export const PUT_TAGS = { ...ADD_TAGS, id: 'putTags', method: 'PUT' } as const
 
 export const REMOVE_TAGS = {

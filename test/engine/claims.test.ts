@@ -279,8 +279,18 @@ test('a step whose claim was done, although its outcome was unknown, is claimed 
   await bench.close()
 })
 
+// Nothing is given back at the end, as after a kill.
+const deadly = (store: Store) =>
+  withVerbs(store, {
+    commit: (request) =>
+      request.writes.some(({ context }) => context.owner?.startsWith('nobody') === true)
+        ? Promise.reject(unavailable('dead'))
+        : store.commit(request),
+  })
+
+const code = (methodName: string) => ({ action: { type: 'invokeCode', className: 'Fn', methodName, timeout: 600 } })
+
 test('a step that follows one that blocked its server is run, although there was no slot when it was found', async () => {
-  const code = (methodName: string) => ({ action: { type: 'invokeCode', className: 'Fn', methodName, timeout: 600 } })
   const files = {
     'p/Fn.ts': `
 export const deaf = () => new Promise(() => {})
@@ -293,14 +303,6 @@ export const undo = () => null`,
       ],
     },
   }
-  // Nothing is given back at the end, as after a kill.
-  const deadly = (store: Store) =>
-    withVerbs(store, {
-      commit: (request) =>
-        request.writes.some(({ context }) => context.owner?.startsWith('nobody') === true)
-          ? Promise.reject(unavailable('dead'))
-          : store.commit(request),
-    })
   const first = await openBench(files, { stepConcurrency: 2, wrap: deadly })
   const [blocking, other] = [await first.run('Blocks'), await first.run('Deaf')]
   await first.engine.close({ grace: 0 })
