@@ -1,5 +1,5 @@
-// engine: its parts, each made by a function of its own. Parts that use one another get functions that look the other
-// up when it is needed, so the order in which they are made here matters only to their constructors.
+// engine: creates its parts, each in a function of its own. Parts that use one another get functions that look up the
+// other when it is needed, so the order of creation matters only to constructors.
 import { randomUUID } from 'node:crypto'
 import type { FluxApi } from '../api/flux-api.ts'
 import type { Catalog } from '../definitions/catalog.ts'
@@ -48,14 +48,14 @@ export interface EngineParts {
   readonly catalog: Catalog
   readonly runner: StepRunner
   readonly dispatcher: StepDispatcher
-  /** How many steps run here at once. */
+  /** Limits how many steps run on this server at once. */
   readonly slots: StepSlots
   readonly alarm: AlarmClock
   readonly clock: Clock
   readonly log: Log
-  /** Milliseconds for which finished contexts stay readable. */
+  /** Milliseconds for which finished contexts are kept. */
   readonly retention: number
-  /** Null: no other server can be there. */
+  /** null: no other server can use the store. */
   readonly others: {
     /** Milliseconds between heartbeats. */
     readonly beat: number
@@ -65,7 +65,7 @@ export interface EngineParts {
   readonly memory: MemoryLimits
   /** How many of each there may be at once; calls beyond are refused. */
   readonly bounds: { readonly commits: number; readonly broadcasts: number; readonly waits: number }
-  /** Called with the boot id of this server, and again when it gets another. */
+  /** Called with the boot id of this server, and again when the id changes. */
   readonly onOwner?: ((owner: string) => void) | undefined
 }
 
@@ -134,7 +134,7 @@ export class EngineCore {
     })
   }
 
-  /** What a turn depends on besides the context and its messages. */
+  /** What a turn depends on in addition to the context and its messages. */
   readonly env = (): TurnEnv => ({
     now: this.given.clock.now(),
     random: Math.random,
@@ -153,10 +153,10 @@ export class EngineCore {
 
   readonly startedAt = (step: Step): ReturnType<StartedAt> => this.steps.startedAt(step)
 
-  /** Notifies the other servers that something about that context concerns one of them. */
+  /** Notifies the other servers to check that context. */
   readonly notifyOthers = (id: ContextId): void => this.given.others?.feed.notify(id)
 
-  /** The calls, as that caller may make them. */
+  /** The calls, bound to a caller and its permissions. */
   api(access: Access): FluxApi {
     const { mailboxes, hints, refusals, startedAt, waits, shown, broadcasts } = this
     const { store, catalog, log, tagLimits } = this.given
@@ -235,7 +235,7 @@ function stepsOf(core: EngineCore): Steps {
     loader: core.loader,
     turns: core.turns,
     answer: (id, input) => core.redelivery.deliver(id, input),
-    // The calls of a step are part of work that was already accepted, so they are not refused for want of memory.
+    // The calls of a step are part of work that was already accepted, so they are not refused for lack of memory.
     apiOf: (packageName) => core.api({ caller: SYSTEM, home: packageName, admission: null, isStep: true }),
   })
 }
