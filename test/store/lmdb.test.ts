@@ -92,6 +92,7 @@ describe('the embedded store', () => {
 
   it('goes on after the highest id that it has, though a higher one than it gave out', async () => {
     const store = await openIn(folder)
+    await createOne(store)
     await mustCommit(store, writeOf(contextOf(5_000_000, 1)))
     await store.close()
     const later = await openIn(folder)
