@@ -189,7 +189,7 @@ test.each([
 ])(
   '%i takeovers are counted when it is certain (%s) that another step held the server up',
   async (count, isCertain) => {
-  const stores: Store[] = []
+    const stores: Store[] = []
     const wrap = (store: Store): Store => {
       stores.push(store)
       return withVerbs(deadly({ poisoned: new Set(), loader: [], inLoad: 0, most: 0 })(store), {
