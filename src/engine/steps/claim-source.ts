@@ -1,5 +1,6 @@
 // engine: asks the store for steps that nobody runs, and remembers for which kinds of step the store may have more.
 import { READY_KINDS, readyOwner, type ReadyKind } from '../../model/record.ts'
+import type { StepKind } from '../../ports/step-slots.ts'
 import type { AbandonedLease, Store } from '../../ports/store.ts'
 
 /** Milliseconds for which a claim keeps others away from a context. */
@@ -15,8 +16,11 @@ export interface ClaimSourceParts {
 
 export class ClaimSource {
   readonly #parts: ClaimSourceParts
-  /** Kinds of which the store has steps that were committed here and are not queued. */
-  readonly #overfull = new Set<ReadyKind>()
+  /**
+   * Kinds of which the store has steps that were committed here and are not queued. Slow scripts have an entry of their
+   * own, so that no other script waits behind them.
+   */
+  readonly #overfull = new Set<StepKind>()
   /** Kinds of which the store may have steps that are not queued. */
   readonly #mayHave = new Set(READY_KINDS)
 
@@ -30,14 +34,14 @@ export class ClaimSource {
   }
 
   /** Whether the store has steps of that kind that are older than the queue of this server is long. */
-  isOverfull(kind: ReadyKind): boolean {
+  isOverfull(kind: StepKind): boolean {
     return this.#overfull.has(kind)
   }
 
   /** A step of that kind is in the store alone. */
-  overflow(kind: ReadyKind): void {
+  overflow(kind: StepKind): void {
     this.#overfull.add(kind)
-    this.#mayHave.add(kind)
+    this.#mayHave.add(listedAs(kind))
   }
 
   /** The store may have steps of every kind. */
@@ -55,7 +59,8 @@ export class ClaimSource {
     const kinds = [...free.keys()].filter((kind) => this.#mayHave.has(kind))
     if (kinds.length === 0) return []
     const slots = kinds.reduce((sum, kind) => sum + (free.get(kind) ?? 0), 0)
-    const wanted = kinds.some((kind) => this.#overfull.has(kind)) ? CLAIM.refill : Math.min(CLAIM.usual, slots)
+    const isBehind = [...this.#overfull].some((kind) => kinds.includes(listedAs(kind)))
+    const wanted = isBehind ? CLAIM.refill : Math.min(CLAIM.usual, slots)
     // Of each partition.
     const limit = Math.ceil(wanted / store.partitions)
     // What is committed from here on may not be among them.
@@ -66,7 +71,10 @@ export class ClaimSource {
       throw error
     })
     if (leases.length >= limit) for (const kind of kinds) this.#mayHave.add(kind)
-    for (const kind of kinds) if (!this.#mayHave.has(kind)) this.#overfull.delete(kind)
+    for (const kind of this.#overfull) if (!this.#mayHave.has(listedAs(kind))) this.#overfull.delete(kind)
     return leases
   }
 }
+
+/** As what the store lists ready steps of that kind: it does not know which scripts are slow. */
+const listedAs = (kind: StepKind): ReadyKind => (kind === 'slowScript' ? 'script' : kind)

@@ -73,9 +73,8 @@ export class Claims {
   ready(id: ContextId, kind: StepKind): void {
     this.#parts.hints.notify()
     if (this.#stopped || this.#owners.has(id)) return
-    const listed = listedAs(kind)
     // Behind those that are in the store alone, and older.
-    if (this.#source.isOverfull(listed) || !this.#parts.slots.wait(kind, id)) this.#source.overflow(listed)
+    if (this.#source.isOverfull(kind) || !this.#parts.slots.wait(kind, id)) this.#source.overflow(kind)
     else this.#owners.set(id, UNOWNED)
     if (this.#parts.slots.free(kind) > 0) this.#pull(kind)
   }
@@ -142,7 +141,7 @@ export class Claims {
     if (isLost) await this.#turnstile.enter()
     try {
       const shortage = await this.#parts.recovery.takeOver(lease, slot)
-      if (shortage) this.#queue(lease.id, shortage)
+      if (shortage) this.#queue(lease, shortage)
       else this.#owners.delete(lease.id)
     } catch (error) {
       this.#failed(lease, error)
@@ -177,11 +176,13 @@ export class Claims {
   }
 
   /** It was looked at, and could not be started. */
-  #queue(id: ContextId, { kind, weight }: StepShortage): void {
+  #queue({ id, owner }: AbandonedLease, { kind, weight }: StepShortage): void {
     const { slots, admission } = this.#parts
     if (this.#stopped) return
     if (weight === null) {
-      slots.waitFirst(kind, id)
+      // A ready step lacks a slot only because it is a script that is known to be slow by now: it joins those.
+      if (owner === UNOWNED) slots.waitLast(kind, id)
+      else slots.waitFirst(kind, id)
       if (slots.free(kind) > 0) this.#pull(kind)
       return
     }
@@ -240,6 +241,3 @@ export class Claims {
 }
 
 const KINDS: readonly StepKind[] = [...READY_KINDS, 'slowScript']
-
-/** As what the store lists ready steps of that kind: it does not know which scripts are slow. */
-const listedAs = (kind: StepKind): ReadyKind => (kind === 'slowScript' ? 'script' : kind)
