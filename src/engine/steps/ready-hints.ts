@@ -1,4 +1,4 @@
-// engine: tells other servers that steps are ready for which this one has no slot, a few times a second at most.
+// engine: notifies other servers that steps are ready for which this server has no slot, at most ten times a second.
 import type { Clock } from '../../ports/clock.ts'
 import type { CommitFeed } from '../../ports/commit-feed.ts'
 
@@ -14,7 +14,7 @@ export interface ReadyHintsParts {
 export class ReadyHints {
   readonly #parts: ReadyHintsParts
   #isPaused = false
-  /** A hint was asked for in the pause. */
+  /** Whether a hint was requested during the pause. */
   #isDue = false
   #stopped = false
 
@@ -22,12 +22,12 @@ export class ReadyHints {
     this.#parts = parts
   }
 
-  /** Called for hints of all servers, this one included. */
+  /** Registers a listener for hints of all servers, this one included. */
   onNotified(listener: () => void): void {
     this.#parts.feed?.onReady(listener)
   }
 
-  /** Now, or soon. */
+  /** Sends a hint, now or at the end of the pause. */
   notify(): void {
     const { feed, clock } = this.#parts
     if (!feed) return
@@ -44,7 +44,7 @@ export class ReadyHints {
     })
   }
 
-  /** What is ready here is left to others from now on. */
+  /** Sends a last hint, because this server claims nothing more. */
   stop(): void {
     this.#stopped = true
     this.#parts.feed?.notifyReady()
