@@ -55,14 +55,16 @@ async function close(
   purges: Retention,
   grace: number,
 ): Promise<void> {
-  recovery.stop()
+  const takenOver = recovery.stop()
   claims.stop()
   await steps.stop(grace)
   life.abort()
   await Promise.all([heartbeat.stop(), purges.stop(), alarm.close(), others?.feed.close()])
+  await takenOver
   await mailboxes.idle()
   // The takeover of a released step is not counted.
   await Promise.allSettled(steps.abandon('the server stops').map((id) => mailboxes.post(id, { type: 'RELEASE' })))
+  claims.close()
   runner.close()
   await store.close()
 }

@@ -35,6 +35,11 @@ export class ClaimSource {
     return this.#mayHave.size === 0
   }
 
+  /** Whether the store may have a step of one of those kinds that is not queued. */
+  mayHave(kinds: ReadonlyMap<ReadyKind, number>): boolean {
+    return [...kinds.keys()].some((kind) => this.#mayHave.has(kind))
+  }
+
   /** Whether the store has steps of that kind that did not fit into the queue of this server. */
   isOverfull(kind: StepKind): boolean {
     return this.#overfull.has(kind)

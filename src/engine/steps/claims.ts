@@ -9,6 +9,7 @@ import type { StepKind, StepSlots } from '../../ports/step-slots.ts'
 import type { AbandonedLease } from '../../ports/store.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 import type { Admission, Slot } from './admission.ts'
+import { ClaimedContexts } from './claimed-contexts.ts'
 import { ClaimSource, type ClaimSourceParts } from './claim-source.ts'
 import type { ReadyHints } from './ready-hints.ts'
 import type { StepShortage, Recovery } from './recovery.ts'
@@ -38,15 +39,14 @@ export interface ClaimsParts extends ClaimSourceParts {
 
 export class Claims {
   readonly #parts: ClaimsParts
-  /** For contexts that are queued or being claimed: the owner of the step when it was found. */
-  readonly #owners = new Map<ContextId, string>()
+  readonly #known = new ClaimedContexts()
   /** Steps of dead servers. The kind of slot that they need is not known yet. */
   #found: AbandonedLease[] = []
+  /** Number of entries of `#found` that are being taken over. */
+  #examining = 0
   /** Memory reserved for queued contexts. */
   readonly #rooms = new Map<ContextId, () => void>()
   #forRoom = 0
-  /** Number of entries of `#found` that are being taken over. */
-  #examining = 0
   /** Limits concurrent takeovers from dead servers. */
   readonly #turnstile = new Turnstile(AT_ONCE)
   readonly #source: ClaimSource
@@ -67,16 +67,16 @@ export class Claims {
 
   /** Whether the step of that context is queued or being claimed by this server. */
   has(id: ContextId): boolean {
-    return this.#owners.has(id)
+    return this.#known.has(id)
   }
 
   /** Queues a ready step that this server has committed. */
   ready(id: ContextId, kind: StepKind): void {
     this.#parts.hints.notify()
-    if (this.#stopped || this.#owners.has(id)) return
+    if (this.#stopped || this.#known.becameReady(id, kind)) return
     // Not queued while older steps are in the store but not in the queue.
     if (this.#source.isOverfull(kind) || !this.#parts.slots.wait(kind, id)) this.#source.overflow(kind)
-    else this.#owners.set(id, UNOWNED)
+    else this.#known.add(id, UNOWNED)
     if (this.#parts.slots.free(kind) > 0) this.#pull(kind)
   }
 
@@ -95,6 +95,9 @@ export class Claims {
     this.#parts.hints.stop()
   }
 
+  /** To be called when the last step was released. */
+  readonly close = (): void => this.#parts.hints.close()
+
   #pull(kind: StepKind): void {
     const { slots, admission } = this.#parts
     while (this.#mayTake) {
@@ -104,10 +107,14 @@ export class Claims {
       const room = this.#rooms.get(id)
       if (room) slot.addRoom(room)
       this.#rooms.delete(id)
-      void this.#take({ id, owner: this.#owners.get(id) ?? UNOWNED }, slot)
+      void this.#take(id, slot)
     }
     this.#examineFound()
     this.#askForMore()
+  }
+
+  #pullAll(): void {
+    for (const kind of KINDS) this.#pull(kind)
   }
 
   get #mayTake(): boolean {
@@ -131,19 +138,22 @@ export class Claims {
   }
 
   async #examine(lease: AbandonedLease): Promise<void> {
-    await this.#take(lease, null)
+    await this.#take(lease.id, null)
     this.#examining -= 1
     this.#examineFound()
-    if (this.#examining === 0) for (const kind of KINDS) this.#pull(kind)
+    if (this.#examining === 0) this.#pullAll()
   }
 
-  async #take(lease: AbandonedLease, slot: Slot | null): Promise<void> {
+  async #take(id: ContextId, slot: Slot | null): Promise<void> {
+    const lease = { id, owner: this.#known.take(id) }
     const isLost = lease.owner !== UNOWNED
     if (isLost) await this.#turnstile.enter()
     try {
       const shortage = await this.#parts.recovery.takeOver(lease, slot)
-      if (shortage) this.#queue(lease, shortage)
-      else this.#owners.delete(lease.id)
+      // It may have moved on while it was taken, to a step that is ready.
+      const next = shortage ? null : this.#known.delete(id)
+      if (shortage) this.#queue(id, shortage, slot?.kind)
+      else if (next !== null) this.ready(id, next)
     } catch (error) {
       this.#failed(lease, error)
     }
@@ -153,15 +163,11 @@ export class Claims {
   /** Schedules another try. If the store is unavailable, all claims are paused. */
   #failed(lease: AbandonedLease, error: unknown): void {
     const { log, clock } = this.#parts
-    if (isUnreadable(error, log)) {
-      this.#owners.delete(lease.id)
-      return
-    }
+    if (isUnreadable(error, log)) return void this.#known.delete(lease.id)
     log.error('a context could not be taken over; it will be tried again', { contextId: lease.id, error })
     const isAway = error instanceof FluxError && error.failure.kind === 'unavailable'
     if (isAway) this.#pause()
     clock.after(isAway ? PAUSE_MS : TRY_AGAIN_MS, () => {
-      if (this.#stopped) return
       this.#found.push(lease)
       this.#examineFound()
     })
@@ -172,18 +178,16 @@ export class Claims {
     this.#isPaused = true
     this.#parts.clock.after(PAUSE_MS, () => {
       this.#isPaused = false
-      for (const kind of KINDS) this.#pull(kind)
+      this.#pullAll()
     })
   }
 
-  /** Queues a step that could not start for lack of a slot or of memory. */
-  #queue({ id, owner }: AbandonedLease, { kind, weight }: StepShortage): void {
+  /** Queues a step that lacks a slot or memory. `from`: the kind of slot that it has waited for. */
+  #queue(id: ContextId, { kind, weight }: StepShortage, from: StepKind = kind): void {
     const { slots, admission } = this.#parts
     if (this.#stopped) return
     if (weight === null) {
-      // A ready step lacks a slot only if it is a script that is known to be slow by now: it goes behind those.
-      if (owner === UNOWNED) slots.waitLast(kind, id)
-      else slots.waitFirst(kind, id)
+      slots[kind === from ? 'waitFirst' : 'waitLast'](kind, id)
       if (slots.free(kind) > 0) this.#pull(kind)
       return
     }
@@ -193,7 +197,8 @@ export class Claims {
       if (this.#stopped) return release()
       this.#rooms.set(id, release)
       slots.waitFirst(kind, id)
-      return this.#pull(kind)
+      // Of all kinds: none was given a slot while too many waited for memory.
+      return this.#pullAll()
     })
   }
 
@@ -212,13 +217,13 @@ export class Claims {
     return this.#asking
   }
 
-  /** Claims unowned steps, for kinds with free slots, until the store has no more. */
+  /** Claims unowned steps, for kinds with free slots, until the store has no more, as far as is known by then. */
   async #claim(): Promise<void> {
-    while (this.#mayTake && this.#found.length === 0) {
+    while (this.#mayTake && this.#found.length === 0 && this.#source.mayHave(this.#free)) {
       const leases = await this.#source.claim(this.#free)
-      const fresh = leases.filter(({ id }) => !this.#owners.has(id))
-      if (fresh.length === 0) return
-      this.#sort(fresh)
+      const fresh = leases.filter(({ id }) => !this.#known.has(id))
+      if (leases.length > 0 && fresh.length === 0) return
+      if (fresh.length > 0) this.#sort(fresh)
     }
   }
 
@@ -231,7 +236,7 @@ export class Claims {
       if (kind === null) this.#found.push(lease)
       // It is hidden in the store now, so it must be queued whatever the length of the queue.
       else slots.waitLast(kind, lease.id)
-      this.#owners.set(lease.id, kind === null ? lease.owner : UNOWNED)
+      this.#known.add(lease.id, kind === null ? lease.owner : UNOWNED)
     }
     const lost = leases.filter(({ owner }) => owner !== UNOWNED && readyKindOf(owner) === null)
     if (lost.length > 0) log.info('steps that another server left are taken over', { contexts: lost.length })

@@ -16,7 +16,7 @@ export class ReadyHints {
   #isPaused = false
   /** Whether a hint was requested during the pause. */
   #isDue = false
-  #stopped = false
+  #callOff: (() => void) | null = null
 
   constructor(parts: ReadyHintsParts) {
     this.#parts = parts
@@ -37,16 +37,23 @@ export class ReadyHints {
     }
     feed.notifyReady()
     this.#isPaused = true
-    clock.after(EVERY_MS, () => {
+    this.#callOff = clock.after(EVERY_MS, () => {
       this.#isPaused = false
-      if (this.#isDue && !this.#stopped) this.notify()
+      if (!this.#isDue) return
       this.#isDue = false
+      this.notify()
     })
   }
 
   /** Sends a last hint, because this server claims nothing more. */
   stop(): void {
-    this.#stopped = true
     this.#parts.feed?.notifyReady()
+  }
+
+  /** Nothing becomes ready any more: the hint that is still due is given now. */
+  close(): void {
+    this.#callOff?.()
+    if (this.#isDue) this.#parts.feed?.notifyReady()
+    this.#isDue = false
   }
 }

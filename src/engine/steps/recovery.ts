@@ -57,15 +57,17 @@ interface Found {
 
 export class Recovery {
   readonly #parts: RecoveryParts
+  readonly #underWay = new Set<Promise<unknown>>()
   #stopped = false
 
   constructor(parts: RecoveryParts) {
     this.#parts = parts
   }
 
-  /** Stops taking over steps. */
-  stop(): void {
+  /** Stops taking over steps. Resolves when takeovers in progress have ended. */
+  async stop(): Promise<void> {
     this.#stopped = true
+    await Promise.allSettled(this.#underWay)
   }
 
   /**
@@ -75,6 +77,16 @@ export class Recovery {
    * @throws FluxError `unavailable`
    */
   async takeOver(lease: AbandonedLease, given: Slot | null): Promise<StepShortage | null> {
+    const taking = this.#takeOver(lease, given)
+    this.#underWay.add(taking)
+    try {
+      return await taking
+    } finally {
+      this.#underWay.delete(taking)
+    }
+  }
+
+  async #takeOver(lease: AbandonedLease, given: Slot | null): Promise<StepShortage | null> {
     let slot = given
     try {
       const { store, commits, mailboxes, admission, env } = this.#parts
@@ -93,7 +105,11 @@ export class Recovery {
         const isUncounted = standstill?.isCertain ?? false
         const decision = decide(flux, record, { type: 'TAKE_OVER', owner, isUncounted }, { ...env(), history: null })
         if (decision.kind !== 'next') {
-          if (!found.isInMemory) return null
+          if (!found.isInMemory) {
+            // An earlier try may have claimed it, with an unknown outcome: it is released unless it runs.
+            if (record.lease?.owner === env().owner) void this.#parts.redelivery.reconcile(id)
+            return null
+          }
           // The cached record may be outdated.
           this.#parts.cache.delete(id)
           continue
@@ -160,8 +176,6 @@ export class Recovery {
 
   #start(step: Step, flux: CompiledFlux, slot: Slot, context: ContextRecord | StoredContext): void {
     const isScript = slot.kind === 'script' || slot.kind === 'slowScript'
-    // A script reads its data when it gets a process.
-    if (isScript) slot.releaseRoom()
     this.#parts.steps.start(step, flux, slot, isScript ? null : 'parts' in context ? decodeRecord(context) : context)
   }
 

@@ -49,10 +49,13 @@ export class Steps {
 
   /**
    * Runs a step that is leased to this server, and releases its slot when it has ended. A step that already runs is not
-   * started again. `record` may be null for a script, which reads its data when it gets a process.
+   * started again. A script reads its data when it gets a process: until then it holds neither `record` nor memory for
+   * it.
    */
   start(step: Step, flux: CompiledFlux, slot: Slot, record: ContextRecord | null): void {
     if (this.has(step)) return slot.release()
+    const isScript = slot.kind === 'script' || slot.kind === 'slowScript'
+    if (isScript) slot.releaseRoom()
     const job: Job = { step, flux, slot, controller: new AbortController(), startedAt: null }
     this.#jobs.set(step.id, job)
     // The job stays known, so that the engine releases the lease when it closes (`abandon`).
@@ -64,7 +67,7 @@ export class Steps {
     })
     void this.#end(
       job,
-      this.#run(job, record)
+      this.#run(job, isScript ? null : record)
         .then((result): StepResult => ({ type: 'DONE', result }))
         .catch(failed),
     )
