@@ -14,6 +14,8 @@ export interface StepSlots {
   release(kind: StepKind): void
   /** Number of free slots of that kind; 0 when closed. */
   free(kind: StepKind): number
+  /** Whether as many contexts are queued as `wait` accepts. */
+  isFull(kind: StepKind): boolean
   /** Queues a context whose step waits for a slot. Returns false if the queue is full. */
   wait(kind: StepKind, id: ContextId): boolean
   /** Queues a context at the end or at the front, even if the queue is full, because it is recorded nowhere else. */

@@ -64,8 +64,12 @@ export class Slots implements StepSlots {
     return this.#isClosed ? 0 : slots - taken
   }
 
+  isFull(kind: StepKind): boolean {
+    return this.#lanes[kind].waiting.size >= this.#maxWaiting
+  }
+
   wait(kind: StepKind, id: ContextId): boolean {
-    if (this.#isClosed || this.#lanes[kind].waiting.size >= this.#maxWaiting) return false
+    if (this.#isClosed || this.isFull(kind)) return false
     this.waitLast(kind, id)
     return true
   }

@@ -332,3 +332,27 @@ export const undo = () => null`,
   await bench.until(blocking, ({ status }) => status === 'COMPLETED')
   await bench.close()
 })
+
+test('no more scripts are claimed than are remembered, when all of them turn out to be slow', async () => {
+  const slots = new Slots({ code: 1, isolated: 1, script: 2, slowScript: 1, maxWaiting: 10 })
+  slots.tryTake('slowScript')
+  let [left, claimed] = [1000, 0]
+  const { claims } = claimsOf({
+    slots,
+    claim: async ({ ready = [], limit }) => {
+      if (!ready.includes('nobody/script')) return []
+      const ids = Array.from({ length: Math.min(limit, left) }, () => (left -= 1) + 1)
+      claimed += ids.length
+      return ids.map((id) => ({ id, owner: 'nobody/script' }))
+    },
+    takeOver: async (_, slot): Promise<StepShortage | null> => {
+      slot?.release()
+      return { kind: 'slowScript', weight: null }
+    },
+  })
+  await claims.look()
+  for (let turns = 0; turns < 2000; turns += 1) await turn()
+  // The queue, and what one question to the store brought at most.
+  expect(claimed).toBeGreaterThanOrEqual(10)
+  expect(claimed).toBeLessThanOrEqual(20)
+})

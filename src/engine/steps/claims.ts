@@ -121,10 +121,11 @@ export class Claims {
     return !this.#stopped && !this.#isPaused && this.#forRoom < MAX_FOR_ROOM
   }
 
-  /** Number of free slots, for kinds that have any. */
+  /** Number of free slots, for kinds that have any. No script is claimed while the queue of slow ones is full. */
   get #free(): ReadonlyMap<ReadyKind, number> {
-    const free = READY_KINDS.map((kind) => [kind, this.#parts.slots.free(kind)] as const)
-    return new Map(free.filter(([, count]) => count > 0))
+    const { slots } = this.#parts
+    const kinds = READY_KINDS.filter((kind) => kind !== 'script' || !slots.isFull('slowScript'))
+    return new Map(kinds.map((kind) => [kind, slots.free(kind)] as const).filter(([, count]) => count > 0))
   }
 
   /** Takes over steps of dead servers while slots are free. */
