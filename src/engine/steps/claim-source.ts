@@ -18,8 +18,11 @@ export interface ClaimSourceParts {
 
 export class ClaimSource {
   readonly #parts: ClaimSourceParts
-  /** Kinds of which this server has committed steps that did not fit into its queue. */
-  readonly #overfull = new Set<ReadyKind>()
+  /**
+   * Kinds of which this server has committed steps that did not fit into its queue. Slow scripts have an entry of their
+   * own, so that other scripts do not wait behind them.
+   */
+  readonly #overfull = new Set<StepKind>()
   /** Kinds of which the store may have steps that are not queued on this server. */
   readonly #mayHave = new Set(READY_KINDS)
 
@@ -39,12 +42,12 @@ export class ClaimSource {
 
   /** Whether the store has steps of that kind that did not fit into the queue of this server. */
   isOverfull(kind: StepKind): boolean {
-    return this.#overfull.has(listedAs(kind))
+    return this.#overfull.has(kind)
   }
 
   /** Records that a step of that kind is in the store but not queued. */
   overflow(kind: StepKind): void {
-    this.#overfull.add(listedAs(kind))
+    this.#overfull.add(kind)
     this.#mayHave.add(listedAs(kind))
   }
 
@@ -63,7 +66,8 @@ export class ClaimSource {
     const kinds = [...free.keys()].filter((kind) => this.#mayHave.has(kind))
     if (kinds.length === 0) return []
     const slots = kinds.reduce((sum, kind) => sum + (free.get(kind) ?? 0), 0)
-    const wanted = kinds.some((kind) => this.#overfull.has(kind)) ? CLAIM.refill : Math.min(CLAIM.usual, slots)
+    const isBehind = [...this.#overfull].some((kind) => kinds.includes(listedAs(kind)))
+    const wanted = isBehind ? CLAIM.refill : Math.min(CLAIM.usual, slots)
     // The limit applies to each partition.
     const limit = Math.ceil(wanted / store.partitions)
     // Removed before the query, because a step committed during it may not be in the result.
@@ -74,10 +78,10 @@ export class ClaimSource {
       throw error
     })
     if (leases.length >= limit) for (const kind of kinds) this.#mayHave.add(kind)
-    for (const kind of kinds) if (!this.#mayHave.has(kind)) this.#overfull.delete(kind)
+    for (const kind of this.#overfull) if (!this.#mayHave.has(listedAs(kind))) this.#overfull.delete(kind)
     return leases
   }
 }
 
-/** As what the store lists ready steps of that kind: it does not know which scripts are slow. */
+/** The kind under which the store lists ready steps. The store does not know which scripts are slow. */
 const listedAs = (kind: StepKind): ReadyKind => (kind === 'slowScript' ? 'script' : kind)
