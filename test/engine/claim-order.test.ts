@@ -138,7 +138,9 @@ test('a hint that comes too soon is given after the pause, once, and nothing is 
   const times: number[] = []
   const feed: CommitFeed = {
     notify() {},
+    watch() {},
     onNotified() {},
+    onWatched() {},
     notifyReady: () => void times.push(clock.now()),
     onReady() {},
     close: () => Promise.resolve(),
