@@ -1,5 +1,5 @@
-// engine: its parts, each made by a function of its own. Parts that use one another get functions that look the other
-// up when it is needed, so the order in which they are made here matters only to their constructors.
+// engine: creates its parts, each in a function of its own. Parts that use one another get functions that look up the
+// other when it is needed, so the order of creation matters only to constructors.
 import { randomUUID } from 'node:crypto'
 import type { FluxApi } from '../api/flux-api.ts'
 import type { Catalog } from '../definitions/catalog.ts'
@@ -42,14 +42,14 @@ export interface EngineParts {
   readonly catalog: Catalog
   readonly runner: StepRunner
   readonly dispatcher: StepDispatcher
-  /** How many steps run here at once. */
+  /** Limits how many steps run on this server at once. */
   readonly slots: StepSlots
   readonly alarm: AlarmClock
   readonly clock: Clock
   readonly log: Log
-  /** Milliseconds for which finished contexts stay readable. */
+  /** Milliseconds for which finished contexts are kept. */
   readonly retention: number
-  /** Null: no other server can be there. */
+  /** null: no other server can use the store. */
   readonly others: {
     /** Milliseconds between heartbeats. */
     readonly beat: number
@@ -57,7 +57,7 @@ export interface EngineParts {
   } | null
   readonly tagLimits: TagLimits
   readonly memory: MemoryLimits
-  /** Called with the boot id of this server, and again when it gets another. */
+  /** Called with the boot id of this server, and again when the id changes. */
   readonly onOwner?: ((owner: string) => void) | undefined
 }
 
@@ -109,7 +109,7 @@ export class EngineCore {
     this.heartbeat = heartbeatOf(this)
   }
 
-  /** What a turn depends on besides the context and its messages. */
+  /** What a turn depends on in addition to the context and its messages. */
   readonly env = (): TurnEnv => ({
     now: this.given.clock.now(),
     random: Math.random,
@@ -126,10 +126,10 @@ export class EngineCore {
   readonly ready = ({ id, state }: ContextRecord, flux: CompiledFlux): void =>
     this.claims.ready(id, this.admission.kindOf(flux, state))
 
-  /** Notifies the other servers that something about that context concerns one of them. */
+  /** Notifies the other servers to check that context. */
   readonly notifyOthers = (id: ContextId): void => this.given.others?.feed.notify(id)
 
-  /** The nine calls, as that caller may make them. */
+  /** The nine calls, bound to a caller and its permissions. */
   api(access: Access): FluxApi {
     const { mailboxes, hints, refusals, steps } = this
     const { store, catalog, log, tagLimits } = this.given
@@ -204,7 +204,7 @@ function stepsOf(core: EngineCore): Steps {
     loader: core.loader,
     turns: core.turns,
     answer: (id, input) => core.redelivery.deliver(id, input),
-    // The calls of a step are part of work that was already accepted, so they are not refused for want of memory.
+    // The calls of a step are part of work that was already accepted, so they are not refused for lack of memory.
     apiOf: (packageName) => core.api({ caller: SYSTEM, home: packageName, admission: null }),
   })
 }

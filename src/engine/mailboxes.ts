@@ -1,5 +1,5 @@
-// engine: a mailbox for each context. One turn at a time takes the messages from it, in the order in which they came;
-// the number that may wait is bounded.
+// engine: a mailbox for each context. One turn at a time takes the messages from it, in order of arrival. The number of
+// waiting messages is bounded.
 import type { ContextId } from '../model/context.ts'
 import { FluxError } from '../model/failure.ts'
 import type { CommitWatcher } from './commit.ts'
@@ -10,15 +10,15 @@ import type { RootRequest } from './start-request.ts'
 import { Starts } from './starts.ts'
 import { TurnLoop, type TurnLoopParts } from './turn-loop.ts'
 
-/** Messages that may wait for one context. */
+/** Number of waiting messages at which calls to a context are refused. */
 const MAX_MESSAGES = 1000
-/** Messages decided in one turn. */
+/** Maximum number of messages decided in one turn. */
 const MAX_BATCH_MESSAGES = 100
 
 export type MailboxesParts = TurnLoopParts
 
 export class Mailboxes {
-  /** The messages that wait, of each context in which a turn is under way. */
+  /** The waiting messages of each context that has a turn in progress. */
   readonly #waiting = new Map<ContextId, Message[]>()
   readonly #turns: TurnLoop
   readonly #starts: Starts
@@ -37,7 +37,7 @@ export class Mailboxes {
   }
 
   /**
-   * Sends a context a message; resolves after the commit.
+   * Sends a message to a context. Resolves after the commit.
    * @throws FluxError when the context doesn't exist, or its mailbox is full
    */
   post(id: ContextId, input: Input): Promise<MessageOutcome> {
@@ -62,7 +62,7 @@ export class Mailboxes {
   }
 
   /**
-   * Starts a context; resolves after the commit. The watcher is called for that commit, and for all later ones of this
+   * Starts a context. Resolves after the commit. The watcher is called for that commit, and for all later ones of this
    * server until it is removed (`Commits.unwatch`).
    * @throws FluxError when its inputs, tags or start state are invalid
    */
@@ -70,12 +70,12 @@ export class Mailboxes {
     return this.#starts.start(request, watcher)
   }
 
-  /** Whether any message waits for that context, or a turn is under way in it. */
+  /** Whether a message waits for that context, or a turn of it is in progress. */
   isBusy(id: ContextId): boolean {
     return this.#waiting.has(id)
   }
 
-  /** Resolves when no message waits and no turn is under way. */
+  /** Resolves when no message waits and no turn is in progress. */
   async idle(): Promise<void> {
     while (this.#waiting.size > 0)
       await new Promise<void>((resolve) => {
@@ -84,8 +84,8 @@ export class Mailboxes {
   }
 
   /**
-   * Makes messages to that context wait until the returned function is called. Where a turn is under way they wait
-   * already, and that turn goes on with them.
+   * Makes messages to that context wait until the returned function is called. If a turn is in progress, they wait
+   * already, and its end starts the next turn.
    */
   #hold(id: ContextId): () => void {
     if (this.#waiting.has(id)) return () => {}
@@ -93,7 +93,7 @@ export class Mailboxes {
     return () => this.#next(id)
   }
 
-  /** The next turn of that context, if messages wait. */
+  /** Begins the next turn of that context if messages wait. */
   #next(id: ContextId): void {
     const mailbox = this.#waiting.get(id)
     if (mailbox && mailbox.length > 0) return this.#turns.begin(id, mailbox.splice(0, MAX_BATCH_MESSAGES))

@@ -1,156 +1,358 @@
-// Claims alone, with a made-up store, and with takeovers that are noted instead of done.
-import { expect, test, vi } from 'vitest'
-import { ByteBudget } from '../../src/model/byte-budget.ts'
-import { unavailable, unreadable } from '../../src/model/failure.ts'
-import { readyOwner } from '../../src/model/record.ts'
-import type { CommitFeed } from '../../src/ports/commit-feed.ts'
-import type { AbandonedLease } from '../../src/ports/store.ts'
-import { Admission, type Slot } from '../../src/engine/steps/admission.ts'
+// Slots, and the steps that wait for them: a free slot and a step of its kind always meet, although nobody asks again.
+import { describe, expect, test, vi } from 'vitest'
+import { Admission } from '../../src/engine/steps/admission.ts'
 import { Claims } from '../../src/engine/steps/claims.ts'
 import { ReadyHints } from '../../src/engine/steps/ready-hints.ts'
-import type { StepShortage } from '../../src/engine/steps/recovery.ts'
+import type { Recovery, StepShortage } from '../../src/engine/steps/recovery.ts'
+import { ByteBudget } from '../../src/model/byte-budget.ts'
+import type { CommitFeed } from '../../src/ports/commit-feed.ts'
+import type { Log } from '../../src/ports/log.ts'
+import type { AbandonedLease, Store } from '../../src/ports/store.ts'
 import { Slots } from '../../src/steps/slots.ts'
+import { stepKeyOf } from '../../src/model/standstill.ts'
+import { inDoubt, unavailable } from '../../src/model/failure.ts'
+import { openBench } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
-import { emptyStore } from '../support/stores.ts'
+import { withVerbs } from '../support/stores.ts'
 
-const GONE = 'gone'
-const HEAVY = { text: 'x'.repeat(1_000_000) }
+const nothing = (): void => {}
+const log: Log = { trace: nothing, debug: nothing, info: nothing, warn: nothing, error: nothing }
+const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-interface Taken {
-  readonly lease: AbandonedLease
-  readonly slot: Slot | null
-  /** How often that context was looked at before. */
-  readonly before: number
-}
+type TakeOver = Recovery['takeOver']
+type Claim = Store['claimAbandoned']
 
-/** `takeOver`: what becomes of a takeover; null: the step starts, and ends at once. */
-function open(takeOver: (taken: Taken) => StepShortage | null, { maxWaiting = 1000 } = {}) {
+/** Claims with the given slots. Takeovers are what the test makes of them; hints are those of other servers. */
+function claimsOf({ slots, takeOver, claim = async () => [], bytes = 1000 }: Options) {
+  const listeners: (() => void)[] = []
+  const feed: CommitFeed = {
+    notify: nothing,
+    onNotified: nothing,
+    notifyReady: nothing,
+    onReady: (listener) => listeners.push(listener),
+    close: () => Promise.resolve(),
+  }
   const clock = new SimulatedClock()
-  const slots = new Slots({ code: 1, isolated: 1, script: 1, slowScript: 1, maxWaiting })
-  const log = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
-  /** What the store has; while it is away, it has nothing. */
-  const state: { offered: AbandonedLease[]; isAway: boolean } = { offered: [], isAway: false }
-  const taken: Taken[] = []
-  const store = emptyStore({
-    claimAbandoned: ({ limit }) =>
-      state.isAway ? Promise.reject(unavailable('away')) : Promise.resolve(state.offered.splice(0, limit)),
-  })
-  const budget = new ByteBudget({ bytes: 1000, what: 'steps' })
+  const budget = new ByteBudget({ bytes, what: 'steps' })
   const claims = new Claims({
-    store,
-    owner: () => 'me',
+    store: { claimAbandoned: claim, partitions: 1 },
+    owner: () => 'here',
     clock,
     log,
     slots,
     admission: new Admission({ slots, runner: { isSlowScript: () => false }, budget }),
-    recovery: {
-      async takeOver(lease, slot) {
-        const one = { lease, slot, before: taken.filter((other) => other.lease.id === lease.id).length }
-        taken.push(one)
-        try {
-          await Promise.resolve()
-          return takeOver(one)
-        } finally {
-          slot?.release()
-        }
-      },
-    },
-    hints: new ReadyHints({ feed: null, clock }),
+    recovery: { takeOver },
+    hints: new ReadyHints({ feed, clock }),
   })
-  const free = () => [slots.free('code'), slots.free('isolated'), slots.free('script')]
-  return { clock, slots, state, taken, claims, free }
+  return {
+    claims,
+    budget,
+    hint: () => {
+      for (const listener of listeners) listener()
+    },
+  }
 }
 
-const ids = (count: number) => Array.from({ length: count }, (_, place) => place + 1)
-const idsOf = (taken: readonly Taken[]) => taken.map(({ lease }) => lease.id).toSorted((a, b) => a - b)
+interface Options {
+  readonly slots: Slots
+  readonly takeOver: TakeOver
+  readonly claim?: Claim
+  readonly bytes?: number
+}
 
-test('a step that a gone server left is still its step after it has waited for a slot', async () => {
-  const { state, taken, claims, slots } = open(({ slot }) => (slot ? null : { kind: 'code', weight: null }))
-  slots.tryTake('code')
-  state.offered.push({ id: 1, owner: GONE })
-  await claims.look()
-  await vi.waitFor(() => expect(taken).toMatchObject([{ lease: { id: 1, owner: GONE }, slot: null }]))
-  expect(claims.has(1)).toBe(true)
-  slots.release('code')
-  await vi.waitFor(() => expect(claims.has(1)).toBe(false))
-  expect(taken.slice(1)).toMatchObject([{ lease: { id: 1, owner: GONE }, slot: { kind: 'code' } }])
-})
-
-test("what can't be read is forgotten, so that it can be claimed again", async () => {
-  const { state, taken, claims } = open(({ before }) => {
-    if (before === 0) throw unreadable(1)
-    return null
+describe('a step that becomes ready while its context is being taken', () => {
+  test('is taken after that, though what was found there needed no slot', async () => {
+    const slots = new Slots({ code: 1, isolated: 1 })
+    const taken: AbandonedLease[] = []
+    const found: (() => void)[] = []
+    const { claims } = claimsOf({
+      slots,
+      takeOver: async (lease, slot) => {
+        taken.push(lease)
+        if (taken.length === 1) await new Promise<void>((resolve) => found.push(resolve))
+        slot?.release()
+        return null
+      },
+    })
+    slots.tryTake('code')
+    claims.ready(1, 'code')
+    slots.release('code')
+    await turn()
+    expect(taken).toHaveLength(1)
+    // It has moved on meanwhile, and is ready again.
+    claims.ready(1, 'code')
+    found.pop()?.()
+    await turn()
+    expect(taken).toEqual([1, 1].map((id) => ({ id, owner: 'nobody' })))
+    expect([claims.has(1), slots.free('code')]).toEqual([false, 1])
   })
-  for (const owner of [GONE, GONE]) {
-    state.offered.push({ id: 1, owner })
+
+  test('is taken as nobody’s, though it was found as that of a gone server', async () => {
+    const slots = new Slots({ code: 1, isolated: 1 })
+    const taken: AbandonedLease[] = []
+    let left: AbandonedLease[] = [{ id: 1, owner: 'gone' }]
+    const { claims } = claimsOf({
+      slots,
+      claim: async () => left.splice(0),
+      takeOver: async (lease, given): Promise<StepShortage | null> => {
+        taken.push(lease)
+        const slot = given ?? (slots.tryTake('code') ? 'code' : null)
+        if (!slot) return { kind: 'code', weight: null }
+        slots.release('code')
+        return null
+      },
+    })
+    slots.tryTake('code')
     await claims.look()
-    await vi.waitFor(() => expect(claims.has(1)).toBe(false))
-  }
-  expect(idsOf(taken)).toEqual([1, 1])
-})
-
-test('takeovers that fail are tried again after a while, however many they are', async () => {
-  const { clock, state, taken, claims, free } = open(({ before }) => {
-    if (before === 0) throw new Error('EIO')
-    return null
+    await turn()
+    expect(taken).toEqual([{ id: 1, owner: 'gone' }])
+    claims.ready(1, 'code')
+    slots.release('code')
+    await turn()
+    expect(taken.slice(1)).toEqual([{ id: 1, owner: 'nobody' }])
+    left = []
   })
-  // A claim asks for as many as slots are free.
-  for (let count = 3; count <= 30; count += 3) {
-    state.offered = [2, 1, 0].map((place) => ({ id: count - place, owner: GONE }))
-    await claims.look()
-    await vi.waitFor(() => expect(taken).toHaveLength(2 * count - 3))
-    await clock.advance(5_000)
-    await vi.waitFor(() => expect(taken).toHaveLength(2 * count))
-  }
-  expect(idsOf(taken)).toEqual(ids(30).flatMap((id) => [id, id]))
-  expect(free()).toEqual([1, 1, 1])
 })
 
-test('any number of steps in turn can wait for memory, and each has it when it gets a slot', async () => {
-  const rooms: (boolean | undefined)[] = []
-  const { taken, claims, free } = open(({ slot, before }) => {
-    if (before === 0) return { kind: 'code', weight: 10 }
-    rooms.push(slot?.fits(HEAVY))
-    return null
+test('slots that become free while many contexts wait for memory are used once fewer do', async () => {
+  const slots = new Slots({ code: 100, isolated: 1 })
+  const taken: number[] = []
+  const { claims, budget } = claimsOf({
+    slots,
+    takeOver: async ({ id }, slot): Promise<StepShortage | null> => {
+      taken.push(id)
+      slot?.release()
+      return id > 1 && slot?.kind === 'code' && taken.filter((other) => other === id).length === 1
+        ? { kind: 'code', weight: 10 }
+        : null
+    },
   })
-  for (const id of ids(200)) claims.ready(id, 'code')
-  await vi.waitFor(() => expect(idsOf(taken)).toEqual(ids(200).flatMap((id) => [id, id])))
-  await vi.waitFor(() => expect(ids(200).some((id) => claims.has(id))).toBe(false))
-  expect(rooms).toEqual(ids(200).map(() => true))
-  expect(free()).toEqual([1, 1, 1])
+  const release = budget.take(1000)
+  slots.tryTake('isolated')
+  claims.ready(1, 'isolated')
+  for (let id = 2; id < 66; id += 1) claims.ready(id, 'code')
+  await turn()
+  expect(taken).toHaveLength(64)
+  slots.release('isolated')
+  await turn()
+  expect(taken).not.toContain(1)
+  release()
+  await turn()
+  expect(taken).toContain(1)
 })
 
-test('a store that is away is asked again after a pause', async () => {
-  const { clock, state, taken, claims } = open(() => null, { maxWaiting: 0 })
-  state.isAway = true
-  claims.ready(1, 'code')
-  await clock.advance(500)
-  state.offered.push({ id: 1, owner: readyOwner('code') })
-  state.isAway = false
-  await clock.advance(400)
-  expect(taken).toEqual([])
-  await clock.advance(200)
-  await vi.waitFor(() => expect(idsOf(taken)).toEqual([1]))
+test('a hint that comes while the store is asked leads to another question', async () => {
+  const slots = new Slots({ code: 1, isolated: 1 })
+  const answers: ((leases: AbandonedLease[]) => void)[] = []
+  const { claims, hint } = claimsOf({
+    slots,
+    claim: () => new Promise((resolve) => answers.push(resolve)),
+    takeOver: async (_, slot) => {
+      slot?.release()
+      return null
+    },
+  })
+  const looked = claims.look()
+  expect(answers).toHaveLength(1)
+  hint()
+  answers[0]?.([])
+  await turn()
+  expect(answers).toHaveLength(2)
+  answers[1]?.([])
+  await looked
+  await turn()
+  expect(answers).toHaveLength(2)
 })
 
-test('a hint that comes too soon is given after the pause, once, and not after the end', async () => {
-  const clock = new SimulatedClock(0)
-  const times: number[] = []
+test('steps that wait for slots of another kind after all keep their order', async () => {
+  const slots = new Slots({ code: 1, isolated: 1, script: 4, slowScript: 1 })
+  const begun: number[] = []
+  const { claims } = claimsOf({
+    slots,
+    claim: async () => [],
+    takeOver: async ({ id }, given): Promise<StepShortage | null> => {
+      // The context is read first.
+      await turn()
+      const kind = given?.kind
+      if (kind !== 'slowScript') given?.release()
+      if (kind !== 'slowScript') return { kind: 'slowScript', weight: null }
+      begun.push(id)
+      return null
+    },
+  })
+  for (let taken = 0; taken < 4; taken += 1) slots.tryTake('script')
+  slots.tryTake('slowScript')
+  for (let id = 1; id <= 20; id += 1) claims.ready(id, 'script')
+  for (let taken = 0; taken < 4; taken += 1) slots.release('script')
+  await vi.waitUntil(() => slots.free('script') === 4, { interval: 1 })
+  for (let id = 1; id <= 20; id += 1) {
+    slots.release('slowScript')
+    await vi.waitUntil(() => begun.length === id, { interval: 1 })
+  }
+  expect(begun).toEqual(Array.from({ length: 20 }, (_, place) => place + 1))
+})
+
+test('a server that stops tells the others of each step that it gives back', async () => {
+  let hints = 0
   const feed: CommitFeed = {
-    notify() {},
-    onNotified() {},
-    notifyReady: () => void times.push(clock.now()),
-    onReady() {},
+    notify: nothing,
+    onNotified: nothing,
+    notifyReady: () => {
+      hints += 1
+    },
+    onReady: nothing,
     close: () => Promise.resolve(),
   }
-  const hints = new ReadyHints({ feed, clock })
-  for (const call of [hints, hints, hints]) call.notify()
-  expect(times).toEqual([0])
-  await clock.advance(1_000)
-  expect(times).toEqual([0, 100])
-  hints.notify()
-  hints.notify()
-  hints.stop()
-  await clock.advance(1_000)
-  expect(times).toEqual([0, 100, 1_000, 1_000])
+  const clock = new SimulatedClock()
+  const ready = new ReadyHints({ feed, clock })
+  ready.stop()
+  // One that ends while the server waits for it, and the next one soon after.
+  ready.notify()
+  ready.notify()
+  expect(hints).toBe(2)
+  await clock.advance(100)
+  expect(hints).toBe(3)
+  ready.notify()
+  ready.close()
+  expect([hints, clock.pending]).toEqual([4, []])
+})
+
+test('a step that is being claimed when the server stops is given back', async () => {
+  const files = {
+    'p/Fn.ts': 'export const deaf = () => new Promise(() => {})',
+    'p/Deaf.flux': { states: [{ name: 's', action: { type: 'invokeCode', className: 'Fn', methodName: 'deaf' } }] },
+  }
+  let [second, isClaimed] = [0, false]
+  let owner: string | null | undefined
+  const wrap = (store: Store) =>
+    withVerbs(store, {
+      // It is done, and the server learns so late.
+      commit: async (request) => {
+        const outcome = await store.commit(request)
+        const isClaim = request.writes.some(
+          ({ context, previous }) => context.id === second && previous > 0 && !context.owner?.startsWith('nobody'),
+        )
+        if (!isClaim || !outcome.ok) return outcome
+        isClaimed = true
+        await new Promise((resolve) => {
+          setTimeout(resolve, 50)
+        })
+        return outcome
+      },
+      close: async () => {
+        owner = (await store.load({ id: second }))?.owner
+        await store.close()
+      },
+    })
+  const bench = await openBench(files, { stepConcurrency: 1, wrap })
+  const first = await bench.run('Deaf')
+  second = await bench.run('Deaf')
+  await bench.terminate({ contextId: first })
+  await vi.waitUntil(() => isClaimed, { interval: 1 })
+  await bench.close()
+  expect(owner).toBe('nobody/code')
+})
+
+test('a step whose claim was done, although its outcome was unknown, is claimed again', async () => {
+  const files = {
+    'p/Fn.ts': 'export const deaf = () => new Promise(() => {})\nexport const quick = () => null',
+    'p/Deaf.flux': { states: [{ name: 's', action: { type: 'invokeCode', className: 'Fn', methodName: 'deaf' } }] },
+    'p/Quick.flux': { states: [{ name: 's', action: { type: 'invokeCode', className: 'Fn', methodName: 'quick' } }] },
+  }
+  let [second, isClaimed] = [0, false]
+  const wrap = (store: Store) =>
+    withVerbs(store, {
+      commit: async (request) => {
+        const outcome = await store.commit(request)
+        if (isClaimed || second === 0 || request.writes.every(({ context }) => context.id !== second)) return outcome
+        isClaimed = true
+        throw inDoubt('the answer was lost')
+      },
+    })
+  const bench = await openBench(files, { stepConcurrency: 1, wrap })
+  const first = await bench.run('Deaf')
+  second = await bench.run('Quick')
+  await bench.terminate({ contextId: first })
+  await vi.waitUntil(() => isClaimed, { interval: 1 })
+  for (let seconds = 0; seconds < 10; seconds += 1) await bench.advance(1_000)
+  await bench.until(second, ({ status }) => status === 'COMPLETED')
+  await bench.close()
+})
+
+// Nothing is given back at the end, as after a kill.
+const deadly = (store: Store) =>
+  withVerbs(store, {
+    commit: (request) =>
+      request.writes.some(({ context }) => context.owner?.startsWith('nobody') === true)
+        ? Promise.reject(unavailable('dead'))
+        : store.commit(request),
+  })
+
+const code = (methodName: string) => ({ action: { type: 'invokeCode', className: 'Fn', methodName, timeout: 600 } })
+
+test('a step that follows one that blocked its server is run, although there was no slot when it was found', async () => {
+  const files = {
+    'p/Fn.ts': `
+export const deaf = () => new Promise(() => {})
+export const undo = () => null`,
+    'p/Deaf.flux': { states: [{ name: 's', ...code('deaf') }] },
+    'p/Blocks.flux': {
+      states: [
+        { name: 's', ...code('deaf'), transitions: [{ to: 'undone', event: '$exception' }] },
+        { name: 'undone', ...code('undo') },
+      ],
+    },
+  }
+  const first = await openBench(files, { stepConcurrency: 2, wrap: deadly })
+  const [blocking, other] = [await first.run('Blocks'), await first.run('Deaf')]
+  await first.engine.close({ grace: 0 })
+  let isOtherTaken = false
+  const later = (store: Store) =>
+    withVerbs(store, {
+      standstill: async () => ({
+        step: { stepKey: stepKeyOf(blocking, 1), attempt: 1 },
+        message: 'it blocked the event loop',
+        stack: '',
+        isCertain: true,
+      }),
+      load: async ({ id }) => {
+        if (id === blocking) await vi.waitUntil(() => isOtherTaken, { interval: 1 })
+        return store.load({ id })
+      },
+      commit: async (request) => {
+        const outcome = await store.commit(request)
+        if (request.writes.some(({ context }) => context.id === other)) isOtherTaken = true
+        return outcome
+      },
+    })
+  const { folder, clock } = first
+  const bench = await openBench({}, { folder, clock, stepConcurrency: 1, wrap: later })
+  await bench.until(blocking, ({ currentState, step }) => currentState === 'undone' && step?.server === null)
+  await bench.terminate({ contextId: other })
+  await bench.until(blocking, ({ status }) => status === 'COMPLETED')
+  await bench.close()
+})
+
+test('no more scripts are claimed than are remembered, when all of them turn out to be slow', async () => {
+  const slots = new Slots({ code: 1, isolated: 1, script: 2, slowScript: 1, maxWaiting: 10 })
+  slots.tryTake('slowScript')
+  let [left, claimed] = [1000, 0]
+  const { claims } = claimsOf({
+    slots,
+    claim: async ({ ready = [], limit }) => {
+      if (!ready.includes('nobody/script')) return []
+      const ids = Array.from({ length: Math.min(limit, left) }, () => (left -= 1) + 1)
+      claimed += ids.length
+      return ids.map((id) => ({ id, owner: 'nobody/script' }))
+    },
+    takeOver: async (_, slot): Promise<StepShortage | null> => {
+      slot?.release()
+      return { kind: 'slowScript', weight: null }
+    },
+  })
+  await claims.look()
+  for (let turns = 0; turns < 2000; turns += 1) await turn()
+  // The queue, and what one question to the store brought at most.
+  expect(claimed).toBeGreaterThanOrEqual(10)
+  expect(claimed).toBeLessThanOrEqual(20)
 })

@@ -1,5 +1,5 @@
 // engine/calls: sends an event to all contexts that wait for it. Each is moved at most once, and only then are
-// executions started, so that none takes the event that started it.
+// executions started, so that no execution receives the event that started it.
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { EventAnswer } from '../../api/send-event.ts'
@@ -15,7 +15,7 @@ import type { RefusalLog } from '../refusal-log.ts'
 import { keysOfEvent } from '../record/index-keys.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 
-/** Contexts that get the event at once. */
+/** Contexts that are sent the event at the same time. */
 const MAX_WAVE_CONTEXTS = 1000
 
 export interface BroadcastEvent {
@@ -39,7 +39,7 @@ interface BroadcastParts {
   readonly refusals: Pick<RefusalLog, 'log'>
 }
 
-/** @throws FluxError `unavailable` when the store was out of reach for everything that the event addressed */
+/** @throws FluxError `unavailable` when the store was unavailable and the event moved and started nothing */
 export async function broadcast(
   { store, catalog, mailboxes, log, refusals }: BroadcastParts,
   sent: BroadcastEvent,
@@ -50,7 +50,7 @@ export async function broadcast(
   for (let from = 0; from < addressed.length; from += MAX_WAVE_CONTEXTS) {
     const ids = addressed.slice(from, from + MAX_WAVE_CONTEXTS)
     found.push(...(await Promise.all(ids.map((id) => move({ mailboxes, log, refusals }, id, sent)))))
-    // Where nothing is written, nothing above has waited: other work of the event loop comes first.
+    // A wave in which nothing is written does not yield to the event loop. Other work is served before the next wave.
     if (from + MAX_WAVE_CONTEXTS < addressed.length)
       await new Promise((resolve) => {
         setImmediate(resolve)
@@ -64,7 +64,7 @@ export async function broadcast(
   const unreached = found.flatMap((one) =>
     one?.answer === 'ignored' && one.failure?.kind === 'unavailable' ? [one.failure] : [],
   )
-  // A context that may have moved all the same is reported rather than those that certainly did not.
+  // An unknown outcome takes precedence over a certain failure: that context may have moved.
   const outOfReach = unreached.find(({ inDoubt }) => inDoubt) ?? unreached[0]
   if (outOfReach && answer.transitions.length + answer.executions.length === 0) throw new FluxError(outOfReach)
   const counts = `moved ${answer.transitions.length}, started ${answer.executions.length}, ignored by ${answer.ignored.length}`
@@ -72,8 +72,8 @@ export async function broadcast(
 }
 
 /**
- * All of them, before any is moved: a child that the event itself starts may have a lower id than contexts of other
- * partitions that come later.
+ * The contexts that wait for the event. All are read before any is moved: a child that the event itself starts may have
+ * a lower id than contexts of other partitions that are read later.
  */
 async function waitingFor(store: Store, any: readonly string[]): Promise<ContextId[]> {
   const upTo = await store.highestId()
@@ -92,7 +92,7 @@ function collect(answer: EventAnswer, found: readonly Found[]): void {
   }
 }
 
-/** One line, however many have refused it. */
+/** Logs one line for all contexts and services that refused the event. */
 function logRefusal(
   refusals: BroadcastParts['refusals'],
   event: string,
@@ -117,10 +117,10 @@ function logRefusal(
   }))
 }
 
-type Teller = Pick<BroadcastParts, 'mailboxes' | 'log' | 'refusals'>
+type MoveParts = Pick<BroadcastParts, 'mailboxes' | 'log' | 'refusals'>
 
 async function move(
-  { mailboxes, log, refusals }: Teller,
+  { mailboxes, log, refusals }: MoveParts,
   id: ContextId,
   { event, input, untyped, tags, caller }: BroadcastEvent,
 ): Promise<Found> {
@@ -135,7 +135,7 @@ async function move(
     const { contextId, state } = standOf(outcome)
     return { answer: 'ignored', entry: { contextId, fluxName, state, reason: failure.detail }, failure }
   } catch (error) {
-    // Purged in between: there is nobody left who could have ignored it.
+    // The context was purged after it was found.
     if (error instanceof FluxError && error.failure.kind === 'notFound') return null
     if (isUnreadable(error, log)) return null
     return ignored(refusals, { contextId: id, fluxName: '', state: null }, error)
@@ -143,7 +143,7 @@ async function move(
 }
 
 async function start(
-  { mailboxes, refusals }: Teller,
+  { mailboxes, refusals }: MoveParts,
   flux: CompiledFlux,
   { event, input, untyped, tags }: BroadcastEvent,
 ): Promise<Found> {
@@ -155,7 +155,9 @@ async function start(
   }
 }
 
-/** What goes wrong with one is no reason to fail for all: others may have moved already. */
+/**
+ * The entry for a context or service that failed. It does not fail the whole broadcast: others may have moved already.
+ */
 function ignored(
   refusals: BroadcastParts['refusals'],
   entry: Omit<EventAnswer['ignored'][number], 'reason'>,

@@ -1,4 +1,5 @@
-// store/lmdb: the embedded store, nothing to install. Records on disk, the index in memory, one process at a time.
+// store/lmdb: the embedded store: records on disk, the index in memory, for one process at a time. It needs no
+// installation.
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, unavailable } from '../../model/failure.ts'
 import type { Standstill } from '../../model/standstill.ts'
@@ -39,9 +40,9 @@ export async function openLmdbStore({
 }: {
   readonly folder: string
   readonly namespace?: string
-  /** Bytes to leave free on the disk of the folder; 0 if left out. */
+  /** Bytes that are left free on the disk of the folder; 0 if left out. */
   readonly minFree?: number
-  /** What tells how much is free there; the file system if left out. */
+  /** Reads the free space; that of the file system if left out. */
   readonly gauge?: Gauge
   readonly log: Log
   readonly clock: Clock
@@ -58,12 +59,12 @@ export async function openLmdbStore({
   }
 }
 
-/** Ids given out at once: each time costs a write to the disk. */
+/** Ids that are issued at once, because each time costs a write to the disk. */
 const IDS_AT_ONCE = 1000
-/** Candidates for a list looked at in one turn of the event loop: about a millisecond. */
+/** Candidates for a list that are examined in one turn of the event loop: about a millisecond. */
 const MAX_HOPS = 10_000
 
-/** Parts of logs that are told of as unreadable, each once. */
+/** Most parts of logs that are remembered as unreadable, so that each is logged once. */
 const MAX_LOGGED_ROWS = 10_000
 
 class LmdbStore implements Store {
@@ -75,7 +76,7 @@ class LmdbStore implements Store {
   readonly #log: Log
   readonly #clock: Clock
   readonly #commits: GroupCommit<WriteGroup>
-  /** Parts of logs that can't be read. */
+  /** Parts of logs that were logged as unreadable. */
   readonly #loggedRows = new Set<string>()
   #closing: Promise<void> | null = null
 
@@ -114,7 +115,7 @@ class LmdbStore implements Store {
     return this.#memory.entry(id)?.version ?? null
   }
 
-  /** Not async: that would cost each commit another promise. */
+  /** Not an async function, which would cost each commit another promise. */
   commit({ writes }: { writes: readonly Write[] }): Promise<CommitOutcome> {
     return this.#commits.run((group) => group.commit(writes))
   }
@@ -130,8 +131,8 @@ class LmdbStore implements Store {
       const onPage = waited ? await this.#find(query) : ids
       const before = this.#memory.size
       const contexts = this.#readAll(onPage, query.characters ?? Infinity)
-      // A record that can't be read takes nobody else's place: now that it is left out of the index, who is on the page
-      // is looked for again.
+      // An unreadable record is left out of the index when it is found, so the page is searched again to fill its
+      // place.
       if (this.#memory.size === before) return contexts
     }
   }
@@ -160,7 +161,7 @@ class LmdbStore implements Store {
     return this.#memory.leasedTo(owner)
   }
 
-  /** Nobody listens: no other process can be there. */
+  /** No other process can use this store, so a heartbeat is not needed. */
   async heartbeat(): Promise<boolean> {
     return true
   }
@@ -190,7 +191,7 @@ class LmdbStore implements Store {
     return this.#closing
   }
 
-  /** Once: a log is read with each look at its context. */
+  /** Logs an unreadable part of a log, once, because a log is read whenever its context is shown. */
   #logRow(id: ContextId, row: number, error: unknown): void {
     const name = `${id}:${row}`
     if (this.#loggedRows.has(name) || this.#loggedRows.size >= MAX_LOGGED_ROWS) return
@@ -198,7 +199,7 @@ class LmdbStore implements Store {
     this.#log.error(`a part of the log of context ${id} can't be read, and is left out`, { contextId: id, row, error })
   }
 
-  /** Those that can be read, and no more once they have so many characters. */
+  /** Reads the contexts that can be read, until they have so many characters. */
   #readAll(ids: readonly ContextId[], characters: number): StoredContext[] {
     const contexts: StoredContext[] = []
     let size = 0
@@ -216,7 +217,7 @@ class LmdbStore implements Store {
     return contexts
   }
 
-  /** In strides: to pass over a million contexts takes a while. */
+  /** Searches in several turns of the event loop, because skipping a million contexts takes long. */
   async #find(query: ListQuery): Promise<ContextId[]> {
     const { ids, rest } = this.#memory.list(query, MAX_HOPS)
     const found = [...ids]
@@ -232,8 +233,8 @@ class LmdbStore implements Store {
   }
 
   /**
-   * @throws FluxError `unreadable`, and leaves the context out of the index: no list, broadcast or timer stumbles over
-   * it again
+   * @throws FluxError `unreadable`; the context is then also left out of the index, so that no list, broadcast or timer
+   * meets it again
    */
   #read(id: ContextId): StoredContext | null {
     if (this.#closing) throw unavailable('the server is stopping')

@@ -1,12 +1,12 @@
-// store/redis: tells servers of commits by Redis's own publishing. What is told while a server isn't connected it never
-// hears; it is a hint.
+// store/redis: notifies servers of commits over a channel of Redis. A server that is not connected misses the message:
+// messages are only hints.
 import type { CommitFeed } from '../../ports/commit-feed.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Connection } from './connection.ts'
 import { feedChannel } from './keys.ts'
 
 interface FeedOptions {
-  /** For nothing else: one that listens can send nothing. */
+  /** A connection for this feed alone: a subscribed connection cannot send other commands. */
   readonly listening: Connection
   readonly publish: (channel: string, text: string) => Promise<unknown>
   readonly namespace: string
@@ -16,26 +16,26 @@ interface FeedOptions {
 const LATE =
   'callers of webhooks may wait up to a second longer, steps whose context has ended run on for some heartbeats, and ' +
   'steps that wait for a free slot are not taken by other servers before their next heartbeat'
-/** Says that steps are ready; any other text is the id of a context. */
+/** The message that steps are ready; any other message is the id of a context. */
 const READY = 'ready'
 
 export function redisFeed({ listening, publish, namespace, log }: FeedOptions): CommitFeed {
   const channel = feedChannel(namespace)
-  let isTold = false
-  /** Once: whoever waits looks all the same, and that Redis is away others tell. */
+  let isLogged = false
+  /** Logged once: servers that wait also query, and the store logs that Redis is away. */
   const fail = (error: unknown) => {
-    if (isTold) return
-    isTold = true
-    log.warn(`servers can not tell one another of commits at once: ${LATE}`, { channel, error })
+    if (isLogged) return
+    isLogged = true
+    log.warn(`servers cannot notify each other of commits at once: ${LATE}`, { channel, error })
   }
-  listening.on('error', (error) => log.debug('the feed of commits is broken off', { error }))
+  listening.on('error', (error) => log.debug('the connection of the commit feed failed', { error }))
   return {
     notify: (id) => void publish(channel, String(id)).catch(fail),
     onNotified(listener) {
       listening.on('message', (_, text: string) => {
         if (text !== READY) listener(Number(text))
       })
-      // It is subscribed to again after each reconnect.
+      // ioredis subscribes again after each reconnect.
       listening.subscribe(channel).catch(fail)
     },
     notifyReady: () => void publish(channel, READY).catch(fail),
