@@ -8,10 +8,11 @@ import { flux } from './flux.ts'
 
 const name = { package: 'p', className: 'Fn', methodName: 'f' }
 
+const never = () => Promise.reject(new Error('it runs in this process'))
+
 /** Runs a function with these arguments. */
 function open(run: StepRunner['run'], args = {}) {
   const clock = new SimulatedClock()
-  const never = () => Promise.reject(new Error('it runs in this process'))
   const dispatcher = createDispatcher({ runner: { run, runIsolated: never, runScript: never }, clock })
   const controller = new AbortController()
   const result = dispatcher.run({ name, args, flux, isolate: false, timeoutMs: 5_000, controller })
