@@ -1,6 +1,6 @@
 // definitions: what stands in for a definition of which nothing can be read any more: names and states, as far as a
 // context tells them. Its contexts can be looked at, listed, tagged and terminated; what carries one on makes it fail.
-import type { JsonObject } from '../../model/json/value.ts'
+import { getOwn, type JsonObject } from '../../model/json/value.ts'
 import { brokenState, placeholderOf } from '../compile/state.ts'
 import type { CompiledFlux } from '../flux.ts'
 
@@ -61,6 +61,8 @@ export function lostFlux({
     input: NOTHING,
     output: NOTHING,
     tags: [],
+    key: null,
+    keyReuse: source && getOwn(source, 'keyReuse') === 'never' ? 'never' : 'ended',
     triggers: [],
     webhooks: [],
     secured,

@@ -1,14 +1,27 @@
 // definitions: the text that a definition is stored as, under its hash: everything that it is compiled from.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
+import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 
 /**
- * Of the texts that this version of the program writes. It is raised when a text must be read otherwise than before,
- * and stands in the text only from 2 on: so the texts of version 0.1, which has none, and their hashes are what they
- * were, and contexts of both share them.
+ * The highest format that this version of the program reads. It is raised when a text must be read otherwise than
+ * before. A text is written in the lowest format that can say what is in it, and the format stands in the text only
+ * from 2 on: so the texts of version 0.1, which has none, and their hashes are what they were, and contexts of both
+ * share them.
  */
-const FORMAT: number = 1
+const FORMAT: number = 2
+
+/** From 2 on, a service may say which keys its contexts have. */
+const KEYED = 2
+
+const formatOf = (source: JsonObject): number => {
+  const triggers = getOwn(source, 'triggers')
+  const isKeyed =
+    (getOwn(source, 'key') ?? null) !== null ||
+    (getOwn(source, 'keyReuse') ?? null) !== null ||
+    (Array.isArray(triggers) && triggers.some(isObject))
+  return isKeyed ? KEYED : 1
+}
 
 export interface FluxUnit {
   readonly package: string
@@ -18,7 +31,7 @@ export interface FluxUnit {
   readonly models: ReadonlyMap<string, JsonObject>
 }
 
-export function pinnedText({ package: owner, fluxName, source, models }: FluxUnit, format = FORMAT): string {
+export function pinnedText({ package: owner, fluxName, source, models }: FluxUnit, format = formatOf(source)): string {
   const contents: JsonObject = {}
   for (const [name, model] of models) setOwn(contents, name, model)
   return JSON.stringify({ ...(format > 1 && { format }), package: owner, fluxName, source, models: contents })
@@ -43,6 +56,13 @@ export interface StoredUnit extends FluxUnit {
 export function isLater(text: string): boolean {
   const stored = parsed(text)
   return isObject(stored) && typeof stored['format'] === 'number' && stored['format'] > FORMAT
+}
+
+/** Whether what the text says of keys is meant: in older texts the words had no meaning. */
+export function hasKeys(text: string): boolean {
+  // The format is the first thing in a text that has one.
+  const stored = text.startsWith('{"format":') ? parsed(text) : null
+  return isObject(stored) && typeof stored['format'] === 'number' && stored['format'] >= KEYED
 }
 
 /** What such a text holds; null: it is none. */

@@ -181,8 +181,7 @@ function storedOf(hash: string, text: string | null): Stored | null {
 function eventsOf(source: JsonObject): EventNames {
   const transitions = objectsIn(source, 'states').flatMap((state) => objectsIn(state, 'transitions'))
   const events = transitions.map((transition) => getOwn(transition, 'event'))
-  const triggers = getOwn(source, 'triggers')
-  const names = [...events, ...(Array.isArray(triggers) ? triggers : [])].filter(
+  const names = [...events, ...triggerEvents(source)].filter(
     (name) => typeof name === 'string' && name !== '' && !name.startsWith('$'),
   )
   return { names: new Set(names.map(String)), takesAny: events.includes('$else') }
