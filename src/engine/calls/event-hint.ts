@@ -3,6 +3,7 @@
 import type { Catalog } from '../../definitions/catalog.ts'
 import { denial, type Caller } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
+import { triggerEvents } from '../../definitions/compile/triggers.ts'
 import { readPinned } from '../../definitions/pinned/text.ts'
 import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
 import { nearestName } from '../../model/nearest.ts'
