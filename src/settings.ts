@@ -43,6 +43,8 @@ export interface Settings {
   readonly maxAnswers: number
   /** Connections of clients at once. */
   readonly maxConnections: number
+  /** Requests at once that send many events or starts, a line each. */
+  readonly maxStreams: number
   /** Tags of one context. */
   readonly maxTags: number
   /** Bytes of one tag. */

@@ -1,16 +1,17 @@
-// Holds the arrows between the rooms: who may import whom, no cycles, every outside library in its room, no file that
-// nobody needs.
+// Checks the arrows between the modules: who may import whom, no cycles, every outside library in its module, no file
+// that nobody needs; and the files themselves: their size, that of their functions, and their names.
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
+import { parseSync, Visitor } from 'oxc-parser'
 import { describe, expect, test } from 'vitest'
 
 const SRC = resolve(import.meta.dirname, '../src')
 
-/** What each room may import, its own files aside. */
-const MAY: { readonly [room: string]: readonly string[] } = {
+/** What each module may import, its own files aside. */
+const MAY: { readonly [module: string]: readonly string[] } = {
   model: [],
   api: ['model'],
-  // What functions are handed has the calls.
+  // The argument of functions has the types of the calls.
   ports: ['model', 'api'],
   definitions: ['model', 'ports'],
   engine: ['model', 'ports', 'api', 'definitions'],
@@ -47,6 +48,7 @@ const MAY: { readonly [room: string]: readonly string[] } = {
 const LIBRARIES: { readonly [library: string]: readonly string[] } = {
   xstate: ['definitions', 'engine'],
   acorn: ['definitions'],
+  uuid: ['engine'],
   chokidar: ['definitions'],
   zod: ['api', 'definitions', 'access', 'http', 'settings', 'store/lmdb'],
   jiti: ['steps'],
@@ -84,7 +86,7 @@ const inside = imports
   .filter(({ to }) => to.startsWith('.'))
   .map(({ from, to }) => ({ from, to: relative(SRC, resolve(SRC, dirname(from), to)).replaceAll('\\', '/') }))
 
-function roomOf(file: string): string {
+function moduleOf(file: string): string {
   const parts = file.replace(/\.ts$/, '').split('/')
   return parts[0] === 'store' ? `store/${parts[1]}` : (parts[0] ?? '')
 }
@@ -95,33 +97,33 @@ const libraryOf = (to: string) =>
     .slice(0, to.startsWith('@') ? 2 : 1)
     .join('/')
 
-describe('the house', () => {
-  test('has files to look at', () => {
+describe('the modules', () => {
+  test('have files', () => {
     expect(files.length).toBeGreaterThan(40)
     expect(inside.length).toBeGreaterThan(100)
   })
 
-  test('has only rooms that are listed', () => {
-    expect([...new Set(files.map(roomOf))].filter((room) => !Object.hasOwn(MAY, room))).toEqual([])
+  test('are all listed', () => {
+    expect([...new Set(files.map(moduleOf))].filter((name) => !Object.hasOwn(MAY, name))).toEqual([])
   })
 
-  test('imports only along the arrows', () => {
+  test('import only along the arrows', () => {
     const wrong = inside.filter(
-      ({ from, to }) => roomOf(from) !== roomOf(to) && !MAY[roomOf(from)]?.includes(roomOf(to)),
+      ({ from, to }) => moduleOf(from) !== moduleOf(to) && !MAY[moduleOf(from)]?.includes(moduleOf(to)),
     )
     expect(wrong).toEqual([])
   })
 
-  test('imports only files that are there', () => {
+  test('import only files that are there', () => {
     expect(inside.filter(({ to }) => !files.includes(to))).toEqual([])
   })
 
-  test('keeps each outside library in its room', () => {
+  test('keep each outside library in its module', () => {
     const outside = imports.filter(({ to }) => !to.startsWith('.') && !to.startsWith('node:'))
-    expect(outside.filter(({ from, to }) => !LIBRARIES[libraryOf(to)]?.includes(roomOf(from)))).toEqual([])
+    expect(outside.filter(({ from, to }) => !LIBRARIES[libraryOf(to)]?.includes(moduleOf(from)))).toEqual([])
   })
 
-  test('has no cycles between files', () => {
+  test('have no cycles between files', () => {
     const targets = new Map(files.map((file) => [file, inside.filter(({ from }) => from === file)]))
     const state = new Map<string, 'open' | 'done'>()
     const cycles: string[] = []
@@ -136,8 +138,83 @@ describe('the house', () => {
     expect(cycles).toEqual([])
   })
 
-  test('has no file that nobody needs', () => {
+  test('have no file that nobody needs', () => {
     const needed = new Set(inside.map(({ to }) => to))
     expect(files.filter((file) => !needed.has(file) && file !== 'main.ts' && file !== 'cli/actorflux.ts')).toEqual([])
+  })
+})
+
+const MAX_FILE_LINES = 250
+const MAX_FUNCTION_LINES = 60
+
+/** Exported names that may be in several files, with the reason. */
+const SHARED_NAMES: ReadonlyMap<string, string> = new Map([
+  ['openNotes', 'the thread of the watchdog imports the module of the store, and calls it by this name'],
+])
+
+/** Numbers whose names say that they are times, sizes or lengths, and the units in which these may end. */
+const MEASURE = /(?:^|_)(?:AGE|DELAY|INTERVAL|TIME|TIMEOUT|TIMER|WAIT|LENGTH|MEMORY|SIZE)(?:_|$)/
+const UNIT = /_(?:MS|SECONDS|BYTES|CHARACTERS|AT)$/
+
+interface Piece {
+  readonly file: string
+  readonly name: string
+  readonly lines: number
+}
+
+const parsed = files.map((file) => {
+  const text = readFileSync(join(SRC, file), 'utf8')
+  return { file, lines: text.split('\n').length - 1, ...inspect(file, text) }
+})
+
+/** What a file declares: its functions, its exports, and its constants that are numbers. */
+function inspect(file: string, text: string) {
+  const { program, module, errors } = parseSync(file, text)
+  expect(errors).toEqual([])
+  const starts = [0, ...[...text.matchAll(/\n/g)].map(({ index }) => index + 1)]
+  const lineOf = (at: number) => starts.findLastIndex((start) => start <= at)
+  const functions: Piece[] = []
+  const measure = ({ start, end }: { start: number; end: number }) => {
+    functions.push({ file, name: text.slice(start, start + 40), lines: lineOf(end) - lineOf(start) + 1 })
+  }
+  const numbers: string[] = []
+  new Visitor({
+    FunctionDeclaration: measure,
+    FunctionExpression: measure,
+    ArrowFunctionExpression: measure,
+    VariableDeclarator({ id, init }) {
+      const isNumber = init !== null && /^[\d_. *]+$/.test(text.slice(init.start, init.end))
+      if (isNumber && id.type === 'Identifier' && /^[A-Z][A-Z\d_]*$/.test(id.name)) numbers.push(id.name)
+    },
+  }).visit(program)
+  const exported = module.staticExports.flatMap(({ entries }) =>
+    entries.flatMap(({ exportName, moduleRequest }) => (moduleRequest === null ? (exportName.name ?? []) : [])),
+  )
+  return { functions, numbers, exported }
+}
+
+describe('a file', () => {
+  test(`has at most ${MAX_FILE_LINES} lines`, () => {
+    expect(parsed.filter(({ lines }) => lines > MAX_FILE_LINES).map(({ file, lines }) => ({ file, lines }))).toEqual([])
+  })
+
+  test(`has no function of more than ${MAX_FUNCTION_LINES} lines`, () => {
+    const functions = parsed.flatMap((file) => file.functions)
+    expect(functions.length).toBeGreaterThan(1000)
+    expect(functions.filter(({ lines }) => lines > MAX_FUNCTION_LINES)).toEqual([])
+  })
+
+  test('exports no name that another one exports', () => {
+    const places = new Map<string, string[]>()
+    for (const { file, exported } of parsed)
+      for (const name of new Set(exported)) places.set(name, [...(places.get(name) ?? []), file])
+    expect(places.size).toBeGreaterThan(500)
+    expect([...places].filter(([name, { length }]) => length > 1 && !SHARED_NAMES.has(name))).toEqual([])
+  })
+
+  test('names the units of its times, sizes and lengths', () => {
+    const numbers = parsed.flatMap(({ file, numbers: names }) => names.map((name) => ({ file, name })))
+    expect(numbers.some(({ name }) => MEASURE.test(name))).toBe(true)
+    expect(numbers.filter(({ name }) => MEASURE.test(name) && !UNIT.test(name))).toEqual([])
   })
 })

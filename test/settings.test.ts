@@ -25,6 +25,7 @@ test('have defaults', () => {
     answerTimeout: 30_000,
     maxAnswers: 134_217_728,
     maxConnections: 20_000,
+    maxStreams: 64,
     minFree: 67_108_864,
     allowedHosts: [],
     skipFaulty: false,

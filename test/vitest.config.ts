@@ -14,10 +14,17 @@ const APART = [
   'test/regular-expressions.test.ts',
 ]
 
+/**
+ * Mebibytes for short-lived objects, from the start on: tests make many, and with less room a sixth of the processor's
+ * time goes to collecting them.
+ */
+const YOUNG_OBJECTS = ['--min-semi-space-size=32', '--max-semi-space-size=64']
+
 export default defineConfig(({ mode }) => {
   const common = {
     root: resolve(import.meta.dirname, '..'),
     maxWorkers: 3,
+    execArgv: YOUNG_OBJECTS,
     // Of tests that say that they only wait.
     maxConcurrency: 4,
     testTimeout: 30_000,

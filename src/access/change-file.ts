@@ -4,6 +4,7 @@ import { renameSync, rmSync, statSync } from 'node:fs'
 import { open, readFile, realpath, type FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { messageOf } from '../model/error-message.ts'
 
 /** Milliseconds after which a change under way counts as one whose command died. */
 const STALE_MS = 10_000
@@ -16,7 +17,7 @@ export async function readText(file: string): Promise<string | null> {
     return await readFile(file, 'utf8')
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return null
-    throw new Error(`${file} can't be read: ${error instanceof Error ? error.message : String(error)}`, {
+    throw new Error(`${file} can't be read: ${messageOf(error)}`, {
       cause: error,
     })
   }

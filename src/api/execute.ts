@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
-import { bodyTags, contextId, input, name, orNull, RESPONSE, text, untyped } from './fields.ts'
+import { bodyTags, contextId, eventKey, input, name, orNull, RESPONSE, text, untyped } from './fields.ts'
 
 export const EXECUTE = describeCall({
   id: 'execute',
@@ -25,7 +25,7 @@ export const EXECUTE = describeCall({
     input: input(),
     tags: bodyTags(),
   },
-  internal: { untyped },
+  internal: { untyped, idempotencyKey: orNull(eventKey('Key under which the start is done once')) },
   content: ['startState', 'input', 'tags'],
   strict: true,
   answer: component('Execution', z.object({ message: text, contextId }), { xml: RESPONSE }),

@@ -50,6 +50,17 @@ export const input = () =>
 /** May be left out, or null, which is the same. */
 export const orNull = <T extends z.ZodType>(type: T) => type.nullish()
 
+/** Visible ASCII, with spaces between: that of a CloudEvent is its `source` and its `id`. */
+const EVENT_ID = /^[!-~](?:[ -~]{0,253}[!-~])?$/
+
+/** @param description what the id is of */
+export const eventKey = (description: string) =>
+  z
+    .custom<string>((value) => typeof value === 'string' && EVENT_ID.test(value), {
+      error: 'must be 1 to 255 visible ASCII characters',
+    })
+    .meta({ type: 'string', minLength: 1, maxLength: 255, description })
+
 /** In process alone: HTTP knows it from the format of the body. */
 export const untyped = z
   .boolean({ error: 'must be true or false' })

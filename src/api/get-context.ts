@@ -38,7 +38,7 @@ const step = component(
     timeoutAt: time.nullable(),
     nextAttemptAt: time.nullable(),
     stepKey: text,
-    server: text.nullable().meta({ description: 'Run id of the server that has it' }),
+    server: text.nullable().meta({ description: 'Run id of the server that runs it; null in a pause, and while it waits for a free slot' }),
     lastError: z.object({ type: text, message: text, at: time, stack: text.nullable() }).nullable(),
   }),
   { description: 'A function, script or child that is under way, or about to be tried again' },

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
-import { bodyTags, contextId, id, input, name, RESPONSE, text, untyped } from './fields.ts'
+import { bodyTags, contextId, eventKey, id, input, name, orNull, RESPONSE, text, time, untyped } from './fields.ts'
 
 /** Characters. Answers tell the name again. */
 const MAX_EVENT_CHARACTERS = 1000
@@ -13,6 +13,9 @@ const event = name('Name of the event')
     error: `must not have more than ${MAX_EVENT_CHARACTERS} characters`,
   })
   .meta({ type: 'string', minLength: 1, description: 'Name of the event' })
+
+/** The answers of version 0.1, which the XML Schema still takes, lack it. */
+const ADDED = { optional: true }
 
 const stand = z.object({ contextId, state: text })
 
@@ -29,8 +32,15 @@ export const SEND_EVENT = describeCall({
     event,
     input: input(),
     tags: bodyTags(),
+    eventId: orNull(eventKey('Id of the event, chosen by its sender; one is made if it is left out')),
   },
-  internal: { untyped },
+  internal: {
+    untyped,
+    waits: z
+      .boolean()
+      .optional()
+      .meta({ description: 'A full mailbox takes it all the same: whoever sends it bounds how many there are' }),
+  },
   content: ['input', 'tags'],
   strict: true,
   answer: component(
@@ -46,6 +56,11 @@ export const SEND_EVENT = describeCall({
             .meta({ xsd: { anyOrder: true } }),
         )
         .meta({ description: 'Whom it was for and could not move or start; contextId and state are null for a start' }),
+      eventId: text.meta({ description: 'The one that was sent, else a UUID of version 7', xsd: ADDED }),
+      pending: z.array(z.object({ contextId: contextId.nullable(), expiresAt: time.nullable() })).meta({
+        description: 'For whom the event is kept; contextId is null where nobody waits for it yet',
+        xsd: ADDED,
+      }),
       hint: text
         .exactOptional()
         .meta({ description: 'That no service knows the event, and which one was meant, most likely' }),
@@ -58,6 +73,8 @@ export const SEND_EVENT = describeCall({
     transitions: [{ contextId: 1, state: 'Approved' }],
     executions: [],
     ignored: [],
+    eventId: '019f2c5e-8a4b-7cc3-9d51-2f6a7b8c9d0e',
+    pending: [],
   },
 })
 

@@ -5,6 +5,7 @@ import { examineData, type Findings } from '../main.ts'
 import { createLog } from '../observe/log.ts'
 import { readSettings } from '../settings.ts'
 import { EXIT, UsageError, type Command, type World } from './command.ts'
+import { messageOf } from '../model/error-message.ts'
 
 const HELP = `Usage: actorflux doctor [--data <folder>] [--salvage <new folder>]
 
@@ -92,6 +93,6 @@ function readArguments(args: string[]): Arguments {
     if (values.salvage === '') throw new Error('--salvage needs a folder')
     return values
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error))
+    throw new UsageError(messageOf(error))
   }
 }

@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util'
 import { readSettings, SETTINGS, type Settings } from '../settings.ts'
 import { UsageError, type World } from './command.ts'
+import { messageOf } from '../model/error-message.ts'
 
 export interface Options {
   readonly help: boolean
@@ -22,7 +23,7 @@ export function readOptions(args: string[], { positionals: allowPositionals = fa
     })
     return { help, values, positionals }
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error))
+    throw new UsageError(messageOf(error))
   }
 }
 

@@ -2,6 +2,7 @@
 // at once.
 import { readFileSync } from 'node:fs'
 import { EXIT, UsageError, type Command, type World } from './command.ts'
+import { messageOf } from '../model/error-message.ts'
 
 const COMMANDS: { readonly [name: string]: { readonly summary: string; readonly load: () => Promise<Command> } } = {
   serve: { summary: 'serve the services over HTTP', load: async () => (await import('./serve.ts')).serve },
@@ -37,7 +38,7 @@ export async function run([name, ...args]: string[], world: World): Promise<numb
     const execute = await command.load()
     return await execute(args, world)
   } catch (error) {
-    const lines = error instanceof Error ? error.message : String(error)
+    const lines = messageOf(error)
     for (const line of lines.split('\n')) world.err(`actorflux: ${line}`)
     if (!(error instanceof UsageError)) return EXIT.failed
     world.err(`See actorflux ${name} --help`)

@@ -10,6 +10,7 @@ import { settingsOf, type Options } from './options.ts'
 import { reportLines, reportSummary } from './report.ts'
 import { untilStopped } from './stop.ts'
 import { warnOfNobody, warnOfSettings } from './warnings.ts'
+import { messageOf } from '../model/error-message.ts'
 
 /** Milliseconds for what is under way when the server is stopped: it is to be gone within 10 seconds. */
 const GRACE_MS = 9_000
@@ -62,5 +63,5 @@ function report(error: unknown, world: World): void {
   if (error instanceof LoadError) {
     for (const line of reportLines(error.report)) world.err(line)
     world.err(`actorflux: ${error.message}: ${reportSummary(error.report)}`)
-  } else world.err(`actorflux: ${error instanceof Error ? error.message : String(error)}`)
+  } else world.err(`actorflux: ${messageOf(error)}`)
 }

@@ -4,6 +4,7 @@ import { createToken, END_OF_TIME, isTokenName, readTokens, revokeToken, ROLES, 
 import { getOwn } from '../model/json/value.ts'
 import { readSettings } from '../settings.ts'
 import { EXIT, UsageError, type Command, type World } from './command.ts'
+import { messageOf } from '../model/error-message.ts'
 
 const FILE =
   'The file of tokens is ACTORFLUX_TOKENS (tokens.json). A server that runs reads a changed one within 5 seconds.'
@@ -134,7 +135,7 @@ function readWords(args: string[]): {
     })
     return { help, values, words: positionals }
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error))
+    throw new UsageError(messageOf(error))
   }
 }
 

@@ -6,11 +6,12 @@ import { FluxError } from '../model/failure.ts'
 import { UNOWNED, type ContextRecord } from '../model/record.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Log } from '../ports/log.ts'
-import type { CommitOutcome, Store, StoredContext, Write } from '../ports/store.ts'
+import type { CommitOutcome, StaleOutcome, Store, Write } from '../ports/store.ts'
 import { logFailures } from './steps/attempts.ts'
 import { decodeRecord } from './record/decode.ts'
 import { isOf } from './steps/job.ts'
 import { stepOf, type Step } from './record/position.ts'
+import type { Slot } from './steps/admission.ts'
 import type { ContextCache } from './context-cache.ts'
 import type { TrackedContext, UnitOfWork } from './unit-of-work.ts'
 
@@ -24,8 +25,10 @@ export interface CommitsParts {
   readonly log: Log
   /** Boot id of this server, as it is now. */
   readonly owner: () => string
-  /** `texts`: the context as it was committed. */
-  readonly onStep: (step: Step, context: TrackedContext, texts: StoredContext['parts']) => void
+  /** A step starts here. */
+  readonly onStep: (step: Step, slot: Slot, context: TrackedContext) => void
+  /** The step of that context is ready. */
+  readonly onReady: (context: TrackedContext) => void
   readonly onEnd: (id: ContextId) => void
   /** Another server runs a step of that context, which is no more needed. */
   readonly onOthersStep: (id: ContextId) => void
@@ -68,10 +71,16 @@ export class Commits {
     return this.#parts.store.commit({ writes, lost }).then(
       (outcome) => {
         if (outcome.ok) this.#publish(work, writes, incarnation)
-        else this.#forget(work, outcome, incarnation)
+        else {
+          work.releaseSlots()
+          if ('stale' in outcome) this.#forget(work, outcome, incarnation)
+        }
         return outcome
       },
-      (error: unknown) => this.#failed(writes, error),
+      (error: unknown) => {
+        work.releaseSlots()
+        return this.#failed(writes, error)
+      },
     )
   }
 
@@ -109,32 +118,43 @@ export class Commits {
   }
 
   /** Nothing that was known counts; what the store has now is told where that costs nothing. */
-  #forget({ contexts }: UnitOfWork, { stale, current }: CommitOutcome & { ok: false }, incarnation: number): void {
+  #forget({ contexts }: UnitOfWork, { stale, current }: StaleOutcome, incarnation: number): void {
     const { cache } = this.#parts
     for (const id of contexts.keys()) cache.delete(id)
-    const context = stale === undefined ? undefined : contexts.get(stale)
+    const context = contexts.get(stale)
     // What stands in for a broken definition may be made for the record as it was.
     if (!current || !context || context.flux.faults.length > 0) return
     cache.put({ record: decodeRecord(current), flux: context.flux }, current.parts, incarnation)
   }
 
   #publish({ contexts }: UnitOfWork, writes: readonly Write[], incarnation: number): void {
-    const { cache, log, alarm, owner, onStep, onEnd, onOthersStep, onParent, onAnswer } = this.#parts
+    const { cache, log, alarm, owner, onStep, onReady, onEnd, onOthersStep, onParent, onAnswer } = this.#parts
     for (const {
       context: { id, parts, due },
     } of writes) {
       const context = contexts.get(id)
       if (!context) continue
       cache.put(context, parts, incarnation)
-      if (isFinished(context.record.status)) onEnd(id)
-      else if (context.step && isUnderWay(context.step, context.record)) onStep(context.step, context, parts)
-      if (endsStepElsewhere(context, owner())) onOthersStep(id)
+      const { step, slot, record, flux } = context
+      if (isFinished(record.status)) this.#follow(id, () => onEnd(id))
+      else if (step && slot) this.#follow(id, () => onStep(step, slot, context))
+      else if (record.lease?.owner === UNOWNED) this.#follow(id, () => onReady(context))
+      if (endsStepElsewhere(context, owner())) this.#follow(id, () => onOthersStep(id))
       logFailures(log, context)
-      if (due !== null) alarm.set(due)
-      for (const parent of context.parents) onParent(parent)
+      if (due !== null) this.#follow(id, () => alarm.set(due))
+      for (const parent of context.parents) this.#follow(id, () => onParent(parent))
       const watcher = this.#watchers.get(id)
-      if (watcher) watcher(context.record, context.flux)
-      else if (answers(context)) onAnswer(id)
+      if (watcher) this.#follow(id, () => watcher(record, flux))
+      else if (answers(context)) this.#follow(id, () => onAnswer(id))
+    }
+  }
+
+  /** The commit stands: an error in one thing that follows from it is logged, and the others are done. */
+  #follow(contextId: ContextId, effect: () => void): void {
+    try {
+      effect()
+    } catch (error) {
+      this.#parts.log.error('something that follows from a commit failed', { contextId, error })
     }
   }
 }
@@ -151,9 +171,3 @@ const answers = ({ before, record }: TrackedContext): boolean =>
   before?.status === 'RUNNING' &&
   before.paused === undefined &&
   (record.paused !== undefined || record.status !== 'RUNNING')
-
-/** A later message of the same turn may have ended what an earlier one began. */
-function isUnderWay({ epoch, attempt }: Step, record: ContextRecord): boolean {
-  const present = record.position
-  return record.lease !== null && present.epoch === epoch && present.attempt === attempt
-}

@@ -1,4 +1,4 @@
-// engine: records lately committed, so that a busy context needn't be read for each event. They save a read and decide
+// engine: a cache of records that were committed last, so that a busy context isn't read for each event. It decides
 // nothing: every commit is fenced.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { isFinished, type ContextId } from '../model/context.ts'

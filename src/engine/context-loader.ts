@@ -1,5 +1,4 @@
-// engine: reads contexts from the store, few at a time, and parses of the large ones no more than fit into memory at
-// once.
+// engine: reads contexts from the store, few at a time. Large ones are parsed only while they fit into a memory budget.
 import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ByteBudget } from '../model/byte-budget.ts'

@@ -1,211 +1,68 @@
-// engine: its parts put together.
-import { randomUUID } from 'node:crypto'
-import type { Catalog } from '../definitions/catalog.ts'
-import { ByteBudget } from '../model/byte-budget.ts'
+// engine: what the rest of the program sees of it: the calls, the webhooks, its start and its end.
 import type { FluxApi } from '../api/flux-api.ts'
 import { SYSTEM, type Caller } from '../model/caller.ts'
-import type { ContextId } from '../model/context.ts'
-import type { TagLimits } from '../model/tags.ts'
 import type { WebhookApi } from '../model/webhook.ts'
-import type { AlarmClock } from '../ports/alarm-clock.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { CommitFeed } from '../ports/commit-feed.ts'
-import type { Log } from '../ports/log.ts'
-import type { StepRunner } from '../ports/step-runner.ts'
-import type { Store } from '../ports/store.ts'
-import { Cancels } from './steps/cancel.ts'
-import { Commits } from './commit.ts'
-import { EventHints } from './calls/event-hint.ts'
-import { facade } from './calls/facade.ts'
-import { Heartbeat, Identity } from './heartbeat.ts'
-import { Ids } from './ids.ts'
-import { ContextLoader, type MemoryLimits } from './context-loader.ts'
-import { Mailboxes } from './mailboxes.ts'
-import { Pins } from './pins.ts'
-import type { Step } from './record/position.ts'
-import { ContextCache } from './context-cache.ts'
-import { Recovery } from './steps/recovery.ts'
-import { Redelivery } from './redelivery.ts'
-import { RefusalLog } from './refusal-log.ts'
-import { Retention } from './retention.ts'
-import { Steps } from './steps/steps.ts'
-import { Timers } from './timers.ts'
-import type { TurnEnv } from './unit-of-work.ts'
 import { webhooks } from './calls/webhooks.ts'
+import { EngineCore, type EngineParts } from './core.ts'
+import { Retention } from './retention.ts'
 
-export interface EngineParts {
-  readonly store: Store
-  readonly catalog: Catalog
-  readonly runner: StepRunner
-  readonly alarm: AlarmClock
-  readonly clock: Clock
-  readonly log: Log
-  /** Milliseconds for which finished contexts stay readable. */
-  readonly retention: number
-  /** Functions at once, and of those that run in processes of their own. */
-  readonly stepConcurrency: number
-  readonly isolated: number
-  /** Null: no other server can be there. */
-  readonly others: {
-    /** Milliseconds between heartbeats. */
-    readonly beat: number
-    readonly feed: CommitFeed
-  } | null
-  readonly tagLimits: TagLimits
-  readonly memory: MemoryLimits
-  /** Told the boot id of this server, and again when it has another. */
-  readonly onOwner?: ((owner: string) => void) | undefined
-}
+export type { EngineParts } from './core.ts'
 
 export interface Engine {
-  /** Why it can't serve at present; null when it can. */
+  /** Why the engine can't serve at present; null when it can. */
   trouble(): string | null
-  /** The nine calls, as that caller may make them over HTTP: how much it may send at once is that room's matter. */
+  /** The nine calls, as that caller may make them over HTTP, which charges their input to its own budget. */
   api(caller: Caller): FluxApi
-  /** The nine calls for whoever has made this runtime. What they are given counts among what is in flight. */
+  /** The nine calls for the program that runs the engine. Their input is charged to the budget of requests. */
   local(): FluxApi
   readonly webhooks: WebhookApi
-  /** Claims what a dead server left, rings the alarm, begins to purge. */
+  /** Begins to send heartbeats, to take over steps of dead servers, to wake contexts that are due, and to purge. */
   start(): Promise<void>
   /**
-   * Takes nothing new, lets steps under way finish for at most `grace` milliseconds, aborts the rest (they run again
-   * later), releases everything.
+   * Takes over nothing more, gives steps under way at most `grace` milliseconds to finish, aborts the rest (they run
+   * again later), and closes the store.
    */
   close(options?: { grace?: number }): Promise<void>
 }
 
+/** Makes an engine; nothing runs before `start`. */
 export function createEngine(parts: EngineParts): Engine {
-  const { store, catalog, clock, log, runner, alarm, retention, others, tagLimits, memory } = parts
-  const life = new AbortController()
-  const identity = new Identity(parts.onOwner)
-  const cache = new ContextCache(memory.cache)
-  const loader = new ContextLoader({ store, catalog, cache, bytes: memory.steps })
-  const turns = new ByteBudget({ bytes: memory.steps, what: 'contexts' })
-  const env = (): TurnEnv => ({
-    now: clock.now(),
-    random: Math.random,
-    uuid: randomUUID,
-    owner: identity.owner,
-    tagLimits,
-    startsAtOnce: steps.hasRoom,
-    maxRecord: memory.record,
-  })
-  const notifyOthers = (id: ContextId) => others?.feed.notify(id)
-  const commits: Commits = new Commits({
-    store,
-    cache,
-    alarm,
-    log,
-    owner: () => identity.owner,
-    onStep: (step, { flux, record }, texts) => steps.start(step, flux, { record, texts }),
-    onEnd: (id) => steps.abort(id),
-    onOthersStep: notifyOthers,
-    onParent: (id) => timers.notifyParent(id),
-    onAnswer: notifyOthers,
-    onUnknownOutcome: (id) => void redelivery.reconcile(id),
-  })
-  const mailboxes = new Mailboxes({
-    store,
-    log,
-    catalog,
-    cache,
-    loader,
-    turns,
-    commits,
-    env,
-    ids: new Ids(store),
-    pins: new Pins(store, clock),
-  })
-  const redelivery: Redelivery = new Redelivery({
-    mailboxes,
-    alarm,
-    clock,
-    log,
-    steps: () => steps,
-    owner: () => identity.owner,
-    ended: life.signal,
-    onEnd: notifyOthers,
-  })
-  const timers: Timers = new Timers({ store, mailboxes, redelivery, alarm, clock, log })
-  const refusals = new RefusalLog({ log, clock })
-  const hints = new EventHints({ catalog, store, clock })
-  const facadeParts = {
-    store,
-    catalog,
-    mailboxes,
-    hints,
-    log,
-    refusals,
-    tagLimits,
-    startedAt: (step: Step) => steps.startedAt(step),
-  }
-  const steps: Steps = new Steps({
-    runner,
-    clock,
-    log,
-    loader,
-    turns,
-    budget: new ByteBudget({ bytes: memory.steps, what: 'steps' }),
-    concurrency: parts.stepConcurrency,
-    isolated: parts.isolated,
-    answer: (id, input) => redelivery.deliver(id, input),
-    // What a step asks for belongs to what was acknowledged already: it isn't refused.
-    apiOf: (packageName) => facade(facadeParts, { caller: SYSTEM, home: packageName, admission: null }),
-  })
-  const cancels = new Cancels({ loader, steps, log })
-  others?.feed.onNotified((id) => void cancels.check(id))
-  const recovery = new Recovery({
-    store,
-    clock,
-    log,
-    loader,
-    cache,
-    commits,
-    mailboxes,
-    redelivery,
-    steps,
-    timers,
-    env,
-  })
-  const heartbeat = new Heartbeat({
-    store,
-    clock,
-    log,
-    mailboxes,
-    redelivery,
-    steps,
-    cancels,
-    recovery,
-    identity,
-    every: others?.beat ?? null,
-  })
+  const { store, catalog, clock, log, alarm, retention, others, memory } = parts
+  const core = new EngineCore(parts)
+  const { mailboxes, commits, refusals } = core
   const purges = new Retention({ store, clock, log, retention })
-  const facades = new WeakMap<Caller, FluxApi>()
-
+  const apis = new WeakMap<Caller, FluxApi>()
   return {
     api(caller) {
-      const known = facades.get(caller) ?? facade(facadeParts, { caller, home: null, admission: null })
-      facades.set(caller, known)
+      const known = apis.get(caller) ?? core.api({ caller, home: null, admission: null })
+      apis.set(caller, known)
       return known
     },
-    local: () => facade(facadeParts, { caller: SYSTEM, home: null, admission: memory.requests }),
+    local: () => core.api({ caller: SYSTEM, home: null, admission: memory.requests }),
     webhooks: webhooks({ catalog, mailboxes, commits, store, clock, feed: others?.feed ?? null, refusals }),
     trouble: () => store.trouble(),
     async start() {
-      await heartbeat.start()
-      alarm.start(() => timers.dispatchDue())
+      await core.heartbeat.start()
+      alarm.start(() => core.timers.dispatchDue())
       purges.start()
     },
-    async close({ grace = 10_000 } = {}) {
-      recovery.stop()
-      await steps.stop(grace)
-      life.abort()
-      await Promise.all([heartbeat.stop(), purges.stop(), alarm.close(), others?.feed.close()])
-      await mailboxes.idle()
-      // Given back, they are nobody's loss: whoever takes them over doesn't count it.
-      await Promise.allSettled(steps.abandon('the server stops').map((id) => mailboxes.post(id, { type: 'RELEASE' })))
-      runner.close()
-      await store.close()
-    },
+    close: ({ grace = 10_000 } = {}) => close(core, purges, grace),
   }
+}
+
+async function close(
+  { given: { store, runner, alarm, others }, life, recovery, claims, steps, heartbeat, mailboxes }: EngineCore,
+  purges: Retention,
+  grace: number,
+): Promise<void> {
+  recovery.stop()
+  claims.stop()
+  await steps.stop(grace)
+  life.abort()
+  await Promise.all([heartbeat.stop(), purges.stop(), alarm.close(), others?.feed.close()])
+  await mailboxes.idle()
+  // Steps that are given back are taken over without being counted against their contexts.
+  await Promise.allSettled(steps.abandon('the server stops').map((id) => mailboxes.post(id, { type: 'RELEASE' })))
+  runner.close()
+  await store.close()
 }

@@ -1,12 +1,11 @@
-// engine: says that this server lives, under a boot id of its own, and looks after steps of others and of its own that
-// nobody runs.
+// engine: reports to the store that this server is alive, under its boot id, and finds steps that no server runs.
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
 import type { Cancels } from './steps/cancel.ts'
 import type { Mailboxes } from './mailboxes.ts'
-import type { Recovery } from './steps/recovery.ts'
+import type { Claims } from './steps/claims.ts'
 import type { Redelivery } from './redelivery.ts'
 import type { Steps } from './steps/steps.ts'
 
@@ -21,7 +20,7 @@ export interface HeartbeatParts {
   readonly redelivery: Pick<Redelivery, 'reconcile'>
   readonly steps: Pick<Steps, 'contexts' | 'isBusy' | 'abandon'>
   readonly cancels: Pick<Cancels, 'checkAll'>
-  readonly recovery: Pick<Recovery, 'look'>
+  readonly claims: Pick<Claims, 'look' | 'has'>
   readonly identity: Identity
   /** Milliseconds between heartbeats; null: no other server can be there, and one is enough. */
   readonly every: number | null
@@ -85,7 +84,7 @@ export class Heartbeat {
   }
 
   async #beat(): Promise<void> {
-    const { store, log, steps, identity, recovery } = this.#parts
+    const { store, log, steps, identity, claims } = this.#parts
     const { owner } = identity
     if (!(await store.heartbeat({ owner }))) {
       log.warn('others took this server for dead and its steps over: it goes on under another name', { owner })
@@ -93,17 +92,17 @@ export class Heartbeat {
       identity.renew()
       await store.heartbeat({ owner: identity.owner })
     }
-    await recovery.look()
+    await claims.look()
     await this.#resume()
   }
 
   /**
    * Sees to steps that are leased to this server and don't run. A store that lost its last moments may have lost the
    * end of one; and a commit whose outcome is unknown may have come true when nobody looked any more. And to steps that
-   * run and aren't leased to it: that another server has ended their contexts may not have been heard.
+   * run and aren't leased to it: another server may have ended their contexts, and its message been lost.
    */
   async #resume(): Promise<void> {
-    const { store, mailboxes, redelivery, steps, cancels, identity } = this.#parts
+    const { store, mailboxes, redelivery, steps, claims, cancels, identity } = this.#parts
     this.#count += 1
     const { incarnation } = store
     const isNew = incarnation !== this.#incarnation
@@ -111,7 +110,8 @@ export class Heartbeat {
     const running = steps.contexts()
     const leased = await store.leasedTo({ owner: identity.owner })
     // In a new incarnation it may be an earlier step than the one that runs here.
-    for (const id of leased) if (!mailboxes.isBusy(id) && (isNew || !steps.isBusy(id))) void redelivery.reconcile(id)
+    for (const id of leased)
+      if (!mailboxes.isBusy(id) && !claims.has(id) && (isNew || !steps.isBusy(id))) void redelivery.reconcile(id)
     cancels.checkAll(running, leased)
     this.#incarnation = incarnation
   }

@@ -1,5 +1,5 @@
-// engine: ids of new contexts, reserved in the store so many at once as are asked for meanwhile. So later contexts
-// have higher ids, on whichever server.
+// engine: ids of new contexts, reserved in the store so many at once as are asked for meanwhile, or more where the store
+// gives more. So later contexts have higher ids, on whichever server: the store refuses ids that it gave too early.
 import type { ContextId } from '../model/context.ts'
 import type { Store } from '../ports/store.ts'
 
@@ -7,6 +7,8 @@ import type { Store } from '../ports/store.ts'
 class Supply {
   readonly #store: Store
   readonly #partition: number
+  /** Of the reservation that ids are taken from. */
+  #first = 0
   #next = 0
   #left = 0
   /** Ids that are waited for. */
@@ -24,6 +26,11 @@ class Supply {
     this.#next += this.#store.partitions
     this.#left -= 1
     return id
+  }
+
+  /** That id can't be used any more: neither can those that were reserved with it. */
+  drop(id: ContextId): void {
+    if (id >= this.#first) this.#left = 0
   }
 
   async take(): Promise<ContextId> {
@@ -44,6 +51,7 @@ class Supply {
 
   async #reserve(): Promise<void> {
     const { first, count } = await this.#store.reserveIds({ count: this.#wanted, partition: this.#partition })
+    this.#first = first
     this.#next = first
     this.#left = count
   }
@@ -66,6 +74,11 @@ export class Ids {
   /** A new id of that partition; undefined when none is at hand. */
   tryTake(partition: number): ContextId | undefined {
     return this.#supplies[partition]?.tryTake()
+  }
+
+  /** The store has refused these: what was reserved with them isn't given to anybody. */
+  drop(ids: readonly ContextId[]): void {
+    for (const id of ids) this.#supplies[id % this.#supplies.length]?.drop(id)
   }
 
   /** A new id of that partition, from the store if need be. */

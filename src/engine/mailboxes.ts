@@ -38,13 +38,14 @@ export class Mailboxes {
 
   /**
    * Sends a context a message; resolves after the commit.
+   * @param options `waits`: a full mailbox takes it all the same; somebody else bounds how many there are
    * @throws FluxError when the context doesn't exist, or its mailbox is full
    */
-  post(id: ContextId, input: Input): Promise<MessageOutcome> {
+  post(id: ContextId, input: Input, { waits = false } = {}): Promise<MessageOutcome> {
     return new Promise((resolve, reject) => {
       const message = { input, resolve, reject }
       const mailbox = this.#waiting.get(id)
-      if (mailbox && mailbox.length >= MAX_MESSAGES && isBounded(input)) {
+      if (mailbox && mailbox.length >= MAX_MESSAGES && !waits && isBounded(input)) {
         reject(
           new FluxError({
             kind: 'busy',

@@ -1,4 +1,4 @@
-// engine: which definitions the store has. A commit that names one is made only when it is there.
+// engine: which definitions the store has. A commit that names a definition is made only when the store has it.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Store } from '../ports/store.ts'
@@ -40,7 +40,7 @@ export class Pins {
       stored: this.#store.putDefinition({ hash, text }),
     }
     this.#pins.set(hash, pin)
-    // Before whoever waits for it goes on.
+    // Set before those that wait for it go on.
     pin.stored.then(
       () => (pin.isDurable = true),
       () => this.#pins.get(hash) === pin && this.#pins.delete(hash),

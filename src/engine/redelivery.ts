@@ -1,9 +1,9 @@
-// engine: messages that nobody would send again: results of steps, wake-ups, what follows from a commit whose outcome
-// is unknown.
+// engine: delivers messages that have no sender who would repeat them: results of steps, wake-ups, and what follows
+// from a commit whose outcome is unknown. The number of tries is bounded.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import { FluxError } from '../model/failure.ts'
-import type { ContextRecord } from '../model/record.ts'
+import { UNOWNED, type ContextRecord } from '../model/record.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
@@ -28,7 +28,11 @@ const COST = { undecidable: 20, store: 1 }
 export interface RedeliveryParts {
   readonly mailboxes: Pick<Mailboxes, 'post'>
   /** Late, since steps in turn deliver their results with this. */
-  readonly steps: () => Pick<Steps, 'start' | 'abort'>
+  readonly steps: () => Pick<Steps, 'has' | 'abort'>
+  /** Whether the step of that context is being claimed at present. */
+  readonly isClaimed: (id: ContextId) => boolean
+  /** The step of that context is ready. */
+  readonly onReady: (record: ContextRecord, flux: CompiledFlux) => void
   readonly alarm: AlarmClock
   readonly clock: Clock
   readonly log: Log
@@ -75,7 +79,7 @@ export class Redelivery {
 
   /** Finds out what became of a commit whose outcome is unknown, and sees to what follows from it. */
   async reconcile(id: ContextId): Promise<void> {
-    const { steps, alarm, owner, onEnd } = this.#parts
+    const { steps, alarm, owner, onEnd, onReady } = this.#parts
     if (this.#unknown.has(id)) return
     this.#unknown.add(id)
     const outcome = await this.deliver(id, { type: 'WAKE' })
@@ -85,16 +89,21 @@ export class Redelivery {
     if (isFinished(record.status)) {
       steps().abort(id)
       onEnd(id)
-    } else if (stepOf(record)?.owner === owner()) this.carryOn(record, flux)
+    } else if (record.lease?.owner === owner()) this.#giveBack(record)
+    else if (record.lease?.owner === UNOWNED) onReady(record, flux)
     if (record.due !== null) alarm.set(record.due)
   }
 
-  /** Sees to a step that is leased to this server. `record` may be without data. */
-  carryOn(record: ContextRecord, flux: CompiledFlux): void {
+  /** A step that is leased to this server and doesn't run has no slot: it is given back, to be claimed again. */
+  #giveBack(record: ContextRecord): void {
+    const { steps, isClaimed } = this.#parts
     const loss = lossOf(record)
     const step = stepOf(record)
     if (loss) void this.deliver(record.id, loss)
-    else if (step) this.#parts.steps().start(step, flux, null)
+    else if (step && !steps().has(step) && !isClaimed(record.id)) {
+      const { epoch, attempt } = step
+      void this.deliver(record.id, { type: 'RELEASE', step: { epoch, attempt } })
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-// engine: tells the log of deliveries that are refused: enough to see what goes wrong, however many there are.
+// engine: logs events and webhooks that are refused. The number of lines is bounded, however many are refused.
 import type { Failure } from '../model/failure.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
@@ -7,10 +7,10 @@ import type { Log } from '../ports/log.ts'
 const MOST_LINES = 10
 const WINDOW_MS = 1000
 
-/** Statuses 409, 422 and 429: what the sender of an event by id is told, and an operator may have to find. */
+/** Statuses 409, 422 and 429: refusals of events by id whose cause an operator may have to find. */
 const LOGGED: ReadonlySet<Failure['kind']> = new Set(['conflict', 'invalid', 'busy'])
 
-/** Whether the log tells of it. */
+/** Whether it is logged. */
 export const isLogged = ({ kind }: Failure): boolean => LOGGED.has(kind)
 
 interface Window {
@@ -30,7 +30,7 @@ export class RefusalLog {
   }
 
   /**
-   * At most 10 lines a second for each reason; how many were left out is told when the second is over.
+   * At most 10 lines a second for each reason; how many were left out is logged when the second is over.
    * @param kind the reason, of which there are few
    * @param fields what the line says; only worked out for one that is written
    */

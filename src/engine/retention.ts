@@ -1,4 +1,4 @@
-// engine: deletes contexts that have been finished for long enough, again and again.
+// engine: deletes, at regular intervals, contexts that finished longer ago than the retention.
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'

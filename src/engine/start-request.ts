@@ -1,5 +1,5 @@
-// engine: the request to start a context, and the record before its first turn: inputs checked, defaults filled in, tags
-// evaluated. Executions, triggers and children are all started by it.
+// engine: the request to start a context, and the record before its first turn: inputs checked, defaults filled in,
+// tags evaluated. Executions, triggers and children are all started by it.
 import type { Scope, Turn } from '../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { validate, defaults } from '../definitions/values/properties.ts'
@@ -13,6 +13,7 @@ import { START } from './interpreter/turn-state.ts'
 import { waitTextOf } from './interpreter/choose.ts'
 import { suggestion } from '../model/nearest.ts'
 import { tagErrors, type TagLimits } from '../model/tags.ts'
+import { messageOf } from '../model/error-message.ts'
 
 export interface StartRequest {
   readonly flux: CompiledFlux
@@ -150,7 +151,7 @@ function tagsOf(
     return refuse([
       {
         pointer: '/tags',
-        detail: `a tag of the service can't be worked out: ${error instanceof Error ? error.message : String(error)}`,
+        detail: `a tag of the service can't be worked out: ${messageOf(error)}`,
       },
     ])
   }

@@ -2,7 +2,7 @@
 // wait.
 import type { ContextId } from '../model/context.ts'
 import { FluxError, unavailable } from '../model/failure.ts'
-import type { CommitOutcome, Write } from '../ports/store.ts'
+import type { StaleOutcome, Write } from '../ports/store.ts'
 import type { CommitWatcher } from './commit.ts'
 import type { MessageOutcome, Sender } from './message.ts'
 import type { Pace } from './pace.ts'
@@ -68,10 +68,8 @@ export class Starts {
     }
   }
 
-  #commit(
-    { request, watcher, data, resolve, reject }: Start,
-    { work, context, writes }: TurnResult & { kind: 'decided' },
-  ): void {
+  #commit(start: Start, { work, context, writes }: TurnResult & { kind: 'decided' }): void {
+    const { request, watcher, data, resolve, reject } = start
     const { commits } = this.#parts
     const { id } = context.record
     // A broadcast may find the new context before its commit has resolved here.
@@ -83,20 +81,32 @@ export class Starts {
       goOn()
     }
     commits.commit(work, writes, { lost: 0, incarnation: data.incarnation }).then((outcome) => {
-      if (!outcome.ok && !this.#isStartedEarlier(outcome, writes))
+      if ('overtaken' in outcome) {
+        commits.unwatch(id)
+        goOn()
+        return this.#startAgain(start, outcome.overtaken)
+      }
+      if (!outcome.ok && !('stale' in outcome && this.#isStartedEarlier(outcome, writes)))
         return fail(unavailable(`context ${id} exists already`))
       resolve({ moved: true, failure: null, record: context.record, flux: request.flux })
       return goOn()
     }, fail)
   }
 
+  /** With other ids: since these were reserved, others were given later ones. */
+  #startAgain(start: Start, overtaken: readonly ContextId[]): void {
+    this.#parts.ids.drop(overtaken)
+    start.data.forget()
+    this.#pace.run(() => this.#try(start))
+  }
+
   /**
    * Whether the context in the way is the one that was started here: the answer to the commit was lost, and before it
    * was asked for again another message has moved the new context on.
    */
-  #isStartedEarlier({ stale, current }: CommitOutcome & { ok: false }, writes: readonly Write[]): boolean {
+  #isStartedEarlier({ stale, current }: StaleOutcome, writes: readonly Write[]): boolean {
     const ours = writes.find(({ context }) => context.id === stale)?.context.parts['base']
-    if (stale === undefined || ours === undefined || current?.parts['base'] !== ours) return false
+    if (ours === undefined || current?.parts['base'] !== ours) return false
     this.#parts.commits.reconcile(stale)
     return true
   }

@@ -11,7 +11,7 @@ import { isUnreadable } from './record/unreadable.ts'
 
 /** Due contexts claimed at once, and for how long a claim keeps others away. */
 const CLAIM = { limit: 256, hideForMs: 10_000 }
-/** Until a parent that couldn't be told of an end is told again. */
+/** Milliseconds until a parent that could not be notified of an end is notified again. */
 const NOTIFY_AGAIN_MS = 1_000
 
 export interface TimersParts {
@@ -69,7 +69,7 @@ export class Timers {
     try {
       await mailboxes.post(id, { type: 'WAKE' })
     } catch (error) {
-      // The store tells of it again when its claim is over.
+      // The store returns it again when its claim has expired.
       if (error instanceof FluxError) {
         if (!isUnreadable(error, log)) log.error('a context could not be woken', { contextId: id, error })
       } else await redelivery.deliver(id, { type: 'WAKE' })

@@ -1,5 +1,5 @@
-// engine: what one turn has at hand: contexts kept in memory, and what was fetched for it. It outlives the tries of
-// the turn, and gives back its room at the end.
+// engine: what one turn has at hand: contexts in the cache, and what was fetched for it. It is kept over all tries of
+// the turn, and its share of the memory budget is released at the end.
 import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ByteBudget } from '../model/byte-budget.ts'
@@ -91,7 +91,7 @@ export class TurnData implements KnownContexts {
     this.release()
   }
 
-  /** Brings what the turn of that context lacks. A relative that can't be read is gone: it holds up nobody. */
+  /** Fetches what the turn of that context lacks. A relative that can't be read counts as gone. */
   async fetch(need: Need, id: ContextId | null): Promise<void> {
     const { store, log, ids, pins } = this.#parts
     switch (need.kind) {

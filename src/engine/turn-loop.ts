@@ -131,9 +131,10 @@ export class TurnLoop {
     const fail = (error: unknown) => this.#fail(turn, error)
     if (writes.length === 0) commits.isCurrent(work).then(conclude, fail)
     else
-      commits
-        .commit(work, writes, { lost: turn.lost, incarnation: turn.data.incarnation })
-        .then((outcome) => conclude(outcome.ok), fail)
+      commits.commit(work, writes, { lost: turn.lost, incarnation: turn.data.incarnation }).then((outcome) => {
+        if ('overtaken' in outcome) this.#parts.ids.drop(outcome.overtaken)
+        return conclude(outcome.ok)
+      }, fail)
   }
 
   /** Another server was faster, or the copy that was decided on was old. */

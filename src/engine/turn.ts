@@ -1,5 +1,5 @@
-// engine: one turn. Decides all messages that wait for a context, without a promise and without a clock; what it lacks
-// it says, and is then run again.
+// engine: one turn. Decides all messages that wait for a context, without a promise and without a clock. It returns
+// what it lacks, if anything, and is then run again.
 import type { ContextId } from '../model/context.ts'
 import { isFinished } from '../model/context.ts'
 import { FluxError, type Failure } from '../model/failure.ts'
@@ -9,6 +9,7 @@ import type { Input } from './interpreter/decision.ts'
 import type { StartRequest } from './start-request.ts'
 import { Lacking, type KnownContexts, type Need } from './known-contexts.ts'
 import { UnitOfWork, type TurnEnv, type TrackedContext, type Applied } from './unit-of-work.ts'
+import { messageOf } from '../model/error-message.ts'
 
 /**
  * Steps of work after which a turn takes no more messages: others want to be served, too. It is about a hundredth of a
@@ -22,7 +23,7 @@ const STEPS_A_MESSAGE = 1_000
 export class Undecidable extends Error {
   override readonly name = 'Undecidable'
   constructor(cause: unknown) {
-    super(`the message could not be processed: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    super(`the message could not be processed: ${messageOf(cause)}`, { cause })
   }
 }
 
@@ -39,7 +40,7 @@ export type TurnResult =
       /** Steps of work that it took. */
       readonly steps: number
     }
-  /** To be run again with that at hand; the message at that place asks for it, if any does. */
+  /** To be run again once that is at hand. `place`: of the message that needs it; -1: the turn itself does. */
   | { readonly kind: 'lacks'; readonly need: Need; readonly place: number }
   | { readonly kind: 'notFound' }
   /**

@@ -15,6 +15,7 @@ import { writeOf } from './record/encode.ts'
 import { begin, decide } from './interpreter/decide.ts'
 import type { Decision, Input, DecisionEnv } from './interpreter/decision.ts'
 import type { Step } from './record/position.ts'
+import { readied, type Slot } from './steps/admission.ts'
 import { childRequestOf, childResultOf, notStarted } from './children.ts'
 import { Lacking, type KnownContexts } from './known-contexts.ts'
 
@@ -28,6 +29,8 @@ export interface TrackedContext {
   record: ContextRecord
   readonly history: Move[]
   step: Step | null
+  /** In which that step starts, once it is committed. */
+  slot: Slot | null
   /** Parents to notify of an end. */
   readonly parents: Set<ContextId>
   /** Attempts that failed. */
@@ -37,6 +40,8 @@ export interface TrackedContext {
 export type TurnEnv = Omit<DecisionEnv, 'history' | 'budget'> & {
   /** Characters of JSON that a context may have. */
   readonly maxRecord: number
+  /** Takes a slot for the step that begins in that state; null: none is free. */
+  readonly admit: (flux: CompiledFlux, state: number) => Slot | null
 }
 
 /** The effect of a message. */
@@ -46,6 +51,7 @@ export class UnitOfWork {
   readonly contexts = new Map<ContextId, TrackedContext>()
   readonly #atHand: KnownContexts
   readonly #env: DecisionEnv
+  readonly #admit: TurnEnv['admit']
   readonly #maxRecord: number
   /** Of one message, including the relatives that it starts or ends. */
   readonly #budget = new WorkBudget()
@@ -53,8 +59,9 @@ export class UnitOfWork {
   constructor(atHand: KnownContexts, env: TurnEnv) {
     this.#atHand = atHand
     this.#maxRecord = env.maxRecord
-    const { now, random, uuid, owner, tagLimits, startsAtOnce } = env
-    this.#env = { now, random, uuid, owner, tagLimits, startsAtOnce, history: null, budget: this.#budget }
+    const { now, random, uuid, owner, tagLimits } = env
+    this.#admit = env.admit
+    this.#env = { now, random, uuid, owner, tagLimits, history: null, budget: this.#budget }
   }
 
   /** Steps of work that the last message took. */
@@ -77,6 +84,7 @@ export class UnitOfWork {
       record,
       history: [],
       step: null,
+      slot: null,
       parents: new Set(),
       failures: [],
     }
@@ -125,6 +133,7 @@ export class UnitOfWork {
       record,
       history: [],
       step: null,
+      slot: null,
       parents: new Set(),
       failures: [],
     }
@@ -134,29 +143,45 @@ export class UnitOfWork {
   }
 
   /**
-   * What to commit; the version of each record is raised.
+   * What to commit; the version of each record is raised. Steps that begin have taken slots (`releaseSlots`), or else
+   * are ready.
    * @throws RecordTooLarge
    */
   writes(): Write[] {
     const writes: Write[] = []
-    for (const context of this.contexts.values()) {
-      const { before, texts, record, flux, history, parents } = context
-      if (before === record) continue
-      const answersNotification = record.child === null || record.child !== before?.child
-      const written = writeOf({
-        before,
-        texts,
-        next: record,
-        flux,
-        log: history,
-        notifies: [...parents],
-        answersNotification,
-        maxRecord: this.#maxRecord,
-      })
-      writes.push(written.write)
-      context.record = written.record
+    try {
+      for (const context of this.contexts.values())
+        if (context.before !== context.record) writes.push(this.#write(context))
+    } catch (error) {
+      this.releaseSlots()
+      throw error
     }
     return writes
+  }
+
+  /** Gives back the slots of steps that have not been started. */
+  releaseSlots(): void {
+    for (const { slot } of this.contexts.values()) slot?.release()
+  }
+
+  #write(context: TrackedContext): Write {
+    const { before, texts, flux, history, parents, step } = context
+    if (step && startsHere(step, context.record)) {
+      context.slot = this.#admit(flux, step.state)
+      if (!context.slot) context.record = readied(context.record)
+    }
+    const { record, slot } = context
+    const answersNotification = record.child === null || record.child !== before?.child
+    const change = { before, texts, flux, log: history, notifies: [...parents], answersNotification }
+    const maxRecord = this.#maxRecord
+    let written = writeOf({ ...change, next: record, maxRecord })
+    if (slot && !slot.fits(written.write.context.parts)) {
+      slot.release()
+      context.slot = null
+      written = writeOf({ ...change, next: readied(record), maxRecord })
+    }
+    context.record = written.record
+    return written.write
   }
 
   #take(context: TrackedContext, decision: Decision & { kind: 'next' }): void {
@@ -207,6 +232,11 @@ export class UnitOfWork {
   #childResult({ record }: TrackedContext): Input | null {
     return record.child === null ? null : childResultOf(record, this.find(record.child))
   }
+}
+
+/** A later message of the same turn may have ended what an earlier one began. */
+function startsHere({ epoch, attempt, owner }: Step, { lease, position }: ContextRecord): boolean {
+  return lease?.owner === owner && position.epoch === epoch && position.attempt === attempt
 }
 
 const NEXT = { kind: 'next' } as const

@@ -41,7 +41,7 @@ export const statusOf = ({ kind }: Failure): number => KINDS[kind].status
 /** Characters of a text in a problem. */
 const MAX_TEXT_CHARACTERS = 1000
 
-type Problem = {
+export type Problem = {
   type: string
   title: string
   status: number
@@ -53,7 +53,7 @@ type Problem = {
 }
 
 /** `instance` is the path that was asked for; left out where it isn't known. */
-function problemOf(failure: Failure, instance?: string): Problem {
+export function problemOf(failure: Failure, instance?: string): Problem {
   const { status, type, title } = KINDS[failure.kind]
   return {
     type: `urn:actorflux:problem:${type}`,

@@ -2,6 +2,8 @@
 import { createEngine, type Engine, type EngineParts } from '../engine/engine.ts'
 import type { NotesPlace } from '../ports/step-watch.ts'
 import type { Settings } from '../settings.ts'
+import { createDispatcher } from '../steps/dispatcher.ts'
+import { Slots } from '../steps/slots.ts'
 import { openStorage } from './storage.ts'
 
 export interface OpenedEngine {
@@ -20,12 +22,14 @@ export async function openEngine(
   settings: Settings,
   given: Pick<EngineParts, 'catalog' | 'runner' | 'clock' | 'log' | 'memory' | 'onOwner'>,
 ): Promise<OpenedEngine> {
-  const { retention, stepConcurrency, isolated, maxTags, maxTagBytes } = settings
+  const { retention, maxTags, maxTagBytes } = settings
   const { storage, parts } = await openStorage(settings, given).catch((error: unknown) => {
     given.runner.close()
     throw error
   })
   const tagLimits = { count: maxTags, bytes: maxTagBytes }
-  const engine = createEngine({ ...given, ...parts, retention, stepConcurrency, isolated, tagLimits })
+  const dispatcher = createDispatcher({ runner: given.runner, clock: parts.clock })
+  const slots = new Slots({ code: settings.stepConcurrency, isolated: settings.isolated })
+  const engine = createEngine({ ...given, ...parts, retention, dispatcher, slots, tagLimits })
   return { engine, storage, notes: parts.store.notes }
 }

@@ -41,6 +41,8 @@ interface Opened {
 
 /** What the parts of one server have in common. */
 interface Start {
+  /** Ends what goes on until somebody stops it. */
+  readonly stopping: AbortController
   readonly settings: Settings
   readonly log: Log
   readonly watchdog: Watchdog
@@ -58,7 +60,16 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
   const opened: Opened = {}
   const unready = 'the server is starting'
   try {
-    return await start({ settings, log, watchdog, services, memory: memoryOf(settings), opened, unready })
+    return await start({
+      settings,
+      log,
+      watchdog,
+      services,
+      memory: memoryOf(settings),
+      opened,
+      unready,
+      stopping: new AbortController(),
+    })
   } catch (error) {
     opened.tokens?.close()
     watchdog.close()
@@ -91,11 +102,21 @@ async function start(parts: Start): Promise<Server> {
   const { engine, storage, notes } = await openEngine(settings, { catalog, runner, clock, log, memory, onOwner })
   opened.engine = engine
   const { origins, allowedHosts, requireAuth, maxBody, maxDepth, maxValues, maxAnswers, webhookTimeout } = settings
+  const { requestTimeout, maxStreams } = settings
+  const limits = { maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, maxAnswers, webhookTimeout }
   const app = createApp({
-    ...{ origins, allowedHosts, requireAuth, maxBody, maxDepth, maxValues, maxAnswers, webhookTimeout, about, log },
+    ...limits,
+    clock,
+    requestTimeout,
+    maxStreams,
+    stopping: parts.stopping.signal,
+    origins,
+    allowedHosts,
+    requireAuth,
+    about,
+    log,
     api: engine.api,
     authenticate: tokens.authenticate,
-    maxParts: MAX_PARTS,
     inFlight: memory.requests,
     waiting: memory.waiting,
     isLoopback: () => isLoopbackAddress(http.address),
@@ -124,6 +145,7 @@ async function close(
   { tokens, http, engine, grace }: Required<Opened> & { readonly grace: number },
 ): Promise<void> {
   parts.unready = 'the server is stopping'
+  parts.stopping.abort()
   tokens.close()
   const began = systemClock.now()
   const cancel = systemClock.after(Math.max(0, grace - WEBHOOK_NOTICE_MS), () => engine.webhooks.giveUp())

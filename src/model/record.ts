@@ -42,8 +42,19 @@ export type StepError = {
   readonly stack?: string
 }
 
-/** Owner of a lease that a server gave back when it stopped: to be taken over, and no death to be counted. */
+/** Owner of the lease of a step that is ready: no server runs it, and whichever claims it counts no takeover. */
 export const UNOWNED = 'nobody'
+
+/** What a ready step needs a slot of: it runs in the server's own process, in one of its own, or in the sandbox. */
+export type ReadyKind = 'code' | 'isolated' | 'script'
+export const READY_KINDS: readonly ReadyKind[] = ['code', 'isolated', 'script']
+
+/** The owner under which stores list ready steps of that kind, so that a server finds those that it has slots for. */
+export const readyOwner = (kind: ReadyKind): string => `${UNOWNED}/${kind}`
+
+/** The kind of ready steps that stores list under that owner; null: it isn't the owner of any. */
+export const readyKindOf = (owner: string): ReadyKind | null =>
+  READY_KINDS.find((kind) => owner === readyOwner(kind)) ?? null
 
 export type Parent = {
   id: ContextId
@@ -110,9 +121,9 @@ export interface ContextRecord {
   readonly child: ContextId | null
   readonly lease: Lease | null
   /**
-   * When the step or child under way began, epoch milliseconds. Left out while there is none, and for a step that had
-   * to wait for a free slot: when it got one isn't worth a commit, and the server that runs it knows. Version 0.1
-   * didn't keep it.
+   * When the step or child under way began, epoch milliseconds. Left out while there is none, while it is ready, and
+   * for scripts and isolated functions: when they get a process isn't worth a commit, and the server that runs them
+   * knows. Version 0.1 didn't keep it.
    */
   readonly stepStartedAt?: number | undefined
   /** Why the attempt before failed, while the step is tried again or waits for that. */

@@ -123,7 +123,7 @@ const ABOUT: ReadonlySet<string> = new Set([
 /** The same, in front: `max_tokens`. */
 const QUANTITIES: ReadonlySet<string> = new Set(['max', 'min', 'total'])
 /** Letters of a name that are looked at: no name of a secret is longer, and a stranger chooses some of them. */
-const MAX_LENGTH = 200
+const MAX_NAME_CHARACTERS = 200
 
 /**
  * Whether a header, a parameter or a field of that name holds a secret: `Authorization`, `x-api-key`,
@@ -134,7 +134,7 @@ export function isSecretName(name: string): boolean {
   if (known !== undefined) return known
   const secret = judge(name)
   if (verdicts.size >= MAX_REMEMBERED_NAMES) verdicts.clear()
-  if (name.length <= MAX_LENGTH) verdicts.set(name, secret)
+  if (name.length <= MAX_NAME_CHARACTERS) verdicts.set(name, secret)
   return secret
 }
 
@@ -143,7 +143,7 @@ const MAX_REMEMBERED_NAMES = 2000
 const verdicts = new Map<string, boolean>()
 
 function judge(name: string): boolean {
-  const words = wordsOf(name.slice(0, MAX_LENGTH))
+  const words = wordsOf(name.slice(0, MAX_NAME_CHARACTERS))
   const [first = '', last = ''] = [words[0], words.at(-1)]
   if (words.length > 1 && (ABOUT.has(last) || QUANTITIES.has(first))) return false
   if (LAST.has(last)) return true

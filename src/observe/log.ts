@@ -1,7 +1,7 @@
 // observe: the log, on stderr, so that stdout is free for what a command says: JSON lines, or on a terminal lines for
 // people.
+import { createRequire } from 'node:module'
 import { pino, type DestinationStream } from 'pino'
-import pretty from 'pino-pretty'
 import type { Log, LogLevel } from '../ports/log.ts'
 import { redact } from './redact.ts'
 
@@ -36,7 +36,9 @@ export const formatHere = (format: LogFormat): LogFormat =>
 /** In colour where whoever reads can show it (https://no-color.org). */
 function readable(lines: DestinationStream): DestinationStream {
   const colorize = process.stderr.isTTY === true && !process.env['NO_COLOR']
-  const format = pretty.prettyFactory({
+  // Loaded here: only people read such lines, and a server that writes JSON starts without it.
+  const { prettyFactory }: typeof import('pino-pretty') = createRequire(import.meta.url)('pino-pretty')
+  const format = prettyFactory({
     colorize,
     translateTime: 'SYS:HH:MM:ss.l',
     ignore: 'pid,hostname',

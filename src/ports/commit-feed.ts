@@ -7,5 +7,9 @@ export interface CommitFeed {
   notify(id: ContextId): void
   /** Called for each context that a server told of, this one included. */
   onNotified(listener: (id: ContextId) => void): void
+  /** Tells the other servers that steps are ready for which this one has no free slot. Never fails. */
+  notifyReady(): void
+  /** Called when a server said so, this one included. */
+  onReady(listener: () => void): void
   close(): Promise<void>
 }

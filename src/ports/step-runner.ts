@@ -53,6 +53,32 @@ export interface ScriptCall {
   readonly signal: AbortSignal
   /** Milliseconds that it may compute, once it has begun: others may be before it. */
   readonly timeout: number
+  /** Called when it turns out to be slow, or to be known as such: it is queued with the slow ones from then on. */
+  readonly onSlow?: () => void
+}
+
+interface DispatchedStep {
+  readonly timeoutMs: number
+  /** Aborted when the time is over, or by whoever wants the step no more. */
+  readonly controller: AbortController
+}
+
+export interface FunctionStep extends DispatchedStep {
+  readonly name: FunctionName
+  readonly args: JsonObject
+  readonly flux: Flux
+  /** Whether it runs in a process of its own. */
+  readonly isolate: boolean
+}
+
+export interface ScriptStep extends DispatchedStep, Pick<ScriptCall, 'script' | 'names'> {
+  readonly onSlow: () => void
+}
+
+/** Runs a step within its time limit. */
+export interface StepDispatcher {
+  /** Resolves with its result; rejects with what it throws, a TimeoutError, or the reason of its signal. */
+  run(step: FunctionStep | ScriptStep): Promise<Json>
 }
 
 export interface StepRunner {
@@ -73,6 +99,8 @@ export interface StepRunner {
    * `flux.signal` was aborted with.
    */
   runIsolated(call: IsolatedCall): Promise<Json>
+  /** Whether that script took long the last time. */
+  isSlowScript(script: string): boolean
   /** Why this script can't be parsed, in words for a report; null if it can. */
   scriptFault(script: string): Promise<string | null>
   /**

@@ -52,24 +52,37 @@ export interface CommitRequest {
   readonly lost?: number | undefined
 }
 
+/**
+ * Nothing was written: this context has another version now (or exists, or is gone). `current` is the context as it is,
+ * where that costs nothing more.
+ */
+export interface StaleOutcome {
+  readonly ok: false
+  readonly stale: ContextId
+  readonly current?: StoredContext | null
+}
+
+/** What is made true at once, or not at all. All of it is in one partition. */
+export interface CommitRequest {
+  readonly writes: readonly Write[]
+  /** Each row at most once. Guards compare with what was there before the commit. */
+  readonly rows?: readonly RowWrite[] | undefined
+  /** How many times in a row others were faster; one who loses often is let go first for a moment. */
+  readonly lost?: number | undefined
+}
+
 /** Nothing was written. Of several reasons, the first of these is told. */
 export type CommitRefusal =
-  /** This context has another version now (or exists, or is gone). `current`: as it is, where that costs nothing more. */
-  | { readonly ok: false; readonly stale: ContextId; readonly current?: StoredContext | null }
+  | StaleOutcome
+  /** Ids of these contexts to be created were given out ahead, and others got later ones since. */
+  | { readonly ok: false; readonly overtaken: readonly ContextId[] }
   /** The guard of this row failed. `value`: what is there; null: nothing. */
   | {
       readonly ok: false
       readonly row: { readonly space: RowSpace; readonly key: string; readonly value: string | null }
-      readonly stale?: undefined
-      readonly current?: undefined
     }
   /** This unique index key is another context's. */
-  | {
-      readonly ok: false
-      readonly unique: { readonly key: string; readonly by: ContextId }
-      readonly stale?: undefined
-      readonly current?: undefined
-    }
+  | { readonly ok: false; readonly unique: { readonly key: string; readonly by: ContextId } }
 
 export type CommitOutcome =
   /**
@@ -124,7 +137,8 @@ export interface Store {
   readonly partitions: number
   /**
    * Gives out at least `count` ids of a partition that nobody had before: `first` and those that follow it in steps of
-   * `partitions`, all higher than any of that partition given out earlier. Durable before it resolves.
+   * `partitions`, all higher than any of that partition given out earlier. Durable before it resolves. With more than
+   * `count`, a commit that creates a context under one of them is refused once others were given ids of that partition.
    */
   reserveIds(request: { count: number; partition: number }): Promise<{ first: ContextId; count: number }>
   /** The highest id of any context so far; 0 if there was none. */
@@ -173,10 +187,16 @@ export interface Store {
    */
   claimDue(request: { now: number; limit: number; hideFor: number }): Promise<{ ids: ContextId[]; next: number | null }>
   /**
-   * Contexts whose owner no longer lives, up to `limit` of each partition, each with that owner. They are hidden from
-   * further claims as with `claimDue`. `owner` is the caller's own boot id.
+   * Contexts whose owner no longer lives, and those with one of the owners `ready`, who never do: up to `limit` of each
+   * partition, those first that were written first, each with that owner. They are hidden from further claims as with
+   * `claimDue`. `owner` is the caller's own boot id.
    */
-  claimAbandoned(request: { owner: string; limit: number; hideFor: number }): Promise<AbandonedLease[]>
+  claimAbandoned(request: {
+    owner: string
+    ready?: readonly string[]
+    limit: number
+    hideFor: number
+  }): Promise<AbandonedLease[]>
   /** Contexts whose step that server runs, as the store knows it; those that are out of reach at present left out. */
   leasedTo(request: { owner: string }): Promise<ContextId[]>
   /**

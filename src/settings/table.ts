@@ -6,7 +6,7 @@ import {
   byteCount,
   duration,
   durationOrNever,
-  flag,
+  trueOrFalse,
   folders,
   hosts,
   integer,
@@ -69,7 +69,12 @@ export const schema = z.object({
     duration.refine((time) => time >= 1000, { error: 'must be at least 1s' }),
   ),
   tokens: setting('ACTORFLUX_TOKENS', 'tokens.json', 'file of the tokens', z.string()),
-  requireAuth: setting('ACTORFLUX_REQUIRE_AUTH', 'false', 'true: every call under /flux-api needs a token', flag),
+  requireAuth: setting(
+    'ACTORFLUX_REQUIRE_AUTH',
+    'false',
+    'true: every call under /flux-api needs a token',
+    trueOrFalse,
+  ),
   retention: setting('ACTORFLUX_RETENTION', '7d', 'how long finished contexts can be read', duration),
   webhookTimeout: setting('ACTORFLUX_WEBHOOK_TIMEOUT', '30s', 'how long a webhook waits for its answer', duration),
   maxBody: setting('ACTORFLUX_MAX_BODY', '1mb', 'largest body of a request', memorySize),
@@ -106,6 +111,12 @@ export const schema = z.object({
     '20000',
     'connections of clients at once',
     integer(1, 1_000_000),
+  ),
+  maxStreams: setting(
+    'ACTORFLUX_MAX_STREAMS',
+    '64',
+    'requests at once that send many events or starts, a line each',
+    integer(1, 100_000),
   ),
   maxTags: setting('ACTORFLUX_MAX_TAGS', '64', 'tags of one context', integer(1, 10_000)),
   maxTagBytes: setting('ACTORFLUX_MAX_TAG_BYTES', '256', 'bytes of one tag', integer(1, 10_000)),
@@ -144,9 +155,14 @@ export const schema = z.object({
     'ACTORFLUX_ALLOW_PRIVATE_ADDRESSES',
     'false',
     'true: Http.request may reach addresses that are not public',
-    flag,
+    trueOrFalse,
   ),
-  skipFaulty: setting('ACTORFLUX_SKIP_FAULTY', 'false', 'true: start without the services that have faults', flag),
+  skipFaulty: setting(
+    'ACTORFLUX_SKIP_FAULTY',
+    'false',
+    'true: start without the services that have faults',
+    trueOrFalse,
+  ),
   logLevel: setting(
     'ACTORFLUX_LOG_LEVEL',
     'info',
@@ -161,7 +177,7 @@ export const schema = z.object({
       error: `must be one of ${FORMATS.join(', ')}`,
     }),
   ),
-  accessLog: setting('ACTORFLUX_ACCESS_LOG', 'false', 'true: each request is logged', flag),
+  accessLog: setting('ACTORFLUX_ACCESS_LOG', 'false', 'true: each request is logged', trueOrFalse),
 })
 
 /** The row of each setting, by the name of its field. */

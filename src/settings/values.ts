@@ -40,7 +40,9 @@ export const byteCount = quantity(
 )
 /** Bytes of something that is held in memory as a whole. */
 export const memorySize = byteCount.refine((bytes) => bytes <= 1024 ** 3 / 2, { error: 'must not be more than 512mb' })
-export const flag = z.enum(['true', 'false'], { error: 'must be true or false' }).transform((value) => value === 'true')
+export const trueOrFalse = z
+  .enum(['true', 'false'], { error: 'must be true or false' })
+  .transform((value) => value === 'true')
 /** The name of a namespace: part of a file name and of keys in Redis. */
 export const namespaceName = z
   .string()

@@ -8,6 +8,7 @@ import { IsolatePool } from './modules/isolate-pool.ts'
 import { NoModule } from './modules/modules.ts'
 import { Scripts } from './script/scripts.ts'
 import type { UserError } from './modules/user-stack.ts'
+import { messageOf } from '../model/error-message.ts'
 
 export interface StepRunnerOptions {
   readonly log: Log
@@ -51,7 +52,7 @@ export function stepRunner({
         await functions.newest(name)
         return null
       } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error)
+        const reason = messageOf(error)
         return error instanceof NoModule ? reason + (await functions.meant(name)) : reason
       }
     },
@@ -65,6 +66,7 @@ export function stepRunner({
       return read && functions.stackOf(read, packageName)
     },
     runIsolated: (call) => isolates.run(call),
+    isSlowScript: (script) => scripts.isSlow(script),
     scriptFault: (script) => scripts.fault(script),
     runScript: (call) => scripts.run(call),
     close() {

@@ -4,7 +4,7 @@ import type { RunningStep } from '../ports/step-watch.ts'
 
 const BEAT = 0
 const OFF = 1
-const LENGTH = 2
+const LENGTH_AT = 2
 const HEADER_BYTES = 3 * Int32Array.BYTES_PER_ELEMENT
 const SUSPECT_BYTES = 4096
 
@@ -44,15 +44,15 @@ export class Shared {
 
   /** One whose names are longer than the buffer isn't told. */
   set suspect(suspect: Suspect | null) {
-    Atomics.store(this.#header, LENGTH, 0)
+    Atomics.store(this.#header, LENGTH_AT, 0)
     if (suspect === null) return
     const text = JSON.stringify(suspect)
     const { read, written } = new TextEncoder().encodeInto(text, this.#text)
-    if (read === text.length) Atomics.store(this.#header, LENGTH, written)
+    if (read === text.length) Atomics.store(this.#header, LENGTH_AT, written)
   }
 
   get suspect(): Suspect | null {
-    const length = Atomics.load(this.#header, LENGTH)
+    const length = Atomics.load(this.#header, LENGTH_AT)
     if (length === 0) return null
     // A decoder takes no shared memory.
     const suspect: Suspect = JSON.parse(new TextDecoder().decode(this.#text.slice(0, length)))

@@ -1,11 +1,17 @@
 // What is measured. Each case speaks to a server over HTTP alone, and gives rows of the table.
 import { sleep, type Server } from '../support/server.ts'
-import { measure, percentiles, type Call, type Measured } from './load.ts'
+import type { Call } from './client.ts'
+import { measure, percentiles, sendAll, type Measured } from './load.ts'
+import { stream, type Streamed } from './stream.ts'
 
 export interface Sizes {
   readonly connections: number
-  /** Of each measurement. */
+  /** Of each round. */
   readonly seconds: number
+  /** Of each measurement; their median counts. */
+  readonly rounds: number
+  /** Whether what has an end of its own is measured up to it, and not for so many seconds. */
+  readonly whole: boolean
   /** Waiting contexts among which pages are listed. */
   readonly contexts: number
 }
@@ -15,6 +21,8 @@ export interface Row extends Measured {
   readonly connections: number
   /** Connections of the handler that it is held against; its own if left out. */
   readonly against?: number
+  /** Megabytes by which the memory of server and client grew while it was measured. */
+  readonly growth?: Streamed['growth']
 }
 
 /** A server under measurement. */
@@ -28,6 +36,8 @@ type Case = (subject: Subject) => Promise<Row[]>
 const SPREAD = 10_000
 const STEPS = 5000
 const BROADCASTS = 8
+/** Events of one request, a line each. */
+const LINES = 1_000_000
 
 const execute = (fluxName: string, nr: number, tags: readonly string[] = []): Call =>
   executeWith(fluxName, { nr }, tags)
@@ -36,19 +46,28 @@ const executeWith = (fluxName: string, input: object, tags: readonly string[] = 
   path: '/flux-api/bench/execute',
   body: { fluxName, input, tags },
 })
-const event = (name: string, contextId?: number): Call => ({
+export const event = (name: string, contextId?: number): Call => ({
   method: 'POST',
   path: contextId === undefined ? '/flux-api/event' : `/flux-api/event?contextId=${contextId}`,
   body: { event: name },
 })
 
+/** Calls that are sent again and again; no case tells more of them apart. */
+const CALLS_IN_TURN = 10_000
+
 /** Runs for a while, after warming up. */
-async function run(name: string, { server, seconds, connections }: Subject, call: (n: number) => Call): Promise<Row> {
-  const warmUp = Math.min(1.5, seconds / 2)
+export async function run(
+  name: string,
+  { server, seconds, rounds, connections }: Subject,
+  calls: readonly Call[] | ((n: number) => Call),
+): Promise<Row> {
+  const list = typeof calls === 'function' ? Array.from({ length: CALLS_IN_TURN }, (_, n) => calls(n)) : calls
+  const { url, pid } = server
+  const warmUpSeconds = Math.min(1.5, seconds / 2)
   return {
     name,
     connections,
-    ...(await measure({ url: server.url, pid: server.pid, connections, call, until: { warmUp, seconds } })),
+    ...(await measure({ url, pid, connections, calls: list, warmUpSeconds, seconds, rounds })),
   }
 }
 
@@ -58,8 +77,14 @@ async function start({ server, connections }: Subject, requests: number, call: (
   const onAnswer = (body: string) => {
     ids.push(JSON.parse(body).contextId)
   }
-  await measure({ url: server.url, connections: Math.min(connections, requests), call, onAnswer, until: { requests } })
+  await sendAll({ url: server.url, connections: Math.min(connections, requests), requests, call, onAnswer })
   return ids
+}
+
+/** What was not sent by the measuring client. */
+const timed = (perSecond: number, times: readonly number[]): Measured => {
+  const { p50, p99 } = percentiles(times)
+  return { perSecond, p50Ms: p50, p99Ms: p99, cpuUs: null }
 }
 
 const spread = new WeakMap<Server, Promise<number[]>>()
@@ -73,20 +98,35 @@ function spreadContexts(subject: Subject): Promise<number[]> {
 export const CALLS: { readonly [name: string]: Case } = {
   async event(subject) {
     const ids = await spreadContexts(subject)
-    const call = (n: number) => event('tick', ids[n % ids.length])
+    const calls = ids.map((id) => event('tick', id))
     const name = `event by id, ${ids.length} contexts`
     return [
-      await run(name, subject, call),
+      await run(name, subject, calls),
       {
-        ...(await run(name, { ...subject, connections: 1, seconds: subject.seconds / 3 }, call)),
+        ...(await run(name, { ...subject, connections: 1, seconds: subject.seconds / 3 }, calls)),
         against: subject.connections,
       },
     ]
   },
 
+  /** Beside single calls in the same run. Times are those from the writing of a line to its answer. */
+  async batch(subject) {
+    const { server, seconds, whole } = subject
+    const ids = await spreadContexts(subject)
+    const single = (n: number) => event('tick', ids[n % ids.length])
+    const line = (n: number) => ({ event: 'tick', contextId: ids[n % ids.length] })
+    const { url, pid } = server
+    await stream({ url, pid, line, most: SPREAD, seconds: 60 })
+    const streamed = await stream({ url, pid, line, most: LINES, seconds: whole ? Infinity : seconds })
+    return [
+      await run('single events, to compare', subject, single),
+      { name: `events by NDJSON, ${streamed.lines}`, connections: 1, against: subject.connections, ...streamed },
+    ]
+  },
+
   async hot(subject) {
     const [id] = await start(subject, 1, (n) => execute('Hot', n))
-    return [await run('event by id, one context', subject, () => event('heat', id))]
+    return [await run('event by id, one context', subject, [event('heat', id)])]
   },
 
   start: async (subject) => [await run('start', subject, (n) => execute('Common', n))],
@@ -114,15 +154,7 @@ export const CALLS: { readonly [name: string]: Case } = {
     for await (const { startedAt, endedAt } of completed(subject, 'Calling', Math.min(...ids) - 1))
       times.push(endedAt - startedAt)
     if (times.length !== STEPS) throw new Error(`${times.length} of ${STEPS} contexts completed`)
-    return [
-      {
-        name: 'start to done, one function',
-        connections: subject.connections,
-        cpu: null,
-        perSecond,
-        ...percentiles(times),
-      },
-    ]
+    return [{ name: 'start to done, one function', connections: subject.connections, ...timed(perSecond, times) }]
   },
 
   /** Contexts that are all due within one second; times are how late they were woken, by their own telling. */
@@ -144,9 +176,7 @@ export const CALLS: { readonly [name: string]: Case } = {
         name: `${contexts} due within one second`,
         connections: 1,
         against: subject.connections,
-        cpu: null,
-        perSecond: contexts / (1 + percentiles(late).p99 / 1000),
-        ...percentiles(late),
+        ...timed(contexts / (1 + percentiles(late).p99 / 1000), late),
       },
     ]
   },
@@ -159,17 +189,17 @@ export const CALLS: { readonly [name: string]: Case } = {
       moved += JSON.parse(body).transitions.length
     }
     const once = (requests: number) =>
-      measure({ url: subject.server.url, connections: 1, call: () => event('tick'), onAnswer, until: { requests } })
+      sendAll({ url: subject.server.url, connections: 1, requests, call: () => event('tick'), onAnswer })
     await once(1)
     moved = 0
-    const { perSecond, ...times } = await once(BROADCASTS)
+    const begun = performance.now()
+    const times = await once(BROADCASTS)
     return [
       {
         name: `broadcast to ${moved / BROADCASTS}`,
         connections: 1,
         against: subject.connections,
-        perSecond: (perSecond * moved) / BROADCASTS,
-        ...times,
+        ...timed((moved / (performance.now() - begun)) * 1000, times),
       },
     ]
   },

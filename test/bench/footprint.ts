@@ -5,8 +5,8 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
+/** Megabytes. */
 export interface Footprint {
-  /** Megabytes. */
   readonly memory: number
   readonly disk: number
 }
@@ -17,10 +17,24 @@ const BLOCK = 512
 
 /** Memory of the process, and space of the folder's files: what they take, not how long they claim to be. */
 export async function footprint(pid: number, folder: string): Promise<Footprint> {
-  const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(pid)])
   let blocks = 0
   for (const entry of await readdir(folder, { recursive: true })) blocks += (await stat(join(folder, entry))).blocks
-  return { memory: (Number(stdout) * 1024) / MEGABYTE, disk: (blocks * BLOCK) / MEGABYTE }
+  return { memory: ((await ownMemory(pid)) * 1024) / MEGABYTE, disk: (blocks * BLOCK) / MEGABYTE }
+}
+
+/**
+ * Kilobytes. Without the files that are mapped into it, where the system tells that: what is there of the data file is
+ * the system's to take back.
+ */
+export async function ownMemory(pid: number): Promise<number> {
+  try {
+    const [, kilobytes] = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+    if (kilobytes !== undefined) return Number(kilobytes)
+  } catch {
+    // Not Linux.
+  }
+  const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(pid)])
+  return Number(stdout)
 }
 
 /** Of the clock in which Linux counts processor time (USER_HZ, proc(5)). */

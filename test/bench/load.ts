@@ -1,149 +1,141 @@
-// The bench's client: keep-alive sockets, each with one request under way at a time. It parses just enough of HTTP/1.1
-// that the server, not the client, is what is measured, and takes times in fractions of a millisecond.
-import { connect, type Socket } from 'node:net'
+// The load of the bench: so many calls, or calls for so long. What is measured is sent by wrk where it is on the PATH,
+// else by several processes of the bench's own client: one such process takes as much time for a call as a server that
+// does nothing, and would itself be measured.
+import { fork } from 'node:child_process'
+import { resolve } from 'node:path'
+import { availableParallelism } from 'node:os'
+import { converse, type Call, type Seen, type Task } from './client.ts'
 import { processorTime } from './footprint.ts'
-
-export interface Call {
-  readonly method: 'GET' | 'POST'
-  /** With the query; ASCII. */
-  readonly path: string
-  readonly body?: object
-}
+import { hasWrk, runWrk } from './wrk.ts'
 
 export interface Load {
   readonly url: string
-  /** The process that is measured; left out: its processor time isn't. */
-  readonly pid?: number
+  /** The process that is measured. */
+  readonly pid: number
   readonly connections: number
-  /** The n-th request, from 0 on. */
-  readonly call: (n: number) => Call
-  /** Body of an answer; without it, bodies are only counted. */
-  readonly onAnswer?: (body: string) => void
-  /** What ends it: so many seconds after so many to warm up, or so many requests. */
-  readonly until: { readonly warmUp: number; readonly seconds: number } | { readonly requests: number }
+  /** Sent again and again, in this order; each client of several begins at another. */
+  readonly calls: readonly Call[]
+  /** Before anything is measured. Twice, the calls go on in the middle of the list. */
+  readonly warmUpSeconds: number
+  /** Of each round. */
+  readonly seconds: number
+  readonly rounds: number
 }
 
 export interface Measured {
   readonly perSecond: number
-  /** Milliseconds. */
-  readonly p50: number
-  readonly p99: number
-  /** Microseconds of processor time of the server for each call; null: not measured. */
-  readonly cpu: number | null
+  readonly p50Ms: number
+  readonly p99Ms: number
+  /** Processor time of the server for each call; null: not measured. */
+  readonly cpuUs: number | null
 }
 
-/** @throws Error at the first answer that isn't 200 */
-export async function measure(load: Load): Promise<Measured> {
-  const { until, connections, pid } = load
-  const start = performance.now()
-  const [from, to, most] =
-    'requests' in until
-      ? [start, Infinity, until.requests]
-      : [start + until.warmUp * 1000, start + (until.warmUp + until.seconds) * 1000, Infinity]
+/** Client processes, where there is no wrk. */
+const PROCESSES = Math.max(2, Math.min(4, availableParallelism() - 1))
+
+/** For the output of the bench. */
+export const CLIENT = hasWrk()
+  ? 'wrk, one thread'
+  : `${PROCESSES} processes of bench/client.ts (wrk is not on the PATH)`
+
+/**
+ * The median of some rounds.
+ * @throws Error when any answer isn't 200
+ */
+export async function measure({ pid, warmUpSeconds, rounds, ...load }: Load): Promise<Measured> {
+  // Each begins where no other does: what a round has sent, the server may remember in the next.
+  const task = (round: number, seconds: number): Task => ({
+    ...load,
+    seconds,
+    from: Math.floor((load.calls.length * round) / (rounds + 1)),
+  })
+  await send(task(0, warmUpSeconds))
+  const measured: Measured[] = []
+  for (let round = 1; round <= rounds; round += 1) {
+    const before = processorTime(pid)
+    const { calls, seconds, p50Ms, p99Ms } = await send(task(round, load.seconds))
+    const after = processorTime(pid)
+    const cpuUs = before === null || after === null ? null : ((after - before) / calls) * 1000
+    measured.push({ perSecond: calls / seconds, p50Ms, p99Ms, cpuUs })
+  }
+  return medianOf(measured)
+}
+
+/** Of each figure by itself. */
+export function medianOf(measured: readonly Measured[]): Measured {
+  const of = (figure: (one: Measured) => number | null) => percentiles(measured.map((one) => figure(one) ?? NaN)).p50
+  const cpuUs = of(({ cpuUs }) => cpuUs)
+  return {
+    perSecond: of(({ perSecond }) => perSecond),
+    p50Ms: of(({ p50Ms }) => p50Ms),
+    p99Ms: of(({ p99Ms }) => p99Ms),
+    cpuUs: Number.isNaN(cpuUs) ? null : cpuUs,
+  }
+}
+
+/**
+ * Sends so many calls from this process; gives the times of the answers, milliseconds.
+ * @throws Error at the first answer that isn't 200
+ */
+export async function sendAll({
+  requests,
+  call,
+  ...conversation
+}: {
+  readonly url: string
+  readonly connections: number
+  readonly requests: number
+  /** The n-th call, from 0 on. */
+  readonly call: (n: number) => Call
+  readonly onAnswer?: (body: string) => void
+}): Promise<number[]> {
   const times: number[] = []
   let sent = 0
-  const next = () => (performance.now() < to && sent < most ? encode(load.call(sent++)) : null)
-  const onTime = (begun: number, ended: number) => {
-    if (begun >= from && ended <= to) times.push(ended - begun)
-  }
-  const spent = pid === undefined ? () => null : processorMeter(pid, from - start)
-  await Promise.all(Array.from({ length: connections }, () => converse(load, next, onTime)))
-  const used = spent()
-  const elapsed = Math.min(performance.now(), to) - from
-  const cpu = used === null ? null : (used / times.length) * 1000
-  return { perSecond: (times.length / elapsed) * 1000, cpu, ...percentiles(times) }
+  await converse({
+    ...conversation,
+    next: () => (sent < requests ? call(sent++) : null),
+    onTime: (begun, ended) => times.push(ended - begun),
+  })
+  return times
 }
 
-/** Begins to count after so many milliseconds; gives what tells the milliseconds counted. */
-function processorMeter(pid: number, after: number): () => number | null {
-  let begun: number | null = null
-  const timer = setTimeout(() => {
-    begun = processorTime(pid)
-  }, after)
-  return () => {
-    clearTimeout(timer)
-    const now = processorTime(pid)
-    return begun === null || now === null ? null : now - begun
-  }
-}
-
-export function percentiles(times: readonly number[]): { p50: number; p99: number } {
-  const sorted = Float64Array.from(times).sort()
+export function percentiles(values: readonly number[]): { p50: number; p99: number } {
+  const sorted = Float64Array.from(values).sort()
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN
   return { p50: at(0.5), p99: at(0.99) }
 }
 
-function encode({ method, path, body }: Call): string {
-  const head = `${method} ${path} HTTP/1.1\r\nHost: localhost\r\n`
-  if (!body) return `${head}\r\n`
-  const text = JSON.stringify(body)
-  return `${head}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`
+async function send(task: Task): Promise<Seen> {
+  if (hasWrk()) return runWrk(task)
+  const count = Math.min(PROCESSES, task.connections)
+  const times = await Promise.all(
+    Array.from({ length: count }, (_, index) =>
+      runClient({
+        ...task,
+        connections: Math.floor(task.connections / count) + (index < task.connections % count ? 1 : 0),
+        from: (task.from + Math.floor((task.calls.length * index) / count)) % task.calls.length,
+      }),
+    ),
+  )
+  const { p50, p99 } = percentiles(times.flatMap((some) => [...some]))
+  const calls = times.reduce((sum, { length }) => sum + length, 0)
+  return { calls, seconds: task.seconds, p50Ms: p50, p99Ms: p99 }
 }
 
-/** One connection, until there is no next request. */
-function converse(
-  { url, onAnswer }: Load,
-  next: () => string | null,
-  onTime: (begun: number, ended: number) => void,
-): Promise<void> {
-  const { hostname, port } = new URL(url)
-  return new Promise((resolve, reject) => {
-    const socket: Socket = connect({ host: hostname, port: Number(port), noDelay: true })
-    let begun = 0
-    /** What came of an answer whose head is not complete yet, or whose body is wanted. */
-    let parts: Buffer[] = []
-    let missing = -1
-    const send = () => {
-      const request = next()
-      if (request === null) {
-        socket.destroy()
-        resolve()
-        return
-      }
-      missing = -1
-      parts = []
-      begun = performance.now()
-      socket.write(request)
-    }
-    const read = (chunk: Buffer) => {
-      let body = chunk
-      if (missing === -1) {
-        const answer = parts.length > 0 ? Buffer.concat([...parts, chunk]) : chunk
-        const end = answer.indexOf('\r\n\r\n')
-        if (end === -1) {
-          parts.push(chunk)
-          return
-        }
-        missing = lengthOf(answer.toString('latin1', 0, end), answer)
-        parts = []
-        body = answer.subarray(end + 4)
-      }
-      missing -= body.length
-      if (onAnswer) parts.push(body)
-      if (missing > 0) return
-      onTime(begun, performance.now())
-      onAnswer?.(Buffer.concat(parts).toString())
-      send()
-    }
-    socket
-      .on('connect', send)
-      .on('error', reject)
-      .on('close', () => reject(new Error('the server hung up')))
-    socket.on('data', (chunk) => {
-      try {
-        read(chunk)
-      } catch (error) {
-        socket.destroy()
-        reject(error)
-      }
+/** Runs `client-process.ts`; gives the times of the answers, milliseconds. @throws Error when it fails */
+function runClient(task: Task): Promise<Float64Array> {
+  const child = fork(
+    resolve(import.meta.dirname, '../../node_modules/jiti/lib/jiti-cli.mjs'),
+    [resolve(import.meta.dirname, 'client-process.ts')],
+    { serialization: 'advanced' },
+  )
+  return new Promise((done, reject) => {
+    child.once('error', reject)
+    child.once('exit', (code) => reject(new Error(`a client ended (${code}) before it told what it saw`)))
+    child.once('message', (times) => {
+      if (times instanceof Float64Array) done(times)
+      else reject(new Error('a client told something else than times'))
     })
+    child.send(task)
   })
-}
-
-/** Bytes of the body. */
-function lengthOf(head: string, answer: Buffer): number {
-  if (!head.startsWith('HTTP/1.1 200 ')) throw new Error(`not 200: ${answer.toString()}`)
-  const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1]
-  if (length === undefined) throw new Error(`an answer of unknown length: ${head}`)
-  return Number(length)
 }

@@ -1,27 +1,26 @@
 // `npm run bench`: what a server does in a second on this machine, beside a handler that does nothing, with the same
 // client in the same run.
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { cpus, loadavg } from 'node:os'
-import { resolve } from 'node:path'
-import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
-import { startRedis } from '../support/redis.ts'
-import { cleanUp, placeFor, startServer, type Server } from '../support/server.ts'
+import { cleanUp, type Server } from '../support/server.ts'
 import { CALLS, LISTS, populate, type Row, type Sizes } from './cases.ts'
 import { footprint, type Footprint } from './footprint.ts'
-import { measure } from './load.ts'
-import { SERVICES } from './services.ts'
+import { CLIENT, measure } from './load.ts'
+import { measureMillion } from './million.ts'
+import { openSite, startHandler, STORES, type Handler, type StoreName } from './servers.ts'
 import { goals, table } from './table.ts'
 
-const ROOT = resolve(import.meta.dirname, '../..')
-const CASES = [...Object.keys(CALLS), ...Object.keys(LISTS), 'memory']
+/** Takes many minutes, and is run only when it is named. */
+const MILLION = 'million'
+const CASES = [...Object.keys(CALLS), ...Object.keys(LISTS), 'memory', MILLION]
+/** Contexts of `million`, if nothing else is said. */
+const MANY = 1_000_000
 
 const HELP = `npm run bench -- [case…] [options]
-  cases: ${CASES.join(', ')}; all if none is named
-  --seconds 6         of each measurement
+  cases: ${CASES.join(', ')}; all but ${MILLION} if none is named
+  --seconds 4         of each round; the median of three counts; without it, batch sends a million events
   --connections 64
-  --contexts 100000   among which pages are listed, and which are due within one second
+  --contexts 100000   among which pages are listed, and which are due within one second; of ${MILLION}, ${MANY}
   --stores embedded,everysec,always   where contexts are kept: in the embedded store, or in Redis with that appendfsync
   --cpu-prof <folder> writes a profile of each server there`
 
@@ -29,30 +28,30 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     stores: { type: 'string', default: 'embedded,everysec,always' },
-    seconds: { type: 'string', default: '6' },
+    seconds: { type: 'string' },
     connections: { type: 'string', default: '64' },
-    contexts: { type: 'string', default: '100000' },
+    contexts: { type: 'string' },
     'cpu-prof': { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 })
 const sizes: Sizes = {
-  seconds: Number(values.seconds),
+  seconds: Number(values.seconds ?? '4'),
+  whole: values.seconds === undefined,
   connections: Number(values.connections),
-  contexts: Number(values.contexts),
+  contexts: Number(values.contexts ?? 100_000),
+  rounds: 3,
 }
-const wanted = (name: string) => positionals.length === 0 || positionals.includes(name)
+const wanted = (name: string) => (positionals.length === 0 && name !== MILLION) || positionals.includes(name)
 
-/** Node's options that `npm start` gives. */
-const AS_STARTED = ['--max-semi-space-size=32']
-const STORES = ['embedded', 'everysec', 'always'] as const
-type StoreName = (typeof STORES)[number]
 const stores = STORES.filter((name) => values.stores.split(',').includes(name))
 
 /** The handler, each time it was measured. */
 const yardstick: Row[] = []
 const rows: Row[] = []
 const weights: [when: string, weight: Footprint][] = []
+/** What `million` tells. */
+const notes: string[] = []
 
 async function main(): Promise<void> {
   const unknown = positionals.filter((name) => !CASES.includes(name))
@@ -62,7 +61,7 @@ async function main(): Promise<void> {
     return
   }
   console.log(
-    `${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, Node ${process.version}, load average ${loadavg()[0]?.toFixed(2)} at the start`,
+    `${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, Node ${process.version}, load average ${loadavg()[0]?.toFixed(2)} at the start; client: ${CLIENT}`,
   )
   const handler = await startHandler()
   try {
@@ -75,36 +74,37 @@ async function main(): Promise<void> {
       await measureMany()
       await measureHandler(handler)
     }
+    for (const store of wanted(MILLION) ? stores : []) {
+      tell(`${MILLION}, ${store}`)
+      const many = { ...sizes, contexts: Number(values.contexts ?? MANY), profiles: values['cpu-prof'] }
+      const measured = await measureMillion(store, many)
+      rows.push(...measured.rows)
+      notes.push(...measured.lines)
+      await measureHandler(handler)
+    }
   } finally {
     handler.stop()
   }
   console.log(`\n${table(rows, yardstick).join('\n')}`)
   for (const [when, { memory, disk }] of weights)
-    console.log(`${when}: ${memory.toFixed(0)} MB of memory (RSS), ${disk.toFixed(0)} MB on disk`)
-  console.log(`\n${goals(rows, yardstick).join('\n')}`)
+    console.log(`${when}: ${memory.toFixed(0)} MB of memory, ${disk.toFixed(0)} MB on disk`)
+  console.log(`\n${[...notes, ...goals(rows, yardstick)].join('\n')}`)
 }
 
 async function measureHandler({ url, pid }: Handler): Promise<void> {
   for (const connections of wanted('list') ? [1, sizes.connections] : [sizes.connections]) {
     tell(`handler, ${connections} connections`)
     const seconds = Math.min(sizes.seconds, 4) / (connections === 1 ? 2 : 1)
-    const until = { warmUp: yardstick.length === 0 ? 2 : 0.5, seconds }
-    yardstick.push({
-      name: 'a handler that does nothing',
-      connections,
-      ...(await measure({
-        url,
-        pid,
-        connections,
-        until,
-        call: () => ({ method: 'POST', path: '/', body: { event: 'tick' } }),
-      })),
-    })
+    const warmUpSeconds = yardstick.length === 0 ? 2 : 0.5
+    const calls = [{ method: 'POST', path: '/', body: { event: 'tick' } }] as const
+    const measured = await measure({ url, pid, connections, calls, warmUpSeconds, seconds, rounds: sizes.rounds })
+    yardstick.push({ name: 'a handler that does nothing', connections, ...measured })
   }
 }
 
 async function measureCalls(store: StoreName): Promise<void> {
-  const { server, stop } = await openServer(store)
+  const site = await openSite(store, values['cpu-prof'])
+  const server = await site.start()
   for (const [name, run] of Object.entries(CALLS)) {
     if (!wanted(name)) continue
     tell(`${name}, ${store}`)
@@ -113,12 +113,14 @@ async function measureCalls(store: StoreName): Promise<void> {
       ...measured.map((row) => ({ ...row, name: `${row.name}${store === 'embedded' ? '' : `, Redis ${store}`}` })),
     )
   }
-  await stop()
+  await server.kill('SIGTERM')
+  await site.close()
 }
 
 async function measureMany(): Promise<void> {
-  const { server, stop, restart, data } = await openServer()
-  const weigh = async (when: string, { pid }: Server) => weights.push([when, await footprint(pid, data)])
+  const site = await openSite('embedded', values['cpu-prof'])
+  const server = await site.start()
+  const weigh = async (when: string, { pid }: Server) => weights.push([when, await footprint(pid, site.place.data)])
   await weigh('a server without contexts', server)
   tell(`${sizes.contexts} contexts`)
   await populate({ ...sizes, server })
@@ -127,63 +129,12 @@ async function measureMany(): Promise<void> {
     tell('list')
     for (const run of Object.values(LISTS)) rows.push(...(await run({ ...sizes, server })))
   }
+  await server.kill('SIGTERM')
   const begun = performance.now()
-  const again = await restart()
+  const again = await site.start()
   await weigh(`the same after a restart (ready in ${((performance.now() - begun) / 1000).toFixed(1)} s)`, again)
-  await stop()
-}
-
-/** A server on a new data folder, or a Redis of its own. */
-async function openServer(
-  store: StoreName = 'embedded',
-): Promise<{ server: Server; data: string; restart: () => Promise<Server>; stop: () => Promise<void> }> {
-  const place = await placeFor(SERVICES)
-  const profile = values['cpu-prof']
-  const redis = store === 'embedded' ? null : await startRedis({ appendfsync: store })
-  const env: { [variable: string]: string } = redis ? { ACTORFLUX_REDIS_URL: redis.url } : {}
-  const options = {
-    program: resolve(ROOT, 'dist/cli/actorflux.js'),
-    ...place,
-    env,
-    node: [...AS_STARTED, ...(profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(profile)}`])],
-  }
-  let server = await startServer(options)
-  return {
-    server,
-    data: place.data,
-    async restart() {
-      await server.kill('SIGTERM')
-      server = await startServer(options)
-      return server
-    },
-    async stop() {
-      await server.kill('SIGTERM')
-      await redis?.close()
-    },
-  }
-}
-
-interface Handler {
-  readonly url: string
-  readonly pid: number
-  readonly stop: () => void
-}
-
-async function startHandler(): Promise<Handler> {
-  const child = spawn(
-    process.execPath,
-    [resolve(ROOT, 'node_modules/jiti/lib/jiti-cli.mjs'), resolve(import.meta.dirname, 'handler.ts')],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  )
-  process.on('exit', () => child.kill('SIGKILL'))
-  const [line]: string[] = await once(createInterface(child.stdout), 'line')
-  return {
-    url: line?.split(/\s+/)[1] ?? '',
-    pid: child.pid ?? 0,
-    stop: () => {
-      child.kill()
-    },
-  }
+  await again.kill('SIGTERM')
+  await site.close()
 }
 
 const tell = (what: string) => process.stderr.write(`… ${what}\n`)

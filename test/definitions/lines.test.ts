@@ -2,14 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { getOwn, type Json, type JsonObject } from '../../src/model/json/value.ts'
 import type { Scope } from '../../src/definitions/expressions/expression.ts'
 import { DefinitionError } from '../../src/definitions/definition-error.ts'
-import {
-  compileLines,
-  LineError,
-  type Line,
-  type LineOptions,
-  type Target,
-} from '../../src/definitions/compile/lines.ts'
-import { writePath } from '../../src/definitions/values/paths.ts'
+import type { Line, LineOptions, Target } from '../../src/definitions/compile/line.ts'
+import { compileLines } from '../../src/definitions/compile/lines.ts'
+import { LineError, writePath } from '../../src/definitions/values/paths.ts'
 import { compileShape } from '../../src/definitions/values/properties.ts'
 import { WorkBudget } from '../../src/definitions/work-budget.ts'
 import { Report } from '../../src/definitions/report.ts'

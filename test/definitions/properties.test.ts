@@ -7,7 +7,7 @@ import {
   defaults,
   describeValues,
   coerce,
-  coerceAt,
+  descend,
   type ValidateOptions,
   type Property,
   type Shape,
@@ -34,6 +34,13 @@ function compile(
     report,
   })
   return { shape, report }
+}
+
+/** What a line does with a value for a path below a property. */
+function coerceAt(property: Property, path: readonly string[], value: Json, now: number) {
+  const target = descend(property, path)
+  if (!target.ok) return { ok: false, reason: target.reason }
+  return target.property === null ? { ok: true, value } : coerce(target.property, value, now)
 }
 
 /** Compiles a list that must be free of faults and warnings. */

@@ -58,6 +58,8 @@ describe('with two servers on one store', () => {
       onNotified: (listener) => {
         listeners.push(listener)
       },
+      notifyReady() {},
+      onReady() {},
       close: () => Promise.resolve(),
     }
     words.tell = feed.notify

@@ -49,7 +49,12 @@ function holding(verb: 'purge' | 'heartbeat' | 'claimDue') {
 test.each(['purge', 'heartbeat', 'claimDue'] as const)('it waits for a %s under way', async (verb) => {
   const { state, wrap } = holding(verb)
   const others =
-    verb === 'heartbeat' ? { beat: 1000, feed: { notify() {}, onNotified() {}, close: () => Promise.resolve() } } : null
+    verb === 'heartbeat'
+      ? {
+          beat: 1000,
+          feed: { notify() {}, onNotified() {}, notifyReady() {}, onReady() {}, close: () => Promise.resolve() },
+        }
+      : null
   const bench = await openBench(FILES, { wrap, others })
   await bench.run('Timed')
   state.isHolding = true

@@ -33,27 +33,31 @@ beforeEach(() => {
   hand = new Hand([work])
 })
 
-function open(commit: Store['commit'] = () => Promise.resolve({ ok: true }), verbs: Partial<Store> = {}) {
+/** `fails`: whatever a commit calls throws, once it is noted. */
+function open(
+  commit: Store['commit'] = () => Promise.resolve({ ok: true }),
+  verbs: Partial<Store> = {},
+  { fails = false } = {},
+) {
   const cache = new ContextCache(1024 * 1024)
   const heard: (string | number)[][] = []
+  const logged: (object | undefined)[] = []
   const tell = (word: string) => (id: number) => {
     heard.push([word, id])
+    if (fails) throw new Error(word)
   }
   const commits = new Commits({
     store: emptyStore({ ...verbs, commit }),
     cache,
     owner: () => 'me',
-    log: { trace() {}, debug() {}, info() {}, warn() {}, error() {} },
+    log: { trace() {}, debug() {}, info() {}, warn() {}, error: (_, fields) => void logged.push(fields) },
     alarm: {
       start() {},
-      set: (due) => {
-        heard.push(['alarm', due])
-      },
+      set: tell('alarm'),
       close: () => Promise.resolve(),
     },
-    onStep: ({ id }) => {
-      heard.push(['step', id])
-    },
+    onStep: ({ id }) => tell('step')(id),
+    onReady: ({ record: { id } }) => tell('ready')(id),
     onEnd: tell('end'),
     onOthersStep: tell('others'),
     onParent: tell('parent'),
@@ -63,6 +67,7 @@ function open(commit: Store['commit'] = () => Promise.resolve({ ok: true }), ver
   return {
     cache,
     heard,
+    logged,
     commits,
     commit: ({ work: unit, writes }: Decided): Promise<CommitOutcome> =>
       commits.commit(unit, writes, { lost: 0, incarnation: 0 }),
@@ -77,6 +82,27 @@ describe('a commit that came true', () => {
     expect(await commit(started)).toEqual({ ok: true })
     expect(heard).toEqual([['alarm', 6000]])
     expect(cache.get(id, 0)?.record).toBe(started.context.record)
+  })
+
+  test('does all that follows from it for each of its contexts, although each of that throws', async () => {
+    const { cache, heard, logged, commits, commit } = open(undefined, {}, { fails: true })
+    const started = hand.start(parent)
+    const { id, child } = started.context.record
+    commits.watch(id, ({ version }) => {
+      heard.push(['watcher', version])
+      throw new Error('watcher')
+    })
+    expect(await commit(started)).toEqual({ ok: true })
+    expect(await commit(hand.turn(id, [TERMINATE]))).toEqual({ ok: true })
+    expect(heard).toEqual([
+      ['watcher', 1],
+      ['alarm', 6000],
+      ['end', id],
+      ['watcher', 2],
+      ['end', child],
+    ])
+    expect(logged).toEqual([id, child, id, id, child].map((contextId) => ({ contextId, error: expect.any(Error) })))
+    expect([cache.get(id, 0), cache.get(child ?? 0, 0)]).toEqual([undefined, undefined])
   })
 
   test('starts a step, once the store has it and not before', async () => {

@@ -66,7 +66,6 @@ const given = (now: number): DecisionEnv => ({
   owner: 'me',
   history: [],
   tagLimits: { count: 64, bytes: 256 },
-  startsAtOnce: true,
 })
 
 /** What brings a context on that stands there: none of it may come to nothing. */

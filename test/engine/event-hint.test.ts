@@ -156,6 +156,8 @@ describe('what it costs', () => {
       transitions: [],
       executions: [],
       ignored: [],
+      eventId: expect.any(String),
+      pending: [],
     })
     await bench.close()
   })

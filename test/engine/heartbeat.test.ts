@@ -17,6 +17,8 @@ interface State {
   running: number[]
   /** With messages under way. */
   busy: number[]
+  /** Being claimed. */
+  claimed: number[]
 }
 
 function open({ every = BEAT_MS, ...verbs }: { every?: number | null } & Partial<Pick<Store, 'heartbeat'>> = {}) {
@@ -25,7 +27,7 @@ function open({ every = BEAT_MS, ...verbs }: { every?: number | null } & Partial
   const identity = new Identity((owner) => {
     owners.push(owner)
   })
-  const state: State = { incarnation: 0, leased: [], running: [], busy: [] }
+  const state: State = { incarnation: 0, leased: [], running: [], busy: [], claimed: [] }
   const seen: {
     beats: string[]
     reconciled: number[]
@@ -82,7 +84,8 @@ function open({ every = BEAT_MS, ...verbs }: { every?: number | null } & Partial
         seen.checked.push(running.filter((id) => !leased.includes(id)))
       },
     },
-    recovery: {
+    claims: {
+      has: (id) => state.claimed.includes(id),
       look: () => {
         seen.looks += 1
         return Promise.resolve()
@@ -143,7 +146,7 @@ test("at the start, a store that does not take it is the caller's matter", async
 
 test('every few beats, steps that do not run are looked after, and those that nobody leased are checked', async () => {
   const { clock, state, seen, heartbeat } = open()
-  Object.assign(state, { leased: [1, 2, 3], running: [2, 4], busy: [3] })
+  Object.assign(state, { leased: [1, 2, 3, 5], running: [2, 4], busy: [3], claimed: [5] })
   await heartbeat.start()
   await clock.advance(BEAT_MS)
   expect([seen.reconciled, seen.checked]).toEqual([[], []])

@@ -56,3 +56,24 @@ test('a reservation that fails fails for those who waited, and for nobody after 
   expect(await ids.take(0)).toBe(1)
   expect(ids.tryTake(0)).toBeUndefined()
 })
+
+test('ids that were given ahead are kept, until the store refuses one of them', async () => {
+  let next = 1
+  const store = {
+    ...emptyStore(),
+    reserveIds: async ({ count }: { readonly count: number }) => {
+      const first = next
+      next += count + 10
+      return { first, count: count + 10 }
+    },
+  }
+  const ids = new Ids(store)
+  expect(await ids.take(0)).toBe(1)
+  expect([ids.tryTake(0), ids.tryTake(0)]).toEqual([2, 3])
+  ids.drop([2])
+  expect(ids.tryTake(0)).toBeUndefined()
+  expect(await ids.take(0)).toBe(12)
+  // A refusal that comes late is of the reservation before.
+  ids.drop([3])
+  expect(ids.tryTake(0)).toBe(13)
+})

@@ -75,7 +75,6 @@ test('a step of then is shown, taken over, and given what it was given', () => {
     owner: 'me',
     history: null,
     tagLimits: { count: 1, bytes: 1 },
-    startsAtOnce: true,
   }
   expect(takeOver(flux, record, { type: 'TAKE_OVER', owner: 'gone' }, given)).toMatchObject({
     kind: 'next',

@@ -157,7 +157,6 @@ test('of what holds itself many times over, nobody makes a text to know that', (
     owner: 'me',
     history: [],
     tagLimits: { count: 1, bytes: 1 },
-    startsAtOnce: true,
   }
   const born =
     flux &&

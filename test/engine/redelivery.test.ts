@@ -6,8 +6,8 @@ import type { Input } from '../../src/engine/interpreter/decision.ts'
 import type { MessageOutcome } from '../../src/engine/message.ts'
 import { Undecidable } from '../../src/engine/turn.ts'
 import { Redelivery } from '../../src/engine/redelivery.ts'
-import type { Step } from '../../src/engine/record/position.ts'
 import { openBench } from '../support/engine.ts'
+import { UNOWNED } from '../../src/model/record.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { withVerbs } from '../support/stores.ts'
 import { compiled, Hand, outcomeOf, TERMINATE } from '../support/turns.ts'
@@ -26,14 +26,9 @@ function outcomeFor({ owner = 'me', ended = false } = {}): MessageOutcome {
 function open(...answers: (Error | MessageOutcome)[]) {
   const clock = new SimulatedClock()
   const end = new AbortController()
-  const [posted, logged, started, aborted, told, alarms]: [Input[], string[], Step[], number[], number[], number[]] = [
-    [],
-    [],
-    [],
-    [],
-    [],
-    [],
-  ]
+  const [posted, logged]: [Input[], string[]] = [[], []]
+  const [running, claimed, ready, aborted, told, alarms]: [number[], number[], number[], number[], number[], number[]] =
+    [[], [], [], [], [], []]
   const redelivery = new Redelivery({
     clock,
     ended: end.signal,
@@ -55,13 +50,15 @@ function open(...answers: (Error | MessageOutcome)[]) {
       close: () => Promise.resolve(),
     },
     steps: () => ({
-      start: (step) => {
-        started.push(step)
-      },
+      has: (step) => running.includes(step.id),
       abort: (id) => {
         aborted.push(id)
       },
     }),
+    isClaimed: (id) => claimed.includes(id),
+    onReady: ({ id }) => {
+      ready.push(id)
+    },
     onEnd: (id) => {
       told.push(id)
     },
@@ -74,7 +71,7 @@ function open(...answers: (Error | MessageOutcome)[]) {
       },
     },
   })
-  return { clock, end, posted, logged, started, aborted, told, alarms, redelivery }
+  return { clock, end, posted, logged, running, claimed, ready, aborted, told, alarms, redelivery }
 }
 
 describe('a message', () => {
@@ -150,26 +147,39 @@ describe('a message', () => {
 })
 
 describe('a commit whose outcome is unknown', () => {
-  test('started a step of this server: it is started now', async () => {
-    const { started, aborted, redelivery } = open(outcomeFor())
+  test('leased a step to this server, which has no slot for it: it is given back, to be claimed', async () => {
+    const { posted, aborted, redelivery } = open(outcomeFor())
     await redelivery.reconcile(1)
-    expect([started, aborted]).toEqual([[{ id: 1, state: 0, epoch: 1, attempt: 1, owner: 'me' }], []])
+    expect([posted, aborted]).toEqual([[WAKE, { type: 'RELEASE', step: { epoch: 1, attempt: 1 } }], []])
+  })
+
+  test.each(['running', 'claimed'] as const)('leased a step to this server that is %s: it goes on', async (how) => {
+    const opened = open(outcomeFor())
+    opened[how].push(1)
+    await opened.redelivery.reconcile(1)
+    expect(opened.posted).toEqual([WAKE])
+  })
+
+  test('left a step that is ready: it waits for a slot', async () => {
+    const { posted, ready, redelivery } = open(outcomeFor({ owner: UNOWNED }))
+    await redelivery.reconcile(1)
+    expect([posted, ready]).toEqual([[WAKE], [1]])
   })
 
   test('left a step to another server: it is not started here', async () => {
-    const { started, told, redelivery } = open(outcomeFor({ owner: 'other' }))
+    const { posted, ready, told, redelivery } = open(outcomeFor({ owner: 'other' }))
     await redelivery.reconcile(1)
-    expect([started, told]).toEqual([[], []])
+    expect([posted, ready, told]).toEqual([[WAKE], [], []])
   })
 
   test('ended the context: its step is aborted, here and elsewhere', async () => {
-    const { started, aborted, told, redelivery } = open(outcomeFor({ ended: true }))
+    const { posted, aborted, told, redelivery } = open(outcomeFor({ ended: true }))
     await redelivery.reconcile(1)
-    expect([started, aborted, told]).toEqual([[], [1], [1]])
+    expect([posted, aborted, told]).toEqual([[WAKE], [1], [1]])
   })
 
   test('is found out once, however many ask', async () => {
-    const { posted, redelivery } = open(outcomeFor())
+    const { posted, redelivery } = open(outcomeFor({ owner: 'other' }))
     await Promise.all([redelivery.reconcile(1), redelivery.reconcile(1)])
     expect(posted).toHaveLength(1)
     await redelivery.reconcile(1)

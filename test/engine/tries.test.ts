@@ -1,17 +1,19 @@
 // What one try of a turn leaves for the next, and what it doesn't.
 import { describe, expect, test } from 'vitest'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
+import { SYSTEM } from '../../src/model/caller.ts'
 import { unavailable } from '../../src/model/failure.ts'
 import type { Store, StoredContext } from '../../src/ports/store.ts'
 import { Commits } from '../../src/engine/commit.ts'
 import { ContextCache } from '../../src/engine/context-cache.ts'
 import { ContextLoader } from '../../src/engine/context-loader.ts'
 import { Ids } from '../../src/engine/ids.ts'
+import type { Input } from '../../src/engine/interpreter/decision.ts'
 import { Mailboxes } from '../../src/engine/mailboxes.ts'
 import { Pins } from '../../src/engine/pins.ts'
 import type { RootRequest } from '../../src/engine/start-request.ts'
 import { TurnData } from '../../src/engine/turn-data.ts'
-import { folderOf, open, quiet } from '../definitions/catalog-files.ts'
+import { folderOf, open, quiet, type Files } from '../definitions/catalog-files.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore, withVerbs } from '../support/stores.ts'
 import { compiled, env, event, Hand } from '../support/turns.ts'
@@ -24,14 +26,14 @@ const waits = compiled({
 })
 const end = compiled({ states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'go' }] }] })
 
-async function partsOn(verbs: Partial<Store>, bytes = MIB) {
+async function partsOn(verbs: Partial<Store>, bytes = MIB, files: Files = { 'p/readme.md': '' }) {
   const state = { incarnation: 0 }
   const store = withVerbs(emptyStore(verbs), {
     get incarnation() {
       return state.incarnation
     },
   })
-  const { catalog } = await open(await folderOf({ 'p/readme.md': '' }))
+  const { catalog } = await open(await folderOf(files))
   const cache = new ContextCache(MIB)
   const turns = new ByteBudget({ bytes, what: 'turns' })
   const loader = new ContextLoader({ store, catalog, cache, bytes })
@@ -89,8 +91,8 @@ describe('what a turn has at hand', () => {
   })
 })
 
-async function openMailboxes(verbs: Partial<Store>) {
-  const { parts } = await partsOn(verbs)
+async function openMailboxes(verbs: Partial<Store>, files?: Files) {
+  const { parts } = await partsOn(verbs, MIB, files)
   const commits = new Commits({
     store: parts.store,
     cache: parts.cache,
@@ -98,13 +100,17 @@ async function openMailboxes(verbs: Partial<Store>) {
     log: quiet,
     owner: () => 'me',
     onStep: nobody,
+    onReady: nobody,
     onEnd: nobody,
     onOthersStep: nobody,
     onParent: nobody,
     onAnswer: nobody,
     onUnknownOutcome: nobody,
   })
-  return Object.assign(new Mailboxes({ ...parts, commits, env: () => env() }), { turns: parts.turns })
+  return Object.assign(new Mailboxes({ ...parts, commits, env: () => env() }), {
+    turns: parts.turns,
+    catalog: parts.catalog,
+  })
 }
 
 const request: RootRequest = { flux: end, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null }
@@ -152,4 +158,57 @@ test('the room of a turn is given back at its end', async () => {
   expect(await mailboxes.post(1, event('go'))).toMatchObject({ moved: true })
   await mailboxes.idle()
   expect(mailboxes.turns.held).toBe(0)
+})
+
+test('a message that throws leaves nothing behind: the others take the ids that they took before', async () => {
+  const written: number[] = []
+  const mailboxes = await openMailboxes(
+    {
+      reserveIds: () => Promise.resolve({ first: 1, count: 9 }),
+      commit({ writes }) {
+        written.push(...writes.map(({ context: { id } }) => id))
+        return Promise.resolve({ ok: true })
+      },
+    },
+    {
+      'p/Child.flux': { states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'go' }] }] },
+      'p/Parent.flux': {
+        states: [
+          {
+            name: 'w',
+            waiting: true,
+            transitions: [
+              { to: 'w', event: 'stay' },
+              { to: 'call', event: 'go' },
+            ],
+          },
+          { name: 'call', action: { type: 'invokeFlux', name: 'Child' }, transitions: [{ to: 'w' }] },
+        ],
+      },
+    },
+  )
+  const start = async (name: string) => {
+    const flux = mailboxes.catalog.find('p', name)
+    if (!flux) throw new Error('it was loaded')
+    return (await mailboxes.start({ ...request, flux })).record.id
+  }
+  // The definition of the child is stored already, so the turn below runs without a pause.
+  expect([await start('Child'), await start('Parent')]).toEqual([1, 2])
+  const throwing: Input = {
+    type: 'EVENT',
+    name: 'go',
+    input: {},
+    untyped: false,
+    get tags(): never {
+      throw new Error('half-way')
+    },
+    caller: SYSTEM,
+  }
+  const first = mailboxes.post(2, event('stay'))
+  // Both wait for the first, and are decided in one turn.
+  const [spawns, throws] = [mailboxes.post(2, event('go')), mailboxes.post(2, throwing)]
+  await expect(throws).rejects.toThrow('half-way')
+  expect([(await first).moved, (await spawns).record.child]).toEqual([true, 3])
+  expect(written).toEqual([1, 2, 2, 2, 3])
+  await mailboxes.idle()
 })

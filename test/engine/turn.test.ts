@@ -1,6 +1,7 @@
 // One turn: how much it takes on, and how much one message may do.
 import { expect, test } from 'vitest'
 import { MAX_TURN_STEPS } from '../../src/definitions/work-budget.ts'
+import { SYSTEM } from '../../src/model/caller.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
 import { compiled, event, Hand, type Decided } from '../support/turns.ts'
 
@@ -107,4 +108,31 @@ test('a context that has grown too large ends where it stands, whatever it is du
   const error = { message: 'too large', type: 'RecordTooLarge', className: 'RecordTooLarge', realException: null }
   const { record } = hand.turn(id, [{ type: 'OUTGROWN', error }], { now: 6000 }).context
   expect(record).toMatchObject({ status: 'FAILED', state: 0, moves: 1 })
+})
+
+const call = (name: string, service: string, to: string) => ({
+  name,
+  action: { type: 'invokeFlux', name: service },
+  transitions: [{ to }],
+})
+const answers = ({ writes, context: { record } }: Decided) =>
+  writes.filter(({ context }) => context.id === record.id).map((write) => write.answersNotification)
+
+test('a turn answers the notification of a child that has ended, also when it starts another child', () => {
+  const hand = new Hand([
+    compiled({ states: [{ name: 'end' }] }, 'Quick'),
+    compiled({ states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'go' }] }] }, 'Slow'),
+  ])
+  const parent = compiled({
+    states: [call('first', 'Quick', 'second'), call('second', 'Slow', 'end'), { name: 'end' }],
+  })
+
+  const start = hand.start(parent)
+  const { id } = start.context.record
+  expect([start.context.record.child, answers(start)]).toEqual([2, [true]])
+  const next = hand.turn(id, [{ type: 'WAKE' }])
+  expect([next.context.record.child, answers(next)]).toEqual([3, [true]])
+  // It still waits for that child, whose end may have come meanwhile.
+  const tagged = hand.turn(id, [{ type: 'TAG', add: ['a'], remove: [], caller: SYSTEM }])
+  expect([tagged.context.record.child, answers(tagged)]).toEqual([3, [false]])
 })

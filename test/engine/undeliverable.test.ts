@@ -35,7 +35,9 @@ async function delivered(input: Input, { moves }: { readonly moves: boolean }) {
         return outcomeOf(hand.turn(id, [message]))
       },
     },
-    steps: () => ({ start: () => undefined, abort: () => undefined }),
+    steps: () => ({ has: () => false, abort: () => undefined }),
+    isClaimed: () => false,
+    onReady: () => undefined,
     alarm: { set: () => undefined, start: () => undefined, close: () => Promise.resolve() },
     clock,
     log: quiet,

@@ -62,7 +62,13 @@ test('the last look at a silent store takes no longer than a moment', async () =
     }),
   )
   const clock = new SimulatedClock()
-  const feed: CommitFeed = { notify() {}, onNotified() {}, close: () => Promise.resolve() }
+  const feed: CommitFeed = {
+    notify() {},
+    onNotified() {},
+    notifyReady() {},
+    onReady() {},
+    close: () => Promise.resolve(),
+  }
   const cache = new ContextCache(1024)
   const commits = new Commits({
     store,
@@ -71,6 +77,7 @@ test('the last look at a silent store takes no longer than a moment', async () =
     alarm: { start() {}, set() {}, close: () => Promise.resolve() },
     owner: () => 'me',
     onStep() {},
+    onReady() {},
     onEnd() {},
     onOthersStep() {},
     onParent() {},
@@ -93,7 +100,7 @@ test('the last look at a silent store takes no longer than a moment', async () =
       uuid: () => 'x',
       owner: 'me',
       tagLimits: { count: 64, bytes: 256 },
-      startsAtOnce: true,
+      admit: () => null,
       maxRecord: 1024 * 1024,
     }),
   })

@@ -9,6 +9,7 @@ import { decodeXml } from '../../src/http/formats/xml/decode.ts'
 import { joinPieces } from '../../src/http/answers/pieces.ts'
 import { xmlPieces } from '../../src/http/formats/xml/encode.ts'
 import { cleanUp, placeFor, startServer, type Server } from '../support/server.ts'
+import { character } from '../support/character.ts'
 
 const RUNS = Number(process.env['FUZZ_RUNS'] ?? 600)
 
@@ -287,7 +288,7 @@ const value = fc.oneof(
 const text = fc.oneof(
   { weight: 4, arbitrary: value.map((data) => JSON.stringify(data)) },
   value.map((data) => joinPieces(xmlPieces(Array.isArray(data) ? { data } : data, 'response'))),
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: character }),
   fc.constantFrom(
     '[',
     '{"a":'.repeat(5000),
@@ -305,7 +306,7 @@ const text = fc.oneof(
 )
 /** A piece cut out, or another put in. */
 const mutated = fc
-  .tuple(text, fc.nat(), fc.nat({ max: 20 }), fc.string({ unit: 'binary', maxLength: 3 }))
+  .tuple(text, fc.nat(), fc.nat({ max: 20 }), fc.string({ unit: character, maxLength: 3 }))
   .map(([whole, at, length, piece]) => {
     const cut = at % (whole.length + 1)
     return whole.slice(0, cut) + piece + whole.slice(cut + length)

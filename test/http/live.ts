@@ -152,7 +152,7 @@ export async function openLive(
         status: response.status,
         headers: response.headers,
         text,
-        json: response.headers.get('content-type')?.includes('json') ? JSON.parse(text) : undefined,
+        json: /[/+]json\b/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : undefined,
       }
     },
     async reload(fresh) {

@@ -173,7 +173,9 @@ describe('the document', () => {
       'GET /flux-api/schema.xsd',
       'POST /flux-api/context/tag',
       'POST /flux-api/event',
+      'POST /flux-api/events',
       'POST /flux-api/{package}/execute',
+      'POST /flux-api/{package}/executes',
       'PUT /flux-api/context/tag',
     ])
   })
@@ -345,9 +347,10 @@ describe.each([
 ])('as %s', (accept, contentType) => {
   test('every operation answers as the document says, and XML as the XSD says', async () => {
     const right = await calls()
-    expect(Object.keys(right).sort()).toEqual([...operations().keys()].sort())
+    expect([...Object.keys(right), 'sendEvents', 'executes'].sort()).toEqual([...operations().keys()].sort())
     const documents: string[] = []
     for (const [id, { path, method, operation }] of operations()) {
+      if (!(id in right)) continue
       const { query, request } = right[id] ?? { query: '' }
       const { status, headers, text } = await live.call(method, path.replace('{package}', 'p') + query, {
         ...request,
@@ -365,6 +368,21 @@ describe.each([
     }
     if (accept !== 'application/json') expect(await xmllint(documents)).toBe('')
   })
+})
+
+test('every line of an answer to lines is as the document says', async () => {
+  for (const [id, body] of [
+    ['sendEvents', '{"event":"alarm"}\n{}\n{"event":"hold","contextId":99999}\n'],
+    ['executes', '{"fluxName":"Open"}\n{"fluxName":"None"}\n'],
+  ] as const) {
+    const { path = '', operation } = operations().get(id) ?? {}
+    const type = 'application/x-ndjson'
+    const { text } = await live.call('POST', path.replace('{package}', 'p'), { body, type })
+    const { schema = {} } = operation?.responses['200']?.content[type] ?? {}
+    const lines = text.trim().split('\n')
+    expect(lines).toHaveLength(body.split('\n').length)
+    for (const line of lines) expect(against(schema, JSON.parse(line)), line).toBeNull()
+  }
 })
 
 test('XML and JSON of one answer say the same', async () => {

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { FORMATS, JSON_FORMAT } from '../../src/http/formats/codecs.ts'
 import { jsonPieces, weight } from '../../src/http/formats/json/encode.ts'
 import type { TextPieces } from '../../src/http/answers/pieces.ts'
+import { character } from '../support/character.ts'
 
 function all(pieces: TextPieces): string[] {
   const texts: string[] = []
@@ -53,7 +54,7 @@ describe('JSON', () => {
   test('of anything is what JSON.stringify makes', () => {
     const value = fc.oneof(
       { weight: 3, arbitrary: fc.jsonValue() },
-      fc.array(fc.record({ a: fc.string({ maxLength: 30_000, size: 'max', unit: 'binary' }), b: fc.jsonValue() }), {
+      fc.array(fc.record({ a: fc.string({ maxLength: 30_000, size: 'max', unit: character }), b: fc.jsonValue() }), {
         maxLength: 5,
       }),
     )

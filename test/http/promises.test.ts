@@ -25,7 +25,14 @@ test('an event whose body comes with its headers costs at most seven promises un
     sendEvent() {
       counts.push(promises)
       promises = null
-      return Promise.resolve({ message: 'sent', transitions: [], executions: [], ignored: [] })
+      return Promise.resolve({
+        message: 'sent',
+        transitions: [],
+        executions: [],
+        ignored: [],
+        pending: [],
+        eventId: 'e',
+      })
     },
   })
   const { app } = testApp(

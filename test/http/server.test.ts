@@ -66,7 +66,7 @@ const ask = (url: string, options: RequestOptions, body?: string) =>
       .on('error', reject)
       .end(body)
   })
-const sent: EventAnswer = { message: 'sent', transitions: [], executions: [], ignored: [] }
+const sent: EventAnswer = { message: 'sent', transitions: [], executions: [], ignored: [], pending: [], eventId: 'e' }
 
 describe('a request is turned away with a problem', () => {
   test.each([

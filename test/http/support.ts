@@ -2,6 +2,7 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openTokens } from '../../src/access/authenticate.ts'
+import { systemClock } from '../../src/alarms/clock.ts'
 import { createApp, type AppOptions } from '../../src/http/app.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { FluxApi } from '../../src/api/flux-api.ts'
@@ -59,9 +60,11 @@ export function fakeApi(overrides: Partial<FluxApi> = {}): { api: FluxApi; calls
     terminate: note('terminate', { message: 'terminated' }),
     sendEvent: note('sendEvent', {
       message: 'sent',
+      eventId: 'e',
       transitions: [{ contextId: 7, state: 'b' }],
       executions: [],
       ignored: [],
+      pending: [],
     }),
     listContexts: note('listContexts', [contextView(1), contextView(2)]),
     listPage: note('listPage', { contexts: [contextView(1), contextView(2)], next: null }),
@@ -124,6 +127,10 @@ export function testApp(overrides: Partial<FluxApi> = {}, options: Partial<AppOp
     about: ABOUT,
     ready: () => null,
     log,
+    clock: systemClock,
+    requestTimeout: 30_000,
+    maxStreams: 64,
+    stopping: new AbortController().signal,
     ...options,
   })
   return { app, calls, lines }

@@ -156,7 +156,7 @@ describe('over HTTP, with a runtime behind', () => {
       }),
     ])
     const xml = await live.call('POST', EVENT, { body: { event: 'unheard' }, accept: 'application/xml' })
-    expect(xml.text).toContain('<ignored type="array"/><hint>no service knows the event \'unheard\'</hint></response>')
+    expect(xml.text).toContain('<pending type="array"/><hint>no service knows the event \'unheard\'</hint></response>')
     const contextId = await start()
     const alone = await live.call('POST', EVENT, { body: { event: 'pong', contextId } })
     expect([alone.status, alone.json]).toEqual([

@@ -7,6 +7,7 @@ import { xmlPieces } from '../../src/http/formats/xml/encode.ts'
 import { cut, joinTransferred } from '../../src/http/formats/xml/transfer.ts'
 import { decodeLargeXml } from '../../src/http/formats/xml/threads.ts'
 import { FluxError } from '../../src/model/failure.ts'
+import { character } from '../support/character.ts'
 
 const DEPTH = 64
 const LIMITS = { maxDepth: DEPTH, maxValues: 1_000_000 }
@@ -52,7 +53,7 @@ const unit = fc.constantFrom(
   '-',
   '1',
 )
-const text = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit }), fc.string())
+const text = fc.oneof(fc.string({ unit: character }), fc.string({ unit }), fc.string())
 const key = fc.oneof(
   text,
   fc.constantFrom(

@@ -137,7 +137,7 @@ export class FaultyStore implements Store {
       const outcome = await this.#store.commit(request)
       this.#scheduler.tell(
         this.#server,
-        `${what} ${outcome.ok ? 'is true' : outcome.stale === undefined ? 'is refused' : 'is stale'}`,
+        `${what} ${outcome.ok ? 'is true' : 'stale' in outcome ? 'is stale' : 'is refused'}`,
       )
       return outcome
     }

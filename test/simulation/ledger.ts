@@ -1,7 +1,7 @@
 // What became true in the store, commit by commit, and what must hold of each commit.
 import type { Catalog } from '../../src/definitions/catalog.ts'
 import { isFinished, type ContextId } from '../../src/model/context.ts'
-import { UNOWNED, type ContextRecord } from '../../src/model/record.ts'
+import { readyKindOf, UNOWNED, type ContextRecord } from '../../src/model/record.ts'
 import type { StoredContext, Write } from '../../src/ports/store.ts'
 import { decodeHead } from '../../src/engine/record/decode.ts'
 import type { Witness } from './memory.ts'
@@ -59,7 +59,11 @@ export class Ledger implements Witness {
       if (context.version !== (befores[index]?.version ?? 0) + 1)
         wrong(`follows version ${befores[index]?.version ?? 0}`)
       if (context.due !== record.due) wrong('its due times differ')
-      if ((context.owner ?? null) !== (record.lease?.owner ?? null)) wrong('its owners differ')
+      if (
+        (context.owner === null ? null : readyKindOf(context.owner) ? UNOWNED : context.owner) !==
+        (record.lease?.owner ?? null)
+      )
+        wrong('its owners differ')
       if ((context.endedAt !== null) !== isFinished(record.status))
         wrong(`is ${record.status}, with ${context.endedAt} as its end`)
       const seconds =
@@ -107,10 +111,22 @@ export class Ledger implements Witness {
   /** A step is taken from nobody who lives. */
   #checkLease(before: ContextRecord, record: ContextRecord, wrong: (what: string) => void): void {
     const [from, to] = [before.lease?.owner, record.lease?.owner]
+    this.#checkTakeovers(before, record, wrong)
     if (from === undefined || to === undefined || from === to || from === UNOWNED || to === UNOWNED) return
     const [known, next] = [before.position, record.position]
     if (known.epoch === next.epoch && known.attempt === next.attempt && !this.mayBeDead(from))
       wrong(`is taken over from ${from}, which lives`)
+  }
+
+  /** Only a step that a server was running counts as lost: not one that was ready, or was given back. */
+  #checkTakeovers(before: ContextRecord, record: ContextRecord, wrong: (what: string) => void): void {
+    const [from, to, known, next] = [before.lease, record.lease, before.position, record.position]
+    if (!to) return
+    const isSame = from !== null && known.epoch === next.epoch && known.attempt === next.attempt
+    const isLost = isSame && from.owner !== to.owner && from.owner !== UNOWNED && to.owner !== UNOWNED
+    const expected = isSame ? from.takeovers + (isLost ? 1 : 0) : 0
+    if (to.takeovers !== expected) wrong(`counts ${to.takeovers} takeovers, and had ${expected}`)
+    if (to.owner === UNOWNED && record.stepStartedAt !== undefined) wrong('is ready, and has begun')
   }
 
   /** Of a step that begins. */

@@ -3,6 +3,7 @@ import type { ContextId } from '../../src/model/context.ts'
 import { unavailable } from '../../src/model/failure.ts'
 import { charactersOf } from '../../src/model/texts.ts'
 import type { ListQuery, PageRequest, Store, StoredContext } from '../../src/ports/store.ts'
+import { AheadIds } from '../../src/store/redis/ahead-ids.ts'
 import type { Memory } from './memory.ts'
 
 /** One handle of that memory. */
@@ -10,6 +11,7 @@ export class MemoryStore implements Store {
   incarnation = 0
   readonly notes = { module: '', place: null }
   readonly #memory: Memory
+  readonly #ahead = new Map<number, AheadIds>()
   #closed = false
 
   constructor(memory: Memory) {
@@ -20,17 +22,37 @@ export class MemoryStore implements Store {
     return this.#memory.partitions
   }
 
+  #aheadOf(partition: number): AheadIds {
+    const ahead = this.#ahead.get(partition) ?? new AheadIds()
+    this.#ahead.set(partition, ahead)
+    return ahead
+  }
+
   get #open(): Memory {
     if (this.#closed) throw unavailable('the server is stopping')
     return this.#memory
   }
 
   trouble = () => (this.#closed ? 'the store is closed' : null)
-  reserveIds: Store['reserveIds'] = async ({ count, partition }) => this.#open.reserveIds(count, partition)
+  /** As Redis does, more than are asked for: those that are left are refused once another handle was given later ones. */
+  reserveIds: Store['reserveIds'] = async ({ count, partition }) => {
+    const { partitions } = this
+    const { ahead } = this.#memory
+    const { first, count: given } = this.#open.reserveIds(count + ahead, partition)
+    const last = first + (given - 1) * partitions
+    if (ahead > 0) this.#aheadOf(partition).add({ first: first + count * partitions, last })
+    return { first, count: given }
+  }
   highestId: Store['highestId'] = async () => this.#open.highestId
   load: Store['load'] = async ({ id }) => this.#open.kept.get(id)?.context ?? null
   version: Store['version'] = async ({ id }) => this.#open.kept.get(id)?.context.version ?? null
-  commit: Store['commit'] = async (request) => this.#open.commit(request)
+  commit: Store['commit'] = async (request) => {
+    const created = request.writes.flatMap(({ context, previous }) => (previous === 0 ? context.id : []))
+    const partition = (created[0] ?? 0) % this.partitions
+    const fence = this.#aheadOf(partition).fenceOf(created)
+    const isOvertaken = fence !== '' && fence !== String(this.#open.lastId(partition))
+    return this.#open.commit(request, isOvertaken ? created : [])
+  }
   readRow: Store['readRow'] = async (row) => this.#open.rows.read(row)
   listRows: Store['listRows'] = async (query) => this.#open.rows.list(query)
   countRows: Store['countRows'] = async ({ space }) => this.#open.rows.count(space)
@@ -38,8 +60,7 @@ export class MemoryStore implements Store {
   newest: Store['newest'] = async ({ key, partition }) => this.#open.newest(key, partition)
   log: Store['log'] = async ({ id, limit }) => (limit > 0 ? (this.#open.kept.get(id)?.log.slice(-limit) ?? []) : [])
   claimDue: Store['claimDue'] = async ({ now, limit, hideFor }) => this.#open.claimDue(now, limit, hideFor)
-  claimAbandoned: Store['claimAbandoned'] = async ({ owner, limit, hideFor }) =>
-    this.#open.claimAbandoned(owner, limit, hideFor)
+  claimAbandoned: Store['claimAbandoned'] = async (request) => this.#open.claimAbandoned(request)
   leasedTo: Store['leasedTo'] = async ({ owner }) => this.#open.leasedTo(owner)
   heartbeat: Store['heartbeat'] = async ({ owner }) => this.#open.heartbeat(owner)
   standstill: Store['standstill'] = async () => null

@@ -1,12 +1,13 @@
 // What a store in memory keeps: everything that the port promises, as plainly as it can be said.
 import type { ContextId } from '../../src/model/context.ts'
-import { MAX_LOG_ROWS, UNOWNED } from '../../src/model/record.ts'
+import { MAX_LOG_ROWS, readyKindOf } from '../../src/model/record.ts'
 import { partitionOfCommit } from '../../src/model/rows.ts'
 import type {
   CommitOutcome,
   CommitRequest,
   AbandonedLease,
   PageRequest,
+  Store,
   StoredContext,
   Write,
 } from '../../src/ports/store.ts'
@@ -20,6 +21,8 @@ interface Kept {
   hiddenUntil: number | null
   /** Set once its owner is dead: until when a claim keeps others away from its step. */
   abandonedUntil: number | null
+  /** Place of its last write among all writes. */
+  order: number
 }
 
 /** Hears of what becomes true, at that moment. */
@@ -35,6 +38,8 @@ export interface MemoryOptions {
   /** Milliseconds without heartbeat after which a server is dead; null: whoever else owns something is dead. */
   readonly silence: number | null
   readonly witness?: Witness
+  /** How many ids are given ahead this time; none if left out. */
+  readonly ahead?: () => number
 }
 
 /**
@@ -42,6 +47,8 @@ export interface MemoryOptions {
  * have higher ids.
  */
 const IDS = 4
+
+type ClaimRequest = Parameters<Store['claimAbandoned']>[0]
 
 export class Memory {
   readonly partitions: number
@@ -52,6 +59,7 @@ export class Memory {
   readonly #lastIds: number[]
   readonly #beats = new Map<string, number>()
   readonly #dead = new Set<string>()
+  #writes = 0
   highestId: ContextId = 0
 
   constructor(options: MemoryOptions) {
@@ -63,6 +71,16 @@ export class Memory {
     )
   }
 
+  /** For the next reservation. */
+  get ahead(): number {
+    return this.#options.ahead?.() ?? 0
+  }
+
+  /** The last id given out in that partition. */
+  lastId(partition: number): ContextId {
+    return this.#lastIds[partition] ?? 0
+  }
+
   reserveIds(count: number, partition: number): { first: ContextId; count: number } {
     const given = this.#options.silence === null ? Math.max(count, IDS) : count
     const first = (this.#lastIds[partition] ?? 0) + this.partitions
@@ -70,7 +88,8 @@ export class Memory {
     return { first, count: given }
   }
 
-  commit({ writes, rows = [] }: CommitRequest): CommitOutcome {
+  /** `overtaken`: contexts to be created whose ids were given ahead, and aren't the last any more. */
+  commit({ writes, rows = [] }: CommitRequest, overtaken: readonly ContextId[]): CommitOutcome {
     const partition = partitionOfCommit(writes, rows, this.partitions)
     for (const {
       context: { id },
@@ -79,6 +98,7 @@ export class Memory {
       const current = this.kept.get(id)?.context ?? null
       if ((current?.version ?? 0) !== previous) return { ok: false, stale: id, current }
     }
+    if (overtaken.length > 0) return { ok: false, overtaken }
     const refused = this.rows.refused(rows)
     if (refused) return { ok: false, row: refused }
     for (const { context, unique } of writes) {
@@ -117,7 +137,7 @@ export class Memory {
   #write({ context, changed, log, answersNotification }: Write): void {
     const { id, owner } = context
     const before = this.kept.get(id)
-    const kept = before ?? { context, log: [], poked: false, hiddenUntil: null, abandonedUntil: null }
+    const kept = before ?? { context, log: [], poked: false, hiddenUntil: null, abandonedUntil: null, order: 0 }
     // Only what is said to have changed is taken over, as by an adapter that writes parts.
     const parts = before ? { ...before.context.parts } : {}
     for (const name of before ? changed : Object.keys(context.parts)) {
@@ -125,10 +145,12 @@ export class Memory {
       if (text === undefined) delete parts[name]
       else Object.defineProperty(parts, name, { value: text, enumerable: true, configurable: true, writable: true })
     }
-    if (owner === UNOWNED) kept.abandonedUntil = 0
+    const isReady = owner !== null && readyKindOf(owner) !== null
+    kept.order = this.#writes += 1
+    if (isReady) kept.abandonedUntil = 0
     else if (owner !== before?.context.owner) kept.abandonedUntil = null
     else if (kept.abandonedUntil !== null) kept.abandonedUntil = 0
-    if (owner !== null && owner !== UNOWNED && !this.#beats.has(owner)) this.#beats.set(owner, this.#options.now())
+    if (owner !== null && !isReady && !this.#beats.has(owner)) this.#beats.set(owner, this.#options.now())
     kept.context = { ...context, parts }
     kept.log.push(...log)
     if (kept.log.length > MAX_LOG_ROWS * 1.25) kept.log = kept.log.slice(-MAX_LOG_ROWS)
@@ -178,12 +200,18 @@ export class Memory {
     return { ids: claimed.map(({ kept }) => kept.context.id), next: waking()[0]?.at ?? null }
   }
 
-  claimAbandoned(caller: string, limit: number, hideFor: number): AbandonedLease[] {
+  claimAbandoned({ owner: caller, ready = [], limit, hideFor }: ClaimRequest): AbandonedLease[] {
     const now = this.#options.now()
     this.#judge(caller, now)
     const abandoned = [...this.kept.values()].filter(
-      ({ abandonedUntil }) => abandonedUntil !== null && abandonedUntil <= now,
+      ({ context: { owner }, abandonedUntil }) =>
+        abandonedUntil !== null &&
+        abandonedUntil <= now &&
+        (owner === null || readyKindOf(owner) === null || ready.includes(owner)),
     )
+    // Those of each kind in the order in which they were written.
+    const kindOf = ({ context: { owner } }: Kept) => (owner === null ? -1 : ready.indexOf(owner))
+    abandoned.sort((a, b) => kindOf(a) - kindOf(b) || a.order - b.order)
     const claimed = this.#perPartition(abandoned, limit, ({ context }) => context.id)
     for (const kept of claimed) kept.abandonedUntil = now + hideFor
     return claimed.map(({ context: { id, owner } }) => ({ id, owner: owner ?? '' }))

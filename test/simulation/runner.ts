@@ -25,6 +25,10 @@ export interface Calls {
   failing: number
   readonly long: number
   hanging: number
+  /** Functions at once in each server. */
+  readonly slots: { readonly code: number; readonly isolated: number }
+  /** Called with what must not happen. */
+  readonly wrong: (what: string) => void
 }
 
 /** Milliseconds that a function takes, and a long one. */
@@ -34,6 +38,7 @@ export class SimulatedRunner implements StepRunner {
   readonly #server: Actor
   readonly #scheduler: Scheduler
   readonly #calls: Calls
+  readonly #running = { code: new Set<Call>(), isolated: new Set<Call>() }
 
   constructor(server: Actor, scheduler: Scheduler, calls: Calls) {
     this.#server = server
@@ -44,15 +49,16 @@ export class SimulatedRunner implements StepRunner {
   mount = () => {}
   close = () => {}
   missing = async () => null
+  isSlowScript = () => false
   scriptFault = async () => null
   stackOf = () => null
   run = ({ args, flux }: FunctionName & { readonly args: Json; readonly flux: Flux }): Promise<Json> =>
-    this.#call(args, flux)
+    this.#call('code', args, flux)
 
   runIsolated({ args, flux, timeout }: IsolatedCall): Promise<Json> {
     const { signal } = flux
     return Promise.race([
-      this.#call(args, flux),
+      this.#call('isolated', args, flux),
       new Promise<never>((_, reject) => {
         this.#scheduler.after(timeout, this.#server, () =>
           reject(new DOMException('no result in time', 'TimeoutError')),
@@ -66,9 +72,9 @@ export class SimulatedRunner implements StepRunner {
     return Promise.reject(new Error('the services of the simulation have no scripts'))
   }
 
-  async #call(args: Json, { contextId, stepKey, attempt }: Flux): Promise<Json> {
+  async #call(kind: 'code' | 'isolated', args: Json, { contextId, stepKey, attempt, signal }: Flux): Promise<Json> {
     const { random } = this.#scheduler
-    const { all, begins, failing, long, hanging } = this.#calls
+    const { all, begins, failing, long, hanging, slots, wrong } = this.#calls
     const call: Call = {
       server: this.#server.name,
       contextId,
@@ -78,10 +84,16 @@ export class SimulatedRunner implements StepRunner {
       at: this.#scheduler.now,
     }
     all.push(call)
+    const running = this.#running[kind]
+    running.add(call)
+    const ends = () => running.delete(call)
+    signal.addEventListener('abort', ends, { once: true })
+    if (running.size > slots[kind]) wrong(`${this.#server.name} runs ${running.size} functions at once`)
     this.#scheduler.tell(this.#server, `step ${stepKey} begins, attempt ${attempt}, with ${call.args}`)
     begins(call)
     if (random.chance(hanging)) return new Promise<never>(() => {})
     await this.#scheduler.sleep(random.between(0, random.chance(long) ? TIME_MS.long : TIME_MS.usual), this.#server)
+    ends()
     const fails = random.chance(failing)
     this.#scheduler.tell(this.#server, `step ${stepKey} ${fails ? 'fails' : 'ends'}, attempt ${attempt}`)
     if (fails) throw new Error('it failed')

@@ -6,6 +6,9 @@ import type { FluxApi } from '../../src/api/flux-api.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
+import type { CommitFeed } from '../../src/ports/commit-feed.ts'
+import { createDispatcher } from '../../src/steps/dispatcher.ts'
+import { Slots } from '../../src/steps/slots.ts'
 import { createEngine, type Engine } from '../../src/engine/engine.ts'
 import { Bell } from './bell.ts'
 import { FaultyStore, type Faults } from './faults.ts'
@@ -17,6 +20,10 @@ import type { Actor, Scheduler } from './scheduler.ts'
 /** Milliseconds between heartbeats, and without one after which a server is dead. */
 export const BEAT_MS = 1_500
 export const SILENCE_MS = BEAT_MS * 7
+/** Isolated functions at once in each server. */
+export const ISOLATED = 2
+/** Milliseconds that a hint takes to other servers, at most. */
+const HINT_MS = 10
 const MIB = 1024 * 1024
 /** Longer than any run: what is purged is another test's matter. */
 const RETENTION_MS = 7 * 86_400_000
@@ -35,6 +42,8 @@ export interface World {
   /** Whether there is never more than one server at a time, as on the embedded store. */
   readonly isAlone: boolean
   readonly stepConcurrency: number
+  /** Ready steps that a server remembers. */
+  readonly maxWaiting: number
   /** Whether servers keep copies of contexts. */
   readonly keeps: boolean
   /** What must not happen, in words. */
@@ -50,13 +59,14 @@ export class SimulatedServer implements Actor {
   readonly bell: Bell
   readonly #world: World
   readonly #engine: Engine
+  #onReady: () => void = nothing
   /** Calls that nobody will answer when it is gone. */
   readonly #onGone = new Set<() => void>()
 
   constructor(name: string, world: World) {
     this.name = name
     this.#world = world
-    const { scheduler, memory, catalog, calls, servers, isAlone, stepConcurrency, keeps } = world
+    const { scheduler, memory, catalog, calls, servers, isAlone, stepConcurrency, maxWaiting, keeps } = world
     if (isAlone) memory.reopen()
     this.store = new FaultyStore(new MemoryStore(memory), this, scheduler)
     const clock: Clock = {
@@ -64,18 +74,27 @@ export class SimulatedServer implements Actor {
       after: (milliseconds, callback) => scheduler.after(milliseconds, this, callback),
     }
     const log = this.#log()
-    const feed = { notify: nothing, onNotified: nothing, close: async () => {} }
+    const feed: CommitFeed = {
+      notify: nothing,
+      onNotified: nothing,
+      notifyReady: () => this.#notifyReady(),
+      onReady: (listener) => {
+        this.#onReady = listener
+      },
+      close: async () => {},
+    }
+    const runner = new SimulatedRunner(this, scheduler, calls)
     this.bell = new Bell({ scheduler, clock, servers, unheard: () => world.faults.unheard })
     this.#engine = createEngine({
       store: this.store,
       catalog,
       clock,
       log,
-      stepConcurrency,
-      isolated: 2,
+      slots: new Slots({ code: stepConcurrency, isolated: ISOLATED, maxWaiting }),
+      dispatcher: createDispatcher({ runner, clock }),
       retention: RETENTION_MS,
       tagLimits: { count: 64, bytes: 256 },
-      runner: new SimulatedRunner(this, scheduler, calls),
+      runner,
       alarm: isAlone ? localAlarm({ clock, log }) : this.bell,
       others: isAlone ? null : { beat: BEAT_MS, feed },
       onOwner: (owner) => {
@@ -122,6 +141,14 @@ export class SimulatedServer implements Actor {
     this.#leave()
     this.isAlive = false
     for (const gone of this.#onGone) gone()
+  }
+
+  /** Hints come late, or never. */
+  #notifyReady(): void {
+    const { scheduler, servers, faults } = this.#world
+    for (const server of servers)
+      if (!scheduler.random.chance(faults.unheard))
+        scheduler.after(scheduler.random.between(0, HINT_MS), server, () => server.#onReady())
   }
 
   /** As a server does that is told to. */

@@ -9,7 +9,7 @@ import { Ledger } from './ledger.ts'
 import { Memory } from './memory.ts'
 import { SimulatedRunner, type Calls } from './runner.ts'
 import { Random, Scheduler, withSeededProcess } from './scheduler.ts'
-import { SILENCE_MS, SimulatedServer, type World } from './server.ts'
+import { ISOLATED, SILENCE_MS, SimulatedServer, type World } from './server.ts'
 import { Client } from './workload.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
@@ -39,6 +39,8 @@ export async function openServices(): Promise<Catalog> {
     failing: 0,
     long: 0,
     hanging: 0,
+    slots: { code: 0, isolated: 0 },
+    wrong: () => {},
   })
   const { catalog, report } = await openCatalog({ folders: [resolve(import.meta.dirname, 'services')], runner })
   if (report.length > 0) throw new Error(`the services have faults: ${JSON.stringify(report)}`)
@@ -79,13 +81,19 @@ class Simulation {
       partitions: isAlone ? 1 : random.between(1, 2),
       silence: isAlone ? null : SILENCE_MS,
       witness: ledger,
+      ahead: () => (isAlone || random.chance(0.4) ? 0 : random.between(1, 5)),
     })
+    const stepConcurrency = random.pick([1, 2, 256]) ?? 1
     const calls = (this.#calls = {
       all: [],
       begins: (call) => ledger.called(call),
       failing: random.pick([0, 0.1, 0.5]) ?? 0,
       long: random.pick([0.1, 0.6]) ?? 0,
       hanging: random.pick([0, 0, 0.1]) ?? 0,
+      slots: { code: stepConcurrency, isolated: ISOLATED },
+      wrong: (what) => {
+        violations.push(what)
+      },
     } satisfies Calls)
     ledger.calls = calls.all
     ledger.servers = owners
@@ -100,7 +108,8 @@ class Simulation {
       servers: [],
       violations,
       isAlone,
-      stepConcurrency: random.pick([1, 2, 256]) ?? 1,
+      stepConcurrency,
+      maxWaiting: random.pick([0, 1, 1000]) ?? 1,
       keeps: random.chance(0.8),
       // What is given up on a disk of one's own doesn't arrive later.
       faults: isAlone ? { ...faults, late: 0, unanswered: 0 } : faults,

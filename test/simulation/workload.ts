@@ -93,15 +93,24 @@ export class Client {
       Grand: { seconds: random.between(1, 10) },
     }
     const tags = random.chance(0.3) ? ['red'] : []
+    const before = [...this.#ledger.records.keys()]
     const outcome = await this.#call(server, `start ${fluxName} ${token}`, () =>
       server.api.execute({ package: 'sim', fluxName, input: { token, ...more[fluxName] }, tags }),
     )
+    if (outcome.told === 'done') this.#checkId(outcome.value.contextId, before)
     this.#note({
       do: 'start',
       token,
       told: outcome.told,
       contextId: outcome.told === 'done' ? outcome.value.contextId : null,
     })
+  }
+
+  /** `before`: contexts that there were when its start was asked for. */
+  #checkId(id: ContextId, before: readonly ContextId[]): void {
+    const { partitions } = this.#world.memory
+    const above = before.find((other) => other % partitions === id % partitions && other >= id)
+    if (above !== undefined) this.#wrong(`context ${id} was started after context ${above}`)
   }
 
   async #event(server: SimulatedServer, before: ContextRecord): Promise<void> {

@@ -33,19 +33,15 @@ async function sandboxesOf(parent: number | undefined): Promise<number[]> {
     .map(([pid = 0]) => pid)
 }
 
-const read = (pid: string, name: string) => readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '')
+const read = (path: string) => readFile(`/proc/${path}`, 'utf8').catch(() => '')
 
-/** Not each machine has a `ps`. */
-async function fromProc(parent: number | undefined): Promise<number[]> {
-  const found = await Promise.all(
-    (await readdir('/proc'))
-      .filter((name) => /^\d+$/.test(name))
-      .map(async (pid) => {
-        const isChild = Number((await read(pid, 'stat')).split(') ')[1]?.split(' ')[1]) === parent
-        return isChild && (await read(pid, 'cmdline')).includes('sandbox-process') ? [Number(pid)] : []
-      }),
-  )
-  return found.flat()
+/** Not each machine has a `ps`. The kernel lists the children of each thread: all processes need not be looked at. */
+async function fromProc(parent = process.pid): Promise<number[]> {
+  const threads = await readdir(`/proc/${parent}/task`).catch(() => [])
+  const lists = await Promise.all(threads.map((thread) => read(`${parent}/task/${thread}/children`)))
+  const children = lists.flatMap((list) => list.split(' ').filter(Boolean))
+  const commands = await Promise.all(children.map((pid) => read(`${pid}/cmdline`)))
+  return children.filter((_, index) => commands[index]?.includes('sandbox-process')).map(Number)
 }
 
 const isThere = (pid: number) => {

@@ -83,7 +83,8 @@ export function commitPromises(test: ScenarioTest): void {
       const outcome = await store.commit({ writes: [writeOf(contextOf(id, 1, { parts: { record: 'other' } }))] })
       expect(outcome).toMatchObject({ ok: false, stale: id })
       // Where it is told at all, it is the whole context.
-      if (!outcome.ok && outcome.current !== undefined) expect(outcome.current).toEqual(await store.load({ id }))
+      if ('current' in outcome && outcome.current !== undefined)
+        expect(outcome.current).toEqual(await store.load({ id }))
       expect((await store.load({ id }))?.parts).toEqual({ record: '{"version":1}' })
     })
 

@@ -241,6 +241,43 @@ export function timePromises(test: ScenarioTest): void {
       ).toEqual(ids)
     })
 
+    test('is told again once a claim has come to nothing', async ({ store, pass }) => {
+      const lost = await createOne(store, { owner: 'dead' })
+      await pass()
+      await store.heartbeat({ owner: 'me' })
+      const claim = () => store.claimAbandoned({ owner: 'me', limit: 10, hideFor: 0 })
+      expect(await claim()).toEqual([{ id: lost, owner: 'dead' }])
+      expect(await claim()).toEqual([{ id: lost, owner: 'dead' }])
+    })
+
+    test('is one whose step is ready, for those who ask for that kind, in the order of writing', async ({ store }) => {
+      const [first = 0, second = 0, third = 0, other = 0] = await create(
+        store,
+        { owner: null },
+        { owner: 'nobody/code' },
+        { owner: 'nobody/code' },
+        { owner: 'nobody/isolated' },
+      )
+      await store.heartbeat({ owner: 'me' })
+      await new Promise((resolve) => {
+        setTimeout(resolve, 5)
+      })
+      await update(store, first, { owner: 'nobody/code' })
+      const claim = (ready: readonly string[], limit = 10) =>
+        store.claimAbandoned({ owner: 'me', ready, limit, hideFor: 100_000 })
+      expect(await claim([])).toEqual([])
+      expect((await claim(['nobody/code'], 2)).map(({ id }) => id).toSorted((a, b) => a - b)).toEqual([second, third])
+      expect(await claim(['nobody/code', 'nobody/isolated'])).toEqual([
+        { id: first, owner: 'nobody/code' },
+        { id: other, owner: 'nobody/isolated' },
+      ])
+      expect(await claim(['nobody/code', 'nobody/isolated'])).toEqual([])
+      await update(store, second, {})
+      await update(store, third, { owner: 'me' })
+      expect(await claim(['nobody/code'])).toEqual([{ id: second, owner: 'nobody/code' }])
+      expect(await store.leasedTo({ owner: 'me' })).toEqual([third])
+    })
+
     test('is found after the store was reopened', async ({ store, reopen, pass }) => {
       const [lost = 0] = await create(store, { owner: 'boot-1' }, { owner: null })
       const later = await reopen()

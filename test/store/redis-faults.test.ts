@@ -136,7 +136,7 @@ describe('two servers that write the same context', () => {
         const outcome = await store.commit({ writes: [writeOf(contextOf(id, version + 1))], lost })
         if (outcome.ok) [version, lost, won] = [version + 1, 0, won + 1]
         else {
-          version = outcome.current?.version ?? 0
+          version = ('current' in outcome ? outcome.current?.version : undefined) ?? 0
           lost += 1
         }
         longest = Math.max(longest, lost)

@@ -96,9 +96,7 @@ const FILES: Files = {
 function tellingCurrent(store: Store): Store {
   const commit: Store['commit'] = async (request) => {
     const outcome = await store.commit(request)
-    return outcome.ok || outcome.stale === undefined
-      ? outcome
-      : { ...outcome, current: await store.load({ id: outcome.stale }) }
+    return !('stale' in outcome) ? outcome : { ...outcome, current: await store.load({ id: outcome.stale }) }
   }
   return new Proxy(store, {
     get(target, name) {

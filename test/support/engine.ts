@@ -2,7 +2,9 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { createDispatcher } from '../../src/steps/dispatcher.ts'
 import { stepRunner } from '../../src/steps/runner.ts'
+import { Slots } from '../../src/steps/slots.ts'
 import { localAlarm } from '../../src/alarms/local.ts'
 import { openCatalog } from '../../src/definitions/catalog.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
@@ -58,6 +60,8 @@ export interface BenchOptions {
   readonly clock?: SimulatedClock
   readonly retention?: number
   readonly stepConcurrency?: number
+  /** In place of those. */
+  readonly slots?: Slots
   readonly memory?: Partial<MemoryLimits>
   readonly wrap?: (store: Store) => Store
   /** In place of an embedded one of its own. */
@@ -94,8 +98,8 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
     log,
     alarm: localAlarm({ clock, log }),
     retention: options.retention ?? 7 * 86_400_000,
-    stepConcurrency: options.stepConcurrency ?? 256,
-    isolated: 8,
+    dispatcher: createDispatcher({ runner, clock }),
+    slots: options.slots ?? new Slots({ code: options.stepConcurrency ?? 256, isolated: 8 }),
     others: options.others ?? null,
     tagLimits: { count: 64, bytes: 256 },
     memory: {

@@ -5,6 +5,9 @@ import { Report } from '../../src/definitions/report.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
 import type { ContextId } from '../../src/model/context.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
+import { readyKindOfStep } from '../../src/engine/record/position.ts'
+import type { Slot } from '../../src/engine/steps/admission.ts'
+import type { StepKind } from '../../src/ports/step-slots.ts'
 import type { Input } from '../../src/engine/interpreter/decision.ts'
 import type { MessageOutcome } from '../../src/engine/message.ts'
 import { runStart, runTurn, type TurnResult } from '../../src/engine/turn.ts'
@@ -18,13 +21,23 @@ export function compiled(source: JsonObject, fluxName = 'Test'): CompiledFlux {
   return flux
 }
 
+/** A slot for a step that may start. */
+export const freeSlot = (kind: StepKind): Slot => ({
+  kind,
+  fits: () => true,
+  addRoom() {},
+  releaseRoom() {},
+  move: () => true,
+  release() {},
+})
+
 export const env = (more: Partial<TurnEnv> = {}): TurnEnv => ({
   now: 1000,
   random: () => 0.5,
   uuid: () => 'u-1',
   owner: 'me',
   tagLimits: { count: 64, bytes: 256 },
-  startsAtOnce: true,
+  admit: (flux, state) => freeSlot(readyKindOfStep(flux, state)),
   maxRecord: 1_000_000,
   ...more,
 })

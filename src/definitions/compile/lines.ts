@@ -1,70 +1,14 @@
-// definitions: lines carry values from what is visible to a target, whose type they are held to.
+// definitions: compiles lists of lines. What a line writes is visible to those after it.
 import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
-import { suggestion } from '../../model/nearest.ts'
 import { DefinitionError } from '../definition-error.ts'
-import { compileExpression } from '../expressions/compile.ts'
 import { ExpressionError, type Scope } from '../expressions/expression.ts'
-import { isIndex, LineError, readPath, formatPath, writePath } from '../values/paths.ts'
-import { descend, coerce, type Property } from '../values/properties.ts'
 import type { Report } from '../report.ts'
-import { notParsed, PLAIN_TEXT, unseenNames, type Visible } from '../lint/visible.ts'
+import { LineError, writePath } from '../values/paths.ts'
+import { coerce, type Property } from '../values/properties.ts'
 import { WorkBudget } from '../work-budget.ts'
-
-export { LineError } from '../values/paths.ts'
-
-/** Where a line writes. */
-export type Place = 'stateInput' | 'stateOutput' | 'serviceOutput' | 'fluxEvent' | 'response' | 'args'
-
-export interface Target {
-  readonly place: Place
-  /** null: nothing is declared, anything may be written. */
-  readonly property: Property | null
-}
-
-/** Where a line's value comes from, as the file has it: a path, an expression, or nowhere but the file. */
-export type LineSource = { readonly from: readonly string[] } | { readonly expression: string } | null
-
-export interface Line {
-  readonly place: Place
-  /** Empty for fluxEvent; for response the segments below `$response`; otherwise the property's name comes first. */
-  readonly path: readonly string[]
-  /** Whether it carries `$response` as a whole: what it fills is then the answer of a webhook. */
-  readonly answers: boolean
-  readonly source: LineSource
-  /**
-   * The value to write, held to the target's type.
-   * @throws TooMuchWork; LineError when it doesn't fit, or its expression fails; DefinitionError when it can't be run
-   * any more
-   */
-  read(scope: Scope): Json
-  /**
-   * A copy of the place's data with a value at `path`. Better than writePath alone: it knows where a declared list is
-   * to begin.
-   * @throws TooMuchWork; LineError when the path leads into a value that has no parts
-   */
-  write(root: JsonObject, value: Json, budget?: WorkBudget): JsonObject
-}
-
-/** In order: the caller writes between reads, so that each line sees what those before it wrote. */
-export type Lines = readonly Line[]
-
-export interface LineOptions {
-  /** The target of a name; null: there is none. */
-  readonly resolve: (name: string) => Target | null
-  /** Whether a name can be seen. null: any name may be there. */
-  readonly visible: Visible
-  /** JSON pointer of the list in its file. */
-  readonly pointer: string
-  readonly report: Report
-}
-
-/** A line that can't be compiled: it fails when it is reached. */
-export function brokenLine(fault: string): Line {
-  const fail = (): never => {
-    throw new DefinitionError(fault)
-  }
-  return { place: 'args', path: [], answers: false, source: null, read: fail, write: fail }
-}
+import { compileOrigin, type Origin } from './line-origin.ts'
+import { compileTarget, type LineTarget } from './line-target.ts'
+import { brokenLine, refuseLine, type Line, type LineOptions, type Lines } from './line.ts'
 
 /** Compiles lines. What a line writes is visible to those after it. */
 export function compileLines(list: readonly JsonObject[], { pointer, visible, ...others }: LineOptions): Lines {
@@ -75,7 +19,7 @@ export function compileLines(list: readonly JsonObject[], { pointer, visible, ..
     visible: visible && Object.assign((name: string) => visible(name) || written.has(name), { names }),
   }
   const compile = (source: JsonObject, at: string): Line | null => {
-    if (!isObject(source)) return broken(options.report, at, 'a line must be an object')
+    if (!isObject(source)) return refuseLine(options.report, at, 'a line must be an object')
     const target = compileTarget(source, at, options)
     const origin = compileOrigin(source, at, options)
     if (target !== null) written.add(target.name)
@@ -94,35 +38,13 @@ const STEPS_A_LINE = 16
 /** Types that can hold `$response`. */
 const ANSWERING: ReadonlySet<string> = new Set(['object', 'model', 'any'])
 
-interface LineTarget {
-  readonly name: string
-  readonly place: Place
-  readonly path: readonly string[]
-  /** What is declared at the path's end; null: nothing. */
-  readonly property: Property | null
-  /** Positions in the path at which a declared list takes an index. */
-  readonly lists: ReadonlySet<number>
-  /** For messages. */
-  readonly shown: string
-}
-
-type Options = Omit<LineOptions, 'pointer'>
-
-/** What a line carries before its target's type is heard; undefined where a path leads nowhere. */
-interface Origin {
-  readonly read: (scope: Scope) => Json | undefined
-  readonly source: LineSource
-  readonly literal?: Json
-  readonly answers?: boolean
-}
-
 function compileLine(
   { place, path, property: declared, lists, shown }: LineTarget,
   origin: Origin,
   pointer: string,
   report: Report,
 ): Line {
-  // What nobody gave a type isn't meant to be a text, if the whole answer of a webhook goes there.
+  // A property without a type is not meant to be a text if the whole answer of a webhook is written to it.
   const property =
     origin.answers && declared !== null && !declared.array && getOwn(declared.source, 'type') === undefined
       ? null
@@ -174,101 +96,4 @@ function carried(origin: Origin, scope: Scope, shown: string): Json | undefined 
   } catch (error) {
     throw error instanceof ExpressionError ? new LineError(`${shown}: ${error.message}`, { cause: error }) : error
   }
-}
-
-function compileTarget(source: JsonObject, pointer: string, { resolve, report }: Options): LineTarget | null {
-  const to = readSegments(source, 'to', pointer, report)
-  if (to === null) return null
-  const [name = '', ...below] = to
-  const target = resolve(name)
-  if (target === null) return broken(report, `${pointer}/to`, `there is no "${name}" to write to`)
-  const { place, property } = target
-  if (place === 'fluxEvent' && below.length > 0)
-    return broken(report, `${pointer}/to`, `"${name}" is a single value: it has no parts to write to`)
-  const path = place === 'fluxEvent' || place === 'response' ? below : to
-  const shown = formatPath(to)
-  if (property === null)
-    return { name, place, path, property, lists: place === 'response' ? listsOfResponse(below) : new Set(), shown }
-  const found = descend(property, below)
-  if (!found.ok) return broken(report, `${pointer}/to`, found.reason)
-  const shift = path.length - below.length
-  return {
-    name,
-    place,
-    path,
-    property: found.property,
-    lists: new Set([...found.lists].map((position) => position + shift)),
-    shown,
-  }
-}
-
-/** What `$response` has lists for may be filled by index. */
-const listsOfResponse = ([part = '', index = '']: readonly string[]): ReadonlySet<number> =>
-  new Set((part === 'cookies' || part === 'headers') && isIndex(index) ? [1] : [])
-
-function compileOrigin(source: JsonObject, pointer: string, options: Options): Origin | null {
-  const type = getOwn(source, 'type') ?? 'map'
-  if (type === 'map') return compileMap(source, pointer, options)
-  if (type === 'set') return compileSet(source, pointer, options)
-  return broken(options.report, `${pointer}/type`, 'a line is of type "map" or "set"')
-}
-
-function compileMap(source: JsonObject, pointer: string, { visible, report }: Options): Origin | null {
-  const from = readSegments(source, 'from', pointer, report)
-  if (from === null) return null
-  const [name = '', ...path] = from
-  if (visible !== null && !visible(name))
-    report.warn(
-      `${pointer}/from`,
-      `"${name}" is visible nowhere: the line will carry null${suggestion(name, visible.names?.() ?? [])}`,
-    )
-  return {
-    source: { from },
-    read: (scope) => readPath(scope.get(name), path, name, scope.budget),
-    answers: name === '$response' && path.length === 0,
-  }
-}
-
-function compileSet(source: JsonObject, pointer: string, { visible, report }: Options): Origin | null {
-  const at = `${pointer}/expression`
-  const expression = getOwn(source, 'expression')
-  const evaluate = getOwn(source, 'evaluate') ?? false
-  if (typeof evaluate !== 'boolean') return broken(report, `${pointer}/evaluate`, 'evaluate must be true or false')
-  if (expression === undefined && evaluate) return broken(report, at, 'there is no expression to evaluate')
-  if (expression === undefined) report.warn(at, 'there is no expression: the line will set null')
-  const literal = expression ?? null
-  if (!evaluate || typeof literal !== 'string') return { source: null, read: () => literal, literal }
-  try {
-    const compiled = compileExpression(literal, { pinned: report.pinned })
-    if (compiled.quotesPlaceholder) report.warn(at, PLAIN_TEXT)
-    const unseen = unseenNames(compiled.names, visible, literal)
-    if (unseen !== null) return broken(report, at, unseen)
-    return {
-      source: { expression: literal },
-      read: (scope) => compiled.evaluate(scope),
-      answers: literal.trim() === '$response',
-    }
-  } catch (error) {
-    return broken(report, at, notParsed(error, literal))
-  }
-}
-
-/** A path as the file has it: a list of texts that isn't empty. Numbers are taken as text. */
-function readSegments(
-  source: JsonObject,
-  key: 'from' | 'to',
-  pointer: string,
-  report: Report,
-): readonly string[] | null {
-  const path = getOwn(source, key)
-  const segments = Array.isArray(path)
-    ? path.flatMap((segment) => (typeof segment === 'string' || typeof segment === 'number' ? [String(segment)] : []))
-    : []
-  if (Array.isArray(path) && path.length > 0 && segments.length === path.length) return segments
-  return broken(report, `${pointer}/${key}`, `${key} must be a path: a list of names that is not empty`)
-}
-
-function broken(report: Report, pointer: string, reason: string): null {
-  report.fault(pointer, reason)
-  return null
 }

@@ -1,5 +1,5 @@
 // definitions: which names a place of a service sees, and which it can write to.
-import type { Place, Target } from './lines.ts'
+import type { Place, Target } from './line.ts'
 import type { Shape } from '../values/properties.ts'
 import type { Visible } from '../lint/visible.ts'
 

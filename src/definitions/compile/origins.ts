@@ -14,7 +14,7 @@ import {
   type Origins,
 } from '../expressions/origins.ts'
 import type { CompiledFlux, CompiledState } from '../flux.ts'
-import type { Line, Lines } from './lines.ts'
+import type { Line, Lines } from './line.ts'
 
 export { memberOrigins, type RequestOrigin as Origin, type Origins } from '../expressions/origins.ts'
 

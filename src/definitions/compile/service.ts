@@ -17,6 +17,7 @@ import { hasKeys, hashOf, isLater, pinnedText, readPinned, type FluxUnit } from 
 import { compileShape, type Shape } from '../values/properties.ts'
 import { Report } from '../report.ts'
 import { Root, take } from '../source/schema.ts'
+import { messageOf } from '../../model/error-message.ts'
 
 /** null when the report has a fault. */
 export function compileFlux(unit: FluxUnit, report: Report): CompiledFlux | null {
@@ -50,7 +51,7 @@ function tryToCompile(unit: FluxUnit, text: string, report: Report): CompiledFlu
   try {
     return compile(unit, text, report)
   } catch (error) {
-    report.fault('', error instanceof Error ? error.message : String(error))
+    report.fault('', messageOf(error))
     return null
   }
 }

@@ -24,17 +24,16 @@ import { isLoop, isMethod, itemsCode, loopCall, methodCall, methodNames, needsFu
 import { linked, linkOf, SKIPPED, skips } from './chains.ts'
 import { isFields, type Code, type Value } from './evaluation.ts'
 import { looksLikeTemplate } from '../lint/foreign.ts'
-import { suggestion } from '../../model/nearest.ts'
 import { ExpressionFault } from './expression.ts'
 import { functions } from './builtins/functions.ts'
-import { literalValue } from './literals.ts'
+import { literalValue, templateText } from './literals.ts'
+import { isHeaders, keyName, parameterNames, staticKey } from './names.ts'
 import { binaryOperators, unaryOperators } from './operators.ts'
 import { misplacedFunction } from './parse.ts'
-import { afterOperand, refused, unexpected } from './unexpected.ts'
+import { afterOperand, refused, unexpected, unknownName } from './unexpected.ts'
 import { joined, stringify } from './values.ts'
 
 const MAX_DEPTH = 200
-const MAX_PARAMETERS = 4
 /** Of the evaluation of a node. A call makes a list of its arguments, and has work of its own. */
 const STEPS_A_NODE = 1
 const STEPS: ReadonlyMap<string, number> = new Map([
@@ -145,31 +144,11 @@ export class Compiler {
   }
 
   private property(node: MemberExpression): Invocation {
-    const name = this.staticKey(node)
+    const name = staticKey(node, this.source)
     const key = name === undefined ? this.compile(node.property) : () => name
-    if (this.isHeaders(node.object)) return (run, target) => readHeader(run, target, key(run))
+    if (isHeaders(node.object, this.source, this.visible)) return (run, target) => readHeader(run, target, key(run))
     if (name === undefined) return (run, target) => read(run, target, key(run))
     return (run, target) => (isFields(target) ? getOwn(target, name) : read(run, target, name))
-  }
-
-  /** The key that a member expression writes out. */
-  private staticKey({ computed, property }: MemberExpression): string | undefined {
-    if (!computed) return property.type === 'Identifier' ? property.name : undefined
-    if (property.type !== 'Literal') return undefined
-    const value = literalValue(property, this.source)
-    return typeof value === 'string' ? value : undefined
-  }
-
-  /** `$request.headers`, or the response's, in any way of writing it. */
-  private isHeaders(object: AnyNode): boolean {
-    const node = linkOf(object)
-    return (
-      node.type === 'MemberExpression' &&
-      this.staticKey(node) === 'headers' &&
-      node.object.type === 'Identifier' &&
-      !this.visible.has(node.object.name) &&
-      (node.object.name === '$request' || node.object.name === '$response')
-    )
   }
 
   private call(node: CallExpression): Code {
@@ -179,15 +158,15 @@ export class Compiler {
       throw new ExpressionFault('only functions and methods can be called,', callee.start)
     }
     const call = functions.get(callee.name)
-    if (call === undefined) throw unknown('function', callee.name, [...functions.keys()], callee)
+    if (call === undefined) throw unknownName('function', callee.name, [...functions.keys()], callee)
     const args = this.items(node.arguments, node)
     return (run) => call(run, args(run))
   }
 
   private method(callee: MemberExpression, node: CallExpression): Invocation {
-    const name = this.staticKey(callee)
+    const name = staticKey(callee, this.source)
     if (name === undefined) throw new ExpressionFault("a method's name must be written out", callee.property.start)
-    if (!isMethod(name)) throw unknown('method', name, methodNames(), callee.property)
+    if (!isMethod(name)) throw unknownName('method', name, methodNames(), callee.property)
     const [first, ...rest] = node.arguments
     if (first?.type === 'ArrowFunctionExpression' && isLoop(name)) {
       return loopCall(name, this.callback(first), this.items(rest, node), node.optional)
@@ -200,10 +179,7 @@ export class Compiler {
 
   private callback({ params, body, async: isAsync, start }: ArrowFunctionExpression): CallbackCode {
     if (isAsync) throw unexpected(this.source, start)
-    const names = params.map((param) => (param.type === 'Identifier' ? param.name : 'undefined'))
-    if (names.includes('undefined') || new Set(names).size < names.length || names.length > MAX_PARAMETERS) {
-      throw new ExpressionFault(`a function has up to ${MAX_PARAMETERS} parameters, different plain names,`, start)
-    }
+    const names = parameterNames(params, start)
     const { visible, cost: before, parameters: first } = this
     this.parameters += names.length
     this.visible = new Map([...visible, ...names.map((name, index) => [name, first + index] as const)])
@@ -254,31 +230,18 @@ export class Compiler {
     }
     const value = this.compile(node.value)
     if (!node.computed) {
-      const name = this.keyName(node.key)
+      const name = keyName(node.key, this.source)
       return (run, into) => setOwn(into, name, value(run))
     }
     const key = this.compile(node.key)
     return (run, into) => setOwn(into, keyOf(run, key(run)), value(run))
   }
 
-  private keyName(key: Expression): string {
-    if (key.type === 'Identifier') return key.name
-    if (key.type === 'Literal') return String(literalValue(key, this.source))
-    throw unexpected(this.source, key.start)
-  }
-
   private template({ quasis, expressions }: TemplateLiteral): Code {
-    const texts = quasis.map(({ value: { cooked, raw }, start }) => {
-      if (typeof cooked !== 'string') throw new ExpressionFault(`a malformed escape in '${raw}'`, start)
-      return cooked
-    })
     return joined(
-      texts,
+      quasis.map(templateText),
       expressions.map((expression) => this.compile(expression)),
       stringify,
     )
   }
 }
-
-const unknown = (kind: string, name: string, known: readonly string[], { start }: AnyNode): ExpressionFault =>
-  new ExpressionFault(`unknown ${kind} '${name}'${suggestion(name, known)} (there are ${known.join(', ')})`, start)

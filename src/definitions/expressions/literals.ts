@@ -1,6 +1,6 @@
-// definitions/expressions: the value of a literal. Numbers are decimal, and octal escapes are refused, as in strict
+// definitions/expressions: the value of a literal, and of a template's text. Numbers are decimal, and octal escapes are refused, as in strict
 // mode.
-import type { Literal } from 'acorn'
+import type { Literal, TemplateElement } from 'acorn'
 import { ExpressionFault } from './expression.ts'
 import { unexpected } from './unexpected.ts'
 
@@ -15,4 +15,10 @@ export function literalValue({ value, raw = '', start }: Literal, source: string
     throw new ExpressionFault(`'${raw}' is no decimal number,`, start)
   if (typeof value === 'bigint' || value instanceof RegExp || value === undefined) throw unexpected(source, start)
   return value
+}
+
+/** The text of a piece of a template. @throws ExpressionFault for an escape that is none */
+export function templateText({ value: { cooked, raw }, start }: TemplateElement): string {
+  if (typeof cooked === 'string') return cooked
+  throw new ExpressionFault(`a malformed escape in '${raw}'`, start)
 }

@@ -7,7 +7,7 @@ import { PinnedParser, StrictParser } from './parsers.ts'
 import { isReserved, matchAt, unexpected } from './unexpected.ts'
 
 /** Longest source of one expression, in characters. */
-const MAX_LENGTH = 10_000
+const MAX_EXPRESSION_CHARACTERS = 10_000
 const MAX_TOKENS = 2000
 const MAX_BRACKETS = 64
 
@@ -27,7 +27,7 @@ export interface ParseOptions {
 /** @throws ExpressionFault; places in a placeholder are told by the whole source */
 export function parse(source: string, { pinned = false, placeholder }: ParseOptions = {}): Syntax {
   const start = placeholder ?? 0
-  const text = source.slice(start, start + MAX_LENGTH + 1)
+  const text = source.slice(start, start + MAX_EXPRESSION_CHARACTERS + 1)
   return placedAt(start, () => new Reader(text, placeholder === undefined ? '' : '}').read(pinned))
 }
 
@@ -73,12 +73,12 @@ class Reader {
   }
 
   read(pinned: boolean): Syntax {
-    if (this.#closer === '' && this.#text.length > MAX_LENGTH) throw tooLong()
+    if (this.#closer === '' && this.#text.length > MAX_EXPRESSION_CHARACTERS) throw tooLong()
     const tree = this.#parse(pinned ? PinnedParser : StrictParser)
     const end = this.#afterSpace()
     if (this.#text.charAt(end) === this.#closer) return { tree, source: this.#text.slice(0, end) }
     if (end < this.#text.length) throw unexpected(this.#text, end)
-    throw end > MAX_LENGTH ? tooLong() : unclosed(end)
+    throw end > MAX_EXPRESSION_CHARACTERS ? tooLong() : unclosed(end)
   }
 
   #parse(parser: typeof StrictParser): Expression {
@@ -140,7 +140,7 @@ class Reader {
 
   /** What the parser says, in the language's words. */
   #refused(message: string, at: number): ExpressionFault {
-    if (at >= MAX_LENGTH && this.#text.length > MAX_LENGTH) return tooLong()
+    if (at >= MAX_EXPRESSION_CHARACTERS && this.#text.length > MAX_EXPRESSION_CHARACTERS) return tooLong()
     if (message.startsWith('Not enough stack')) return new ExpressionFault('an expression nested too deep', at)
     if (message.startsWith('Logical')) return twoWays("'??' beside '||' or '&&'", at)
     if (message.startsWith('Unexpected')) return this.#unexpected(at)
@@ -178,6 +178,7 @@ class Reader {
 export const misplacedFunction = (at: number) =>
   new ExpressionFault('a function can only be the first argument of a method such as map,', at)
 const unclosed = (at: number) => new ExpressionFault("'${' isn't closed", at)
-const tooLong = () => new ExpressionFault(`an expression longer than ${MAX_LENGTH} characters`, MAX_LENGTH)
+const tooLong = () =>
+  new ExpressionFault(`an expression longer than ${MAX_EXPRESSION_CHARACTERS} characters`, MAX_EXPRESSION_CHARACTERS)
 const twoWays = (what: string, at: number) =>
   new ExpressionFault(`parentheses are missing: ${what} can be read in two ways,`, at)

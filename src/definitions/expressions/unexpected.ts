@@ -1,6 +1,7 @@
-// definitions/expressions: the faults of tokens that are where none of their kind belongs, and of nodes that the
-// language lacks.
+// definitions/expressions: the faults of tokens that are where none of their kind belongs, and of nodes, functions and
+// methods that the language lacks.
 import { tokTypes, type AnyNode } from 'acorn'
+import { suggestion } from '../../model/nearest.ts'
 import { ExpressionFault } from './expression.ts'
 
 const OPERATOR = String.raw`=>|\.\.\.|\?\.(?!\d)|[=!]==?|>>>?=?|(?:<<|\*\*|&&|\|\||\?\?)=?|\+\+|--|[-+*/%&|^<>]=?`
@@ -45,3 +46,12 @@ export function refused(node: AnyNode, source: string): ExpressionFault {
       return unexpected(source, node.start)
   }
 }
+
+/** A function or method that the language lacks. `known`: those that it has. */
+export const unknownName = (
+  kind: string,
+  name: string,
+  known: readonly string[],
+  { start }: AnyNode,
+): ExpressionFault =>
+  new ExpressionFault(`unknown ${kind} '${name}'${suggestion(name, known)} (there are ${known.join(', ')})`, start)

@@ -1,6 +1,7 @@
 // definitions: the names that a place of a service sees, and what is said of one that it doesn't.
 import { suggestion } from '../../model/nearest.ts'
 import { foreignHint } from './foreign.ts'
+import { messageOf } from '../../model/error-message.ts'
 
 /** Whether a name can be seen, and which ones can, where that is known; null: any may be there. */
 export type Visible = (((name: string) => boolean) & { readonly names?: () => readonly string[] }) | null
@@ -15,7 +16,7 @@ export function unseenNames(names: Iterable<string>, visible: Visible, source: s
 }
 
 export const notParsed = (error: unknown, source: string): string =>
-  `can't be parsed: ${error instanceof Error ? error.message : String(error)}${foreignHint(source)}`
+  `can't be parsed: ${messageOf(error)}${foreignHint(source)}`
 
 /** What is said of `"…${x}…"`. */
 export const PLAIN_TEXT =

@@ -8,6 +8,7 @@ import type { TextPosition } from '../../model/json/scan.ts'
 import type { PackageFolder } from '../../ports/step-runner.ts'
 import { decodeFile, JsonFault, readJson } from './json.ts'
 import type { Fault } from '../report.ts'
+import { messageOf } from '../../model/error-message.ts'
 
 /** A `.flux` or `.model` file. */
 export interface DefinitionFile {
@@ -140,11 +141,7 @@ class Reader implements SourceFolders {
       if (isObject(value)) return { source: value, text }
       this.#fault(file, 'the file must hold a JSON object')
     } catch (error) {
-      this.#fault(
-        file,
-        error instanceof Error ? error.message : String(error),
-        error instanceof JsonFault ? error.position : null,
-      )
+      this.#fault(file, messageOf(error), error instanceof JsonFault ? error.position : null)
     }
     return { source: null, text }
   }

@@ -8,7 +8,7 @@ export class LineError extends Error {
 }
 
 /** A write into a list may lengthen it to this many elements. */
-const MAX_LENGTH = 10_000
+const MAX_ELEMENTS = 10_000
 
 export const isIndex = (segment: string): boolean => /^(?:0|[1-9]\d{0,15})$/.test(segment)
 
@@ -114,8 +114,8 @@ function write(at: Json | undefined, position: number, writing: Writing): Json {
 function withIndex(list: readonly Json[], segment: string, path: readonly string[], position: number): Json[] {
   const index = Number(segment)
   if (!isIndex(segment)) throw lineError(path, position, `is a list, and "${segment}" is no index`)
-  if (index >= Math.max(list.length, MAX_LENGTH))
-    throw lineError(path, position, `can't be made longer than ${MAX_LENGTH} elements`)
+  if (index >= Math.max(list.length, MAX_ELEMENTS))
+    throw lineError(path, position, `can't be made longer than ${MAX_ELEMENTS} elements`)
   const copy = [...list]
   while (copy.length < index) copy.push(null)
   return copy

@@ -1,5 +1,5 @@
-// definitions: the door to declared properties: compile them, take values in, hold what lines write, show what is
-// there.
+// definitions: what other modules use of declared properties: defaults, validation of input, coercion of what lines
+// write, and what is declared at a path.
 import type { ModelDescriptor } from '../../model/context.ts'
 import type { FieldError } from '../../model/failure.ts'
 import { getOwn, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
@@ -9,7 +9,6 @@ import { ok, err, type Result, type Err } from './coerced.ts'
 import { elementOf, type Property, type Shape } from './property.ts'
 import { isIndex } from './paths.ts'
 import { TooMuchWork, WorkBudget } from '../work-budget.ts'
-export type { Result as Reading } from './coerced.ts'
 
 export type { Property, Shape } from './property.ts'
 export { compileShape } from './shapes.ts'
@@ -89,19 +88,6 @@ export function coerce(property: Property, value: Json, now: number, budget = ne
   return err(
     `${error.pointer === '' ? '' : `${error.pointer} `}${error.detail}${more.length > 0 ? ` (and ${more.length} more)` : ''}`,
   )
-}
-
-/** The same for a target inside a property; `path` leads from the property to it. */
-export function coerceAt(
-  property: Property,
-  path: readonly string[],
-  value: Json,
-  now: number,
-  budget = new WorkBudget(),
-): Result {
-  const target = descend(property, path)
-  if (!target.ok) return err(target.reason)
-  return target.property === null ? ok(value) : coerce(target.property, value, now, budget)
 }
 
 type Descent =

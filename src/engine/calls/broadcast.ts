@@ -1,5 +1,5 @@
-// engine: an event for all who wait for it. Each context is moved at most once, and only then are executions started,
-// so that none takes the event that started it.
+// engine/calls: sends an event to all contexts that wait for it. Each is moved at most once, and only then are
+// executions started, so that none takes the event that started it.
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { EventAnswer } from '../../api/send-event.ts'
@@ -15,7 +15,7 @@ import type { RefusalLog } from '../refusal-log.ts'
 import { keysOfEvent } from '../record/index-keys.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 
-/** Contexts told at once. */
+/** Contexts that get the event at once. */
 const MAX_WAVE_CONTEXTS = 1000
 
 export interface BroadcastEvent {
@@ -39,18 +39,20 @@ interface BroadcastParts {
   readonly refusals: Pick<RefusalLog, 'log'>
 }
 
+export type BroadcastAnswer = Pick<EventAnswer, 'message' | 'transitions' | 'executions' | 'ignored'>
+
 /** @throws FluxError `unavailable` when the store was out of reach for everything that the event addressed */
 export async function broadcast(
   { store, catalog, mailboxes, log, refusals }: BroadcastParts,
   sent: BroadcastEvent,
-): Promise<EventAnswer> {
+): Promise<BroadcastAnswer> {
   const found: Found[] = []
   const any = keysOfEvent(sent.event, sent.tags)
   const addressed = await waitingFor(store, any)
   for (let from = 0; from < addressed.length; from += MAX_WAVE_CONTEXTS) {
     const ids = addressed.slice(from, from + MAX_WAVE_CONTEXTS)
     found.push(...(await Promise.all(ids.map((id) => move({ mailboxes, log, refusals }, id, sent)))))
-    // Where nothing is written, nothing is waited for, and others want to be served, too.
+    // Where nothing is written, nothing above has waited: other work of the event loop comes first.
     if (from + MAX_WAVE_CONTEXTS < addressed.length)
       await new Promise((resolve) => {
         setImmediate(resolve)
@@ -58,13 +60,13 @@ export async function broadcast(
   }
   const triggered = catalog.triggeredBy(sent.event).filter((flux) => !(flux.secured && denial(sent.caller, 'invoke')))
   found.push(...(await Promise.all(triggered.map((flux) => start({ mailboxes, log, refusals }, flux, sent)))))
-  const answer: EventAnswer = { message: '', transitions: [], executions: [], ignored: [] }
+  const answer: BroadcastAnswer = { message: '', transitions: [], executions: [], ignored: [] }
   collect(answer, found)
   logRefusal(refusals, sent.event, answer, found)
   const unreached = found.flatMap((one) =>
     one?.answer === 'ignored' && one.failure?.kind === 'unavailable' ? [one.failure] : [],
   )
-  // One that may have moved all the same is told of before those that surely did not.
+  // A context that may have moved all the same is reported rather than those that certainly did not.
   const outOfReach = unreached.find(({ inDoubt }) => inDoubt) ?? unreached[0]
   if (outOfReach && answer.transitions.length + answer.executions.length === 0) throw new FluxError(outOfReach)
   const counts = `moved ${answer.transitions.length}, started ${answer.executions.length}, ignored by ${answer.ignored.length}`
@@ -85,7 +87,7 @@ async function waitingFor(store: Store, any: readonly string[]): Promise<Context
   }
 }
 
-function collect(answer: EventAnswer, found: readonly Found[]): void {
+function collect(answer: BroadcastAnswer, found: readonly Found[]): void {
   for (const one of found) {
     if (one?.answer === 'ignored') answer.ignored.push(one.entry)
     else if (one) answer[one.answer].push(one.stand)
@@ -96,7 +98,7 @@ function collect(answer: EventAnswer, found: readonly Found[]): void {
 function logRefusal(
   refusals: BroadcastParts['refusals'],
   event: string,
-  { transitions, executions, ignored }: EventAnswer,
+  { transitions, executions, ignored }: BroadcastAnswer,
   found: readonly Found[],
 ): void {
   const refused: { [kind: string]: number } = {}

@@ -1,4 +1,4 @@
-// engine: what is wrong with an input, in one sentence.
+// engine/calls: what is wrong with an input, in one sentence.
 import type { FieldError } from '../../model/failure.ts'
 
 /** Characters, about: what was sent may stand in it, and the list of errors has it all. */

@@ -1,5 +1,5 @@
-// engine: tells the sender of an event that no service knows it. Asked only when an event came to nothing, so the
-// others pay nothing for it.
+// engine/calls: whether any service knows an event. It is asked only when an event had no effect, so all other events
+// cost nothing.
 import type { Catalog } from '../../definitions/catalog.ts'
 import { denial, type Caller } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
@@ -12,7 +12,7 @@ import type { Store } from '../../ports/store.ts'
 import { definitionOf } from '../record/decode.ts'
 import { keysOfList } from '../record/index-keys.ts'
 
-/** Definitions besides the loaded ones that are looked through; where more are kept, nothing is told. */
+/** Stored definitions that are searched besides the loaded ones; where there are more, no hint is given. */
 const MOST_DEFINITIONS = 1000
 
 /** Definitions that are read before others get their turn. */
@@ -67,7 +67,7 @@ export class EventHints {
 
   /**
    * That no definition which is loaded, or which an unfinished context was started with, knows the event, and the
-   * nearest that is known; null if one does. What the caller may not use is left out, so nothing is told of it.
+   * nearest that is known; null if one does. Services that the caller may not use are left out.
    */
   async hintFor(event: string, caller: Caller): Promise<string | null> {
     const mayAll = denial(caller, 'invoke') === null

@@ -1,4 +1,5 @@
-// engine: the nine calls, each a file of its own. HTTP and the `flux` argument of functions both come through here.
+// engine/calls: the nine calls, each a file of its own. HTTP and the `flux` argument of functions both come through
+// here.
 import type { FluxApi } from '../../api/flux-api.ts'
 import type { Access, CallParts } from './call-env.ts'
 import { changeTags } from './change-tags.ts'

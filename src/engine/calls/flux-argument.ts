@@ -1,5 +1,5 @@
-// engine: the second argument of a function: what it may know of its context, the nine calls, and a log that hides
-// what views hide.
+// engine/calls: the second argument of a function: what it may know of its context, the nine calls, and a log that
+// hides what views hide.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { FluxApi } from '../../api/flux-api.ts'
 import { isObject, tryJson, type JsonObject } from '../../model/json/value.ts'

@@ -69,8 +69,8 @@ function hiddenFrom({ catalog, caller }: CallEnv): string[] {
 }
 
 /**
- * null: the context can't be shown, or not to this caller. `checked`: the caller sees only what isn't secured. The index
- * goes by what was secured when the list began, and has fewer keys for contexts that older versions wrote.
+ * null: the context can't be shown, or not to this caller. `checked`: the caller sees only what isn't secured. The
+ * index goes by what was secured when the list began, and has fewer keys for contexts that older versions wrote.
  */
 async function viewOf(env: CallEnv, stored: StoredContext, checked: boolean): Promise<ContextView | null> {
   const { log, startedAt } = env

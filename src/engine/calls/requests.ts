@@ -1,4 +1,4 @@
-// engine: what requests of the nine calls must be beyond their form, which the descriptions of the calls have.
+// engine/calls: what requests of the nine calls must be beyond their form, which the descriptions of the calls have.
 import { check } from '../../api/check.ts'
 import { EXECUTE, type ExecuteRequest } from '../../api/execute.ts'
 import { LIST_CONTEXTS, type ListRequest } from '../../api/list-contexts.ts'
@@ -8,6 +8,7 @@ import { invalid, malformed } from '../../model/failure.ts'
 import { isObject, toJson, type JsonObject } from '../../model/json/value.ts'
 import { tagErrors, type TagLimits } from '../../model/tags.ts'
 import { describeInputErrors } from './describe.ts'
+import { newEventId } from './event-id.ts'
 
 /**
  * @throws FluxError `malformed` for what isn't of the call's form, `invalid` for invalid input, tags or start state; so
@@ -28,9 +29,18 @@ export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
 }
 
 export function eventRequest(request: EventRequest, limits: TagLimits) {
-  const { contextId, event, input: data, untyped = false, tags } = check(SEND_EVENT, request)
+  const { contextId, event, eventId, input: data, untyped = false, waits = false, tags } = check(SEND_EVENT, request)
   const { input, isLarge } = inputOf(data)
-  return { contextId, event, input, isLarge, untyped, tags: tagsOf(tags, '/tags', limits) }
+  return {
+    contextId,
+    event,
+    eventId: eventId ?? newEventId(),
+    input,
+    isLarge,
+    untyped,
+    waits,
+    tags: tagsOf(tags, '/tags', limits),
+  }
 }
 
 export function tagRequest(request: TagRequest, limits: TagLimits) {
@@ -44,8 +54,6 @@ export function listRequest(request: ListRequest = {}, limits: TagLimits) {
   const { tag, limit, page, ...others } = check(LIST_CONTEXTS, request)
   return { ...others, tag: tagsOf(tag, '/tag', limits), limit, skip: others.after === undefined ? page * limit : 0 }
 }
-
-export type CheckedListRequest = ReturnType<typeof listRequest>
 
 /** Values that take milliseconds to be copied, and as many again to be held to a service and written. */
 const MANY_VALUES = 5000

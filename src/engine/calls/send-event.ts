@@ -12,15 +12,19 @@ import { broadcast } from './broadcast.ts'
 import { admitted, type CallEnv } from './call-env.ts'
 import { eventRequest } from './requests.ts'
 
-/** See `FluxApi`. An event for one context takes no async function besides this: each costs promises, for each event. */
+/** See `FluxApi`. For an event to one context it calls no other async function, since each makes promises. */
 export async function sendEvent(env: CallEnv, request: EventRequest): Promise<EventAnswer> {
   try {
     const sent = eventRequest(request, env.tagLimits)
-    const { contextId, event, isLarge, input, untyped } = sent
+    const { contextId, event, eventId, isLarge, input, untyped, waits } = sent
     if (isLarge) await nextTurn()
     if (contextId === undefined) return await sendToAll(env, sent)
     const outcome = await admitted(env, input, () =>
-      env.mailboxes.post(contextId, { type: 'EVENT', name: event, input, untyped, tags: null, caller: env.caller }),
+      env.mailboxes.post(
+        contextId,
+        { type: 'EVENT', name: event, input, untyped, tags: null, caller: env.caller },
+        { waits },
+      ),
     )
     if (outcome.failure) throw new FluxError(await explained(env, event, outcome.failure))
     return {
@@ -28,6 +32,8 @@ export async function sendEvent(env: CallEnv, request: EventRequest): Promise<Ev
       transitions: [standOf(outcome)],
       executions: [],
       ignored: [],
+      eventId,
+      pending: [],
     }
   } catch (error) {
     logRefusal(env, request, error)
@@ -37,9 +43,12 @@ export async function sendEvent(env: CallEnv, request: EventRequest): Promise<Ev
 
 async function sendToAll(
   env: CallEnv,
-  { event, input, untyped, tags }: ReturnType<typeof eventRequest>,
+  { event, eventId, input, untyped, tags }: ReturnType<typeof eventRequest>,
 ): Promise<EventAnswer> {
-  const answer = await admitted(env, input, () => broadcast(env, { event, input, untyped, tags, caller: env.caller }))
+  const { message, transitions, executions, ignored } = await admitted(env, input, () =>
+    broadcast(env, { event, input, untyped, tags, caller: env.caller }),
+  )
+  const answer = { message, transitions, executions, ignored, eventId, pending: [] }
   return isWithoutEffect(answer) ? { ...answer, ...(await hintOn(env, event)) } : answer
 }
 

@@ -40,7 +40,7 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
     case 'TAKE_OVER':
       return takeOver(flux, record, input, env)
     case 'RELEASE':
-      return release(record, env)
+      return release(record, input, env)
     case 'OUTGROWN':
       if (input.answer && !isAwaited(record, input.answer)) return { kind: 'noop' }
       return env.history ? endNow(flux, record, input.error, env, env.history) : { kind: 'needsHistory' }

@@ -1,4 +1,4 @@
-// engine/interpreter: what a decision is about, what it is env and what it comes to.
+// engine/interpreter: the types of a decision: its input, its environment and its result.
 import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import type { WorkBudget } from '../../definitions/work-budget.ts'
@@ -18,7 +18,7 @@ export interface StepAnswer {
   readonly owner?: string
 }
 
-/** What a context can be told. */
+/** A message to a context, as the interpreter sees it. */
 export type Input =
   /** `tags`: those of a broadcast, which the context must match; null for an event sent to it by id. */
   | {
@@ -52,10 +52,11 @@ export type Input =
    * what ended that server.
    */
   | { readonly type: 'TAKE_OVER'; readonly owner: string; readonly isUncounted?: boolean }
-  | { readonly type: 'RELEASE' }
+  /** `step`: the one that is meant; left out: whichever is leased to this server. */
+  | { readonly type: 'RELEASE'; readonly step?: { readonly epoch: number; readonly attempt: number } }
   /**
-   * What it was told would make more of it than the store takes, or can't be processed: it fails instead. `answer`: of
-   * the step whose answer that was; a context that is no longer at that step goes on.
+   * A message would make the context larger than the store takes, or can't be processed: the context fails instead.
+   * `answer`: of the step whose answer that was; a context that is no longer at that step goes on.
    */
   | { readonly type: 'OUTGROWN'; readonly error: ActionError; readonly answer?: StepAnswer }
   | {
@@ -65,7 +66,7 @@ export type Input =
       readonly caller: Caller
     }
 
-/** What a turn is env besides the record and the input. */
+/** What a decision depends on besides the record and the input. */
 export interface DecisionEnv extends Turn {
   /** Boot id of this server. */
   readonly owner: string
@@ -74,11 +75,6 @@ export interface DecisionEnv extends Turn {
   /** What the decision may do; left out: as much as one may by itself. */
   readonly budget?: WorkBudget
   readonly tagLimits: TagLimits
-  /**
-   * Whether a function in this process that is decided on now starts at once: else it waits for a free slot. Others
-   * wait for a process, however long.
-   */
-  readonly startsAtOnce: boolean
 }
 
 export type Decision =
@@ -95,7 +91,7 @@ export type Decision =
       /** The attempt that failed with this. */
       readonly failure: FailedAttempt | null
     }
-  /** Nothing changes, for a reason that the sender is told. */
+  /** Nothing changes; the sender gets the reason. */
   | { readonly kind: 'refused'; readonly failure: Failure }
   /** Nothing changes: it is stale, or not addressed to this context. */
   | { readonly kind: 'noop' }

@@ -1,5 +1,5 @@
-// engine/interpreter: the events of the machine. There are six fixed ones, which carry names and data as payload, so that
-// no name that a user chooses can mean something to XState.
+// engine/interpreter: the events of the machine. There are six fixed ones, which carry names and data as payload, so
+// that no name that a user chooses can mean something to XState.
 import { randomUUID } from 'node:crypto'
 import { WorkBudget } from '../../definitions/work-budget.ts'
 import type { ActionError } from '../../model/action-error.ts'

@@ -56,8 +56,8 @@ function library(flux: CompiledFlux) {
       retry: assign(({ context, event }: Args, params: Retry) => reduce(event).retry(context, params)),
       choose: assign(({ context, event }: Args, { state }: At) => reduce(event).choose(context, state)),
       resume: assign(({ context, event }: Args, { state }: At) => reduce(event).resume(context, state)),
-      // The two effects of the machine do nothing here: `transition` returns which of them was executed, and it is acted
-      // on after the commit.
+      // The two effects of the machine do nothing here: `transition` returns which was executed, and the engine acts on
+      // it after the commit.
       step: (_arguments, _params: At) => {},
       child: (_arguments, _params: At) => {},
     },

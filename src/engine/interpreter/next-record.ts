@@ -21,7 +21,7 @@ interface Received {
 export function conclude(
   { flux, record, event }: Received,
   made: MachineTransition | null,
-  { now, owner, startsAtOnce }: DecisionEnv,
+  { now, owner }: DecisionEnv,
 ): Decision {
   if (!made) return { kind: 'noop' }
   const { phase, effect, state } = made
@@ -30,7 +30,7 @@ export function conclude(
   const awaits = acting && flux.states[state.data.state]?.action.effect === 'child'
   const invokes = awaits && effect === 'child'
   const failure = failureOf(flux, record, event?.type === 'FAIL' ? event.error : state.turn.broke)
-  const startsNow = invokes || (begins && startsAtOnce && runsHere(flux, state.data.state))
+  const startsNow = invokes || (begins && runsHere(flux, state.data.state))
   const next = nextRecord(record, made, {
     now,
     child: awaits && !invokes ? record.child : null,
@@ -123,7 +123,7 @@ function statusOf(phase: Phase, due: number | null): Status {
   }
 }
 
-/** A step that starts belongs to this server; one that goes on, to whoever had it. */
+/** A step that starts is leased to this server; one that goes on keeps its lease. */
 function leaseOf(record: ContextRecord, owner: string, starts: boolean): Lease {
   return starts || !record.lease ? { owner, takeovers: 0 } : record.lease
 }

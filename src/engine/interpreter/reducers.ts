@@ -2,7 +2,7 @@
 // a transition is chosen.
 import { DefinitionError } from '../../definitions/definition-error.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import type { Lines } from '../../definitions/compile/lines.ts'
+import type { Lines } from '../../definitions/compile/line.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { choose } from './choose.ts'

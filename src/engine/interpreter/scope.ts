@@ -2,7 +2,7 @@
 import { SPECIAL_NAMES } from '../../definitions/compile/names.ts'
 import type { Scope, Turn } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import type { Line } from '../../definitions/compile/lines.ts'
+import type { Line } from '../../definitions/compile/line.ts'
 import type { Shape } from '../../definitions/values/properties.ts'
 import { TooMuchWork, WorkBudget } from '../../definitions/work-budget.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'

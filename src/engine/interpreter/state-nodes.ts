@@ -70,7 +70,7 @@ export interface NodePlan {
   states?: { [node: string]: NodePlan }
 }
 
-/** The node in which every machine begins: it waits to be told in which state to start. */
+/** The node in which every machine begins: it waits for the event that names the state to start in. */
 export const beginNode = ({ states }: CompiledFlux): NodePlan => ({
   on: {
     START: states.map((state) => ({

@@ -50,7 +50,7 @@ export interface TurnState {
   readonly data: Data
   /** Moves since the last pause or step. */
   readonly moves: number
-  /** Counts entries of states: tells a late answer from a present one. */
+  /** Counts entries of states: distinguishes a late answer from a present one. */
   readonly epoch: number
   readonly attempt: number
   /** Epoch milliseconds. */

@@ -3,7 +3,7 @@
 import { defaults, type Shape } from '../../definitions/values/properties.ts'
 import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux, CompiledState, Wait } from '../../definitions/flux.ts'
-import type { Line, Lines } from '../../definitions/compile/lines.ts'
+import type { Line, Lines } from '../../definitions/compile/line.ts'
 import type { WorkBudget } from '../../definitions/work-budget.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import type { FluxException } from '../../model/context.ts'

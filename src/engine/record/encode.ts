@@ -7,6 +7,7 @@ import type { StoredContext, Write } from '../../ports/store.ts'
 import { indexKeysOf } from './index-keys.ts'
 import { sizeOf } from './json-size.ts'
 import { tailAfter } from './move-log.ts'
+import { ownerOf } from './position.ts'
 import { baseOf, DATA_PARTS, headOf, statePart } from './parts.ts'
 
 interface Change {
@@ -53,7 +54,7 @@ export function writeOf(change: Change): { write: Write; record: ContextRecord }
     version,
     indexKeys: indexKeysOf(record, flux),
     due: record.due,
-    owner: record.lease?.owner ?? null,
+    owner: ownerOf(record, flux),
     endedAt: record.endedAt,
     parent: record.parent?.id ?? null,
     parts,
@@ -110,7 +111,7 @@ export function headWrite(
     version: stored.version + 1,
     indexKeys: indexKeysOf(next, flux),
     due: next.due,
-    owner: next.lease?.owner ?? null,
+    owner: ownerOf(next, flux),
     endedAt: next.endedAt,
     parts: { ...stored.parts, head: JSON.stringify(headOf(next)) },
   }

@@ -1,5 +1,5 @@
-// engine: the index keys of a context, and the keys a query asks for. Names are length-prefixed, so that none can pass
-// for two.
+// engine/record: the index keys of a context, and the keys of a query. Names are length-prefixed, so that different
+// names never give the same key.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ListRequest } from '../../api/list-contexts.ts'
 import { isFinished, type Status } from '../../model/context.ts'
@@ -63,15 +63,15 @@ function keysOf(record: ContextRecord, flux: CompiledFlux): string[] {
   return terms
 }
 
-/** What the index keys of a context tell of its definition. */
+/** What the index keys of a context contain of its definition. */
 export interface IndexedFacts {
-  /** Names of states; null: it isn't told. */
+  /** Names of states; null: no key has it. */
   readonly state: string | null
   readonly startState: string | null
   /** Events that it waits for. */
   readonly events: readonly string[]
   readonly takesAny: boolean
-  /** Where nothing is told of that, it is. */
+  /** True where no key says that it is open. */
   readonly isSecured: boolean
 }
 

@@ -1,5 +1,5 @@
-// engine: the definition that a stored context was started with; where nothing of it is left, what the context itself
-// tells.
+// engine/record: the definition that a stored context was started with; where nothing of it is left, one made from what
+// the record and its index keys contain.
 import type { Catalog } from '../../definitions/catalog.ts'
 import { UnreadableDefinition } from '../../definitions/definition-error.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'

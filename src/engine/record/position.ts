@@ -1,9 +1,9 @@
-// engine: the step of a context, as its record tells it.
+// engine/record: the step of a context, as it is in its record.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId } from '../../model/context.ts'
-import type { ContextRecord } from '../../model/record.ts'
+import { readyOwner, UNOWNED, type ContextRecord, type ReadyKind } from '../../model/record.ts'
 
-/** A step to start after the commit: nothing but what tells it from all others. Its data is in the record. */
+/** A step to start after the commit: only what identifies it. Its data is in the record. */
 export interface Step {
   readonly id: ContextId
   readonly state: number
@@ -18,6 +18,18 @@ export function stepOf(record: ContextRecord): Step | null {
   if (record.lease === null) return null
   const { epoch, attempt } = record.position
   return { id: record.id, state: record.state, epoch, attempt, owner: record.lease.owner }
+}
+
+/** What the step of that state needs a slot of. */
+export function readyKindOfStep({ states }: CompiledFlux, state: number): ReadyKind {
+  const action = states[state]?.action
+  return action?.script != null ? 'script' : action?.code?.isolate ? 'isolated' : 'code'
+}
+
+/** The owner under which the store lists the context. */
+export function ownerOf({ lease, state }: ContextRecord, flux: CompiledFlux): string | null {
+  if (lease === null) return null
+  return lease.owner === UNOWNED ? readyOwner(readyKindOfStep(flux, state)) : lease.owner
 }
 
 /** Whether the step of that state is a function that runs in the server's own process. */

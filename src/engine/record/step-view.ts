@@ -1,4 +1,4 @@
-// engine: the step of a context as the API shows it: why it stands where it stands.
+// engine/record: the step of a context as the API shows it: why it stands where it stands.
 import type { CompiledAction, CompiledFlux } from '../../definitions/flux.ts'
 import type { StepView } from '../../api/get-context.ts'
 import { UNOWNED, type ContextRecord, type StepError } from '../../model/record.ts'

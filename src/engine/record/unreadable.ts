@@ -1,13 +1,13 @@
-// engine: contexts whose stored record can't be read. Each is told of once, and left out of whatever concerns many.
+// engine/record: contexts whose stored record can't be read. Each is logged once, and left out where many are read.
 import { FluxError } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
 
-/** Contexts that are remembered as told of. */
+/** Contexts that are remembered as logged. */
 const MAX_LOGGED_CONTEXTS = 10_000
 
 const toldTo = new WeakMap<Log, Set<string>>()
 
-/** Whether an error says that a stored record can't be read; a log is told so once for each context. */
+/** Whether an error says that a stored record can't be read; it is logged once for each context. */
 export function isUnreadable(error: unknown, log: Log): boolean {
   if (!(error instanceof FluxError) || error.failure.kind !== 'unreadable') return false
   const { detail, contextId } = error.failure

@@ -1,4 +1,4 @@
-// engine: a context as the API shows it.
+// engine/record: a context as the API shows it.
 import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
 import { describeValues } from '../../definitions/values/properties.ts'
 import type { ContextView } from '../../api/get-context.ts'

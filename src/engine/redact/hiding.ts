@@ -148,7 +148,7 @@ function walk(value: Json, rule: Rule, requests: Secrets | null): Json {
   const result: JsonObject = {}
   const hidden = requests !== null && isSecretPair(value, requests)
   for (const key of Object.keys(value)) {
-    // A key that is just a word is nobody's secret, whatever it equals.
+    // A key that is just a word is no secret, whatever it equals.
     const name = isRecognisable(key) ? rule.text(key) : key
     setOwn(result, name, hidden && key === 'value' ? REDACTED : walk(value[key] ?? null, rule, requests))
   }

@@ -28,7 +28,7 @@ export interface Redactor {
   value(place: OriginPlace, value: Json): Json
   text(place: OriginPlace, text: string): string
   error(error: FluxException): ErrorView
-  /** What the action of a state tells the log. */
+  /** For what the action of a state logs. */
   told(index: number): { readonly text: (text: string) => string; readonly value: (value: Json) => Json }
 }
 
@@ -138,7 +138,7 @@ class RequestRedactor implements Redactor {
   }
 }
 
-/** What a function threw tells where in its source. */
+/** An error that a function threw contains its place in the source. */
 function withStack(error: FluxException): ErrorView {
   const stack = isObject(error.realException) ? error.realException['stack'] : undefined
   return typeof stack === 'string' && stack.includes(FRAME) ? { ...error, stack } : error

@@ -3,7 +3,7 @@
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { decoded, isSecretName, redactQuery, REDACTED } from '../../model/secret-names.ts'
 
-/** Whether it has all that tells a request from other data. */
+/** Whether it has all that distinguishes a request from other data. */
 export const isRequest = (value: Json): value is JsonObject =>
   isObject(value) &&
   typeof value['method'] === 'string' &&

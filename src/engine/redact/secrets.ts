@@ -3,11 +3,11 @@ import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import { decoded, isSecretName } from '../../model/secret-names.ts'
 
 /** Characters from which on a text is known as a secret by itself, if it isn't only letters or only digits. */
-const RECOGNISABLE_LENGTH = 8
+const RECOGNISABLE_CHARACTERS = 8
 /** The same for one that is. */
 const RECOGNISABLE_PLAIN_LENGTH = { letters: 24, digits: 16 }
 /** The same for what the name of a header or a parameter says to be a secret. */
-const SHORTEST_NAMED_LENGTH = 3
+const MIN_NAMED_CHARACTERS = 3
 
 export class Secrets {
   /** Names in lower case. */
@@ -55,7 +55,7 @@ export class Secrets {
     ]
     const short = named
       .flatMap(([, value]) => [value, value.slice(value.indexOf(' ') + 1)])
-      .filter(({ length }) => length >= SHORTEST_NAMED_LENGTH)
+      .filter(({ length }) => length >= MIN_NAMED_CHARACTERS)
     return new Set([
       ...[...this.of(path)].flatMap((secret) => [secret, ...secret.split(/[\s,;="]+/)]).filter(isRecognisable),
       ...short,
@@ -70,7 +70,7 @@ export class Secrets {
 
 /** Whether it isn't just a word or a number, as names, keys and data are. */
 export function isRecognisable(text: string): boolean {
-  if (text.length < RECOGNISABLE_LENGTH) return false
+  if (text.length < RECOGNISABLE_CHARACTERS) return false
   const [letters, digits] = [/[^\d\s]/.test(text), /\d/.test(text)]
   return (
     (letters && digits) ||

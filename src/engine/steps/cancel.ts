@@ -1,5 +1,5 @@
-// engine: aborts steps that run here although another server has ended their context or moved it on. What servers tell
-// one another is a hint: the store decides.
+// engine: aborts steps that run here although another server has ended their context or moved it on. Messages
+// between servers are hints: the store decides.
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'

@@ -37,7 +37,7 @@ export function takeOver(
   const next = {
     ...record,
     lease: { owner: env.owner, takeovers },
-    stepStartedAt: env.startsAtOnce && runsHere(flux, record.state) ? env.now : undefined,
+    stepStartedAt: runsHere(flux, record.state) ? env.now : undefined,
     updatedAt: env.now,
   }
   return {
@@ -53,7 +53,7 @@ export function takeOver(
 
 const isLost = ({ lease }: ContextRecord): boolean => lease !== null && lease.takeovers > MAX_TAKEOVERS
 
-/** What a context is to be told whose step cost too many servers; null: its step may be started. */
+/** The message to a context whose step ended too many servers; null: its step may be started. */
 export function lossOf(record: ContextRecord): Input | null {
   const { lease } = record
   if (lease === null || !isLost(record)) return null
@@ -61,7 +61,7 @@ export function lossOf(record: ContextRecord): Input | null {
   return { type: 'FAIL', epoch, attempt, owner: lease.owner, error: LOST }
 }
 
-/** What a step is told that held up the whole server until that ended; null: it wasn't this one. */
+/** The failure of a step that blocked a server until the server ended; null: another step did. */
 export function blockOf(record: ContextRecord, { step, message, stack }: Standstill): Input | null {
   const { epoch, attempt } = record.position
   if (record.lease === null || step?.stepKey !== stepKeyOf(record.id, epoch) || step.attempt !== attempt) return null
@@ -76,10 +76,19 @@ export function blockOf(record: ContextRecord, { step, message, stack }: Standst
   }
 }
 
-/** A server that stops gives its step back: whoever takes it over doesn't count it. */
-export function release(record: ContextRecord, { owner }: DecisionEnv): Decision {
-  if (record.lease?.owner !== owner) return { kind: 'noop' }
-  const next = { ...record, lease: { ...record.lease, owner: UNOWNED }, stepStartedAt: undefined }
+/**
+ * Gives a step back: one that does not run here, or one that runs when the server stops. It becomes ready, and taking
+ * it over is not counted.
+ */
+export function release(
+  record: ContextRecord,
+  { step }: Input & { type: 'RELEASE' },
+  { owner }: DecisionEnv,
+): Decision {
+  const { lease, position } = record
+  if (lease?.owner !== owner) return { kind: 'noop' }
+  if (step && (step.epoch !== position.epoch || step.attempt !== position.attempt)) return { kind: 'noop' }
+  const next = { ...record, lease: { ...lease, owner: UNOWNED }, stepStartedAt: undefined }
   return { kind: 'next', record: next, log: [], step: null, child: null, abandonedChild: null, failure: null }
 }
 

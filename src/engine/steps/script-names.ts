@@ -1,4 +1,4 @@
-// engine: what a script sees, as the text that its process gets. It is read when the script begins and let go at once.
+// engine: what a script sees, as the text that its process gets. It is read when the script begins, and not kept.
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'

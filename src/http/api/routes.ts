@@ -15,25 +15,29 @@ import { TERMINATE } from '../../api/terminate.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
+import type { Log } from '../../ports/log.ts'
+import { addBatch, type BatchOptions } from '../batch/routes.ts'
+import { answerCloudEvents, modeOf } from '../cloudevents/routes.ts'
 import { NOSNIFF } from '../problem.ts'
 import type { Answers } from '../answers/answers.ts'
 import { PageWriter } from '../answers/page.ts'
 import { xmlSchema } from '../docs/xsd.ts'
 import { answerFormat, FORMATS, type Codec } from '../formats/codecs.ts'
-import { readBody, type Admission, type BodyLimits } from '../request/body.ts'
+import { readBody, type BodyAdmission, type BodyLimits } from '../request/body.ts'
 import type { FieldsByName } from '../request/call-fields.ts'
 import { authorizationOf, headerOf, type Env } from '../request/incoming.ts'
 import type { OriginGuard } from '../request/origin-guard.ts'
 import { readQuery } from '../request/query.ts'
 import { requestReader } from './request.ts'
 
-export interface FluxApiOptions extends BodyLimits, Admission {
+export interface FluxApiOptions extends BodyLimits, BodyAdmission, BatchOptions {
   /** The nine calls, as that caller may make them. */
   readonly api: (caller: Caller) => FluxApi
   readonly authenticate: Authenticate
   /** Whether every call needs a token, and not only those that touch secured services. */
   readonly requireAuth: boolean
   readonly answers: Answers
+  readonly log: Log
 }
 
 export interface FluxApiParts extends FluxApiOptions {
@@ -69,7 +73,16 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
 
   const parts = { ...given, callerOf }
   addCall(app, parts, EXECUTE, (calls, request) => calls.execute(request))
-  addCall(app, parts, SEND_EVENT, (calls, request) => calls.sendEvent(request))
+  addCall(
+    app,
+    parts,
+    SEND_EVENT,
+    (calls, request) => calls.sendEvent(request),
+    (c, calls) => {
+      const mode = modeOf(c)
+      return mode && answerCloudEvents(c, mode, { calls, parts })
+    },
+  )
   addCall(app, parts, TERMINATE, (calls, request) => calls.terminate(request))
   addCall(app, parts, GET_CONTEXT, (calls, request) => calls.getContext(request))
   addCall(app, parts, GET_STATE, (calls, request) => calls.getStateContext(request))
@@ -78,6 +91,7 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   addCall(app, parts, REMOVE_TAGS, (calls, request) => calls.removeTags(request))
   addCall(app, parts, GET_DEFINITION, (calls, request) => calls.getDefinition(request))
   addList(app, parts)
+  addBatch(app, parts)
   const schema = xmlSchema()
   app.get('/flux-api/schema.xsd', (c) => {
     callerOf(c, 'read')
@@ -88,12 +102,23 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
 
 type Run<R extends z.ZodType> = (calls: FluxApi, request: z.output<R>) => Promise<unknown>
 
-function addCall<R extends z.ZodType>(app: Hono<Env>, parts: Parts, call: Call<R>, run: Run<R>): void {
+/** What answers requests of another kind; null: it is a usual one. */
+type Otherwise = (c: Context<Env>, calls: FluxApi) => Promise<Response> | null
+
+function addCall<R extends z.ZodType>(
+  app: Hono<Env>,
+  parts: Parts,
+  call: Call<R>,
+  run: Run<R>,
+  otherwise: Otherwise = () => null,
+): void {
   const { api, callerOf, answers, inFlight } = parts
   const reader = requestReader(call)
   const root = rootOf(call.answer)
   app.on(call.method, call.route, async (c) => {
     const calls = api(callerOf(c, call.role))
+    const other = otherwise(c, calls)
+    if (other !== null) return other
     const format = accepted(c)
     const fields = reader.begin(c)
     const hold = call.body === null ? null : inFlight.hold()

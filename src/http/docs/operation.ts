@@ -10,11 +10,12 @@ import { exampleOf, meaningsOf } from '../problem.ts'
 import { withListHints } from './xml-hints.ts'
 
 /** Any call under /flux-api may meet these. */
-const USUAL_PROBLEMS = [400, 401, 403, 406, 408, 417, 421, 431, 500, 503]
+export const USUAL_PROBLEMS = [400, 401, 403, 406, 408, 417, 421, 431, 500, 503]
 
-export const pathOf = ({ route }: Call): string => route.replaceAll(/:(\w+)/g, '{$1}')
+export const pathOf = ({ route }: Pick<Call, 'route'>): string => route.replaceAll(/:(\w+)/g, '{$1}')
 
-export function operationOf(call: Call): JsonObject {
+/** @param more types of bodies that it takes besides the usual ones */
+export function operationOf(call: Call, more: JsonObject = {}): JsonObject {
   const { id, summary, path, query, body, bodyExample, answer, answerExample, answerHeaders = {}, problems } = call
   const schema = body && withListHints({ ...objectOf(body), xml: { name: 'request' } })
   return {
@@ -22,7 +23,9 @@ export function operationOf(call: Call): JsonObject {
     tags: ['flux-api'],
     summary,
     parameters: [...parametersOf('path', path), ...parametersOf('query', query)],
-    ...(schema && { requestBody: { required: true, content: contentOf(schema, bodyExample, 'request') } }),
+    ...(schema && {
+      requestBody: { required: true, content: { ...contentOf(schema, bodyExample, 'request'), ...more } },
+    }),
     responses: {
       200: {
         description: 'Done',
@@ -44,7 +47,7 @@ export const schemaOperation = (): JsonObject => ({
   },
 })
 
-const parametersOf = (place: 'path' | 'query', shape: FieldShape): JsonObject[] =>
+export const parametersOf = (place: 'path' | 'query', shape: FieldShape): JsonObject[] =>
   Object.entries(shape).map(([name, type]) => {
     const { description, ...schema } = fieldSchema(type)
     return {
@@ -58,7 +61,7 @@ const parametersOf = (place: 'path' | 'query', shape: FieldShape): JsonObject[] 
 
 const isRequired = (type: z.core.$ZodType): boolean => !z.safeParse(type, undefined).success
 
-function objectOf(shape: FieldShape): JsonObject {
+export function objectOf(shape: FieldShape): JsonObject {
   const fields = Object.entries(shape)
   const properties = Object.fromEntries(fields.map(([name, type]) => [name, fieldSchema(type)]))
   return {

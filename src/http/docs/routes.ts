@@ -65,7 +65,7 @@ export function addDocs(app: Hono<Env>, { answers }: { readonly answers: Answers
   })
   app.get('/docs', pageHeaders, (c) => c.html(PAGE, 200, ASK_AGAIN))
   // Its links are relative, so that it can stand behind a proxy under any path.
-  app.get('/docs/', (c) => c.redirect('.', 301))
+  app.get('/docs/', (c) => c.redirect('../docs', 301))
   app.get('/docs/start.js', pageHeaders, (c) =>
     c.body(START, 200, { 'content-type': 'text/javascript; charset=utf-8', ...ASK_AGAIN }),
   )

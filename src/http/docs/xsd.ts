@@ -154,11 +154,10 @@ function withoutNull(schema: JsonObject): { readonly schema: JsonObject; readonl
 
 function fieldsOf({ properties, required }: JsonObject): readonly Field[] {
   const names: readonly unknown[] = Array.isArray(required) ? required : []
-  return Object.entries(isObject(properties) ? properties : {}).map(([name, schema]) => ({
-    name,
-    schema: isObject(schema) ? schema : {},
-    isRequired: names.includes(name),
-  }))
+  return Object.entries(isObject(properties) ? properties : {}).map(([name, given]) => {
+    const schema = isObject(given) ? given : {}
+    return { name, schema, isRequired: names.includes(name) && hint(schema, 'optional') !== true }
+  })
 }
 
 const hint = ({ xsd }: JsonObject, key: string): unknown => (isObject(xsd) ? xsd[key] : undefined)

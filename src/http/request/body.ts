@@ -8,7 +8,7 @@ import type { JsonLimits } from '../../model/json/text.ts'
 import { FORMATS, type Codec } from '../formats/codecs.ts'
 import { headerOf, readBytes, type Env } from './incoming.ts'
 import { isFromPage } from './origin-guard.ts'
-import { formatOf, namesType } from '../formats/negotiate.ts'
+import { formatOf, namesType, type Format } from '../formats/negotiate.ts'
 import { isUtf8Name, readHeaderValue } from './text.ts'
 import { isLarge, pauseFor } from '../answers/turns.ts'
 
@@ -18,7 +18,7 @@ export interface BodyLimits extends JsonLimits {
 }
 
 /** What requests may hold of the server's memory at once. */
-export interface Admission {
+export interface BodyAdmission {
   readonly inFlight: ByteBudget
 }
 
@@ -34,14 +34,24 @@ export interface ReadBody {
  */
 export function readBody(c: Context<Env>, limits: BodyLimits, hold: BudgetShare): Promise<ReadBody> {
   const format = formatOfBody(c)
-  return readBytes(c, { limit: limits.maxBody, charge: hold.resize }, (bytes) => decode(bytes, format, limits))
+  return readBytes(c, { limit: limits.maxBody, charge: hold.resize }, (bytes) => parseBody(bytes, format, limits))
 }
 
-function decode(bytes: Buffer, format: Codec, { maxDepth, maxValues }: BodyLimits): ReadBody | Promise<ReadBody> {
+/** Text as formats take it. @throws FluxError `malformed` for what isn't UTF-8 */
+export function utf8Of(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw malformed('the body is not valid UTF-8')
   const text = bytes.toString()
   // RFC 8259, 8.1: a byte order mark may be ignored.
-  const value = format.decode(text.startsWith('\uFEFF') ? text.slice(1) : text, { maxDepth, maxValues })
+  return text.startsWith('\uFEFF') ? text.slice(1) : text
+}
+
+/** @throws FluxError for what isn't to be read */
+export function parseBody(
+  bytes: Buffer,
+  format: Codec,
+  { maxDepth, maxValues }: JsonLimits,
+): ReadBody | Promise<ReadBody> {
+  const value = format.decode(utf8Of(bytes), { maxDepth, maxValues })
   const { untyped } = format
   return value instanceof Promise || isLarge(bytes.length)
     ? paused(value, bytes.length).then((later) => ({ value: later, untyped }))
@@ -54,15 +64,22 @@ async function paused(value: Json | Promise<Json>, bytes: number): Promise<Json>
   return data
 }
 
-function formatOfBody(c: Context<Env>): Codec {
+/** The format of an uncompressed body that is one of the calls'. @throws FluxError `unsupportedType` */
+export function formatOfBody(c: Context<Env>): Codec {
+  const format = typeOfBody(c, FORMATS)
+  const coding = headerOf(c, 'content-encoding')?.toLowerCase() ?? 'identity'
+  if (coding !== 'identity') throw unsupportedType('the body must not be compressed')
+  return format
+}
+
+/** Which of the formats the body has. @throws FluxError `unsupportedType`: none of them, or not in UTF-8 */
+export function typeOfBody<F extends Format>(c: Context<Env>, offered: readonly F[]): F {
   const contentType = headerOf(c, 'content-type')
   // Without a type a page may send a body wherever it likes: its browser asks nobody first.
   if (!namesType(contentType) && isFromPage(c)) throw unsupportedType('a body that a page sends needs a Content-Type')
-  const format = formatOf(contentType, FORMATS)
-  if (format === null) throw unsupportedType(`the body must be ${FORMATS.map(({ type }) => type).join(' or ')}`)
+  const format = formatOf(contentType, offered)
+  if (format === null) throw unsupportedType(`the body must be ${offered.map(({ type }) => type).join(' or ')}`)
   const charset = contentType?.includes(';') ? readHeaderValue(contentType).parameters.get('charset') : undefined
   if (charset !== undefined && !isUtf8Name(charset)) throw unsupportedType('the body must be in UTF-8')
-  const coding = headerOf(c, 'content-encoding')?.toLowerCase() ?? 'identity'
-  if (coding !== 'identity') throw unsupportedType('the body must not be compressed')
   return format
 }

@@ -10,7 +10,8 @@ import { pauseFor } from '../answers/turns.ts'
 /** Without a socket, in tests, there is no `incoming`. */
 export type Env = { Bindings: HttpBindings }
 
-const socketed = (c: Context<Env>): boolean => c.env !== undefined
+/** Whether Node's own request is at hand. */
+export const socketed = (c: Context<Env>): boolean => c.env !== undefined
 
 /**
  * Characters of a header that is read here. All headers of a request together are bounded by Node: 16 KiB, 431 beyond.
@@ -19,10 +20,23 @@ const MAX_HEADER_CHARACTERS = 8192
 
 /** In lower case. */
 type HeaderName =
-  'accept' | 'authorization' | 'content-encoding' | 'content-length' | 'content-type' | 'origin' | 'sec-fetch-site'
+  | 'accept'
+  | 'authorization'
+  | 'ce-id'
+  | 'ce-source'
+  | 'ce-specversion'
+  | 'ce-type'
+  | 'content-encoding'
+  | 'content-length'
+  | 'content-type'
+  | 'origin'
+  | 'sec-fetch-site'
 
-const givenHeaderOf = (c: Context<Env>, name: HeaderName): string | undefined =>
-  socketed(c) ? c.env.incoming.headers[name] : (c.req.raw.headers.get(name) ?? undefined)
+function givenHeaderOf(c: Context<Env>, name: HeaderName): string | undefined {
+  if (!socketed(c)) return c.req.raw.headers.get(name) ?? undefined
+  const value = c.env.incoming.headers[name]
+  return typeof value === 'object' ? value.join(', ') : value
+}
 
 /** @throws FluxError `headersTooLarge` for one of more than 8192 characters */
 export function headerOf(c: Context<Env>, name: HeaderName): string | undefined {
@@ -81,6 +95,9 @@ const COPIES = 6
 /** What is parsed is copied as it is checked. */
 const PARSED_COPIES = 2
 
+/** Bytes of memory that a body takes until it is dealt with, about. */
+export const bodyMemoryOf = (body: Buffer): number => body.length * COPIES + parsedBytes(body) * PARSED_COPIES
+
 /**
  * What is made of the whole body. One promise, if it is small.
  * @throws FluxError `tooLarge`, `malformed` when it breaks off, `overloaded` when the server has no room for it
@@ -98,7 +115,7 @@ export function readBytes<T>(
     if (size > announced) charge(size)
   }
   const whole = (bytes: Buffer): T | Promise<T> => {
-    if (bytes.length > 0) charge(bytes.length * COPIES + parsedBytes(bytes) * PARSED_COPIES)
+    if (bytes.length > 0) charge(bodyMemoryOf(bytes))
     const pause = pauseFor(bytes.length)
     return pause ? pause.then(() => use(bytes)) : use(bytes)
   }

@@ -1,6 +1,7 @@
 // http: what becomes of a connection on which something comes that isn't HTTP. Each request gets one answer, in the
 // order in which they came.
 import { STATUS_CODES, type ServerResponse } from 'node:http'
+import type { Http2ServerResponse } from 'node:http2'
 import type { Duplex } from 'node:stream'
 import { malformed, type Failure } from '../../model/failure.ts'
 import { problemAnswer } from '../problem.ts'
@@ -11,6 +12,12 @@ export interface ConnectionFaults {
   /** To be told when what came can't be read, or didn't come in time. */
   onFault(error: NodeJS.ErrnoException, socket: Duplex): void
 }
+
+/** Answers to requests that may take as long as they like to come. */
+const endless = new WeakSet<object>()
+
+/** Frees the request from the time that it may take as a whole. Whoever asks for that bounds it otherwise. */
+export const mayComeSlowly = (answer: ServerResponse | Http2ServerResponse): void => void endless.add(answer)
 
 export function connectionFaults(): ConnectionFaults {
   /** The answer to the newest request of each connection. */
@@ -29,8 +36,13 @@ export function connectionFaults(): ConnectionFaults {
       }
       // The rest of what can't be read comes as a fault, too.
       if (given.has(socket)) return
-      given.add(socket)
       const answer = newest.get(socket)
+      if (answer !== undefined && !answer.req.complete && endless.has(answer)) {
+        // What is broken off has nobody who waits for the rest of the answer.
+        if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT') socket.destroy()
+        return
+      }
+      given.add(socket)
       const isNext = answer === undefined || answer.req.complete
       // What is wrong belongs to the newest request unless that came whole. If it has its answer already, there is
       // nothing more to say.

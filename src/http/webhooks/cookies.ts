@@ -3,7 +3,7 @@ import { validateHeaderValue } from 'node:http'
 import { serialize } from 'hono/utils/cookie'
 import { z } from 'zod'
 import type { Json } from '../../model/json/value.ts'
-import { flag, numeral, optional, refuse, scalar, take } from './response-fields.ts'
+import { booleanField, numeral, optional, refuse, scalar, fieldOf } from './response-fields.ts'
 import { MAX_HEADERS } from './response-headers.ts'
 
 const cookie = z.looseObject({
@@ -15,8 +15,8 @@ const cookie = z.looseObject({
   maxAge: optional(numeral(/^-?\d+$/)),
   /** Epoch milliseconds, or a date as text. */
   expires: optional(z.union([numeral(/^-?\d{5,}$/), z.string()])),
-  httpOnly: optional(flag),
-  secure: optional(flag),
+  httpOnly: optional(booleanField),
+  secure: optional(booleanField),
   sameSite: optional(z.string()),
 })
 
@@ -26,7 +26,7 @@ export function cookiesOf(given: Json): [string, string][] {
   if (given.length > MAX_HEADERS) refuse(`there are more than ${MAX_HEADERS} cookies`)
   return given.map((entry) => [
     'Set-Cookie',
-    cookieOf(take(cookie, entry, 'a cookie must have a name, and attributes of the right types')),
+    cookieOf(fieldOf(cookie, entry, 'a cookie must have a name, and attributes of the right types')),
   ])
 }
 

@@ -8,7 +8,7 @@ export class UnsafeResponse extends Error {
 }
 
 /** Also as text, since lines with literals write text. */
-export const flag = z.union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')])
+export const booleanField = z.union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')])
 /** The value of a header or a cookie. */
 export const scalar = z.union([z.string(), z.number(), z.boolean()])
 const missing = z.null().transform(() => undefined)
@@ -19,7 +19,7 @@ export const optional = <T extends z.ZodType>(type: T) => z.union([type, missing
 export const numeral = (pattern: RegExp) => z.union([z.number(), z.string().regex(pattern).transform(Number)])
 
 /** @throws UnsafeResponse with the reason when the value is of another type */
-export function take<T>(type: z.ZodType<T>, value: unknown, reason: string): T {
+export function fieldOf<T>(type: z.ZodType<T>, value: unknown, reason: string): T {
   const { success, data } = type.safeParse(value)
   return success ? data : refuse(reason)
 }

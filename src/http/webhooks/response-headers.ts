@@ -1,7 +1,7 @@
 // http: the headers of `$response`. What HTTP forbids, and what belongs to the connection, is refused.
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { isObject, type Json } from '../../model/json/value.ts'
-import { refuse, scalar, take } from './response-fields.ts'
+import { refuse, scalar, fieldOf } from './response-fields.ts'
 
 /** RFC 9110, 7.6.1, and RFC 2616, 13.5.1: they belong to the connection, not to the answer. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
@@ -46,7 +46,7 @@ function headerOf(name: string, given: unknown): [string, string][] {
   const lower = name.toLowerCase()
   if (HOP_BY_HOP.has(lower)) refuse(`the header ${lower} belongs to the connection`)
   if (given === null || given === undefined || lower === 'content-length') return []
-  const value = String(take(scalar, given, 'the value of a header must be text'))
+  const value = String(fieldOf(scalar, given, 'the value of a header must be text'))
   try {
     validateHeaderName(name)
     validateHeaderValue(name, value)

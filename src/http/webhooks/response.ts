@@ -7,7 +7,7 @@ import { slices, type TextPieces } from '../answers/pieces.ts'
 import { FORMATS, JSON_FORMAT, type Codec } from '../formats/codecs.ts'
 import { formatOf } from '../formats/negotiate.ts'
 import { cookiesOf } from './cookies.ts'
-import { flag, numeral, refuse, take } from './response-fields.ts'
+import { booleanField, numeral, refuse, fieldOf } from './response-fields.ts'
 import { headersOf, MAX_HEADERS } from './response-headers.ts'
 
 /** Characters of all headers and cookies together. Clients accept fewer. */
@@ -30,12 +30,13 @@ export interface ResponseBody {
  * @throws UnsafeResponse
  */
 export function responseOf(given: JsonObject, format: Codec): ResponseBody {
-  const status = take(code.nullish(), given['responseCode'], 'responseCode must be an integer from 200 to 599') ?? 200
+  const status =
+    fieldOf(code.nullish(), given['responseCode'], 'responseCode must be an integer from 200 to 599') ?? 200
   const headers = [...headersOf(given['headers'] ?? []), ...cookiesOf(given['cookies'] ?? [])]
   const size = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
   if (headers.length > MAX_HEADERS || size > MAX_HEADERS_CHARACTERS)
     refuse(`the headers and cookies are more than ${MAX_HEADERS}, or longer than ${MAX_HEADERS_CHARACTERS} characters`)
-  const encoded = take(flag.nullish(), given['encoded'], 'encoded must be true or false') ?? false
+  const encoded = fieldOf(booleanField.nullish(), given['encoded'], 'encoded must be true or false') ?? false
   return bodyOf(given['content'] ?? null, { status, headers, format, encoded })
 }
 

@@ -7,7 +7,7 @@ import { isSecretName } from '../../model/secret-names.ts'
 import type { Endpoint, FoundEndpoint, WebhookAnswer, WebhookApi } from '../../model/webhook.ts'
 import type { Log } from '../../ports/log.ts'
 import { pathShown, shownPath } from '../socket/access-log.ts'
-import type { Admission } from '../request/body.ts'
+import type { BodyAdmission } from '../request/body.ts'
 import { answerFormat, JSON_FORMAT, type Codec } from '../formats/codecs.ts'
 import { headerOf, type Env } from '../request/incoming.ts'
 import type { Answers } from '../answers/answers.ts'
@@ -17,7 +17,7 @@ import { bodyOf, responseOf, type ResponseBody } from './response.ts'
 import { UnsafeResponse } from './response-fields.ts'
 import { readWebhookRequest, type WebhookLimits } from './request.ts'
 
-export interface WebhookOptions extends WebhookLimits, Admission {
+export interface WebhookOptions extends WebhookLimits, BodyAdmission {
   readonly webhooks: WebhookApi
   /** Milliseconds until a webhook is answered that doesn't say so itself. */
   readonly webhookTimeout: number

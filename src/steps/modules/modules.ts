@@ -10,6 +10,7 @@ import type { BuiltinMethod } from '../builtin/builtin.ts'
 import { importFreshly } from './fresh-imports.ts'
 import { SourceMaps } from './source-maps.ts'
 import { userStack, type UserError } from './user-stack.ts'
+import { messageOf } from '../../model/error-message.ts'
 
 /** Milliseconds. */
 const LOAD_TIME_MS = 10_000
@@ -140,10 +141,7 @@ export class Modules {
       .then(() => inTime(loader.import(file)))
       .catch((error: unknown) => {
         loaded.delete(file) // What it lacked may be there the next time.
-        throw new Error(
-          `module "${className}" can't be loaded: ${error instanceof Error ? error.message : String(error)}`,
-          { cause: error },
-        )
+        throw new Error(`module "${className}" can't be loaded: ${messageOf(error)}`, { cause: error })
       })
     loaded.set(file, loading)
     this.#last = loading.catch(() => {})

@@ -10,10 +10,12 @@ export interface Execution {
   readonly timeout: number
   /** Bytes that its result may have as JSON. */
   readonly maxResult: number
+  /** Called when it is counted among the slow ones. */
+  readonly onSlow?: (() => void) | undefined
 }
 
 /** An execution in the pool. */
-export interface Job extends Execution {
+export interface ScriptJob extends Execution {
   /** Whether it uses the processes for slow scripts. */
   isSlow: boolean
   /** How often its process ended unexpectedly. */

@@ -3,7 +3,15 @@
 // server (nodejs/node#56312, #47224).
 import { availableParallelism } from 'node:os'
 import type { PooledProcess } from '../processes/pooled-process.ts'
-import { BROKEN, CLOSED, lateOutcome, MAX_NAMES_CHARACTERS, TOO_LONG, type Execution, type Job } from './execution.ts'
+import {
+  BROKEN,
+  CLOSED,
+  lateOutcome,
+  MAX_NAMES_CHARACTERS,
+  TOO_LONG,
+  type Execution,
+  type ScriptJob,
+} from './execution.ts'
 import type { FromProcess, ToProcess } from './sandbox-process.ts'
 import type { ScriptOutcome } from './sandbox.ts'
 import { ScriptQueue } from './script-queue.ts'
@@ -27,7 +35,7 @@ const MAX_PROCESSES = Math.max(2, Math.min(4, availableParallelism() - 1))
 /** A process. It has a job from its start, until it has answered the first one. */
 interface Place {
   readonly process: PooledProcess<ToProcess, FromProcess>
-  job: Job | null
+  job: ScriptJob | null
   isSlow: boolean
   isReady: boolean
 }
@@ -52,11 +60,16 @@ export class SandboxPool {
         signal?.removeEventListener('abort', abort)
         resolve(outcome)
       }
-      const job: Job = { ...call, isSlow: false, breaks: 0, settle, reject }
+      const job: ScriptJob = { ...call, isSlow: false, breaks: 0, settle, reject }
       signal?.addEventListener('abort', abort, { once: true })
       this.#queue.add(job)
       this.#schedule()
     })
+  }
+
+  /** Whether that script took long the last time. */
+  isSlow(script: string): boolean {
+    return this.#queue.isKnownSlow(script)
   }
 
   /** Ends all processes, and what runs in them. */
@@ -96,7 +109,7 @@ export class SandboxPool {
     return [...this.#places].filter(({ job, isSlow }) => job !== null && isSlow).length
   }
 
-  #start(job: Job): void {
+  #start(job: ScriptJob): void {
     try {
       const place: Place = {
         process: startSandbox({
@@ -128,14 +141,14 @@ export class SandboxPool {
     this.#answer(place, job, outcome)
   }
 
-  #give(place: Place, job: Job): void {
+  #give(place: Place, job: ScriptJob): void {
     place.job = job
     place.isSlow = this.#queue.isSlow(job)
     place.process.use()
     this.#send(place, job)
   }
 
-  #send(place: Place, job: Job): void {
+  #send(place: Place, job: ScriptJob): void {
     const { names } = job
     if (typeof names !== 'function') return this.#post(place, job, names && JSON.stringify(names))
     // Neither its start nor its idle time is limited meanwhile.
@@ -143,7 +156,7 @@ export class SandboxPool {
     void this.#fetch(place, job, names)
   }
 
-  async #fetch(place: Place, job: Job, names: () => Promise<string>): Promise<void> {
+  async #fetch(place: Place, job: ScriptJob, names: () => Promise<string>): Promise<void> {
     try {
       const text = await names()
       if (place.job === job) this.#post(place, job, text)
@@ -153,7 +166,7 @@ export class SandboxPool {
     }
   }
 
-  #post(place: Place, job: Job, names: string | null): void {
+  #post(place: Place, job: ScriptJob, names: string | null): void {
     const { script, timeout, maxResult } = job
     if (names !== null && names.length > MAX_NAMES_CHARACTERS) return this.#answer(place, job, TOO_LONG)
     place.process.send({ script, names, timeout, maxResult })
@@ -162,11 +175,12 @@ export class SandboxPool {
   }
 
   /** It goes on as a slow one. If there are enough of these, it starts again later: a script has no effects. */
-  #onSlow(place: Place, job: Job): void {
+  #onSlow(place: Place, job: ScriptJob): void {
     this.#queue.remember(job, true)
     if (place.isSlow || this.#slowPlaces() < MAX_PROCESSES) {
       place.isSlow = true
       place.process.limit(job.timeout - SLOW_MS + GRACE_MS, () => this.#endLate(place, job))
+      job.onSlow?.()
     } else {
       this.#drop(place)
       this.#queue.addSlow(job)
@@ -174,12 +188,12 @@ export class SandboxPool {
     this.#schedule()
   }
 
-  #endLate(place: Place, job: Job): void {
+  #endLate(place: Place, job: ScriptJob): void {
     this.#queue.remember(job, true)
     this.#end(place, lateOutcome(job))
   }
 
-  #answer(place: Place, job: Job, outcome: ScriptOutcome): void {
+  #answer(place: Place, job: ScriptJob, outcome: ScriptOutcome): void {
     this.#free(place)
     job.settle(outcome)
   }
@@ -213,7 +227,7 @@ export class SandboxPool {
    * Tries a script again. A process that ended unexpectedly says little about its script, which has no effects; one that
    * did not start says nothing as long as the script can wait for others.
    */
-  #retry(job: Job, hadBegun: boolean): void {
+  #retry(job: ScriptJob, hadBegun: boolean): void {
     if (hadBegun || ![...this.#places].some(({ isReady }) => isReady)) job.breaks += 1
     if (job.breaks < MAX_BREAKS) this.#queue.addFirst(job)
     else job.settle(BROKEN)

@@ -34,14 +34,19 @@ export class Scripts {
    * @throws Error with the name and the message that the script threw; ResultTooLarge; TimeoutError; whatever the
    * signal was aborted with
    */
-  async run({ script, names, signal, timeout }: ScriptCall): Promise<Json> {
+  async run({ script, names, signal, timeout, onSlow }: ScriptCall): Promise<Json> {
     signal.throwIfAborted()
     return valueOf(
       await this.#pool.run(
-        { script, names, timeout: Math.min(timeout, MAX_TIME_MS), maxResult: this.#maxResult },
+        { script, names, timeout: Math.min(timeout, MAX_TIME_MS), maxResult: this.#maxResult, onSlow },
         signal,
       ),
     )
+  }
+
+  /** Whether that script took long the last time. */
+  isSlow(script: string): boolean {
+    return this.#pool.isSlow(script)
   }
 
   /** Why it can't be parsed; null if it can. */

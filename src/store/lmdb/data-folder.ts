@@ -2,6 +2,7 @@
 import { closeSync, fsyncSync, ftruncateSync, mkdirSync, openSync, readFileSync, statSync, writeSync } from 'node:fs'
 import { tryLock } from 'fs-native-extensions'
 import type { Log } from '../../ports/log.ts'
+import { messageOf } from '../../model/error-message.ts'
 
 /** The data folder can't be used; the message says why in one line. */
 export class DataFolderError extends Error {
@@ -47,15 +48,11 @@ export function mark(descriptor: number, log: Log): void {
 }
 
 /** Bytes of the data file; 0 if there is none. */
-export function sizeOf(file: string): number {
+export function fileBytesOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0
 }
 
 /** Makes the data file, for its owner alone, if there is none. */
 export function makeFile(file: string): void {
   closeSync(openSync(file, 'a', 0o600))
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

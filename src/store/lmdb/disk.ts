@@ -1,34 +1,34 @@
-// store/lmdb: what lies in the data folder, and how a group of writes gets there.
+// store/lmdb: the tables of the data file, and the transaction that writes a group of operations.
 import { closeSync } from 'node:fs'
 import { join } from 'node:path'
-import { ABORT, type Database, open, type RootDatabase } from 'lmdb'
+import { ABORT, type Database, type RootDatabase } from 'lmdb'
 import type { ContextId } from '../../model/context.ts'
 import { Arena } from './arena.ts'
-import { DataFolderError, isMarked, lockFolder, makeFile, mark, messageOf, sizeOf } from './data-folder.ts'
+import { DataFolderError, isMarked, lockFolder, makeFile, mark, fileBytesOf } from './data-folder.ts'
+import { causeOf, numberIn, openRoot } from './lmdb-file.ts'
+import { LogRows } from './records/log-rows.ts'
 import { ADVICE, inspect, META, noFormat } from './salvage/inspect.ts'
 import { ROW_DATABASES, RowTables } from './row-tables.ts'
 import { Space, type SpaceOptions } from './space.ts'
+import { messageOf } from '../../model/error-message.ts'
 
-/** What the format of the data is called. A change that older code can't read takes the next number. */
+/** The format of the data. A change that older code can't read gets the next number. */
 const FORMAT = 4
 
 /** With rows. The first write of a row makes it of format 4: until then, older code may go on with the file. */
 const FORMAT_WITH_ROWS = 5
 
-/**
- * Without large parts, and with other records, which are read as they are. The first write makes the present format of
- * it.
- */
+/** Without large parts, and with other records, which are read as they are. The first write upgrades the file. */
 const FORMAT_OF_0_1 = 3
 
-/** What the upgrade of a file takes: two transactions, each of which copies what leads to what it writes. */
+/** Pages for the upgrade of a file: two transactions, each of which copies what leads to what it writes. */
 const UPGRADE_PAGES = 16
 
 /** The same, for each database of rows. */
 const PAGES_OF_DATABASE = 8
 
-/** Bytes that a new data file and what lmdb keeps beside it take at most. */
-const FIRST_BYTES = 1024 * 1024
+/** What a new data file and lmdb's own file beside it take at most. */
+const NEW_FILE_BYTES = 1024 * 1024
 
 export interface DiskOptions extends SpaceOptions {
   readonly namespace: string
@@ -41,8 +41,8 @@ export function filesIn(folder: string, namespace: string): { readonly data: str
 }
 
 /**
- * Opens what lies in the folder, after it was looked through.
- * @throws DataFolderError when another store has it open, or it isn't ours, or is damaged
+ * Opens the data of a namespace after it was examined.
+ * @throws DataFolderError when another store has it open, or it is not actorflux's, or is damaged
  */
 export async function openDisk(options: DiskOptions): Promise<Disk> {
   const { folder, namespace, log } = options
@@ -53,7 +53,7 @@ export async function openDisk(options: DiskOptions): Promise<Disk> {
     const hasData = await inspect(files.data, isMarkedYet)
     const space = new Space(options)
     // Files that are there already are opened without writing.
-    if (!hasData || sizeOf(`${files.data}-lock`) === 0) space.take(FIRST_BYTES)
+    if (!hasData || fileBytesOf(`${files.data}-lock`) === 0) space.take(NEW_FILE_BYTES)
     const disk = new Disk({ file: files.data, hasData, lock, space })
     if (!isMarkedYet) mark(lock, log)
     return disk
@@ -66,8 +66,7 @@ export async function openDisk(options: DiskOptions): Promise<Disk> {
 
 export class Disk {
   readonly contexts: Database<Buffer, ContextId>
-  /** Rows of the logs, by context and number. */
-  readonly rows: Database<Buffer, [ContextId, number]>
+  readonly rows: LogRows
   readonly notifications: Database<Buffer, ContextId>
   readonly definitions: Database<string, string>
   readonly meta: Database<unknown, string>
@@ -97,23 +96,13 @@ export class Disk {
     this.#lock = lock
     this.#space = space
     makeFile(file)
-    // Without overlapping sync: a put's promise then means that it is on disk, and a failed flush is told (with it,
-    // `flushed` never settles). Without batches of its own, whose promise nobody sees: its rejection would end the
-    // process.
-    this.#root = open({
-      path: file,
-      noSubdir: true,
-      overlappingSync: false,
-      eventTurnBatching: false,
-      encoding: 'binary',
-      maxDbs: 6 + ROW_DATABASES,
-    })
+    this.#root = openRoot(file)
     try {
       this.pageBytes = numberIn(this.#root.getStats(), 'pageSize')
       this.meta = this.#root.openDB(META, { encoding: 'json' })
       const format = hasData ? this.#formatOf(file) : FORMAT
       this.contexts = this.#root.openDB('contexts', { encoding: 'binary' })
-      this.rows = this.#root.openDB('rows', { encoding: 'binary' })
+      this.rows = new LogRows(this.#root.openDB('rows', { encoding: 'binary' }))
       this.notifications = this.#root.openDB('pokes', { encoding: 'binary' })
       this.definitions = this.#root.openDB('definitions', { encoding: 'string' })
       if (format !== FORMAT_OF_0_1) this.#parts = this.#openParts()
@@ -207,31 +196,6 @@ export class Disk {
     return this.#root.openDB('parts', { encoding: 'binary' })
   }
 
-  /** Numbers under which rows of a context's log are kept, ascending, up to and including `upTo`. */
-  rowsOf(id: ContextId, upTo = Number.MAX_SAFE_INTEGER): number[] {
-    return Array.from(this.rows.getKeys({ start: [id, 0], end: [id, upTo], inclusiveEnd: true }), ([, row]) => row)
-  }
-
-  /** The newest rows of a context's log, oldest of them first. Those that can't be read are left out, and told of. */
-  newestRows(id: ContextId, limit: number, unreadable: (row: number, error: unknown) => void): string[] {
-    const newestFirst: string[][] = []
-    let count = 0
-    for (const {
-      key: [, row],
-      value,
-    } of this.rows.getRange({ start: [id, Number.MAX_SAFE_INTEGER], end: [id, -1], reverse: true })) {
-      try {
-        const rows = rowsIn(value)
-        newestFirst.push(rows)
-        count += rows.length
-      } catch (error) {
-        unreadable(row, error)
-      }
-      if (count >= limit) break
-    }
-    return newestFirst.toReversed().flat().slice(-limit)
-  }
-
   async close(): Promise<void> {
     await this.#root.close()
     closeSync(this.#lock)
@@ -261,32 +225,5 @@ export class Disk {
     } catch (error) {
       throw new DataFolderError(`the data is damaged: '${key}' can't be read; ${ADVICE}`, { cause: error })
     }
-  }
-}
-
-/** @throws Error when these bytes are no rows */
-export function rowsIn(value: Buffer): string[] {
-  const rows: unknown = JSON.parse(value.toString())
-  if (!Array.isArray(rows)) throw new TypeError('these are no rows')
-  return rows.map((row: unknown) => {
-    if (typeof row !== 'string') throw new TypeError('these are no rows')
-    return row
-  })
-}
-
-function numberIn(stats: object, name: string): number {
-  const value: unknown = Reflect.get(stats, name)
-  if (typeof value !== 'number') throw new TypeError(`lmdb does not tell its ${name}`)
-  return value
-}
-
-/** lmdb hides the reason of a failed commit in a promise, which is rejected with it. */
-async function causeOf(error: unknown): Promise<unknown> {
-  if (!(error instanceof Error) || !('commitError' in error)) return error
-  try {
-    await error.commitError
-    return error
-  } catch (reason) {
-    return reason
   }
 }

@@ -3,6 +3,7 @@
 import { ROW_SPACES, type RowSpace, type RowWrite } from '../../model/rows.ts'
 import type { CommitRefusal } from '../../ports/store.ts'
 import type { Disk } from './disk.ts'
+import type { GroupOperations } from './group-operations.ts'
 import { encodeRow, type RowValue } from './row-tables.ts'
 
 /** How many rows each space has, on disk and in memory. */
@@ -11,26 +12,18 @@ export type RowCounts = Map<RowSpace, number>
 export const rowCountsOf = ({ rowTables }: Disk): RowCounts =>
   new Map(ROW_SPACES.map((space) => [space, rowTables?.count(space) ?? 0]))
 
-/** What a group tells its rows. */
-export interface RowSink {
-  /** A call to lmdb, which takes place when the group is written. */
-  operation(operation: () => void): void
-  /** Bytes of values that it writes, and keys that it touches. */
-  takes(bytes: number, keys: number): void
-}
-
 export class RowGroup {
   readonly #disk: Disk
   readonly #now: number
-  readonly #sink: RowSink
+  readonly #operations: GroupOperations
   readonly #rows = new Map<string, RowValue | null>()
   readonly #spaces = new Set<RowSpace>()
   readonly #gained: RowCounts = new Map()
 
-  constructor(disk: Disk, { now, sink }: { readonly now: number; readonly sink: RowSink }) {
+  constructor(disk: Disk, { now, operations }: { readonly now: number; readonly operations: GroupOperations }) {
     this.#disk = disk
     this.#now = now
-    this.#sink = sink
+    this.#operations = operations
   }
 
   /** Whether any row is written. */
@@ -89,20 +82,20 @@ export class RowGroup {
 
   #put(space: RowSpace, key: string, row: RowValue, before: RowValue | null): void {
     const bytes = encodeRow(space, row)
-    this.#sink.operation(() => this.#disk.rowTables?.put(space, key, bytes, row, before))
-    this.#sink.takes(bytes.length, 3)
+    this.#operations.add(() => this.#disk.rowTables?.put(space, key, bytes, row, before))
+    this.#operations.takes(bytes.length, 3)
     this.#set(space, key, row, before)
   }
 
   #remove(space: RowSpace, key: string, before: RowValue): void {
-    this.#sink.operation(() => this.#disk.rowTables?.remove(space, key, before))
-    this.#sink.takes(0, 2)
+    this.#operations.add(() => this.#disk.rowTables?.remove(space, key, before))
+    this.#operations.takes(0, 2)
     this.#set(space, key, null, before)
   }
 
   #removeExpiry(entry: Buffer): void {
-    this.#sink.operation(() => this.#disk.rowTables?.removeExpiry(entry))
-    this.#sink.takes(0, 1)
+    this.#operations.add(() => this.#disk.rowTables?.removeExpiry(entry))
+    this.#operations.takes(0, 1)
   }
 
   #set(space: RowSpace, key: string, row: RowValue | null, before: RowValue | null): void {

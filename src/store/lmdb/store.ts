@@ -1,9 +1,8 @@
 // store/lmdb: the embedded store, nothing to install. Records on disk, the index in memory, one process at a time.
 import type { ContextId } from '../../model/context.ts'
-import { FluxError, unavailable } from '../../model/failure.ts'
+import { unavailable } from '../../model/failure.ts'
 import type { RowSpace, StoredRow } from '../../model/rows.ts'
 import type { Standstill } from '../../model/standstill.ts'
-import { charactersOf } from '../../model/texts.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { NotesPlace } from '../../ports/step-watch.ts'
@@ -17,7 +16,7 @@ import type {
   Store,
   StoredContext,
 } from '../../ports/store.ts'
-import { messageOf } from './data-folder.ts'
+import { ContextReader } from './context-reader.ts'
 import { type Disk, openDisk } from './disk.ts'
 import { GroupCommit } from './group-commit.ts'
 import { Memory } from './index/memory.ts'
@@ -26,10 +25,7 @@ import { rebuild } from './index/rebuild.ts'
 import { isExpired } from './row-group.ts'
 import { listRows } from './row-list.ts'
 import type { Gauge } from './space.ts'
-import { decodeStored } from './stored-context.ts'
 import { WriteGroup } from './write-group.ts'
-
-export { DataFolderError } from './data-folder.ts'
 
 /**
  * Opens the store in a folder, which is created if missing, and reads the index into memory.
@@ -66,14 +62,8 @@ export async function openLmdbStore({
 
 /** Ids given out at once: each time costs a write to the disk. */
 const IDS_AT_ONCE = 1000
-/** Candidates for a list looked at in one turn of the event loop: about a millisecond. */
-const MAX_HOPS = 10_000
-
 /** Rows swept by one group: others wait for it. */
 const SWEPT_AT_ONCE = 10_000
-
-/** Parts of logs that are told of as unreadable, each once. */
-const MAX_LOGGED_ROWS = 10_000
 
 class LmdbStore implements Store {
   readonly partitions = 1
@@ -84,8 +74,7 @@ class LmdbStore implements Store {
   readonly #log: Log
   readonly #clock: Clock
   readonly #commits: GroupCommit<WriteGroup>
-  /** Parts of logs that can't be read. */
-  readonly #loggedRows = new Set<string>()
+  readonly #reader: ContextReader
   #closing: Promise<void> | null = null
 
   constructor(
@@ -99,6 +88,8 @@ class LmdbStore implements Store {
     this.#memory = memory
     this.#log = log
     this.#commits = new GroupCommit(() => new WriteGroup(disk, memory, () => clock.now()))
+    const checkOpen = () => this.#checkOpen()
+    this.#reader = new ContextReader({ disk, memory, commits: this.#commits, log, checkOpen })
   }
 
   async reserveIds({ count }: { count: number }): Promise<{ first: ContextId; count: number }> {
@@ -116,7 +107,7 @@ class LmdbStore implements Store {
 
   async load({ id }: { id: ContextId }): Promise<StoredContext | null> {
     if (this.#commits.isWriting) await this.#commits.settled((group) => group.touches(id))
-    return this.#read(id)
+    return this.#reader.read(id)
   }
 
   async version({ id }: { id: ContextId }): Promise<number | null> {
@@ -130,14 +121,14 @@ class LmdbStore implements Store {
 
   async readRow({ space, key }: { space: RowSpace; key: string }): Promise<StoredRow | null> {
     if (this.#commits.isWriting) await this.#commits.settled((group) => group.touchesRows(space, key))
-    if (this.#closing) throw unavailable('the server is stopping')
+    this.#checkOpen()
     const row = this.#disk.rowTables?.read(space, key) ?? null
     return row === null || isExpired(row, this.#clock.now()) ? null : { partition: 0, key, ...row }
   }
 
   async listRows(query: RowQuery): Promise<StoredRow[]> {
     if (this.#commits.isWriting) await this.#commits.settled((group) => group.touchesRows(query.space))
-    if (this.#closing) throw unavailable('the server is stopping')
+    this.#checkOpen()
     return listRows(this.#disk, query, { now: this.#clock.now(), log: this.#log })
   }
 
@@ -155,20 +146,11 @@ class LmdbStore implements Store {
   }
 
   async log({ id, limit }: { id: ContextId; limit: number }): Promise<string[]> {
-    return limit > 0 ? this.#disk.newestRows(id, limit, (row, error) => this.#logRow(id, row, error)) : []
+    return this.#reader.logRows(id, limit)
   }
 
-  async list(query: ListQuery): Promise<StoredContext[]> {
-    for (;;) {
-      const ids = await this.#find(query)
-      const waited = await this.#commits.settled((group) => ids.some((id) => group.touches(id)))
-      const onPage = waited ? await this.#find(query) : ids
-      const before = this.#memory.size
-      const contexts = this.#readAll(onPage, query.characters ?? Infinity)
-      // A record that can't be read takes nobody else's place: now that it is left out of the index, who is on the page
-      // is looked for again.
-      if (this.#memory.size === before) return contexts
-    }
+  list(query: ListQuery): Promise<StoredContext[]> {
+    return this.#reader.list(query)
   }
 
   async waitingFor({
@@ -187,8 +169,8 @@ class LmdbStore implements Store {
     return this.#memory.claimDue(request)
   }
 
-  async claimAbandoned({ owner, limit }: { owner: string; limit: number; hideFor: number }): Promise<AbandonedLease[]> {
-    return this.#memory.claimAbandoned(owner, limit)
+  async claimAbandoned(request: Parameters<Store['claimAbandoned']>[0]): Promise<AbandonedLease[]> {
+    return this.#memory.claimAbandoned({ ready: [], ...request, now: this.#clock.now() })
   }
 
   async leasedTo({ owner }: { owner: string }): Promise<ContextId[]> {
@@ -225,60 +207,8 @@ class LmdbStore implements Store {
     return this.#closing
   }
 
-  /** Once: a log is read with each look at its context. */
-  #logRow(id: ContextId, row: number, error: unknown): void {
-    const name = `${id}:${row}`
-    if (this.#loggedRows.has(name) || this.#loggedRows.size >= MAX_LOGGED_ROWS) return
-    this.#loggedRows.add(name)
-    this.#log.error(`a part of the log of context ${id} can't be read, and is left out`, { contextId: id, row, error })
-  }
-
-  /** Those that can be read, and no more once they have so many characters. */
-  #readAll(ids: readonly ContextId[], characters: number): StoredContext[] {
-    const contexts: StoredContext[] = []
-    let size = 0
-    for (const id of ids) {
-      try {
-        const context = this.#read(id)
-        if (context === null) continue
-        contexts.push(context)
-        if (characters !== Infinity) size += charactersOf(context.parts)
-        if (size >= characters) break
-      } catch (error) {
-        if (!(error instanceof FluxError && error.failure.kind === 'unreadable')) throw error
-      }
-    }
-    return contexts
-  }
-
-  /** In strides: to pass over a million contexts takes a while. */
-  async #find(query: ListQuery): Promise<ContextId[]> {
-    const { ids, rest } = this.#memory.list(query, MAX_HOPS)
-    const found = [...ids]
-    for (let more = rest; more !== null;) {
-      await new Promise((resolve) => {
-        setImmediate(resolve)
-      })
-      const next = this.#memory.list({ ...query, ...more }, MAX_HOPS)
-      found.push(...next.ids)
-      more = next.rest
-    }
-    return found
-  }
-
-  /**
-   * @throws FluxError `unreadable`, and leaves the context out of the index: no list, broadcast or timer stumbles over
-   * it again
-   */
-  #read(id: ContextId): StoredContext | null {
+  /** @throws FluxError `unavailable` when it is closed, or will be */
+  #checkOpen(): void {
     if (this.#closing) throw unavailable('the server is stopping')
-    const bytes = this.#disk.record(id)
-    try {
-      return bytes === undefined ? null : decodeStored(id, bytes, ({ slot }) => this.#disk.largePart(id, slot))
-    } catch (error) {
-      if (this.#memory.entry(id) !== null) this.#log.error(messageOf(error), { contextId: id, error })
-      this.#memory.remove(id)
-      throw error
-    }
   }
 }

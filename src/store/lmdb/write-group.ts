@@ -1,32 +1,21 @@
 // store/lmdb: what one group of requests will write. Decisions see memory and what the group has decided before them.
 import type { ContextId } from '../../model/context.ts'
-import { MAX_LOG_ROWS } from '../../model/record.ts'
 import { partitionOfCommit, type RowSpace } from '../../model/rows.ts'
-import type { CommitOutcome, CommitRefusal, CommitRequest, Write } from '../../ports/store.ts'
+import type { CommitOutcome, CommitRequest } from '../../ports/store.ts'
+import { ContextWrites } from './context-writes.ts'
 import type { Disk } from './disk.ts'
 import type { Group } from './group-commit.ts'
-import { type Header, type LargePart, NO_LARGE_PARTS, type Rows } from './header.ts'
-import { encodeLargePart, placeLargeParts } from './large-parts.ts'
+import { GroupOperations } from './group-operations.ts'
 import type { Entry, Memory } from './index/memory.ts'
+import { type Header, NO_LARGE_PARTS } from './records/header.ts'
 import { RowGroup } from './row-group.ts'
-import { encode } from './stored-context.ts'
-
-/** A log is trimmed when it has grown so far, a good many rows at once. */
-const LOG_ROOM = MAX_LOG_ROWS + MAX_LOG_ROWS / 4
+import { UniqueKeys } from './unique-keys.ts'
 
 /** One purge writes about as many keys at most, so that it doesn't hold up the commits. */
 const PURGE_KEYS = 20_000
 
 /** Bytes of records, a few milliseconds of work. */
 const FULL_BYTES = 4 * 1024 * 1024
-
-/**
- * Pages for each key. lmdb never changes one in place: what a key lies on is copied, with what leads to it, as far as
- * the group has no copy yet; and the old pages are listed as free.
- */
-const COPIES = 2
-
-const NO_ROWS: Rows = { firstRow: 0, nextRow: 0 }
 
 /** Anything else might not do as a key, and a call to lmdb that throws would tear its group apart. */
 const HASH = /^[\w+/=-]{1,200}$/
@@ -39,33 +28,32 @@ const DONE_WITH_LOOKUPS: CommitOutcome = { ok: true, lookups: true }
 export class WriteGroup implements Group {
   readonly #disk: Disk
   readonly #memory: Memory
-  /** Calls to lmdb; none of them throws. */
-  readonly #operations: (() => void)[] = []
+  readonly #operations: GroupOperations
+  readonly #writes: ContextWrites
   readonly #effects: (() => void)[] = []
   readonly #contexts = new Map<ContextId, Header | null>()
   readonly #notified = new Map<ContextId, boolean>()
   #lastId: ContextId
-  #size = 0
-  /** Pages of the disk that it takes, at most. */
-  #pages = 0
   readonly #now: () => number
   /** Null as long as no row is written. */
   #rows: RowGroup | null = null
-  /** Unique index keys that contexts get by this group. */
-  #uniques: Map<string, ContextId> | null = null
+  readonly #uniques: UniqueKeys
 
   /** `now` tells the store's time, epoch milliseconds. */
   constructor(disk: Disk, memory: Memory, now: () => number) {
     this.#now = now
     this.#disk = disk
     this.#memory = memory
+    this.#operations = new GroupOperations(disk.pageBytes)
+    this.#writes = new ContextWrites(disk, this.#operations)
+    this.#uniques = new UniqueKeys(memory, this.#contexts)
     this.#lastId = memory.lastId
     // The group before is written, or has failed.
     disk.arena.clear()
   }
 
   get full(): boolean {
-    return this.#size > FULL_BYTES
+    return this.#operations.bytes > FULL_BYTES
   }
 
   touches(id: ContextId): boolean {
@@ -77,8 +65,9 @@ export class WriteGroup implements Group {
   }
 
   write(): Promise<void> {
-    if (this.#operations.length === 0) return Promise.resolve()
-    return this.#disk.write(this.#operations, this.#pages * this.#disk.pageBytes, this.#rows?.isNeeded)
+    const { list, pages } = this.#operations
+    if (list.length === 0) return Promise.resolve()
+    return this.#disk.write(list, pages * this.#disk.pageBytes, this.#rows?.isNeeded)
   }
 
   adopt(): void {
@@ -89,20 +78,21 @@ export class WriteGroup implements Group {
   commit({ writes, rows }: CommitRequest): CommitOutcome {
     if (rows !== undefined) partitionOfCommit(writes, rows, 1)
     const headers = new Map<ContextId, Header>()
-    const operationsBefore = this.#operations.length
+    const operationsBefore = this.#operations.list.length
     let isWhole = false
     try {
       for (const write of writes) {
         const { id } = write.context
         const before = headers.get(id) ?? this.#context(id)
         if ((before?.version ?? 0) !== write.previous) return { ok: false, stale: id }
-        headers.set(id, this.#write(write, before))
+        headers.set(id, this.#writes.add(write, before))
       }
-      const refusal = (rows === undefined ? null : this.#rowGroup().refusal(rows)) ?? this.#takenKey(writes, headers)
+      const refusal =
+        (rows === undefined ? null : this.#rowGroup().refusal(rows)) ?? this.#uniques.refusal(writes, headers)
       if (refusal !== null) return refusal
       isWhole = true
     } finally {
-      if (!isWhole) this.#operations.length = operationsBefore
+      if (!isWhole) this.#operations.list.length = operationsBefore
     }
     if (rows !== undefined) this.#rowGroup().write(rows)
     for (const [id, header] of headers) this.#put(id, header)
@@ -124,8 +114,8 @@ export class WriteGroup implements Group {
   reserveIds(count: number): ContextId {
     const first = this.#lastId + 1
     const last = (this.#lastId += count)
-    this.#operations.push(() => void this.#disk.meta.put('lastId', last))
-    this.#pages += COPIES
+    this.#operations.add(() => void this.#disk.meta.put('lastId', last))
+    this.#operations.takes(0, 1)
     this.#effects.push(() => {
       this.#memory.lastId = last
     })
@@ -134,9 +124,9 @@ export class WriteGroup implements Group {
 
   putDefinition(hash: string, text: string): void {
     if (!HASH.test(hash)) throw new TypeError('a definition is kept under its hash, in letters and digits')
-    this.#operations.push(() => void this.#disk.definitions.put(hash, text))
+    this.#operations.add(() => void this.#disk.definitions.put(hash, text))
     // One UTF-16 unit takes 3 bytes at most.
-    this.#pages += this.#pagesOf(3 * text.length)
+    this.#operations.takesPages(3 * text.length, 1)
   }
 
   purge(endedBefore: number, limit: number): number {
@@ -156,56 +146,8 @@ export class WriteGroup implements Group {
   #rowGroup(): RowGroup {
     return (this.#rows ??= new RowGroup(this.#disk, {
       now: this.#now(),
-      sink: {
-        operation: (operation) => this.#operations.push(operation),
-        takes: (bytes, keys) => {
-          this.#size += bytes
-          this.#pages += Math.ceil(bytes / this.#disk.pageBytes) + keys * COPIES
-        },
-      },
+      operations: this.#operations,
     }))
-  }
-
-  /** Which unique index key another context has, if any; else they are these contexts'. */
-  #takenKey(writes: readonly Write[], headers: ReadonlyMap<ContextId, Header>): CommitRefusal | null {
-    let given: Map<string, ContextId> | null = null
-    for (const { context, unique } of writes) {
-      if (unique === undefined) continue
-      given ??= new Map()
-      const by = this.#otherWith(unique, context.id, headers) ?? given.get(unique)
-      if (by !== undefined && by !== context.id) return { ok: false, unique: { key: unique, by } }
-      given.set(unique, context.id)
-    }
-    if (given === null) return null
-    this.#uniques ??= new Map()
-    for (const [key, id] of given) this.#uniques.set(key, id)
-    return null
-  }
-
-  /** Another context that has the key, and is left with it by the commit. */
-  #otherWith(key: string, id: ContextId, headers: ReadonlyMap<ContextId, Header>): ContextId | undefined {
-    const isLeft = (other: ContextId): boolean => {
-      const header = headers.get(other) ?? this.#contexts.get(other)
-      return header === undefined || header?.indexKeys.includes(key) === true
-    }
-    for (const other of this.#memory.having(key)) if (other !== id && isLeft(other)) return other
-    const other = this.#uniques?.get(key)
-    return other !== undefined && other !== id && isLeft(other) ? other : undefined
-  }
-
-  /** Adds the operations that write it; gives its header. */
-  #write(write: Write, before: Header | Entry | null): Header {
-    const { context, log } = write
-    const { id, version, indexKeys, due, owner, endedAt, parent } = context
-    const kept = log.length > MAX_LOG_ROWS ? log.slice(-MAX_LOG_ROWS) : log
-    const { firstRow, nextRow } = this.#append(id, before ?? NO_ROWS, kept)
-    const large = this.#writeLargeParts(write, before?.large ?? NO_LARGE_PARTS)
-    const header = { version, indexKeys, due, owner, endedAt, parent, firstRow, nextRow, large }
-    const record = encode(this.#disk.arena, header, context)
-    this.#operations.push(() => void this.#disk.contexts.put(id, record))
-    this.#size += record.length
-    this.#pages += this.#pagesOf(record.length)
-    return header
   }
 
   #context(id: ContextId): Header | Entry | null {
@@ -224,70 +166,31 @@ export class WriteGroup implements Group {
 
   #notify(id: ContextId): void {
     this.#notified.set(id, true)
-    this.#operations.push(() => void this.#disk.notifications.put(id, POKED))
-    this.#pages += COPIES
+    this.#operations.add(() => void this.#disk.notifications.put(id, POKED))
+    this.#operations.takes(0, 1)
     this.#effects.push(() => this.#memory.notify(id))
   }
 
   #clearNotification(id: ContextId): void {
     this.#notified.set(id, false)
-    this.#operations.push(() => void this.#disk.notifications.remove(id))
-    this.#pages += COPIES
+    this.#operations.add(() => void this.#disk.notifications.remove(id))
+    this.#operations.takes(0, 1)
     this.#effects.push(() => this.#memory.clearNotification(id))
   }
 
   #remove(id: ContextId): void {
-    const rows = this.#disk.rowsOf(id)
+    const rows = this.#disk.rows.numbersOf(id)
     const large = this.#context(id)?.large ?? NO_LARGE_PARTS
-    this.#operations.push(() => {
+    this.#operations.add(() => {
       for (const { slot } of large) this.#disk.removeLargePart(id, slot)
-      for (const row of rows) void this.#disk.rows.remove([id, row])
+      for (const row of rows) this.#disk.rows.remove(id, row)
       void this.#disk.notifications.remove(id)
       void this.#disk.contexts.remove(id)
     })
-    this.#pages += COPIES + rows.length + large.length
+    this.#operations.takes(0, 1)
+    this.#operations.pages += rows.length + large.length
     this.#contexts.set(id, null)
     this.#notified.set(id, false)
     this.#effects.push(() => this.#memory.remove(id))
-  }
-
-  /** The rows of one write are one value, keyed by the number of the first. Gives which are kept. */
-  #append(id: ContextId, { firstRow, nextRow }: Rows, rows: readonly string[]): Rows {
-    if (rows.length === 0) return { firstRow, nextRow }
-    const value = Buffer.from(JSON.stringify(rows))
-    this.#operations.push(() => void this.#disk.rows.put([id, nextRow], value))
-    this.#pages += this.#pagesOf(value.length)
-    const end = nextRow + rows.length
-    if (end - firstRow <= LOG_ROOM) return { firstRow, nextRow: end }
-    // Whole values only: the last that begins before the rows to keep may reach into them.
-    const old = this.#disk.rowsOf(id, end - MAX_LOG_ROWS)
-    const kept = old.pop() ?? firstRow
-    this.#operations.push(() => {
-      for (const row of old) void this.#disk.rows.remove([id, row])
-    })
-    this.#pages += old.length
-    return { firstRow: kept, nextRow: end }
-  }
-
-  /** Writes those that have changed. Gives all of them. */
-  #writeLargeParts(write: Write, before: readonly LargePart[]): readonly LargePart[] {
-    const placement = placeLargeParts(write, before)
-    if (placement === null) return NO_LARGE_PARTS
-    const { id, version, parts } = write.context
-    for (const { name, slot } of placement.written) {
-      const row = encodeLargePart(this.#disk.arena, version, parts[name] ?? '')
-      this.#operations.push(() => this.#disk.putLargePart(id, slot, row))
-      this.#size += row.length
-      this.#pages += this.#pagesOf(row.length)
-    }
-    for (const slot of placement.freed) {
-      this.#operations.push(() => this.#disk.removeLargePart(id, slot))
-      this.#pages += COPIES
-    }
-    return placement.parts
-  }
-
-  #pagesOf(bytes: number): number {
-    return COPIES + Math.ceil(bytes / this.#disk.pageBytes)
   }
 }

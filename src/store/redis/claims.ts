@@ -19,7 +19,7 @@ interface ClaimsOptions {
   readonly time: RedisTime
 }
 
-export class Claims {
+export class PartitionClaims {
   readonly #client: PartitionClient
   readonly #options: ClaimsOptions
   readonly #time: RedisTime
@@ -69,13 +69,23 @@ export class Claims {
   }
 
   /** As `Store.claimAbandoned`. */
-  async abandoned({ limit, hideFor }: { limit: number; hideFor: number }): Promise<AbandonedLease[]> {
+  async abandoned({
+    ready = [],
+    limit,
+    hideFor,
+  }: {
+    ready?: readonly string[]
+    limit: number
+    hideFor: number
+  }): Promise<AbandonedLease[]> {
     const { deadAfterMs } = this.#options
     const claims = await this.#client.reachable(async (partition) => {
       // After a partition was away nobody's heartbeat is fresh there: the others get as long as anyone to send theirs.
       const { last = 0, steadySince = last } = this.#beats.get(partition) ?? {}
       const judges = last - steadySince >= deadAfterMs
-      return texts(await this.#client.run('claim-abandoned', partition, [limit, hideFor, judges ? deadAfterMs : '']))
+      return texts(
+        await this.#client.run('claim-abandoned', partition, [limit, hideFor, judges ? deadAfterMs : '', ...ready]),
+      )
     })
     const leases: AbandonedLease[] = []
     for (const pairs of claims) {

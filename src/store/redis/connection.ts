@@ -1,6 +1,7 @@
 // store/redis: connections, to one Redis or to a cluster. What is sent while Redis is away fails at once, and what was
 // under way when it went is never sent again behind our back.
 import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis'
+import { messageOf } from '../../model/error-message.ts'
 
 export type Connection = Redis | Cluster
 
@@ -101,7 +102,7 @@ export async function explore(setting: string): Promise<RedisAddress> {
       return { urls, cluster, place: urls.map(placeOf).join(', ') }
     } catch (error) {
       if (error instanceof RedisError) throw error
-      reasons.push(error instanceof Error ? error.message : String(error))
+      reasons.push(messageOf(error))
     } finally {
       probe.disconnect()
     }
@@ -126,10 +127,9 @@ async function select(probe: Redis, database: number, place: string): Promise<vo
   try {
     await probe.select(database)
   } catch (error) {
-    throw new RedisError(
-      `database ${database} of Redis at ${place} can't be used: ${error instanceof Error ? error.message : String(error)}`,
-      { cause: error },
-    )
+    throw new RedisError(`database ${database} of Redis at ${place} can't be used: ${messageOf(error)}`, {
+      cause: error,
+    })
   }
 }
 

@@ -14,7 +14,10 @@ interface FeedOptions {
 }
 
 const LATE =
-  'callers of webhooks may wait up to a second longer, and steps whose context has ended run on for some heartbeats'
+  'callers of webhooks may wait up to a second longer, steps whose context has ended run on for some heartbeats, and ' +
+  'steps that wait for a free slot are not taken by other servers before their next heartbeat'
+/** Says that steps are ready; any other text is the id of a context. */
+const READY = 'ready'
 
 export function redisFeed({ listening, publish, namespace, log }: FeedOptions): CommitFeed {
   const channel = feedChannel(namespace)
@@ -29,9 +32,17 @@ export function redisFeed({ listening, publish, namespace, log }: FeedOptions): 
   return {
     notify: (id) => void publish(channel, String(id)).catch(fail),
     onNotified(listener) {
-      listening.on('message', (_, text: string) => listener(Number(text)))
+      listening.on('message', (_, text: string) => {
+        if (text !== READY) listener(Number(text))
+      })
       // It is subscribed to again after each reconnect.
       listening.subscribe(channel).catch(fail)
+    },
+    notifyReady: () => void publish(channel, READY).catch(fail),
+    onReady(listener) {
+      listening.on('message', (_, text: string) => {
+        if (text === READY) listener()
+      })
     },
     async close() {
       listening.disconnect()

@@ -2,6 +2,7 @@
 // has forgotten the last of them, or all.
 import { randomInt } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
+import { AheadIds } from './ahead-ids.ts'
 import type { PartitionClient } from './partition-client.ts'
 import { idsOf, texts } from './scripts.ts'
 
@@ -11,9 +12,14 @@ import { idsOf, texts } from './scripts.ts'
  */
 const GAP = 100_000
 
+/** Ids given ahead to a server that has been the only one to ask for some time. Those that it does not use are lost. */
+const AHEAD = { ids: 1000, aloneMs: 1000 }
+
 export class IdNumbers {
   readonly #client: PartitionClient
   readonly #partitions: number
+  /** Names this store among all that ask. */
+  readonly #writer: string
   /** Run id of the Redis that gave out ids of each partition last. */
   readonly #issuerRunIds = new Map<number, string>()
   /**
@@ -21,10 +27,13 @@ export class IdNumbers {
    * has forgotten it is told.
    */
   readonly #last = new Map<number, number>()
+  readonly #ahead: readonly AheadIds[]
 
-  constructor(client: PartitionClient, partitions: number) {
+  constructor(client: PartitionClient, { partitions, writer }: { partitions: number; writer: string }) {
     this.#client = client
     this.#partitions = partitions
+    this.#writer = writer
+    this.#ahead = Array.from({ length: partitions }, () => new AheadIds())
   }
 
   async reserve({
@@ -37,12 +46,26 @@ export class IdNumbers {
     // A Redis that lost its last moments has forgotten the ids it gave then: whoever was told one must not find another
     // context under it.
     const gap = GAP + randomInt(GAP)
-    const values = [count, gap, this.#issuerRunIds.get(partition) ?? '', this.#last.get(partition) ?? 0]
-    const [number = '', issuerRunId = ''] = texts(await this.#client.run('reserve', partition, values))
+    const known = [this.#issuerRunIds.get(partition) ?? '', this.#last.get(partition) ?? 0]
+    const values = [count, gap, ...known, this.#writer, AHEAD.ids, AHEAD.aloneMs]
+    const [number = '', issuerRunId = '', ahead] = texts(await this.#client.run('reserve', partition, values))
     this.#issuerRunIds.set(partition, issuerRunId)
     const last = Number(number)
     this.#raise(partition, last)
-    return { first: (last - count) * this.#partitions + (partition === 0 ? this.#partitions : partition), count }
+    const given = count + Number(ahead)
+    // Those that were asked for are for contexts that start already.
+    if (given > count) this.#ahead[partition]?.add({ first: last - given + count + 1, last })
+    return { first: (last - given) * this.#partitions + (partition === 0 ? this.#partitions : partition), count: given }
+  }
+
+  /**
+   * What must be the last id given out in their partition, as it counts them, when contexts of these ids are created;
+   * empty: it doesn't matter.
+   */
+  fenceOf(ids: readonly ContextId[]): string {
+    const [first] = ids
+    if (first === undefined) return ''
+    return this.#ahead[first % this.#partitions]?.fenceOf(ids.map((id) => this.#numberOf(id))) ?? ''
   }
 
   /** The highest id of any context so far; 0 if there was none. */
@@ -55,7 +78,11 @@ export class IdNumbers {
 
   /** There is a context of that id. */
   seen(id: ContextId): void {
-    this.#raise(id % this.#partitions, Math.ceil(id / this.#partitions))
+    this.#raise(id % this.#partitions, this.#numberOf(id))
+  }
+
+  #numberOf(id: ContextId): number {
+    return Math.ceil(id / this.#partitions)
   }
 
   #raise(partition: number, number: number): void {

@@ -43,7 +43,7 @@ local due = root .. 'due'
 local ended = root .. 'end'
 -- Sorted set of the contexts whose step a server runs; the score is when they may be claimed by others once it is dead.
 local function running(owner) return root .. 'run:' .. owner end
--- Who owns the steps that no server runs, those of a dead server among them.
+-- Who owns the steps that no server runs, those of a dead server among them. Owners of ready steps begin with it.
 local unowned = '${UNOWNED}'
 -- String: a row of a space: when it expires, empty if never; '\\31'; its value.
 local function stored_row(space, key) return root .. 'r:' .. space .. ':' .. key end
@@ -63,4 +63,6 @@ local dead = root .. 'dead'
 local ids = root .. 'ids'
 -- String: run id of the Redis that gave it.
 local issuer = root .. 'giver'
+-- String: who was given ids last, and since when nobody else was, 'writer:milliseconds'.
+local taker = root .. 'taker'
 `

@@ -82,6 +82,14 @@ export class Queries {
     return contexts
   }
 
+  /** As `Store.newest`. */
+  async newest({ key, partition }: { key: string; partition?: number }): Promise<ContextId | null> {
+    const ask = (one: number) => this.#client.run('newest', one, [encodeText(key)])
+    const found = partition === undefined ? await this.#client.everywhere(ask) : [await ask(partition)]
+    const newest = Math.max(0, ...idsOf(found.flatMap(texts)))
+    return newest === 0 ? null : newest
+  }
+
   #pages(
     partition: number,
     keys: readonly (string | number)[],

@@ -1,6 +1,7 @@
 // store/redis: rows and unique keys, as arguments of the commit script, and what the scripts that read rows give.
+import type { ContextId } from '../../model/context.ts'
 import { compareRows, isListed, ROW_SPACES, type RowSpace, type RowWrite, type StoredRow } from '../../model/rows.ts'
-import type { CommitOutcome, RowQuery, Write } from '../../ports/store.ts'
+import type { CommitRefusal, RowQuery, Write } from '../../ports/store.ts'
 import type { PartitionClient } from './partition-client.ts'
 import { listOf, texts, type Reply } from './scripts.ts'
 import { encodeText } from './stored-context.ts'
@@ -30,23 +31,21 @@ export function pushRows(values: string[], writes: readonly Write[], rows: reado
 const uniquesOf = (writes: readonly Write[]): { id: number; key: string }[] =>
   writes.flatMap(({ context: { id }, unique }) => (unique === undefined ? [] : { id, key: unique }))
 
-/** What the answers mean that only tell of rows and unique keys; null: it is another. */
-export function refusalOf(
-  [code, place, found]: readonly Reply[],
-  writes: readonly Write[],
-  rows: readonly RowWrite[],
-): CommitOutcome | null {
-  if (code === 3) return { ok: true, lookups: true }
-  if (code === 4) {
-    const row = rows[Number(place)]
-    if (row === undefined) throw new TypeError('a script told of a row that there is not')
-    return { ok: false, row: { space: row.space, key: row.key, value: found === null ? null : String(found) } }
-  }
-  if (code !== 5) return null
-  return { ok: false, unique: { key: uniquesOf(writes)[Number(place)]?.key ?? '', by: Number(found) } }
+/** The guard of the row at that place failed. `found`: what is there; null: nothing. */
+export function rowRefusal(rows: readonly RowWrite[], place: number, found: Reply): CommitRefusal {
+  const row = rows[place]
+  if (row === undefined) throw new TypeError('a script told of a row that there is not')
+  return { ok: false, row: { space: row.space, key: row.key, value: found === null ? null : String(found) } }
 }
 
-export class Rows {
+/** The unique key at that place is another context's. */
+export function uniqueRefusal(writes: readonly Write[], place: number, by: ContextId): CommitRefusal {
+  const unique = uniquesOf(writes)[place]
+  if (unique === undefined) throw new TypeError('a script told of a unique key that there is not')
+  return { ok: false, unique: { key: unique.key, by } }
+}
+
+export class RowQueries {
   readonly #client: PartitionClient
   readonly #partitions: number
 

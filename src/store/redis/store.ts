@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
-import { partitionOfCommit, type RowSpace, type RowWrite, type StoredRow } from '../../model/rows.ts'
+import type { RowSpace, StoredRow } from '../../model/rows.ts'
 import { readStandstill, type Standstill } from '../../model/standstill.ts'
 import type { Log } from '../../ports/log.ts'
 import type { NotesPlace } from '../../ports/step-watch.ts'
@@ -17,7 +17,8 @@ import type {
   Store,
   StoredContext,
 } from '../../ports/store.ts'
-import { Claims } from './claims.ts'
+import { PartitionClaims } from './claims.ts'
+import { CommitSender } from './commit-sender.ts'
 import { connect, outOfReach, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
 import { IdNumbers } from './id-numbers.ts'
 import { definitionKey, definitionsKey, partitionKey, standstillKey } from './keys.ts'
@@ -25,10 +26,11 @@ import { PartitionClient, PATIENCE_MS } from './partition-client.ts'
 import { checkNamespace, checkRedis } from './namespace.ts'
 import { redisNotesPlace } from './notes.ts'
 import { Queries } from './queries.ts'
-import { pushRows, refusalOf, Rows } from './rows.ts'
-import { idsOf, listOf, texts } from './scripts.ts'
-import { decodeContext, encodeText, pushWrite, versionOf } from './stored-context.ts'
+import { RowQueries } from './rows.ts'
+import { listOf, texts } from './scripts.ts'
+import { decodeContext, versionOf } from './stored-context.ts'
 import { RedisTime } from './time.ts'
+import { messageOf } from '../../model/error-message.ts'
 
 export interface RedisStoreOptions {
   readonly address: RedisAddress
@@ -40,10 +42,6 @@ export interface RedisStoreOptions {
   readonly log: Log
 }
 
-/** Losses in a row after which a context is reserved, and for how long, milliseconds. */
-const RESERVE = { after: 3, for: '20' }
-const DONE: CommitOutcome = { ok: true }
-const NO_ROWS: readonly RowWrite[] = []
 /** Contexts deleted by one script: others want to be served too. */
 const BULK = 100
 
@@ -67,9 +65,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<RedisS
     return store
   } catch (error) {
     connection.disconnect()
-    throw error instanceof RedisError
-      ? error
-      : outOfReach(options.address, error instanceof Error ? error.message : String(error))
+    throw error instanceof RedisError ? error : outOfReach(options.address, messageOf(error))
   }
 }
 
@@ -80,13 +76,11 @@ export class RedisStore implements Store {
   readonly #connection: Connection
   readonly #client: PartitionClient
   readonly #time = new RedisTime()
-  /** Names this store among all that write. */
-  readonly #writer = randomBytes(8).toString('base64url')
-  #commits = 0
   readonly #ids: IdNumbers
+  readonly #commits: CommitSender
   readonly #queries: Queries
-  readonly #rows: Rows
-  readonly #claims: Claims
+  readonly #rows: RowQueries
+  readonly #claims: PartitionClaims
 
   constructor(connection: Connection, options: RedisStoreOptions) {
     const { namespace, partitions, log } = options
@@ -96,10 +90,13 @@ export class RedisStore implements Store {
     this.#connection = connection
     const roots = Array.from({ length: partitions }, (_, partition) => partitionKey(namespace, partition))
     this.#client = new PartitionClient(connection, { roots, log })
-    this.#ids = new IdNumbers(this.#client, partitions)
+    // Names this store among all that write.
+    const writer = randomBytes(8).toString('base64url')
+    this.#ids = new IdNumbers(this.#client, { partitions, writer })
     this.#queries = new Queries(this.#client, { partitions, log })
-    this.#rows = new Rows(this.#client, partitions)
-    this.#claims = new Claims(this.#client, { ...options, time: this.#time })
+    this.#commits = new CommitSender(this.#client, this.#ids, { partitions, writer })
+    this.#rows = new RowQueries(this.#client, partitions)
+    this.#claims = new PartitionClaims(this.#client, { ...options, time: this.#time })
     // The one that came may have a time of its own. If it goes again at once, the next one is asked.
     connection.on('ready', () => void this.learnTime().catch(() => {}))
   }
@@ -149,26 +146,8 @@ export class RedisStore implements Store {
     }
   }
 
-  /** Not an async function: each promise of a commit is paid by every event. */
-  commit({ writes, rows = NO_ROWS, lost = 0 }: CommitRequest): Promise<CommitOutcome> {
-    let partition: number | null
-    try {
-      partition = partitionOfCommit(writes, rows, this.partitions)
-    } catch (error) {
-      return Promise.reject(error)
-    }
-    if (partition === null) return Promise.resolve(DONE)
-    const values = [this.#writer, String(++this.#commits), lost >= RESERVE.after ? RESERVE.for : '0', '0']
-    for (const write of writes) pushWrite(values, write)
-    const hasMore = rows.length > 0 || writes.some(({ unique }) => unique !== undefined)
-    if (hasMore) pushRows(values, writes, rows)
-    return this.#client.commit(hasMore ? 'commit-rows' : 'commit', partition, values, (reply) => {
-      const refusal = reply === 0 ? DONE : refusalOf(listOf(reply), writes, rows)
-      if (refusal?.ok === true) for (const { context } of writes) this.#ids.seen(context.id)
-      if (refusal !== null) return refusal
-      const [, id, kept = []] = listOf(reply)
-      return { ok: false, stale: Number(id), current: decodeContext(Number(id), kept) }
-    })
+  commit(request: CommitRequest): Promise<CommitOutcome> {
+    return this.#commits.send(request)
   }
 
   readRow(row: { partition: number; space: RowSpace; key: string }): Promise<StoredRow | null> {
@@ -187,11 +166,8 @@ export class RedisStore implements Store {
     return this.#rows.sweep(request)
   }
 
-  async newest({ key, partition }: { key: string; partition?: number }): Promise<ContextId | null> {
-    const ask = (one: number) => this.#client.run('newest', one, [encodeText(key)])
-    const found = partition === undefined ? await this.#client.everywhere(ask) : [await ask(partition)]
-    const newest = Math.max(0, ...idsOf(found.flatMap(texts)))
-    return newest === 0 ? null : newest
+  newest(request: { key: string; partition?: number }): Promise<ContextId | null> {
+    return this.#queries.newest(request)
   }
 
   async log({ id, limit }: { id: ContextId; limit: number }): Promise<string[]> {
@@ -214,7 +190,7 @@ export class RedisStore implements Store {
     return this.#claims.due(request)
   }
 
-  claimAbandoned(request: { owner: string; limit: number; hideFor: number }): Promise<AbandonedLease[]> {
+  claimAbandoned(request: Parameters<Store['claimAbandoned']>[0]): Promise<AbandonedLease[]> {
     return this.#claims.abandoned(request)
   }
 

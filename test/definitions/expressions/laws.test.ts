@@ -6,6 +6,7 @@ import { compileExpression, compileTemplate } from '../../../src/definitions/exp
 import { ExpressionError, ExpressionFault } from '../../../src/definitions/expressions/expression.ts'
 import type { Json, JsonObject } from '../../../src/model/json/value.ts'
 import { deepFreeze, evaluate, scopeOf } from './evaluate.ts'
+import { character } from '../../support/character.ts'
 
 const primitive = fc.oneof(
   fc.constantFrom<Json>(null, true, false, 0, 1, -1, '', '0', '1', ' ', 'a', 'null', 'NaN', '1e3'),
@@ -190,7 +191,7 @@ describe('whatever the source', () => {
       { numRuns: 20_000 },
     )
     fc.assert(
-      fc.property(fc.oneof(fc.string(), fc.string({ unit: 'binary' })), (source) => attempt(source, data)),
+      fc.property(fc.oneof(fc.string(), fc.string({ unit: character })), (source) => attempt(source, data)),
       { numRuns: 5000 },
     )
     expect(JSON.stringify(data)).toBe(before)

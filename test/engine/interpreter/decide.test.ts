@@ -18,7 +18,6 @@ const given: DecisionEnv = {
   owner: 'me',
   history: [],
   tagLimits: { count: 64, bytes: 256 },
-  startsAtOnce: true,
 }
 
 function compiled(source: JsonObject): CompiledFlux {

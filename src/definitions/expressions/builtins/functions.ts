@@ -57,13 +57,13 @@ function uuid(run: Evaluation): string {
 }
 
 /** Data takes more room, and more time to make, than its text. */
-const PARSED_SIZE = 3
+const MADE_A_CHARACTER = 3
 const MAX_JSON_DEPTH = 200
 const STEPS_TO_PARSE = 16
 
 function parseJson(run: Evaluation, [text]: List): Value {
   if (typeof text !== 'string') throw new ExpressionError(`parseJson() needs a text, not ${typeNameOf(text)}`)
-  run.make(text.length * PARSED_SIZE)
+  run.make(text.length * MADE_A_CHARACTER)
   let value: Value
   try {
     run.spend(STEPS_TO_PARSE)

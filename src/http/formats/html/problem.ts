@@ -30,4 +30,4 @@ ${instance === undefined ? '' : html`<p><a href="${rootFrom(instance)}">What run
 }
 
 /** A relative way from that path to the root of the server, which may stand behind a proxy under any path. */
-const rootFrom = (path: string): string => '..'.repeat(path.split('/').length - 2) || '.'
+const rootFrom = (path: string): string => '../'.repeat(path.split('/').length - 2) || './'

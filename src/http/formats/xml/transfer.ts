@@ -11,7 +11,7 @@ export type TransferredPieces = string | { readonly list: readonly Part[] } | { 
 type Part = string | readonly [key: string, value: TransferredPieces]
 
 /** Characters of a piece: about a millisecond. */
-const PIECE_LENGTH = 32_768
+const PIECE_CHARACTERS = 32_768
 
 /** Data without -0, infinities and NaN, which JSON text can't hold. */
 export function cut(value: Json): TransferredPieces {
@@ -53,7 +53,7 @@ function partsOf(
     }
     texts.push([key, pieces])
     size += key.length + pieces.length
-    if (size > PIECE_LENGTH) flush()
+    if (size > PIECE_CHARACTERS) flush()
   }
   if (parts.length === 0) return textOf(texts)
   flush()

@@ -22,7 +22,7 @@ export type HttpAnswer = {
 }
 
 /** @throws HttpError when the body is longer than `maxSize` bytes, packed too often, nested too deep, or broken */
-export async function answerOf(response: IncomingMessage, url: URL, maxSize: number): Promise<HttpAnswer> {
+export async function httpAnswerOf(response: IncomingMessage, url: URL, maxSize: number): Promise<HttpAnswer> {
   const contentType = response.headers['content-type'] ?? null
   const unpackers = unpackersOf(response.headers['content-encoding'] ?? '')
   const bytes = await bytesOf(unpacked(response, unpackers ?? []), maxSize)

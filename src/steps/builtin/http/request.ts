@@ -5,7 +5,7 @@ import { isIP } from 'node:net'
 import { toJson, type JsonObject } from '../../../model/json/value.ts'
 import type { Flux } from '../../../ports/step-runner.ts'
 import { ForbiddenAddress, isPublic, publicLookup } from './addresses.ts'
-import { answerOf, type HttpAnswer } from './answer.ts'
+import { httpAnswerOf, type HttpAnswer } from './answer.ts'
 import { httpCall, HttpError, urlOf, type HttpCall } from './call.ts'
 
 const MAX_REDIRECTS = 5
@@ -46,7 +46,7 @@ export const httpRequest =
         url = next
       })
       try {
-        return held(await answerOf(response, last, call.maxSize))
+        return held(await httpAnswerOf(response, last, call.maxSize))
       } finally {
         response.destroy()
       }

@@ -87,7 +87,7 @@ export class KeyIndex {
   #listOf(keys: readonly string[]): readonly Posting[] {
     const known = this.#lists.get(keys)
     // A key that nobody has any more is forgotten, and another posting may stand for it since.
-    if (known !== undefined && haveKeys(known, keys) && known.every(({ size }) => size > 0)) return known
+    if (known?.every(({ size }) => size > 0)) return known
     const list = Array.from(new Set(keys), (key) => this.#posting(key))
     if (this.#lists.size >= MAX_SHARED_LISTS) this.#lists.clear()
     this.#lists.set(keys, list)

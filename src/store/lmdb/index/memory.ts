@@ -2,9 +2,10 @@
 import type { ContextId } from '../../../model/context.ts'
 import type { AbandonedLease, ListQuery, PageRequest } from '../../../ports/store.ts'
 import type { RowSpace } from '../../../model/rows.ts'
-import type { Header, LargePart, Rows } from '../header.ts'
+import type { Header, LargePart, Rows } from '../records/header.ts'
 import type { RowCounts, RowGroup } from '../row-group.ts'
 import { type KeyMatches, KeyIndex } from './key-index.ts'
+import { Owners, type ClaimRequest } from './owners.ts'
 import type { Posting } from './posting.ts'
 import { TimeQueue } from './time-queue.ts'
 
@@ -29,8 +30,7 @@ export class Memory {
   readonly #notified = new Set<ContextId>()
   /** Claimed contexts, and when they may be claimed again. */
   readonly #hidden = new Map<ContextId, number>()
-  /** Contexts whose step someone runs, as long as nobody was told of them. */
-  readonly #owners = new Map<ContextId, string>()
+  readonly #owners = new Owners()
   readonly #wakeUps = new TimeQueue((id) => this.#wakeAt(id))
   readonly #rowCounts: RowCounts
   readonly #ends = new TimeQueue((id) => this.#entries.get(id)?.endedAt ?? null)
@@ -69,8 +69,7 @@ export class Memory {
       this.#wake(id, wasWokenAt)
     }
     if (endedAt !== null && endedAt !== before?.endedAt) this.#ends.push(id, endedAt)
-    if (owner !== null) this.#owners.set(id, owner)
-    else if (before !== undefined) this.#owners.delete(id)
+    if (owner !== null || before !== undefined) this.#owners.set(id, owner)
   }
 
   remove(id: ContextId): void {
@@ -78,7 +77,7 @@ export class Memory {
     this.#entries.delete(id)
     this.#notified.delete(id)
     this.#hidden.delete(id)
-    this.#owners.delete(id)
+    this.#owners.set(id, null)
   }
 
   /** It must look at its relatives, at once. */
@@ -143,18 +142,11 @@ export class Memory {
   }
 
   leasedTo(owner: string): ContextId[] {
-    return [...this.#owners].flatMap(([id, other]) => (other === owner ? id : []))
+    return this.#owners.of(owner)
   }
 
-  /** The folder has one process at a time: whoever else owned a context is dead. */
-  claimAbandoned(caller: string, limit: number): AbandonedLease[] {
-    const leases: AbandonedLease[] = []
-    for (const [id, owner] of this.#owners) {
-      if (leases.length >= limit) break
-      if (owner !== caller) leases.push({ id, owner })
-    }
-    for (const { id } of leases) this.#owners.delete(id)
-    return leases
+  claimAbandoned(request: ClaimRequest): AbandonedLease[] {
+    return this.#owners.claim(request)
   }
 
   /** Contexts that finished before that time, the earliest first. They stay known until they are removed. */

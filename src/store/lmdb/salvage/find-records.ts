@@ -4,13 +4,13 @@ import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { bufferToKeyValue } from 'lmdb'
 import type { ContextId } from '../../../model/context.ts'
-import { rowsIn } from '../disk.ts'
-import { isLargePartRow, versionOfRow } from '../large-parts.ts'
+import { rowsIn } from '../records/log-rows.ts'
+import { isLargePartRow, versionOfRow } from '../records/large-parts.ts'
 import type { FilePage, PageFile } from './page-file.ts'
 import { PageError, type Node } from './page-layout.ts'
 import { spaceOf, tableOf } from '../row-tables.ts'
 import { FREE_PAGES, type Walk } from './page-walk.ts'
-import { decodeHeader } from '../stored-context.ts'
+import { decodeHeader } from '../records/stored-context.ts'
 
 /** Where a record lies: the number of its leaf page, and of its node there. */
 export interface RecordPlace {

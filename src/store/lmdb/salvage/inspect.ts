@@ -1,8 +1,9 @@
 // store/lmdb: whether a data file may be opened. lmdb has no checksums: it serves a damaged file in part, or as empty,
 // or crashes.
-import { DataFolderError, messageOf, sizeOf } from '../data-folder.ts'
+import { DataFolderError, fileBytesOf } from '../data-folder.ts'
 import { PageFile } from './page-file.ts'
 import { type Walk, walkAll } from './page-walk.ts'
+import { messageOf } from '../../../model/error-message.ts'
 
 /** What to do about damage. */
 export const ADVICE =
@@ -21,7 +22,7 @@ export const META = 'meta'
  * @throws DataFolderError that says in one line what is wrong and what to do
  */
 export async function inspect(file: string, marked: boolean): Promise<boolean> {
-  if (sizeOf(file) === 0) {
+  if (fileBytesOf(file) === 0) {
     if (!marked) return false
     const advice = 'restore a backup of the data folder, or remove the folder to begin anew'
     throw new DataFolderError(`the data file ${file} is gone or empty, and it was not: ${advice}`)

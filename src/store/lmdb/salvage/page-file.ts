@@ -1,6 +1,5 @@
 // store/lmdb: reads the data file page by page, without lmdb and without mapping it, so that no damage in it can end
 // the process.
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import {
   childAt,
   HEADER_BYTES,
@@ -18,6 +17,8 @@ import {
   type Node,
   type Overflow,
 } from './page-layout.ts'
+import { PageReader } from './page-reader.ts'
+import { messageOf } from '../../../model/error-message.ts'
 
 export type FilePage =
   | { readonly kind: 'branch'; readonly children: readonly number[]; readonly transaction: number }
@@ -39,22 +40,22 @@ export class PageFile {
   /** Null when neither meta page can be read. */
   readonly meta: Meta | null
   readonly pageBytes: number
-  readonly #descriptor: number
+  readonly #reader: PageReader
 
   /** @throws Error when it can't be opened */
   constructor(file: string) {
-    this.#descriptor = openSync(file, 'r')
-    this.size = fstatSync(this.#descriptor).size
+    this.#reader = new PageReader(file)
+    this.size = this.#reader.size
     const metas: Meta[] = []
     const damage: string[] = []
     const sizes = [this.#pageBytesOf(0, 0), ...PAGE_SIZES.map((bytes) => this.#pageBytesOf(1, bytes))]
     this.pageBytes = sizes.find((bytes) => bytes !== null) ?? PAGE_SIZES[0] ?? 0
     for (const number of [0, 1]) {
       try {
-        const bytes = this.#read(number * this.pageBytes, META_BYTES, `meta page ${number}`)
+        const bytes = this.#reader.read(number * this.pageBytes, META_BYTES, `meta page ${number}`)
         metas.push(metaOf(bytes, number, this.pageBytes))
       } catch (error) {
-        damage.push(error instanceof Error ? error.message : String(error))
+        damage.push(messageOf(error))
       }
     }
     this.damage = damage
@@ -67,12 +68,12 @@ export class PageFile {
   }
 
   close(): void {
-    closeSync(this.#descriptor)
+    this.#reader.close()
   }
 
   /** A page of a tree; with `room`, the bytes of its nodes are there until the next is read. @throws PageError */
   page(number: number, room?: Buffer): FilePage {
-    const bytes = this.#read(number * this.pageBytes, this.pageBytes, `page ${number}`, room)
+    const bytes = this.#reader.read(number * this.pageBytes, this.pageBytes, `page ${number}`, room)
     const kind = this.#check(bytes, number)
     const { transaction } = headerAt(bytes)
     if (kind === PAGE_KIND.branch)
@@ -82,11 +83,9 @@ export class PageFile {
     throw new PageError(`page ${number} is of no known kind`)
   }
 
-  /**
-   * What a walk needs to know of a page; it takes a third of what `page` takes. `room` is as there. @throws PageError
-   */
-  outline(number: number, room: Buffer): PageOutline {
-    const bytes = this.#read(number * this.pageBytes, this.pageBytes, `page ${number}`, room)
+  /** What a walk needs to know of a page; it takes a third of what `page` takes. @throws PageError */
+  outline(number: number): PageOutline {
+    const bytes = this.#reader.pageInOrder(number, this.pageBytes)
     const kind = this.#check(bytes, number)
     const offsets = offsetsOf(bytes, number)
     if (kind === PAGE_KIND.branch) return { kind: 'branch', children: offsets.map((at) => childAt(bytes, at, number)) }
@@ -101,7 +100,7 @@ export class PageFile {
 
   /** @throws PageError when what the node says of its value's pages isn't so */
   checkOverflow({ page, pages, bytes }: Overflow): void {
-    const header = this.#read(page * this.pageBytes, HEADER_BYTES, `page ${page}`)
+    const header = this.#reader.read(page * this.pageBytes, HEADER_BYTES, `page ${page}`)
     const end = page * this.pageBytes + HEADER_BYTES + bytes
     if (this.#check(header, page) !== PAGE_KIND.overflow || overflowPagesOf(header) !== pages) {
       throw new PageError(`page ${page} does not begin a large value`)
@@ -115,7 +114,7 @@ export class PageFile {
   valueOf({ data, overflow }: Node): Buffer {
     if (overflow === null) return data
     this.checkOverflow(overflow)
-    return this.#read(
+    return this.#reader.read(
       overflow.page * this.pageBytes + HEADER_BYTES,
       overflow.bytes,
       `the large value at page ${overflow.page}`,
@@ -125,7 +124,7 @@ export class PageFile {
   /** The page size that a meta page says, if it is where it would be with pages of this size. */
   #pageBytesOf(number: number, pageBytes: number): number | null {
     try {
-      const found = pageBytesIn(this.#read(number * pageBytes, META_BYTES, ''))
+      const found = pageBytesIn(this.#reader.read(number * pageBytes, META_BYTES, ''))
       return found !== null && PAGE_SIZES.includes(found) && (number === 0 || found === pageBytes) ? found : null
     } catch {
       return null
@@ -140,17 +139,5 @@ export class PageFile {
     const last = this.damage.length === 0 ? (this.meta?.transaction ?? Infinity) : Infinity
     if (transaction > last) throw new PageError(`page ${number} is of a transaction that did not end`)
     return kind
-  }
-
-  /** @throws PageError */
-  #read(position: number, length: number, what: string, bytes: Buffer = Buffer.allocUnsafe(length)): Buffer {
-    let read = 0
-    try {
-      read = position + length > this.size ? 0 : readSync(this.#descriptor, bytes, 0, length, position)
-    } catch (cause) {
-      throw new PageError(`${what} can't be read: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
-    }
-    if (read < length) throw new PageError(`${what} lies beyond the end of the file, ${this.size} bytes`)
-    return bytes
   }
 }

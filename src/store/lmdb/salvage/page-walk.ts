@@ -66,13 +66,12 @@ async function walkTree(
 ): Promise<void> {
   const name = walk.trees[number] ?? ''
   const what = number > 2 ? `the database '${name}'` : name
-  const room = Buffer.allocUnsafe(file.pageBytes)
   let [entries, steps, faults] = [0, 0, 0]
   const open = tree.depth > 0 ? [{ at: tree.root, level: 1 }] : []
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const { at, level } = next
     try {
-      const page = file.outline(at, room)
+      const page = file.outline(at)
       use(walk, number, at, 1)
       if ((page.kind === 'leaf') !== (level === tree.depth))
         throw new PageError(`page ${at} is at the wrong level of its tree`)

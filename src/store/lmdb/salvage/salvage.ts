@@ -3,14 +3,15 @@ import { closeSync, existsSync } from 'node:fs'
 import { mkdir, rename, rmdir } from 'node:fs/promises'
 import type { ContextId } from '../../../model/context.ts'
 import type { Log } from '../../../ports/log.ts'
-import { DataFolderError, lockFolder, messageOf, sizeOf } from '../data-folder.ts'
+import { DataFolderError, lockFolder, fileBytesOf } from '../data-folder.ts'
 import { type Disk, filesIn, openDisk } from '../disk.ts'
 import { findRecords, type RecordPlace, type Records } from './find-records.ts'
-import type { LargePart } from '../header.ts'
+import type { LargePart } from '../records/header.ts'
 import { PageFile } from './page-file.ts'
 import { type Walk, walkAll } from './page-walk.ts'
+import { decodeStored, decodeHeader } from '../records/stored-context.ts'
 import { decodeRow, spaceOf } from '../row-tables.ts'
-import { decodeStored, decodeHeader } from '../stored-context.ts'
+import { messageOf } from '../../../model/error-message.ts'
 
 export interface DataPlace {
   readonly folder: string
@@ -72,7 +73,7 @@ async function withRecords<T>(
   use: (found: Found & { readonly findings: Findings }) => Promise<T>,
 ): Promise<T> {
   const files = filesIn(folder, namespace)
-  if (sizeOf(files.data) === 0) throw new DataFolderError(`there is no data in ${files.data}`)
+  if (fileBytesOf(files.data) === 0) throw new DataFolderError(`there is no data in ${files.data}`)
   const lock = lockFolder(folder, files.lock)
   try {
     const file = new PageFile(files.data)
@@ -193,7 +194,7 @@ async function copy({ file, records, readable }: Found, disk: Disk): Promise<voi
       const rowsAt = records.rows.get(`${id}:${row}`)
       if (rowsAt === undefined) continue
       const rows = valueAt(file, rowsAt)
-      await add(rows, () => void disk.rows.put([id, row], rows))
+      await add(rows, () => disk.rows.put(id, row, rows))
     }
     const notification = records.notifications.get(id)
     if (notification !== undefined) await add(Buffer.of(1), () => void disk.notifications.put(id, Buffer.of(1)))

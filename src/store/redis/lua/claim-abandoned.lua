@@ -1,10 +1,11 @@
 #!lua
--- Claims contexts whose server is dead. What a dead server leaves is unowned from then on.
+-- Claims contexts whose server is dead, and those whose step is ready. What a dead server leaves is unowned from then on.
 --
 -- Keys  context, dead, owners, packed, running
 -- ARGV[1]  how many
 -- ARGV[2]  milliseconds for which they are hidden from other claims
 -- ARGV[3]  milliseconds without heartbeat after which a server is dead; empty: don't judge
+-- ARGV[4…] owners under which ready steps are listed that are wanted
 --
 -- Returns
 --   {id, owner, …}  each with whom its step is leased to
@@ -25,8 +26,8 @@ if dead_after ~= '' then
 end
 
 local claimed = {}
-for _, id in ipairs(redis.call('ZRANGE', running(unowned), '-inf', text(now), 'BYSCORE', 'LIMIT', 0, limit)) do
-  redis.call('ZADD', running(unowned), text(now + hide_for), id)
+local function claim_of(list, id)
+  redis.call('ZADD', running(list), text(now + hide_for), id)
   local kept, owner = redis.pcall('GET', packed(id)), nil
   if type(kept) == 'string' then
     local _, _, _, _, facts = unpacked(kept)
@@ -35,5 +36,15 @@ for _, id in ipairs(redis.call('ZRANGE', running(unowned), '-inf', text(now), 'B
     owner = redis.pcall('HGET', context(id), 'o')
   end
   claimed[#claimed + 1], claimed[#claimed + 2] = id, type(owner) == 'string' and owner or ''
+end
+
+for place = 3, #ARGV do
+  local list = place == 3 and unowned or ARGV[place]
+  local rest = limit - #claimed / 2
+  if rest > 0 then
+    for _, id in ipairs(redis.call('ZRANGE', running(list), '-inf', text(now), 'BYSCORE', 'LIMIT', 0, rest)) do
+      claim_of(list, id)
+    end
+  end
 end
 return claimed

@@ -4,15 +4,19 @@
 -- as it was sent first. What only creates contexts was decided on nothing. What only writes rows is judged by its guards
 -- alone, and known by its number for half a minute.
 --
+-- An id that was given out ahead creates a context only while it is one of the last that were given out.
+--
 -- The lines between '--[ rows' and '--]' are in the script `commit-rows`, and not in `commit`: who writes no rows and
 -- has no unique keys pays nothing for them.
 --
--- Keys  all, context, due, ended, expiries, log, owners, packed, row_commits, row_keys, running, stored_row, index_key
+-- Keys  all, context, due, ended, expiries, ids, log, owners, packed, row_commits, row_keys, running, stored_row,
+--       index_key
 -- ARGV[1]  writer: letters, digits, '-' and '_'
 -- ARGV[2]  number of the commit, counted by its writer
 -- ARGV[3]  milliseconds for which a stale context is reserved for the writer, who has lost so often; 0: it isn't
 -- ARGV[4]  1 when it was sent before, else 0
--- ARGV[5…] the writes, each: id, version before, facts, 1 when it is to be one text, else 0,
+-- ARGV[5]  what must be the number of the last id given out; empty: it doesn't matter
+-- ARGV[6…] the writes, each: id, version before, facts, 1 when it is to be one text, else 0,
 --          1 when it answers a notification, else 0, number of rows, rows,
 --          number of texts, texts (the whole as it is if this writer was the only one so far and no notification is left,
 --          or name and value of each part that is set),
@@ -25,10 +29,11 @@
 --   0                  done
 --   {1, id, context}   another version is there, or what is there is damaged: the context as `load` gives it
 --   {2, milliseconds}  reserved for another writer so long
---   {3}                done: a context has a new index key, and there are rows in the space `lookups`
+--   {3}                later ids than those of the contexts to be created were given out
 --   {4, place, text}   the guard of a row fails, that place in the list of rows: its value; false when there is none
 --   {5, place, id}     a unique key, that place in the list of them, is another context's
-local writer, number, reserve, again = unpack(ARGV, 1, 4)
+--   {6}                done: a context has a new index key, and there are rows in the space `lookups`
+local writer, number, reserve, again, last_id = unpack(ARGV, 1, 5)
 
 -- The number of the writer's last commit, and what became of it: 'writer=number', the last writer first, separated by
 -- ';'. One that was refused has a '!' after it.
@@ -89,7 +94,7 @@ local function as_loaded(id, old)
 end
 
 -- Looks whether all of the writes may be made.
-local starts, olds, at = {}, {}, 5
+local starts, olds, at = {}, {}, 6
 while ARGV[at] do
   local id, before = ARGV[at], ARGV[at + 1]
 --[ rows
@@ -128,6 +133,8 @@ while ARGV[at] do
   at = at + 5
   for _ = 1, 4 do at = at + 1 + ARGV[at] end
 end
+
+if last_id ~= '' and redis.call('GET', ids) ~= last_id then return { 3 } end
 
 --[ rows
 -- In seven arguments each.
@@ -184,15 +191,18 @@ local function index(id, before, after, is_new)
 end
 
 local function lease(id, from, to)
+  local is_unowned = string.sub(to, 1, #unowned) == unowned
   if from == to then
     -- Whoever claimed it did something else: it can be claimed again.
     redis.call('ZADD', running(unowned), 'XX', 0, id)
+    if is_unowned then redis.call('ZADD', running(to), 'XX', 0, id) end
     return
   end
   if from ~= '' then redis.call('ZREM', running(from), id) redis.call('ZREM', running(unowned), id) end
-  if to ~= '' then redis.call('ZADD', running(to), 0, id) end
+  -- Ready steps are claimed in the order in which they were written.
+  if to ~= '' then redis.call('ZADD', running(to), is_unowned and milliseconds() or 0, id) end
   -- Who takes a lease and is never heard of again is dead, too.
-  if to ~= '' and to ~= unowned then redis.call('ZADD', owners, 'NX', milliseconds(), to) end
+  if to ~= '' and not is_unowned then redis.call('ZADD', owners, 'NX', milliseconds(), to) end
 end
 
 -- A call takes some thousands of arguments at most.
@@ -294,5 +304,5 @@ if #starts == 0 then
   redis.call('ZADD', row_commits, now, this_commit)
 end
 --]
-if gains and redis.call('EXISTS', expiries('lookups')) == 1 then return { 3 } end
+if gains and redis.call('EXISTS', expiries('lookups')) == 1 then return { 6 } end
 return 0

@@ -1,8 +1,8 @@
 // store/lmdb: parts that are too large to be written with each version of their context. Each is a row of its own,
 // written when it changes.
-import { isObject } from '../../model/json/value.ts'
-import type { Write } from '../../ports/store.ts'
-import type { Arena } from './arena.ts'
+import { isObject } from '../../../model/json/value.ts'
+import type { Write } from '../../../ports/store.ts'
+import type { Arena } from '../arena.ts'
 import type { LargePart } from './header.ts'
 
 /**

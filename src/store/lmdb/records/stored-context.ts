@@ -1,10 +1,10 @@
 // store/lmdb: the record of one context as bytes: what the index needs at fixed places, then its index keys, then its
 // parts. Large parts are rows of their own, to which the record refers.
-import type { ContextId } from '../../model/context.ts'
-import { unreadable } from '../../model/failure.ts'
-import { setOwn } from '../../model/json/value.ts'
-import type { StoredContext } from '../../ports/store.ts'
-import type { Arena } from './arena.ts'
+import type { ContextId } from '../../../model/context.ts'
+import { unreadable } from '../../../model/failure.ts'
+import { setOwn } from '../../../model/json/value.ts'
+import type { StoredContext } from '../../../ports/store.ts'
+import type { Arena } from '../arena.ts'
 import { decodeFormat3, headerOfFormat3, isFormat3 } from './format-3.ts'
 import { type Header, type LargePart, NO_LARGE_PARTS } from './header.ts'
 import { decodeLargePart, isLargePart } from './large-parts.ts'

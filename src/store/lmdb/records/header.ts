@@ -1,5 +1,5 @@
 // store/lmdb: what the index is built from: all of a record but its texts.
-import type { StoredContext } from '../../ports/store.ts'
+import type { StoredContext } from '../../../ports/store.ts'
 
 export type Header = Omit<StoredContext, 'id' | 'parts'> & {
   /** Number of the first row of the log that is kept. */

@@ -1,9 +1,9 @@
 // store/lmdb: reads records of format 3, which version 0.1 wrote: a line of JSON, then the texts of the parts. A commit
 // writes them in the present format.
-import { isObject, setOwn } from '../../model/json/value.ts'
-import type { ContextId } from '../../model/context.ts'
-import { unreadable } from '../../model/failure.ts'
-import type { StoredContext } from '../../ports/store.ts'
+import { isObject, setOwn } from '../../../model/json/value.ts'
+import type { ContextId } from '../../../model/context.ts'
+import { unreadable } from '../../../model/failure.ts'
+import type { StoredContext } from '../../../ports/store.ts'
 import { type Header, NO_LARGE_PARTS } from './header.ts'
 
 type OldHeader = Omit<Header, 'large' | 'indexKeys'> & {

@@ -1,0 +1,26 @@
+// api: sends many events, a line each.
+import { z } from 'zod'
+import { component } from './component.ts'
+import { SEND_EVENT } from './send-event.ts'
+import type { StreamCall } from './stream-call.ts'
+
+const { message: _message, ...told } = SEND_EVENT.answer.shape
+
+export const SEND_EVENTS: StreamCall = {
+  id: 'sendEvents',
+  summary: 'Send many events, a line each',
+  route: '/flux-api/events',
+  each: SEND_EVENT,
+  line: SEND_EVENT.body ?? {},
+  lineExample: { event: 'approve', contextId: 1, input: { by: 'Ada' } },
+  answer: component('EventLine', z.object({ n: z.number().int(), status: z.number().int(), ...told })),
+  answerExample: {
+    n: 0,
+    status: 200,
+    transitions: [{ contextId: 1, state: 'Approved' }],
+    executions: [],
+    ignored: [],
+    eventId: '019f2c5e-8a4b-7cc3-9d51-2f6a7b8c9d0e',
+    pending: [],
+  },
+}

@@ -1,0 +1,64 @@
+// definitions: where the value of a line comes from: a path, an expression, or a literal.
+import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
+import { suggestion } from '../../model/nearest.ts'
+import { compileExpression } from '../expressions/compile.ts'
+import type { Scope } from '../expressions/expression.ts'
+import { notParsed, PLAIN_TEXT, unseenNames } from '../lint/visible.ts'
+import { readPath } from '../values/paths.ts'
+import { readSegments, refuseLine, type LineSource, type PartOptions } from './line.ts'
+
+export interface Origin {
+  /** The value before it is coerced to its target's type; undefined where a path leads nowhere. */
+  readonly read: (scope: Scope) => Json | undefined
+  readonly source: LineSource
+  readonly literal?: Json
+  readonly answers?: boolean
+}
+
+/** null: reported as a fault. */
+export function compileOrigin(source: JsonObject, pointer: string, options: PartOptions): Origin | null {
+  const type = getOwn(source, 'type') ?? 'map'
+  if (type === 'map') return compileMap(source, pointer, options)
+  if (type === 'set') return compileSet(source, pointer, options)
+  return refuseLine(options.report, `${pointer}/type`, 'a line is of type "map" or "set"')
+}
+
+function compileMap(source: JsonObject, pointer: string, { visible, report }: PartOptions): Origin | null {
+  const from = readSegments(source, 'from', pointer, report)
+  if (from === null) return null
+  const [name = '', ...path] = from
+  if (visible !== null && !visible(name))
+    report.warn(
+      `${pointer}/from`,
+      `"${name}" is visible nowhere: the line will carry null${suggestion(name, visible.names?.() ?? [])}`,
+    )
+  return {
+    source: { from },
+    read: (scope) => readPath(scope.get(name), path, name, scope.budget),
+    answers: name === '$response' && path.length === 0,
+  }
+}
+
+function compileSet(source: JsonObject, pointer: string, { visible, report }: PartOptions): Origin | null {
+  const at = `${pointer}/expression`
+  const expression = getOwn(source, 'expression')
+  const evaluate = getOwn(source, 'evaluate') ?? false
+  if (typeof evaluate !== 'boolean') return refuseLine(report, `${pointer}/evaluate`, 'evaluate must be true or false')
+  if (expression === undefined && evaluate) return refuseLine(report, at, 'there is no expression to evaluate')
+  if (expression === undefined) report.warn(at, 'there is no expression: the line will set null')
+  const literal = expression ?? null
+  if (!evaluate || typeof literal !== 'string') return { source: null, read: () => literal, literal }
+  try {
+    const compiled = compileExpression(literal, { pinned: report.pinned })
+    if (compiled.quotesPlaceholder) report.warn(at, PLAIN_TEXT)
+    const unseen = unseenNames(compiled.names, visible, literal)
+    if (unseen !== null) return refuseLine(report, at, unseen)
+    return {
+      source: { expression: literal },
+      read: (scope) => compiled.evaluate(scope),
+      answers: literal.trim() === '$response',
+    }
+  } catch (error) {
+    return refuseLine(report, at, notParsed(error, literal))
+  }
+}

@@ -1,0 +1,45 @@
+// definitions/expressions: names that an expression writes out: keys of members, and parameters.
+import type { AnyNode, Expression, MemberExpression, Pattern } from 'acorn'
+import { linkOf } from './chains.ts'
+import { ExpressionFault } from './expression.ts'
+import { literalValue } from './literals.ts'
+import { unexpected } from './unexpected.ts'
+
+/** The key that a member expression writes out; undefined: it is computed. */
+export function staticKey({ computed, property }: MemberExpression, source: string): string | undefined {
+  if (!computed) return property.type === 'Identifier' ? property.name : undefined
+  if (property.type !== 'Literal') return undefined
+  const value = literalValue(property, source)
+  return typeof value === 'string' ? value : undefined
+}
+
+/** The key of a member of an object, which is not computed. @throws ExpressionFault */
+export function keyName(key: Expression, source: string): string {
+  if (key.type === 'Identifier') return key.name
+  if (key.type === 'Literal') return String(literalValue(key, source))
+  throw unexpected(source, key.start)
+}
+
+/** Whether it is `$request.headers`, or the response's, in any notation, where the parameters do not hide the name. */
+export function isHeaders(object: AnyNode, source: string, parameters: ReadonlyMap<string, unknown>): boolean {
+  const node = linkOf(object)
+  return (
+    node.type === 'MemberExpression' &&
+    staticKey(node, source) === 'headers' &&
+    node.object.type === 'Identifier' &&
+    !parameters.has(node.object.name) &&
+    (node.object.name === '$request' || node.object.name === '$response')
+  )
+}
+
+/** Parameters of one arrow function. */
+const MAX_PARAMETERS = 4
+
+/** The names of the parameters of an arrow function. @throws ExpressionFault */
+export function parameterNames(parameters: readonly Pattern[], start: number): string[] {
+  const names = parameters.map((parameter) => (parameter.type === 'Identifier' ? parameter.name : 'undefined'))
+  if (names.includes('undefined') || new Set(names).size < names.length || names.length > MAX_PARAMETERS) {
+    throw new ExpressionFault(`a function has up to ${MAX_PARAMETERS} parameters, different plain names,`, start)
+  }
+  return names
+}

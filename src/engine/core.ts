@@ -1,0 +1,244 @@
+// engine: its parts, each made by a function of its own. Parts that use one another get functions that look the other
+// up when it is needed, so the order in which they are made here matters only to their constructors.
+import { randomUUID } from 'node:crypto'
+import type { FluxApi } from '../api/flux-api.ts'
+import type { Catalog } from '../definitions/catalog.ts'
+import type { CompiledFlux } from '../definitions/flux.ts'
+import { ByteBudget } from '../model/byte-budget.ts'
+import { SYSTEM } from '../model/caller.ts'
+import type { ContextId } from '../model/context.ts'
+import type { ContextRecord } from '../model/record.ts'
+import type { TagLimits } from '../model/tags.ts'
+import type { AlarmClock } from '../ports/alarm-clock.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { CommitFeed } from '../ports/commit-feed.ts'
+import type { Log } from '../ports/log.ts'
+import type { StepDispatcher, StepRunner } from '../ports/step-runner.ts'
+import type { StepSlots } from '../ports/step-slots.ts'
+import type { Store } from '../ports/store.ts'
+import type { Access, CallParts } from './calls/call-env.ts'
+import { EventHints } from './calls/event-hint.ts'
+import { facade } from './calls/facade.ts'
+import { Commits } from './commit.ts'
+import { ContextCache } from './context-cache.ts'
+import { ContextLoader, type MemoryLimits } from './context-loader.ts'
+import { Heartbeat, Identity } from './heartbeat.ts'
+import { Ids } from './ids.ts'
+import { Mailboxes } from './mailboxes.ts'
+import { Pins } from './pins.ts'
+import { Redelivery } from './redelivery.ts'
+import { RefusalLog } from './refusal-log.ts'
+import { Admission } from './steps/admission.ts'
+import { Cancels } from './steps/cancel.ts'
+import { Claims } from './steps/claims.ts'
+import { ReadyHints } from './steps/ready-hints.ts'
+import { Recovery } from './steps/recovery.ts'
+import { Steps } from './steps/steps.ts'
+import { Timers } from './timers.ts'
+import type { TurnEnv } from './unit-of-work.ts'
+
+export interface EngineParts {
+  readonly store: Store
+  readonly catalog: Catalog
+  readonly runner: StepRunner
+  readonly dispatcher: StepDispatcher
+  /** How many steps run here at once. */
+  readonly slots: StepSlots
+  readonly alarm: AlarmClock
+  readonly clock: Clock
+  readonly log: Log
+  /** Milliseconds for which finished contexts stay readable. */
+  readonly retention: number
+  /** Null: no other server can be there. */
+  readonly others: {
+    /** Milliseconds between heartbeats. */
+    readonly beat: number
+    readonly feed: CommitFeed
+  } | null
+  readonly tagLimits: TagLimits
+  readonly memory: MemoryLimits
+  /** Called with the boot id of this server, and again when it gets another. */
+  readonly onOwner?: ((owner: string) => void) | undefined
+}
+
+/** The parts of one engine. */
+export class EngineCore {
+  readonly given: EngineParts
+  /** Aborted when the engine closes. */
+  readonly life = new AbortController()
+  readonly identity: Identity
+  readonly cache: ContextCache
+  readonly loader: ContextLoader
+  /** For contexts that turns parse. */
+  readonly turns: ByteBudget
+  /** Gives steps their slots, and memory for their data. */
+  readonly admission: Admission
+  readonly commits: Commits
+  readonly mailboxes: Mailboxes
+  readonly redelivery: Redelivery
+  readonly timers: Timers
+  readonly refusals: RefusalLog
+  readonly hints: EventHints
+  readonly steps: Steps
+  readonly cancels: Cancels
+  readonly recovery: Recovery
+  readonly claims: Claims
+  readonly heartbeat: Heartbeat
+
+  constructor(given: EngineParts) {
+    const { store, catalog, alarm, clock, log, memory, others, runner, slots } = given
+    this.given = given
+    this.identity = new Identity(given.onOwner)
+    this.cache = new ContextCache(memory.cache)
+    this.loader = new ContextLoader({ store, catalog, cache: this.cache, bytes: memory.steps })
+    this.turns = new ByteBudget({ bytes: memory.steps, what: 'contexts' })
+    const budget = new ByteBudget({ bytes: memory.steps, what: 'steps' })
+    this.admission = new Admission({ slots, runner, budget })
+    this.commits = commitsOf(this)
+    this.mailboxes = mailboxesOf(this)
+    this.redelivery = redeliveryOf(this)
+    const { mailboxes, redelivery, loader } = this
+    this.timers = new Timers({ store, mailboxes, redelivery, alarm, clock, log })
+    this.refusals = new RefusalLog({ log, clock })
+    this.hints = new EventHints({ catalog, store, clock })
+    this.steps = stepsOf(this)
+    this.cancels = new Cancels({ loader, steps: this.steps, log })
+    others?.feed.onNotified((id) => void this.cancels.check(id))
+    this.recovery = recoveryOf(this)
+    this.claims = claimsOf(this)
+    this.heartbeat = heartbeatOf(this)
+  }
+
+  /** What a turn depends on besides the context and its messages. */
+  readonly env = (): TurnEnv => ({
+    now: this.given.clock.now(),
+    random: Math.random,
+    uuid: randomUUID,
+    owner: this.identity.owner,
+    tagLimits: this.given.tagLimits,
+    maxRecord: this.given.memory.record,
+    admit: this.#admit,
+  })
+
+  readonly #admit: TurnEnv['admit'] = (flux, state) => this.admission.take(this.admission.kindOf(flux, state))
+
+  /** A step of that context is ready to be claimed. */
+  readonly ready = ({ id, state }: ContextRecord, flux: CompiledFlux): void =>
+    this.claims.ready(id, this.admission.kindOf(flux, state))
+
+  /** Notifies the other servers that something about that context concerns one of them. */
+  readonly notifyOthers = (id: ContextId): void => this.given.others?.feed.notify(id)
+
+  /** The nine calls, as that caller may make them. */
+  api(access: Access): FluxApi {
+    const { mailboxes, hints, refusals, steps } = this
+    const { store, catalog, log, tagLimits } = this.given
+    const parts: CallParts = {
+      store,
+      catalog,
+      mailboxes,
+      hints,
+      log,
+      refusals,
+      tagLimits,
+      startedAt: (step) => steps.startedAt(step),
+    }
+    return facade(parts, access)
+  }
+}
+
+function commitsOf(core: EngineCore): Commits {
+  const { store, alarm, log } = core.given
+  return new Commits({
+    store,
+    cache: core.cache,
+    alarm,
+    log,
+    owner: () => core.identity.owner,
+    onStep: (step, slot, { flux, record }) => core.steps.start(step, flux, slot, record),
+    onReady: ({ record, flux }) => core.ready(record, flux),
+    onEnd: (id) => core.steps.abort(id),
+    onOthersStep: core.notifyOthers,
+    onParent: (id) => core.timers.notifyParent(id),
+    onAnswer: core.notifyOthers,
+    onUnknownOutcome: (id) => void core.redelivery.reconcile(id),
+  })
+}
+
+function mailboxesOf({
+  given: { store, log, catalog, clock },
+  cache,
+  loader,
+  turns,
+  commits,
+  env,
+}: EngineCore): Mailboxes {
+  const [ids, pins] = [new Ids(store), new Pins(store, clock)]
+  return new Mailboxes({ store, log, catalog, cache, loader, turns, commits, env, ids, pins })
+}
+
+function redeliveryOf(core: EngineCore): Redelivery {
+  const { alarm, clock, log } = core.given
+  return new Redelivery({
+    mailboxes: core.mailboxes,
+    alarm,
+    clock,
+    log,
+    steps: () => core.steps,
+    owner: () => core.identity.owner,
+    isClaimed: (id) => core.claims.has(id),
+    onReady: core.ready,
+    ended: core.life.signal,
+    onEnd: core.notifyOthers,
+  })
+}
+
+function stepsOf(core: EngineCore): Steps {
+  const { runner, dispatcher, slots, clock, log } = core.given
+  return new Steps({
+    dispatcher,
+    runner,
+    slots,
+    clock,
+    log,
+    loader: core.loader,
+    turns: core.turns,
+    answer: (id, input) => core.redelivery.deliver(id, input),
+    // The calls of a step are part of work that was already accepted, so they are not refused for want of memory.
+    apiOf: (packageName) => core.api({ caller: SYSTEM, home: packageName, admission: null }),
+  })
+}
+
+function recoveryOf({
+  given: { store, log },
+  loader,
+  cache,
+  commits,
+  mailboxes,
+  redelivery,
+  admission,
+  steps,
+  timers,
+  env,
+}: EngineCore): Recovery {
+  return new Recovery({ store, log, loader, cache, commits, mailboxes, redelivery, admission, steps, timers, env })
+}
+
+function claimsOf({ given, admission, recovery, identity }: EngineCore): Claims {
+  const { store, clock, log, slots, others } = given
+  const hints = new ReadyHints({ feed: others?.feed ?? null, clock })
+  return new Claims({ store, clock, log, slots, admission, recovery, hints, owner: () => identity.owner })
+}
+
+function heartbeatOf({
+  given: { store, clock, log, others },
+  mailboxes,
+  redelivery,
+  steps,
+  cancels,
+  claims,
+  identity,
+}: EngineCore): Heartbeat {
+  const every = others?.beat ?? null
+  return new Heartbeat({ store, clock, log, mailboxes, redelivery, steps, cancels, claims, identity, every })
+}

@@ -1,0 +1,35 @@
+// http: an event as a line of many asks for it, and which of them must keep their order: those that name the same
+// context, or the same key of a service.
+import type { z } from 'zod'
+import type { FluxApi } from '../../api/flux-api.ts'
+import type { SEND_EVENT } from '../../api/send-event.ts'
+import type { CallFields } from '../request/call-fields.ts'
+import type { LineRequest } from './line-stream.ts'
+
+/** null: it names no context. */
+export function concernOf({ contextId, key, fluxName, package: given }: CallFields): number | string | null {
+  if (typeof contextId === 'number') return contextId
+  return typeof key === 'string' ? JSON.stringify([given, fluxName, key]) : null
+}
+
+/** Bytes of a line up to which an event is in its context's mailbox as soon as it is sent. */
+const PROMPT_BYTES = 4096
+
+interface EventLine {
+  readonly request: z.output<typeof SEND_EVENT.request>
+  readonly fields: CallFields
+  readonly bytes: number
+}
+
+/** One that names no context is for all, and is sent when no other is under way. */
+export function eventLine(calls: FluxApi, { request, fields, bytes }: EventLine): LineRequest {
+  const concern = concernOf(fields)
+  return {
+    concern: concern ?? 'everything',
+    keepsPlace: typeof concern === 'number' && bytes <= PROMPT_BYTES,
+    async run() {
+      const { message: _message, ...answer } = await calls.sendEvent(request)
+      return { status: 200, ...answer }
+    },
+  }
+}

@@ -1,0 +1,100 @@
+// http: work that is done side by side, as much of it as is allowed, and in order where it concerns the same thing. What
+// concerns everything is done after all that came before it, and before all that comes after.
+
+/** What a piece of work concerns: a context, or something else by its name; everything; or nothing else does. */
+export type Concern = number | string | 'everything' | null
+
+export interface LaneJob {
+  readonly concern: Concern
+  /**
+   * Whether it takes its place in the order as it is called. Then those behind it needn't wait until it is done, as long
+   * as all do so.
+   */
+  readonly keepsPlace: boolean
+  /** Never rejects. */
+  run(): Promise<void>
+}
+
+/** Of one thing. */
+interface Lane {
+  /** Under way. */
+  count: number
+  /** Whether all that is under way took its place as it was called. */
+  keepsPlace: boolean
+  readonly waiting: LaneJob[]
+}
+
+/** Jobs of one thing at a time: as many messages as a context takes in one turn. */
+const LANE_JOBS = 100
+
+export class Lanes {
+  readonly #atOnce: number
+  readonly #onRoom: () => void
+  readonly #lanes = new Map<number | string, Lane>()
+  /** Under way or waiting. */
+  #count = 0
+  /** Concerns everything, and waits or is under way: nothing else begins. */
+  #barrier: LaneJob | null = null
+
+  constructor({ atOnce, onRoom }: { readonly atOnce: number; readonly onRoom: () => void }) {
+    this.#atOnce = atOnce
+    this.#onRoom = onRoom
+  }
+
+  get isIdle(): boolean {
+    return this.#count === 0
+  }
+
+  /** Whether there is no room now: nothing may be added. `onRoom` is called each time when something is done. */
+  get isFull(): boolean {
+    return this.#barrier !== null || this.#count >= this.#atOnce
+  }
+
+  add(job: LaneJob): void {
+    const { concern } = job
+    this.#count += 1
+    if (concern === 'everything') {
+      this.#barrier = job
+      if (this.#count === 1) this.#begin(job, null)
+    } else if (concern === null) this.#begin(job, null)
+    else this.#enter(concern, job)
+  }
+
+  #enter(concern: number | string, job: LaneJob): void {
+    let lane = this.#lanes.get(concern)
+    if (lane === undefined) {
+      lane = { count: 0, keepsPlace: true, waiting: [] }
+      this.#lanes.set(concern, lane)
+    }
+    if (lane.waiting.length === 0 && mayBegin(lane, job)) this.#begin(job, lane)
+    else lane.waiting.push(job)
+  }
+
+  #begin(job: LaneJob, lane: Lane | null): void {
+    if (lane) {
+      lane.keepsPlace = job.keepsPlace
+      lane.count += 1
+    }
+    void job.run().then(() => this.#end(job, lane))
+  }
+
+  #end(job: LaneJob, lane: Lane | null): void {
+    this.#count -= 1
+    if (lane) this.#goOn(job, lane)
+    if (this.#barrier === job) this.#barrier = null
+    else if (this.#barrier !== null && this.#count === 1) this.#begin(this.#barrier, null)
+    this.#onRoom()
+  }
+
+  #goOn({ concern }: LaneJob, lane: Lane): void {
+    lane.count -= 1
+    for (let next = lane.waiting[0]; next !== undefined && mayBegin(lane, next); next = lane.waiting[0]) {
+      lane.waiting.shift()
+      this.#begin(next, lane)
+    }
+    if (lane.count === 0 && concern !== null) this.#lanes.delete(concern)
+  }
+}
+
+const mayBegin = ({ count, keepsPlace }: Lane, job: LaneJob): boolean =>
+  count === 0 || (count < LANE_JOBS && keepsPlace && job.keepsPlace)

@@ -1,0 +1,228 @@
+// http: a request that is read line by line and answered line by line. It is read no faster than its lines are dealt
+// with and their answers are taken, so memory stays flat however long it is.
+import type { ByteBudget } from '../../model/byte-budget.ts'
+import { FluxError, unavailable, type Failure } from '../../model/failure.ts'
+import type { Clock } from '../../ports/clock.ts'
+import { isLarge, ownTurn, pauseFor } from '../answers/turns.ts'
+import { problemOf, type Problem } from '../problem.ts'
+import { bodyMemoryOf } from '../request/incoming.ts'
+import { AnswerLines } from './answer-lines.ts'
+import { Lanes, type Concern } from './lanes.ts'
+import { LineSplitter } from './line-splitter.ts'
+import type { PausableSource, SourceEvents } from './source.ts'
+
+/** What a line asks for. */
+export interface LineRequest {
+  readonly concern: Concern
+  readonly keepsPlace: boolean
+  /** Its status, and what else the answer says. @throws FluxError when it is refused */
+  run(): Promise<{ readonly status: number }>
+}
+
+export interface LineStreamOptions {
+  /** @throws FluxError for a line that isn't to be understood */
+  readonly read: (line: Buffer) => LineRequest
+  readonly open: (events: SourceEvents) => PausableSource
+  /** Of an error that a line met. It has logged what isn't for the client. */
+  readonly failureOf: (error: unknown) => Failure
+  /** Whether lines that succeed have no answer. */
+  readonly minimal: boolean
+  /** Bytes of a line. */
+  readonly maxBody: number
+  readonly inFlight: ByteBudget
+  readonly clock: Clock
+  /** Milliseconds that may pass between two lines. */
+  readonly idleMs: number
+}
+
+/** Lines dealt with at once: as many as the store commits together. */
+const LINES_AT_ONCE = 512
+/** Lines whose answers aren't taken yet, and characters of these answers. */
+const MAX_OPEN_LINES = 2048
+const MAX_OPEN_CHARACTERS = 1_048_576
+/** Bytes that are read ahead. */
+const AHEAD_BYTES = 131_072
+
+export class LineStream {
+  readonly #options: LineStreamOptions
+  readonly #source: PausableSource
+  readonly #splitter: LineSplitter
+  readonly #answers = new AnswerLines(() => this.#goOnSoon())
+  readonly #lanes = new Lanes({ atOnce: LINES_AT_ONCE, onRoom: () => this.#goOnSoon() })
+  #ok = 0
+  #failed = 0
+  /** Why it was broken off. */
+  #problem: Failure | null = null
+  #hasEnded = false
+  /** A line waits for memory, or for a turn of its own. */
+  #holdsLine = false
+  #isGoingOn = false
+  #isOver = false
+  #idle: (() => void) | null = null
+  #endsSeen = 0
+
+  constructor(options: LineStreamOptions) {
+    this.#options = options
+    const share = options.inFlight.hold()
+    this.#splitter = new LineSplitter({ limit: options.maxBody, charge: share.resize })
+    this.#source = options.open({
+      onChunk: (chunk) => this.#feed(chunk),
+      onEnd: () => {
+        this.#splitter.end()
+        this.#end()
+      },
+      onFault: ({ failure }) => this.breakOff(failure),
+    })
+    this.#goOnSoon()
+  }
+
+  /** Bytes of the request that are held, and lines whose answers aren't taken yet. For tests. */
+  get held(): { readonly bytes: number; readonly lines: number } {
+    return { bytes: this.#splitter.held, lines: this.#answers.open }
+  }
+
+  /** The next piece of the answer; null: that was all. */
+  take(): Promise<Buffer | null> {
+    return this.#answers.take()
+  }
+
+  /** Reads no further. What came whole is still dealt with, and the last line says why. */
+  breakOff(failure: Failure): void {
+    if (this.#hasEnded) return
+    this.#problem = failure
+    this.#splitter.breakOff()
+    this.#end()
+  }
+
+  /** As `breakOff`, and drops what hasn't begun. */
+  stop(failure: Failure = unavailable('the server is stopping').failure): void {
+    this.#splitter.clear()
+    this.breakOff(failure)
+  }
+
+  #end(): void {
+    this.#hasEnded = true
+    this.#source.close()
+    this.#rest()
+    this.#goOnSoon()
+  }
+
+  #feed(chunk: Buffer): void {
+    this.#splitter.feed(chunk)
+    if (this.#splitter.held > AHEAD_BYTES) this.#source.pause()
+    this.#goOnSoon()
+  }
+
+  /** In a turn of its own: many streams must not hold up others. */
+  #goOnSoon(): void {
+    if (this.#isGoingOn || this.#isOver) return
+    this.#isGoingOn = true
+    void ownTurn().then(() => this.#goOn())
+  }
+
+  get #isFull(): boolean {
+    const { open, size } = this.#answers
+    return this.#holdsLine || this.#lanes.isFull || open >= MAX_OPEN_LINES || size >= MAX_OPEN_CHARACTERS
+  }
+
+  #goOn(): void {
+    this.#isGoingOn = false
+    while (!this.#isFull) {
+      const line = this.#splitter.next()
+      if (line === null) return this.#starve()
+      if (line instanceof FluxError) this.#fail(this.#answers.place(), line)
+      else this.#admit(line)
+    }
+    this.#source.pause()
+    this.#rest()
+  }
+
+  /** There is no line to go on with. */
+  #starve(): void {
+    if (this.#hasEnded) {
+      if (this.#lanes.isIdle) this.#finish()
+      return
+    }
+    const { ends } = this.#splitter
+    if (ends !== this.#endsSeen) this.#rest()
+    this.#endsSeen = ends
+    const { clock, idleMs } = this.#options
+    this.#idle ??= clock.after(idleMs, () =>
+      this.breakOff({ kind: 'timeout', detail: `no line came for ${idleMs / 1000} seconds` }),
+    )
+    this.#source.resume()
+  }
+
+  /** The client isn't waited for. */
+  #rest(): void {
+    this.#idle?.()
+    this.#idle = null
+  }
+
+  #admit(line: Buffer): void {
+    const bytes = bodyMemoryOf(line)
+    const release = isLarge(line.length) ? null : this.#options.inFlight.tryTake(bytes)
+    if (release) return this.#begin(line, release)
+    this.#holdsLine = true
+    void this.#beginLater(line, bytes)
+  }
+
+  async #beginLater(line: Buffer, bytes: number): Promise<void> {
+    const release = await this.#options.inFlight.wait(bytes)
+    await pauseFor(line.length)
+    this.#holdsLine = false
+    this.#begin(line, release)
+    this.#goOnSoon()
+  }
+
+  #begin(line: Buffer, release: () => void): void {
+    const place = this.#answers.place()
+    const run = async (request: LineRequest) => {
+      try {
+        const answer = await request.run()
+        this.#ok += 1
+        this.#answers.answer(place, this.#options.minimal ? null : { n: place, ...answer })
+      } catch (error) {
+        this.#fail(place, error)
+      } finally {
+        release()
+      }
+    }
+    try {
+      const request = this.#options.read(line)
+      const { concern, keepsPlace } = request
+      this.#lanes.add({ concern, keepsPlace, run: () => run(request) })
+    } catch (error) {
+      release()
+      this.#fail(place, error)
+    }
+  }
+
+  #fail(place: number, error: unknown): void {
+    this.#failed += 1
+    this.#answers.answer(place, refusedLineOf(place, this.#options.failureOf(error)))
+  }
+
+  #finish(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    const [ok, failed] = [this.#ok, this.#failed]
+    const problem = this.#problem === null ? {} : { problem: problemOf(this.#problem) }
+    this.#answers.end({ done: this.#problem === null, lines: ok + failed, ok, failed, ...problem })
+  }
+}
+
+interface RefusedLine {
+  readonly n: number
+  readonly status: number
+  readonly problem: Problem
+  /** Seconds. */
+  readonly retryAfter?: number
+}
+
+/** How a line is answered that was refused. */
+export function refusedLineOf(n: number, failure: Failure): RefusedLine {
+  const problem = problemOf(failure)
+  const retry = 'retryAfter' in failure ? { retryAfter: Math.max(1, Math.ceil(failure.retryAfter)) } : {}
+  return { n, status: problem.status, problem, ...retry }
+}

@@ -1,0 +1,189 @@
+// http: the calls that take a line for each of many events or starts.
+import type { Context, Hono } from 'hono'
+import { EXECUTE } from '../../api/execute.ts'
+import { EXECUTES } from '../../api/executes.ts'
+import type { FluxApi } from '../../api/flux-api.ts'
+import { SEND_EVENT } from '../../api/send-event.ts'
+import { SEND_EVENTS } from '../../api/send-events.ts'
+import type { StreamCall } from '../../api/stream-call.ts'
+import type { Caller, Role } from '../../model/caller.ts'
+import { FluxError, malformed, overloaded } from '../../model/failure.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Log } from '../../ports/log.ts'
+import type { Answers } from '../answers/answers.ts'
+import { requestReader } from '../api/request.ts'
+import { failureLog } from '../api/failure-log.ts'
+import { decodeJson } from '../formats/json/decode.ts'
+import { negotiate, type Format } from '../formats/negotiate.ts'
+import { NOSNIFF } from '../problem.ts'
+import { typeOfBody, utf8Of, type BodyAdmission, type BodyLimits } from '../request/body.ts'
+import type { CallFields, FieldsByName } from '../request/call-fields.ts'
+import { headerOf, socketed, type Env } from '../request/incoming.ts'
+import { readQuery } from '../request/query.ts'
+import { mayComeSlowly } from '../socket/faults.ts'
+import { concernOf, eventLine } from './concern.ts'
+import { LineStream, type LineStreamOptions } from './line-stream.ts'
+import { codingOf, openSource } from './source.ts'
+
+export interface BatchOptions {
+  readonly clock: Clock
+  /** Milliseconds that may pass between two lines. */
+  readonly requestTimeout: number
+  /** Streams at once. */
+  readonly maxStreams: number
+  /** Aborted when the server is to end: streams end then. */
+  readonly stopping: AbortSignal
+}
+
+export interface BatchParts extends BatchOptions, BodyLimits, BodyAdmission {
+  readonly api: (caller: Caller) => FluxApi
+  readonly callerOf: (c: Context<Env>, role: Role) => Caller
+  readonly answers: Answers
+  readonly log: Log
+}
+
+const LINES: readonly Format[] = [
+  { type: 'application/x-ndjson', suffix: null },
+  { type: 'application/jsonl', suffix: null },
+]
+
+const NOTHING: FieldsByName = new Map()
+
+/** Milliseconds after which it is asked again who calls: a token may have been withdrawn. */
+const CALLER_MS = 1000
+/** Milliseconds for which a connection is kept whose request isn't wanted any more, so that the answer arrives. */
+const GOODBYE_MS = 1000
+
+/** Gives what reads the lines of one stream. `calls`: as the caller may make them now. */
+type ReaderOf = (c: Context<Env>, calls: () => FluxApi, text: (line: Buffer) => unknown) => LineStreamOptions['read']
+
+export function addBatch(app: Hono<Env>, parts: BatchParts): void {
+  const streams = new Set<LineStream>()
+  parts.stopping.addEventListener('abort', () => {
+    for (const stream of streams) stream.stop()
+  })
+  addStream(app, parts, { call: SEND_EVENTS, streams, readerOf: events })
+  addStream(app, parts, { call: EXECUTES, streams, readerOf: starts })
+}
+
+interface Streaming {
+  readonly call: StreamCall
+  readonly streams: Set<LineStream>
+  readonly readerOf: ReaderOf
+}
+
+function addStream(app: Hono<Env>, parts: BatchParts, { call, streams, readerOf }: Streaming): void {
+  const { api, callerOf, answers, inFlight, clock, stopping, maxBody, maxDepth, maxValues } = parts
+  app.post(call.route, (c) => {
+    const { role } = call.each
+    const caller = callerOf(c, role)
+    const format = negotiate(headerOf(c, 'accept'), LINES)
+    if (format === null)
+      throw new FluxError({
+        kind: 'notAcceptable',
+        detail: `answers are ${LINES.map(({ type }) => type).join(' or ')}`,
+      })
+    readQuery(c.req.url, NOTHING)
+    if (c.req.header('idempotency-key') !== undefined)
+      throw malformed('Idempotency-Key is for single calls: a line has a key of its own')
+    typeOfBody(c, LINES)
+    const coding = codingOf(c)
+    if (streams.size >= parts.maxStreams || stopping.aborted) throw overloaded('there are too many streams of lines')
+    const minimal = wantsMinimal(c.req.header('prefer'))
+    const stream = new LineStream({
+      read: readerOf(c, callsOf({ c, api, callerOf, role, clock, caller }), (line) =>
+        decodeJson(utf8Of(line), { maxDepth, maxValues }),
+      ),
+      open: (events) => openSource(c, coding, events),
+      failureOf: failureLog(c, parts.log),
+      minimal,
+      maxBody,
+      inFlight,
+      clock,
+      idleMs: parts.requestTimeout,
+    })
+    streams.add(stream)
+    const end = () => {
+      streams.delete(stream)
+      stream.stop()
+    }
+    if (socketed(c)) watch(c, { parts, end })
+    return answers.stream(
+      c,
+      async () => {
+        const bytes = await stream.take()
+        if (bytes === null) end()
+        return bytes
+      },
+      answers.hold(),
+      {
+        headers: {
+          'content-type': format.type,
+          'cache-control': 'no-store',
+          vary: 'Accept, Prefer',
+          ...NOSNIFF,
+          ...(minimal && { 'preference-applied': 'return=minimal' }),
+        },
+      },
+    )
+  })
+}
+
+/** The request may take as long as it likes; what is left of it when the answer ends isn't waited for. */
+function watch(c: Context<Env>, { parts: { clock }, end }: { parts: BatchParts; end: () => void }): void {
+  const { incoming, outgoing } = c.env
+  mayComeSlowly(outgoing)
+  outgoing.once('close', end)
+  outgoing.once('finish', () => {
+    const { socket } = incoming
+    if (incoming.complete) return
+    const callOff = clock.after(GOODBYE_MS, () => socket.destroySoon())
+    socket.once('close', callOff)
+  })
+}
+
+interface Calling extends Pick<BatchParts, 'api' | 'callerOf' | 'clock'> {
+  readonly c: Context<Env>
+  readonly role: Role
+  readonly caller: Caller
+}
+
+/** @throws FluxError, each time it is called, once the caller isn't known any more */
+function callsOf({ c, api, callerOf, role, clock, caller }: Calling): () => FluxApi {
+  let calls = api(caller)
+  let asked = clock.now()
+  return () => {
+    const now = clock.now()
+    if (now - asked < CALLER_MS) return calls
+    calls = api(callerOf(c, role))
+    asked = now
+    return calls
+  }
+}
+
+/** RFC 7240, 4.2. */
+const wantsMinimal = (prefer = ''): boolean =>
+  prefer.split(',').some((preference) => /^return *= *"?minimal"?$/i.test((preference.split(';')[0] ?? '').trim()))
+
+const EVENT_READER = requestReader({ ...SEND_EVENT, body: SEND_EVENTS.line })
+const START_READER = requestReader({ ...EXECUTE, body: EXECUTES.line })
+
+const events: ReaderOf = (_, calls, valueOf) => (line) => {
+  const fields: CallFields = { waits: true }
+  const request = EVENT_READER.finish(fields, { value: valueOf(line), untyped: false })
+  return eventLine(calls(), { request, fields, bytes: line.length })
+}
+
+const starts: ReaderOf = (c, calls, valueOf) => (line) => {
+  const fields: CallFields = { package: c.req.param('package') }
+  const request = START_READER.finish(fields, { value: valueOf(line), untyped: false })
+  const made = calls()
+  return {
+    concern: concernOf(fields),
+    keepsPlace: false,
+    async run() {
+      const { message: _message, ...answer } = await made.execute(request)
+      return { status: 200, started: true, ...answer }
+    },
+  }
+}

@@ -1,0 +1,72 @@
+// http: the bytes of a request as they come, unpacked, no faster than they are taken.
+import { Readable } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+import type { Context } from 'hono'
+import { malformed, unsupportedType, type FluxError } from '../../model/failure.ts'
+import { headerOf, socketed, type Env } from '../request/incoming.ts'
+
+export interface PausableSource {
+  pause(): void
+  resume(): void
+  /** Gives nothing more. What still comes isn't looked at. */
+  close(): void
+}
+
+export interface SourceEvents {
+  readonly onChunk: (chunk: Buffer) => void
+  readonly onEnd: () => void
+  readonly onFault: (error: FluxError) => void
+}
+
+export type Coding = 'identity' | 'gzip'
+
+/** @throws FluxError `unsupportedType` for one that isn't known here */
+export function codingOf(c: Context<Env>): Coding {
+  const coding = headerOf(c, 'content-encoding')?.trim().toLowerCase() ?? 'identity'
+  // RFC 9110, 8.4.1.3: the two mean the same.
+  if (coding === 'gzip' || coding === 'x-gzip') return 'gzip'
+  if (coding === 'identity') return coding
+  throw unsupportedType('the body may be compressed with gzip, and with nothing else')
+}
+
+/** Bytes that are unpacked at a time. */
+const UNPACKED_BYTES = 65_536
+
+/** Reads nothing before `resume` is called. */
+export function openSource(c: Context<Env>, coding: Coding, { onChunk, onEnd, onFault }: SourceEvents): PausableSource {
+  const body: Readable = socketed(c) ? c.env.incoming : Readable.from(c.req.raw.body ?? [])
+  const unpacked = coding === 'gzip' ? createGunzip({ chunkSize: UNPACKED_BYTES }) : null
+  const stream = unpacked ?? body
+  let isClosed = false
+  const close = () => {
+    if (isClosed) return
+    isClosed = true
+    stream.off('data', take).off('end', end)
+    if (unpacked) {
+      body.unpipe(unpacked)
+      unpacked.destroy()
+    }
+    body.pause()
+  }
+  const take = (chunk: Uint8Array) => onChunk(Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk))
+  const end = () => {
+    close()
+    onEnd()
+  }
+  const fail = (error: FluxError) => () => {
+    if (isClosed) return
+    close()
+    onFault(error)
+  }
+  stream.pause()
+  stream.on('data', take).on('end', end)
+  // They stay: what nobody listens to ends the process.
+  body.on('error', fail(malformed('the body ended early')))
+  unpacked?.on('error', fail(malformed('the body is not valid gzip')))
+  if (unpacked) body.pipe(unpacked)
+  return {
+    pause: () => void stream.pause(),
+    resume: () => void (isClosed || stream.resume()),
+    close,
+  }
+}

@@ -1,0 +1,94 @@
+// http: what a CloudEvent (CloudEvents 1.0.2) says, as the fields of the event call.
+import { createHash } from 'node:crypto'
+import { malformed, unsupportedType } from '../../model/failure.ts'
+import { isObject } from '../../model/json/value.ts'
+import type { CallFields } from '../request/call-fields.ts'
+import { FORMATS, JSON_FORMAT, type Codec } from '../formats/codecs.ts'
+import { formatOf } from '../formats/negotiate.ts'
+import type { ReadBody } from '../request/body.ts'
+
+const REQUIRED = ['specversion', 'id', 'source', 'type'] as const
+
+/** Of our extensions: the field of the event call that each is. */
+const EXTENSIONS = { fluxkey: 'key', fluxname: 'fluxName', fluxpackage: 'package' } as const
+
+const BASE64 = /^[A-Za-z\d+/]*={0,2}$/
+
+/** Visible text, with spaces between. */
+const VISIBLE = /^[!-~][ -~]{0,253}[!-~]$/
+
+/**
+ * The body of an event call.
+ * @param attributes by name, as sent
+ * @throws FluxError `malformed` for attributes that are missing or wrong
+ */
+export function fieldsOfEvent(attributes: { readonly [name: string]: unknown }, data: unknown): CallFields {
+  const given = { ...attributes }
+  for (const name of REQUIRED) textOf(given, name)
+  if (given['specversion'] !== '1.0') throw malformed("the attribute specversion must be '1.0'")
+  const fields: CallFields = {
+    event: given['type'],
+    eventId: eventIdOf(textOf(given, 'source'), textOf(given, 'id')),
+  }
+  if (data !== undefined) fields['input'] = data
+  for (const [name, field] of Object.entries(EXTENSIONS)) if (isThere(given[name])) fields[field] = textOf(given, name)
+  if (isThere(given['fluxtags']))
+    fields['tags'] = textOf(given, 'fluxtags')
+      .split(',')
+      .map((tag) => tag.trim())
+      .filter((tag) => tag !== '')
+  if (isThere(given['fluxcontextid'])) fields['contextId'] = numberOf(given, 'fluxcontextid')
+  if (isThere(given['fluxttl'])) fields['ttl'] = numberOf(given, 'fluxttl')
+  return fields
+}
+
+/** @throws FluxError for what can't be read */
+export type Decode = (bytes: Buffer, format: Codec) => ReadBody | Promise<ReadBody>
+
+/** The JSON format: attributes and data in one object. @throws FluxError */
+export async function fieldsOfStructured(event: unknown, decode: Decode): Promise<ReadBody> {
+  if (!isObject(event)) throw malformed('a CloudEvent must be an object')
+  const { data, data_base64: packed, ...attributes } = event
+  if (packed !== undefined && data !== undefined) throw malformed('a CloudEvent has data or data_base64, and not both')
+  const { value, untyped } = await dataOf({ data, packed, type: attributes['datacontenttype'] }, decode)
+  return { value: fieldsOfEvent(attributes, value), untyped }
+}
+
+/** As it is sent: as JSON, or as a text that holds bytes, or XML. */
+interface SentData {
+  readonly data: unknown
+  readonly packed: unknown
+  readonly type: unknown
+}
+
+function dataOf({ data, packed, type }: SentData, decode: Decode): ReadBody | Promise<ReadBody> {
+  const format = isThere(type) ? formatOf(String(type), FORMATS) : JSON_FORMAT
+  if (packed === undefined) {
+    const isXml = format?.untyped === true && typeof data === 'string'
+    return isXml ? decode(Buffer.from(data), format) : { value: data ?? undefined, untyped: false }
+  }
+  if (format === null) throw unsupportedType(`data_base64 must hold ${FORMATS.map((each) => each.type).join(' or ')}`)
+  // Buffer passes over what isn't base64.
+  if (typeof packed !== 'string' || !BASE64.test(packed)) throw malformed('data_base64 is no base64')
+  return decode(Buffer.from(packed, 'base64'), format)
+}
+
+/** `source` and `id` together; of what isn't plain or is long, a hash. */
+export function eventIdOf(source: string, id: string): string {
+  const joined = `${source} ${id}`
+  return VISIBLE.test(joined) ? joined : `ce-${createHash('sha256').update(joined).digest('hex')}`
+}
+
+/** In the JSON format null is as good as nothing. */
+const isThere = (value: unknown): boolean => value !== undefined && value !== null
+
+function textOf(attributes: { readonly [name: string]: unknown }, name: string): string {
+  const value = attributes[name]
+  if (typeof value === 'string' && value !== '') return value
+  throw malformed(`the attribute ${name} ${isThere(value) ? 'must be a text that is not empty' : 'is missing'}`)
+}
+
+function numberOf(attributes: { readonly [name: string]: unknown }, name: string): unknown {
+  const value = attributes[name]
+  return typeof value === 'string' && /^(?:0|[1-9]\d{0,15})$/.test(value) ? Number(value) : value
+}

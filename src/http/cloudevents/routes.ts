@@ -1,0 +1,154 @@
+// http: CloudEvents on the event call, by the HTTP binding: binary, structured, and in batches.
+import { isUtf8 } from 'node:buffer'
+import type { Context } from 'hono'
+import type { FluxApi } from '../../api/flux-api.ts'
+import { SEND_EVENT } from '../../api/send-event.ts'
+import type { ByteBudget } from '../../model/byte-budget.ts'
+import { FluxError, malformed, unsupportedType, type Failure } from '../../model/failure.ts'
+import type { Log } from '../../ports/log.ts'
+import type { Answers } from '../answers/answers.ts'
+import { failureLog } from '../api/failure-log.ts'
+import { requestReader } from '../api/request.ts'
+import { eventLine } from '../batch/concern.ts'
+import { Lanes } from '../batch/lanes.ts'
+import { refusedLineOf, type LineRequest } from '../batch/line-stream.ts'
+import { JSON_FORMAT } from '../formats/codecs.ts'
+import { negotiate } from '../formats/negotiate.ts'
+import { NOSNIFF } from '../problem.ts'
+import { formatOfBody, parseBody, type BodyLimits, type ReadBody } from '../request/body.ts'
+import type { FieldsByName } from '../request/call-fields.ts'
+import { headerOf, readBytes, type Env } from '../request/incoming.ts'
+import { readQuery } from '../request/query.ts'
+import { percentDecode } from '../request/text.ts'
+import { fieldsOfEvent, fieldsOfStructured, type Decode } from './event.ts'
+
+export interface CloudEventParts extends BodyLimits {
+  readonly inFlight: ByteBudget
+  readonly answers: Answers
+  readonly log: Log
+}
+
+type Mode = 'binary' | 'structured' | 'batch'
+
+/** Events of a batch. */
+const MAX_BATCH_EVENTS = 1000
+/** Those of them that are under way at once. */
+const AT_ONCE = 256
+
+const PREFIX = 'application/cloudevents'
+const HEADERS = { 'content-type': JSON_FORMAT.answerType, 'cache-control': 'no-store', vary: 'Accept', ...NOSNIFF }
+const NOTHING: FieldsByName = new Map()
+const READER = requestReader(SEND_EVENT)
+
+/** How the request has CloudEvents; null: it has none. @throws FluxError `unsupportedType` for another format of them */
+export function modeOf(c: Context<Env>): Mode | null {
+  const type = headerOf(c, 'content-type')
+  if (type !== undefined && type.length >= PREFIX.length && type.slice(0, PREFIX.length).toLowerCase() === PREFIX) {
+    const [bare = ''] = type.slice(PREFIX.length).toLowerCase().split(';', 1)
+    if (bare.trim() === '+json') return 'structured'
+    if (bare.trim() === '-batch+json') return 'batch'
+    throw unsupportedType(`CloudEvents must be ${PREFIX}+json or ${PREFIX}-batch+json, or in headers`)
+  }
+  return headerOf(c, 'ce-specversion') !== undefined ||
+    headerOf(c, 'ce-id') !== undefined ||
+    headerOf(c, 'ce-type') !== undefined ||
+    headerOf(c, 'ce-source') !== undefined
+    ? 'binary'
+    : null
+}
+
+/** Answers a request that has CloudEvents. @throws FluxError */
+export async function answerCloudEvents(
+  c: Context<Env>,
+  mode: Mode,
+  { calls, parts }: { readonly calls: FluxApi; readonly parts: CloudEventParts },
+): Promise<Response> {
+  if (negotiate(headerOf(c, 'accept'), [JSON_FORMAT]) === null)
+    throw new FluxError({ kind: 'notAcceptable', detail: `the answer to CloudEvents is ${JSON_FORMAT.type}` })
+  if (c.req.header('idempotency-key') !== undefined)
+    throw malformed('a CloudEvent has a key of its own: Idempotency-Key must not be given')
+  const { answers, inFlight, maxBody } = parts
+  const decode: Decode = (bytes, format) => parseBody(bytes, format, parts)
+  const hold = inFlight.hold()
+  const read = <T>(use: (bytes: Buffer) => Promise<T>) => readBytes(c, { limit: maxBody, charge: hold.resize }, use)
+  try {
+    let answer: unknown
+    if (mode === 'batch') {
+      readQuery(c.req.url, NOTHING)
+      answer = await read(async (bytes) => {
+        const { value } = await decode(bytes, formatOfBody(c))
+        return sendAll(value, { calls, decode, failureOf: failureLog(c, parts.log) })
+      })
+    } else {
+      const fields = READER.begin(c)
+      const body = await read((bytes) => (mode === 'binary' ? binary(c, bytes, decode) : structured(c, bytes, decode)))
+      answer = await calls.sendEvent(READER.finish(fields, body))
+    }
+    return await answers.send(c, answer, JSON_FORMAT.pieces(answer, ''), { headers: HEADERS })
+  } finally {
+    hold.release()
+  }
+}
+
+async function structured(c: Context<Env>, bytes: Buffer, decode: Decode): Promise<ReadBody> {
+  const { value } = await decode(bytes, formatOfBody(c))
+  return fieldsOfStructured(value, decode)
+}
+
+/** Attributes are headers, and the body is the data. */
+async function binary(c: Context<Env>, bytes: Buffer, decode: Decode): Promise<ReadBody> {
+  const attributes: { [name: string]: string } = {}
+  for (const [name, value] of c.req.raw.headers)
+    if (name.startsWith('ce-')) attributes[name.slice('ce-'.length)] = attributeOf(name, value)
+  if (bytes.length === 0) return { value: fieldsOfEvent(attributes, undefined), untyped: false }
+  const { value, untyped } = await decode(bytes, formatOfBody(c))
+  return { value: fieldsOfEvent(attributes, value ?? undefined), untyped }
+}
+
+/** CloudEvents, HTTP binding, 3.1.3.2. */
+function attributeOf(name: string, value: string): string {
+  const bare = /^".*"$/s.test(value) ? value.slice(1, -1).replaceAll(/\\(.)/gs, '$1') : value
+  const bytes = percentDecode(bare, { form: false })
+  if (!isUtf8(bytes)) throw malformed(`the header ${name} is not valid UTF-8`)
+  return bytes.toString()
+}
+
+interface Sending {
+  readonly calls: FluxApi
+  readonly decode: Decode
+  readonly failureOf: (error: unknown) => Failure
+}
+
+/** Each by itself, in order where they are for the same context. Gives their answers in order. */
+async function sendAll(events: unknown, { calls, decode, failureOf }: Sending): Promise<object[]> {
+  if (!Array.isArray(events)) throw malformed('a batch must be a list of CloudEvents')
+  if (events.length > MAX_BATCH_EVENTS)
+    throw new FluxError({ kind: 'tooLarge', detail: `a batch has at most ${MAX_BATCH_EVENTS} CloudEvents` })
+  const answers: object[] = []
+  let wake: (() => void) | null = null
+  const lanes = new Lanes({ atOnce: AT_ONCE, onRoom: () => wake?.() })
+  const room = () =>
+    new Promise<void>((resolve) => {
+      wake = resolve
+    })
+  const run = async (n: number, { run: send }: LineRequest) => {
+    answers[n] = await send().then(
+      (answer) => ({ n, ...answer }),
+      (error: unknown) => refusedLineOf(n, failureOf(error)),
+    )
+  }
+  for (const [n, event] of events.entries()) {
+    try {
+      const body = await fieldsOfStructured(event, decode)
+      const fields = { waits: true }
+      const request = READER.finish(fields, body)
+      const line = eventLine(calls, { request, fields, bytes: Infinity })
+      while (lanes.isFull) await room()
+      lanes.add({ concern: line.concern, keepsPlace: line.keepsPlace, run: () => run(n, line) })
+    } catch (error) {
+      answers[n] = refusedLineOf(n, failureOf(error))
+    }
+  }
+  while (!lanes.isIdle) await room()
+  return answers
+}

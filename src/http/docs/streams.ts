@@ -1,0 +1,72 @@
+// http: the calls that take many requests, a line each, as operations of the OpenAPI document; and CloudEvents.
+import { referenceTo } from '../../api/json-schema.ts'
+import { lastLine, refusedLine, type StreamCall } from '../../api/stream-call.ts'
+import type { JsonObject } from '../../model/json/value.ts'
+import { objectOf, parametersOf, problemsOf, USUAL_PROBLEMS } from './operation.ts'
+
+const TYPES = ['application/x-ndjson', 'application/jsonl']
+
+const perLine = (schema: JsonObject, example: object): JsonObject =>
+  JSON.parse(JSON.stringify(Object.fromEntries(TYPES.map((type) => [type, { schema, example }]))))
+
+export function streamOperation(call: StreamCall): JsonObject {
+  const { id, summary, each, line, lineExample, answer, answerExample } = call
+  return {
+    operationId: id,
+    tags: ['flux-api'],
+    summary,
+    description:
+      'The schemas are those of one line. Each line is answered by one, in the order of the request, when it is ' +
+      'committed; the last line tells that the answer is whole. The body may be compressed with gzip. With ' +
+      '`Prefer: return=minimal`, lines that succeed are not answered.',
+    parameters: parametersOf('path', each.path),
+    requestBody: { required: true, content: perLine(objectOf(line), lineExample) },
+    responses: {
+      200: {
+        description: 'The request was accepted',
+        content: perLine({ anyOf: [answer, refusedLine, lastLine].map(referenceTo) }, answerExample),
+      },
+      ...problemsOf([...USUAL_PROBLEMS, 415]),
+    },
+  }
+}
+
+const attribute = { type: 'string', minLength: 1 }
+const CLOUD_EVENT: JsonObject = {
+  type: 'object',
+  description:
+    'CloudEvents 1.0. `type` is the event and `data` the input; `source` and `id` are its eventId. Attributes may be ' +
+    'sent as `ce-` headers instead, with the data as the body',
+  properties: {
+    specversion: { const: '1.0' },
+    type: attribute,
+    source: attribute,
+    id: attribute,
+    data: { type: ['object', 'string', 'null'], additionalProperties: true },
+    data_base64: { type: 'string' },
+    fluxcontextid: { type: 'string', pattern: '^[0-9]+$' },
+    fluxtags: { type: 'string', description: 'Separated by commas' },
+    fluxkey: attribute,
+    fluxname: attribute,
+    fluxpackage: attribute,
+    fluxttl: { type: ['string', 'integer'] },
+  },
+  required: ['specversion', 'type', 'source', 'id'],
+}
+const EXAMPLE: JsonObject = {
+  specversion: '1.0',
+  type: 'approve',
+  source: '/shop',
+  id: 'A-1',
+  fluxtags: 'team-7',
+  data: { by: 'Ada' },
+}
+
+/** What the event call takes besides its own formats. */
+export const CLOUD_EVENTS: JsonObject = {
+  'application/cloudevents+json': { schema: CLOUD_EVENT, example: EXAMPLE },
+  'application/cloudevents-batch+json': {
+    schema: { type: 'array', items: CLOUD_EVENT, maxItems: 1000 },
+    example: [EXAMPLE],
+  },
+}

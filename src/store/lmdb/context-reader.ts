@@ -1,0 +1,117 @@
+// store/lmdb: contexts as they lie on disk, with lists of them and the rows of their logs.
+import type { ContextId } from '../../model/context.ts'
+import { FluxError } from '../../model/failure.ts'
+import { charactersOf } from '../../model/texts.ts'
+import type { Log } from '../../ports/log.ts'
+import type { ListQuery, StoredContext } from '../../ports/store.ts'
+import { messageOf } from '../../model/error-message.ts'
+import type { Disk } from './disk.ts'
+import type { GroupCommit } from './group-commit.ts'
+import type { Memory } from './index/memory.ts'
+import { decodeStored } from './records/stored-context.ts'
+import type { WriteGroup } from './write-group.ts'
+
+/** Candidates for a list looked at in one turn of the event loop: about a millisecond. */
+const MAX_HOPS = 10_000
+
+/** Parts of logs that are told of as unreadable, each once. */
+const MAX_LOGGED_ROWS = 10_000
+
+export interface ContextReaderParts {
+  readonly disk: Disk
+  readonly memory: Memory
+  readonly commits: GroupCommit<WriteGroup>
+  readonly log: Log
+  /** Called before the disk is read. @throws FluxError `unavailable` when it is closed, or will be */
+  readonly checkOpen: () => void
+}
+
+export class ContextReader {
+  readonly #parts: ContextReaderParts
+  /** Parts of logs that can't be read. */
+  readonly #loggedRows = new Set<string>()
+
+  constructor(parts: ContextReaderParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * @throws FluxError `unreadable`, and leaves the context out of the index: no list, broadcast or timer stumbles over
+   * it again
+   */
+  read(id: ContextId): StoredContext | null {
+    const { disk, memory, log, checkOpen } = this.#parts
+    checkOpen()
+    const bytes = disk.record(id)
+    try {
+      return bytes === undefined ? null : decodeStored(id, bytes, ({ slot }) => disk.largePart(id, slot))
+    } catch (error) {
+      if (memory.entry(id) !== null) log.error(messageOf(error), { contextId: id, error })
+      memory.remove(id)
+      throw error
+    }
+  }
+
+  /** As `Store.list`. */
+  async list(query: ListQuery): Promise<StoredContext[]> {
+    const { memory, commits } = this.#parts
+    for (;;) {
+      const ids = await this.#find(query)
+      const waited = await commits.settled((group) => ids.some((id) => group.touches(id)))
+      const onPage = waited ? await this.#find(query) : ids
+      const before = memory.size
+      const contexts = this.#readAll(onPage, query.characters ?? Infinity)
+      // A record that can't be read takes nobody else's place: now that it is left out of the index, who is on the page
+      // is looked for again.
+      if (memory.size === before) return contexts
+    }
+  }
+
+  /** As `Store.log`. */
+  logRows(id: ContextId, limit: number): string[] {
+    return limit > 0 ? this.#parts.disk.rows.newest(id, limit, (row, error) => this.#logRow(id, row, error)) : []
+  }
+
+  /** Once: a log is read with each look at its context. */
+  #logRow(id: ContextId, row: number, error: unknown): void {
+    const name = `${id}:${row}`
+    if (this.#loggedRows.has(name) || this.#loggedRows.size >= MAX_LOGGED_ROWS) return
+    this.#loggedRows.add(name)
+    const { log } = this.#parts
+    log.error(`a part of the log of context ${id} can't be read, and is left out`, { contextId: id, row, error })
+  }
+
+  /** Those that can be read, and no more once they have so many characters. */
+  #readAll(ids: readonly ContextId[], characters: number): StoredContext[] {
+    const contexts: StoredContext[] = []
+    let size = 0
+    for (const id of ids) {
+      try {
+        const context = this.read(id)
+        if (context === null) continue
+        contexts.push(context)
+        if (characters !== Infinity) size += charactersOf(context.parts)
+        if (size >= characters) break
+      } catch (error) {
+        if (!(error instanceof FluxError && error.failure.kind === 'unreadable')) throw error
+      }
+    }
+    return contexts
+  }
+
+  /** In strides: to pass over a million contexts takes a while. */
+  async #find(query: ListQuery): Promise<ContextId[]> {
+    const { memory } = this.#parts
+    const { ids, rest } = memory.list(query, MAX_HOPS)
+    const found = [...ids]
+    for (let more = rest; more !== null;) {
+      await new Promise((resolve) => {
+        setImmediate(resolve)
+      })
+      const next = memory.list({ ...query, ...more }, MAX_HOPS)
+      found.push(...next.ids)
+      more = next.rest
+    }
+    return found
+  }
+}

@@ -1,0 +1,37 @@
+// store/lmdb: the calls to lmdb that a group will make, and how much they write.
+
+/**
+ * Pages for each key. lmdb never changes one in place: what a key lies on is copied, with what leads to it, as far as
+ * the group has no copy yet; and the old pages are listed as free.
+ */
+const COPIES = 2
+
+export class GroupOperations {
+  /** None of them throws. */
+  readonly list: (() => void)[] = []
+  /** Bytes of records and rows. */
+  bytes = 0
+  /** Pages of the disk that they take, at most. */
+  pages = 0
+  readonly #pageBytes: number
+
+  constructor(pageBytes: number) {
+    this.#pageBytes = pageBytes
+  }
+
+  /** `operation` takes place when the group is written. */
+  add(operation: () => void): void {
+    this.list.push(operation)
+  }
+
+  /** They write values of so many bytes under so many keys. */
+  takes(bytes: number, keys: number): void {
+    this.bytes += bytes
+    this.takesPages(bytes, keys)
+  }
+
+  /** The same, of what does not make a group full. */
+  takesPages(bytes: number, keys: number): void {
+    this.pages += Math.ceil(bytes / this.#pageBytes) + keys * COPIES
+  }
+}

@@ -1,0 +1,54 @@
+// store/lmdb: the rows of the contexts' logs. One record of the table holds the rows of one commit.
+import type { Database } from 'lmdb'
+import type { ContextId } from '../../../model/context.ts'
+
+export class LogRows {
+  readonly #table: Database<Buffer, [ContextId, number]>
+
+  constructor(table: Database<Buffer, [ContextId, number]>) {
+    this.#table = table
+  }
+
+  /** To be called by an operation. */
+  put(id: ContextId, row: number, value: Buffer): void {
+    void this.#table.put([id, row], value)
+  }
+
+  /** To be called by an operation. */
+  remove(id: ContextId, row: number): void {
+    void this.#table.remove([id, row])
+  }
+
+  /** Numbers under which rows of a context are kept, ascending, up to and including `upTo`. */
+  numbersOf(id: ContextId, upTo = Number.MAX_SAFE_INTEGER): number[] {
+    return Array.from(this.#table.getKeys({ start: [id, 0], end: [id, upTo], inclusiveEnd: true }), ([, row]) => row)
+  }
+
+  /** The newest rows of a context, oldest of them first. Those that can't be read are left out, and reported. */
+  newest(id: ContextId, limit: number, unreadable: (row: number, error: unknown) => void): string[] {
+    const newestFirst: string[][] = []
+    let count = 0
+    const range = { start: [id, Number.MAX_SAFE_INTEGER], end: [id, -1], reverse: true }
+    for (const { key, value } of this.#table.getRange(range)) {
+      try {
+        const rows = rowsIn(value)
+        newestFirst.push(rows)
+        count += rows.length
+      } catch (error) {
+        unreadable(key[1], error)
+      }
+      if (count >= limit) break
+    }
+    return newestFirst.toReversed().flat().slice(-limit)
+  }
+}
+
+/** @throws Error when these bytes are no rows */
+export function rowsIn(value: Buffer): string[] {
+  const rows: unknown = JSON.parse(value.toString())
+  if (!Array.isArray(rows)) throw new TypeError('these are no rows')
+  return rows.map((row: unknown) => {
+    if (typeof row !== 'string') throw new TypeError('these are no rows')
+    return row
+  })
+}

@@ -1,0 +1,96 @@
+// store/redis: sends commits. A commit is one script in one partition; here are its arguments, and what its answers mean.
+import type { ContextId } from '../../model/context.ts'
+import { partitionOfCommit, type RowWrite } from '../../model/rows.ts'
+import type { CommitOutcome, CommitRequest, Write } from '../../ports/store.ts'
+import type { IdNumbers } from './id-numbers.ts'
+import type { PartitionClient } from './partition-client.ts'
+import { pushRows, rowRefusal, uniqueRefusal } from './rows.ts'
+import { listOf, type Reply } from './scripts.ts'
+import { decodeContext, pushWrite } from './stored-context.ts'
+
+/** Losses in a row after which a context is reserved, and for how long, milliseconds. */
+const RESERVE = { after: 3, for: '20' }
+const DONE: CommitOutcome = { ok: true }
+const DONE_WITH_LOOKUPS: CommitOutcome = { ok: true, lookups: true }
+const NO_ROWS: readonly RowWrite[] = []
+const NONE: readonly ContextId[] = []
+
+/** The first number of the script's answers, other than 0 (see `lua/commit.lua`). */
+const STALE = 1
+const OVERTAKEN = 3
+const GUARD_FAILED = 4
+const KEY_TAKEN = 5
+const HAS_LOOKUPS = 6
+
+const isNew = ({ previous }: Write): boolean => previous === 0
+
+export class CommitSender {
+  readonly #client: PartitionClient
+  readonly #ids: IdNumbers
+  readonly #partitions: number
+  readonly #writer: string
+  #commits = 0
+
+  /** `writer` names this store among all that write. */
+  constructor(
+    client: PartitionClient,
+    ids: IdNumbers,
+    { partitions, writer }: { readonly partitions: number; readonly writer: string },
+  ) {
+    this.#client = client
+    this.#ids = ids
+    this.#partitions = partitions
+    this.#writer = writer
+  }
+
+  /** As `Store.commit`. Not an async function: each promise of a commit is paid by every event. */
+  send({ writes, rows = NO_ROWS, lost = 0 }: CommitRequest): Promise<CommitOutcome> {
+    let partition: number | null
+    try {
+      partition = partitionOfCommit(writes, rows, this.#partitions)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+    if (partition === null) return Promise.resolve(DONE)
+    const created = writes.some(isNew) ? writes.filter(isNew).map(({ context }) => context.id) : NONE
+    const fence = created.length > 0 ? this.#ids.fenceOf(created) : ''
+    const values = [this.#writer, String(++this.#commits), lost >= RESERVE.after ? RESERVE.for : '0', '0', fence]
+    for (const write of writes) pushWrite(values, write)
+    const hasMore = rows.length > 0 || writes.some(({ unique }) => unique !== undefined)
+    if (hasMore) pushRows(values, writes, rows)
+    return this.#client.commit(hasMore ? 'commit-rows' : 'commit', partition, values, (reply) => {
+      const outcome = reply === 0 ? DONE : outcomeOf(listOf(reply), { writes, rows, created })
+      if (outcome.ok) for (const { context } of writes) this.#ids.seen(context.id)
+      return outcome
+    })
+  }
+}
+
+/** `created`: contexts that the commit was to create. */
+function outcomeOf(
+  [code, place, found = []]: readonly Reply[],
+  {
+    writes,
+    rows,
+    created,
+  }: {
+    readonly writes: readonly Write[]
+    readonly rows: readonly RowWrite[]
+    readonly created: readonly ContextId[]
+  },
+): CommitOutcome {
+  switch (code) {
+    case STALE:
+      return { ok: false, stale: Number(place), current: decodeContext(Number(place), found) }
+    case OVERTAKEN:
+      return { ok: false, overtaken: created }
+    case GUARD_FAILED:
+      return rowRefusal(rows, Number(place), found)
+    case KEY_TAKEN:
+      return uniqueRefusal(writes, Number(place), Number(found))
+    case HAS_LOOKUPS:
+      return DONE_WITH_LOOKUPS
+    default:
+      throw new TypeError('the commit script gave what it never gives')
+  }
+}

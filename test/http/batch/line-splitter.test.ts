@@ -1,0 +1,105 @@
+// Lines out of bytes, however they are cut.
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { LineSplitter } from '../../../src/http/batch/line-splitter.ts'
+import { overloaded } from '../../../src/model/failure.ts'
+
+const LIMIT = 20
+
+/** What comes of the chunks; the most that was charged, and held. */
+function split(chunks: readonly Buffer[], limit = LIMIT) {
+  let [charged, held] = [0, 0]
+  const splitter = new LineSplitter({
+    limit,
+    charge: (bytes) => {
+      charged = Math.max(charged, bytes)
+    },
+  })
+  const lines: (string | number)[] = []
+  const read = () => {
+    for (let line = splitter.next(); line !== null; line = splitter.next())
+      lines.push(Buffer.isBuffer(line) ? line.toString('latin1') : line.failure.kind.length)
+    held = Math.max(held, splitter.held)
+  }
+  for (const chunk of chunks) {
+    splitter.feed(chunk)
+    read()
+  }
+  splitter.end()
+  read()
+  return { lines, charged, held }
+}
+
+/** The same, without any care for memory. A refused line is shown as the length of its kind. */
+function plainly(bytes: Buffer): (string | number)[] {
+  const text = bytes.toString('latin1')
+  return (text.startsWith('\u00ef\u00bb\u00bf') ? text.slice(3) : text)
+    .split('\n')
+    .map((line) => line.replace(/\r$/, ''))
+    .filter((line) => !/^[ \t\r]*$/.test(line) || line.length > LIMIT)
+    .map((line) => (line.length > LIMIT ? 'tooLarge'.length : line))
+}
+
+const piece = fc.oneof(
+  fc.constantFrom('\n', '\r\n', '\n\n\n', ' ', '\t', '\r', '{}', '\u00ef\u00bb\u00bf'),
+  fc.string({ maxLength: 30 }),
+  fc.string({ minLength: 19, maxLength: 22 }),
+)
+
+test('lines are the same however the bytes are cut', () => {
+  const cases = fc.tuple(fc.array(piece), fc.array(fc.integer({ min: 1, max: 40 })))
+  fc.assert(
+    fc.property(cases, ([pieces, cuts]) => {
+      const bytes = Buffer.from(pieces.join(''), 'latin1')
+      const chunks: Buffer[] = []
+      for (let at = 0, n = 0; at < bytes.length; n += 1) {
+        const length = cuts[n % Math.max(1, cuts.length)] ?? bytes.length
+        chunks.push(bytes.subarray(at, at + length))
+        at += length
+      }
+      expect(split(chunks).lines).toEqual(plainly(bytes))
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+describe('memory', () => {
+  test('a line without an end is refused once, and then nothing of it is held', () => {
+    const chunk = Buffer.alloc(65_536, 'x')
+    const { lines, charged, held } = split(
+      [...Array.from({ length: 16_384 }, () => chunk), Buffer.from('\n{}\n')],
+      1_000_000,
+    )
+    expect(lines).toEqual(['tooLarge'.length, '{}'])
+    expect(charged).toBeLessThan(1_100_000)
+    expect(held).toBeLessThan(1_100_000)
+  })
+
+  test('a line that comes byte by byte is held about once', () => {
+    const { lines, held } = split(
+      Array.from({ length: 100_000 }, () => Buffer.from('x')),
+      1_000_000,
+    )
+    expect(lines).toEqual(['x'.repeat(100_000)])
+    expect(held).toBeLessThan(160_000)
+  })
+
+  test('10 MiB of empty lines are no lines', () => {
+    const chunk = Buffer.alloc(65_536, '\n')
+    expect(split([...Array.from({ length: 160 }, () => chunk), Buffer.from('{}')]).lines).toEqual(['{}'])
+  })
+
+  test('a line that there is no room for is refused, and the next one is read', () => {
+    const splitter = new LineSplitter({
+      limit: 1_000_000,
+      charge: (bytes) => {
+        if (bytes > 10_000) throw overloaded('no room')
+      },
+    })
+    splitter.feed(Buffer.alloc(20_000, 'x'))
+    expect(splitter.next()).toMatchObject({ failure: { kind: 'overloaded' } })
+    splitter.feed(Buffer.from('xxx\n{}\n'))
+    expect(splitter.next()?.toString()).toBe('{}')
+    expect(splitter.next()).toBeNull()
+  })
+})

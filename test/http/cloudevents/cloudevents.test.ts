@@ -1,0 +1,156 @@
+// CloudEvents by the HTTP binding, sent with the SDK that others use.
+import { CloudEvent, HTTP, type Message } from 'cloudevents'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { eventIdOf } from '../../../src/http/cloudevents/event.ts'
+import { openLive, type Live } from '../live.ts'
+
+let live: Live
+beforeAll(async () => {
+  live = await openLive()
+})
+afterAll(() => live.close())
+
+const start = async (fluxName = 'Waiter') =>
+  ((await live.call('POST', '/flux-api/p/execute', { body: { fluxName } })).json as { contextId: number }).contextId
+
+async function send(body: string, headers: { readonly [name: string]: string }, query = '') {
+  const response = await fetch(`${live.url}/flux-api/event${query}`, { method: 'POST', body, headers })
+  const json: unknown = JSON.parse(await response.text())
+  return { status: response.status, json }
+}
+
+const sendMessage = ({ headers, body }: Message<unknown>) =>
+  send(
+    typeof body === 'string' ? body : JSON.stringify(body ?? ''),
+    Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
+  )
+
+const moved = (contextId: number, eventId: unknown) => ({
+  status: 200,
+  json: expect.objectContaining({ transitions: [{ contextId, state: 'open' }], eventId }),
+})
+
+const event = (more: object) =>
+  new CloudEvent({ type: 'hold', source: '/shop', id: 'A-1', data: { by: 'Ada' }, ...more })
+
+const STRUCTURED = { 'content-type': 'application/cloudevents+json; charset=utf-8' }
+const PLAIN = { specversion: '1.0', type: 'hold', source: '/shop', id: 'A-1' }
+
+const base64 = (text: string) => Buffer.from(text).toString('base64')
+
+describe('one event', () => {
+  test.each(['binary', 'structured'] as const)('sent by the SDK, %s', async (mode) => {
+    const id = await start()
+    expect(await sendMessage(HTTP[mode](event({ fluxcontextid: String(id), subject: 'ignored' })))).toEqual(
+      moved(id, '/shop A-1'),
+    )
+  })
+
+  test('finds its contexts by tags', async () => {
+    const { contextId } = (
+      await live.call('POST', '/flux-api/p/execute', { body: { fluxName: 'Waiter', tags: ['red', 'blue'] } })
+    ).json as { contextId: number }
+    const answer = await sendMessage(HTTP.structured(event({ fluxtags: 'green, blue' })))
+    expect(answer).toEqual(moved(contextId, '/shop A-1'))
+  })
+
+  test('may have escapes and quotes in its headers', async () => {
+    const id = await start()
+    const headers = { 'ce-specversion': '1.0', 'ce-type': '"h%6Fld"', 'ce-id': '1', 'ce-fluxcontextid': String(id) }
+    const json = { 'content-type': 'application/json' }
+    expect(await send('{"by":"x"}', { ...headers, ...json, 'ce-source': 'Euro%20%E2%82%AC' })).toEqual(
+      moved(id, expect.stringMatching(/^ce-[\da-f]{64}$/)),
+    )
+    for (const source of ['%E2%82', '%zz'])
+      expect((await send('{"by":"x"}', { ...headers, ...json, 'ce-source': source })).status).toBe(400)
+  })
+
+  test('has its data as XML, or in base64', async () => {
+    const id = await start('Typed')
+    const headers = { 'ce-specversion': '1.0', 'ce-type': 'go', 'ce-id': '1', 'ce-source': 's' }
+    const xml = { 'content-type': 'application/xml' }
+    expect((await send('<d><n>5</n></d>', { ...headers, ...xml, 'ce-fluxcontextid': String(id) })).status).toBe(200)
+    const structured = async (more: object) =>
+      (await send(JSON.stringify({ ...PLAIN, type: 'go', fluxcontextid: String(id), ...more }), STRUCTURED)).status
+    expect(await structured({ data_base64: base64('{"n":5}') })).toBe(200)
+    expect(await structured({ data_base64: base64('<d><n>5</n></d>'), datacontenttype: 'text/xml' })).toBe(200)
+    expect(await structured({ data: '<d><n>5</n></d>', datacontenttype: 'application/xml' })).toBe(200)
+    expect(await structured({ data_base64: base64('5'), datacontenttype: 'text/plain' })).toBe(415)
+    expect(await structured({ data_base64: '!!!' })).toBe(400)
+    expect(await structured({ data_base64: base64('{"n":5}'), data: {} })).toBe(400)
+    for (const data of ['text', 5, [], true]) expect(await structured({ data })).toBe(422)
+    // The state requires an input.
+    for (const more of [{}, { data: null }, { data: {} }]) expect(await structured(more)).toBe(422)
+  })
+
+  test('is refused without what it must have', async () => {
+    for (const name of Object.keys(PLAIN)) {
+      const { [name as keyof typeof PLAIN]: _left, ...rest } = PLAIN
+      expect((await send(JSON.stringify(rest), STRUCTURED)).status, name).toBe(400)
+      expect((await send(JSON.stringify({ ...PLAIN, [name]: '' }), STRUCTURED)).status, name).toBe(400)
+    }
+    const whole = JSON.stringify(PLAIN)
+    expect((await send(whole, STRUCTURED)).status).toBe(200)
+    const wrong: [number, string, { [name: string]: string }, string?][] = [
+      [400, JSON.stringify({ ...PLAIN, specversion: '0.3' }), STRUCTURED],
+      [400, JSON.stringify({ ...PLAIN, fluxcontextid: 'one' }), STRUCTURED],
+      [400, JSON.stringify({ ...PLAIN, fluxtags: ['a'] }), STRUCTURED],
+      [400, '[]', STRUCTURED],
+      [400, whole, { ...STRUCTURED, 'idempotency-key': 'k' }],
+      [406, whole, { ...STRUCTURED, accept: 'application/xml' }],
+      [415, whole, { 'content-type': 'application/cloudevents+xml' }],
+      [400, '', { 'ce-id': '1' }],
+      [
+        415,
+        'x',
+        { 'ce-specversion': '1.0', 'ce-type': 't', 'ce-id': '1', 'ce-source': 's', 'content-type': 'text/plain' },
+      ],
+    ]
+    for (const [status, body, headers] of wrong) {
+      const response = await fetch(`${live.url}/flux-api/event`, { method: 'POST', body, headers })
+      expect(response.status, body).toBe(status)
+    }
+  })
+})
+
+const batch = (events: unknown) =>
+  send(JSON.stringify(events), { 'content-type': 'application/cloudevents-batch+json' })
+
+test('a batch has an answer for each, in order', async () => {
+  const id = await start()
+  const to = (more: object) => ({ ...PLAIN, fluxcontextid: String(id), data: { by: 'x' }, ...more })
+  const { status, json } = await batch([
+    to({ id: '1' }),
+    { ...PLAIN, id: 5 },
+    7,
+    to({ id: '2', type: 'close' }),
+    to({ id: '3' }),
+  ])
+  expect([status, json]).toEqual([
+    200,
+    [
+      expect.objectContaining({
+        n: 0,
+        status: 200,
+        eventId: '/shop 1',
+        transitions: [{ contextId: id, state: 'open' }],
+      }),
+      expect.objectContaining({ n: 1, status: 400 }),
+      expect.objectContaining({ n: 2, status: 400 }),
+      expect.objectContaining({ n: 3, status: 200, transitions: [{ contextId: id, state: 'shut' }] }),
+      expect.objectContaining({ n: 4, status: 409 }),
+    ],
+  ])
+  expect(await batch([])).toEqual({ status: 200, json: [] })
+  expect((await batch({})).status).toBe(400)
+  const many = Array.from({ length: 1000 }, (_, n) => ({ ...PLAIN, id: String(n) }))
+  expect((await batch(many)).json).toHaveLength(1000)
+  expect((await batch([...many, PLAIN])).status).toBe(413)
+})
+
+test('the id is source and id, or a hash of them', () => {
+  expect(eventIdOf('a', 'b')).toBe('a b')
+  expect(eventIdOf('a'.repeat(127), 'b'.repeat(127))).toHaveLength(255)
+  expect(eventIdOf('a'.repeat(127), 'b'.repeat(128))).toMatch(/^ce-[\da-f]{64}$/)
+  for (const odd of [' a', 'ä', 'a\n']) expect(eventIdOf(odd, 'b')).toMatch(/^ce-/)
+})
