@@ -1,8 +1,9 @@
 // api: sends an event to one context, or to all that wait for it.
 import { z } from 'zod'
+import { address, checkAddressIfAny } from './address.ts'
 import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
-import { bodyTags, contextId, eventKey, id, input, name, orNull, RESPONSE, text, time, untyped } from './fields.ts'
+import { ADDED, bodyTags, contextId, eventKey, input, name, orNull, RESPONSE, text, time, untyped } from './fields.ts'
 
 /** Characters. Answers tell the name again. */
 const MAX_EVENT_CHARACTERS = 1000
@@ -14,9 +15,6 @@ const event = name('Name of the event')
   })
   .meta({ type: 'string', minLength: 1, description: 'Name of the event' })
 
-/** The answers of version 0.1, which the XML Schema still takes, lack it. */
-const ADDED = { optional: true }
-
 const stand = z.object({ contextId, state: text })
 
 export const SEND_EVENT = describeCall({
@@ -26,9 +24,9 @@ export const SEND_EVENT = describeCall({
   route: '/flux-api/event',
   role: 'invoke',
   problems: [404, 409, 413, 415, 422, 429],
-  query: { contextId: id('Id of the context that the event is for; all that wait for it, if left out').optional() },
+  query: address('Id of the context that the event is for, or else its key; all that wait for it, if left out'),
   body: {
-    contextId: id('Id of the context that the event is for, here or in the query').optional(),
+    ...address('Id of the context that the event is for, here or in the query'),
     event,
     input: input(),
     tags: bodyTags(),
@@ -41,7 +39,8 @@ export const SEND_EVENT = describeCall({
       .optional()
       .meta({ description: 'A full mailbox takes it all the same: whoever sends it bounds how many there are' }),
   },
-  content: ['input', 'tags'],
+  together: checkAddressIfAny,
+  content: ['input', 'tags', 'key'],
   strict: true,
   answer: component(
     'EventResult',

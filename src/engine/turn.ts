@@ -40,8 +40,11 @@ export type TurnResult =
       /** Steps of work that it took. */
       readonly steps: number
     }
-  /** To be run again once that is at hand. `place`: of the message that needs it; -1: the turn itself does. */
-  | { readonly kind: 'lacks'; readonly need: Need; readonly place: number }
+  /**
+   * To be run again once that is at hand. `place`: of the message that needs it; -1: the turn itself does. `key`: the one
+   * that a start has found, which mustn't be found anew: it may be made of the time, or by chance.
+   */
+  | { readonly kind: 'lacks'; readonly need: Need; readonly place: number; readonly key?: string | null | undefined }
   | { readonly kind: 'notFound' }
   /**
    * Nothing is to become true of what the message at that place does: the others are to be decided again without it.
@@ -89,7 +92,7 @@ export function runStart(request: StartRequest, atHand: KnownContexts, env: Turn
     const steps = work.spent + STEPS_A_MESSAGE
     return { kind: 'decided', work, context: created.context, results: [], writes: work.writes(), steps }
   } catch (error) {
-    if (error instanceof Lacking) return { kind: 'lacks', need: error.need, place: -1 }
+    if (error instanceof Lacking) return { kind: 'lacks', need: error.need, place: -1, key: work.startKey }
     if (error instanceof RecordTooLarge) return { kind: 'tooLarge', error }
     throw error
   }

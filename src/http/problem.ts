@@ -65,7 +65,7 @@ export function problemOf(failure: Failure, instance?: string): Problem {
       ? { errors: failure.errors?.map(({ pointer, detail }) => ({ pointer: short(pointer), detail: short(detail) })) }
       : {}),
     ...('hint' in failure && failure.hint !== undefined ? { hint: short(failure.hint) } : {}),
-    ...('contextId' in failure ? { contextId: failure.contextId } : {}),
+    ...('contextId' in failure && failure.contextId !== undefined ? { contextId: failure.contextId } : {}),
   }
 }
 

@@ -11,8 +11,8 @@ export type Failure =
   | { readonly kind: 'malformed'; readonly detail: string; readonly errors?: readonly FieldError[] } // not what the call takes at all
   | { readonly kind: 'invalid'; readonly detail: string; readonly errors: readonly FieldError[] } // well-formed, but against the rules
   | { readonly kind: 'notFound'; readonly detail: string }
-  /** `hint`: that no service knows the event that was sent. */
-  | { readonly kind: 'conflict'; readonly detail: string; readonly hint?: string }
+  /** `hint`: that no service knows the event that was sent. `contextId`: which context has the key that was asked for. */
+  | { readonly kind: 'conflict'; readonly detail: string; readonly hint?: string; readonly contextId?: ContextId }
   | { readonly kind: 'unauthorized'; readonly detail: string; readonly token: 'none' | 'invalid' }
   | { readonly kind: 'forbidden'; readonly detail: string }
   | { readonly kind: 'busy'; readonly detail: string; readonly retryAfter: number } // seconds

@@ -1,33 +1,28 @@
 // engine/calls: `execute` starts a context of a loaded service, and answers once the start is committed.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ExecuteAnswer, ExecuteRequest } from '../../api/execute.ts'
-import type { CompiledFlux } from '../../definitions/flux.ts'
-import { notFound } from '../../model/failure.ts'
-import { admitted, findService, requireRole, type CallEnv } from './call-env.ts'
+import { holderIn } from '../start-key.ts'
+import { admitted, requireRole, serviceNamed, type CallEnv } from './call-env.ts'
 import { executeRequest } from './requests.ts'
 
 /** See `FluxApi`. */
 export async function execute(env: CallEnv, request: ExecuteRequest): Promise<ExecuteAnswer> {
   const wanted = executeRequest(request, env.tagLimits)
   if (wanted.isLarge) await nextTurn()
-  const flux = serviceOf(env, wanted)
+  const flux = serviceNamed(env, wanted)
   requireRole(env, flux, 'invoke')
-  const { startState, input, untyped, tags } = wanted
-  const { record } = await admitted(env, input, () =>
-    env.mailboxes.start({ flux, startState, input, untyped, unknown: 'refuse', tags, trigger: null }),
-  )
-  return { message: `started '${flux.fluxName}' as context ${record.id}`, contextId: record.id }
-}
-
-/** The package that is named, else that of the caller, else the only one that has such a service. */
-function serviceOf(
-  { catalog, home }: CallEnv,
-  { package: given, fluxName }: Pick<ExecuteRequest, 'package' | 'fluxName'>,
-): CompiledFlux {
-  if (given !== undefined) {
-    const flux = catalog.find(given, fluxName)
-    if (!flux) throw notFound(`package '${given}' has no service '${fluxName}'`)
-    return flux
+  const { startState, input, untyped, tags, key } = wanted
+  const existing = wanted.existing === 'replace' ? { caller: env.caller } : wanted.existing
+  try {
+    const { record, replaced } = await admitted(env, input, () =>
+      env.mailboxes.start({ flux, startState, input, untyped, unknown: 'refuse', tags, trigger: null, key, existing }),
+    )
+    const { id: contextId } = record
+    const message = `started '${flux.fluxName}' as context ${contextId}`
+    return { message, contextId, started: true, ...(replaced && { replaced }) }
+  } catch (error) {
+    const holder = existing === 'use' ? holderIn(error) : null
+    if (holder === null) throw error
+    return { message: `context ${holder} of '${flux.fluxName}' has the key already`, contextId: holder, started: false }
   }
-  return (home === null ? undefined : catalog.find(home, fluxName)) ?? findService(catalog, fluxName)
 }

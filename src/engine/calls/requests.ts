@@ -15,7 +15,16 @@ import { newEventId } from './event-id.ts'
  * do all that follow
  */
 export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
-  const { package: given, fluxName, startState, input: data, untyped = false, tags } = check(EXECUTE, request)
+  const {
+    package: given,
+    fluxName,
+    startState,
+    input: data,
+    untyped = false,
+    tags,
+    key,
+    existing,
+  } = check(EXECUTE, request)
   const { input, isLarge } = inputOf(data)
   return {
     package: given,
@@ -25,14 +34,20 @@ export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
     isLarge,
     untyped,
     tags: tagsOf(tags, '/tags', limits),
+    // The service gives its own where none is given.
+    key: key ?? undefined,
+    existing: existing ?? undefined,
   }
 }
 
 export function eventRequest(request: EventRequest, limits: TagLimits) {
-  const { contextId, event, eventId, input: data, untyped = false, waits = false, tags } = check(SEND_EVENT, request)
+  const fields = check(SEND_EVENT, request)
+  const { contextId, event, eventId, input: data, untyped = false, waits = false, tags } = fields
   const { input, isLarge } = inputOf(data)
   return {
     contextId,
+    /** null: it is for all, or for the context of that id. */
+    address: fields.key === undefined ? null : fields,
     event,
     eventId: eventId ?? newEventId(),
     input,
@@ -44,10 +59,10 @@ export function eventRequest(request: EventRequest, limits: TagLimits) {
 }
 
 export function tagRequest(request: TagRequest, limits: TagLimits) {
-  const { contextId, tag } = check(ADD_TAGS, request)
+  const { tag, ...address } = check(ADD_TAGS, request)
   const tags = tagsOf(tag, '/tag', limits)
   if (tags.length === 0) throw malformed('no tag is given')
-  return { contextId, tags }
+  return { address, tags }
 }
 
 export function listRequest(request: ListRequest = {}, limits: TagLimits) {

@@ -183,7 +183,7 @@ const starts: ReaderOf = (c, calls, valueOf) => (line) => {
     keepsPlace: false,
     async run() {
       const { message: _message, ...answer } = await made.execute(request)
-      return { status: 200, started: true, ...answer }
+      return { status: 200, ...answer }
     },
   }
 }
