@@ -182,10 +182,12 @@ describe('the document', () => {
 
   test('has parameters as they are', () => {
     expect(parametersOf('execute')).toEqual(['path package'])
-    expect(parametersOf('sendEvent')).toEqual(['query contextId?'])
-    expect(parametersOf('getStateContext')).toEqual(['query contextId', 'query stateName'])
+    const address = ['query contextId?', 'query key?', 'query fluxName?', 'query package?']
+    expect(parametersOf('sendEvent')).toEqual(address)
+    expect(parametersOf('terminate')).toEqual(address)
+    expect(parametersOf('getStateContext')).toEqual([...address, 'query stateName'])
     expect(parametersOf('listContexts')).toEqual(
-      ['fluxName', 'tag', 'status', 'currentState', 'startState', 'limit', 'page', 'after'].map(
+      ['fluxName', 'key', 'tag', 'status', 'currentState', 'startState', 'limit', 'page', 'after'].map(
         (name) => `query ${name}?`,
       ),
     )

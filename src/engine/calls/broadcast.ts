@@ -1,10 +1,10 @@
 // engine/calls: sends an event to all contexts that wait for it. Each is moved at most once, and only then are
 // executions started, so that none takes the event that started it.
 import type { Catalog } from '../../definitions/catalog.ts'
-import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { CompiledFlux, CompiledTrigger } from '../../definitions/flux.ts'
 import type { EventAnswer } from '../../api/send-event.ts'
 import { denial, type Caller } from '../../model/caller.ts'
-import type { ContextId } from '../../model/context.ts'
+import { isFinished, type ContextId } from '../../model/context.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { Log } from '../../ports/log.ts'
@@ -13,6 +13,7 @@ import type { Mailboxes } from '../mailboxes.ts'
 import { standOf } from '../message.ts'
 import type { RefusalLog } from '../refusal-log.ts'
 import { keysOfEvent } from '../record/index-keys.ts'
+import { holderIn } from '../start-key.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 
 /** Contexts that get the event at once. */
@@ -28,7 +29,12 @@ export interface BroadcastEvent {
 
 type Found =
   | { readonly answer: 'transitions' | 'executions'; readonly stand: EventAnswer['transitions'][number] }
-  | { readonly answer: 'ignored'; readonly entry: EventAnswer['ignored'][number]; readonly failure: Failure | null }
+  | {
+      readonly answer: 'ignored'
+      readonly entry: EventAnswer['ignored'][number]
+      readonly failure: Failure | null
+      readonly hasEnded: boolean
+    }
   | null
 
 interface BroadcastParts {
@@ -58,8 +64,8 @@ export async function broadcast(
         setImmediate(resolve)
       })
   }
-  const triggered = catalog.triggeredBy(sent.event).filter((flux) => !(flux.secured && denial(sent.caller, 'invoke')))
-  found.push(...(await Promise.all(triggered.map((flux) => start({ mailboxes, log, refusals }, flux, sent)))))
+  const told: Teller = { mailboxes, log, refusals }
+  found.push(...(await startTriggered(told, catalog.triggeredBy(sent.event), sent, found)))
   const answer: BroadcastAnswer = { message: '', transitions: [], executions: [], ignored: [] }
   collect(answer, found)
   logRefusal(refusals, sent.event, answer, found)
@@ -124,7 +130,7 @@ type Teller = Pick<BroadcastParts, 'mailboxes' | 'log' | 'refusals'>
 async function move(
   { mailboxes, log, refusals }: Teller,
   id: ContextId,
-  { event, input, untyped, tags, caller }: BroadcastEvent,
+  { event, input, untyped, tags, caller }: Omit<BroadcastEvent, 'tags'> & { readonly tags: readonly string[] | null },
 ): Promise<Found> {
   try {
     const outcome = await mailboxes.post(id, { type: 'EVENT', name: event, input, untyped, tags, caller })
@@ -132,10 +138,12 @@ async function move(
     if (!outcome.failure) return null
     const {
       failure,
+      record: { status },
       flux: { fluxName },
     } = outcome
     const { contextId, state } = standOf(outcome)
-    return { answer: 'ignored', entry: { contextId, fluxName, state, reason: failure.detail }, failure }
+    const entry = { contextId, fluxName, state, reason: failure.detail }
+    return { answer: 'ignored', entry, failure, hasEnded: isFinished(status) }
   } catch (error) {
     // Purged in between: there is nobody left who could have ignored it.
     if (error instanceof FluxError && error.failure.kind === 'notFound') return null
@@ -144,18 +152,66 @@ async function move(
   }
 }
 
+/** Those that start only if nobody was moved come last. */
+async function startTriggered(
+  told: Teller,
+  services: readonly CompiledFlux[],
+  sent: BroadcastEvent,
+  moved: readonly Found[],
+): Promise<Found[]> {
+  const triggered = services.flatMap((flux) => {
+    const trigger = flux.triggers.find(({ event }) => event === sent.event)
+    return !trigger || (flux.secured && denial(sent.caller, 'invoke')) ? [] : [{ flux, trigger }]
+  })
+  const startAll = (some: readonly Triggered[]) => Promise.all(some.map((one) => start(told, one, sent, moved)))
+  const always = await startAll(triggered.filter(({ trigger }) => !trigger.unlessMoved))
+  if ([...moved, ...always].some((one) => one?.answer === 'transitions')) return always
+  return [...always, ...(await startAll(triggered.filter(({ trigger }) => trigger.unlessMoved)))]
+}
+
+interface Triggered {
+  readonly flux: CompiledFlux
+  readonly trigger: CompiledTrigger
+}
+
+/** How often a start is tried again since the context that had its key has ended meanwhile. */
+const MAX_TRIES = 10
+
+/** Where another context has the key, that one gets the event, unless it has it already. */
 async function start(
-  { mailboxes, refusals }: Teller,
-  flux: CompiledFlux,
-  { event, input, untyped, tags }: BroadcastEvent,
+  told: Teller,
+  { flux, trigger }: Triggered,
+  sent: BroadcastEvent,
+  moved: readonly Found[],
 ): Promise<Found> {
-  try {
-    const outcome = await mailboxes.start({ flux, input, untyped, unknown: 'ignore', tags, trigger: event })
-    return { answer: 'executions', stand: standOf(outcome) }
-  } catch (error) {
-    return ignored(refusals, { contextId: null, fluxName: flux.fluxName, state: null }, error)
+  const { mailboxes, refusals } = told
+  const { event, input, untyped, tags } = sent
+  const request = {
+    flux,
+    input,
+    untyped,
+    unknown: 'ignore' as const,
+    tags,
+    trigger: event,
+    key: trigger.key ?? undefined,
+  }
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const outcome = await mailboxes.start(request)
+      return { answer: 'executions', stand: standOf(outcome) }
+    } catch (error) {
+      const holder = holderIn(error)
+      if (holder === null) return ignored(refusals, { contextId: null, fluxName: flux.fluxName, state: null }, error)
+      if (moved.some((one) => idOf(one) === holder)) return null
+      const given = await move(told, holder, { ...sent, tags: null })
+      const isOver = given === null || (given.answer === 'ignored' && given.hasEnded && flux.keyReuse === 'ended')
+      if (!isOver || tries === MAX_TRIES) return given
+    }
   }
 }
+
+const idOf = (one: Found): ContextId | null =>
+  one === null ? null : one.answer === 'ignored' ? one.entry.contextId : one.stand.contextId
 
 /** What goes wrong with one is no reason to fail for all: others may have moved already. */
 function ignored(
@@ -176,5 +232,6 @@ function ignored(
     answer: 'ignored',
     entry: { ...entry, reason: failure?.detail ?? 'the server failed; the reason is in its log' },
     failure,
+    hasEnded: false,
   }
 }
