@@ -1,17 +1,21 @@
-// access: who calls, judged by the Authorization header. A header that proves nothing is refused, never taken for
+// access: identifies the caller by the Authorization header. An invalid header is refused; it is never treated as
 // anonymous.
 import { timingSafeEqual } from 'node:crypto'
 import { ANONYMOUS, type Caller } from '../model/caller.ts'
 import { FluxError } from '../model/failure.ts'
 import { readText } from './change-file.ts'
+import { rateOf, TokenBucket } from './token-bucket.ts'
 import { digestOf, parseTokens } from './tokens.ts'
 
-/** @throws FluxError `unauthorized` when there is a header and it proves no one */
+/**
+ * Returns the caller that a header identifies; anonymous if there is no header.
+ * @throws FluxError `unauthorized` when the header has no valid token
+ */
 export type Authenticate = (header: string | undefined) => Caller
 
 export interface Tokens {
   readonly authenticate: Authenticate
-  /** No longer follows the file. */
+  /** Stops watching the file. */
   close(): void
 }
 
@@ -20,12 +24,13 @@ export interface TokensOptions {
   /** Epoch milliseconds. */
   readonly now: () => number
   /**
-   * Told once for each change of the file that leaves it malformed or unreadable. The tokens read last then stay good.
+   * Called once for each change of the file that makes it malformed or unreadable. The tokens that were read last
+   * remain valid.
    */
   readonly onError: (error: Error) => void
 }
 
-/** Milliseconds between two looks at the file. */
+/** Time between two reads of the file. */
 const CHECK_INTERVAL_MS = 2000
 
 /** `Bearer <token>` (RFC 6750, 2.1), the scheme in any case (RFC 9110, 11.1). */
@@ -35,44 +40,45 @@ const BEARER_SCHEME = /^bearer(?: |$)/i
 interface Known {
   readonly digest: Buffer
   readonly expires: number
+  /** As the file has it. */
+  readonly rate: string | null
   readonly caller: Caller
 }
 
 /**
- * Reads the file of tokens, and follows it from then on. That no file is there is no error: none is known then.
- * @throws Error of one line when the file is malformed or can't be read
+ * Reads the token file and watches it for changes. A missing file is not an error: it has no tokens.
+ * @throws Error whose message is one line, when the file is malformed or can't be read
  */
 export async function openTokens({ file, now, onError }: TokensOptions): Promise<Tokens> {
-  // Of a file that can't be read, the reason: so it is told once.
+  // The text that was read last, or why the file could not be read, so that each failure is reported once.
   let seen = await readText(file)
-  let known = knownOf(seen, file)
+  let known = knownOf(seen, file, { now, before: [] })
   let closed = false
 
-  // The text itself is compared, it is short: no change is too quick or too small to be seen, whatever the disk tells
-  // of times.
-  const look = async () => {
+  // The text is short and is compared as a whole: modification times are too coarse to show every change.
+  const check = async () => {
     const found = await readText(file).catch(asError)
-    const mark = found instanceof Error ? found.message : found
-    if (closed || mark === seen) return
-    seen = mark
+    const content = found instanceof Error ? found.message : found
+    if (closed || content === seen) return
+    seen = content
     try {
       if (found instanceof Error) throw found
-      known = knownOf(found, file)
+      known = knownOf(found, file, { now, before: known })
     } catch (error) {
       onError(asError(error))
     }
   }
   let timer: NodeJS.Timeout
-  const wait = () => {
+  const schedule = () => {
     timer = setTimeout(
       () =>
-        void look().finally(() => {
-          if (!closed) wait()
+        void check().finally(() => {
+          if (!closed) schedule()
         }),
       CHECK_INTERVAL_MS,
     ).unref()
   }
-  wait()
+  schedule()
 
   return {
     authenticate: (header) => (header === undefined ? ANONYMOUS : callerOf(header, known, now)),
@@ -83,15 +89,23 @@ export async function openTokens({ file, now, onError }: TokensOptions): Promise
   }
 }
 
-function knownOf(text: string | null, file: string): readonly Known[] {
-  return parseTokens(text, file).map(({ sha256, roles, expires }) => ({
-    digest: Buffer.from(sha256, 'hex'),
-    expires: expires ?? Infinity,
-    caller: { roles },
-  }))
+/** A token that is read again goes on with what is left of its rate. */
+function knownOf(
+  text: string | null,
+  file: string,
+  { now, before }: { readonly now: () => number; readonly before: readonly Known[] },
+): readonly Known[] {
+  return parseTokens(text, file).map(({ sha256, roles, expires, rate = null }) => {
+    const digest = Buffer.from(sha256, 'hex')
+    const earlier =
+      rate === null ? undefined : before.find((known) => known.rate === rate && known.digest.equals(digest))
+    const limits = rate === null ? null : rateOf(rate)
+    const quota = earlier?.caller.quota ?? (limits && new TokenBucket(limits, now))
+    return { digest, expires: expires ?? Infinity, rate, caller: { roles, ...(quota && { quota }) } }
+  })
 }
 
-/** Compares with all tokens, so that the time it takes tells nothing of which one it was or how near. */
+/** Finds the token. It compares with all tokens in constant time, so the time taken reveals nothing about them. */
 function callerOf(header: string, known: readonly Known[], now: () => number): Caller {
   const [, text] = BEARER.exec(header) ?? []
   if (text === undefined) throw refusal(header)
@@ -104,7 +118,7 @@ function callerOf(header: string, known: readonly Known[], now: () => number): C
   return found.caller
 }
 
-/** Another scheme counts as no credentials (RFC 6750, 3.1). */
+/** A header of another scheme counts as no credentials (RFC 6750, 3.1). */
 const refusal = (header: string) =>
   new FluxError(
     BEARER_SCHEME.test(header)

@@ -1,17 +1,20 @@
-// access: changes a small file so that two who change it at once lose nothing, and a crash in the middle leaves the
-// file as it was.
+// access: replaces the content of a small file atomically. Concurrent changes are serialized, and a crash leaves the
+// previous content.
 import { renameSync, rmSync, statSync } from 'node:fs'
 import { open, readFile, realpath, type FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { messageOf } from '../model/error-message.ts'
 
-/** Milliseconds after which a change under way counts as one whose command died. */
+/** Age of a temporary file after which its command is assumed to have died. */
 const STALE_MS = 10_000
-/** Milliseconds to wait for others: long enough to outlast a stale one. */
-const PATIENCE_MS = 15_000
+/** How long to wait for other commands. It exceeds `STALE_MS`, so a stale temporary file is removed first. */
+const MAX_WAIT_MS = 15_000
 
-/** The file's text; null if there is no such file. @throws Error of one line that names the file */
+/**
+ * Returns the file's text, or null if there is no such file.
+ * @throws Error whose message is one line and names the file
+ */
 export async function readText(file: string): Promise<string | null> {
   try {
     return await readFile(file, 'utf8')
@@ -24,23 +27,24 @@ export async function readText(file: string): Promise<string | null> {
 }
 
 /**
- * Puts what `change` makes of the text (null: there is no file) in the file's place, which its owner alone may then
- * read, and has it on the disk before it resolves. The new file lies beside the old one while it is written, under a
- * name that only one can have. `change` is asked again if another was faster; what it throws leaves the file as it was.
+ * Replaces the file's text by the result of `change`, which gets the present text, or null if there is no file. Only
+ * the owner can read the new file. The promise resolves when it is on the disk. The new text is written to `<file>.new`
+ * first, which only one command can create at a time. `change` is called again when another command was faster. If it
+ * throws, the file is unchanged.
  */
 export async function changeFile(file: string, change: (text: string | null) => string): Promise<void> {
-  // A link stays one.
+  // A symbolic link is kept; the file that it points to is replaced.
   const target = await realpath(file).catch(() => file)
   const fresh = `${target}.new`
-  for (const patience = Date.now() + PATIENCE_MS; !(await tryChange(target, fresh, change));) {
-    if (Date.now() > patience)
+  for (const deadline = Date.now() + MAX_WAIT_MS; !(await tryChange(target, fresh, change));) {
+    if (Date.now() > deadline)
       throw new Error(`${file} is being changed by another command; if there is none, remove ${fresh}`)
     removeStale(fresh)
     await pause(10 + Math.random() * 20)
   }
 }
 
-/** False when it isn't our turn. */
+/** Returns false if another command holds the temporary file, or took it over. */
 async function tryChange(target: string, fresh: string, change: (text: string | null) => string): Promise<boolean> {
   let handle: FileHandle
   try {
@@ -56,9 +60,10 @@ async function tryChange(target: string, fresh: string, change: (text: string | 
     const isOurs = () => statSync(fresh, { throwIfNoEntry: false })?.ino === ino
     try {
       await handle.writeFile(change(await readText(target)))
-      await giveAway(handle, target)
+      await restoreOwner(handle, target)
       await handle.sync()
-      // Who was held up so long that he was taken for dead must not put another's half-written file in place.
+      // If this process was suspended for longer than STALE_MS, another command may have replaced the temporary file.
+      // Its half-written file must not be renamed.
       if (!isOurs()) return false
       renameSync(fresh, target)
     } finally {
@@ -72,10 +77,10 @@ async function tryChange(target: string, fresh: string, change: (text: string | 
 }
 
 /**
- * What root changes stays its owner's, the server's as a rule, who could not read it otherwise. A new file is for
- * whoever the folder belongs to.
+ * When root changes the file, gives it back to its previous owner, or a new file to the owner of the folder. The server
+ * usually runs as that user and could not read the file otherwise.
  */
-async function giveAway(handle: FileHandle, target: string): Promise<void> {
+async function restoreOwner(handle: FileHandle, target: string): Promise<void> {
   if (process.getuid?.() !== 0) return
   const [{ uid, gid }, own] = [
     statSync(target, { throwIfNoEntry: false }) ?? statSync(dirname(target)),
@@ -85,19 +90,23 @@ async function giveAway(handle: FileHandle, target: string): Promise<void> {
   try {
     await handle.chown(uid, gid)
   } catch (error) {
-    // Root isn't almighty everywhere. To take a token back matters more than whose file it is.
+    // In some environments root can't change the owner of a file. The change itself, such as revoking a token, is more
+    // important.
     if (codeOf(error) !== 'EPERM' && codeOf(error) !== 'EINVAL') throw error
     process.emitWarning(`${target} can't be given to user ${uid}: see that the server can read it`)
   }
 }
 
-/** Without waiting in between, lest what is removed is a later one than what was looked at. */
+/**
+ * Removes a stale temporary file. It is synchronous, so that no other file takes its place between the check and the
+ * removal.
+ */
 function removeStale(fresh: string): void {
   const found = statSync(fresh, { throwIfNoEntry: false })
   if (found && Date.now() - found.mtimeMs > STALE_MS) rmSync(fresh, { force: true })
 }
 
-/** Only then does the new name outlast a loss of power. */
+/** Flushes the folder to the disk, so that the rename survives a loss of power. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder)
   try {

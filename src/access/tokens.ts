@@ -1,25 +1,30 @@
-// access: the tokens of service users, as their file has them. A token's text is told once, when it is made, and is
-// kept nowhere: the file has its SHA-256.
+// access: the tokens of service users, as stored in the token file. A token's text is returned once, when it is
+// created; the file contains only its SHA-256.
 import { hash, randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import type { Role } from '../model/caller.ts'
 import { changeFile, readText } from './change-file.ts'
+import { RATE_FORM, rateOf } from './token-bucket.ts'
 
 export interface Token {
   readonly name: string
-  /** Of the token's text, in hexadecimal digits. */
+  /** SHA-256 of the token's text, in lower-case hexadecimal digits. */
   readonly sha256: string
   readonly roles: readonly Role[]
   /** Epoch milliseconds. */
   readonly created: number
-  /** Epoch milliseconds from which on it is no longer good; null: never. */
+  /** Epoch milliseconds from which the token is no longer valid; null if it does not expire. */
   readonly expires: number | null
+  /** Calls that each server takes: `500/s`, `30/m`. Left out: as many as come. */
+  readonly rate?: string
 }
 
 export const ROLES = ['read', 'invoke', 'admin'] as const satisfies readonly Role[]
 
-/** The last millisecond that a date can tell (ECMA-262, 21.4.1.1). */
+/** The latest time that a Date can represent (ECMA-262, 21.4.1.1), in epoch milliseconds. */
 export const END_OF_TIME = 8.64e15
+
+const RATE_ERROR = `must be ${RATE_FORM}`
 
 const NAME = /^[A-Za-z0-9._-]{1,64}$/
 export const isTokenName = (text: string): boolean => NAME.test(text)
@@ -27,7 +32,8 @@ export const isTokenName = (text: string): boolean => NAME.test(text)
 const time = (error: string) => z.int({ error }).min(0, { error }).max(END_OF_TIME, { error })
 
 /**
- * What a token file of a later version says more might be a limit, so it is refused. No message quotes what it found.
+ * Unknown keys are refused: in a file of a later version they might restrict the token. Messages never quote the
+ * content.
  */
 const token: z.ZodType<Token> = z.strictObject(
   {
@@ -40,8 +46,12 @@ const token: z.ZodType<Token> = z.strictObject(
       .min(1, { error: 'must name a role' }),
     created: time('must be epoch milliseconds'),
     expires: time('must be epoch milliseconds or null').nullable(),
+    rate: z
+      .string({ error: RATE_ERROR })
+      .refine((text) => rateOf(text) !== null, { error: RATE_ERROR })
+      .exactOptional(),
   },
-  { error: 'must be an object of name, sha256, roles, created and expires alone' },
+  { error: 'must be an object of name, sha256, roles, created, expires and rate alone' },
 )
 
 const tokenFile = z.strictObject(
@@ -58,18 +68,15 @@ const tokenFile = z.strictObject(
   { error: 'must be an object of tokens alone' },
 )
 
-/**
- * The tokens of a file's text; null, no file, has none. @throws Error of one line that names the file and what is
- * wrong, and quotes nothing
- */
+/** Parses the text of a token file; null (no file) gives no tokens. */
 export function parseTokens(text: string | null, file: string): readonly Token[] {
   if (text === null) return []
   let content: unknown
   try {
-    // Some editors put a byte order mark before what they save.
+    // Some editors save a byte order mark.
     content = JSON.parse(text.replace(/^\ufeff/, ''))
   } catch {
-    // The parser's own error quotes the text, so it isn't kept as the cause either.
+    // The parser's error quotes the text, so it is not kept as the cause.
     throw new Error(`${file} is not JSON`)
   }
   const { data, error } = tokenFile.safeParse(content)
@@ -78,7 +85,10 @@ export function parseTokens(text: string | null, file: string): readonly Token[]
   throw new Error(`${file}: ${issue ? `${placeOf(issue.path)} ${issue.message}` : 'is no file of tokens'}`)
 }
 
-/** As `parseTokens`. */
+/**
+ * Reads a token file.
+ * @throws Error as `parseTokens`
+ */
 export async function readTokens(file: string): Promise<readonly Token[]> {
   return parseTokens(await readText(file), file)
 }
@@ -87,21 +97,25 @@ export async function readTokens(file: string): Promise<readonly Token[]> {
 export const digestOf = (text: string): Buffer => hash('sha256', text, 'buffer')
 
 /**
- * Makes a token and gives its text, which can't be had again. @throws Error when the name is taken, or the file is
- * malformed or can't be written
+ * Creates a token and returns its text, which can't be retrieved later.
+ * @throws Error when the name is taken, or when the file is malformed or can't be written
  */
 export async function createToken(file: string, details: Omit<Token, 'sha256'>): Promise<string> {
   const text = `af_${randomBytes(32).toString('base64url')}`
   await changeTokens(file, (tokens) => {
     if (tokens.some(({ name }) => name === details.name))
       throw new Error(`there is a token named ${details.name} already`)
-    const { name, roles, created, expires } = details
-    return [...tokens, { name, sha256: digestOf(text).toString('hex'), roles, created, expires }]
+    const { name, roles, created, expires, rate } = details
+    const sha256 = digestOf(text).toString('hex')
+    return [...tokens, { name, sha256, roles, created, expires, ...(rate !== undefined && { rate }) }]
   })
   return text
 }
 
-/** @throws Error when there is no such token, or the file is malformed or can't be written */
+/**
+ * Removes a token from the file.
+ * @throws Error when there is no such token, or when the file is malformed or can't be written
+ */
 export async function revokeToken(file: string, name: string): Promise<void> {
   await changeTokens(file, (tokens) => {
     const kept = tokens.filter((token) => token.name !== name)
@@ -114,7 +128,7 @@ async function changeTokens(file: string, change: (tokens: readonly Token[]) => 
   await changeFile(file, (text) => `${JSON.stringify({ tokens: change(parseTokens(text, file)) }, null, 2)}\n`)
 }
 
-/** `tokens[2].roles` */
+/** Formats the path of an issue for a message, as in `tokens[2].roles`. */
 function placeOf(path: readonly PropertyKey[]): string {
   if (path.length === 0) return 'its content'
   return path

@@ -1,6 +1,5 @@
-// alarms: rings by delayed jobs of BullMQ, on whichever server is free. A job is only a hint to look: the store knows
-// who is due, and every server looks by itself every few seconds. So jobs that are lost, even all of them, cost no more
-// than those.
+// alarms: an alarm clock made of delayed BullMQ jobs, which run on any server. A job only triggers a search for due
+// contexts, and each server searches every few seconds anyway. So a lost job delays a wake-up by a few seconds at most.
 import { randomUUID } from 'node:crypto'
 import { Queue, Worker } from 'bullmq'
 import type { Cluster, Redis } from 'ioredis'
@@ -12,46 +11,51 @@ import { throttled } from './throttled.ts'
 
 export interface BullAlarmOptions {
   /**
-   * Makes a connection, which the alarm closes. A queue's must fail when Redis is away or does not answer, not wait
-   * (`enableOfflineQueue: false`, `maxRetriesPerRequest: 0`, `socketTimeout`); a worker's must wait
-   * (`maxRetriesPerRequest: null`, with the offline queue). No `keyPrefix`.
+   * Creates a connection, which the alarm closes. The connection of a queue must fail when Redis is unreachable or does
+   * not answer (`enableOfflineQueue: false`, `maxRetriesPerRequest: 0`, `socketTimeout`); that of a worker must wait
+   * (`maxRetriesPerRequest: null`, with the offline queue). It must have no `keyPrefix`.
    */
   readonly connect: (role: 'queue' | 'worker') => Redis | Cluster
   readonly namespace: string
-  /** The store's time. It is never ahead of it. */
+  /** Estimates the store's time. It must never be ahead of it. */
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Due times within a bucket have one job. */
+/** All due times within a bucket share one job. */
 const BUCKET_MS = 100
-/** What is due later needs no job yet: a later look finds it again. */
+/** Later due times get no job yet; a later search finds them again. */
 const HORIZON_MS = 30_000
 /**
- * Jobs come so long before their bucket, and then wait: Redis reports them up to 100 ms late (`hz 10`), and the clocks
- * of machines differ a little.
+ * How long before its bucket a job starts; it then waits for the bucket. BullMQ may start a job up to 100 ms late,
+ * since Redis checks its timeouts ten times a second (`hz 10`), and the clocks of servers differ a little.
  */
 const EARLY_MS = 250
-/** Limit of closing: BullMQ would wait for a Redis that goes away at that moment. */
+/** Time limit for closing: BullMQ would wait for ever if Redis disconnects meanwhile. */
 const MAX_CLOSE_MS = 2_000
 
 const QUEUE = 'rings'
-/** A running job waits for less than the horizon; its lock holds longer. Many may wait at once. */
+/**
+ * A running job waits for less than HORIZON_MS, and its lock lasts twice as long. Many jobs may wait at the same time.
+ */
 const WORKER = { concurrency: 64, lockDuration: 2 * HORIZON_MS, skipLockRenewal: true }
-/** When a server closes while a job waits there, the second attempt is another server's. */
+/** If a server closes while one of its jobs waits, another server makes the second attempt. */
 const JOB = { attempts: 2, removeOnComplete: true, removeOnFail: true }
-/** BullMQ must keep some events. Nobody reads them. */
+/** BullMQ always stores events. They are not used here, so their number is kept small. */
 const STREAMS = { events: { maxLen: 100 } }
 
-/** Trouble with Redis is logged and never thrown. */
+/** Creates the alarm clock. Errors of Redis are logged and never thrown. */
 export const bullAlarm = (options: BullAlarmOptions): AlarmClock => new BullAlarm(options)
 
 class BullAlarm implements AlarmClock {
   readonly #options: BullAlarmOptions
   readonly #prefix: string
-  /** In the ids of jobs: BullMQ ignores an id that is there, even while that job is ending, so servers share none. */
+  /**
+   * Part of the job ids. BullMQ ignores a job whose id exists, even if that job is ending, so servers must not share
+   * ids.
+   */
   readonly #server = randomUUID()
-  readonly #onTrouble: (error: unknown) => void
+  readonly #onError: (error: unknown) => void
   readonly #connections: (Redis | Cluster)[] = []
   readonly #queue: Queue<number>
   /** Buckets for which this server has added a job. */
@@ -63,9 +67,9 @@ class BullAlarm implements AlarmClock {
   constructor(options: BullAlarmOptions) {
     const { log, namespace } = options
     this.#options = options
-    // In braces: in a cluster, all keys of a queue must be in one slot.
+    // A hash tag: in a cluster, all keys of a queue must be in one slot.
     this.#prefix = `{af:${namespace}:alarms}`
-    this.#onTrouble = throttled((error) =>
+    this.#onError = throttled((error) =>
       log.warn('BullMQ has trouble: contexts may move some seconds after they are due', { error }),
     )
     this.#queue = new Queue<number>(QUEUE, {
@@ -73,15 +77,15 @@ class BullAlarm implements AlarmClock {
       prefix: this.#prefix,
       defaultJobOptions: JOB,
       streams: STREAMS,
-      // It is checked only once, and if Redis is away at that moment the queue never works.
+      // BullMQ checks the version once; if Redis is unreachable at that moment, the queue never works.
       skipVersionCheck: true,
     })
-    this.#queue.on('error', this.#onTrouble)
+    this.#queue.on('error', this.#onError)
   }
 
   #connect(role: 'queue' | 'worker'): Redis | Cluster {
     const connection = this.#options.connect(role)
-    connection.on('error', this.#onTrouble)
+    connection.on('error', this.#onError)
     this.#connections.push(connection)
     return connection
   }
@@ -89,18 +93,21 @@ class BullAlarm implements AlarmClock {
   set(due: number): void {
     const now = this.#options.clock.now()
     if (this.#closed || due >= now + HORIZON_MS) return
-    // It is in the future, so its look will see what was committed before.
+    // The bucket is in the future, so its search sees everything that was committed before.
     const bucket = Math.max(Math.ceil(due / BUCKET_MS), Math.floor(now / BUCKET_MS) + 1) * BUCKET_MS
     if (this.#armed.has(bucket)) return
     for (const past of this.#armed) if (past <= now) this.#armed.delete(past)
     this.#armed.add(bucket)
     this.#add(bucket, now).catch((error: unknown) => {
       this.#armed.delete(bucket)
-      this.#onTrouble(error)
+      this.#onError(error)
     })
   }
 
-  /** BullMQ's workers use the clocks of their machines, not the store's. Too early does no harm: the earlier counts. */
+  /**
+   * Adds the job of a bucket. BullMQ's workers use the local clock, not the store's. Of the two, the earlier time is
+   * used, since a job that starts early waits.
+   */
   #add(bucket: number, now: number): Promise<unknown> {
     return this.#queue.add('ring', bucket, {
       jobId: `${bucket}-${this.#server}`,
@@ -117,7 +124,7 @@ class BullAlarm implements AlarmClock {
     this.#worker = new Worker<number>(
       QUEUE,
       async ({ data: bucket }) => {
-        // A timer may fire early by the clock.
+        // A timer may fire before its time has come by this clock.
         for (let now = clock.now(); now < bucket; now = clock.now())
           await new Promise<void>((resolve) => {
             clock.after(bucket - now, resolve)
@@ -126,7 +133,7 @@ class BullAlarm implements AlarmClock {
       },
       { ...WORKER, connection: this.#connect('worker'), prefix: this.#prefix },
     )
-    this.#worker.on('error', this.#onTrouble)
+    this.#worker.on('error', this.#onError)
   }
 
   async close(): Promise<void> {
@@ -136,7 +143,7 @@ class BullAlarm implements AlarmClock {
     const limit = new Promise<void>((resolve) => {
       cancel = this.#options.clock.after(MAX_CLOSE_MS, resolve)
     })
-    // Unless it is forced, BullMQ waits for ever for a Redis that has gone.
+    // Unless the close is forced, BullMQ waits for ever when Redis is unreachable.
     const isAway = this.#connections.some(({ status }) => status !== 'ready')
     await Promise.race([limit, Promise.allSettled([this.#worker?.close(isAway), this.#queue.close()])])
     cancel?.()

@@ -1,10 +1,10 @@
-// alarms: the process's clock.
+// alarms: the clock of this process.
 import type { Clock } from '../ports/clock.ts'
 
-/** The longest that a timer of Node's can run; a longer one would fire at once. */
+/** Longest delay of a Node timer, in milliseconds; a longer one would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** The time of the machine. A timer alone doesn't keep the process alive: a context may wait for years. */
+/** The system time. Its timers do not keep the process alive, since a context may wait for years. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(milliseconds, callback) {

@@ -1,33 +1,36 @@
-// alarms: rings in this process, with one timer for the earliest due time. It never rings early by the clock.
+// alarms: an alarm clock in this process, with one timer for the earliest due time. By the clock, it never fires early.
 import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 
-/** After a ring that failed. */
+/** Time until the next search after one that failed. */
 const RETRY_MS = 1000
 
-/** The clock may be set, or the machine sleep, while a timer runs: it looks at the clock at least so often. */
+/**
+ * Longest delay of one timer. The clock may be changed, or the machine may be suspended, while a timer runs, so the
+ * clock is read at least this often.
+ */
 const MAX_SLEEP_MS = 60_000
 
 export function localAlarm({ clock, log }: { readonly clock: Clock; readonly log: Log }): AlarmClock {
   let ring: (() => Promise<number | null>) | null = null
   let due = Infinity
   let cancel: (() => void) | null = null
-  let ringing: Promise<void> | null = null
+  let searching: Promise<void> | null = null
 
-  const nap = (): void => {
+  const schedule = (): void => {
     cancel?.()
-    if (ring === null || ringing !== null || due === Infinity) return
-    cancel = clock.after(Math.min(Math.max(Math.ceil(due - clock.now()), 0), MAX_SLEEP_MS), wake)
+    if (ring === null || searching !== null || due === Infinity) return
+    cancel = clock.after(Math.min(Math.max(Math.ceil(due - clock.now()), 0), MAX_SLEEP_MS), onTimer)
   }
 
-  const wake = (): void => {
-    if (ring === null || ringing !== null || clock.now() < due) nap()
-    else ringing = look(ring)
+  const onTimer = (): void => {
+    if (ring === null || searching !== null || clock.now() < due) schedule()
+    else searching = search(ring)
   }
 
-  const look = async (atDue: () => Promise<number | null>): Promise<void> => {
-    // What is set from here on counts anew.
+  const search = async (atDue: () => Promise<number | null>): Promise<void> => {
+    // Due times that are set from here on are not covered by this search.
     due = Infinity
     try {
       const next = await Promise.resolve().then(atDue)
@@ -36,26 +39,26 @@ export function localAlarm({ clock, log }: { readonly clock: Clock; readonly log
       log.error('looking for due contexts failed', { error })
       due = Math.min(due, clock.now() + RETRY_MS)
     }
-    ringing = null
-    nap()
+    searching = null
+    schedule()
   }
 
   return {
     start(callback) {
       ring = callback
-      // What became due while nobody rang, and when to ring next, only a look can tell.
+      // Only a search shows what became due before the start, and when the next context is due.
       due = Math.min(due, clock.now())
-      wake()
+      onTimer()
     },
     set(time) {
       if (time >= due) return
       due = time
-      nap()
+      schedule()
     },
     async close() {
       ring = null
       cancel?.()
-      await ringing
+      await searching
     },
   }
 }

@@ -1,17 +1,20 @@
-// alarms: looks for due contexts when it is requested, and when that was not for a while; one look at a time.
+// alarms: searches the store for due contexts, on request and at regular intervals; one search at a time.
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 import { throttled } from './throttled.ts'
 
-/** Without a request, the time between two looks of a server. */
+/** Time between two searches when none is requested. */
 const SWEEP_MS = 5_000
-/** Time until the next look after one that failed. */
+/** Time until the next search after one that failed. */
 const RETRY_MS = 1_000
 
 export interface RingerOptions {
-  /** Moves the contexts that are due. Gives when the next one will be. */
+  /**
+   * Dispatches the contexts that are due. Resolves to the time at which the next one will be due; null if there is
+   * none.
+   */
   ring(): Promise<number | null>
-  /** Sets the alarm for that time. */
+  /** Sets the alarm for that time, in epoch milliseconds. */
   set(due: number): void
   readonly clock: Clock
   readonly log: Log
@@ -20,11 +23,11 @@ export interface RingerOptions {
 export class Ringer {
   readonly #options: RingerOptions
   readonly #onFailure: (error: unknown) => void
-  /** When the last look began. */
+  /** When the last search began, in epoch milliseconds. */
   #began = -Infinity
-  #again = false
+  #isRequestedAgain = false
   #closed = false
-  #looking: Promise<void> | null = null
+  #searching: Promise<void> | null = null
   #cancel = () => {}
 
   constructor(options: RingerOptions) {
@@ -32,41 +35,44 @@ export class Ringer {
     this.#onFailure = throttled((error) => options.log.error('looking for due contexts failed', { error }))
   }
 
-  /** Requests a look that begins at that time or later. @throws Error when it is closed */
+  /**
+   * Requests a search that begins at that time (epoch milliseconds) or later.
+   * @throws Error when it is closed
+   */
   demand(time: number): void {
     if (this.#closed) throw new Error('this server is closing')
     if (this.#began >= time) return
-    if (this.#looking === null) this.look()
-    else this.#again = true
+    if (this.#searching === null) this.look()
+    else this.#isRequestedAgain = true
   }
 
-  /** Looks at once. It must not be looking. */
+  /** Starts a search. None may be running. */
   look(): void {
     this.#cancel()
-    this.#looking = this.#look()
+    this.#searching = this.#look()
   }
 
   async #look(): Promise<void> {
     const { clock, ring, set } = this.#options
     this.#began = clock.now()
-    this.#again = false
+    this.#isRequestedAgain = false
     let pause = RETRY_MS
     try {
       const next = await Promise.resolve().then(ring)
       if (next !== null) set(next)
-      // Not all servers at once.
-      pause = this.#again ? 0 : SWEEP_MS * (0.9 + Math.random() * 0.2)
+      // A random offset keeps servers from searching at the same time.
+      pause = this.#isRequestedAgain ? 0 : SWEEP_MS * (0.9 + Math.random() * 0.2)
     } catch (error) {
       this.#onFailure(error)
     }
-    this.#looking = null
+    this.#searching = null
     if (!this.#closed) this.#cancel = clock.after(pause, () => this.look())
   }
 
-  /** Looks no more, and waits for a look that runs. */
+  /** Starts no further search, and waits for one that is running. */
   async close(): Promise<void> {
     this.#closed = true
     this.#cancel()
-    await this.#looking
+    await this.#searching
   }
 }

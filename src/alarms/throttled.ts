@@ -1,9 +1,9 @@
-// alarms: reports of the same trouble, not more often than someone wants to read them.
+// alarms: limits how often a recurring error is reported.
 
-/** Time between two reports, at least. */
+/** Minimum time between two reports. */
 const REPORT_INTERVAL_MS = 10_000
 
-/** Reports the first error, and then at most one in each interval. */
+/** Wraps `report`: it gets the first error, and then at most one in each interval. Other errors are dropped. */
 export function throttled(report: (error: unknown) => void): (error: unknown) => void {
   let reportedAt = -Infinity
   return (error) => {

@@ -1,30 +1,33 @@
-// api: what is said of each call. Validation, routes, the OpenAPI document and the XML Schema are made from it.
+// api: the description of a call. Validation, routes, the OpenAPI document and the XML Schema are derived from it.
 import { z } from 'zod'
 import type { Role } from '../model/caller.ts'
 
 export type FieldShape = z.core.$ZodLooseShape
 type None = Record<never, never>
 
-/** What a call says of itself, besides its fields. */
+/** Everything about a call except its fields. */
 interface Facts {
   /** The method of `FluxApi`, and the operationId. */
   readonly id: string
   readonly summary: string
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly route: string
-  /** Needed for what is secured. */
+  /** The role that the call requires on secured services. */
   readonly role: Role
-  /** Fields whose faults are of content (422), not of form (400). */
+  /** Fields whose errors concern the content (422), not the form (400), of a request. */
   readonly content?: readonly string[]
   /**
-   * Whether in process, too, fields that it doesn't know are refused: what is passed over would do more, or show more.
+   * Whether unknown fields are refused in process, too. If one were ignored, the call would do more, or show more, than
+   * was meant.
    */
   readonly strict?: true
-  /** Statuses of the problems that it may meet, besides those that any call may. */
+  /** Statuses of the problems that this call may return, besides those that any call may return. */
   readonly problems: readonly number[]
   readonly bodyExample?: object
   readonly answerExample: unknown
-  /** Names of headers that the answer may have, and what they say. */
+  /** Whether `Prefer: wait=N` holds its answer until the context that it moved or started rests. */
+  readonly prefersWait?: true
+  /** Headers that the answer may have: name and description. */
   readonly answerHeaders?: { readonly [name: string]: string }
 }
 
@@ -38,7 +41,7 @@ interface Parts<
   readonly path?: P
   readonly query?: Q
   readonly body?: B
-  /** Fields that only callers in process have. */
+  /** Fields that only callers in process can give. */
   readonly internal?: I
   /** What the fields must be together. */
   readonly together?: (fields: z.output<z.ZodObject<P & Q & B & I>>, issues: z.RefinementCtx) => void
@@ -49,10 +52,10 @@ export interface Call<R extends z.ZodType = z.ZodType, A extends z.ZodType = z.Z
   readonly path: FieldShape
   readonly query: FieldShape
   readonly body: FieldShape | null
-  /** All fields together, as callers in process give them. */
+  /** Schema of all fields together, as callers in process give them. */
   readonly request: R
   readonly fields: ReadonlySet<string>
-  /** Its `meta` has what XML calls the root. */
+  /** Its `meta` has the name of the root element in XML. */
   readonly answer: A
 }
 
@@ -74,13 +77,13 @@ export function describeCall<
   }
 }
 
-/** What callers give. */
+/** The request as callers give it. */
 export type RequestOf<C extends Call> = z.input<C['request']>
-/** The same once it was checked. */
+/** The request after the check. */
 export type Checked<C extends Call> = z.output<C['request']>
 export type AnswerOf<C extends Call> = z.output<C['answer']>
 
-/** What XML calls the answer of a call. */
+/** Name of the root element of an answer in XML. */
 export function rootOf(answer: z.ZodType): string {
   const xml: unknown = answer.meta()?.['xml']
   return typeof xml === 'object' && xml !== null && 'name' in xml ? String(xml.name) : 'response'

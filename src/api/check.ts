@@ -1,19 +1,22 @@
-// api: the one check of requests. HTTP and callers in process get the same refusals.
+// api: checks requests. HTTP clients and callers in process get the same errors.
 import type { z } from 'zod'
 import { FluxError, invalid, malformed, type FieldError } from '../model/failure.ts'
 import { isObject } from '../model/json/value.ts'
 import { unknownFields } from '../model/unknown-fields.ts'
 import type { Call } from './call.ts'
 
-/** What passed last, and by which schema: HTTP hands it on at once, and it isn't looked at twice. */
+/**
+ * The request that passed last, and its schema. HTTP hands a checked request to the facade at once, which must not
+ * check it again.
+ */
 let passed: { readonly request: unknown; readonly schema: z.ZodType } | null = null
 
 const hasPassed = <R extends z.ZodType>({ request: schema }: Call<R>, request: unknown): request is z.output<R> =>
   passed !== null && passed.request === request && passed.schema === schema
 
 /**
- * The request as the call has it: a copy, save for the values of its fields.
- * @throws FluxError `malformed` when its form is wrong, `invalid` when only its content is
+ * Checks a request, and returns a copy of it with the defaults of the call. The values of its fields are not copied.
+ * @throws FluxError `malformed` when its form is wrong, `invalid` when only the content of a `content` field is
  */
 export function check<R extends z.ZodType>(call: Call<R>, request: unknown): z.output<R> {
   if (hasPassed(call, request)) {

@@ -1,9 +1,9 @@
-// api: parts of answers that have a name in the OpenAPI document.
+// api: schemas that are named components of the OpenAPI document.
 import { z } from 'zod'
 
 export const components = z.registry<{ id: string }>()
 
-/** `xml`: what XML calls it as a root. `xsd`: the name of its type in the XML Schema, if it is another. */
+/** `xml`: name of its root element in XML. `xsd`: name of its type in the XML Schema, if that differs. */
 interface Naming {
   readonly description?: string
   readonly xml?: { readonly name: string; readonly namespace?: string }

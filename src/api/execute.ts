@@ -4,9 +4,9 @@ import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
 import {
   ADDED,
-  contextKey,
   bodyTags,
   contextId,
+  contextKey,
   eventKey,
   input,
   name,
@@ -14,7 +14,9 @@ import {
   RESPONSE,
   text,
   untyped,
+  waits,
 } from './fields.ts'
+import { contextField, PREFERS_WAIT } from './get-context.ts'
 
 export const EXECUTE = describeCall({
   id: 'execute',
@@ -23,7 +25,7 @@ export const EXECUTE = describeCall({
   route: '/flux-api/:package/execute',
   role: 'invoke',
   problems: [404, 409, 413, 415, 422],
-  // In process it may be left out: the caller's own package is sought first.
+  // Callers in process may leave it out: their own package is searched first.
   path: {
     package: name('Name of a package: its folder')
       .meta({ examples: ['examples'] })
@@ -45,18 +47,24 @@ export const EXECUTE = describeCall({
         .meta({ description: 'What to do when the key is in use; refuse, if left out' }),
     ),
   },
-  internal: { untyped, idempotencyKey: orNull(eventKey('Key under which the start is done once')) },
+  internal: {
+    untyped,
+    waits,
+    idempotencyKey: orNull(eventKey('Key under which the start is done once')),
+  },
   content: ['startState', 'input', 'tags', 'key'],
   strict: true,
+  ...PREFERS_WAIT,
   answer: component(
     'Execution',
     z.object({
       message: text,
       contextId,
-      started: z.boolean().meta({ description: 'False: that context has the key already', xsd: ADDED }),
+      started: z.boolean().meta({ description: 'False if the context already had the key', xsd: ADDED }),
       replaced: contextId
         .exactOptional()
         .meta({ description: 'The context that had the key, and was terminated in the same commit' }),
+      context: contextField,
     }),
     { xml: RESPONSE },
   ),

@@ -1,11 +1,11 @@
-// api: what the fields of requests and answers are made of. `description` and the like go into the OpenAPI document.
+// api: schemas of the fields of requests and answers. `description` and other metadata appear in the OpenAPI document.
 import { z } from 'zod'
 import type { ContextId } from '../model/context.ts'
 import { isObject, type Json, type JsonObject } from '../model/json/value.ts'
 import { keyFault, MAX_KEY_BYTES } from '../model/key.ts'
 import { component } from './component.ts'
 
-// Fields of requests. Each says in its own words what is wrong with what is given; none does more than look at it.
+// Fields of requests. Each has its own error message, and none changes the value that it checks.
 
 /** A text that is not empty. */
 export const name = (description: string) =>
@@ -40,7 +40,16 @@ export const countField = (minimum: number, description: string) =>
 
 export const flag = (description: string) => z.boolean({ error: 'must be true or false' }).meta({ description })
 
-/** What each may be, and how many, depends on the settings of the server. */
+/** Of lines of a stream, which must wait rather than be refused. */
+export const waits = z
+  .boolean()
+  .optional()
+  .meta({ description: 'What is full takes it all the same: whoever sends it bounds how many there are' })
+
+/** In the schema of a list: its parameter isn't separated by commas. */
+export const NOT_SEPARATED = 'x-not-separated'
+
+/** The limits for tags depend on the server's settings and are checked by the engine. */
 export const tags = (description: string) =>
   z
     .custom<readonly string[]>(Array.isArray, {
@@ -48,9 +57,17 @@ export const tags = (description: string) =>
     })
     .meta({ type: 'array', items: { type: 'string' }, description })
 
+/** Texts, of which each has a parameter of its own: they may have commas. */
+export const repeated = (description: string) =>
+  z
+    .array(name(description), { error: 'must be a list of texts' })
+    .readonly()
+    .meta({ [NOT_SEPARATED]: true, description })
+    .optional()
+
 export const bodyTags = () => orNull(tags('Texts of at most 256 bytes, without commas'))
 
-/** The object itself goes on, not a copy: any key in it is data. */
+/** The object is passed on as it is, without a copy: any key in it is data. */
 export const input = () =>
   orNull(
     z
@@ -58,7 +75,7 @@ export const input = () =>
       .meta({ type: 'object', additionalProperties: true, description: 'Inputs by name' }),
   )
 
-/** May be left out, or null, which is the same. */
+/** A field that may be left out; null means the same. */
 export const orNull = <T extends z.ZodType>(type: T) => type.nullish()
 
 /** Visible ASCII, with spaces between: that of a CloudEvent is its `source` and its `id`. */
@@ -72,13 +89,13 @@ export const eventKey = (description: string) =>
     })
     .meta({ type: 'string', minLength: 1, maxLength: 255, description })
 
-/** In process alone: HTTP knows it from the format of the body. */
+/** Only for callers in process: over HTTP, the format of the body decides it. */
 export const untyped = z
   .boolean({ error: 'must be true or false' })
   .optional()
   .meta({ description: 'Texts in `input` may stand for the type declared, as in XML without types' })
 
-// Fields of answers. They are not checked again: the tests hold real answers against them.
+// Fields of answers. They are not checked at run time; the tests validate real answers against them.
 
 /** The answers of version 0.1, which the XML Schema still takes, lack it. */
 export const ADDED = { optional: true }
@@ -89,7 +106,7 @@ export const contextId = z.number().int().positive()
 export const data = z.custom<Json>().meta({ description: 'Any JSON' })
 export const object = z.custom<JsonObject>().meta({ type: 'object', additionalProperties: true })
 
-/** Properties as declared, and their values. */
+/** Declared properties with their values. */
 export const model = component(
   'Model',
   z.object({
@@ -100,5 +117,5 @@ export const model = component(
   }),
 )
 
-/** What XML calls the answers of calls that change something. */
+/** Root element, in XML, of the answers of calls that change something. */
 export const RESPONSE = { name: 'response' }

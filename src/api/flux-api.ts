@@ -1,4 +1,4 @@
-// api: the calls, as the REST API and the in-process methods share them: the same fields in, the same answer out.
+// api: the calls, which the REST API and the in-process methods share: the same request fields, the same answers.
 import type { JsonObject } from '../model/json/value.ts'
 import type { ExecuteAnswer, ExecuteRequest } from './execute.ts'
 import type { ContextView, GetContextRequest } from './get-context.ts'
@@ -8,17 +8,26 @@ import type { ContextPage, Fits, ListRequest } from './list-contexts.ts'
 import type { EventAnswer, EventRequest } from './send-event.ts'
 import type { TagRequest } from './tags.ts'
 import type { ContextRequest, MessageAnswer } from './terminate.ts'
+import type { WaitRequest } from './wait-for.ts'
 
-/** The nine calls. Each throws a FluxError when it refuses. */
+/** The calls. Each throws a FluxError when it refuses a request. */
 export interface FluxApi {
   execute(request: ExecuteRequest): Promise<ExecuteAnswer>
   terminate(request: ContextRequest): Promise<MessageAnswer>
   sendEvent(request: EventRequest): Promise<EventAnswer>
-  /** May end before `limit`, when the contexts are large: see `listPage`. */
+  /** Returns one page. It may have fewer than `limit` contexts when they are large: see `listPage`. */
   listContexts(request: ListRequest): Promise<ContextView[]>
-  /** The same, and where to go on. `fits` says when the page is full; about 2 million characters, if it is left out. */
+  /**
+   * Returns one page and the position of the next. `fits` decides when the page is full; by default at about 2 million
+   * characters.
+   */
   listPage(request: ListRequest, fits?: Fits): Promise<ContextPage>
   getContext(request: GetContextRequest): Promise<ContextView>
+  /**
+   * The context, as soon as it gets there. Those who wait for the same commit may be given the same object.
+   * @throws FluxError `waitTimeout` when the time is up, `conflict` when it has ended otherwise: both have `context`
+   */
+  waitFor(request: WaitRequest, options?: { readonly signal?: AbortSignal | undefined }): Promise<ContextView>
   getStateContext(request: GetStateRequest): Promise<StateContextView>
   addTags(request: TagRequest): Promise<MessageAnswer>
   removeTags(request: TagRequest): Promise<MessageAnswer>

@@ -18,7 +18,7 @@ const error = component(
       z.object({ fluxName: text, stateName: text, transition: text.nullable(), stateIndex: z.number().int() }),
     ),
     stack: text
-      .meta({ description: 'Where in the sources of the package it arose, if a function or a script threw it' })
+      .meta({ description: 'Stack frames in the sources of the package, if a function or a script threw the error' })
       .exactOptional(),
   }),
   { xsd: { type: 'error' } },
@@ -31,20 +31,24 @@ const step = component(
     kind: z.enum(['invokeCode', 'script', 'invokeFlux']).meta({ xsd: { type: 'stepKind' } }),
     className: text.nullable(),
     methodName: text.nullable(),
-    attempt: z.number().int().meta({ description: 'The one under way, or in a pause the one that comes next' }),
+    attempt: z
+      .number()
+      .int()
+      .meta({ description: 'Number of the current attempt or, between two attempts, of the next one' }),
     maxAttempts: z.number().int(),
     startedAt: time
       .nullable()
-      .meta({ description: 'Epoch milliseconds; null in a pause, and while it waits for a free slot' }),
+      .meta({ description: 'Epoch milliseconds; null between two attempts, and while the step waits for a free slot' }),
     timeoutAt: time.nullable(),
     nextAttemptAt: time.nullable(),
     stepKey: text,
-    server: text
-      .nullable()
-      .meta({ description: 'Run id of the server that runs it; null in a pause, and while it waits for a free slot' }),
+    server: text.nullable().meta({
+      description:
+        'Run id of the server that runs the step; null between two attempts, and while the step waits for a free slot',
+    }),
     lastError: z.object({ type: text, message: text, at: time, stack: text.nullable() }).nullable(),
   }),
-  { description: 'A function, script or child that is under way, or about to be tried again' },
+  { description: 'A function, script or child that is running, or that will be tried again' },
 )
 
 export const contextAnswer = component(
@@ -78,6 +82,17 @@ export const contextAnswer = component(
   }),
   { xml: { name: 'context' } },
 )
+
+/** Of an answer that `Prefer: wait` has held. */
+export const contextField = contextAnswer
+  .exactOptional()
+  .meta({ description: 'With Prefer: wait, the context that was moved or started, as it is' })
+
+/** Of calls that `Prefer: wait` may hold. */
+export const PREFERS_WAIT = {
+  prefersWait: true,
+  answerHeaders: { 'Preference-Applied': 'wait, where the answer was held until the context rests' },
+} as const
 
 export type ContextView = z.output<typeof contextAnswer>
 export type StepView = z.output<typeof step>

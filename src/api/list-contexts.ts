@@ -7,12 +7,12 @@ import { contextKey, countField, id, name, tags } from './fields.ts'
 import { CONTEXT_EXAMPLE, contextAnswer, type ContextView } from './get-context.ts'
 
 const DEFAULT_LIMIT = 30
-/** A list of contexts is never longer. */
+/** A page never has more contexts. */
 const MAX_LIMIT = 1000
 
 export const LIST_CONTEXTS = describeCall({
   id: 'listContexts',
-  summary: 'List contexts by ascending id; the Link header leads on',
+  summary: 'List contexts by ascending id; the Link header has the URL of the next page',
   method: 'GET',
   route: '/flux-api/contexts',
   role: 'read',
@@ -39,21 +39,21 @@ export const LIST_CONTEXTS = describeCall({
   strict: true,
   answer: component('Contexts', z.array(contextAnswer), { xml: { name: 'contexts' } }),
   answerExample: [CONTEXT_EXAMPLE],
-  answerHeaders: { Link: 'The next page, with rel="next"; none on the last one' },
+  answerHeaders: { Link: 'URL of the next page, with rel="next"; absent on the last page' },
 })
 
 export type ListRequest = RequestOf<typeof LIST_CONTEXTS>
 export type CheckedList = Checked<typeof LIST_CONTEXTS>
 
-/** A part of a list, and where to go on. */
+/** One page of a list. */
 export interface ContextPage {
   readonly contexts: ContextView[]
-  /** `after` of the next page; null: this was the last. */
+  /** Value of `after` for the next page; null if this is the last page. */
   readonly next: ContextId | null
 }
 
 /**
- * Whether a page has room for that context, too. Asked for one after the other. The page ends before the first that
- * doesn't fit, unless it is the only one.
+ * Whether the page has room for another context. It is called for one context after the other. The page ends before the
+ * first that does not fit; the first context of a page is always included.
  */
 export type Fits = (context: ContextView) => boolean | Promise<boolean>

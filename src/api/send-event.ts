@@ -3,9 +3,23 @@ import { z } from 'zod'
 import { address, checkAddressIfAny } from './address.ts'
 import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
-import { ADDED, bodyTags, contextId, eventKey, input, name, orNull, RESPONSE, text, time, untyped } from './fields.ts'
+import {
+  ADDED,
+  bodyTags,
+  contextId,
+  eventKey,
+  input,
+  name,
+  orNull,
+  RESPONSE,
+  text,
+  time,
+  untyped,
+  waits,
+} from './fields.ts'
+import { contextField, PREFERS_WAIT } from './get-context.ts'
 
-/** Characters. Answers tell the name again. */
+/** Limit for event names, since answers repeat the name. */
 const MAX_EVENT_CHARACTERS = 1000
 
 const event = name('Name of the event')
@@ -15,7 +29,7 @@ const event = name('Name of the event')
   })
   .meta({ type: 'string', minLength: 1, description: 'Name of the event' })
 
-const stand = z.object({ contextId, state: text })
+const contextState = z.object({ contextId, state: text })
 
 export const SEND_EVENT = describeCall({
   id: 'sendEvent',
@@ -34,27 +48,28 @@ export const SEND_EVENT = describeCall({
   },
   internal: {
     untyped,
-    waits: z
-      .boolean()
-      .optional()
-      .meta({ description: 'A full mailbox takes it all the same: whoever sends it bounds how many there are' }),
+    waits,
   },
   together: checkAddressIfAny,
   content: ['input', 'tags', 'key'],
   strict: true,
+  ...PREFERS_WAIT,
   answer: component(
     'EventResult',
     z.object({
       message: text,
-      transitions: z.array(stand).meta({ description: 'Whom the event moved' }),
-      executions: z.array(stand).meta({ description: 'Whom the event started' }),
+      transitions: z.array(contextState).meta({ description: 'Contexts that the event moved' }),
+      executions: z.array(contextState).meta({ description: 'Contexts that the event started' }),
       ignored: z
         .array(
           z
             .object({ contextId: contextId.nullable(), fluxName: text, state: text.nullable(), reason: text })
             .meta({ xsd: { anyOrder: true } }),
         )
-        .meta({ description: 'Whom it was for and could not move or start; contextId and state are null for a start' }),
+        .meta({
+          description:
+            'Contexts and services that the event was for but could not move or start; contextId and state are null for a start',
+        }),
       eventId: text.meta({ description: 'The one that was sent, else a UUID of version 7', xsd: ADDED }),
       pending: z.array(z.object({ contextId: contextId.nullable(), expiresAt: time.nullable() })).meta({
         description: 'For whom the event is kept; contextId is null where nobody waits for it yet',
@@ -62,7 +77,8 @@ export const SEND_EVENT = describeCall({
       }),
       hint: text
         .exactOptional()
-        .meta({ description: 'That no service knows the event, and which one was meant, most likely' }),
+        .meta({ description: 'Says that no service knows the event, and suggests the name that was probably meant' }),
+      context: contextField,
     }),
     { xml: RESPONSE },
   ),

@@ -1,4 +1,4 @@
-// api: adds tags to a context, and removes them.
+// api: adds tags to a context, or removes them.
 import { address, checkAddress } from './address.ts'
 import { describeCall, type RequestOf } from './call.ts'
 import { tags } from './fields.ts'
@@ -18,7 +18,7 @@ export const ADD_TAGS = describeCall({
   answerExample: { message: "added 'team-7' to context 1" },
 })
 
-/** The same by another method. */
+/** The same call by another HTTP method. */
 export const PUT_TAGS = { ...ADD_TAGS, id: 'putTags', method: 'PUT' } as const
 
 export const REMOVE_TAGS = {

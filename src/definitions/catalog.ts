@@ -1,4 +1,4 @@
-// definitions: the services that are there now, and those that running contexts were started with.
+// definitions: the catalog of the loaded services, and of the pinned definitions, which contexts were started with.
 import type { Log } from '../ports/log.ts'
 import type { StepRunner } from '../ports/step-runner.ts'
 import { recompile } from './compile/service.ts'
@@ -17,26 +17,26 @@ export interface CatalogOptions {
 
 export interface OpenedCatalog {
   readonly catalog: Catalog
-  /** Faults and warnings of all files. A service with a fault is not in the catalog. */
+  /** Faults and warnings of all files. The catalog has no service with a fault. */
   readonly report: readonly Fault[]
-  /** False when a folder can't be read. */
+  /** False if a folder can't be read. */
   readonly complete: boolean
 }
 
-/** Loads all packages. Never fails for what is in the files: that stands in the report. */
+/** Loads all packages. Faults in files do not make it fail; they are in the report. */
 export async function openCatalog({ folders, runner, log }: CatalogOptions): Promise<OpenedCatalog> {
   const loaded = await loadFolders({ folders, runner }, { whole: false })
   return { catalog: new Catalog({ folders, runner }, loaded, log), report: loaded.faults, complete: loaded.complete }
 }
 
-/** Old definitions kept compiled; more are compiled again when asked for. */
+/** Maximum number of pinned definitions in the cache; others are compiled again when needed. */
 const MAX_PINNED = 256
 
 export class Catalog {
   readonly #options: LoadOptions
   readonly #log: Log | undefined
   readonly #pinned = new Map<string, Promise<CompiledFlux>>()
-  /** Definitions that aren't whole, by hash, of which the log was told. */
+  /** Hashes of the faulty definitions that have been logged. */
   readonly #reported = new Set<string>()
   #generation = 0
   #index: Index
@@ -48,7 +48,7 @@ export class Catalog {
     this.#index = new Index(loaded, null)
   }
 
-  /** Raised by each reload that is taken over: what was compiled before may be told otherwise now. */
+  /** Incremented by each successful reload, after which pinned definitions may compile differently. */
   get generation(): number {
     return this.#generation
   }
@@ -57,12 +57,15 @@ export class Catalog {
     return this.findAnywhere(fluxName).find((flux) => flux.package === packageName)
   }
 
-  /** The services of that name, ordered by package. */
+  /** The services of that name in all packages, ordered by package. */
   findAnywhere(fluxName: string): readonly CompiledFlux[] {
     return this.#index.byName.get(fluxName) ?? []
   }
 
-  /** Sought in the own package first; elsewhere it must be the only one of that name. */
+  /**
+   * Finds a service in the own package or, if that has none of the name, in the others; `ambiguous` if several of these
+   * have one.
+   */
   resolve(ownPackage: string, fluxName: string): CompiledFlux | undefined | 'ambiguous' {
     const found = this.findAnywhere(fluxName)
     return found.find((flux) => flux.package === ownPackage) ?? (found.length > 1 ? 'ambiguous' : found[0])
@@ -73,7 +76,7 @@ export class Catalog {
     return this.#index.byTrigger.get(event) ?? []
   }
 
-  /** The paths of webhooks. */
+  /** The endpoints of all webhooks. */
   endpoints(): Endpoints {
     return this.#index.endpoints
   }
@@ -84,7 +87,7 @@ export class Catalog {
   }
 
   /**
-   * Services that don't run, since their files have faults and no earlier version of them is known: `package/fluxName`,
+   * Services that are not loaded because their files have faults and no earlier version is known: `package/fluxName`,
    * sorted.
    */
   skipped(): readonly string[] {
@@ -97,10 +100,10 @@ export class Catalog {
   }
 
   /**
-   * The definition under that hash; `load` gives its stored text, if it isn't one of those that are there now. Parts of
-   * it may fail when they are reached (`faults`).
-   * @throws UnreadableDefinition when it isn't stored, isn't what was stored, or has no states; the store is asked
-   * again the next time
+   * Returns the definition of that hash. `load` reads its stored text, unless it is a loaded one. Parts of it may fail
+   * when they are reached (`faults`).
+   * @throws UnreadableDefinition when it is not stored, does not match its hash, or has no states. The next call loads
+   * it again.
    */
   compiled(hash: string, load: () => Promise<string | null>): Promise<CompiledFlux> {
     const present = this.#index.byHash.get(hash)
@@ -114,14 +117,14 @@ export class Catalog {
   }
 
   /**
-   * Reads everything again and takes it over in one go. A service that has a fault now stays as it was; one whose file
-   * is gone vanishes, unless a folder can't be read.
+   * Loads all files again, and replaces all services at once. A service that now has a fault keeps its last good
+   * version; one whose file was deleted is removed. If a folder can't be read, nothing is replaced.
    */
   reload(): Promise<readonly Fault[]> {
     const reload = this.#reloading.then(async () => {
       const loaded = await loadFolders(this.#options, { whole: true })
       if (!loaded.complete) {
-        this.#log?.warn('all services stay as they were: a folder of theirs can not be read')
+        this.#log?.warn("services are not reloaded: a folder of packages can't be read")
         return loaded.faults
       }
       this.#index = new Index(loaded, this.#index)
@@ -142,7 +145,7 @@ export class Catalog {
       const flux = readStored(hash, await load())
       if (flux.isNewer) this.#report(hash, NEWER, flux.faults)
       else if (flux.faults.length > 0) this.#report(hash, BROKEN, flux.faults)
-      // Who closes a service closes its running contexts, too.
+      // Securing a service also secures its running contexts.
       return this.find(flux.package, flux.fluxName)?.secured ? { ...flux, secured: true } : flux
     } catch (error) {
       this.#pinned.delete(hash)
@@ -151,7 +154,7 @@ export class Catalog {
     }
   }
 
-  /** Tells the log once of a definition that isn't what it was. */
+  /** Logs the faults of a definition once. */
   #report(definition: string, message: string, faults: readonly string[]): void {
     if (this.#reported.has(definition)) return
     this.#reported.add(definition)
@@ -159,8 +162,9 @@ export class Catalog {
   }
 }
 
-const NEWER = 'a later version wrote a definition: its contexts are not carried on here'
-const BROKEN = 'parts of a definition that contexts were started with fail when they are reached'
+const NEWER = 'a later version of the program wrote a definition: its contexts do not run on this server'
+const BROKEN =
+  "parts of a definition that contexts were started with can't be compiled any more: they fail when they are reached"
 const UNREADABLE = "a definition that contexts were started with can't be read"
 
 function readStored(hash: string, text: string | null): CompiledFlux {
@@ -169,7 +173,7 @@ function readStored(hash: string, text: string | null): CompiledFlux {
   return recompile(text)
 }
 
-/** One moment's services, found by what they are asked for by. */
+/** The loaded services at one time, indexed by name, trigger and hash. */
 class Index {
   readonly all: readonly CompiledFlux[]
   readonly packages: readonly string[]

@@ -1,19 +1,19 @@
-// definitions: what becomes of a pinned definition that isn't what it was: parts of it fail, or nothing of it is left.
+// definitions: errors of pinned definitions that can't be compiled any more, in part or as a whole.
 import type { JsonObject } from '../model/json/value.ts'
 
-/** What a part that can't be compiled any more fails with, whenever it is reached. */
+/** Thrown when a part of a definition is reached that can't be compiled any more. */
 export class DefinitionError extends Error {
   override readonly name = 'DefinitionError'
 }
 
 type Readable = Partial<Pick<UnreadableDefinition, 'source' | 'isNewer'>>
 
-/** Not even the states of a definition are known (see lost.ts). */
+/** Not even the states of a definition can be read (see pinned/lost.ts). */
 export class UnreadableDefinition extends Error {
   override readonly name = 'UnreadableDefinition'
-  /** The file's content, where that can be read. */
+  /** The content of the file; null if it can't be read. */
   readonly source: JsonObject | null
-  /** A later version of the program wrote it. */
+  /** Whether a later version of the program wrote it. */
   readonly isNewer: boolean
 
   constructor(reason: string, { source = null, isNewer = false }: Readable = {}) {

@@ -1,26 +1,26 @@
-// definitions: the paths of all webhooks, found segment by segment. A literal beats a parameter; what leads nowhere is
-// gone back on.
+// definitions: routes requests to webhooks, segment by segment. A literal takes precedence over a parameter, with
+// backtracking.
 import { getOwn, isObject, type Json } from '../model/json/value.ts'
 import type { Endpoint, EndpointDescription, FoundEndpoint, InputDescription } from '../model/webhook.ts'
 import { parameterOf } from './compile/webhooks.ts'
 import type { CompiledFlux } from './flux.ts'
 
-interface Place {
-  readonly literals: Map<string, Place>
-  parameter: Place | null
+interface Node {
+  readonly literals: Map<string, Node>
+  parameter: Node | null
   readonly methods: Map<
     string,
     {
-      readonly endpoint: Endpoint /** Names of the parameters on the way, from left to right. */
+      readonly endpoint: Endpoint /** Names of the parameters in the path, from left to right. */
       readonly names: readonly string[]
     }
   >
 }
 
-const place = (): Place => ({ literals: new Map(), parameter: null, methods: new Map() })
+const emptyNode = (): Node => ({ literals: new Map(), parameter: null, methods: new Map() })
 
 export class Endpoints {
-  readonly #root = place()
+  readonly #root = emptyNode()
   readonly #services: readonly CompiledFlux[]
   #all: readonly EndpointDescription[] | null = null
 
@@ -39,15 +39,16 @@ export class Endpoints {
       const name = parameterOf(segment)
       if (name !== null) {
         names.push(name)
-        at = at.parameter ??= place()
+        at = at.parameter ??= emptyNode()
       } else {
         const literal = decode(segment)
-        const next = at.literals.get(literal) ?? place()
+        const next = at.literals.get(literal) ?? emptyNode()
         at.literals.set(literal, next)
         at = next
       }
     }
-    // When the server starts there are no two; while files change there may be, and then the first stays.
+    // Two services can't have the same endpoint when the server starts. After a reload they may, and then the first
+    // keeps it.
     for (const method of methods) if (!at.methods.has(method)) at.methods.set(method, { endpoint, names })
   }
 
@@ -55,13 +56,16 @@ export class Endpoints {
     return (this.#all ??= this.#services.flatMap(descriptionsOf))
   }
 
-  /** HEAD is GET without the body, unless a webhook has it. */
+  /**
+   * Finds the endpoint for a method and the decoded segments of a path. HEAD is served by GET, unless a webhook has it.
+   * Returns the allowed methods if the path exists only for others; null if it does not exist.
+   */
   find(method: string, segments: readonly string[]): FoundEndpoint | null {
     const allow = new Set<string>()
     for (const {
       at: { methods },
       values,
-    } of ways(this.#root, segments, [])) {
+    } of matchesOf(this.#root, segments, [])) {
       const found = methods.get(method) ?? (method === 'HEAD' ? methods.get('GET') : undefined)
       if (found)
         return {
@@ -75,19 +79,19 @@ export class Endpoints {
   }
 }
 
-/** All places that the path leads to, the most literal first. */
-function* ways(
-  at: Place,
+/** Yields all routes that match the path, the most literal first. */
+function* matchesOf(
+  at: Node,
   [segment, ...rest]: readonly string[],
   values: readonly string[],
-): Generator<{ readonly at: Place; readonly values: readonly string[] }> {
+): Generator<{ readonly at: Node; readonly values: readonly string[] }> {
   if (segment === undefined) {
     if (at.methods.size > 0) yield { at, values }
     return
   }
   const literal = at.literals.get(segment)
-  if (literal) yield* ways(literal, rest, values)
-  if (at.parameter && segment !== '') yield* ways(at.parameter, rest, [...values, segment])
+  if (literal) yield* matchesOf(literal, rest, values)
+  if (at.parameter && segment !== '') yield* matchesOf(at.parameter, rest, [...values, segment])
 }
 
 function decode(segment: string): string {

@@ -1,4 +1,4 @@
-// definitions: a service as it is after loading: checked, compiled, ready to be decided on.
+// definitions: a compiled service, ready to be interpreted.
 import type { JsonObject } from '../model/json/value.ts'
 import type { Webhook } from './compile/webhooks.ts'
 import type { Template } from './expressions/expression.ts'
@@ -6,13 +6,13 @@ import type { Lines } from './compile/line.ts'
 import type { Shape } from './values/properties.ts'
 
 export interface CompiledFlux {
-  /** Content hash: covers package, name, source and models. */
+  /** Content hash of `text`: package, name, source and models. */
   readonly hash: string
-  /** The text under that hash: enough to compile it again (see definitions/compile.ts). */
+  /** The text that is stored under the hash. `recompile` (compile/service.ts) compiles it again. */
   readonly text: string
   readonly package: string
   readonly fluxName: string
-  /** The file's content, untouched. */
+  /** The content of the file, unchanged. */
   readonly source: JsonObject
   readonly input: Shape
   readonly output: Shape
@@ -27,11 +27,16 @@ export interface CompiledFlux {
   readonly states: readonly CompiledState[]
   readonly stateIndex: ReadonlyMap<string, number>
   readonly startState: number
-  /** Of a pinned one: parts that fail when they are reached. What is loaded has none. */
+  /**
+   * Faults of a pinned definition; the parts that have them fail when they are reached. A loaded definition has none.
+   */
   readonly faults: readonly string[]
-  /** Why there is nothing of a pinned one but what its context tells (see lost.ts); null: `source` is its own. */
+  /**
+   * Why a pinned definition had to be reconstructed from its context (see pinned/lost.ts); null if `source` could be
+   * read.
+   */
   readonly lost: string | null
-  /** A later version of the program pinned it: this one must not run it. */
+  /** Whether a later version of the program pinned it. This version must not run it. */
   readonly isNewer: boolean
 }
 
@@ -56,31 +61,31 @@ export interface CompiledState {
   readonly action: CompiledAction
   readonly transitions: readonly CompiledTransition[]
   /**
-   * Why the state itself, its action or a transition can't be run any more: a context may stand in it where it has no
-   * place any more.
+   * Why the state itself, its action or a transition can't be run any more; null if they can. A context may then be in
+   * a phase that the state no longer has.
    */
   readonly fault: string | null
-  /** Indices into `transitions`. `events`: by name, without `$else`, `$exception` and the event-less ones. */
+  /** Indices into `transitions`. `events`: those with an event, by its name, except `$else` and `$exception`. */
   readonly choice: {
     readonly events: ReadonlyMap<string, number>
     readonly otherwise: number | null
     readonly exception: number | null
-    /** The lone event-less transition. */
+    /** The only transition without event, of a state that does not wait. */
     readonly lone: number | null
-    /** The timed, event-less ones of a waiting state. */
+    /** The transitions without event of a waiting state, which are timed. */
     readonly timed: readonly number[]
-    /** Nothing to choose from: the context ends after the action. */
+    /** Whether the state has no transition to choose: the context ends after the action. */
     readonly end: boolean
   }
 }
 
 export interface CompiledTransition {
-  /** null: event-less. */
+  /** null: a transition without event. */
   readonly event: string | null
   readonly to: number
   readonly wait: Wait | null
   readonly lines: Lines
-  /** Why it can't be taken any more; its lines fail with that. */
+  /** Why the transition can't be taken any more; its lines fail with this message. null if it can. */
   readonly fault: string | null
 }
 
@@ -100,22 +105,22 @@ export interface Retry {
 }
 
 export interface CompiledAction {
-  /** As files name it. */
+  /** Name of the type in files. */
   readonly type: 'map' | 'invokeCode' | 'invokeFlux' | 'script'
-  /** What is to be started after the commit; null: nothing, it ends in the turn. */
+  /** What the action starts after the commit; null if it completes within the turn. */
   readonly effect: 'step' | 'child' | null
-  /** They work out its arguments. */
+  /** Lines that compute its arguments. */
   readonly inputs: Lines
-  /** They run on its result; a map has no others. */
+  /** Lines that run on its result. A map has only these. */
   readonly outputs: Lines
   readonly retry: Retry
-  /** null: none. */
+  /** null: no timeout. */
   readonly timeoutMs: number | null
-  /** The function that it calls; `isolate`: in a process of its own. */
+  /** The function that it calls. `isolate`: in a separate process. */
   readonly code: { readonly className: string; readonly methodName: string; readonly isolate: boolean } | null
   readonly script: string | null
   /** The service that it starts. */
   readonly child: string | null
-  /** Why it can't be run any more. */
+  /** Why the action can't be run any more; null if it can. */
   readonly fault: string | null
 }

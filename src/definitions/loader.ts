@@ -1,4 +1,4 @@
-// definitions: all services below some folders, compiled and checked against one another.
+// definitions: loads all services below some folders, compiles them, and checks the references between them.
 import type { JsonObject } from '../model/json/value.ts'
 import type { PackageFolder, StepRunner } from '../ports/step-runner.ts'
 import { BUILT_IN_MODELS } from './values/builtin-models.ts'
@@ -16,7 +16,7 @@ import { ModelFile, take } from './source/schema.ts'
 
 export interface LoadedFolders {
   readonly packages: readonly PackageFolder[]
-  /** `flux` is null where there is a fault in the service. */
+  /** `flux` is null if the service has a fault. */
   readonly services: readonly {
     readonly package: string
     readonly fluxName: string
@@ -33,8 +33,8 @@ export interface LoadOptions {
 }
 
 /**
- * Reads, compiles and checks; mounts the packages in the runner, to see whether their functions are there. `whole`:
- * goes no further when a folder can't be read, so that what is mounted stays.
+ * Reads, compiles and checks all services, and mounts the packages in the runner, to check that their functions exist.
+ * `whole`: stops before mounting if a folder can't be read, so that the mounted packages stay.
  */
 export async function loadFolders(
   { folders, runner }: LoadOptions,
@@ -72,8 +72,8 @@ export async function loadFolders(
 type Models = ReadonlyMap<string, JsonObject>
 
 /**
- * The models that a package's services may refer to: its own, those whose name no other package has, and the built-in
- * ones.
+ * Returns the models that the services of a package may refer to: its own, those of other packages whose name is
+ * unique, and the built-in ones.
  */
 function visibleModels(files: readonly DefinitionFile[]): (owner: string) => Models {
   const readable = files.flatMap(({ source, ...file }) => (source === null ? [] : [{ ...file, source }]))

@@ -1,17 +1,17 @@
-// definitions: the one report in which loading tells every fault it found.
+// definitions: the report of all faults and warnings that loading finds.
 
 export interface Fault {
-  /** A fault keeps the server from starting; a warning doesn't. */
+  /** A fault prevents the service from being loaded; a warning does not. */
   readonly severity: 'fault' | 'warning'
   readonly file: string
   /** JSON pointer (RFC 6901) into the file; empty for the file as a whole. */
   readonly pointer: string
   readonly reason: string
-  /** What of the place that the pointer leads to is meant; left out: the value. */
+  /** Whether the key at the pointer is meant; absent: the value. */
   readonly part?: 'key'
-  /** Where that is in the file, from 1; left out where it isn't known, or isn't one place. */
+  /** Line in the file, from 1; absent if it is not known or not a single place. */
   readonly line?: number
-  /** From 1, in UTF-16 units. */
+  /** Column, from 1, in UTF-16 units. */
   readonly column?: number
 }
 
@@ -24,7 +24,7 @@ export interface Part<T> {
 export class Report {
   readonly file: string
   readonly faults: Fault[] = []
-  /** Whether the file was accepted before, so that only what can't be run is a fault. */
+  /** Whether the definition was accepted before, so that only what can't be run is a fault. */
   readonly pinned: boolean
   /** The first fault of the part that is being compiled. */
   #fault: string | null = null
@@ -39,7 +39,9 @@ export class Report {
     this.#fault ??= `${pointer}: ${reason}`
   }
 
-  /** Compiles a part. `fault`: why it can't be run; null: it can. Parts inside of it have their own. */
+  /**
+   * Compiles a part, and returns its first fault; null if there is none. Faults of parts inside it are not included.
+   */
   part<T>(compile: () => T): Part<T> {
     const around = this.#fault
     this.#fault = null
@@ -53,7 +55,7 @@ export class Report {
     this.faults.push({ severity: 'warning', file: this.file, pointer, reason })
   }
 
-  /** A key that means nothing. One that is `misspelt` is a fault: what it was to say would silently not hold. */
+  /** Reports an unknown key. A misspelt key is a fault, since its setting would silently have no effect. */
   unknownKey(pointer: string, reason: string, { misspelt }: { readonly misspelt: boolean }): void {
     this.faults.push({
       severity: misspelt && !this.pinned ? 'fault' : 'warning',

@@ -1,4 +1,4 @@
-// definitions: a command that starts a service, for who has none at hand: the one that asks for the least.
+// definitions: example commands that start a service, shown to new users.
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../model/json/value.ts'
 import type { CompiledFlux } from './flux.ts'
 
@@ -6,7 +6,10 @@ type Service = Pick<CompiledFlux, 'package' | 'fluxName' | 'source'>
 
 export const asksForToken = ({ source }: Pick<Service, 'source'>): boolean => getOwn(source, 'secured') === true
 
-/** Rather one that asks for much input than one that asks for a token. */
+/**
+ * Returns the service that is easiest to start: one without a token if possible, and of those the one with the fewest
+ * required inputs.
+ */
 export function easiest<S extends Service>(services: readonly S[]): S | undefined {
   return [...services].sort(
     (one, other) =>
@@ -15,7 +18,7 @@ export function easiest<S extends Service>(services: readonly S[]): S | undefine
   )[0]
 }
 
-/** For a POSIX shell. */
+/** Returns a curl command for a POSIX shell. `withToken`: whether it has an Authorization header. */
 export function startCommand(
   service: Service,
   { url, withToken }: { readonly url: string; readonly withToken: boolean },
@@ -26,7 +29,7 @@ export function startCommand(
   return `curl -X POST ${url}/flux-api/${service.package}/execute ${token}-H 'content-type: application/json' -d '${body.replaceAll("'", String.raw`'\''`)}'`
 }
 
-/** A value for each input that must be given. */
+/** Example values for the required inputs. */
 function inputOf({ source }: Service): JsonObject {
   const example: JsonObject = {}
   const properties = getOwn(source, 'input')

@@ -1,21 +1,21 @@
-// definitions: tells when something in the folders of packages has changed, once for a burst of changes.
+// definitions: watches the folders of packages, and reports a burst of changes once.
 import { access, constants, stat } from 'node:fs/promises'
 import { relative, resolve, sep } from 'node:path'
 import { watch } from 'chokidar'
 
-/** Milliseconds without a further change. */
+/** Time without a further change after which a burst is reported. */
 const QUIET_MS = 100
-/** Milliseconds between looks whether the folders are still the same ones. */
-const LOOK_MS = 1000
+/** Time between two checks that the paths still lead to the same folders. */
+const CHECK_INTERVAL_MS = 1000
 
 export interface FolderWatcher {
-  /** Waits for an `onChange` under way. */
+  /** Stops watching, and waits for a running `onChange`. */
   close(): Promise<void>
 }
 
 /**
- * Resolves when it watches folders that are there. `onChange` is never called twice at once, and once more for what
- * changes meanwhile.
+ * Watches folders. The promise resolves when those that exist are watched. Calls of `onChange` never overlap; a change
+ * during a call leads to another call.
  */
 export async function watchFolders(
   folders: readonly string[],
@@ -36,7 +36,7 @@ export async function watchFolders(
   }
   const open = async () => {
     const watcher = watch([...roots], { ignoreInitial: true, ignored: (path) => isIgnored(path, roots) })
-    // A file that vanishes while it is looked at is a change like any other.
+    // Errors are ignored: a file that is deleted while it is examined counts as a change, too.
     watcher.on('all', onAny).on('error', () => {})
     await new Promise<void>((ready) => {
       watcher.on('ready', () => ready())
@@ -46,8 +46,8 @@ export async function watchFolders(
 
   let seen = await identify(roots)
   let watcher = await open()
-  // A folder that was moved away is no longer followed, nor is what comes in its place.
-  const look = async () => {
+  // chokidar follows neither a root folder that was moved nor the one that replaces it, so the watcher is opened again.
+  const check = async () => {
     const found = await identify(roots)
     if (found === seen) return
     seen = found
@@ -55,16 +55,16 @@ export async function watchFolders(
     watcher = await open()
     onAny()
   }
-  let looking: Promise<void> = Promise.resolve()
-  const looks = setInterval(() => {
-    looking = looking.then(look)
-  }, LOOK_MS)
+  let checking: Promise<void> = Promise.resolve()
+  const checks = setInterval(() => {
+    checking = checking.then(check)
+  }, CHECK_INTERVAL_MS)
   return {
     async close() {
       closed = true
-      clearInterval(looks)
+      clearInterval(checks)
       clearTimeout(timer)
-      await looking
+      await checking
       await watcher.close()
       await running
     },
@@ -72,8 +72,8 @@ export async function watchFolders(
 }
 
 /**
- * Tells whether a path leads to the same folder as before, and whether it can be read. A new folder may get the number
- * of one that is gone, but not its time of birth.
+ * Identifies the folders at the paths, and whether they are readable. A new folder may reuse the inode number of a
+ * deleted one, but not its time of creation.
  */
 async function identify(roots: readonly string[]): Promise<string> {
   const found = await Promise.all(
@@ -91,7 +91,7 @@ async function identify(roots: readonly string[]): Promise<string> {
   return found.join(' ')
 }
 
-/** As the reader of packages does: nothing below a dot-folder or node_modules. */
+/** Ignores what the reader of packages ignores: dot-files, dot-folders and node_modules. */
 function isIgnored(path: string, roots: readonly string[]): boolean {
   const below = roots.filter((root) => path === root || path.startsWith(root + sep))
   return (

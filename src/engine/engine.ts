@@ -16,6 +16,8 @@ export interface Engine {
   /** The nine calls for the program that runs the engine. Their input is charged to the budget of requests. */
   local(): FluxApi
   readonly webhooks: WebhookApi
+  /** Ends all requests that are held until a context gets somewhere, and takes no more: the server stops. */
+  endWaits(): void
   /** Begins to send heartbeats, to take over steps of dead servers, to wake contexts that are due, and to purge. */
   start(): Promise<void>
   /**
@@ -34,12 +36,13 @@ export function createEngine(parts: EngineParts): Engine {
   const apis = new WeakMap<Caller, FluxApi>()
   return {
     api(caller) {
-      const known = apis.get(caller) ?? core.api({ caller, home: null, admission: null })
+      const known = apis.get(caller) ?? core.api({ caller, home: null, admission: null, isStep: false })
       apis.set(caller, known)
       return known
     },
-    local: () => core.api({ caller: SYSTEM, home: null, admission: memory.requests }),
+    local: () => core.api({ caller: SYSTEM, home: null, admission: memory.requests, isStep: false }),
     webhooks: webhooks({ catalog, mailboxes, commits, store, clock, feed: others?.feed ?? null, refusals }),
+    endWaits: () => core.waits.giveUp(),
     trouble: () => store.trouble(),
     async start() {
       await core.heartbeat.start()
@@ -51,13 +54,15 @@ export function createEngine(parts: EngineParts): Engine {
 }
 
 async function close(
-  { given: { store, runner, alarm, others }, life, recovery, claims, steps, heartbeat, mailboxes }: EngineCore,
+  { given: { store, runner, alarm, others }, life, recovery, claims, steps, heartbeat, mailboxes, waits }: EngineCore,
   purges: Retention,
   grace: number,
 ): Promise<void> {
   recovery.stop()
   claims.stop()
+  waits.giveUp()
   await steps.stop(grace)
+  waits.close()
   life.abort()
   await Promise.all([heartbeat.stop(), purges.stop(), alarm.close(), others?.feed.close()])
   await mailboxes.idle()

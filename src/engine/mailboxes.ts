@@ -1,7 +1,7 @@
 // engine: a mailbox for each context. One turn at a time takes the messages from it, in the order in which they came;
 // the number that may wait is bounded.
 import type { ContextId } from '../model/context.ts'
-import { FluxError } from '../model/failure.ts'
+import { FluxError, overloaded } from '../model/failure.ts'
 import type { CommitWatcher } from './commit.ts'
 import type { Input } from './interpreter/decision.ts'
 import { isBounded, type Message, type MessageOutcome } from './message.ts'
@@ -15,17 +15,41 @@ const MAX_MESSAGES = 1000
 /** Messages decided in one turn. */
 const MAX_BATCH_MESSAGES = 100
 
-export type MailboxesParts = TurnLoopParts
+export interface MailboxesParts extends TurnLoopParts {
+  /** Contexts in which calls may have turns under way at once, starts included. */
+  readonly maxCalls: number
+}
+
+/** `isCall`: a caller from outside asks for it, who is refused when there is too much to do. */
+export interface PostOptions {
+  readonly isCall?: boolean
+}
+
+export interface MessageOptions extends PostOptions {
+  /** A full mailbox takes it all the same: whoever sends it bounds how many there are. */
+  readonly waits?: boolean
+}
+
+export interface StartOptions extends PostOptions {
+  /** Called for the first commit, and for all later ones of this server until it is removed (`Commits.unwatch`). */
+  readonly watcher?: CommitWatcher
+}
 
 export class Mailboxes {
   /** The messages that wait, of each context in which a turn is under way. */
   readonly #waiting = new Map<ContextId, Message[]>()
+  /** Those of them in which a call began the first turn. */
+  readonly #called = new Set<ContextId>()
+  /** Starts of calls that are under way. */
+  #callStarts = 0
+  readonly #maxCalls: number
   readonly #turns: TurnLoop
   readonly #starts: Starts
   #onIdle: (() => void) | null = null
 
   constructor(parts: MailboxesParts) {
     const pace = new Pace()
+    this.#maxCalls = parts.maxCalls
     this.#turns = new TurnLoop(parts, pace, {
       putBack: (id, messages) => this.#waiting.get(id)?.unshift(...messages),
       onEnd: (id, { yields }) => {
@@ -38,10 +62,9 @@ export class Mailboxes {
 
   /**
    * Sends a context a message; resolves after the commit.
-   * @param options `waits`: a full mailbox takes it all the same; somebody else bounds how many there are
-   * @throws FluxError when the context doesn't exist, or its mailbox is full
+   * @throws FluxError when the context doesn't exist, or its mailbox is full; of a call, `overloaded`
    */
-  post(id: ContextId, input: Input, { waits = false } = {}): Promise<MessageOutcome> {
+  post(id: ContextId, input: Input, { isCall = false, waits = false }: MessageOptions = {}): Promise<MessageOutcome> {
     return new Promise((resolve, reject) => {
       const message = { input, resolve, reject }
       const mailbox = this.#waiting.get(id)
@@ -55,7 +78,10 @@ export class Mailboxes {
         )
       } else if (mailbox) {
         mailbox.push(message)
+      } else if (isCall && this.#isFull) {
+        reject(tooManyCalls())
       } else {
+        if (isCall) this.#called.add(id)
         this.#waiting.set(id, [])
         this.#turns.begin(id, [message])
       }
@@ -63,12 +89,21 @@ export class Mailboxes {
   }
 
   /**
-   * Starts a context; resolves after the commit. The watcher is called for that commit, and for all later ones of this
-   * server until it is removed (`Commits.unwatch`).
-   * @throws FluxError when its inputs, tags or start state are invalid
+   * Starts a context; resolves after the commit.
+   * @throws FluxError when its inputs, tags or start state are invalid; of a call, `overloaded`
    */
-  start(request: RootRequest, watcher: CommitWatcher | null = null): Promise<MessageOutcome> {
-    return this.#starts.start(request, watcher)
+  start(request: RootRequest, { watcher, isCall = false }: StartOptions = {}): Promise<MessageOutcome> {
+    if (!isCall) return this.#starts.start(request, { watcher })
+    if (this.#isFull) return Promise.reject(tooManyCalls())
+    this.#callStarts += 1
+    const onEnd = () => {
+      this.#callStarts -= 1
+    }
+    return this.#starts.start(request, { watcher, onEnd })
+  }
+
+  get #isFull(): boolean {
+    return this.#called.size + this.#callStarts >= this.#maxCalls
   }
 
   /** Whether any message waits for that context, or a turn is under way in it. */
@@ -99,6 +134,9 @@ export class Mailboxes {
     const mailbox = this.#waiting.get(id)
     if (mailbox && mailbox.length > 0) return this.#turns.begin(id, mailbox.splice(0, MAX_BATCH_MESSAGES))
     this.#waiting.delete(id)
+    this.#called.delete(id)
     if (this.#waiting.size === 0) this.#onIdle?.()
   }
 }
+
+const tooManyCalls = () => overloaded('the server has too many commits under way at present')

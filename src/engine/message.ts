@@ -28,11 +28,11 @@ export interface Message extends Sender {
 }
 
 /**
- * Whether a full mailbox refuses the message: only if it comes from outside. Broadcasts, answers of steps, wake-ups and
- * the end of a context are bounded where they arise.
+ * Whether a full mailbox refuses the message: only if it comes from outside. Answers of steps, wake-ups and the end of a
+ * context are bounded where they arise.
  */
 export const isBounded = (input: Input): boolean =>
-  input.type === 'TAG' || input.type === 'TERMINATE' || (input.type === 'EVENT' && input.tags === null)
+  input.type === 'TAG' || input.type === 'TERMINATE' || input.type === 'EVENT'
 
 /** The state in which a context is, as the answer to an event reports it. */
 export const standOf = ({ record, flux }: MessageOutcome) => ({

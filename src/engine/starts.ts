@@ -37,9 +37,17 @@ export class Starts {
   /** See `Mailboxes.start`. */
   start(
     { flux, startState, input, untyped, unknown, tags, trigger, request, key, existing }: RootRequest,
-    watcher: CommitWatcher | null,
+    { watcher = null, onEnd }: { readonly watcher?: CommitWatcher | null | undefined; readonly onEnd?: () => void },
   ): Promise<MessageOutcome> {
-    return new Promise((resolve, reject) => {
+    return new Promise((succeed, fail) => {
+      const resolve = (outcome: MessageOutcome) => {
+        onEnd?.()
+        succeed(outcome)
+      }
+      const reject = (error: unknown) => {
+        onEnd?.()
+        fail(error)
+      }
       const partition = this.#parts.ids.nextPartition()
       const whole = { flux, startState, input, untyped, unknown, tags, trigger, parent: null, partition, request }
       const data = new TurnData(this.#parts)

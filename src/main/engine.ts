@@ -27,9 +27,10 @@ export async function openEngine(
     given.runner.close()
     throw error
   })
+  const bounds = { commits: settings.maxCommits, broadcasts: settings.maxBroadcasts, waits: settings.maxWaits }
   const tagLimits = { count: maxTags, bytes: maxTagBytes }
   const dispatcher = createDispatcher({ runner: given.runner, clock: parts.clock })
   const slots = new Slots({ code: settings.stepConcurrency, isolated: settings.isolated })
-  const engine = createEngine({ ...given, ...parts, retention, dispatcher, slots, tagLimits })
+  const engine = createEngine({ ...given, ...parts, retention, dispatcher, slots, tagLimits, bounds })
   return { engine, storage, notes: parts.store.notes }
 }

@@ -6,6 +6,6 @@ export interface ActionError {
   readonly type: string
   readonly className: string
   readonly realException: Json
-  /** Where in the sources of users it arose. */
+  /** Stack frames in the sources of users. */
   readonly stack?: string
 }

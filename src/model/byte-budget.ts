@@ -1,15 +1,14 @@
-// model: a bound on the bytes that something may hold at once. What would pass it is refused, and may be asked for
-// again, or else waits.
+// model: limits the bytes that are held at the same time. What does not fit is refused, or waits.
 import { overloaded } from './failure.ts'
 
-/** A share of a budget, which may grow and shrink. */
+/** A share of a budget, which can grow and shrink. */
 export interface BudgetShare {
   /**
-   * Holds so many bytes in all from now on.
-   * @throws FluxError `overloaded` when they don't fit; the share stays as it was
+   * Sets the size of the share.
+   * @throws FluxError `overloaded` when it does not fit; the share is then unchanged
    */
   resize(bytes: number): void
-  /** Gives all of it back. */
+  /** Releases the whole share. */
   release(): void
 }
 
@@ -21,7 +20,7 @@ interface Waiting {
 export class ByteBudget {
   readonly #limit: number
   readonly #what: string
-  /** First come, first served. */
+  /** In the order of arrival. */
   readonly #waiting: Waiting[] = []
   #held = 0
 
@@ -31,21 +30,21 @@ export class ByteBudget {
     this.#what = what
   }
 
-  /** Bytes held at present. */
+  /** Number of bytes held. */
   get held(): number {
     return this.#held
   }
 
   /**
-   * Whether so many bytes more would fit. What alone is larger than the whole budget fits while nothing else is held:
-   * else it never could.
+   * Whether so many more bytes fit. A request larger than the whole budget fits while nothing else is held, since it
+   * could never be served otherwise.
    */
   fits(bytes: number): boolean {
     return this.#held === 0 || this.#held + bytes <= this.#limit
   }
 
   /**
-   * Takes so many bytes until the function that it gives is called, once.
+   * Takes so many bytes. The returned function releases them; it must be called once.
    * @throws FluxError `overloaded` when they don't fit
    */
   take(bytes: number): () => void {
@@ -54,12 +53,12 @@ export class ByteBudget {
     return share.release
   }
 
-  /** Takes so many bytes if they fit and nobody waits for room; null if not. */
+  /** Takes so many bytes if they fit and no caller is waiting; null otherwise. */
   tryTake(bytes: number): (() => void) | null {
     return this.#waiting.length === 0 && this.fits(bytes) ? this.take(bytes) : null
   }
 
-  /** Takes so many bytes as soon as they fit, after all who came earlier. */
+  /** Takes so many bytes as soon as they fit, after all earlier callers. */
   wait(bytes: number): Promise<() => void> {
     const release = this.tryTake(bytes)
     return release
@@ -69,7 +68,7 @@ export class ByteBudget {
         })
   }
 
-  /** A share that holds nothing yet. */
+  /** Returns an empty share. */
   hold(): BudgetShare {
     let own = 0
     const resize = (bytes: number) => {

@@ -1,12 +1,31 @@
-// model: who calls, and what they may.
+// model: callers and their roles.
 import type { Failure } from './failure.ts'
 
-/** `read`: views. `invoke`: all calls. `admin`: those and what operates the server. */
+/** `read` allows views. `invoke` allows all calls. `admin` allows these and the operation of the server. */
 export type Role = 'read' | 'invoke' | 'admin'
 
-/** No roles: anonymous, who may do everything that isn't secured. */
+/** How many calls a token may still make; over HTTP alone. */
+export interface Quota {
+  /** Takes so many calls. @throws FluxError `rateLimited` when there are not as many; then it takes none */
+  take(calls: number): void
+  /** What is left, and what there is at most. */
+  state(): QuotaState
+}
+
+export interface QuotaState {
+  readonly remaining: number
+  /** Seconds until there is one more; 0: there are as many as there may be. */
+  readonly reset: number
+  /** Calls in `window` seconds. */
+  readonly limit: number
+  readonly window: number
+}
+
+/** A caller without roles is anonymous and may use everything that is not secured. */
 export interface Caller {
   readonly roles: readonly Role[]
+  /** Left out: as many calls as it likes. */
+  readonly quota?: Quota
 }
 
 export const ANONYMOUS: Caller = { roles: [] }
@@ -15,7 +34,7 @@ export const SYSTEM: Caller = { roles: ['admin'] }
 
 const RANK = { read: 1, invoke: 2, admin: 3 }
 
-/** Why that caller may not do what is guarded by the role; null if they may. */
+/** Why the caller may not do what requires the role; null if they may. */
 export function denial({ roles }: Caller, needed: Role): Failure | null {
   if (roles.some((role) => RANK[role] >= RANK[needed])) return null
   return roles.length === 0

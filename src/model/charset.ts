@@ -1,15 +1,15 @@
-// model: text out of bytes, in the charset that they came with.
+// model: decodes bytes to text by their charset.
 
 /**
- * Bytes 80 to 9F of windows-1252, which the charset iso-8859-1 means as well (WHATWG Encoding): Node 20 takes them for
- * controls.
+ * Bytes 80 to 9F in windows-1252, which `iso-8859-1` also denotes (WHATWG Encoding). Node 20 decodes them as control
+ * characters.
  */
 const WINDOWS_1252 = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008DŽ\u008F\u0090‘’“”•–—˜™š›œ\u009DžŸ'
 
 /**
- * A byte order mark stays in the text.
- * @param strict whether bytes that are no such text are an error; else U+FFFD stands for them
- * @throws RangeError for a charset nobody here knows; TypeError
+ * Decodes bytes. A byte order mark stays in the text.
+ * @param strict whether invalid bytes are an error; otherwise U+FFFD replaces them
+ * @throws RangeError for an unknown charset; TypeError for invalid bytes if `strict`
  */
 export function textIn(bytes: Uint8Array, charset: string, { strict }: { readonly strict: boolean }): string {
   const decoder = new TextDecoder(charset, { fatal: strict, ignoreBOM: true })
@@ -18,7 +18,7 @@ export function textIn(bytes: Uint8Array, charset: string, { strict }: { readonl
 
 function windows1252(bytes: Uint8Array): string {
   if (!bytes.some((byte) => byte >= 0x80 && byte < 0xa0)) return Buffer.from(bytes).toString('latin1')
-  // As bytes: to replace characters one by one takes long where there are many.
+  // UTF-16 is written to a buffer, since replacing many characters one by one in a text is slow.
   const units = Buffer.allocUnsafe(bytes.length * 2)
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] ?? 0
@@ -37,14 +37,15 @@ const MARKS = [
 const DECLARATION = /^<\?xml\s[^>]*?\sencoding\s*=\s*["']([A-Za-z][-.\w]*)["']/
 
 /**
- * The charset of an XML document (RFC 7303, 3): its byte order mark or the shape of its first character, else that of
- * its Content-Type, else that of its declaration.
+ * The charset of an XML document (RFC 7303, 3), from the first of these that is present: the byte order mark or the
+ * bytes of its first character, the charset of the Content-Type (`given`), the XML declaration.
  */
 export function charsetOfXml(bytes: Buffer, given: string | undefined): string {
   const head = bytes.toString('latin1', 0, 200)
   const marked = MARKS.find(([mark]) => mark.test(head))?.[1]
   if (marked !== undefined) return marked
   const declared = given ?? DECLARATION.exec(head)?.[1] ?? 'utf-8'
-  // Whose declaration could be read as it stands is not in UTF-16: what is made of such a text as a text often says so.
+  // A declaration that is readable as ASCII is not in UTF-16, even if it says so. Documents that were converted from
+  // UTF-16 often do.
   return /^utf-?16/i.test(declared) ? 'utf-8' : declared
 }

@@ -1,7 +1,7 @@
-// model: what a context is called, and what of it is shown as it is kept.
+// model: ids and statuses of contexts, and the parts of a context that views show as they are stored.
 import type { Json, JsonObject } from './json/value.ts'
 
-/** Positive integer below 2^53. Later contexts of a partition get higher ids. */
+/** Positive integer below 2^53. In each partition, later contexts get higher ids. */
 export type ContextId = number
 
 export type Status = 'RUNNING' | 'WAITING' | 'WAITING_UNTIL' | 'COMPLETED' | 'FAILED' | 'TERMINATED'
@@ -18,13 +18,16 @@ export const CONTEXT_STATUSES: readonly Status[] = [
 export const isFinished = (status: Status): boolean =>
   status === 'COMPLETED' || status === 'FAILED' || status === 'TERMINATED'
 
-/** `$fluxException`, and most of the `error` of a context that failed. A type, not an interface, so that it is JSON. */
+/**
+ * `$fluxException`, and most of the `error` of a failed context. It is a type, not an interface, so that it is
+ * assignable to `Json`.
+ */
 export type FluxException = {
   message: string
   /** The error's `name`. */
   type: string
   className: string
-  /** Of what a function or a script threw it has `stack`: where in its source. */
+  /** What was thrown, as data. If a function or a script threw it, `stack` has the frames in its source. */
   realException: Json
   fluxStackTrace: StackEntry[]
 }
@@ -32,7 +35,7 @@ export type FluxException = {
 export type StackEntry = {
   fluxName: string
   stateName: string
-  /** The event by which the state was left; null for the last entry. */
+  /** The event on which the state was left; null for the last entry. */
   transition: string | null
   stateIndex: number
 }

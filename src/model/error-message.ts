@@ -1,4 +1,4 @@
-// model: the message of whatever was thrown.
+// model: the message of a thrown value.
 
-/** The message of an error; for anything else that was thrown, its text. */
+/** The message of an error; for any other thrown value, its text. */
 export const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown))

@@ -1,4 +1,5 @@
-// model: every way a call or a request can be refused, as one closed union. The HTTP layer alone gives each a status.
+// model: all ways in which a call or a request can be refused, as one closed union. Only the HTTP layer maps them to
+// statuses.
 import type { ContextId } from './context.ts'
 
 export interface FieldError {
@@ -8,21 +9,34 @@ export interface FieldError {
 }
 
 export type Failure =
-  | { readonly kind: 'malformed'; readonly detail: string; readonly errors?: readonly FieldError[] } // not what the call takes at all
+  | { readonly kind: 'malformed'; readonly detail: string; readonly errors?: readonly FieldError[] } // not in the form that the call takes
   | { readonly kind: 'invalid'; readonly detail: string; readonly errors: readonly FieldError[] } // well-formed, but against the rules
   | { readonly kind: 'notFound'; readonly detail: string }
-  /** `hint`: that no service knows the event that was sent. `contextId`: which context has the key that was asked for. */
-  | { readonly kind: 'conflict'; readonly detail: string; readonly hint?: string; readonly contextId?: ContextId }
+  /**
+   * `hint`: says that no service knows the event that was sent. `context`: as it is, for who waited for it. `contextId`:
+   * the context that has the key that was asked for.
+   */
+  | {
+      readonly kind: 'conflict'
+      readonly detail: string
+      readonly hint?: string
+      readonly context?: object
+      readonly contextId?: ContextId
+    }
+  /** The time is up; `context` is the one that was waited for, as it is. */
+  | { readonly kind: 'waitTimeout'; readonly detail: string; readonly context: object }
+  /** The token's calls come faster than it allows. */
+  | { readonly kind: 'rateLimited'; readonly detail: string; readonly retryAfter: number } // seconds
   | { readonly kind: 'unauthorized'; readonly detail: string; readonly token: 'none' | 'invalid' }
   | { readonly kind: 'forbidden'; readonly detail: string }
   | { readonly kind: 'busy'; readonly detail: string; readonly retryAfter: number } // seconds
-  /** `inDoubt`: what was asked for may have been done all the same, or may yet be. */
+  /** `inDoubt`: the requested change may have been made all the same, or may still be made. */
   | { readonly kind: 'unavailable'; readonly detail: string; readonly retryAfter: number; readonly inDoubt?: true }
-  /** The server has all that it can hold: nothing was done. */
+  /** The server has no memory left for this request. Nothing was changed. */
   | { readonly kind: 'overloaded'; readonly detail: string; readonly retryAfter: number } // seconds
-  /** What the store has of a context is no record: the disk, or someone, has changed it. */
+  /** The stored record of a context is damaged. */
   | { readonly kind: 'unreadable'; readonly detail: string; readonly contextId: ContextId }
-  // Of requests over HTTP alone.
+  // Only for requests over HTTP.
   | {
       readonly kind:
         | 'noRoute'
@@ -40,7 +54,7 @@ export type Failure =
   | { readonly kind: 'webhookFailed' | 'webhookTimeout'; readonly detail: string; readonly contextId: ContextId }
   | { readonly kind: 'wrongMethod'; readonly detail: string; readonly allow: readonly string[] }
 
-/** What every public function throws when it refuses: the failure is its content, the message only for logs. */
+/** The error that public functions throw to refuse a call. `failure` says why; the message is only for logs. */
 export class FluxError extends Error {
   override readonly name = 'FluxError'
   readonly failure: Failure

@@ -1,4 +1,4 @@
-// model: the record of one context, as the turn reads and makes it. Everything in it is plain data.
+// model: the record of one context, which a turn reads and produces. Everything in it is plain data.
 import type { ContextId, FluxException, Status } from './context.ts'
 import type { Json, JsonObject } from './json/value.ts'
 
@@ -7,28 +7,28 @@ export interface StateData {
   readonly output: JsonObject
 }
 
-/** One row of the log: a state was entered, and how. History and transition contexts are both views of it. */
+/** One row of the log: how a state was entered. The history and the transition contexts are views of the log. */
 export type Move = {
   /** Index of the state that was left; null for the start. */
   from: number | null
-  /** What `$fluxEvent` was when it was left. */
+  /** Value of `$fluxEvent` when that state was left. */
   event: string | null
   /** Index of the state that was entered. */
   to: number
   /** Epoch milliseconds. */
   at: number
-  /** What the transition's lines carried. */
+  /** Values that the transition's lines wrote. */
   values: JsonObject
 }
 
-/** A log keeps this many of the newest moves. */
+/** Number of the newest moves that a log keeps. */
 export const MAX_LOG_ROWS = 1000
 
-/** A step under way: who runs it. */
+/** Which server runs the current step. */
 export type Lease = {
   /** Boot id of the server. */
   owner: string
-  /** How many servers took it over from a dead one. */
+  /** How many times a server took the step over from a dead one. */
   takeovers: number
 }
 
@@ -38,61 +38,64 @@ export type StepError = {
   readonly message: string
   /** Epoch milliseconds. */
   readonly at: number
-  /** The user's own frames. */
+  /** Stack frames in the user's own code. */
   readonly stack?: string
 }
 
-/** Owner of the lease of a step that is ready: no server runs it, and whichever claims it counts no takeover. */
+/** Owner in the lease of a ready step. No server runs it, and claiming it does not count as a takeover. */
 export const UNOWNED = 'nobody'
 
-/** What a ready step needs a slot of: it runs in the server's own process, in one of its own, or in the sandbox. */
+/**
+ * Kind of slot that a ready step needs: `code` runs in the server's process, `isolated` in a process of its own,
+ * `script` in the sandbox.
+ */
 export type ReadyKind = 'code' | 'isolated' | 'script'
 export const READY_KINDS: readonly ReadyKind[] = ['code', 'isolated', 'script']
 
-/** The owner under which stores list ready steps of that kind, so that a server finds those that it has slots for. */
+/** Owner under which stores list ready steps of that kind, so that a server finds those that it has slots for. */
 export const readyOwner = (kind: ReadyKind): string => `${UNOWNED}/${kind}`
 
-/** The kind of ready steps that stores list under that owner; null: it isn't the owner of any. */
+/** Kind of the ready steps that stores list under that owner; null if it is not such an owner. */
 export const readyKindOf = (owner: string): ReadyKind | null =>
   READY_KINDS.find((kind) => owner === readyOwner(kind)) ?? null
 
 export type Parent = {
   id: ContextId
-  /** Which entry of the parent's state waits for this child. */
+  /** Epoch of the parent in which it waits for this child. */
   epoch: number
   /** How many ancestors this context has. */
   depth: number
 }
 
-/** What the lines of a context that a webhook started have made of its answer. */
+/** The answer of a webhook, as far as the lines of its context have written it. */
 export type Answer = {
-  /** The service's outputs that lines have filled. */
+  /** Outputs of the service that lines have written. */
   filled: string[]
-  /** Paths of what was filled from `$response` in them, the last one last: that is the answer. */
+  /** Paths in the outputs that were written from `$response`, in the order of writing. The last one is the answer. */
   from: string[][]
 }
 
-/** Where a context stands within its state; `begin`: nothing has happened to it. */
+/** Phase of a context within its state. `begin`: it has not been started yet. */
 export type Phase = 'begin' | 'waiting' | 'acting' | 'backoff' | 'delayed' | 'completed' | 'failed' | 'terminated'
 
-/** Position of the chosen transition, or how the context ends. */
+/** Index of the chosen transition, or how the context ends. */
 export type Pick = number | 'completed' | 'failed' | 'terminated'
 
-/** What the machine remembers of a context besides the data. */
+/** State of the machine besides the data. */
 export type Position = {
   readonly phase: Phase
-  /** Moves since the last pause or step. */
+  /** Number of moves since the last pause or step. */
   readonly moves: number
-  /** Counts entries of states: tells a late answer from a present one. */
+  /** Number of state entries; it distinguishes a late result from a current one. */
   readonly epoch: number
   readonly attempt: number
-  /** What was chosen, while it is delayed or waits for its time. */
+  /** The choice, while the context is delayed or waits for its time. */
   readonly pick: Pick | null
 }
 
 export interface ContextRecord {
   readonly id: ContextId
-  /** 1 when created, one more with each commit. */
+  /** 1 when created; incremented by each commit. */
   readonly version: number
   readonly package: string
   readonly fluxName: string
@@ -105,10 +108,10 @@ export interface ContextRecord {
   readonly startedAt: number
   readonly updatedAt: number
   readonly endedAt: number | null
-  /** When it must be woken, epoch milliseconds. */
+  /** When the context must be woken, in epoch milliseconds. */
   readonly due: number | null
   readonly tags: readonly string[]
-  /** Why it failed. */
+  /** Why the context failed. */
   readonly error: FluxException | null
   /** The exception that a delayed `$exception` transition carries. */
   readonly exception: FluxException | null
@@ -119,22 +122,22 @@ export interface ContextRecord {
   /** Of its user's, unique among the unfinished contexts of its service. */
   readonly key: string | null
   readonly parent: Parent | null
-  /** The child whose end it waits for. */
+  /** The child whose end this context waits for. */
   readonly child: ContextId | null
   readonly lease: Lease | null
   /**
-   * When the step or child under way began, epoch milliseconds. Left out while there is none, while it is ready, and
-   * for scripts and isolated functions: when they get a process isn't worth a commit, and the server that runs them
-   * knows. Version 0.1 didn't keep it.
+   * When the current step or child began, in epoch milliseconds. Absent while there is none, while the step is ready,
+   * and for scripts and isolated functions: the server that runs these knows when they got a process, which is not
+   * worth a commit. Records of version 0.1 do not have it.
    */
   readonly stepStartedAt?: number | undefined
-  /** Why the attempt before failed, while the step is tried again or waits for that. */
+  /** Why the previous attempt failed, while the step is retried or waits for its next attempt. */
   readonly lastError?: StepError | undefined
-  /** Number of moves ever made. */
+  /** Number of all moves so far. */
   readonly moves: number
   /**
-   * The newest moves, which aren't in the log yet: it is written to in larger pieces, since every place written to
-   * costs.
+   * The newest moves, which are not in the log yet. The log is written in larger pieces, since every row that a commit
+   * writes has a cost.
    */
   readonly tail: readonly Move[]
   /** Indices of the states visited, in order of first visit. */
@@ -142,23 +145,23 @@ export interface ContextRecord {
   readonly position: Position
   readonly input: JsonObject
   readonly output: JsonObject
-  /** `$request`, of a context that a webhook started. */
+  /** `$request`; null if no webhook started the context. */
   readonly request: JsonObject | null
-  /** Headers and cookies of an ancestor's `$request`, where there are any to be hidden. */
+  /** Headers and cookies of an ancestor's `$request` that must be hidden; null if there are none. */
   readonly inherited: JsonObject | null
-  /** The bytes of its body, base64 in `body`; null: there are none. */
+  /** The raw body of the request, in base64 under `body`; null if there is none. */
   readonly raw: JsonObject | null
-  /** null: no webhook started it, or no line has filled an output. */
+  /** null if no webhook started the context, or no line has written an output. */
   readonly answer: Answer | null
   /**
-   * How the context of a webhook paused for the first time, if it has: its caller is answered then, whatever came of it
-   * since.
+   * Status with which the context of a webhook paused for the first time, if it has. The caller of the webhook gets
+   * this status, whatever happened later.
    */
   readonly paused?: Status | undefined
-  /** `$response`, once a line wrote to it. */
+  /** `$response`; null until a line writes to it. */
   readonly response: JsonObject | null
-  /** Arguments of the step or child under way: the same over retries and takeovers. */
+  /** Arguments of the current step or child. They stay the same over retries and takeovers. */
   readonly args: JsonObject | null
-  /** Data of the visited states, by index. */
+  /** Data of the visited states, by state index. */
   readonly states: { readonly [index: string]: StateData }
 }

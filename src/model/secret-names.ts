@@ -1,9 +1,8 @@
-// model: which names say that what they stand for is a secret: of headers, of parameters, and of fields in the log. The
-// only such list.
+// model: recognizes names of headers, parameters and log fields whose values are secrets. This is the only such list.
 
 export const REDACTED = '[redacted]'
 
-/** What holds a secret at the end of any word of a name: `x-gitlab-token`, `clientsecret`. */
+/** Endings of words that indicate a secret, anywhere in a name: `x-gitlab-token`, `clientsecret`. */
 const ENDINGS = [
   'authorization',
   'cookie',
@@ -44,9 +43,9 @@ const WORDS: ReadonlySet<string> = new Set([
   'apikeys',
   'creds',
 ])
-/** A secret at the end of a name only: `x-auth`, but not `x-auth-request-email`. */
-const LAST: ReadonlySet<string> = new Set(['auth'])
-/** Words that are a secret after another word: `x-api-key`, `session_id`. */
+/** Words that indicate a secret only at the end of a name: `x-auth`, but not `x-auth-request-email`. */
+const LAST_WORDS: ReadonlySet<string> = new Set(['auth'])
+/** Words that indicate a secret only after certain other words: `x-api-key`, `session_id`. */
 const PAIRS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   [
     'key',
@@ -81,10 +80,10 @@ const PAIRS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ['code', new Set(['auth'])],
 ])
 /**
- * What tells something about a secret, or of another kind of token, and not the secret: `token_type`,
+ * Last words of names that describe a secret, or another kind of token, but do not contain it: `token_type`,
  * `x-signature-timestamp`.
  */
-const ABOUT: ReadonlySet<string> = new Set([
+const LAST_ABOUT: ReadonlySet<string> = new Set([
   'age',
   'alg',
   'algo',
@@ -120,33 +119,33 @@ const ABOUT: ReadonlySet<string> = new Set([
   'valid',
   'version',
 ])
-/** The same, in front: `max_tokens`. */
-const QUANTITIES: ReadonlySet<string> = new Set(['max', 'min', 'total'])
-/** Letters of a name that are looked at: no name of a secret is longer, and a stranger chooses some of them. */
+/** The same for the first word: `max_tokens`. */
+const FIRST_ABOUT: ReadonlySet<string> = new Set(['max', 'min', 'total'])
+/** Characters of a name that are examined. No name of a secret is longer, and clients choose some of the names. */
 const MAX_NAME_CHARACTERS = 200
 
 /**
  * Whether a header, a parameter or a field of that name holds a secret: `Authorization`, `x-api-key`,
- * `stripe-signature`, `access_token`, `clientSecret`. The case of letters and the way words are joined play no part.
+ * `stripe-signature`, `access_token`, `clientSecret`. Case does not matter, nor how words are joined.
  */
 export function isSecretName(name: string): boolean {
-  const known = verdicts.get(name)
+  const known = isSecretByName.get(name)
   if (known !== undefined) return known
-  const secret = judge(name)
-  if (verdicts.size >= MAX_REMEMBERED_NAMES) verdicts.clear()
-  if (name.length <= MAX_NAME_CHARACTERS) verdicts.set(name, secret)
+  const secret = classify(name)
+  if (isSecretByName.size >= MAX_REMEMBERED_NAMES) isSecretByName.clear()
+  if (name.length <= MAX_NAME_CHARACTERS) isSecretByName.set(name, secret)
   return secret
 }
 
-/** Names come again and again: those of a request's headers, of a log's fields. */
+/** Limit of the cache. The same names, of headers and log fields, are checked again and again. */
 const MAX_REMEMBERED_NAMES = 2000
-const verdicts = new Map<string, boolean>()
+const isSecretByName = new Map<string, boolean>()
 
-function judge(name: string): boolean {
+function classify(name: string): boolean {
   const words = wordsOf(name.slice(0, MAX_NAME_CHARACTERS))
   const [first = '', last = ''] = [words[0], words.at(-1)]
-  if (words.length > 1 && (ABOUT.has(last) || QUANTITIES.has(first))) return false
-  if (LAST.has(last)) return true
+  if (words.length > 1 && (LAST_ABOUT.has(last) || FIRST_ABOUT.has(first))) return false
+  if (LAST_WORDS.has(last)) return true
   return words.some(
     (word, index) =>
       WORDS.has(word) ||
@@ -155,7 +154,10 @@ function judge(name: string): boolean {
   )
 }
 
-/** In lower case: what anything but letters and digits parts, or a capital letter after a small one. */
+/**
+ * The words of a name, in lower case. They are separated by characters other than letters and digits, or by a capital
+ * letter after a small one.
+ */
 const wordsOf = (name: string): string[] =>
   name
     .replace(/([a-z\d])([A-Z])/g, '$1 $2')
@@ -164,7 +166,7 @@ const wordsOf = (name: string): string[] =>
     .split(/[^a-z\d]+/)
     .filter((word) => word !== '')
 
-/** The pairs of a query or a form, with the values of secret names replaced. Nothing else of it changes. */
+/** Replaces the values of secret names in a query or a form. Everything else is unchanged. */
 export function redactQuery(query: string): string {
   return query
     .split('&')
@@ -176,7 +178,7 @@ export function redactQuery(query: string): string {
     .join('&')
 }
 
-/** What `a=b` in a query stands for; as it is where its escapes are broken. */
+/** Decodes a name or value of a query. A text with malformed escapes is returned as it is. */
 export function decoded(text: string): string {
   if (!/[%+]/.test(text)) return text
   try {

@@ -1,25 +1,26 @@
-// model: what a server writes down when its event loop stands still, for whoever takes its steps over.
+// model: the note that a server stores when its event loop is blocked (a standstill), for the server that takes its
+// steps over.
 import { isObject } from './json/value.ts'
 
-/** One attempt of a step, as its function knows it. */
+/** One attempt of a step, identified as its function sees it. */
 export interface StepAttempt {
   readonly stepKey: string
   readonly attempt: number
 }
 
 export interface Standstill {
-  /** The attempt that held up all others; null: it was none, or nobody knows. */
+  /** The attempt that blocked the event loop; null if none did, or if it is not known. */
   readonly step: StepAttempt | null
-  /** Whether it is known what stood still: then none of the other steps had a part in it. */
+  /** Whether the cause is certain. Then no other step contributed to it. */
   readonly isCertain: boolean
   readonly message: string
-  /** Frames of the user's own code, a line each; empty: there are none. */
+  /** Stack frames of the user's own code, one per line; may be empty. */
   readonly stack: string
 }
 
 export const stepKeyOf = (contextId: number, epoch: number): string => `${contextId}-${epoch}`
 
-/** null: it isn't one. */
+/** Parses a note; null if the text is not one. */
 export function readStandstill(text: string): Standstill | null {
   let source: unknown
   try {

@@ -1,16 +1,16 @@
-// model: what a tag may be.
+// model: the rules for tags.
 import type { FieldError } from './failure.ts'
 
 export interface TagLimits {
-  /** Tags of one context, or one request. */
+  /** Maximum number of tags of one context or one request. */
   readonly count: number
-  /** Bytes of UTF-8 of one tag. */
+  /** Maximum length of a tag in bytes of UTF-8. */
   readonly bytes: number
 }
 
-/** What is wrong with these tags; `pointer` is where the list stands in the request. */
+/** Returns the errors of a list of tags. `pointer` is the JSON pointer of the list in the request. */
 export function tagErrors(tags: readonly unknown[], pointer: string, limits: TagLimits): FieldError[] {
-  // Counted first: a hostile list could hold a fault in each of half a million.
+  // The count is checked first: a hostile list could have an error in each of half a million elements.
   if (tags.length > limits.count) return [{ pointer, detail: `must not have more than ${limits.count} elements` }]
   return tags.flatMap((tag, index) => {
     const detail = reasonAgainst(tag, limits)
@@ -18,7 +18,7 @@ export function tagErrors(tags: readonly unknown[], pointer: string, limits: Tag
   })
 }
 
-/** Why this can't be a tag; null if it can. */
+/** Why a value can't be a tag; null if it can. */
 function reasonAgainst(tag: unknown, { bytes }: TagLimits): string | null {
   if (typeof tag !== 'string') return 'must be a text'
   if (tag === '') return 'must not be empty'

@@ -1,18 +1,21 @@
-// model: named texts, as the parts of a stored context are.
+// model: the texts of the parts of a stored context, and how their size affects scheduling.
 
-/** Characters of all of them together. */
+/** Number of characters of all texts together. */
 export function charactersOf(texts: { readonly [name: string]: string }): number {
   let count = 0
   for (const text of Object.values(texts)) count += text.length
   return count
 }
 
-/** Characters of a stored context from which on it takes milliseconds to be read, and as many again to be shown. */
+/** From this size on, parsing a stored context takes milliseconds, and so does making a view of it. */
 const LARGE_CHARACTERS = 128 * 1024
 
 let turn: Promise<void> = Promise.resolve()
 
-/** Lets others be served before more is done with what is that large. Those who ask at once get a turn each. */
+/**
+ * Yields to the event loop before work on a text of that many characters, if it is large. Concurrent callers continue
+ * in separate turns of the event loop.
+ */
 export async function breathe(characters: number): Promise<void> {
   if (characters < LARGE_CHARACTERS) return
   turn = turn.then(

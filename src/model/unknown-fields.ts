@@ -1,22 +1,22 @@
-// model: fields that a call doesn't know. They are refused, since one that is passed over changes what the call means.
+// model: refuses fields that a call does not know. Ignoring one would change the meaning of the call.
 import { FluxError, type FieldError } from './failure.ts'
 import { suggestion } from './nearest.ts'
 
-/** Errors listed; of more only the number is told. */
-const MOST_ERRORS = 20
+/** Maximum number of errors in the list. If there are more, `detail` has their number. */
+const MAX_ERRORS = 20
 
-/** Characters of a name beyond which it isn't compared with the known ones. */
+/** A longer name is not compared with the known ones. */
 const MAX_COMPARED_CHARACTERS = 100
 
-/** A set, or a map by name. */
+/** A set of names, or a map by name. */
 interface Names {
   has(name: string): boolean
   keys(): Iterable<string>
 }
 
 /**
- * The refusal of what is given besides the known fields; null if there is nothing.
- * @param what what the names are, in the singular
+ * Returns the error for the names that are not known; null if all are known.
+ * @param what how messages call such a name, in the singular
  */
 export function unknownFields(
   given: readonly string[],
@@ -30,7 +30,7 @@ export function unknownFields(
   for (const name of given) {
     if (known.has(name)) continue
     count += 1
-    if (count > MOST_ERRORS) continue
+    if (count > MAX_ERRORS) continue
     const meant = name.length > MAX_COMPARED_CHARACTERS ? '' : suggestion(name, known.keys())
     errors.push({ pointer: pointerTo(name), detail: `is not known${meant}` })
     details.push(`the ${what} '${name}' is not known${meant}`)
@@ -39,7 +39,7 @@ export function unknownFields(
   const detail =
     count === 1
       ? first
-      : `${count} ${what}s are not known${count > MOST_ERRORS ? `; errors names the first ${MOST_ERRORS}` : ''}`
+      : `${count} ${what}s are not known${count > MAX_ERRORS ? `; errors names the first ${MAX_ERRORS}` : ''}`
   return new FluxError({ kind: 'malformed', detail, errors })
 }
 

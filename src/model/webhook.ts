@@ -1,26 +1,26 @@
-// model: a webhook, as HTTP finds it and calls it, and what its answer is made of.
+// model: webhooks, as the HTTP layer finds and calls them, and their answers.
 import type { ContextId, Status } from './context.ts'
 import type { Failure } from './failure.ts'
 import type { Json, JsonObject } from './json/value.ts'
 
-/** A service, reached at a path. */
+/** A service that is reachable at a path. */
 export interface Endpoint {
   readonly package: string
   readonly fluxName: string
-  /** As the file has it, `/orders/{id}`. */
+  /** As written in the file: `/orders/{id}`. */
   readonly urlPath: string
-  /** Milliseconds; null: the server's. */
+  /** Milliseconds; null: the server's setting applies. */
   readonly timeout: number | null
 }
 
-/** An endpoint as its callers see it. */
+/** An endpoint as documented for callers. */
 export interface EndpointDescription extends Pick<Endpoint, 'package' | 'fluxName' | 'urlPath'> {
   readonly httpMethods: readonly string[]
-  /** As the file names it. */
+  /** Name of the webhook in the file. */
   readonly name: string | null
-  /** What the file says of the service. */
+  /** Comment of the service in the file. */
   readonly comment: string | null
-  /** Of its path, decoded. */
+  /** Segments of the path, decoded. */
   readonly segments: readonly (
     { readonly literal: string; readonly parameter: null } | { readonly literal: null; readonly parameter: string }
   )[]
@@ -37,58 +37,58 @@ export interface InputDescription {
 
 export type FoundEndpoint =
   | { readonly endpoint: Endpoint /** By name, decoded. */; readonly parameters: ReadonlyMap<string, string> }
-  /** The path is served, and by these methods only. */
+  /** The path exists, but only for these methods. */
   | { readonly allow: readonly string[] }
 
 export interface WebhookCall {
   readonly endpoint: Endpoint
   /** `$request`, as the service sees it. */
   readonly request: JsonObject
-  /** As it came, for functions. */
+  /** The unparsed body, for functions. */
   readonly rawBody: Uint8Array
-  /** The texts that the request gives to an input of that name. */
+  /** The values that the request has for an input of that name. */
   readonly textsOf: (name: string) => readonly string[]
-  /** Milliseconds until it is answered in any case. */
+  /** Milliseconds after which the call is answered in any case. */
   readonly timeout: number
-  /** Called when the context is stored: nothing of the call is held any more. */
+  /** Called when the context is stored and the call's data is no longer held in memory. */
   readonly onStarted: () => void
 }
 
 export interface RefusedWebhook {
-  /** null: the path leads to none. */
+  /** null: there is no endpoint at the path. */
   readonly endpoint: Endpoint | null
   readonly method: string
-  /** Without what its parameters hide. */
+  /** The path without secret parameters. */
   readonly path: string
   readonly failure: Failure
 }
 
-export type WebhookAnswer = { readonly contextId: ContextId } /** A line filled an output from `$response`. */ & (
+export type WebhookAnswer = { readonly contextId: ContextId } /** A line wrote an output from `$response`. */ & (
   | { readonly kind: 'response'; readonly response: JsonObject }
-  /** A lone output's value, or all of them by name. */
+  /** The value of the only output, or all outputs by name. */
   | { readonly kind: 'outputs'; readonly value: Json }
-  /** It ended, and no output was filled. */
+  /** The context ended and no output was written. */
   | { readonly kind: 'nothing' }
-  /** It waits, and no output was filled. */
+  /** The context waits and no output was written. */
   | { readonly kind: 'paused'; readonly status: Status }
-  /** `reason`: for the log, without what views hide. */
+  /** `reason`: for the log, without secrets. */
   | { readonly kind: 'failed'; readonly reason: string }
-  /** The time is up; the context runs on. */
+  /** The timeout has passed; the context continues. */
   | { readonly kind: 'late' }
 )
 
 export interface WebhookApi {
-  /** null: nothing is served at that path. Segments are decoded. */
+  /** Finds the endpoint of a path, given as decoded segments; null if there is none. */
   find(method: string, segments: readonly string[]): FoundEndpoint | null
-  /** All that are served now. The same list until the services change. */
+  /** All endpoints. Returns the same list until the services change. */
   all(): readonly EndpointDescription[]
   /**
-   * Starts the service; resolves when the context ends or pauses, or the time is up.
-   * @throws FluxError when the inputs are invalid, or the store is out of reach
+   * Starts the service. Resolves when the context ends or pauses, or when the timeout has passed.
+   * @throws FluxError when the inputs are invalid or the store is unavailable
    */
   receive(call: WebhookCall): Promise<WebhookAnswer>
-  /** Tells the log that a request was refused before anything was started. */
+  /** Logs that a request was refused before a context was started. */
   refused(refusal: RefusedWebhook): void
-  /** Answers all who wait as if their time were up: the server stops. */
+  /** Answers all waiting calls as if their timeout had passed, because the server stops. */
   giveUp(): void
 }

@@ -1,5 +1,5 @@
-// observe: the log, on stderr, so that stdout is free for what a command says: JSON lines, or on a terminal lines for
-// people.
+// observe: the log. It writes JSON lines, or readable lines on a terminal, to stderr, so that stdout has only a
+// command's output.
 import { createRequire } from 'node:module'
 import { pino, type DestinationStream } from 'pino'
 import type { Log, LogLevel } from '../ports/log.ts'
@@ -7,9 +7,9 @@ import { redact } from './redact.ts'
 
 export interface LogOptions {
   readonly level: LogLevel
-  /** `auto`, also if left out: readable lines on a terminal, JSON otherwise. */
+  /** `auto` (the default): readable lines on a terminal, JSON otherwise. */
   readonly format?: LogFormat
-  /** Where lines go; stderr if left out. */
+  /** Where lines are written; stderr by default. */
   readonly destination?: DestinationStream | undefined
 }
 
@@ -19,7 +19,7 @@ const STDERR = 2
 
 export function createLog({ level, format = 'auto', destination }: LogOptions): Log {
   const isReadable = format === 'pretty' || (destination === undefined && formatHere(format) === 'pretty')
-  // Written at once, not in the background: the last lines before an exit matter most.
+  // Synchronous: the last lines before the process exits are the most important ones.
   const lines = destination ?? pino.destination({ fd: STDERR, sync: true })
   const logger = pino({ level, base: { pid: process.pid } }, isReadable ? readable(lines) : lines)
   const at = (own: LogLevel) => (message: string, fields?: object) => {
@@ -29,14 +29,14 @@ export function createLog({ level, format = 'auto', destination }: LogOptions): 
   return { trace: at('trace'), debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
-/** What `auto` means in this process: a thread can't tell. */
+/** Resolves `auto` for this process. A worker thread can't: its `process.stderr` is not the terminal. */
 export const formatHere = (format: LogFormat): LogFormat =>
   format !== 'auto' ? format : process.stderr.isTTY === true ? 'pretty' : 'json'
 
-/** In colour where whoever reads can show it (https://no-color.org). */
+/** Formats lines for people, in colour on a terminal unless NO_COLOR is set (https://no-color.org). */
 function readable(lines: DestinationStream): DestinationStream {
   const colorize = process.stderr.isTTY === true && !process.env['NO_COLOR']
-  // Loaded here: only people read such lines, and a server that writes JSON starts without it.
+  // Loaded on demand: a server that writes JSON starts without it.
   const { prettyFactory }: typeof import('pino-pretty') = createRequire(import.meta.url)('pino-pretty')
   const format = prettyFactory({
     colorize,

@@ -1,35 +1,35 @@
-// observe: keeps secrets out of the log, and what is too large for it. A line costs what it shows, whatever it was
-// given.
+// observe: removes secrets from log lines and limits their size. The work is bounded by what a line shows, not by what
+// is passed in.
 import { setOwn } from '../model/json/value.ts'
 import { isSecretName, redactQuery, REDACTED } from '../model/secret-names.ts'
 
-/** Beyond it, fields are left out: a log line isn't a dump. */
+/** Nesting beyond which values are left out. */
 const MAX_DEPTH = 8
-/** Characters of one text, and of all texts of a line together. */
+/** Maximum number of characters of one text, and of all texts of a line. */
 const MAX_TEXT_CHARACTERS = 8 * 1024
 const MAX_LINE_CHARACTERS = 64 * 1024
-/** Elements of a list, members of an object, and both of a whole line. */
+/** Maximum number of elements of a list or members of an object, and of both in a whole line. */
 const MAX_ITEMS = 100
 const MAX_LINE_ITEMS = 2000
 
-/** The name and password in a URL. `end`: a text that was cut may end within them. */
+/** The user name and password in a URL. `CUT_CREDENTIALS` matches those at which a text was cut off. */
 const CREDENTIALS = /:\/\/[^\s/@]+@/g
 const CUT_CREDENTIALS = /:\/\/[^\s/@]*$/
 const SCHEME = /\b(Bearer|Basic)([ \t]{1,20})([\w.~+/=-]{3,})/gi
-/** A word of a sentence, such as those of "the basic understanding", or a number. */
+/** A word that may follow "basic" or "bearer" in a sentence, as in "the basic understanding", or a number. */
 const WORD = /^(?:[A-Za-z][a-z]{0,14}|\d{1,7})\.*$/
 /** A parameter in a URL or a form. */
 const PARAMETER = /([?&][\w.~%-]{1,100}=)[^\s&#?"'<>]+/g
 
-/** What is left of the line for what follows. */
+/** What the rest of the line may still hold. */
 interface Room {
   characters: number
   items: number
 }
 
 /**
- * A copy for the log. Errors become their name, message, stack and cause; a list of `{ name, value }` is judged by the
- * names. Nothing that it is given makes it throw.
+ * Returns a copy for the log. An error becomes its name, message, stack and cause. In an object `{ name, value }`, the
+ * value is redacted if the name is that of a secret. It never throws.
  */
 export function redact(value: unknown): unknown {
   return shown(value, 0, { characters: MAX_LINE_CHARACTERS, items: MAX_LINE_ITEMS })
@@ -48,7 +48,7 @@ function shown(value: unknown, depth: number, room: Room): unknown {
   }
 }
 
-/** What is long is cut before anything is looked for in it. */
+/** A long text is cut before it is searched. */
 function textShown(text: string, room: Room): string {
   const length = Math.min(text.length, MAX_TEXT_CHARACTERS, room.characters)
   room.characters -= length
@@ -84,16 +84,16 @@ function fieldsShown(value: object, depth: number, room: Room): object {
   return copy
 }
 
-/** A truth tells of a secret, but is none. */
+/** Whether a value under a secret's name may be the secret. A boolean only says something about it. */
 const isFilled = (item: unknown): boolean =>
   item !== '' && item !== null && item !== undefined && typeof item !== 'boolean'
 
-/** What follows `Bearer` or `Basic` in a header; a text may have the words for another reason. */
+/** Redacts what follows `Bearer` or `Basic`, unless it is an ordinary word of a sentence. */
 function hideCredentials(found: string, scheme: string, space: string, credentials: string): string {
   return WORD.test(credentials) ? found : scheme + space + REDACTED
 }
 
-/** The telling properties of an error aren't enumerable. */
+/** The entries of an object. The standard properties of an error aren't enumerable, so they are added. */
 function entriesOf(value: object): [string, unknown][] {
   if (!(value instanceof Error)) return Object.entries(value)
   const { name, message, stack, cause } = value

@@ -1,30 +1,30 @@
-// watchdog: stops the server's thread for a moment, over the protocol of debuggers, to see where it is.
+// watchdog: stops the server's thread for a moment, over the inspector protocol, and reads its call stack.
 import { Session, type Debugger } from 'node:inspector'
 import { fileURLToPath } from 'node:url'
 import { HOOK, type Facts } from './facts.ts'
 
 export interface Frame {
-  /** Empty for one without a name. */
+  /** Empty for an anonymous function. */
   readonly name: string
-  /** Path of a file, or what Node calls its own modules: `node:…`. */
+  /** Path of a file, or a module of Node: `node:…`. */
   readonly file: string
   /** From 1. */
   readonly line: number
   readonly column: number
 }
 
-export interface Sight {
-  /** The innermost first. */
+export interface ThreadSnapshot {
+  /** From the innermost to the outermost. */
   readonly frames: readonly Frame[]
   readonly facts: Facts
 }
 
 /**
- * What the server's thread does now. null: it can't be stopped within so many milliseconds, since it waits for the
- * system, or is within one long call of the engine's own.
+ * Examines the server's thread. Resolves to null if it can't be stopped within `timeoutMs` milliseconds, because it
+ * waits for the operating system or is within one long call of V8.
  */
-export async function examineThread(patience: number): Promise<Sight | null> {
-  return withSession(patience, async (session) => {
+export async function examineThread(timeoutMs: number): Promise<ThreadSnapshot | null> {
+  return withSession(timeoutMs, async (session) => {
     const files = new Map<string, string>()
     session.on('Debugger.scriptParsed', ({ params: { scriptId, url } }) => files.set(scriptId, url))
     const paused = new Promise<Debugger.CallFrame[]>((resolve) => {
@@ -45,12 +45,12 @@ export async function examineThread(patience: number): Promise<Sight | null> {
 }
 
 /**
- * Ends the process with that code, from within its own thread: no other can. Resolves when that was of no use within so
- * many milliseconds.
+ * Ends the process with that exit code from its main thread, since another thread can't do so. Resolves if the process
+ * still runs after `timeoutMs` milliseconds.
  */
-export async function exitFromWithin(code: number, patience: number): Promise<void> {
+export async function exitFromWithin(code: number, timeoutMs: number): Promise<void> {
   await withSession(
-    patience,
+    timeoutMs,
     (session) =>
       new Promise(() => {
         session.post('Runtime.evaluate', { expression: `process.reallyExit(${code})` })
@@ -58,8 +58,10 @@ export async function exitFromWithin(code: number, patience: number): Promise<vo
   )
 }
 
-/** Lets go of the thread in any case. */
-async function withSession<T>(patience: number, use: (session: Session) => Promise<T>): Promise<T | null> {
+/**
+ * Opens an inspector session, and closes it in any case. Resolves to null on errors and after `timeoutMs` milliseconds.
+ */
+async function withSession<T>(timeoutMs: number, use: (session: Session) => Promise<T>): Promise<T | null> {
   const session = new Session()
   let timer: NodeJS.Timeout | undefined
   try {
@@ -67,14 +69,14 @@ async function withSession<T>(patience: number, use: (session: Session) => Promi
     return await Promise.race([
       use(session),
       new Promise<null>((resolve) => {
-        timer = setTimeout(() => resolve(null), patience)
+        timer = setTimeout(() => resolve(null), timeoutMs)
       }),
     ])
   } catch {
     return null
   } finally {
     clearTimeout(timer)
-    // Also goes on with what is paused.
+    // This also resumes a paused thread.
     session.disconnect()
   }
 }
@@ -84,14 +86,14 @@ function factsOf(session: Session): Promise<Facts> {
   return new Promise((resolve, reject) => {
     session.post('Runtime.evaluate', { expression, returnByValue: true, silent: true }, (error, answer) => {
       if (error !== null || typeof answer.result.value !== 'string')
-        return reject(error ?? new Error('the server did not tell its facts'))
+        return reject(error ?? new Error("the server's thread did not return its facts"))
       const facts: Facts = JSON.parse(answer.result.value)
       resolve(facts)
     })
   })
 }
 
-/** Modules are URLs; what is loaded again has a query. */
+/** The path of a module's URL. The URL of a reloaded module has a query. */
 function pathOf(url: string): string {
   if (!url.startsWith('file:')) return url
   const parsed = new URL(url)

@@ -1,18 +1,18 @@
-// watchdog: what the server's thread tells of itself when the watchdog has stopped it in the midst of something.
+// watchdog: the state of the server that its thread reports when the watchdog has stopped it.
 import type { RunningStep } from '../ports/step-watch.ts'
 import type { PackageFolder } from '../ports/step-runner.ts'
 
-/** The name under which the server's thread keeps the function that gives its facts as JSON text. */
+/** Name of the global symbol under which the server's thread has a function that returns its facts as JSON text. */
 export const HOOK = 'actorflux.watchdog'
 
 export interface Facts {
-  /** The step that what runs now was started by, directly or by what it waited for; null: none. */
+  /** The step whose function started the running code, directly or asynchronously; null if none did. */
   readonly step: RunningStep | null
-  /** Steps whose functions haven't ended. */
+  /** Steps whose functions have not ended. */
   readonly running: readonly RunningStep[]
   readonly packages: readonly PackageFolder[]
-  /** A debugger is listened for: it may hold the server up as long as it likes. */
+  /** Whether the inspector is open. A debugger may stop the server for any time. */
   readonly isDebugged: boolean
-  /** Share of the heap that may be used that is used. */
+  /** Used share of the heap limit, from 0 to 1. */
   readonly heap: number
 }

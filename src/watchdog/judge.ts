@@ -1,23 +1,23 @@
-// watchdog: makes a verdict of what was seen: whose function holds up the server, or that none does.
+// watchdog: determines, from a snapshot of the server's thread, which function blocks the event loop, if any.
 import { sep } from 'node:path'
 import type { Standstill } from '../model/standstill.ts'
 import type { PackageFolder } from '../ports/step-runner.ts'
 import type { RunningStep } from '../ports/step-watch.ts'
-import type { Frame, Sight } from './examine.ts'
+import type { Frame, ThreadSnapshot } from './examine.ts'
 import type { Facts } from './facts.ts'
 import type { Suspect } from './shared.ts'
 
 export interface Verdict {
   readonly step: RunningStep | null
   readonly reason: string
-  /** All that was seen, for the log; null: it couldn't be seen. */
+  /** The whole stack, for the log; null if the thread could not be stopped. */
   readonly stack: string | null
   readonly standstill: Standstill
 }
 
-/** Bytes of a stack that are kept. */
+/** Maximum number of bytes of a stack. */
 const MAX_STACK_BYTES = 4096
-/** Share of the heap from which on the engine does little else than look for memory. */
+/** Share of the heap from which on V8 spends most of its time collecting garbage. */
 const FULL_HEAP = 0.9
 
 interface Found {
@@ -26,18 +26,18 @@ interface Found {
   readonly isCertain: boolean
 }
 
-/** `sight`: null if the server's thread couldn't be stopped. */
-export function judge(sight: Sight | null, suspect: Suspect | null): Verdict {
-  const { step, reason, isCertain } = sight === null ? unseen(suspect) : seen(sight, suspect)
-  const own = sight?.frames.filter(({ file }) => isBelow(file, sight.facts.packages)) ?? []
-  const packages = sight?.facts.packages ?? []
+/** Determines the cause. `snapshot` is null if the server's thread could not be stopped. */
+export function judge(snapshot: ThreadSnapshot | null, suspect: Suspect | null): Verdict {
+  const { step, reason, isCertain } = snapshot === null ? withoutSnapshot(suspect) : fromSnapshot(snapshot, suspect)
+  const own = snapshot?.frames.filter(({ file }) => isBelow(file, snapshot.facts.packages)) ?? []
+  const packages = snapshot?.facts.packages ?? []
   return {
     step,
     reason,
     stack:
-      sight &&
+      snapshot &&
       textOf(
-        sight.frames.filter(({ file }) => !file.startsWith('node:')),
+        snapshot.frames.filter(({ file }) => !file.startsWith('node:')),
         packages,
       ),
     standstill: {
@@ -49,20 +49,20 @@ export function judge(sight: Sight | null, suspect: Suspect | null): Verdict {
   }
 }
 
-function seen({ frames, facts }: Sight, suspect: Suspect | null): Found {
+function fromSnapshot({ frames, facts }: ThreadSnapshot, suspect: Suspect | null): Found {
   const top = frames.find(({ file }) => isBelow(file, facts.packages))
   if (top !== undefined) {
     const step = stepAt(top, facts)
-    if (step !== null) return theFunction(step)
-    // It was left running by a step that has ended, or belongs to one of several.
+    if (step !== null) return certainly(step)
+    // The function was left running by a step that has ended, or belongs to one of several steps.
     return {
       step,
       reason: 'a function does not return, and which step it belongs to is not known',
       isCertain: facts.running.length === 0,
     }
   }
-  // Of a built-in class: it has no code in a package.
-  if (suspect?.isCalled === true) return theFunction(suspect.step)
+  // A function of a built-in class, which has no code in a package.
+  if (suspect?.isCalled === true) return certainly(suspect.step)
   const reason =
     facts.heap >= FULL_HEAP
       ? 'garbage collection: the memory is nearly full'
@@ -70,10 +70,12 @@ function seen({ frames, facts }: Sight, suspect: Suspect | null): Found {
   return { step: null, reason, isCertain: true }
 }
 
-const theFunction = (step: RunningStep): Found => ({ step, reason: 'a function does not return', isCertain: true })
+const certainly = (step: RunningStep): Found => ({ step, reason: 'a function does not return', isCertain: true })
 
-/** What can't be stopped waits for the system, computes within one call of the engine, or collects garbage. */
-function unseen(suspect: Suspect | null): Found {
+/**
+ * A thread that can't be stopped waits for the operating system, is within one long call of V8, or collects garbage.
+ */
+function withoutSnapshot(suspect: Suspect | null): Found {
   const reason = "it is within a call that can't be interrupted"
   return suspect === null
     ? { step: null, reason: `${reason}, or garbage collection; no function is known to be the cause`, isCertain: false }
@@ -85,8 +87,8 @@ function unseen(suspect: Suspect | null): Found {
 }
 
 /**
- * The step by which what runs was started, if its package has that code; else the only one of that module, or of that
- * package.
+ * The step that the frame belongs to: the step that started the running code, if the frame's file is in its package;
+ * else the only running step of that module, or of that package.
  */
 function stepAt({ file }: Frame, { step, running, packages }: Facts): RunningStep | null {
   const owners = packages.filter((folder) => isBelow(file, [folder]))
@@ -107,7 +109,7 @@ const isBelow = (file: string, packages: readonly PackageFolder[]) =>
 const isModule = (file: string, { root }: PackageFolder, className: string) =>
   file.replace(/\.m?[jt]s$/, '') === [root, ...className.split('.')].join(sep)
 
-/** A line each, paths of services relative to their package, cut after whole lines. */
+/** The frames, one per line, with paths relative to their package. The text is cut after whole lines. */
 function textOf(frames: readonly Frame[], packages: readonly PackageFolder[]): string {
   let text = ''
   for (const { name, file, line, column } of frames) {

@@ -1,5 +1,5 @@
-// watchdog: what the server's thread and the watchdog's share: a beat, whether to look at all, and the step that would
-// be guilty if nothing better is known.
+// watchdog: the memory that the server's thread and the watchdog's thread share: a heartbeat counter, a switch, and the
+// step to suspect when the server's thread can't be examined.
 import type { RunningStep } from '../ports/step-watch.ts'
 
 const BEAT = 0
@@ -8,11 +8,11 @@ const LENGTH_AT = 2
 const HEADER_BYTES = 3 * Int32Array.BYTES_PER_ELEMENT
 const SUSPECT_BYTES = 4096
 
-/** A step that the thread may name without asking the server. */
+/** The step to report when the server's thread can't be asked. */
 export interface Suspect {
   readonly step: RunningStep
   /**
-   * Whether its function has been called and hasn't returned, not even a promise; else it is the only one that runs.
+   * Whether its function was called and has not even returned a promise. If false, it is the only function that runs.
    */
   readonly isCalled: boolean
 }
@@ -22,7 +22,7 @@ export class Shared {
   readonly #header: Int32Array
   readonly #text: Uint8Array
 
-  /** `buffer`: the one that the other thread has made. */
+  /** `buffer`: that of the other thread; by default a new one. */
   constructor(buffer = new SharedArrayBuffer(HEADER_BYTES + SUSPECT_BYTES)) {
     this.buffer = buffer
     this.#header = new Int32Array(buffer, 0, 3)
@@ -42,7 +42,7 @@ export class Shared {
     return Atomics.load(this.#header, OFF) === 1
   }
 
-  /** One whose names are longer than the buffer isn't told. */
+  /** A step whose text does not fit into the buffer is not stored. */
   set suspect(suspect: Suspect | null) {
     Atomics.store(this.#header, LENGTH_AT, 0)
     if (suspect === null) return
@@ -54,7 +54,7 @@ export class Shared {
   get suspect(): Suspect | null {
     const length = Atomics.load(this.#header, LENGTH_AT)
     if (length === 0) return null
-    // A decoder takes no shared memory.
+    // TextDecoder does not accept shared memory, so the bytes are copied.
     const suspect: Suspect = JSON.parse(new TextDecoder().decode(this.#text.slice(0, length)))
     return suspect
   }

@@ -1,5 +1,5 @@
-// watchdog: the thread. It sees that the event loop stands still, says what holds it up, and ends the process if it has
-// to. It never asks the server's thread for anything without a limit of time.
+// watchdog: the observing thread. It detects that the event loop is blocked, reports the cause, and ends the process if
+// necessary. Every request to the server's thread has a time limit.
 import { parentPort, workerData } from 'node:worker_threads'
 import { createLog, type LogFormat } from '../observe/log.ts'
 import type { LogLevel } from '../ports/log.ts'
@@ -10,8 +10,8 @@ import { Shared } from './shared.ts'
 
 export interface ThreadOptions {
   /**
-   * Milliseconds of standstill until it is noted for those who take over, until it is named in the log, and until the
-   * process ends (0: never).
+   * Milliseconds for which the event loop must be blocked until a note is stored for the servers that take over
+   * (`noted`), until the cause is logged (`named`), and until the process is ended (`kill`; 0: never).
    */
   readonly noted: number
   readonly named: number
@@ -23,24 +23,24 @@ export interface ThreadOptions {
   readonly buffer: SharedArrayBuffer
 }
 
-/** The boot id of the server has changed. */
+/** Message to the thread: the boot id of the server has changed. */
 export interface WatchdogMessage {
   readonly owner: string
 }
 
-/** Says that it is to be started again: a failure of something inside that may pass (sysexits.h, EX_SOFTWARE). */
+/** Exit code that asks for a restart: an internal software error (sysexits.h, EX_SOFTWARE). */
 const EXIT_CODE = 70
-/** Milliseconds between two looks, at most. */
+/** Maximum time between two checks of the heartbeat. */
 const TICK_MS = 100
 /**
- * Milliseconds from one look to the next that count at most: who sleeps longer was held up itself, and so was the
- * server.
+ * Maximum time that counts from one check to the next. If this thread slept longer, it was delayed itself, and so was
+ * the server.
  */
-const MOST_COUNTED_MS = 1000
-/** Milliseconds in which the server's thread must have stopped to be looked at, and until that is tried again. */
-const LOOK_MS = 700
-const LOOK_AGAIN_MS = 1000
-/** Milliseconds that a note may take before the process ends. */
+const MAX_COUNTED_MS = 1000
+/** Time limit for stopping the server's thread to examine it, and the pause before the next attempt. */
+const EXAMINE_MS = 700
+const EXAMINE_AGAIN_MS = 1000
+/** Time limit for writing the note before the process ends, and for ending it from within. */
 const NOTE_MS = 5000
 const EXIT_MS = 1000
 
@@ -60,98 +60,104 @@ const sleep = (milliseconds: number) =>
     setTimeout(resolve, milliseconds)
   })
 
-/** Resolves when the event loop has stood still for so long (true), or turns (false). */
-async function standsStill(beats: number, from: number, to: number): Promise<boolean> {
+/**
+ * Resolves to true when the event loop has been blocked for `to` milliseconds, of which `from` have passed; to false when
+ * it turns again or a debugger may be attached.
+ */
+async function staysBlocked(beats: number, from: number, to: number): Promise<boolean> {
   const tick = Math.min(TICK_MS, options.noted / 10)
-  const mostCounted = Math.min(MOST_COUNTED_MS, options.noted / 2)
-  let still = from
-  for (let last = performance.now(); still < to;) {
+  const mostCounted = Math.min(MAX_COUNTED_MS, options.noted / 2)
+  let blockedMs = from
+  for (let last = performance.now(); blockedMs < to;) {
     await sleep(tick)
     const now = performance.now()
-    still += Math.min(now - last, mostCounted)
+    blockedMs += Math.min(now - last, mostCounted)
     last = now
     if (shared.beats !== beats || shared.isOff) return false
   }
   return true
 }
 
-async function look(): Promise<void> {
+async function watch(): Promise<void> {
   const { beats } = shared
-  if (!(await standsStill(beats, 0, options.noted))) return
+  if (!(await staysBlocked(beats, 0, options.noted))) return
   const began = performance.now()
-  const verdict = await see(beats, options.named - options.noted + LOOK_MS)
+  const verdict = await examine(beats, options.named - options.noted + EXAMINE_MS)
   if (verdict === null) return
-  // Whoever takes over must find it, whatever ends this process.
-  const noting = note(verdict)
-  const still = options.noted + performance.now() - began
-  if (await standsStill(beats, still, options.named)) {
-    post(verdict)
-    await followUp(beats, Math.max(still, options.named), { verdict, noting })
+  // The note is written first: the server that takes over must find it, however this process ends.
+  const noteWritten = writeNote(verdict)
+  const blockedMs = options.noted + performance.now() - began
+  if (await staysBlocked(beats, blockedMs, options.named)) {
+    report(verdict)
+    await waitForRecovery(beats, Math.max(blockedMs, options.named), { verdict, noteWritten })
   }
-  await noting
+  await noteWritten
   await notes
     .erase(owner)
-    .catch((error: unknown) => log.warn('what was written down of a standstill could not be erased', { error }))
+    .catch((error: unknown) => log.warn('the note about the blocked event loop could not be erased', { error }))
 }
 
-/** Until the event loop turns again, or the process has to end. */
-async function followUp(
+/**
+ * Waits until the event loop turns again, or ends the process. Meanwhile it examines the thread again if that failed
+ * before.
+ */
+async function waitForRecovery(
   beats: number,
   from: number,
-  { verdict, noting }: { verdict: Verdict; noting: Promise<void> },
+  { verdict, noteWritten }: { verdict: Verdict; noteWritten: Promise<void> },
 ): Promise<void> {
-  for (let still = from; still < end;) {
-    const next = Math.min(end, verdict.stack === null ? still + LOOK_AGAIN_MS : Infinity)
-    if (!(await standsStill(beats, still, next))) return
-    still = next
-    // What couldn't be stopped before perhaps can be now.
-    const better: Verdict | null = verdict.stack === null ? await see(beats, LOOK_MS) : null
+  for (let blockedMs = from; blockedMs < end;) {
+    const next = Math.min(end, verdict.stack === null ? blockedMs + EXAMINE_AGAIN_MS : Infinity)
+    if (!(await staysBlocked(beats, blockedMs, next))) return
+    blockedMs = next
+    // A thread that could not be stopped before may be stoppable now.
+    const better: Verdict | null = verdict.stack === null ? await examine(beats, EXAMINE_MS) : null
     if (better === null || better.stack === null) continue
     verdict = better
-    noting = noting.then(() => note(better))
-    post(verdict)
+    noteWritten = noteWritten.then(() => writeNote(better))
+    report(verdict)
   }
-  await endProcess(verdict, noting)
+  await endProcess(verdict, noteWritten)
 }
 
-/** Whom to blame; null: nobody, since the event loop turns again, or a debugger holds it. */
-async function see(beats: number, patience: number): Promise<Verdict | null> {
-  const sight = await examineThread(patience)
-  return sight?.facts.isDebugged === true || shared.beats !== beats ? null : judge(sight, shared.suspect)
+/** Finds the cause; null if the event loop turns again, or if a debugger has stopped it. */
+async function examine(beats: number, timeoutMs: number): Promise<Verdict | null> {
+  const snapshot = await examineThread(timeoutMs)
+  return snapshot?.facts.isDebugged === true || shared.beats !== beats ? null : judge(snapshot, shared.suspect)
 }
 
-/** Tries until it is written. Never fails. */
-async function note({ standstill }: Verdict): Promise<void> {
+/** Writes the note, with retries while the event loop is blocked. Never fails. */
+async function writeNote({ standstill }: Verdict): Promise<void> {
   const { beats } = shared
   while (shared.beats === beats) {
     try {
       await notes.write(owner, JSON.stringify(standstill))
       return
     } catch (error) {
-      log.warn('a standstill of the event loop could not be written down', { error })
+      log.warn('the note about the blocked event loop could not be written', { error })
       await sleep(500)
     }
   }
 }
 
-function post({ step, reason, stack }: Verdict): void {
+function report({ step, reason, stack }: Verdict): void {
   const { contextId, fluxName, state, className, methodName } = step ?? {}
   log.error('the event loop stands still', { contextId, fluxName, state, className, methodName, reason, stack })
 }
 
-async function endProcess(verdict: Verdict, noting: Promise<void>): Promise<void> {
-  // Someone may look into it by now.
-  if ((await examineThread(LOOK_MS))?.facts.isDebugged === true) return
-  await Promise.race([noting, sleep(NOTE_MS)])
+async function endProcess(verdict: Verdict, noteWritten: Promise<void>): Promise<void> {
+  // A debugger may have been attached meanwhile.
+  if ((await examineThread(EXAMINE_MS))?.facts.isDebugged === true) return
+  await Promise.race([noteWritten, sleep(NOTE_MS)])
   log.error('the event loop stood still for too long: the process ends, to be started again', {
     contextId: verdict.step?.contextId,
     exitCode: EXIT_CODE,
   })
   await exitFromWithin(EXIT_CODE, EXIT_MS)
-  // It may have waited for the session to end.
+  // The exit may take effect only when the session has ended.
   await sleep(EXIT_MS)
-  // It can't be made to: then without its code.
+  // The thread can't be interrupted: the process is killed, without the exit code.
   process.kill(process.pid, 'SIGKILL')
 }
 
-for (;;) await look().catch((error: unknown) => log.error('the watchdog failed', { error }))
+for (;;) await watch().catch((error: unknown) => log.error('the watchdog failed', { error }))

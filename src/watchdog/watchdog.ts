@@ -1,5 +1,5 @@
-// watchdog: the part in the server's own thread. It knows which functions run, and beats as long as the event loop
-// turns.
+// watchdog: the part in the server's own thread. It tracks which functions run, and sends a heartbeat while the event
+// loop turns.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { url as inspectorUrl } from 'node:inspector'
 import { createRequire } from 'node:module'
@@ -14,22 +14,24 @@ import { Shared } from './shared.ts'
 import type { ThreadOptions, WatchdogMessage } from './thread.ts'
 
 export interface WatchdogOptions {
-  /** Milliseconds of standstill after which what stands still is named. */
+  /** Milliseconds for which the event loop must be blocked until the cause is logged; 0: only just before `kill`. */
   readonly after: number
-  /** Milliseconds of standstill after which the process is ended; 0: never. */
+  /** Milliseconds for which the event loop must be blocked until the process is ended; 0: never. */
   readonly kill: number
-  /** Milliseconds without a heartbeat after which other servers take the steps over; null: there are none. */
+  /**
+   * Milliseconds without a heartbeat after which other servers take the steps over; null if there are no other servers.
+   */
   readonly silence: number | null
   readonly logLevel: LogLevel
   readonly logFormat: LogFormat
   readonly notes: NotesPlace
 }
 
-/** Functions that are known to run; of more, those that began first are forgotten. */
+/** Maximum number of running functions that are tracked. If there are more, the oldest are dropped. */
 const MAX_RUNNING = 10_000
-/** Share of the time until it is named after which what stands still is looked at. */
+/** The server's thread is examined after this share of the time until the cause is logged. */
 const NOTED_SHARE = 0.6
-/** Milliseconds between two beats, at most. */
+/** Maximum time between two heartbeats. */
 const BEAT_MS = 250
 
 export class Watchdog implements StepWatch {
@@ -54,22 +56,22 @@ export class Watchdog implements StepWatch {
     } finally {
       this.#running.delete(step)
       this.#suspectTheOnlyOne()
-      // On Node 20 each promise of the process costs more as long as it is in use.
+      // On Node 20 every promise of the process costs more while the storage is in use.
       if (this.#running.size === 0) this.#storage.disable()
     }
   }
 
-  /** This server's boot id has changed. */
+  /** Sets the boot id of this server, under which the note about a blocked event loop is stored. */
   set owner(owner: string) {
     this.#owner = owner
     this.#post({ owner })
   }
 
-  /** Begins to look. Does nothing when `after` and `kill` are 0. */
+  /** Starts the thread. Does nothing when `after` and `kill` are both 0, or if it is running. */
   start({ after, kill, silence, logLevel, logFormat, notes }: WatchdogOptions): void {
     if ((after === 0 && kill === 0) || this.#thread !== null) return
     const named = Math.min(after || Infinity, kill || Infinity)
-    // Looking may take a moment, too; and others must be able to read it when they take over.
+    // Examining takes some time, and the note must be stored before other servers take over.
     const noted = Math.min(named * NOTED_SHARE, silence === null ? Infinity : silence / 3)
     const options: ThreadOptions = {
       named,
@@ -136,7 +138,7 @@ function startThread(options: ThreadOptions): Worker {
   const common = { execArgv: [], stdout: false, stderr: false }
   if (import.meta.url.endsWith('.js'))
     return new Worker(new URL('./thread.js', import.meta.url), { ...common, workerData: options })
-  // Unbuilt, Node can't read the thread's module by itself.
+  // Running from the TypeScript sources: Node can't load the thread's module by itself.
   const [jiti, file] = [
     createRequire(import.meta.url).resolve('jiti'),
     new URL('./thread.ts', import.meta.url).href,

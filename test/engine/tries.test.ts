@@ -105,9 +105,10 @@ async function openMailboxes(verbs: Partial<Store>, files?: Files) {
     onOthersStep: nobody,
     onParent: nobody,
     onAnswer: nobody,
+    onCommitted: nobody,
     onUnknownOutcome: nobody,
   })
-  return Object.assign(new Mailboxes({ ...parts, commits, env: () => env() }), {
+  return Object.assign(new Mailboxes({ ...parts, commits, env: () => env(), maxCalls: 1000 }), {
     turns: parts.turns,
     catalog: parts.catalog,
   })
@@ -137,8 +138,10 @@ test('who watched a start that failed hears of no other', async () => {
   })
   const heard: string[] = []
   const start = (name: string) =>
-    mailboxes.start(request, ({ id }) => {
-      heard.push(`${name}: ${id}`)
+    mailboxes.start(request, {
+      watcher({ id }) {
+        heard.push(`${name}: ${id}`)
+      },
     })
   await expect(start('first')).rejects.toMatchObject({ failure: { detail: 'away' } })
   // A store that has lost its last moments gives that id again.

@@ -85,8 +85,8 @@ const withoutNewFields = (body: string): string =>
     .replace(/<eventId>[^<]*<\/eventId><pending(?: type="array")?\/>/, '')
     .replace(/(?<="contextId":\d+),"started":true(?=})/, '')
     .replace(/<started type="boolean">true<\/started>/, '')
-    .replace(/,"key":null(?=[,}])/g, '')
-    .replace(/<key type="null"\/>/g, '')
+    .replace(/(?<="step":(?:null|\{.*?\})),"key":null(?=[,}])/g, '')
+    .replace(/(?<=<step type="null"\/>|<\/step>)<key type="null"\/>/g, '')
 
 /** Where every context stands that hasn't ended. */
 async function overview(server: RecordedServer): Promise<string> {

@@ -77,6 +77,8 @@ export class SimulatedServer implements Actor {
     const feed: CommitFeed = {
       notify: nothing,
       onNotified: nothing,
+      watch: nothing,
+      onWatched: nothing,
       notifyReady: () => this.#notifyReady(),
       onReady: (listener) => {
         this.#onReady = listener
@@ -94,6 +96,7 @@ export class SimulatedServer implements Actor {
       dispatcher: createDispatcher({ runner, clock }),
       retention: RETENTION_MS,
       tagLimits: { count: 64, bytes: 256 },
+      bounds: { commits: 1_000_000, broadcasts: 1000, waits: 20_000 },
       runner,
       alarm: isAlone ? localAlarm({ clock, log }) : this.bell,
       others: isAlone ? null : { beat: BEAT_MS, feed },

@@ -8,6 +8,7 @@ import { openRedisStore, type RedisStore } from '../../src/store/redis/store.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startRedis, type RedisServer } from '../support/redis.ts'
 import { contextOf, newId, writeOf } from './contract-support.ts'
+import { rowOf } from './contract-rows.ts'
 import { letTimePass, remember } from './redis-past.ts'
 
 const quiet = (): void => {}
@@ -102,6 +103,22 @@ describe('an id that was given ahead', () => {
     expect(await create(mine, asked)).toEqual({ ok: true })
     expect(await create(other, later)).toEqual({ ok: true })
     expect(await newId(mine)).toBeGreaterThan(later)
+  })
+
+  test('is refused with the rows and the unique key of its commit', async () => {
+    const [mine, other] = [await openStore(), await openStore()]
+    const [, , third = 0, fourth = 0] = await reserveAhead(mine)
+    const rows = [rowOf('k', '1', { expects: null })]
+    const commit = (id: number) =>
+      mine.commit({ writes: [writeOf(contextOf(id, 1, { indexKeys: ['mine'] }), { unique: 'mine' })], rows })
+    await newId(other)
+    expect(await commit(third)).toEqual({ ok: false, overtaken: [third] })
+    expect(await mine.readRow({ partition: 0, space: 'items', key: 'k' })).toBeNull()
+    expect(await mine.newest({ key: 'mine' })).toBeNull()
+    // Rows alone need no id.
+    expect(await mine.commit({ writes: [], rows })).toEqual({ ok: true })
+    expect(await commit(fourth)).toEqual({ ok: false, overtaken: [fourth] })
+    expect(await commit(await newId(mine))).toMatchObject({ ok: false, row: { key: 'k', value: '1' } })
   })
 
   test('is refused where Redis has forgotten that it gave it, before and after others get theirs', async () => {

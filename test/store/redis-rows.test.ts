@@ -102,6 +102,15 @@ describe('a commit with rows whose answer was lost', () => {
     expect(await opened().newest({ key: 'key:mine' })).toBe(id)
   })
 
+  test('tells of lookups, since it may have given a context an index key', async () => {
+    const id = await createOne(opened())
+    await mustWrite(opened(), rowOf('hear:go', '1', { space: 'lookups' }))
+    proxy.cut(/key:mine/)
+    const writes = [writeOf(contextOf(id, 2, { indexKeys: ['key:mine'] }))]
+    expect(await farStore().commit({ writes })).toEqual({ ok: true, lookups: true })
+    expect(proxy.sent(/key:mine/)).toBe(2)
+  })
+
   test('is forgotten half a minute later', async () => {
     await admin.zadd(key('rc'), 1, 'someone=1', 2, 'someone=2')
     await mustWrite(opened(), rowOf('k', '1'))

@@ -1,4 +1,4 @@
-// definitions/actions: what a type of action says of itself, and what all of them share.
+// definitions/actions: the interface of action types, and functions that they share.
 import type { z } from 'zod'
 import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
 import type { StepRunner } from '../../ports/step-runner.ts'
@@ -10,25 +10,25 @@ import type { Report } from '../report.ts'
 import { RetrySchema, take } from '../source/schema.ts'
 import type { Visible } from '../lint/visible.ts'
 
-/** A service, as far as others refer to it. */
+/** A service, as other services refer to it. */
 export interface Unit {
   readonly package: string
   readonly fluxName: string
-  /** null: its file can't be read. */
+  /** null if the file can't be read. */
   readonly source: JsonObject | null
   readonly report: Report
 }
 
 export interface ActionOptions {
-  /** What the state sees. */
+  /** Names that are visible in the state. */
   readonly visible: Visible
-  /** Where outputs are written. */
+  /** Resolves the names that outputs write to. */
   readonly resolve: LineOptions['resolve']
   readonly pointer: string
   readonly report: Report
 }
 
-/** An action that names something outside its own file. It may be broken otherwise, so that one report tells all. */
+/** An action whose references are checked. It may have other faults, so that one report has all of them. */
 export interface Reference {
   readonly action: JsonObject
   readonly pointer: string
@@ -38,16 +38,16 @@ export interface Reference {
 }
 
 export interface ActionType {
-  /** As files name it. */
+  /** Name of the type in files. */
   readonly name: CompiledAction['type']
   readonly schema: z.ZodObject
-  /** null after a fault without which there is nothing to compile. */
+  /** Compiles the action; null after a fault that leaves nothing to compile. */
   compile(source: JsonObject, options: ActionOptions): CompiledAction | null
-  /** Looks whether what it names is there. */
+  /** Checks that what the action refers to exists. */
   check?(reference: Reference): Promise<void>
 }
 
-/** What most actions lack. */
+/** Defaults for the properties that a type of action does not have. */
 export const PLAIN: Omit<CompiledAction, 'type'> = {
   effect: null,
   inputs: [],
@@ -68,13 +68,13 @@ type Sources = readonly JsonObject[] | null | undefined
 export const argumentLines = (list: Sources, { visible, pointer, report }: ActionOptions): Lines =>
   compileLines(list ?? [], { visible, resolve: ARGUMENTS, pointer: `${pointer}/inputs`, report })
 
-/** The keys of a result are known when it comes. */
+/** Compiles the outputs. They see any name, since the keys of a result are known only when it arrives. */
 export const resultLines = (list: Sources, { resolve, pointer, report }: ActionOptions): Lines =>
   compileLines(list ?? [], { visible: null, resolve, pointer: `${pointer}/outputs`, report })
 
 /**
- * One attempt unless more are asked for; these follow at once, or after a constant `delay`, and never later than an
- * hour or that delay.
+ * Compiles a retry policy. Defaults: one attempt, no delay, factor 1, and a maximum delay of an hour or of `delay` if
+ * that is longer.
  */
 export function compileRetry(source: JsonObject | null | undefined, { pointer, report }: ActionOptions): Retry {
   const given = take(RetrySchema, source ?? {}, `${pointer}/retry`, report)
@@ -88,17 +88,17 @@ export function compileRetry(source: JsonObject | null | undefined, { pointer, r
   }
 }
 
-/** Files have seconds. */
+/** Converts seconds, as in files, to milliseconds; null if absent. */
 export const milliseconds = (seconds: number | null | undefined): number | null =>
   seconds == null ? null : Math.ceil(seconds * 1000)
 
-/** The text under that key; empty for anything else. */
+/** The text under the key; empty if the value is not a text. */
 export function textAt(source: JsonObject, key: string): string {
   const value = getOwn(source, key)
   return typeof value === 'string' ? value : ''
 }
 
-/** The actions of a service, which may be broken, with their pointers. */
+/** The actions of a service with their pointers. The service may have faults. */
 export function actionsOf(source: JsonObject | null): { readonly action: JsonObject; readonly pointer: string }[] {
   const states = source === null ? null : getOwn(source, 'states')
   return !Array.isArray(states)

@@ -1,4 +1,4 @@
-// definitions/actions: the types of action there are.
+// definitions/actions: the types of actions, and the compilation of an action by its type.
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { alternatives } from '../../model/nearest.ts'
 import type { StepRunner } from '../../ports/step-runner.ts'
@@ -15,7 +15,7 @@ const TYPES: ReadonlyMap<Json, ActionType> = new Map(
   [map, invokeCode, invokeFlux, script].map((type) => [type.name, type]),
 )
 
-/** One that can't be compiled: it fails when it is reached. */
+/** An action that can't be compiled: it fails when it is reached. */
 export const brokenAction = (fault: string): CompiledAction => ({
   ...PLAIN,
   type: 'map',
@@ -23,7 +23,7 @@ export const brokenAction = (fault: string): CompiledAction => ({
   fault,
 })
 
-/** Without a type it is a map. */
+/** The type of an action; `map` if it names none. */
 const typeOf = (source: JsonObject): ActionType | undefined => TYPES.get(getOwn(source, 'type') || map.name)
 
 export function compileAction(source: JsonObject, options: ActionOptions): CompiledAction {
@@ -46,7 +46,10 @@ function instead(type: Json | undefined): string {
   return hint === null ? alternatives(type, names) : `: ${hint}`
 }
 
-/** Looks whether what the actions of a service name is there. Works on broken services, too. */
+/**
+ * Checks that the functions, scripts and services that the actions of a service name are usable. The service may have
+ * faults.
+ */
 export async function checkActions(unit: Unit, units: readonly Unit[], runner: StepRunner): Promise<void> {
   for (const { action, pointer } of actionsOf(unit.source))
     await typeOf(action)?.check?.({ action, pointer, unit, units, runner })

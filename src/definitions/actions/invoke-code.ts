@@ -1,4 +1,4 @@
-// definitions/actions: calls a function, of a user's or a built-in one.
+// definitions/actions: calls a function of a user's module or of a built-in class.
 import { z } from 'zod'
 import { ANYTHING, FLAG, LIST, STATE_NAME, RECORD, take, TIMEOUT, TYPE } from '../source/schema.ts'
 import {
@@ -42,7 +42,10 @@ export const invokeCode: ActionType = {
       }
     )
   },
-  /** Every function must be there when the server starts, not only when it is called. */
+  /**
+   * Checks that the function exists, so that a missing one is reported when the server starts and not when it is
+   * called.
+   */
   async check({ action, pointer, unit, runner }) {
     const [className, methodName] = [textAt(action, 'className'), textAt(action, 'methodName')]
     if (className === '' || methodName === '') return

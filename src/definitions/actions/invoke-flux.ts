@@ -1,4 +1,4 @@
-// definitions/actions: starts another service as a child, and waits for its end.
+// definitions/actions: starts another service as a child context, and waits until it ends.
 import { z } from 'zod'
 import { getOwn } from '../../model/json/value.ts'
 import { suggestion } from '../../model/nearest.ts'
@@ -24,7 +24,10 @@ export const invokeFlux: ActionType = {
       }
     )
   },
-  /** A service that isn't there now may come before it is run. */
+  /**
+   * Warns if the service does not exist or is ambiguous. It is not a fault: the service may be added before the action
+   * runs.
+   */
   async check({ action, pointer, unit: { package: owner, report }, units }) {
     const name = textAt(action, 'name')
     const found = units.filter(({ fluxName }) => fluxName === name)

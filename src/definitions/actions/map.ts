@@ -1,4 +1,4 @@
-// definitions/actions: lines that are run in the turn.
+// definitions/actions: runs lines within the turn.
 import { z } from 'zod'
 import { compileLines } from '../compile/lines.ts'
 import { LIST, take, TYPE } from '../source/schema.ts'

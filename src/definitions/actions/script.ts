@@ -1,5 +1,5 @@
-// definitions/actions: runs a script in the sandbox. Its arguments are the data of the context as it stands: a copy
-// would double what a stranger sent.
+// definitions/actions: runs a script in the sandbox. A script has no stored arguments: it reads the data of the
+// context, since a copy would double the size of what a client sent.
 import { z } from 'zod'
 import { foreignHint } from '../lint/foreign.ts'
 import { LIST, STATE_NAME, RECORD, take, TIMEOUT, TYPE } from '../source/schema.ts'
@@ -32,7 +32,7 @@ export const script: ActionType = {
       }
     )
   },
-  /** A script that can't be parsed would fail each time. */
+  /** Checks that the script can be parsed. */
   async check({ action, pointer, unit: { report }, runner }) {
     const text = textAt(action, 'script')
     const reason = text === '' ? null : await runner.scriptFault(text)

@@ -1,31 +1,31 @@
-// definitions: sorts the transitions of a state by what takes them.
+// definitions: groups the transitions of a state by what triggers them.
 import type { CompiledState, CompiledTransition } from '../flux.ts'
 import type { Report } from '../report.ts'
 
 export interface TransitionPart {
   readonly transition: CompiledTransition
-  /** It says where it leads. Of one that doesn't nothing more is reported. */
+  /** Whether the transition could be read. For one that could not, nothing more is reported. */
   readonly isWhole: boolean
-  /** Whether it is known what takes it. */
+  /** Whether its trigger is known. */
   readonly isEventKnown: boolean
 }
 
 type Parts = readonly TransitionPart[]
 
-interface Place {
+interface StatePart {
   readonly waiting: boolean
   readonly pointer: string
 }
 
 interface Sorted {
-  /** By event; of several the first. */
+  /** By event. If several have the same event, the first. */
   readonly named: ReadonlyMap<string, number>
   readonly eventless: readonly number[]
-  /** Those whose event an earlier one has. */
-  readonly doubles: readonly number[]
+  /** Those with the same event as an earlier one. */
+  readonly duplicates: readonly number[]
 }
 
-export function compileChoice(place: Place, parts: Parts, report: Report): CompiledState['choice'] {
+export function compileChoice(place: StatePart, parts: Parts, report: Report): CompiledState['choice'] {
   const whole = sort(parts, ({ isWhole }) => isWhole)
   check(place, whole, parts, report)
   const isClear = parts.every(({ isWhole, isEventKnown }) => isWhole && isEventKnown)
@@ -34,23 +34,23 @@ export function compileChoice(place: Place, parts: Parts, report: Report): Compi
 
 function sort(parts: Parts, isSorted: (part: TransitionPart) => boolean): Sorted {
   const named = new Map<string, number>()
-  const [eventless, doubles]: [number[], number[]] = [[], []]
+  const [eventless, duplicates]: [number[], number[]] = [[], []]
   for (const [at, part] of parts.entries()) {
     const { event } = part.transition
     if (!isSorted(part)) continue
     if (event === null) eventless.push(at)
-    else if (named.has(event)) doubles.push(at)
+    else if (named.has(event)) duplicates.push(at)
     else named.set(event, at)
   }
-  return { named, eventless, doubles }
+  return { named, eventless, duplicates }
 }
 
 const isEnd = (named: Sorted['named']): boolean => [...named.keys()].every((event) => event === '$exception')
 
-function choiceOf({ waiting }: Place, { named, eventless }: Sorted, parts: Parts): CompiledState['choice'] {
+function choiceOf({ waiting }: StatePart, { named, eventless }: Sorted, parts: Parts): CompiledState['choice'] {
   const events = new Map([...named].filter(([event]) => event !== '$exception' && event !== '$else'))
   const [exception, otherwise] = [named.get('$exception') ?? null, named.get('$else') ?? null]
-  // A transition that nobody knows what takes may be the way on.
+  // A transition whose trigger is not known may be the one that leaves the state.
   const end = isEnd(named) && parts.every(({ isEventKnown }) => isEventKnown)
   const choice = { events, otherwise, exception, lone: null, timed: [], end }
   if (waiting) return { ...choice, timed: eventless }
@@ -58,13 +58,18 @@ function choiceOf({ waiting }: Place, { named, eventless }: Sorted, parts: Parts
   return lone !== undefined && isEnd(named) ? { ...choice, lone, end: false } : choice
 }
 
-function check({ waiting, pointer }: Place, { named, eventless, doubles }: Sorted, parts: Parts, report: Report): void {
-  for (const at of doubles)
+function check(
+  { waiting, pointer }: StatePart,
+  { named, eventless, duplicates }: Sorted,
+  parts: Parts,
+  report: Report,
+): void {
+  for (const at of duplicates)
     report.fault(
       `${pointer}/transitions/${at}/event`,
       `two transitions of this state are for "${parts[at]?.transition.event}"`,
     )
-  if (waiting) return checkTimed(pointer, { named, eventless, doubles }, parts, report)
+  if (waiting) return checkTimed(pointer, { named, eventless, duplicates }, parts, report)
   const [lone, ...more] = eventless
   if (lone === undefined) return
   for (const at of more) report.fault(`${pointer}/transitions/${at}`, 'two transitions of this state have no event')

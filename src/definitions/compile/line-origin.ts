@@ -15,7 +15,7 @@ export interface Origin {
   readonly answers?: boolean
 }
 
-/** null: reported as a fault. */
+/** Compiles the source of a line's value; null after a fault, which is reported. */
 export function compileOrigin(source: JsonObject, pointer: string, options: PartOptions): Origin | null {
   const type = getOwn(source, 'type') ?? 'map'
   if (type === 'map') return compileMap(source, pointer, options)

@@ -8,15 +8,15 @@ export interface LineTarget {
   readonly name: string
   readonly place: Place
   readonly path: readonly string[]
-  /** What is declared at the path's end; null: nothing. */
+  /** What is declared at the end of the path; null if nothing is. */
   readonly property: Property | null
-  /** Positions in the path at which a declared list takes an index. */
+  /** Positions in the path that are indices of declared lists. */
   readonly lists: ReadonlySet<number>
-  /** For messages. */
+  /** The path as shown in messages. */
   readonly shown: string
 }
 
-/** null: reported as a fault. */
+/** Compiles the target of a line; null after a fault, which is reported. */
 export function compileTarget(
   source: JsonObject,
   pointer: string,

@@ -1,5 +1,4 @@
-// definitions: a line, which carries a value from what is visible to a target, and what a list of lines is compiled
-// with.
+// definitions: the type of a compiled line, the options of its compilation, and functions that its parts share.
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { DefinitionError } from '../definition-error.ts'
 import type { Scope } from '../expressions/expression.ts'
@@ -13,39 +12,45 @@ export type Place = 'stateInput' | 'stateOutput' | 'serviceOutput' | 'fluxEvent'
 
 export interface Target {
   readonly place: Place
-  /** null: nothing is declared, anything may be written. */
+  /** null: nothing is declared, so any value may be written. */
   readonly property: Property | null
 }
 
-/** Where a line's value comes from, as the file has it: a path, an expression, or nowhere but the file. */
+/** Source of a line's value, as written in the file: a path, an expression, or null for a constant. */
 export type LineSource = { readonly from: readonly string[] } | { readonly expression: string } | null
 
 export interface Line {
   readonly place: Place
-  /** Empty for fluxEvent; for response the segments below `$response`; otherwise the property's name comes first. */
+  /**
+   * Path of the target. For fluxEvent it is empty; for response it has the segments below `$response`; otherwise it
+   * begins with the property's name.
+   */
   readonly path: readonly string[]
-  /** Whether it carries `$response` as a whole: what it fills is then the answer of a webhook. */
+  /** Whether the value is `$response` as a whole. An output that the line writes is then the answer of a webhook. */
   readonly answers: boolean
   readonly source: LineSource
   /**
-   * The value to write, coerced to the target's type.
-   * @throws TooMuchWork; LineError when it doesn't fit, or its expression fails; DefinitionError when it can no longer
-   * run
+   * Returns the value to write, coerced to the target's type.
+   * @throws TooMuchWork; LineError when the value can't be coerced or the expression fails; DefinitionError when the
+   * line can't be run any more
    */
   read(scope: Scope): Json
   /**
-   * A copy of the place's data with a value at `path`. Better than writePath alone: it knows where a declared list is
-   * to begin.
+   * Returns a copy of the place's data with the value at `path`. Unlike `writePath` alone, it creates declared lists as
+   * lists.
    * @throws TooMuchWork; LineError when the path leads into a value that has no parts
    */
   write(root: JsonObject, value: Json, budget?: WorkBudget): JsonObject
 }
 
-/** In order: the caller writes between reads, so that each line sees what those before it wrote. */
+/**
+ * Lines in order. The caller writes each value before it reads the next, so that a line sees what the lines before it
+ * wrote.
+ */
 export type Lines = readonly Line[]
 
 export interface LineOptions {
-  /** The target of a name; null: there is none. */
+  /** Returns the target of a name; null if there is none. */
   readonly resolve: (name: string) => Target | null
   /** Whether a name is visible. null: any name may be. */
   readonly visible: Visible
@@ -54,10 +59,10 @@ export interface LineOptions {
   readonly report: Report
 }
 
-/** What the parts of a line are compiled with. */
+/** Options for compiling a part of a line. */
 export type PartOptions = Omit<LineOptions, 'pointer'>
 
-/** A line that can't be compiled: it fails when it is reached. */
+/** Creates the replacement of a line that can't be compiled: it fails when it is reached. */
 export function brokenLine(fault: string): Line {
   const fail = (): never => {
     throw new DefinitionError(fault)
@@ -71,7 +76,10 @@ export function refuseLine(report: Report, pointer: string, reason: string): nul
   return null
 }
 
-/** The path in a field: a list of texts that is not empty; numbers count as texts. null: reported as a fault. */
+/**
+ * Reads a path: a list of texts that is not empty. Numbers are converted to text. null after a fault, which is
+ * reported.
+ */
 export function readSegments(
   source: JsonObject,
   key: 'from' | 'to',

@@ -10,7 +10,7 @@ import { compileOrigin, type Origin } from './line-origin.ts'
 import { compileTarget, type LineTarget } from './line-target.ts'
 import { brokenLine, refuseLine, type Line, type LineOptions, type Lines } from './line.ts'
 
-/** Compiles lines. What a line writes is visible to those after it. */
+/** Compiles lines. What a line writes is visible to the lines after it. */
 export function compileLines(list: readonly JsonObject[], { pointer, visible, ...others }: LineOptions): Lines {
   const written = new Set<string>()
   const names = () => [...written, ...(visible?.names?.() ?? [])]
@@ -32,7 +32,7 @@ export function compileLines(list: readonly JsonObject[], { pointer, visible, ..
   })
 }
 
-/** Steps that a line takes besides what it reads, computes and writes. */
+/** Steps of a line, besides those for reading, computing and writing its value. */
 const STEPS_A_LINE = 16
 
 /** Types that can hold `$response`. */
@@ -44,7 +44,7 @@ function compileLine(
   pointer: string,
   report: Report,
 ): Line {
-  // A property without a type is not meant to be a text if the whole answer of a webhook is written to it.
+  // A property without a declared type is a string by default, but not if a line writes the whole `$response` to it.
   const property =
     origin.answers && declared !== null && !declared.array && getOwn(declared.source, 'type') === undefined
       ? null
@@ -57,16 +57,16 @@ function compileLine(
   }
   if (origin.literal !== undefined && property !== null) {
     const reason = misfit(property, origin.literal)
-    const doubt = `${shown}: the value ${reason}, so the line will always fail`
-    if (reason !== null) report.warn(`${pointer}/expression`, doubt)
+    const warning = `${shown}: the value ${reason}, so the line will always fail`
+    if (reason !== null) report.warn(`${pointer}/expression`, warning)
   }
   const read = (scope: Scope): Json => {
     scope.budget.spend(STEPS_A_LINE)
-    const value = carried(origin, scope, shown) ?? null
+    const value = readFrom(origin, scope, shown) ?? null
     if (property === null) return value
-    const held = coerce(property, value, scope.turn.now, scope.budget)
-    if (held.ok) return held.value
-    throw new LineError(`${shown}: the value ${held.reason}`)
+    const coerced = coerce(property, value, scope.turn.now, scope.budget)
+    if (coerced.ok) return coerced.value
+    throw new LineError(`${shown}: the value ${coerced.reason}`)
   }
   const { answers = false, source } = origin
   return {
@@ -79,18 +79,21 @@ function compileLine(
   }
 }
 
-/** Why a literal doesn't fit; null: it does, or a property with a fault is in the way, which is reported already. */
+/**
+ * Why a literal can't be coerced to a property; null if it can, or if the property has a fault, which is already
+ * reported.
+ */
 function misfit(property: Property, literal: Json): string | null {
   try {
-    const held = coerce(property, literal, 0, new WorkBudget(Infinity))
-    return held.ok ? null : held.reason
+    const coerced = coerce(property, literal, 0, new WorkBudget(Infinity))
+    return coerced.ok ? null : coerced.reason
   } catch (error) {
     if (error instanceof DefinitionError) return null
     throw error
   }
 }
 
-function carried(origin: Origin, scope: Scope, shown: string): Json | undefined {
+function readFrom(origin: Origin, scope: Scope, shown: string): Json | undefined {
   try {
     return origin.read(scope)
   } catch (error) {

@@ -1,9 +1,9 @@
-// definitions: which names a place of a service sees, and which it can write to.
+// definitions: the names that are visible in each part of a service, and the names that it can write to.
 import type { Place, Target } from './line.ts'
 import type { Shape } from '../values/properties.ts'
 import type { Visible } from '../lint/visible.ts'
 
-/** Seen everywhere; what has no value at some place is undefined there. */
+/** Names that are visible everywhere. One without a value is undefined. */
 export const SPECIAL_NAMES: ReadonlySet<string> = new Set([
   '$fluxContextId',
   '$fluxName',
@@ -22,21 +22,23 @@ interface Data {
 }
 
 /**
- * What is seen by the actions, waits and, besides their target's inputs, the lines of a state. null: anything may be
- * there.
+ * Names that are visible to the action, the waits and the lines of a state. Lines also see the names that lines before
+ * them wrote. null: any name may be visible.
  */
 export function visibleIn(state: Data, service: Data & { readonly extra: boolean }): Visible {
   return service.extra ? null : seenIn([state.output, state.input, service.output, service.input])
 }
 
-/** What is seen of those shapes. */
+/** Names of the properties of those shapes, and the special names. */
 export function seenIn(shapes: readonly Shape[]): NonNullable<Visible> {
   const sees = (name: string) => SPECIAL_NAMES.has(name) || shapes.some(({ properties }) => properties.has(name))
   const names = () => [...shapes.flatMap(({ properties }) => [...properties.keys()]), ...SPECIAL_NAMES]
   return Object.assign(sees, { names })
 }
 
-/** Where a map, or the outputs of an action, write: the nearest output of that name. */
+/**
+ * Resolves the targets of a map or of an action's outputs: the output of that name of the state, else of the service.
+ */
 export function outputsOf(state: Data, service: Data): (name: string) => Target | null {
   return (name) =>
     find('stateOutput', state.output, name) ??
@@ -45,13 +47,16 @@ export function outputsOf(state: Data, service: Data): (name: string) => Target 
     (name === '$response' ? { place: 'response', property: null } : null)
 }
 
-/** Where a transition's lines write: the inputs of its target only. An unknown target has been reported already. */
+/**
+ * Resolves the targets of a transition's lines, which write only to the inputs of its target state. An unknown target
+ * state is already reported.
+ */
 export function inputsOf(target: Data | undefined): (name: string) => Target | null {
   return (name) =>
     target === undefined ? { place: 'stateInput', property: null } : find('stateInput', target.input, name)
 }
 
-/** The arguments of a call are whatever its lines set. */
+/** Resolves the targets of a call's inputs: any name becomes an argument. */
 export const ARGUMENTS = (): Target => ({ place: 'args', property: null })
 
 function find(place: Place, shape: Shape, name: string): Target | null {

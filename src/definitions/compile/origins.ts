@@ -1,5 +1,5 @@
-// definitions: where the lines of a service may carry parts of the request to. Worked out once for a service, when
-// somebody first looks at a context that has a request.
+// definitions: static analysis of where the lines of a service may copy parts of the request. It runs once for each
+// service and seed, when a context that has a request is first viewed.
 import { isSecretName } from '../../model/secret-names.ts'
 import {
   expressionOrigins,
@@ -19,40 +19,40 @@ import type { Line, Lines } from './line.ts'
 
 export { memberOrigins, type RequestOrigin as Origin, type Origins } from '../expressions/origins.ts'
 
-/** A place that holds a value of the context. `index`: of a state. */
+/** A place that holds a value of the context. `index` is that of a state. */
 export type OriginPlace =
   | { readonly of: 'input' | 'output'; readonly name: string }
   | { readonly of: 'stateInput' | 'stateOutput' | 'args'; readonly index: number; readonly name: string }
   | { readonly of: 'event' | 'response' | 'tags' | 'key' }
-  /** What the action of a state gave; why it failed; why a line of the state failed. */
+  /** The result of a state's action; the error of the action; the error of a line of the state. */
   | { readonly of: 'result' | 'error' | 'lineError'; readonly index: number }
 
 export interface CarriedOrigins {
-  /** What may lie there. */
+  /** The origins of the value at a place. */
   at(place: OriginPlace): Origins
-  /** Names of the arguments of a state's action that carry something. */
+  /** Names of the arguments of a state's action that have origins. */
   arguments(index: number): readonly string[]
-  /** All arguments of a state's action together, as the action may tell of them. */
-  told(index: number): Origins
+  /** The origins that the result, errors and log lines of a state's action may have, given all its arguments. */
+  disclosed(index: number): Origins
 }
 
-/** What the inputs of a service carry when it starts, by name. */
+/** Origins of the inputs of a service when it starts, by name. */
 export type Seed = ReadonlyMap<string, Origins>
 
-/** Rounds after which no more is found out: each place has been passed on from many times. */
-const MOST_ROUNDS = 100
-/** Built-in functions that pass on what they are given as it is. */
-const PASSES_ON = /(?:^|\.)(?:Errors|GloopMethods|Logger|LoggerMethods)$/
+/** Maximum number of rounds of the analysis. By then, each place has been propagated many times. */
+const MAX_ROUNDS = 100
+/** Built-in classes whose functions return or log their arguments unchanged. */
+const RETURNS_ARGUMENTS = /(?:^|\.)(?:Errors|GloopMethods|Logger|LoggerMethods)$/
 
-/** What a definition that isn't whole carried before is not known: everything may be everywhere. */
+/** Origins of every place of a definition with faults: its former lines are not known, so anything may be anywhere. */
 const ANYTHING: Origins = [
   { at: [], path: [], kind: 'whole' },
   { at: [], path: [], kind: 'cut' },
 ]
 
 const known = new WeakMap<CompiledFlux, Map<string, CarriedOrigins>>()
-/** Seeds of one service that are remembered. */
-const MOST_SEEDS = 50
+/** Maximum number of cached seeds of one service. */
+const MAX_SEEDS = 50
 
 export function carriedIn(flux: CompiledFlux, seed: Seed, hasRequest: boolean): CarriedOrigins {
   if (flux.faults.length > 0) return anywhereIn(flux)
@@ -60,18 +60,21 @@ export function carriedIn(flux: CompiledFlux, seed: Seed, hasRequest: boolean): 
   known.set(flux, ofFlux)
   const key = JSON.stringify([hasRequest, [...seed]])
   const found = ofFlux.get(key) ?? new Tracing(flux, seed, hasRequest)
-  if (ofFlux.size >= MOST_SEEDS) ofFlux.clear()
+  if (ofFlux.size >= MAX_SEEDS) ofFlux.clear()
   ofFlux.set(key, found)
   return found
 }
 
 const anywhereIn = ({ states }: CompiledFlux): CarriedOrigins => ({
   at: () => ANYTHING,
-  told: () => ANYTHING,
+  disclosed: () => ANYTHING,
   arguments: (index) => [...new Set(states[index]?.action.inputs.flatMap(({ path: [name] }) => name ?? []))],
 })
 
-/** Inputs that a webhook fills from a header, a query or a path parameter of a name that says that it is a secret. */
+/**
+ * The inputs whose names are those of secrets. A webhook fills an input from the header, the query or the path
+ * parameter of its name.
+ */
 export function webhookSeed({ input }: CompiledFlux): Seed {
   const names = [...input.properties.keys()].filter(isSecretName)
   return new Map(names.map((name) => [name, [whole('parameters', name), whole('headers', name.toLowerCase())]]))
@@ -95,12 +98,10 @@ class Tracing implements CarriedOrigins {
     for (const [name, origins] of seed) this.#add({ of: 'input', name }, origins)
     const lookup: Lookup = (name) => (name === '$request' ? this.#request : this.at({ of: 'input', name }))
     const inTemplates = (templates: readonly Template[]): Origins =>
-      mixed(
-        templates.flatMap(({ placeholders }) => placeholders.flatMap((source) => expressionOrigins(source, lookup))),
-      )
+      mixed(templates.flatMap(({ placeholders: all }) => all.flatMap((source) => expressionOrigins(source, lookup))))
     this.#add({ of: 'tags' }, inTemplates(flux.tags))
     this.#add({ of: 'key' }, inTemplates(flux.key === null ? [] : [flux.key]))
-    for (let round = 0; this.#changed && round < MOST_ROUNDS; round += 1) {
+    for (let round = 0; this.#changed && round < MAX_ROUNDS; round += 1) {
       this.#changed = false
       for (const state of flux.states) this.#trace(state)
     }
@@ -110,10 +111,10 @@ class Tracing implements CarriedOrigins {
     return this.#places.get(keyOf(place)) ?? NO_ORIGINS
   }
 
-  told(index: number): Origins {
+  disclosed(index: number): Origins {
     const action = this.#flux.states[index]?.action
     const given = this.at({ of: 'args', index, name: '' })
-    return action?.code && PASSES_ON.test(action.code.className) ? mixed(given) : returned(given)
+    return action?.code && RETURNS_ARGUMENTS.test(action.code.className) ? mixed(given) : returned(given)
   }
 
   arguments(index: number): readonly string[] {
@@ -143,9 +144,9 @@ class Tracing implements CarriedOrigins {
     else {
       if (action.script !== null) this.#add({ of: 'args', index, name: '' }, this.#mentioned(action.script, state))
       this.#lines(action.inputs, { index })
-      const told = this.told(index)
-      this.#add({ of: 'result', index }, told)
-      this.#add({ of: 'error', index }, told)
+      const disclosed = this.disclosed(index)
+      this.#add({ of: 'result', index }, disclosed)
+      this.#add({ of: 'error', index }, disclosed)
       this.#lines(action.outputs, { index, seesResult: true })
     }
     for (const { lines, to, wait } of transitions) {
@@ -156,7 +157,7 @@ class Tracing implements CarriedOrigins {
     }
   }
 
-  /** What a script may see: what it names, or everything where it may have other ways to names. */
+  /** Origins of what a script may access: the names in its text, or everything if it may access names indirectly. */
   #mentioned(script: string, { index, input, output }: CompiledState): Origins {
     const anything = /\b(?:names|this|globalThis|eval|Function|constructor|arguments)\b/.test(script)
     const shapes = [input, output, this.#flux.input, this.#flux.output]
@@ -171,7 +172,7 @@ class Tracing implements CarriedOrigins {
     return [...mentioned, ...parts.flatMap((part) => memberOrigins(this.#request, part ?? null))]
   }
 
-  /** `target`: the state whose inputs the lines of a transition write. */
+  /** Propagates the origins of lines. `target`: the state whose inputs the lines of a transition write. */
   #lines(
     lines: Lines,
     { index, target = index, seesResult = false }: { index: number; target?: number; seesResult?: boolean },
@@ -200,7 +201,7 @@ class Tracing implements CarriedOrigins {
     return path.reduce((origins, key) => memberOrigins(origins, key), lookup(name))
   }
 
-  /** All that may be seen under a name: which of them is nearest depends on what has a value. */
+  /** Origins of all places that a name may refer to. Which one it is depends on which have a value at run time. */
   #lookup(index: number, name: string, written: ReadonlyMap<string, Origins>): Origins {
     switch (name) {
       case '$request':
@@ -226,7 +227,7 @@ class Tracing implements CarriedOrigins {
 
 const NOTHING: ReadonlyMap<string, Origins> = new Map()
 
-/** The arguments of a call are kept by name for children, and together under no name. */
+/** The places that a line writes. Arguments are recorded by name, for children, and together under an empty name. */
 function placesOf({ place }: Line, name: string, index: number, target: number): OriginPlace[] {
   switch (place) {
     case 'stateOutput':

@@ -1,5 +1,4 @@
-// definitions: from the content of a .flux file to a service that can be decided on. What is wrong goes to the report,
-// all of it in one go.
+// definitions: compiles the content of a .flux file to a service. All faults go to the report.
 import { freeze, getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import { alternatives } from '../../model/nearest.ts'
 import { checkKeys } from '../lint/keys.ts'
@@ -19,7 +18,7 @@ import { Report } from '../report.ts'
 import { Root, take } from '../source/schema.ts'
 import { messageOf } from '../../model/error-message.ts'
 
-/** null when the report has a fault. */
+/** Compiles a service; null if the report has a fault. */
 export function compileFlux(unit: FluxUnit, report: Report): CompiledFlux | null {
   const known = { ...unit, models: reachableModels(unit) }
   const flux = compile(known, pinnedText(known), report)
@@ -27,9 +26,9 @@ export function compileFlux(unit: FluxUnit, report: Report): CompiledFlux | null
 }
 
 /**
- * Compiles a definition again from the text that was kept under its hash. Parts of it that can't be compiled any more
- * fail when they are reached; a name that can't be read has a placeholder.
- * @throws UnreadableDefinition when not even a state is left
+ * Compiles a definition from the text that is stored under its hash. Parts that can't be compiled any more fail when
+ * they are reached; a state whose name can't be read gets a placeholder.
+ * @throws UnreadableDefinition when it has no states, or the text is not a definition
  */
 export function recompile(text: string): CompiledFlux {
   const unit = readPinned(text)
@@ -46,7 +45,7 @@ export function recompile(text: string): CompiledFlux {
   return { ...flux, faults, isNewer: unit.isNewer }
 }
 
-/** What nobody thought of is a fault of the whole. */
+/** An unexpected exception is a fault of the whole definition. */
 function tryToCompile(unit: FluxUnit, text: string, report: Report): CompiledFlux | null {
   try {
     return compile(unit, text, report)
@@ -57,15 +56,15 @@ function tryToCompile(unit: FluxUnit, text: string, report: Report): CompiledFlu
 }
 
 /**
- * Total: what has a fault is reported, and comes out as a part that fails when it is reached. null: there is nothing to
- * compile.
+ * Compiles a definition. It never throws for faults: a part with a fault is reported, and becomes one that fails when
+ * it is reached. null if there is nothing to compile.
  */
 function compile(
   { package: owner, fluxName, source, models }: FluxUnit,
   text: string,
   report: Report,
 ): CompiledFlux | null {
-  // Views and definitions hand parts of them out: nobody may change what all contexts share.
+  // All contexts share these objects, and answers contain parts of them, so they are frozen.
   for (const shared of [source, ...models.values()]) freeze(shared)
   const root = take(Root, source, '', report)
   if (root === null) return null
@@ -122,10 +121,13 @@ function compile(
 
 const NO_KEYS: JsonObject = {}
 
-/** Where it can't be read what it says, it is. */
+/** Whether a service is secured when `secured` is not a boolean: any value but null is treated as true. */
 const isSecured = (source: JsonObject): boolean => (getOwn(source, 'secured') ?? false) !== false
 
-/** No two states may have one name, or one that stands for it: the machine's nodes are called so. */
+/**
+ * Gives a placeholder name to states without a name of their own. Names must be unique, since the machine's nodes have
+ * them.
+ */
 function withOwnNames(states: readonly CompiledState[], { states: named }: Service): CompiledState[] {
   const [taken, seen] = [new Set(named.keys()), new Set<string>()]
   return states.map((state) => {
@@ -145,7 +147,7 @@ function findStart(name: string, { states, report }: Service): number {
   return start?.index ?? 0
 }
 
-/** The models that a service refers to, and those that they refer to, by name. */
+/** The models that a service refers to, directly or through other models, by name. */
 function reachableModels({ source, models }: FluxUnit): ReadonlyMap<string, JsonObject> {
   const reached = new Map<string, JsonObject>()
   const visit = (value: Json): void => {

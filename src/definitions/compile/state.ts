@@ -1,5 +1,5 @@
-// definitions: states and their transitions. Outlines first, since a transition's lines are held to the inputs of its
-// target.
+// definitions: compiles states and their transitions. Outlines come first, since a transition's lines are coerced to
+// the inputs of its target.
 import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
 import { alternatives } from '../../model/nearest.ts'
 import { brokenAction, compileAction } from '../actions/actions.ts'
@@ -13,13 +13,13 @@ import type { Shape } from '../values/properties.ts'
 import type { Report } from '../report.ts'
 import { State, take, TransitionSchema } from '../source/schema.ts'
 
-/** What states are compiled in. */
+/** The service around the states that are compiled. */
 export interface Service {
   readonly input: Shape
   readonly output: Shape
-  /** Whether inputs come that nobody declared. */
+  /** Whether undeclared inputs are allowed. */
   readonly extra: boolean
-  /** Those that have a name. */
+  /** The states that have a name. */
   readonly states: ReadonlyMap<string, StateOutline>
   readonly report: Report
 }
@@ -33,16 +33,16 @@ export interface StateOutline {
   readonly output: Shape
   readonly action: JsonObject
   readonly transitions: readonly JsonObject[]
-  /** Why something of the state itself isn't what it was meant to be. */
+  /** First fault of the state itself; null if there is none. */
   readonly fault: string | null
 }
 
-/** How a state is called whose name isn't known. */
+/** Name of a state whose name is not known. */
 export const placeholderOf = (index: number): string => `#${index}`
 
 const NOTHING: Shape = { properties: new Map(), extra: false }
 
-/** One for each entry of the list: a context knows its states by their places. */
+/** Creates one outline for each entry of the list, even an invalid one, since contexts refer to states by index. */
 export function outlineStates(
   list: readonly JsonObject[],
   shape: (list: readonly JsonObject[], pointer: string) => Shape,
@@ -84,7 +84,7 @@ export function compileState(outline: StateOutline, service: Service): CompiledS
     pointer: `${pointer}/action`,
     report,
   })
-  // What of the state isn't known may be the action.
+  // The part of the state that could not be read may be its action.
   const action = outline.fault === null ? compiled : brokenAction(outline.fault)
   const parts = outline.transitions.map((source, at) =>
     compileTransition(source, `${pointer}/transitions/${at}`, outline, service),
@@ -105,7 +105,7 @@ export function compileState(outline: StateOutline, service: Service): CompiledS
   }
 }
 
-/** A state of which nothing is left: whatever reaches it fails. */
+/** Creates the replacement of a state that can't be compiled: it fails when it is reached. */
 export function brokenState(index: number, name: string, fault: string): CompiledState {
   const choice = { events: new Map(), otherwise: null, exception: null, lone: null, timed: [], end: false }
   return {
@@ -157,7 +157,10 @@ function compileTransition(source: JsonObject, pointer: string, left: StateOutli
     : brokenTransition(source, { ...compiled, fault }, true)
 }
 
-/** It has its place and, where that is known, its event; once it is taken it fails. */
+/**
+ * Creates the replacement of a transition with a fault. It keeps its index and, if known, its event, and fails when it
+ * is taken.
+ */
 function brokenTransition(
   source: JsonObject,
   known: CompiledTransition & { readonly fault: string },

@@ -1,4 +1,4 @@
-// definitions: templates in tags and waits, and the wait of a transition.
+// definitions: compiles the templates of tags and waits, and the waits of transitions.
 import { DefinitionError } from '../definition-error.ts'
 import { compileTemplate } from '../expressions/compile.ts'
 import type { Template } from '../expressions/expression.ts'
@@ -7,7 +7,7 @@ import { parseDate } from '../values/dates.ts'
 import type { Report } from '../report.ts'
 import { notParsed, PLAIN_TEXT, unseenNames, type Visible } from '../lint/visible.ts'
 
-/** One with a fault fails when it is evaluated. */
+/** Compiles a template. One with a fault fails when it is evaluated. */
 export function compileText(source: string, visible: Visible, pointer: string, report: Report): Template {
   const { value, fault } = report.part(() => parsed(source, visible, pointer, report))
   return value === null || fault !== null ? brokenText(source, fault ?? `${pointer}: it can't be compiled`) : value
@@ -23,7 +23,7 @@ const brokenText = (source: string, fault: string): Template => ({
   },
 })
 
-/** null after a fault. */
+/** Parses a template; null after a fault. */
 function parsed(source: string, visible: Visible, pointer: string, report: Report): Template | null {
   try {
     const template = compileTemplate(source, { pinned: report.pinned })
@@ -40,8 +40,8 @@ function parsed(source: string, visible: Visible, pointer: string, report: Repor
 const WAIT = /^(duration|date)\s*:(.*)$/s
 
 /**
- * `duration:<seconds>` or `date:<when>`, the value a literal or a template. null: there is none. One with a fault fails
- * when it is reached.
+ * Compiles a wait: `duration:<seconds>` or `date:<when>`, where the value is a literal or a template. null if the
+ * source is empty. A wait with a fault fails when it is reached.
  */
 export function compileWait(source: string, visible: Visible, pointer: string, report: Report): Wait | null {
   const { value, fault } = report.part(() => read(source, visible, pointer, report))

@@ -1,4 +1,4 @@
-// definitions: the webhooks of a service, and what makes two of them the same endpoint.
+// definitions: compiles the webhooks of a service, and determines which of them have the same endpoint.
 import { METHODS } from 'node:http'
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Report } from '../report.ts'
@@ -7,14 +7,14 @@ import { take, WebhookSchema } from '../source/schema.ts'
 export interface Webhook {
   /** JSON pointer into its file. */
   readonly pointer: string
-  /** As the file has it, with a slash first. */
+  /** As written in the file, with a leading slash. */
   readonly urlPath: string
   readonly httpMethods: readonly string[]
-  /** Milliseconds; null: the server's. */
+  /** Milliseconds; null: the server's setting applies. */
   readonly timeout: number | null
 }
 
-/** Those that are enabled. Such as have a fault are reported and left out. */
+/** Compiles the enabled webhooks. Those with a fault are reported and left out. */
 export function compileWebhooks(source: JsonObject, report: Report): readonly Webhook[] {
   const list = getOwn(source, 'webhooks')
   return Array.isArray(list)
@@ -35,15 +35,15 @@ function compileWebhook(source: Json, pointer: string, report: Report): Webhook 
     )
   const urlPath = webhook.urlPath.startsWith('/') ? webhook.urlPath : `/${webhook.urlPath}`
   if (urlPath !== webhook.urlPath) report.warn(`${pointer}/urlPath`, `taken as "${urlPath}"`)
-  for (const reason of doubtsOf(urlPath)) report.warn(`${pointer}/urlPath`, reason)
+  for (const reason of warningsOf(urlPath)) report.warn(`${pointer}/urlPath`, reason)
   if (webhook.timeout === 0) report.warn(`${pointer}/timeout`, 'every call will be answered with 504')
   const names = urlPath.split('/').flatMap((segment) => parameterOf(segment) ?? [])
   if (new Set(names).size < names.length) report.warn(`${pointer}/urlPath`, 'two parameters of this path have one name')
   return { pointer, urlPath, httpMethods, timeout: webhook.timeout == null ? null : webhook.timeout * 1000 }
 }
 
-/** Why a path may not be reached as its author thinks. */
-function doubtsOf(urlPath: string): string[] {
+/** Warnings about a path that requests may not reach as intended. */
+function warningsOf(urlPath: string): string[] {
   const segments = urlPath.split('/')
   return [
     ...(/[?#]/.test(urlPath) ? ["a path never has ? or #: it can't be reached"] : []),
@@ -63,10 +63,10 @@ function doubtsOf(urlPath: string): string[] {
   ]
 }
 
-/** The name in a segment that is a parameter as a whole, `{id}`; null for a literal one. */
+/** The name of a segment that is a parameter, `{id}`; null for a literal segment. */
 export const parameterOf = (segment: string): string | null => /^\{([^{}]+)\}$/.exec(segment)?.[1] ?? null
 
-/** Equal for two webhooks that no request can tell apart. */
+/** Keys of the endpoints of a webhook. Two webhooks with an equal key match the same requests. */
 export function endpointsOf({ httpMethods, urlPath }: Webhook): string[] {
   const shape = urlPath
     .split('/')
@@ -80,7 +80,7 @@ function decode(segment: string): string {
   return text === null ? segment : encodeURIComponent(text)
 }
 
-/** null: an escape in it is malformed. */
+/** Decodes a segment; null if it has a malformed escape. */
 function decoded(segment: string): string | null {
   try {
     return decodeURIComponent(segment)

@@ -1,5 +1,5 @@
-// definitions/expressions: reading a property. Own properties only, so a prototype is out of reach; what isn't there is
-// undefined, and so is any property of null: a read never fails.
+// definitions/expressions: reads a property. Only own properties are read, never those of a prototype. A missing
+// property and any property of null are undefined; reading never fails.
 import { getOwn } from '../../model/json/value.ts'
 import type { Evaluation, Fields, List, Value } from './evaluation.ts'
 import { isFields, isList } from './evaluation.ts'
@@ -12,16 +12,16 @@ type SameName = (run: Evaluation, name: string, wanted: string) => boolean
 
 function sameButCase(run: Evaluation, name: string, wanted: string): boolean {
   if (name.length !== wanted.length) return false
-  run.spend(name.length / LOWERED_AT_ONCE)
+  run.spend(name.length / LOWERED_PER_STEP)
   return name.toLowerCase() === wanted.toLowerCase()
 }
 
-/** Characters that are lowered and compared in one step. */
-const LOWERED_AT_ONCE = 4
+/** Characters that are converted to lower case and compared in one step. */
+const LOWERED_PER_STEP = 4
 
 /**
- * `target[key]`. On a list whose elements are `{name, value}`, a key that is neither an index nor `length` is such a
- * name.
+ * `target[key]`. In a list of `{name, value}` elements, a key that is neither an index nor `length` selects the value
+ * of the first element of that name.
  */
 export function read(run: Evaluation, target: Value, key: Value, sameName: SameName = same): Value {
   if (isFields(target)) return getOwn(target, keyOf(run, key))
@@ -33,7 +33,7 @@ export function read(run: Evaluation, target: Value, key: Value, sameName: SameN
   return typeof target === 'string' ? undefined : named(run, target, text, sameName)
 }
 
-/** The same for a list or an object of headers: names are compared without regard to case. */
+/** As `read`, for a list or an object of headers: the case of names is ignored. */
 export function readHeader(run: Evaluation, target: Value, key: Value): Value {
   const found = read(run, target, key, sameButCase)
   if (found !== undefined || !isFields(target)) return found
@@ -44,7 +44,7 @@ export function readHeader(run: Evaluation, target: Value, key: Value): Value {
   return name === undefined ? undefined : getOwn(target, name)
 }
 
-/** The engine looks for a key by all of its characters. */
+/** Converts a key to text. All its characters are charged, since V8 hashes them. */
 export function keyOf(run: Evaluation, key: Value): string {
   const text = stringify(run, key)
   run.scan(text.length)

@@ -1,4 +1,5 @@
-// definitions/expressions: calls: of the language's functions, and of methods by the kind of value they are called on.
+// definitions/expressions: calls of methods, which depend on the type of the target, and the evaluation of arguments
+// and spread elements.
 import { getOwn, setOwn } from '../../model/json/value.ts'
 import { alternatives } from '../../model/nearest.ts'
 import { stepsOfMembers } from '../work-budget.ts'
@@ -13,11 +14,11 @@ import { typeNameOf } from './values.ts'
 
 /** Evaluates arguments or elements. */
 export type Items = (run: Evaluation) => Value[]
-/** Makes the function that a loop calls, for one evaluation. */
+/** Creates the function that a loop method calls, for one evaluation. */
 export type CallbackCode = (run: Evaluation) => Callback
-/** Adds to an object that is being made. */
+/** Adds a member, or several, to an object under construction. */
 export type Member = (run: Evaluation, into: { [key: string]: Value }) => void
-/** A method, bound to its arguments, that is told its target. */
+/** A method call or property access that is bound to its arguments and gets its target. */
 export type Invocation = (run: Evaluation, target: Value) => Value
 
 export const isLoop = (method: string) => loopMethods.has(method)
@@ -27,14 +28,17 @@ export const isMethod = (method: string) =>
 export const methodNames = () =>
   [...new Set([textMethods, listMethods, loopMethods, numberMethods].flatMap((methods) => [...methods.keys()]))].sort()
 
-/** The methods of a value of that kind. */
+/** Names of the methods of a value. */
 function methodsOf(target: Value): string[] {
   if (typeof target === 'string') return [...textMethods.keys()]
   if (typeof target === 'number') return [...numberMethods.keys()]
   return isList(target) ? [...listMethods.keys(), ...loopMethods.keys()] : []
 }
 
-/** @param optional whether a target that lacks the method gives undefined instead of an error: `target.method?.()` */
+/**
+ * Compiles a method call.
+ * @param optional `target.method?.()`: a target without the method gives undefined instead of an error
+ */
 export function methodCall(method: string, args: Items, optional: boolean): Invocation {
   const ofText = textMethods.get(method)
   const ofList = listMethods.get(method) ?? sortMethods.get(method)
@@ -60,7 +64,7 @@ function lacking(method: string, target: Value, optional: boolean): undefined {
     )
 }
 
-/** One list of the values of all items, those of spread lists in their places. */
+/** Compiles the items of an argument list or a list literal, with spread elements, to one list of values. */
 export function itemsCode(
   items: readonly { readonly code: Code; readonly spread: boolean }[],
 ): (run: Evaluation) => Value[] {
@@ -77,7 +81,7 @@ export function itemsCode(
   }
 }
 
-/** The elements of a list, or the characters of a text. */
+/** Spreads the elements of a list, or the characters of a text. */
 function spreadOf(run: Evaluation, value: Value): List {
   if (typeof value !== 'string' && !isList(value))
     throw new ExpressionError(`${typeNameOf(value)} can't be spread into a list`)
@@ -85,7 +89,7 @@ function spreadOf(run: Evaluation, value: Value): List {
   return typeof value === 'string' ? Array.from(value) : value
 }
 
-/** The members of an object, or the elements of a list, become members of another object. */
+/** Compiles a spread into an object: the members of an object, or the elements of a list by index, are copied. */
 export function spreadMember(code: Code): Member {
   return (run, into) => {
     const value = code(run)

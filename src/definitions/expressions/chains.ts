@@ -1,16 +1,19 @@
-// definitions/expressions: chains of properties and calls, which a `?.` may cut short. Parentheses around a part change
-// nothing.
+// definitions/expressions: chains of properties and calls, which `?.` can short-circuit. Unlike in JavaScript,
+// parentheses around a part do not limit that.
 import type { AnyNode, MemberExpression } from 'acorn'
 import type { Invocation } from './calls.ts'
 import type { Code, Fields } from './evaluation.ts'
 
-/** What the links of a chain pass on after a `?.` that met null: the rest of the chain is skipped. */
+/**
+ * The value that the links of a chain pass on after `?.` found null or undefined, so that the rest of the chain is
+ * skipped.
+ */
 export const SKIPPED: Fields = Object.freeze({})
 
-/** A link of a chain without the mark that a chain ends with it. */
+/** The node without the ChainExpression around it, which marks the end of a chain. */
 export const linkOf = (node: AnyNode): AnyNode => (node.type === 'ChainExpression' ? node.expression : node)
 
-/** Whether a `?.` in a chain may cut it short. */
+/** Whether a chain has a `?.`, and can be short-circuited. */
 export function skips(node: AnyNode): boolean {
   const link = linkOf(node)
   if (link.type === 'CallExpression') return skips(link.callee)

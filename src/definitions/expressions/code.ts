@@ -1,5 +1,5 @@
-// definitions/expressions: from syntax tree to code: closures over data, with nothing left to look up but the data's
-// own properties. Which nodes there are is a closed list, `Compiler.node`: any other is refused, with its place.
+// definitions/expressions: compiles a syntax tree to closures. At run time these look up nothing but the data's own
+// properties. The supported nodes are a closed list, `Compiler.node`; any other node is refused, with its position.
 import type {
   AnyNode,
   ArrayExpression,
@@ -34,25 +34,25 @@ import { afterOperand, refused, unexpected, unknownName } from './unexpected.ts'
 import { joined, stringify } from './values.ts'
 
 const MAX_DEPTH = 200
-/** Of the evaluation of a node. A call makes a list of its arguments, and has work of its own. */
-const STEPS_A_NODE = 1
+/** Steps to evaluate a node without its children. A call also makes a list of its arguments. */
+const STEPS_PER_NODE = 1
 const STEPS: ReadonlyMap<string, number> = new Map([
   ['MemberExpression', 2],
   ['CallExpression', 5],
 ])
 
-/** Compiles one expression, and gathers what it needs to run. */
+/** Compiles one expression, and collects what its evaluation needs. */
 export class Compiler {
   /** Free names. */
   readonly names = new Set<string>()
-  /** Whether a text in quotes holds what looks like a placeholder. */
+  /** Whether a quoted text contains something that looks like a placeholder. */
   quotesPlaceholder = false
-  /** Steps to evaluate what was compiled so far, once. */
+  /** Steps to evaluate everything that was compiled so far once. */
   cost = 0
   private readonly source: string
-  /** The parameters that the present node sees, with their places in an evaluation. */
+  /** Parameters that are visible to the current node, with their indices in `Evaluation.parameters`. */
   private visible: ReadonlyMap<string, number> = new Map()
-  /** How many parameters its arrow functions have together, so far. */
+  /** Number of parameters of all arrow functions so far. */
   private parameters = 0
   private depth = 0
 
@@ -60,7 +60,10 @@ export class Compiler {
     this.source = source
   }
 
-  /** @throws ExpressionFault for what the language lacks */
+  /**
+   * Compiles a node.
+   * @throws ExpressionFault for syntax that the language does not support
+   */
   compile(node: AnyNode): Code {
     const code = this.link(node)
     if (!skips(node)) return code
@@ -70,12 +73,12 @@ export class Compiler {
     }
   }
 
-  /** As `compile`, but for a link of a chain, which may give SKIPPED. */
+  /** As `compile`, for a link of a chain, whose code may return SKIPPED. */
   private link(marked: AnyNode): Code {
     const node = linkOf(marked)
     if (this.depth === MAX_DEPTH) throw new ExpressionFault(`an expression nested deeper than ${MAX_DEPTH}`, node.start)
     this.depth += 1
-    this.cost += STEPS.get(node.type) ?? STEPS_A_NODE
+    this.cost += STEPS.get(node.type) ?? STEPS_PER_NODE
     const code = this.node(node)
     this.depth -= 1
     return code
@@ -185,7 +188,7 @@ export class Compiler {
     this.visible = new Map([...visible, ...names.map((name, index) => [name, first + index] as const)])
     const code = this.compile(body)
     this.visible = visible
-    const cost = this.cost - before + STEPS_A_NODE
+    const cost = this.cost - before + STEPS_PER_NODE
     return (run) =>
       (...values) => {
         run.spend(cost)

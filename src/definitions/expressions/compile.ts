@@ -1,5 +1,4 @@
-// definitions/expressions: the language's front door: source in, something to evaluate out. Compiled once, when a file
-// is loaded.
+// definitions/expressions: compiles expressions and templates, once, when a file is loaded.
 import type { Json } from '../../model/json/value.ts'
 import { Compiler } from './code.ts'
 import { Evaluation, type Code } from './evaluation.ts'
@@ -15,20 +14,20 @@ interface Compiled {
   readonly code: Code
   readonly names: ReadonlySet<string>
   readonly quotesPlaceholder: boolean
-  /** Steps that it takes outside of loops. */
+  /** Steps of one evaluation, without the bodies of loops. */
   readonly cost: number
 }
 
 export interface CompileOptions {
-  /** The source was accepted once, and means what it meant. */
+  /** Whether the source belongs to a pinned definition. It is then accepted, with its meaning, as in version 0.1. */
   readonly pinned?: boolean
 }
 
 /**
- * Compiles a safe part of JavaScript's expressions. Where it differs from JavaScript: a property of null or undefined
- * is undefined, not a failure; lists and objects become JSON text where text is needed, and NaN where a number is;
- * dates are numbers and their methods tell UTC.
- * @throws ExpressionFault when it doesn't parse, or uses what the language lacks
+ * Compiles an expression of a safe subset of JavaScript. Differences from JavaScript: a property of null or undefined
+ * is undefined and not an error; lists and objects become JSON text where text is needed, and NaN where a number is
+ * needed; dates are numbers, and their methods use UTC.
+ * @throws ExpressionFault when the source does not parse, or uses syntax that the language does not support
  */
 export function compileExpression(source: string, { pinned = false }: CompileOptions = {}): Expression {
   const { code, cost, ...about } = compile(parse(source, { pinned }))
@@ -36,9 +35,9 @@ export function compileExpression(source: string, { pinned = false }: CompileOpt
 }
 
 /**
- * Compiles literal text with `${…}` in it. In the text, what has no value (null, undefined, NaN) is empty, and a list
- * or an object is JSON. Nothing escapes a `${`; `${'${'}` writes one.
- * @throws ExpressionFault
+ * Compiles literal text with `${…}` placeholders. In the text, null, undefined and NaN are empty, and a list or an
+ * object is JSON. There is no escape for `${`; `${'${'}` produces one.
+ * @throws ExpressionFault as `compileExpression`, or when the template is too long
  */
 export function compileTemplate(source: string, { pinned = false }: CompileOptions = {}): Template {
   if (source.length > MAX_TEMPLATE_CHARACTERS) {
@@ -71,7 +70,9 @@ function compile({ tree, source }: Syntax): Compiled {
   return { source, code, names, quotesPlaceholder, cost }
 }
 
-/** A template's placeholders, and the literal texts around them, one more than there are of these. */
+/**
+ * Splits a template into its placeholders and the literal texts around them. There is one more text than placeholders.
+ */
 function split(source: string, pinned: boolean): { texts: string[]; parts: Compiled[] } {
   const texts: string[] = []
   const parts: Compiled[] = []

@@ -1,5 +1,4 @@
-// definitions/expressions: one evaluation: what it sees, and the bounds that end one that takes too long or makes too
-// much.
+// definitions/expressions: the state of one evaluation, and the limits on its work and on the data that it creates.
 import type { Json, JsonObject } from '../../model/json/value.ts'
 import { setOwn } from '../../model/json/value.ts'
 import { CHARACTERS_A_STEP, STEPS_AN_ELEMENT, stepsOfMembers } from '../work-budget.ts'
@@ -7,8 +6,8 @@ import type { Scope } from './expression.ts'
 import { ExpressionError } from './expression.ts'
 
 /**
- * What an expression computes with: data, save that lists and objects of its own making may hold undefined and NaN,
- * until `settle`.
+ * A value during an evaluation. Unlike JSON data, lists and objects that the expression creates may contain undefined
+ * and NaN until `settle`.
  */
 export type Value = undefined | null | boolean | number | string | List | Fields
 export type List = readonly Value[]
@@ -20,43 +19,44 @@ export const isList = (value: Value): value is List => Array.isArray(value)
 export const isFields = (value: Value): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A part of an expression, compiled. */
+/** A compiled part of an expression. */
 export type Code = (run: Evaluation) => Value
 
 /**
- * Characters, list elements and object members that one evaluation may make; also how large a result may be that it put
- * together.
+ * Maximum number of characters, list elements and object members that one evaluation may create, and that a result made
+ * of new lists or objects may have.
  */
 export const MAX_MADE_CHARACTERS = 4_000_000
 /**
- * Steps that one evaluation may take: less than a decision may, so that an `$exception` transition has something left.
+ * Maximum number of steps of one evaluation. It is less than that of a decision, so that an `$exception` transition
+ * still has steps left.
  */
 const MAX_STEPS = 2_000_000
-/** Characters that are made in one step: they take room, too. */
+/** Characters that are created in one step. They also take memory. */
 const MADE_A_STEP = 16
-/** A list or an object that is made is entered into a table, and copied when the result is settled. */
+/** Steps to register a new list or object, and to copy it when the result is settled. */
 const STEPS_TO_OWN = 12
 const STEPS_TO_MEASURE = 6
-/** Nesting of a value that is measured or written as text. */
+/** Maximum nesting of a value that is measured or written as text. */
 const MAX_DEPTH = 200
 
 export class Evaluation {
   readonly scope: Scope
-  /** Values of the parameters of arrow functions. None calls itself, so each parameter has one place. */
+  /** Values of the parameters of arrow functions. No function is recursive, so each parameter has one index. */
   readonly parameters: Value[] = []
   private size = 0
   private steps = 0
-  /** The lists and objects that the expression made, and what they are as plain data, once that is known. */
+  /** The lists and objects that the expression created, with their plain data once it is known. */
   private made: Map<object, Json | undefined> | undefined
 
-  /** Texts that were joined so far. */
+  /** Number of texts joined so far. */
   joins = 0
 
   constructor(scope: Scope) {
     this.scope = scope
   }
 
-  /** To be called before so many characters, elements or members are made. */
+  /** Charges characters, elements or members. It must be called before they are created. */
   make(count: number): void {
     this.size += count
     if (!(this.size <= MAX_MADE_CHARACTERS))
@@ -64,31 +64,31 @@ export class Evaluation {
     this.spend(count / MADE_A_STEP)
   }
 
-  /** To be called before so many nodes are evaluated, or as much is done. */
+  /** Charges steps. It must be called before the work is done. */
   spend(steps: number): void {
     this.steps += steps
     if (!(this.steps <= MAX_STEPS)) throw new ExpressionError(`the expression takes more than ${MAX_STEPS} steps`)
     this.scope.budget.spend(steps)
   }
 
-  /** To be called before the engine reads, copies or compares so many characters. */
+  /** Charges characters that V8 reads, copies or compares. It must be called before. */
   scan(characters: number): void {
     this.spend(characters / CHARACTERS_A_STEP)
   }
 
-  /** To be called before so many elements are made, one by one. */
+  /** Charges elements that are created one by one. It must be called before. */
   makeElements(count: number): void {
     this.make(count)
     this.spend(count * STEPS_AN_ELEMENT)
   }
 
-  /** To be called before the members of an object are listed, or so many are made. */
+  /** Charges members that are listed or created. It must be called before. */
   makeMembers(count: number): void {
     this.make(count)
     this.spend(stepsOfMembers(count))
   }
 
-  /** Says that a list or an object is of the expression's own making. */
+  /** Registers a list or an object that the expression created. */
   own<T extends List | Fields>(container: T): T {
     this.spend(STEPS_TO_OWN)
     this.made ??= new Map()
@@ -96,7 +96,7 @@ export class Evaluation {
     return container
   }
 
-  /** Counts a value as if it were copied, however often it holds the same list. */
+  /** Charges a value as if it were copied. A part that occurs several times counts each time. */
   measure(value: Value, depth = 0): void {
     if (typeof value === 'string') this.make(value.length)
     if (typeof value !== 'object' || value === null) return
@@ -108,7 +108,7 @@ export class Evaluation {
     for (const item of items) this.measure(item, depth + 1)
   }
 
-  /** The result as plain data. It shares with what was given, and is never changed. */
+  /** Returns the result as plain data. It shares parts with the given data and must not be changed. */
   settle(value: Value): Json {
     if (this.made !== undefined && typeof value === 'object') {
       this.size = 0

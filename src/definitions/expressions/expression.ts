@@ -1,8 +1,8 @@
-// definitions/expressions: what a compiled expression is to the other modules.
+// definitions/expressions: the interface of compiled expressions for other modules.
 import type { Json } from '../../model/json/value.ts'
 import type { WorkBudget } from '../work-budget.ts'
 
-/** What isn't deterministic comes from the turn. */
+/** The sources of values that are not deterministic. */
 export interface Turn {
   /** Epoch milliseconds. */
   readonly now: number
@@ -11,34 +11,34 @@ export interface Turn {
   uuid(): string
 }
 
-/** What an expression sees. */
+/** What an expression can access. */
 export interface Scope {
   readonly turn: Turn
-  /** What is left of the work that the decision may do. */
+  /** The work budget of the decision. */
   readonly budget: WorkBudget
-  /** The value of a visible name; undefined where nothing has it. */
+  /** The value of a visible name; undefined if there is none. */
   get(name: string): Json | undefined
 }
 
 export interface Expression {
   readonly source: string
-  /** The free names it uses, function names of the language left out. */
+  /** Free names in it, without the functions of the language. */
   readonly names: ReadonlySet<string>
-  /** Whether a text in double or single quotes holds a `${…}`, which is plain text there. */
+  /** Whether a text in double or single quotes contains `${…}`, which is plain text there. */
   readonly quotesPlaceholder: boolean
   /**
-   * Plain data: undefined, NaN and infinities have become null.
-   * @throws ExpressionError when a bound is passed, or something is called or done that the language doesn't have
+   * Evaluates the expression to plain data: undefined, NaN and infinities become null.
+   * @throws ExpressionError when a limit is exceeded, or an operation is not possible for its values
    */
   evaluate(scope: Scope): Json
 }
 
 /**
- * Literal text with `${…}` in it. One that is a single `${…}` and nothing else keeps the type of its value; any other
+ * Literal text with `${…}` placeholders. A template that is a single placeholder keeps the type of its value; any other
  * gives text.
  */
 export interface Template extends Expression {
-  /** The expressions in it, as they are written. */
+  /** Sources of the expressions in it. */
   readonly placeholders: readonly string[]
 }
 
@@ -46,7 +46,9 @@ export class ExpressionError extends Error {
   override readonly name = 'ExpressionError'
 }
 
-/** Why a source isn't an expression of this language. The message ends in the place, counted in characters from 1. */
+/**
+ * The source is not an expression of this language. The message ends with the position, counted in characters from 1.
+ */
 export class ExpressionFault extends Error {
   override readonly name = 'ExpressionFault'
 

@@ -1,5 +1,5 @@
-// definitions/expressions: the value of a literal, and of a template's text. Numbers are decimal, and octal escapes are refused, as in strict
-// mode.
+// definitions/expressions: the value of a literal, and of a template's text. Numbers must be decimal. Octal escapes are
+// refused, as in strict mode.
 import type { Literal, TemplateElement } from 'acorn'
 import { ExpressionFault } from './expression.ts'
 import { unexpected } from './unexpected.ts'
@@ -17,7 +17,10 @@ export function literalValue({ value, raw = '', start }: Literal, source: string
   return value
 }
 
-/** The text of a piece of a template. @throws ExpressionFault for an escape that is none */
+/**
+ * The text of a literal part of a template.
+ * @throws ExpressionFault for a malformed escape
+ */
 export function templateText({ value: { cooked, raw }, start }: TemplateElement): string {
   if (typeof cooked === 'string') return cooked
   throw new ExpressionFault(`a malformed escape in '${raw}'`, start)

@@ -1,11 +1,11 @@
-// definitions/expressions: names that an expression writes out: keys of members, and parameters.
+// definitions/expressions: names that are constants in an expression: keys of members, and parameters.
 import type { AnyNode, Expression, MemberExpression, Pattern } from 'acorn'
 import { linkOf } from './chains.ts'
 import { ExpressionFault } from './expression.ts'
 import { literalValue } from './literals.ts'
 import { unexpected } from './unexpected.ts'
 
-/** The key that a member expression writes out; undefined: it is computed. */
+/** The key of a member expression if it is a constant; undefined if it is computed. */
 export function staticKey({ computed, property }: MemberExpression, source: string): string | undefined {
   if (!computed) return property.type === 'Identifier' ? property.name : undefined
   if (property.type !== 'Literal') return undefined
@@ -13,14 +13,17 @@ export function staticKey({ computed, property }: MemberExpression, source: stri
   return typeof value === 'string' ? value : undefined
 }
 
-/** The key of a member of an object, which is not computed. @throws ExpressionFault */
+/**
+ * The key of a member of an object literal, which must not be computed.
+ * @throws ExpressionFault for another kind of key
+ */
 export function keyName(key: Expression, source: string): string {
   if (key.type === 'Identifier') return key.name
   if (key.type === 'Literal') return String(literalValue(key, source))
   throw unexpected(source, key.start)
 }
 
-/** Whether it is `$request.headers`, or the response's, in any notation, where the parameters do not hide the name. */
+/** Whether a node is `$request.headers` or `$response.headers`, in any notation, and no parameter hides the name. */
 export function isHeaders(object: AnyNode, source: string, parameters: ReadonlyMap<string, unknown>): boolean {
   const node = linkOf(object)
   return (
@@ -32,10 +35,13 @@ export function isHeaders(object: AnyNode, source: string, parameters: ReadonlyM
   )
 }
 
-/** Parameters of one arrow function. */
+/** Maximum number of parameters of an arrow function. */
 const MAX_PARAMETERS = 4
 
-/** The names of the parameters of an arrow function. @throws ExpressionFault */
+/**
+ * The names of the parameters of an arrow function.
+ * @throws ExpressionFault for too many parameters, equal names, or patterns
+ */
 export function parameterNames(parameters: readonly Pattern[], start: number): string[] {
   const names = parameters.map((parameter) => (parameter.type === 'Identifier' ? parameter.name : 'undefined'))
   if (names.includes('undefined') || new Set(names).size < names.length || names.length > MAX_PARAMETERS) {

@@ -1,4 +1,4 @@
-// definitions/expressions: the operators, each as a builder of code out of the code of its operands.
+// definitions/expressions: the operators. Each builds its code from the code of its operands.
 import type { Code } from './evaluation.ts'
 import { add, less, lessOrEqual, looselyEqual, numberOf, same } from './values.ts'
 
@@ -18,7 +18,7 @@ export const binaryOperators: ReadonlyMap<string, (left: Code, right: Code) => C
   ['!=', (left, right) => (run) => !looselyEqual(run, left(run), right(run))],
   ['<', (left, right) => (run) => less(run, left(run), right(run))],
   ['<=', (left, right) => (run) => lessOrEqual(run, left(run), right(run))],
-  // Operands in the order written: the right one is evaluated second.
+  // `>` is `<` with the operands exchanged, but the left operand is still evaluated first.
   [
     '>',
     (left, right) => (run) => {

@@ -1,5 +1,5 @@
-// definitions/expressions: which parts of a request an expression's value is made of, found without evaluating it. More
-// may be said than is so, never less.
+// definitions/expressions: static analysis of the parts of a request that an expression's value may contain. The result
+// may include too many parts, but never too few.
 import type {
   AnyNode,
   ArrowFunctionExpression,
@@ -12,35 +12,38 @@ import { isSecretName } from '../../model/secret-names.ts'
 import { linkOf } from './chains.ts'
 import { parse } from './parse.ts'
 
-/** That a part of the request is carried by a value. */
+/** A part of the request that a value may contain. */
 export interface RequestOrigin {
-  /** Where in the value. */
+  /** Path within the value. */
   readonly at: readonly string[]
-  /** What of `$request`: empty for all of it, `headers`, `headers` and a name in lower case, … */
+  /** Path within `$request`: empty for all of it, `headers`, `headers` and a name in lower case, … */
   readonly path: readonly string[]
   /**
-   * `whole`: what lies at `at` is the part itself. `cut`: something made of it, such as a piece of its text. `inside`:
-   * all of it is somewhere below `at`, or in the text there. `returned`: a function that was given it may have passed
-   * it on.
+   * `whole`: the value at `at` is the part itself. `cut`: it is derived from the part, such as a piece of its text.
+   * `inside`: the whole part is somewhere below `at`, or in the text there. `returned`: a function that got the part
+   * may have returned it.
    */
   readonly kind: 'whole' | 'cut' | 'inside' | 'returned'
 }
 
 export type Origins = readonly RequestOrigin[]
-/** What a visible name carries. */
+/** Returns the origins of the value of a visible name. */
 export type Lookup = (name: string) => Origins
 
 export const NO_ORIGINS: Origins = []
-/** Origins of one value beyond which only the parts are kept, and not where they lie. */
-const MOST = 64
-/** Names below which a place isn't told any more. */
-const DEEPEST = 16
+/** Maximum number of origins of one value. If there are more, their paths are dropped and only the parts are kept. */
+const MAX_ORIGINS = 64
+/** Maximum length of the path of an origin. */
+const MAX_PATH_NAMES = 16
 
-/** Parts of the request that hold secrets. What lies in the others is the sender's data. */
+/** Parts of the request that may contain secrets. The other parts are the sender's data. */
 const PARTS: ReadonlySet<string> = new Set(['headers', 'cookies', 'parameters', 'uri'])
 
-/** Methods and functions that give a truth, a place or a size, and nothing of what they look at. */
-const TELLS_NOTHING: ReadonlySet<string> = new Set([
+/**
+ * Methods and functions that return a boolean, a position, a size, keys or a generated value, and nothing of the values
+ * that they read.
+ */
+const CARRIES_NOTHING: ReadonlySet<string> = new Set([
   'includes',
   'indexOf',
   'lastIndexOf',
@@ -58,10 +61,10 @@ const TELLS_NOTHING: ReadonlySet<string> = new Set([
   'random',
 ])
 const COMPARISONS: ReadonlySet<string> = new Set(['==', '!=', '===', '!==', '<', '<=', '>', '>='])
-/** Functions that make one text of all that they are given. */
+/** Functions that return one text made of all their arguments. */
 const WRITERS: ReadonlySet<string> = new Set(['json', 'string'])
 
-/** Of what the expression gives. One that can't be parsed carries nothing: it is never evaluated. */
+/** Returns the origins of an expression's value. An expression that can't be parsed has none: it is never evaluated. */
 export function expressionOrigins(source: string, lookup: Lookup): Origins {
   try {
     return tidy(new Tracer(lookup).of(parse(source, { pinned: true }).tree))
@@ -70,11 +73,11 @@ export function expressionOrigins(source: string, lookup: Lookup): Origins {
   }
 }
 
-/** Of the value at a key; null: at some key, or element. */
+/** Returns the origins of the value at a key, or, for null, at any key or element. */
 export const memberOrigins = (origins: Origins, key: string | null): Origins =>
   origins.flatMap((origin) => member(origin, key) ?? [])
 
-/** As one value, of which nobody knows where what lies. */
+/** Returns the origins of one value in which the parts may be anywhere. */
 export const mixed = (origins: Origins): Origins =>
   tidy(
     origins.map(({ path, kind }) => ({
@@ -84,33 +87,33 @@ export const mixed = (origins: Origins): Origins =>
     })),
   )
 
-/** What a function may make of what it is given. */
+/** Returns the origins of what a function may return, given the origins of its arguments. */
 export const returned = (origins: Origins): Origins =>
   mixed(origins).map((origin) => (origin.kind === 'cut' ? { ...origin, kind: 'returned' } : origin))
 
-/** The same value, laid into another. */
+/** Returns the origins of a value that contains this value at a path. */
 export const laidAt = (path: readonly string[], origins: Origins): Origins =>
   origins.map((origin) => ({ ...origin, at: [...path, ...origin.at] }))
 
-/** Without what is there twice, and neither too many nor too deep. */
+/** Removes duplicates, and limits the number of the origins and the length of their paths. */
 export function tidy(origins: Origins): Origins {
-  if (origins.length < 2 && (origins[0]?.at.length ?? 0) <= DEEPEST) return origins
+  if (origins.length < 2 && (origins[0]?.at.length ?? 0) <= MAX_PATH_NAMES) return origins
   const distinct = new Map(origins.map((origin) => [JSON.stringify([origin.at, origin.path, origin.kind]), origin]))
   const kept = [...distinct.values()]
-  if (kept.length <= MOST && kept.every(({ at }) => at.length <= DEEPEST)) return kept
+  if (kept.length <= MAX_ORIGINS && kept.every(({ at }) => at.length <= MAX_PATH_NAMES)) return kept
   return kept.some(({ at }) => at.length > 0)
     ? mixed(kept)
     : kept.slice(0, 1).map(({ at }) => ({ at, path: [], kind: 'cut' }))
 }
 
-/** One value of a request, and no collection of them. */
+/** Whether the path refers to a single value of the request, and not to a collection. */
 const isLeaf = ([part, name]: readonly string[]): boolean => name !== undefined || part === 'uri'
 
 function member({ at, path, kind }: RequestOrigin, key: string | null): RequestOrigin | null {
   const [next, ...below] = at
   if (next !== undefined) {
     if (key === null || key === next) return { at: below, path, kind }
-    // A list of named elements is read by their names.
+    // A name may select an element of a list of named elements.
     return /^\d+$/.test(next) && !/^\d+$/.test(key) && key !== 'length' ? { at: [], path, kind: 'cut' } : null
   }
   if (key === 'length') return null
@@ -119,7 +122,7 @@ function member({ at, path, kind }: RequestOrigin, key: string | null): RequestO
   if (part === undefined)
     return key === null ? { at, path, kind: 'inside' } : PARTS.has(key) ? { at, path: [key], kind } : null
   if (isLeaf(path) || key === null || (part !== 'parameters' && /^\d+$/.test(key))) return { at, path, kind: 'cut' }
-  // Of a name that says nothing of a secret; any cookie is one.
+  // Only names of secrets are tracked; any cookie counts as a secret.
   return part === 'cookies' || isSecretName(key)
     ? { at, path: [part, part === 'headers' ? key.toLowerCase() : key], kind }
     : null
@@ -161,7 +164,7 @@ class Tracer {
         return this.of(node.body)
       case 'SpreadElement':
         return mixed(this.of(node.argument))
-      // A literal, or what doesn't compile.
+      // A literal, or a node that does not compile.
       default:
         return NO_ORIGINS
     }
@@ -193,7 +196,7 @@ class Tracer {
       properties.flatMap((property) => {
         if (property.type === 'SpreadElement') return mixed(this.of(property))
         const name = keyOf(property.computed, property.key)
-        // A key may be made of a secret, too.
+        // A computed key may contain a secret, too.
         return name === null
           ? mixed([...this.of(property.key), ...this.of(property.value)])
           : laidAt([name], this.of(property.value))
@@ -205,17 +208,17 @@ class Tracer {
     const callee = linkOf(marked)
     if (callee.type !== 'MemberExpression') {
       const name = callee.type === 'Identifier' ? callee.name : ''
-      if (TELLS_NOTHING.has(name)) return NO_ORIGINS
-      return WRITERS.has(name) ? mixed(this.#all(args)) : taken(this.#all(args))
+      if (CARRIES_NOTHING.has(name)) return NO_ORIGINS
+      return WRITERS.has(name) ? mixed(this.#all(args)) : resultOf(this.#all(args))
     }
     const method = keyOf(callee.computed, callee.property) ?? ''
-    if (TELLS_NOTHING.has(method)) return NO_ORIGINS
+    if (CARRIES_NOTHING.has(method)) return NO_ORIGINS
     const target = this.of(callee.object)
     const [first, ...others] = args
-    if (first?.type !== 'ArrowFunctionExpression') return taken([...target, ...this.#all(args)])
+    if (first?.type !== 'ArrowFunctionExpression') return resultOf([...target, ...this.#all(args)])
     const made = this.#callback(first, [...memberOrigins(target, null), ...mixed(target), ...this.#all(others)])
-    // What `map` makes comes from its function alone, `filter` and others choose.
-    return taken(method === 'map' || method === 'flatMap' ? made : [...target, ...made, ...this.#all(others)])
+    // The result of `map` comes only from its function; `filter` and others return elements of the list.
+    return resultOf(method === 'map' || method === 'flatMap' ? made : [...target, ...made, ...this.#all(others)])
   }
 
   #callback({ params, body }: ArrowFunctionExpression, given: Origins): Origins {
@@ -228,13 +231,16 @@ class Tracer {
   }
 }
 
-/** What functions and methods make of headers, cookies and parameters are texts of them, more often than not. */
-const taken = (origins: Origins): Origins =>
+/**
+ * Origins of the result of a function or method. Headers, cookies and parameters within its arguments count as cut,
+ * since results mostly contain pieces of them.
+ */
+const resultOf = (origins: Origins): Origins =>
   mixed(origins).map((origin) =>
     origin.kind === 'inside' && origin.path.length > 0 ? { ...origin, kind: 'cut' } : origin,
   )
 
-/** The key of a member that is written out; null: it is worked out. */
+/** The key of a member if it is a constant; null if it is computed. */
 function keyOf(computed: boolean, key: AnyNode): string | null {
   if (key.type === 'Literal') return String(key.value)
   return !computed && key.type === 'Identifier' ? key.name : null

@@ -1,6 +1,5 @@
-// definitions/expressions: from source to syntax tree. What doesn't parse is told in the language's words, with its
-// place; what the parser's recursion takes of the stack is bounded. Which nodes belong to the language is for `code.ts`
-// to say.
+// definitions/expressions: parses a source to a syntax tree. Syntax errors are reported in terms of this language, with
+// their position, and the parser's recursion is bounded. `code.ts` decides which nodes are supported.
 import { tokTypes, type Expression, type Token, type TokenType } from 'acorn'
 import { ExpressionFault } from './expression.ts'
 import { PinnedParser, StrictParser } from './parsers.ts'
@@ -12,26 +11,32 @@ const MAX_TOKENS = 2000
 const MAX_BRACKETS = 64
 
 export interface Syntax {
-  /** Its places count from the first character of `source`. */
+  /** Positions in it count from the first character of `source`. */
   readonly tree: Expression
   readonly source: string
 }
 
 export interface ParseOptions {
-  /** Takes what version 0.1 took. */
+  /** Accepts what version 0.1 accepted. */
   readonly pinned?: boolean
-  /** Where an expression in a template begins: it ends before the `}` that closes it. Left out: the source is one. */
+  /**
+   * Index at which an expression in a template begins; it ends before the closing `}`. If absent, the whole source is
+   * one expression.
+   */
   readonly placeholder?: number
 }
 
-/** @throws ExpressionFault; places in a placeholder are told by the whole source */
+/**
+ * Parses an expression.
+ * @throws ExpressionFault; positions are relative to the whole source, also in a placeholder
+ */
 export function parse(source: string, { pinned = false, placeholder }: ParseOptions = {}): Syntax {
   const start = placeholder ?? 0
   const text = source.slice(start, start + MAX_EXPRESSION_CHARACTERS + 1)
-  return placedAt(start, () => new Reader(text, placeholder === undefined ? '' : '}').read(pinned))
+  return placedAt(start, () => new ExpressionParser(text, placeholder === undefined ? '' : '}').read(pinned))
 }
 
-/** Tells the places of faults by a source in which this one begins at `start`. */
+/** Runs a function, and shifts the positions of its faults by `start`. */
 export function placedAt<T>(start: number, run: () => T): T {
   try {
     return run()
@@ -44,27 +49,27 @@ const SPACE = /[ \t\r\n]*/y
 const { parenL, bracketL, braceL, dollarBraceL, parenR, bracketR, braceR } = tokTypes
 const OPENING: ReadonlySet<TokenType> = new Set([parenL, bracketL, braceL, dollarBraceL])
 const CLOSING: ReadonlySet<TokenType> = new Set([parenR, bracketR, braceR])
-/** Parts of templates, which aren't counted: of a placeholder its end is. */
+/** Tokens of templates that do not count. Of a placeholder, only its end counts. */
 const UNCOUNTED: ReadonlySet<TokenType> = new Set([tokTypes.template, tokTypes.backQuote, dollarBraceL])
 
 const ONE_BODY = "a function's body is one expression (put an object in parentheses)"
 
-/** A bracket that isn't closed so far, or the whole source. */
+/** An open bracket, or the whole source. */
 interface Level {
   readonly opener: Token | undefined
   hasArrow: boolean
 }
 
-/** Reads one expression, and hears of each token before the parser goes on from it. */
-class Reader {
+/** Parses one expression, and checks each token before the parser continues. */
+class ExpressionParser {
   readonly #text: string
-  /** What follows the expression; empty: nothing does. */
+  /** The character that must follow the expression; empty for the end of the text. */
   readonly #closer: '' | '}'
   readonly #outer: Level[] = []
   #level: Level = { opener: undefined, hasArrow: false }
   #tokens = 0
   #last: Token | undefined
-  /** The token before that. */
+  /** The token before `#last`. */
   #before: Token | undefined
 
   constructor(text: string, closer: '' | '}') {
@@ -83,7 +88,7 @@ class Reader {
 
   #parse(parser: typeof StrictParser): Expression {
     const onToken = (token: Token) => {
-      this.#take(token)
+      this.#onToken(token)
     }
     const onComment = (_block: boolean, _text: string, start: number) => {
       throw unexpected(this.#text, start)
@@ -92,31 +97,34 @@ class Reader {
       return parser.parseExpressionAt(this.#text, 0, { ecmaVersion: 2023, onToken, onComment })
     } catch (error) {
       if (!(error instanceof SyntaxError) || !('pos' in error)) throw error
-      throw this.#refused(error.message.replace(/ \(\d+:\d+\)$/, ''), Number(error.pos))
+      throw this.#translated(error.message.replace(/ \(\d+:\d+\)$/, ''), Number(error.pos))
     }
   }
 
-  #take(token: Token): void {
+  #onToken(token: Token): void {
     const { type, start } = token
     const space = this.#afterSpace()
     if (space < start) throw unexpected(this.#text, space)
     if (!UNCOUNTED.has(type)) this.#tokens += 1
     if (this.#tokens > MAX_TOKENS) throw new ExpressionFault(`an expression of more than ${MAX_TOKENS} tokens`, start)
-    if (type === tokTypes.arrow) this.#arrow(token)
-    else if (OPENING.has(type)) this.#opening(token)
+    if (type === tokTypes.arrow) this.#onArrow(token)
+    else if (OPENING.has(type)) this.#onOpening(token)
     else if (CLOSING.has(type)) this.#level = this.#outer.pop() ?? this.#level
-    else if (type === tokTypes.name || type.keyword !== undefined) this.#word(token)
+    else if (type === tokTypes.name || type.keyword !== undefined) this.#onWord(token)
     this.#before = this.#last
     this.#last = token
   }
 
-  /** Functions directly in one another belong to no method, and would pass by the bound of brackets. */
-  #arrow({ start }: Token): void {
+  /**
+   * Refuses a function directly within another: it is no argument of a method, and would not count towards the limit of
+   * brackets.
+   */
+  #onArrow({ start }: Token): void {
     if (this.#level.hasArrow) throw misplacedFunction(start)
     this.#level.hasArrow = true
   }
 
-  #opening(opener: Token): void {
+  #onOpening(opener: Token): void {
     if (this.#outer.length === MAX_BRACKETS) {
       throw new ExpressionFault(`brackets nested deeper than ${MAX_BRACKETS}`, opener.start)
     }
@@ -127,8 +135,8 @@ class Reader {
     this.#level = { opener, hasArrow: false }
   }
 
-  /** Names are written as they are, without escapes. */
-  #word(token: Token): void {
+  /** Refuses names with Unicode escapes. */
+  #onWord(token: Token): void {
     const escape = this.#textOf(token).indexOf('\\')
     if (escape >= 0) throw unexpected(this.#text, token.start + escape)
   }
@@ -138,11 +146,11 @@ class Reader {
     return end + matchAt(SPACE, this.#text, end).length
   }
 
-  /** What the parser says, in the language's words. */
-  #refused(message: string, at: number): ExpressionFault {
+  /** Translates an error of the parser into the terms of this language. */
+  #translated(message: string, at: number): ExpressionFault {
     if (at >= MAX_EXPRESSION_CHARACTERS && this.#text.length > MAX_EXPRESSION_CHARACTERS) return tooLong()
     if (message.startsWith('Not enough stack')) return new ExpressionFault('an expression nested too deep', at)
-    if (message.startsWith('Logical')) return twoWays("'??' beside '||' or '&&'", at)
+    if (message.startsWith('Logical')) return ambiguous("'??' beside '||' or '&&'", at)
     if (message.startsWith('Unexpected')) return this.#unexpected(at)
     return new ExpressionFault(message.charAt(0).toLowerCase() + message.slice(1), at)
   }
@@ -160,12 +168,12 @@ class Reader {
       const reason = last === undefined ? 'an empty expression' : `nothing follows '${this.#textOf(last)}'`
       return new ExpressionFault(reason, at)
     }
-    // The parser has taken that operator: what stands before it is the fault.
-    if (last?.type === tokTypes.starstar && last.start === at) return twoWays("a sign before '**'", at)
+    // The parser has accepted this operator; the fault is the sign before its operand.
+    if (last?.type === tokTypes.starstar && last.start === at) return ambiguous("a sign before '**'", at)
     return unexpected(this.#text, at)
   }
 
-  /** Whether the parser stopped after a reserved word: then the word is the fault, not what follows it. */
+  /** Whether the parser stopped after a reserved word. Then the word is the fault, not what follows it. */
   #endsReserved({ type: { keyword = '' } }: Token): boolean {
     return isReserved(keyword) && this.#before?.type !== tokTypes.dot && this.#before?.type !== tokTypes.questionDot
   }
@@ -180,5 +188,5 @@ export const misplacedFunction = (at: number) =>
 const unclosed = (at: number) => new ExpressionFault("'${' isn't closed", at)
 const tooLong = () =>
   new ExpressionFault(`an expression longer than ${MAX_EXPRESSION_CHARACTERS} characters`, MAX_EXPRESSION_CHARACTERS)
-const twoWays = (what: string, at: number) =>
+const ambiguous = (what: string, at: number) =>
   new ExpressionFault(`parentheses are missing: ${what} can be read in two ways,`, at)

@@ -1,9 +1,9 @@
-// definitions/expressions: acorn for the language of today, and for that of version 0.1. Both replace methods of
-// acorn's, as its plugins do.
+// definitions/expressions: subclasses of acorn's parser for the present language and for that of version 0.1. Like
+// acorn's plugins, they override methods of the parser.
 import { Parser, tokTypes, type TokenType } from 'acorn'
 import { ExpressionFault } from './expression.ts'
 
-/** JavaScript's own parser, but for regular expressions: to read one may take much more than its length. */
+/** Parses JavaScript without regular expressions, since validating one may take more than linear time. */
 export class StrictParser extends Parser {
   declare readonly start: number
 
@@ -13,8 +13,8 @@ export class StrictParser extends Parser {
 }
 
 /**
- * Takes all that was once accepted, with the meaning that it had then: all words but four are names, `??` is an
- * operator like `||`, and a line may end before `=>`. What the strict parser takes means the same here.
+ * Accepts everything that version 0.1 accepted, with the same meaning: all words but four are names, `??` has the
+ * precedence of `||`, and a line break may precede `=>`. What the strict parser accepts has the same meaning here.
  */
 export class PinnedParser extends StrictParser {
   declare readonly input: string

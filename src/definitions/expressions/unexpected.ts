@@ -1,5 +1,5 @@
-// definitions/expressions: the faults of tokens that are where none of their kind belongs, and of nodes, functions and
-// methods that the language lacks.
+// definitions/expressions: the faults of misplaced tokens, and of nodes, functions and methods that the language does
+// not support.
 import { tokTypes, type AnyNode } from 'acorn'
 import { suggestion } from '../../model/nearest.ts'
 import { ExpressionFault } from './expression.ts'
@@ -10,7 +10,7 @@ const VALUES: ReadonlySet<string> = new Set(['null', 'true', 'false'])
 const KEYWORDS = Object.values(tokTypes).flatMap(({ keyword }) => keyword ?? [])
 const RESERVED: ReadonlySet<string> = new Set(KEYWORDS.filter((word) => !VALUES.has(word)))
 
-/** Whether a word is neither a name nor a value in JavaScript. */
+/** Whether a word is reserved in JavaScript and is not a value such as `null`. */
 export const isReserved = (word: string): boolean => RESERVED.has(word)
 
 export function unexpected(source: string, at: number): ExpressionFault {
@@ -18,7 +18,7 @@ export function unexpected(source: string, at: number): ExpressionFault {
   return new ExpressionFault(`unexpected '${token}'${isReserved(token) ? " (a word of JavaScript's own)" : ''}`, at)
 }
 
-/** What a sticky pattern matches from there; empty: nothing. */
+/** Returns what a sticky pattern matches at an index; empty if nothing. */
 export function matchAt(pattern: RegExp, source: string, at: number): string {
   pattern.lastIndex = at
   return pattern.exec(source)?.[0] ?? ''
@@ -26,7 +26,7 @@ export function matchAt(pattern: RegExp, source: string, at: number): string {
 
 const AFTER_OPERAND = /[\s)]*/y
 
-/** Where the token after an operand is. */
+/** Index of the token after an operand. */
 export function afterOperand(operand: AnyNode | undefined, source: string): number {
   const end = operand?.end ?? 0
   return end + matchAt(AFTER_OPERAND, source, end).length
@@ -47,7 +47,7 @@ export function refused(node: AnyNode, source: string): ExpressionFault {
   }
 }
 
-/** A function or method that the language lacks. `known`: those that it has. */
+/** The fault of an unknown function or method. `known`: those that exist. */
 export const unknownName = (
   kind: string,
   name: string,

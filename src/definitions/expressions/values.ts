@@ -1,11 +1,10 @@
-// definitions/expressions: how values become texts, numbers and answers: JavaScript's rules for primitives, and rules
-// of our own for lists and objects, since JavaScript's would call what stands under `toString` or `valueOf`, which is
-// data here.
+// definitions/expressions: conversion and comparison of values. Primitives follow JavaScript's rules. Lists and objects
+// have rules of their own, since JavaScript would call their `toString` or `valueOf`, which are data here.
 import type { Code, Evaluation, Value } from './evaluation.ts'
 import { isList, MAX_MADE_CHARACTERS } from './evaluation.ts'
 import { ExpressionError } from './expression.ts'
 
-/** Steps to write a number as text, or to read one. */
+/** Steps to convert a number to text, or text to a number. */
 const STEPS_OF_A_NUMBER = 8
 
 /** JavaScript's text of a primitive; the JSON text of a list or an object. */
@@ -16,7 +15,7 @@ export function stringify(run: Evaluation, value: Value): string {
   return String(value)
 }
 
-/** As `textOf`, but nothing for what has no value: null, undefined, NaN and the infinities. */
+/** As `stringify`, but empty for null, undefined, NaN and the infinities. */
 export function plainText(run: Evaluation, value: Value): string {
   return value === null || value === undefined || (typeof value === 'number' && !Number.isFinite(value))
     ? ''
@@ -24,19 +23,19 @@ export function plainText(run: Evaluation, value: Value): string {
 }
 
 /** Characters that are written as JSON in one step. */
-const WRITTEN_AT_ONCE = 16
+const WRITTEN_PER_STEP = 16
 
 export function jsonOf(run: Evaluation, value: Value): string {
   run.measure(value)
   run.make(64)
   const text = JSON.stringify(value) ?? 'null'
-  // Escapes make it longer than what was measured.
+  // Escapes make the text longer than the measured value.
   run.make(text.length / 4)
-  run.spend(text.length / WRITTEN_AT_ONCE)
+  run.spend(text.length / WRITTEN_PER_STEP)
   return text
 }
 
-/** A longer text isn't read as a number: that would take time in no proportion. */
+/** Maximum length of a text that is converted to a number. The time of the conversion is not linear in the length. */
 export const MAX_TEXT_DIGITS = 1000
 
 /** JavaScript's number of a primitive; NaN for a list or an object. */
@@ -50,7 +49,7 @@ export function numberOf(run: Evaluation, value: Value): number {
   return Number(value)
 }
 
-/** A position or count that a method is given; undefined stays so, which methods take as left out. */
+/** Converts a position or count argument of a method to a number. undefined stays undefined, which counts as absent. */
 export function indexArgument(run: Evaluation, value: Value): number | undefined {
   return value === undefined ? undefined : numberOf(run, value)
 }
@@ -64,30 +63,31 @@ export function add(run: Evaluation, left: Value, right: Value): Value {
 const joins = (value: Value) => typeof value === 'string' || (typeof value === 'object' && value !== null)
 
 /**
- * The engine joins texts without copying them, until one is looked into: most are never, so that a long text can be put
- * together bit by bit.
+ * Characters that are joined in one step. V8 joins texts without copying them until one is read. Most intermediate
+ * texts are never read, so a long text can be composed piece by piece.
  */
-const JOINED_AT_ONCE = 16
+const JOINED_PER_STEP = 16
 
 /**
- * Joins after which the engine is made to copy: what it has not copied it walks through, piece by piece, at each look.
+ * Number of joins after which V8 is made to copy the text. It traverses a text that it has not copied piece by piece
+ * each time the text is read.
  */
-const COPIED_AFTER = 64
+const JOINS_BEFORE_COPY = 64
 
-/** Whoever looks into the text need not pay for the copy that the engine makes then. */
+/** Joins two texts. The charge includes the copy that V8 makes when the text is first read. */
 export function joinElements(run: Evaluation, left: string, right: string): string {
   const length = left.length + right.length
-  run.make(Math.min(left.length, right.length) + length / JOINED_AT_ONCE)
+  run.make(Math.min(left.length, right.length) + length / JOINED_PER_STEP)
   run.scan(length)
   if (length > MAX_MADE_CHARACTERS) throw new ExpressionError(`a text is longer than ${MAX_MADE_CHARACTERS} characters`)
   const text = left + right
   run.joins += 1
-  // To look into it makes the engine copy it, in one go and not piece by piece for everyone who looks.
-  if (run.joins % COPIED_AFTER === 0) text.charCodeAt(0)
+  // Reading a character makes V8 copy the text once, so that later reads do not traverse its pieces.
+  if (run.joins % JOINS_BEFORE_COPY === 0) text.charCodeAt(0)
   return text
 }
 
-/** Makes one text: the parts' texts, as `write` has them, each between two of `texts`. */
+/** Compiles a template: the texts of the parts, as `write` returns them, alternate with the literal texts. */
 export function joined(
   [start = '', ...texts]: readonly string[],
   parts: readonly Code[],
@@ -102,12 +102,12 @@ export function joined(
   }
 }
 
-/** Pays for comparing two texts: at most the shorter is looked at. */
+/** Charges the comparison of two texts, which reads at most as many characters as the shorter one has. */
 export function spendOnComparing(run: Evaluation, left: Value, right: Value): void {
   if (typeof left === 'string' && typeof right === 'string') run.scan(Math.min(left.length, right.length))
 }
 
-/** `===`: texts of different lengths differ without a look. */
+/** `===`. Texts of different lengths differ and are not compared. */
 export function same(run: Evaluation, left: Value, right: Value): boolean {
   if (typeof left === 'string' && typeof right === 'string') {
     if (left.length !== right.length) return false
@@ -116,7 +116,7 @@ export function same(run: Evaluation, left: Value, right: Value): boolean {
   return left === right
 }
 
-/** `==`: as JavaScript has it between primitives; a list or an object equals itself alone. */
+/** `==`: as in JavaScript between primitives; a list or an object equals only itself. */
 export function looselyEqual(run: Evaluation, left: Value, right: Value): boolean {
   if (left === null || left === undefined) return right === null || right === undefined
   if (right === null || right === undefined) return false
@@ -124,7 +124,7 @@ export function looselyEqual(run: Evaluation, left: Value, right: Value): boolea
   return numberOf(run, left) === numberOf(run, right)
 }
 
-/** `<`: texts by their UTF-16 units, all else as numbers. */
+/** `<`: compares texts by UTF-16 units, everything else as numbers. */
 export function less(run: Evaluation, left: Value, right: Value): boolean {
   spendOnComparing(run, left, right)
   return typeof left === 'string' && typeof right === 'string'
@@ -132,7 +132,7 @@ export function less(run: Evaluation, left: Value, right: Value): boolean {
     : numberOf(run, left) < numberOf(run, right)
 }
 
-/** `<=`. Not the opposite of `>`: NaN is neither. */
+/** `<=`. It is not the negation of `>`: with NaN both are false. */
 export function lessOrEqual(run: Evaluation, left: Value, right: Value): boolean {
   spendOnComparing(run, left, right)
   return typeof left === 'string' && typeof right === 'string'
@@ -140,7 +140,7 @@ export function lessOrEqual(run: Evaluation, left: Value, right: Value): boolean
     : numberOf(run, left) <= numberOf(run, right)
 }
 
-/** What a value is called in a message. */
+/** Name of a value's type for messages. */
 export function typeNameOf(value: Value): string {
   switch (typeof value) {
     case 'string':

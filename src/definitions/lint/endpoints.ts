@@ -3,7 +3,7 @@ import type { Unit } from '../actions/action-type.ts'
 import { compileWebhooks, endpointsOf } from '../compile/webhooks.ts'
 import { Report } from '../report.ts'
 
-/** No two webhooks may be the same endpoint. The fault stands in both files, and names the other. */
+/** Reports webhooks of different services with the same endpoint, in both files. Each fault names the other service. */
 export function checkEndpoints(units: readonly Unit[]): void {
   const taken = new Map<string, { unit: Unit; pointer: string }>()
   for (const unit of units) {

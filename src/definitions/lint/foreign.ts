@@ -1,9 +1,9 @@
-// definitions: recognises what services written for the product's own expression language (Groovy) hold that this one
-// lacks, and says what to write instead. Asked only when there is a fault; every pattern takes time in proportion to
-// the text.
+// definitions: recognizes syntax of Groovy, the product's own expression language, that this language lacks, and
+// suggests what to write instead. It is used only after a fault. Every pattern takes time linear in the length of the
+// text.
 
-/** Hints of one fault. */
-const MOST_HINTS = 3
+/** Maximum number of hints for one fault. */
+const MAX_HINTS = 3
 
 const TIMES = 'now() + milliseconds, such as now() + 5 * 60000'
 const VARIABLES = 'the value where it is used: there are no variables; a line of its own sets an output'
@@ -11,12 +11,12 @@ const LOOPS = 'list.map(item => …), filter, find, some, every, reduce or flatM
 
 interface Hint {
   readonly write: string
-  /** Any of these words: a property or method with its period first, a call with its bracket last. */
+  /** Words, any of which triggers the hint. A property or method begins with a period; a call ends with a bracket. */
   readonly words?: readonly string[]
   readonly pattern?: RegExp
 }
 
-/** What is looked for, in a text whose literals are empty, and what to write. */
+/** The hints: what to search for, in a text whose string literals have been emptied, and what to write instead. */
 const HINTS: readonly Hint[] = [
   { words: ['Random', '.nextInt('], write: 'random(n) for a whole number below n, random() for a fraction' },
   { words: ['UUID', '.randomUUID'], write: 'uuid()' },
@@ -127,17 +127,17 @@ const HINTS: readonly Hint[] = [
   { pattern: /\d\.\.<?\d/, write: 'a list of the numbers: there are no ranges' },
 ]
 
-/** A name, with what tells its kind. */
+/** A name, with a period before it and a bracket after it, if any. */
 const WORD = /(\.?[A-Za-z_$][\w$]*)[ \t]*([({]?)/g
 
-/** `; write … instead`, or nothing where none of it is known. */
+/** Returns the hints for a source, to append to a message; empty if there are none. */
 export function foreignHint(source: string): string {
   const text = withoutLiterals(source)
   const present = wordsIn(text)
   const found = HINTS.filter(
     ({ words = [], pattern }) => words.some((word) => present.has(word)) || pattern?.test(text),
   ).map(({ write }) => write)
-  const hints = [...new Set(found)].slice(0, MOST_HINTS)
+  const hints = [...new Set(found)].slice(0, MAX_HINTS)
   return hints.length === 0 ? '' : `; expressions here are JavaScript's, not Groovy's: write ${hints.join('; write ')}`
 }
 
@@ -147,7 +147,7 @@ function wordsIn(text: string): ReadonlySet<string> {
   return words
 }
 
-/** What to use for an action of another server's; null: unknown. */
+/** Returns what to use instead of an action type of another server; null if it is not known. */
 export function actionHint(type: string): string | null {
   if (/gloop|service/i.test(type)) return 'use "invokeFlux" for a service, or "invokeCode" for a function'
   if (/workflow/i.test(type)) return 'use "invokeFlux"'
@@ -156,13 +156,13 @@ export function actionHint(type: string): string | null {
   return null
 }
 
-/** Whether a text in double or single quotes has a placeholder in it, which only a template has. */
+/** Whether a quoted text contains `${…}`, which is a placeholder only in a template. */
 export function looksLikeTemplate(literal: string): boolean {
   const start = literal.indexOf('${')
   return start >= 0 && literal.indexOf('}', start) > start + 2
 }
 
-/** Literals in single and double quotes become empty ones: what they say is no code. */
+/** Empties literals in single and double quotes, since their content is not code. */
 function withoutLiterals(source: string): string {
   const parts: string[] = []
   let from = 0

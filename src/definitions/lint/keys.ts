@@ -1,9 +1,9 @@
-// definitions: looks for keys that mean nothing, in lists of properties and of lines.
+// definitions: reports unknown keys in property declarations and lines.
 import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Report } from '../report.ts'
 import { LineSchema, PropertySchema, checkUnknown } from '../source/schema.ts'
 
-/** The keys of a service's properties and lines; those of the objects around them are seen to when these are taken. */
+/** Checks the keys of a service's properties and lines. `take` checks those of the other objects. */
 export function checkKeys(source: JsonObject, report: Report): void {
   checkData(source, '', report)
   each(getOwn(source, 'states'), '/states', (state, at) => {
@@ -16,7 +16,7 @@ export function checkKeys(source: JsonObject, report: Report): void {
   })
 }
 
-/** The keys of the properties in a .model file. */
+/** Checks the keys of the properties in a .model file. */
 export function checkModelKeys(source: JsonObject, report: Report): void {
   checkProperties(getOwn(source, 'gloopProperties'), '/gloopProperties', report)
 }

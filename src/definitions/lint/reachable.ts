@@ -1,8 +1,11 @@
-// definitions: looks for states that no way leads to.
+// definitions: warns of states that can't be reached.
 import type { CompiledState } from '../flux.ts'
 import type { Report } from '../report.ts'
 
-/** A warning only: a start may name any state to begin with. */
+/**
+ * Warns of states that can't be reached from the start state. They are not faults, since a caller may start in any
+ * state.
+ */
 export function checkReachable(states: readonly CompiledState[], start: number, report: Report): void {
   const byIndex = new Map(states.map((state) => [state.index, state]))
   const reached = new Set([start])

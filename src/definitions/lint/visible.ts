@@ -1,12 +1,12 @@
-// definitions: the names that a place of a service sees, and what is said of one that it doesn't.
+// definitions: checks that names are visible where they are used, and formats messages about expressions.
 import { suggestion } from '../../model/nearest.ts'
 import { foreignHint } from './foreign.ts'
 import { messageOf } from '../../model/error-message.ts'
 
-/** Whether a name can be seen, and which ones can, where that is known; null: any may be there. */
+/** Whether a name is visible, and which names are, if known; null: any name may be. */
 export type Visible = (((name: string) => boolean) & { readonly names?: () => readonly string[] }) | null
 
-/** Why an expression that uses these names can't be taken; null if it can. */
+/** Returns a message about the names that are not visible; null if all are. */
 export function unseenNames(names: Iterable<string>, visible: Visible, source: string): string | null {
   if (visible === null) return null
   const unseen = [...names].filter((name) => !visible(name))
@@ -18,6 +18,6 @@ export function unseenNames(names: Iterable<string>, visible: Visible, source: s
 export const notParsed = (error: unknown, source: string): string =>
   `can't be parsed: ${messageOf(error)}${foreignHint(source)}`
 
-/** What is said of `"…${x}…"`. */
+/** The warning about `"…${x}…"`. */
 export const PLAIN_TEXT =
   'the ${…} in a text in quotes is plain text: write backticks (`…${x}…`) for what it stands for'

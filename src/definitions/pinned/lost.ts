@@ -1,17 +1,18 @@
-// definitions: what stands in for a definition of which nothing can be read any more: names and states, as far as a
-// context tells them. Its contexts can be looked at, listed, tagged and terminated; what carries one on makes it fail.
+// definitions: a substitute for a definition that can't be read any more. It has the names and states that a context's
+// record contains. Its contexts can be read, listed, tagged and terminated; anything that would continue one makes it
+// fail.
 import { getOwn, type JsonObject } from '../../model/json/value.ts'
 import { brokenState, placeholderOf } from '../compile/state.ts'
 import type { CompiledFlux } from '../flux.ts'
 
-/** What a context tells of a state. */
+/** What the record of a context contains about a state. */
 export interface KnownState {
   readonly index: number
-  /** null: only its place is known. */
+  /** null: only its index is known. */
   readonly name: string | null
-  /** Events that it waits for. */
+  /** Events that the context waits for in this state. */
   readonly events: readonly string[]
-  /** It takes all others, too. */
+  /** Whether the state accepts all other events, too. */
   readonly takesAny: boolean
 }
 
@@ -20,11 +21,11 @@ export interface LostDefinition {
   readonly package: string
   readonly fluxName: string
   readonly secured: boolean
-  /** Why it can't be read. */
+  /** Why the definition can't be read. */
   readonly reason: string
-  /** The file's content, where that can be read. */
+  /** The content of the file; null if it can't be read. */
   readonly source: JsonObject | null
-  /** A later version of the program wrote it. */
+  /** Whether a later version of the program wrote it. */
   readonly isNewer: boolean
   readonly states: readonly KnownState[]
 }
@@ -46,7 +47,7 @@ export function lostFlux({
   const states = Array.from({ length: Math.max(0, ...byIndex.keys()) + 1 }, (_, index) => {
     const { name = null, events = [], takesAny = false } = byIndex.get(index) ?? {}
     const state = brokenState(index, name ?? unused(placeholderOf(index), names), reason)
-    // They lead nowhere: the action fails before one is taken.
+    // The indices refer to no transition: the action fails before one is taken.
     return {
       ...state,
       choice: { ...state.choice, events: new Map(events.map((event) => [event, 0])), otherwise: takesAny ? 0 : null },
@@ -76,7 +77,7 @@ export function lostFlux({
   }
 }
 
-/** The name, or one like it that no other state has. */
+/** Returns the name, with underscores appended until no other state has it, and adds it to `names`. */
 export function unused(name: string, names: Set<string>): string {
   let free = name
   while (names.has(free)) free += '_'

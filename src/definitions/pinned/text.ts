@@ -1,13 +1,13 @@
-// definitions: the text that a definition is stored as, under its hash: everything that it is compiled from.
+// definitions: the text of a definition, which is stored under its hash. It has everything that the definition is
+// compiled from.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 
 /**
- * The highest format that this version of the program reads. It is raised when a text must be read otherwise than
- * before. A text is written in the lowest format that can say what is in it, and the format stands in the text only
- * from 2 on: so the texts of version 0.1, which has none, and their hashes are what they were, and contexts of both
- * share them.
+ * Highest format that this version of the program reads. It is incremented when a text must be read differently than
+ * before. A text is written in the lowest format that can express it. It contains the format only from format 2 on, so
+ * that format 1 has the texts and hashes of version 0.1, and contexts of both versions share definitions.
  */
 const FORMAT: number = 2
 
@@ -27,7 +27,7 @@ export interface FluxUnit {
   readonly package: string
   readonly fluxName: string
   readonly source: JsonObject
-  /** Contents of .model files, by dotted name. */
+  /** Contents of the .model files, by dotted name. */
   readonly models: ReadonlyMap<string, JsonObject>
 }
 
@@ -48,24 +48,27 @@ const Stored = z.object({
 })
 
 export interface StoredUnit extends FluxUnit {
-  /** A later version of the program wrote it. */
+  /** Whether a later version of the program wrote it. */
   readonly isNewer: boolean
 }
 
-/** Whether a text says that a later version of the program wrote it, whatever else it holds. */
+/**
+ * Whether a later version of the program wrote the text, according to its `format`. The rest of the text may be
+ * unreadable.
+ */
 export function isLater(text: string): boolean {
   const stored = parsed(text)
   return isObject(stored) && typeof stored['format'] === 'number' && stored['format'] > FORMAT
 }
 
-/** Whether what the text says of keys is meant: in older texts the words had no meaning. */
+/** Whether the definition's `key` and `keyReuse` count: in format 1 they had no meaning. */
 export function hasKeys(text: string): boolean {
   // The format is the first thing in a text that has one.
   const stored = text.startsWith('{"format":') ? parsed(text) : null
   return isObject(stored) && typeof stored['format'] === 'number' && stored['format'] >= KEYED
 }
 
-/** What such a text holds; null: it is none. */
+/** Parses a stored text; null if it is not a definition. */
 export function readPinned(text: string): StoredUnit | null {
   const stored = Stored.safeParse(parsed(text))
   if (!stored.success) return null

@@ -1,5 +1,4 @@
-// definitions: folders of packages, read into what their files hold. Nothing is judged here beyond what can't be read
-// at all.
+// definitions: reads the files of packages. It reports only what can't be read; it does not check the content.
 import type { Dirent } from 'node:fs'
 import { readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -13,23 +12,23 @@ import { messageOf } from '../../model/error-message.ts'
 /** A `.flux` or `.model` file. */
 export interface DefinitionFile {
   readonly package: string
-  /** Sub-folders and file name, joined by periods: the fluxName, or what a `reference` calls a model. */
+  /** Sub-folders and file name, joined by periods: the fluxName, or the name of a model in a `reference`. */
   readonly name: string
-  /** For reports. */
+  /** Path of the file, for reports. */
   readonly file: string
-  /** null: it can't be read; the faults say why. */
+  /** Content of the file; null if it can't be read, which a fault explains. */
   readonly source: JsonObject | null
-  /** What stands in the file; empty where it is no text. */
+  /** Text of the file; empty if it can't be decoded. */
   readonly text: string
 }
 
 export interface SourceFolders {
-  /** A package found in several folders is here once for each. */
+  /** A package that is in several folders has an entry for each. */
   readonly packages: readonly PackageFolder[]
   readonly fluxes: readonly DefinitionFile[]
   readonly models: readonly DefinitionFile[]
   readonly faults: readonly Fault[]
-  /** False when a folder can't be read: what lies there may be as it was. */
+  /** False if a folder can't be read. Its files may be unchanged. */
   readonly complete: boolean
 }
 
@@ -83,14 +82,15 @@ class Reader implements SourceFolders {
     await this.#walk(name, root, [], new Set())
   }
 
-  async #walk(owner: string, folder: string, above: readonly string[], trail: ReadonlySet<string>): Promise<void> {
+  async #walk(owner: string, folder: string, above: readonly string[], ancestors: ReadonlySet<string>): Promise<void> {
     const real = await realpath(folder).catch(() => resolve(folder))
-    if (trail.has(real)) return this.#warn(folder, 'skipped: a link that leads back to a folder above')
+    if (ancestors.has(real)) return this.#warn(folder, 'skipped: a link that leads back to a folder above')
     const entries = await this.#entries(folder)
     for (const entry of entries ?? []) {
       if (isIgnored(entry.name)) continue
       const path = join(folder, entry.name)
-      if (await isFolder(entry, path)) await this.#walk(owner, path, [...above, entry.name], new Set([...trail, real]))
+      if (await isFolder(entry, path))
+        await this.#walk(owner, path, [...above, entry.name], new Set([...ancestors, real]))
       else if (entry.name.endsWith('.flux'))
         await this.#file(this.fluxes, owner, path, [...above, entry.name.slice(0, -'.flux'.length)])
       else if (entry.name.endsWith('.model'))
@@ -99,7 +99,7 @@ class Reader implements SourceFolders {
     }
   }
 
-  /** Kinds of services that the product has and this server hasn't. */
+  /** Warns of files of the product's service types that this server does not support. */
   #warnOfForeign(name: string, path: string): void {
     const gloop =
       'a .gloop service does not run here; write it as a function of a module, for invokeCode, or as a .flux service, for invokeFlux'
@@ -109,8 +109,8 @@ class Reader implements SourceFolders {
   }
 
   async #file(list: DefinitionFile[], owner: string, file: string, segments: readonly string[]): Promise<void> {
-    // To read a pipe or a device may never end. What isn't there, as behind a link that leads nowhere, is told when it
-    // is read.
+    // Reading a pipe or a device might never end. A missing file, such as the target of a broken link, is reported when
+    // it is read.
     if (
       await stat(file).then(
         (found) => !found.isFile(),
@@ -171,7 +171,7 @@ class Reader implements SourceFolders {
 
 const isDefinition = (name: string) => name.endsWith('.flux') || name.endsWith('.model')
 
-/** Links are followed; one that leads nowhere is a file that nobody reads. */
+/** Whether an entry is a folder. Links are followed; a broken link counts as a file. */
 const isFolder = async (entry: Dirent, path: string): Promise<boolean> =>
   entry.isSymbolicLink()
     ? stat(path).then(

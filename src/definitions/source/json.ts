@@ -1,24 +1,24 @@
-// definitions: JSON text as people write it into files; what is wrong with it is told by line and column.
+// definitions: parses JSON files and reports errors by line and column.
 import type { Json } from '../../model/json/value.ts'
 import { characterAt, positionOf, scanJson, type TextPosition } from '../../model/json/scan.ts'
 
-/** Nesting beyond which a file is refused: whoever walks it would overflow the stack. */
+/** Nesting beyond which a file is refused, since recursive functions would overflow the stack. */
 const MAX_DEPTH = 100
 
-/** Repeated keys beyond which no more are told. */
+/** Maximum number of repeated keys that are reported. */
 const MAX_REPEATED = 20
 
 export interface JsonText {
-  /** Of a repeated key, the last value. */
+  /** A repeated key has its last value. */
   readonly value: Json
-  /** JSON pointers (RFC 6901) of keys that stand more than once in their object. */
+  /** JSON pointers (RFC 6901) of keys that occur more than once in their object. */
   readonly repeated: readonly string[]
 }
 
-/** A file that isn't JSON. */
+/** The file is not valid JSON. */
 export class JsonFault extends Error {
   override readonly name = 'JsonFault'
-  /** null: not at one place. */
+  /** null if the fault is not at a single place. */
   readonly position: TextPosition | null
   constructor(message: string, position: TextPosition | null = null) {
     super(message)
@@ -28,7 +28,7 @@ export class JsonFault extends Error {
 
 /**
  * Decodes UTF-8, with or without a byte order mark.
- * @throws JsonFault
+ * @throws JsonFault when the bytes are not valid UTF-8
  */
 export function decodeFile(bytes: Uint8Array): string {
   try {
@@ -38,7 +38,10 @@ export function decodeFile(bytes: Uint8Array): string {
   }
 }
 
-/** @throws JsonFault that says where the text goes wrong */
+/**
+ * Parses the text of a file.
+ * @throws JsonFault with the position of the first error, or when the text is nested too deeply
+ */
 export function readJson(text: string): JsonText {
   const repeated = new Set<string>()
   const outline = new Outline({
@@ -58,14 +61,14 @@ function unexpected(text: string, at: number): string {
   return `unexpected ${characterAt(text, at) ?? 'the end of the file'} at line ${line}, column ${column}`
 }
 
-/** Where in a text something stands that a pointer names. */
+/** Offsets, in a text, of what a pointer refers to. */
 export interface Located {
   readonly value: number
-  /** The same as `value` for what is no member. */
+  /** Offset of the key; the same as `value` if it is not a member of an object. */
   readonly key: number
 }
 
-/** Where the pointers lead in a JSON text; those that lead nowhere are left out. */
+/** Finds the offsets of pointers in a JSON text. Pointers that refer to nothing are left out. */
 export function locate(text: string, pointers: ReadonlySet<string>): ReadonlyMap<string, Located> {
   const found = new Map<string, Located>()
   scanJson(
@@ -85,7 +88,7 @@ interface Listener {
   value?(pointer: () => string, value: number, key: number): void
 }
 
-/** An object or a list that is still open, and which of its parts is being read. */
+/** An open object or list, and its current member or element. */
 interface Level {
   readonly isList: boolean
   readonly keys: Set<string>
@@ -93,9 +96,9 @@ interface Level {
   keyAt: number
 }
 
-/** Follows where in the tree a scan is. */
+/** Tracks the JSON pointer of the current position of a scan. */
 class Outline {
-  /** The deepest nesting met. */
+  /** The deepest nesting so far. */
   depth = 0
   readonly #levels: Level[] = []
   readonly #listener: Listener

@@ -1,11 +1,11 @@
-// definitions: line and column for what a report names by pointer.
+// definitions: adds line and column to faults that have a pointer.
 import { positionOf } from '../../model/json/scan.ts'
 import { locate } from './json.ts'
 import type { Fault } from '../report.ts'
 
 /**
- * The faults, those of a file whose text is known with their places in it. What isn't there stands where it would
- * belong.
+ * Returns the faults with their positions, as far as the text of the file is known. For something that is missing in
+ * the file, the position is that of the nearest part around it.
  */
 export function withPositions(faults: readonly Fault[], textOf: (file: string) => string | undefined): Fault[] {
   const pointers = new Map<string, Set<string>>()
@@ -18,7 +18,7 @@ export function withPositions(faults: readonly Fault[], textOf: (file: string) =
   return faults.map((fault) => (fault.line === undefined ? { ...fault, ...places.get(fault.file)?.(fault) } : fault))
 }
 
-/** The pointer, and those of all that it lies in, itself first. */
+/** The pointer, then those of everything around it, from the inside out. */
 function ancestry(pointer: string): string[] {
   const steps = [pointer]
   for (let end = pointer.lastIndexOf('/'); end >= 0; end = end === 0 ? -1 : pointer.lastIndexOf('/', end - 1))
@@ -33,7 +33,7 @@ function placesOf(
   if (text === undefined) return () => undefined
   const found = locate(text, wanted)
   return ({ pointer, part }) => {
-    // The file as a whole isn't one place.
+    // The file as a whole has no single position.
     if (pointer === '') return undefined
     const nearest = ancestry(pointer).find((step) => found.has(step)) ?? ''
     const located = found.get(nearest)

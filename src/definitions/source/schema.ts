@@ -1,13 +1,13 @@
-// definitions: the shape of a .flux file, key by key. What is wrong is reported with its pointer, and the rest is taken
-// all the same.
+// definitions: the schemas of .flux and .model files. Errors are reported with their pointers, and the valid rest is
+// used.
 import { z } from 'zod'
 import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import { alternatives, nearestName, suggestion } from '../../model/nearest.ts'
 import type { Report } from '../report.ts'
 
-/** Data of a user's is handed on as it is, never copied key by key. */
+/** User data is passed on as it is, without a copy. */
 export const RECORD = z.custom<JsonObject>(isObject, { error: 'must be an object' })
-/** Whoever takes an entry looks whether it is an object, so that a wrong one doesn't hide the others. */
+/** A list of objects. Each entry is checked when it is read, so that a wrong one does not hide the others. */
 export const LIST = z.array(z.custom<JsonObject>(), { error: 'must be a list' }).nullish()
 const text = z.string({ error: 'must be text' }).nullish()
 export const STATE_NAME = z.string({ error: 'must be text' }).min(1, { error: 'must not be empty' })
@@ -18,7 +18,7 @@ const seconds = z
   .number({ error: 'must be a number of seconds' })
   .min(0, { error: 'must not be negative' })
   .max(1e10, { error: 'is too long' })
-/** Of an action. */
+/** Type and timeout of an action. */
 export const TYPE = text
 export const TIMEOUT = seconds.positive({ error: 'must be greater than 0' }).nullish()
 
@@ -87,7 +87,7 @@ export const PropertySchema = z.object({
   allowOtherValues: ANYTHING,
 })
 
-/** A property of type model. */
+/** A .model file, which is a property of type model. */
 export const ModelFile = PropertySchema.extend({ $schema: ANYTHING, gloopProperties: LIST, reference: text })
 
 export const WebhookSchema = z.object({
@@ -106,8 +106,8 @@ export const RetrySchema = z.object({
 })
 
 /**
- * Takes an object out of a file. Fields of the wrong type are faults and count as absent; unknown keys are faults if
- * they are misspelt, else warnings. null: what it can't do without is missing.
+ * Validates an object of a file. Fields of the wrong type are faults and count as absent. Unknown keys are faults if
+ * they are misspelt, else warnings. Returns null if a required field is missing or wrong.
  */
 export function take<T extends z.ZodObject>(
   schema: T,
@@ -134,7 +134,10 @@ export function take<T extends z.ZodObject>(
   return rest.success ? rest.data : null
 }
 
-/** Unknown keys are kept: someone else may know them. One that is near to a known one is misspelt. */
+/**
+ * Reports unknown keys. They stay in the source, since another program may use them. A key that is near to a known one
+ * counts as misspelt.
+ */
 export function checkUnknown(schema: z.ZodObject, source: JsonObject, pointer: string, report: Report): void {
   const known = Object.keys(schema.shape)
   for (const key of Object.keys(source)) {

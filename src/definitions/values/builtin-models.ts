@@ -1,9 +1,9 @@
-// definitions: the models that are there without a file.
+// definitions: the built-in models, which need no file.
 import type { JsonObject } from '../../model/json/value.ts'
 
 const text = (name: string): JsonObject => ({ name, type: 'string' })
 
-/** What `$fluxException` holds, under the product's name for it. Other servers may have more in it. */
+/** The model of `$fluxException`, under the product's name. Other servers may have more fields in it. */
 const FLUX_EXCEPTION: JsonObject = {
   name: 'FluxRuntimeException',
   type: 'model',
@@ -27,7 +27,7 @@ const FLUX_EXCEPTION: JsonObject = {
   ],
 }
 
-/** By dotted name. A package's own model of that name hides one. */
+/** By dotted name. A package's own model of the same name takes precedence. */
 export const BUILT_IN_MODELS: ReadonlyMap<string, JsonObject> = new Map([
   ['io.toro.martini.flux.FluxRuntimeException', FLUX_EXCEPTION],
 ])

@@ -1,10 +1,10 @@
-// definitions: what reading a value comes to, and how its origin decides what is taken.
+// definitions: the result of coercing a value, and the origins that determine the rules.
 import type { Json } from '../../model/json/value.ts'
 
 /**
- * Where a value comes from. `json`: it must have its type's JSON type. `text`: text is coerced, anything else is as in
- * JSON. `line`: as text, and a number or boolean becomes text for a string. `default`: as a line, and a date may be
- * `now`.
+ * Where a value comes from. `json`: it must have the JSON type of its declared type. `text`: text is coerced, other
+ * values follow the rules of `json`. `line`: as `text`, and a number or boolean becomes text for a string. `default`:
+ * as `line`, and a date may be `now`.
  */
 export type ValueOrigin = 'json' | 'text' | 'line' | 'default'
 

@@ -1,4 +1,4 @@
-// definitions: a moment in ISO 8601, read strictly: what isn't in the calendar is no date.
+// definitions: parses ISO 8601 dates strictly: a day that does not exist in the calendar is refused.
 import type { Json } from '../../model/json/value.ts'
 
 const ISO =
@@ -6,13 +6,13 @@ const ISO =
 const MILLISECONDS = /^[+-]?\d{1,16}$/
 const MINUTE_MS = 60_000
 
-/** The furthest moment from 1970 that a JavaScript date can hold, in milliseconds. */
-const MAX_DATE = 8.64e15
+/** The largest time value of a JavaScript Date, in epoch milliseconds (before or after 1970). */
+const MAX_DATE_MS = 8.64e15
 
 /**
- * Epoch milliseconds of a date (`2026-02-28`: midnight UTC), a date-time (`2026-02-28T10:15:30.5+01:00`; without a zone
- * it is UTC), or milliseconds as a number or digits; null for anything else. What is finer than a millisecond is
- * dropped.
+ * Returns the epoch milliseconds of a date (`2026-02-28`: midnight UTC), a date-time (`2026-02-28T10:15:30.5+01:00`;
+ * UTC if there is no zone), or milliseconds as a number or digits; null for anything else. Fractions of a millisecond
+ * are dropped.
  */
 export function parseDate(value: Json): number | null {
   const time =
@@ -23,7 +23,7 @@ export function parseDate(value: Json): number | null {
         : MILLISECONDS.test(value)
           ? Number(value)
           : parseIso(value)
-  return time !== null && Math.abs(time) <= MAX_DATE ? time + 0 : null
+  return time !== null && Math.abs(time) <= MAX_DATE_MS ? time + 0 : null
 }
 
 function parseIso(text: string): number | null {
@@ -40,7 +40,7 @@ function parseIso(text: string): number | null {
   return offset === null ? null : date.getTime() + (h * 60 + m - offset) * MINUTE_MS + s * 1000 + ms
 }
 
-/** Minutes east of UTC. */
+/** Parses a zone to minutes east of UTC; null if it is invalid. */
 function parseOffset(zone: string): number | null {
   if (zone === 'Z' || zone === 'z') return 0
   const hours = Number(zone.slice(1, 3))

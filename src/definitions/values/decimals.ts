@@ -1,18 +1,22 @@
-// definitions: decimal numbers written as text, exactly. What a double would round is compared and kept digit by digit.
+// definitions: exact decimal numbers as text. They are compared and stored digit by digit, where a double would round
+// them.
 
-/** `digits` × 10^`exponent`; no zero at either end of `digits`, which is empty for nought. */
+/** The number `digits` × 10^`exponent`. `digits` neither begins nor ends with a zero, and is empty for zero. */
 export interface Decimal {
   readonly negative: boolean
   readonly digits: string
   readonly exponent: number
 }
 
-/** A number whose plain notation takes more digits is refused: a short text could ask for gigabytes of zeros. */
+/** A number whose plain notation has more digits is refused, since a short text can denote gigabytes of zeros. */
 export const MAX_DECIMAL_DIGITS = 10_000
 
 const NOTATION = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/
 
-/** Reads `12`, `-0.50`, `.5`, `+1e3`; null for anything else (spaces, infinities, other notations, too many digits). */
+/**
+ * Parses `12`, `-0.50`, `.5`, `+1e3`. Returns null for anything else (spaces, infinities, other notations, too many
+ * digits).
+ */
 export function parseDecimal(text: string): Decimal | null {
   if (text.length > MAX_DECIMAL_DIGITS + 8) return null // room for sign, point and exponent
   const match = NOTATION.exec(text)
@@ -38,7 +42,7 @@ const plainLength = ({ digits, exponent }: Decimal): number =>
 
 export const isWhole = (decimal: Decimal): boolean => decimal.exponent >= 0
 
-/** Plain notation: no exponent, no plus sign, no needless zero. */
+/** Formats in plain notation: without exponent, plus sign and superfluous zeros. */
 export function formatDecimal({ negative, digits, exponent }: Decimal): string {
   if (digits === '') return '0'
   const padded = exponent >= 0 ? digits + '0'.repeat(exponent) : digits.padStart(1 - exponent, '0')
@@ -46,7 +50,7 @@ export function formatDecimal({ negative, digits, exponent }: Decimal): string {
   return `${negative ? '-' : ''}${padded.slice(0, point)}${point < padded.length ? `.${padded.slice(point)}` : ''}`
 }
 
-/** Negative, 0 or positive, as for sort. */
+/** Compares two decimals for sorting: negative, 0 or positive. */
 export function compareDecimals(a: Decimal, b: Decimal): number {
   const sign = (decimal: Decimal) => (decimal.digits === '' ? 0 : decimal.negative ? -1 : 1)
   if (sign(a) !== sign(b) || sign(a) === 0) return sign(a) - sign(b)

@@ -1,4 +1,4 @@
-// definitions: reads the fields of one declared property out of its file, and reports those that are wrong.
+// definitions: reads the fields of one property declaration, and reports those that are invalid.
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { alternatives } from '../../model/nearest.ts'
 import { parseDate } from './dates.ts'
@@ -11,7 +11,7 @@ import type { Report } from '../report.ts'
 
 export type DeclarationNotes = Pick<Report, 'fault' | 'warn' | 'part'>
 
-/** One declaration. Null and empty text stand for absence, as editors write them. */
+/** One declaration. Null and empty text count as absent, since editors write them. */
 export class Declaration {
   readonly #source: JsonObject
   readonly #pointer: string
@@ -23,7 +23,7 @@ export class Declaration {
     this.#notes = notes
   }
 
-  /** Empty after a fault. */
+  /** The name; empty after a fault. */
   name(): string {
     const name = getOwn(this.#source, 'name')
     if (typeof name === 'string' && name !== '') return name
@@ -77,35 +77,36 @@ export class Declaration {
   choices(property: Property): readonly Json[] | undefined {
     const value = this.#get('choices')
     if (value === undefined) return undefined
-    if (!Array.isArray(value)) return this.#doubt('choices', 'choices must be a list')
+    if (!Array.isArray(value)) return this.#ignored('choices', 'choices must be a list')
     const element = { ...property, array: false, allowNull: false, fields: () => null }
-    const held = value.flatMap((choice, index) => {
+    const coerced = value.flatMap((choice, index) => {
       const reader = new PropertyReader(0, '')
       const read = reader.value(element, choice, 'line')
-      if (read === undefined) this.#doubt(`choices/${index}`, `the choice ${reader.errors[0]?.detail ?? 'is invalid'}`)
+      if (read === undefined)
+        this.#ignored(`choices/${index}`, `the choice ${reader.errors[0]?.detail ?? 'is invalid'}`)
       return read === undefined ? [] : [read]
     })
-    return held.length > 0 ? held : undefined
+    return coerced.length > 0 ? coerced : undefined
   }
 
   #bound(key: 'min' | 'max', type: PropertyType): number | string | undefined {
     const value = this.#get(key)
     if (value === undefined) return undefined
-    if (type === 'date') return parseDate(value) ?? this.#doubt(key, `${key} must be a date`)
-    if (!isNumberType(type)) return this.#doubt(key, `${key} plays no part in a property of type ${type}`)
+    if (type === 'date') return parseDate(value) ?? this.#ignored(key, `${key} must be a date`)
+    if (!isNumberType(type)) return this.#ignored(key, `${key} has no effect on a property of type ${type}`)
     const isNumber = typeof value === 'number' || (typeof value === 'string' && parseDecimal(value) !== null)
-    return isNumber ? value : this.#doubt(key, `${key} must be a number`)
+    return isNumber ? value : this.#ignored(key, `${key} must be a number`)
   }
 
   #length(key: 'minLength' | 'maxLength', type: PropertyType): number | undefined {
     const value = this.#get(key)
     if (value === undefined) return undefined
     if (type !== 'string' && type !== 'character')
-      return this.#doubt(key, `${key} plays no part in a property of type ${type}`)
+      return this.#ignored(key, `${key} has no effect on a property of type ${type}`)
     const length = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
     return typeof length === 'number' && Number.isInteger(length) && length >= 0
       ? length
-      : this.#doubt(key, `${key} must be a whole number`)
+      : this.#ignored(key, `${key} must be a whole number`)
   }
 
   #get(key: string): Json | undefined {
@@ -113,8 +114,8 @@ export class Declaration {
     return value === null || value === '' ? undefined : value
   }
 
-  #doubt(key: string, reason: string): undefined {
-    this.#warn(key, `${reason}; it is left out of account`)
+  #ignored(key: string, reason: string): undefined {
+    this.#warn(key, `${reason}; it is ignored`)
     return undefined
   }
 

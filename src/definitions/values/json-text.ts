@@ -1,13 +1,13 @@
-// definitions: JSON text among a user's data, read at a price that is known before.
+// definitions: parses JSON text in user data. The work is charged before it is done.
 import type { Json } from '../../model/json/value.ts'
 import { endOfString } from '../../model/json/text.ts'
 import { CHARACTERS_A_STEP } from '../work-budget.ts'
 
-/** Steps for each list or object, for each further element, and for each key. */
+/** Steps for each list or object, for each comma, and for each key. */
 const STEPS_TO_OPEN = 12
 const STEPS_OF_A_COMMA = 2
 const STEPS_OF_A_KEY = 16
-/** Characters that are looked at for their structure in one step. */
+/** Characters that are scanned for their structure in one step. */
 const LOOKED_AT_ONCE = 4
 
 const [QUOTE, COMMA, COLON, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [34, 44, 58, 91, 93, 123, 125]
@@ -20,8 +20,8 @@ export interface JsonTextOptions {
 }
 
 /**
- * The value of the text.
- * @throws SyntaxError when it isn't JSON, RangeError when it is nested deeper than allowed, and whatever `spend` throws
+ * Parses the text.
+ * @throws SyntaxError when it is not JSON, RangeError when it is nested too deeply, and whatever `spend` throws
  */
 export function parseJsonText(text: string, { maxDepth, spend }: JsonTextOptions): Json {
   spend(text.length / LOOKED_AT_ONCE)
@@ -32,7 +32,10 @@ export function parseJsonText(text: string, { maxDepth, spend }: JsonTextOptions
   return value
 }
 
-/** Of text that isn't JSON it may say anything: that is refused by the parser at the first fault. */
+/**
+ * Measures depth and parsing steps. The result is meaningless for a text that is not JSON, which the parser refuses at
+ * the first error.
+ */
 function measure(text: string): { readonly depth: number; readonly steps: number } {
   let [open, depth, steps] = [0, 0, 0]
   for (let at = 0; at < text.length; at += 1) {

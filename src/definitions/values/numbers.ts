@@ -1,9 +1,9 @@
-// definitions: the number types: what each can hold, and how it is held.
+// definitions: the number types: their ranges, and how their values are stored.
 import { compareDecimals, formatDecimal, isWhole, MAX_DECIMAL_DIGITS, parseDecimal, type Decimal } from './decimals.ts'
 import { ok, err, type ValueOrigin, type Result } from './coerced.ts'
 
 /**
- * The least and the greatest that a number type takes as a JSON number. Beyond 2^53 − 1 a JSON number may not be what
+ * The least and the greatest JSON number that each type accepts. Beyond 2^53 − 1, a JSON number may differ from what
  * its sender wrote.
  */
 const RANGES = {
@@ -23,12 +23,12 @@ export const isNumberType = (type: string): type is NumberType => Object.hasOwn(
 
 const isFractional = (type: NumberType): boolean => type === 'float' || type === 'double' || type === 'bigDecimal'
 
-/** JSON's numbers can't hold all values of these: they are also taken as text, in JSON too. */
+/** Types whose values do not all fit into a JSON number. They are accepted as text, also in JSON. */
 const isExact = (type: NumberType): boolean => type === 'long' || type === 'bigInteger' || type === 'bigDecimal'
 
 /**
- * A long, bigInteger or bigDecimal given as text is held as a number where that says exactly the same, else as text in
- * plain notation.
+ * Reads a number. A long, bigInteger or bigDecimal given as text becomes a number if that is exactly equal, else text
+ * in plain notation.
  */
 export function readNumber(type: NumberType, value: unknown, origin: ValueOrigin): Result {
   if (typeof value === 'number') return readDouble(type, value)
@@ -64,7 +64,7 @@ function readExact(type: NumberType, decimal: Decimal): Result {
   return ok(same ? number : text)
 }
 
-/** Compares numbers as properties hold them, digit by digit where they are text. Negative, 0 or positive. */
+/** Compares stored numbers, digit by digit if one is text: negative, 0 or positive. */
 export function compareNumbers(a: number | string, b: number | string): number {
   return typeof a === 'number' && typeof b === 'number' ? a - b : compareDecimals(decimalOf(a), decimalOf(b))
 }

@@ -1,24 +1,24 @@
-// definitions: paths into data: reading one, and writing one into a copy.
+// definitions: reads the value at a path, and writes a value at a path into a copy.
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { STEPS_AN_ELEMENT, stepsOfMembers, WorkBudget } from '../work-budget.ts'
 
-/** A line that can't be carried out: the action fails with its message. */
+/** A line can't be executed. The action fails with its message. */
 export class LineError extends Error {
   override readonly name = 'LineError'
 }
 
-/** A write into a list may lengthen it to this many elements. */
+/** Maximum number of elements to which a write may lengthen a list. */
 const MAX_ELEMENTS = 10_000
 
 export const isIndex = (segment: string): boolean => /^(?:0|[1-9]\d{0,15})$/.test(segment)
 
-/** Shows a path in messages. */
+/** Formats a path for messages. */
 export const formatPath = (path: readonly string[]): string => path.join('.')
 
 /**
- * The value at the end of the path, by own keys and indices; undefined where it leads nowhere. On a list of `{name,
- * value}` elements a name gives the value of the first element of that name; in a list called `headers`, without regard
- * to case. `called`: under which name the value itself stands.
+ * Returns the value at the end of the path, by own keys and indices; undefined if there is none. In a list of `{name,
+ * value}` elements, a name selects the value of the first element of that name; in a list called `headers`, case is
+ * ignored. `called` is the name of `value` itself.
  * @throws TooMuchWork
  */
 export function readPath(
@@ -59,11 +59,11 @@ function named(list: readonly Json[], name: string, { anyCase, budget }: Search)
 const NONE: ReadonlySet<number> = new Set()
 
 /**
- * A copy of the root with the value at the path; what the path doesn't touch is shared with the root, which stays as it
- * was. What is missing on the way becomes an object, or a list at the positions in `lists`; gaps in a list become null.
- * An empty path replaces the root. What is copied is paid for.
- * @throws TooMuchWork; LineError where a segment leads into text, a number or a boolean, is no index into a list, or
- * would lengthen a list beyond 10,000
+ * Returns a copy of the root with the value at the path. Everything else is shared with the root, which is not changed.
+ * Missing parents become objects, or lists at the positions in `lists`; gaps in a list become null. An empty path
+ * replaces the root. Copying is charged to the budget.
+ * @throws TooMuchWork; LineError when a segment leads into a text, a number or a boolean, is not an index of a list, or
+ * would lengthen a list beyond 10,000 elements
  */
 export function writePath(
   root: JsonObject,
@@ -84,7 +84,7 @@ interface Writing {
   readonly lists: ReadonlySet<number>
 }
 
-/** Elements of a list that the engine copies in one step. */
+/** Elements of a list that V8 copies in one step. */
 const COPIED_AT_ONCE = 8
 
 function write(at: Json | undefined, position: number, writing: Writing): Json {
@@ -110,7 +110,7 @@ function write(at: Json | undefined, position: number, writing: Writing): Json {
   return copy
 }
 
-/** A copy of the list, filled up to the index. */
+/** A copy of the list, filled up to the index with null. */
 function withIndex(list: readonly Json[], segment: string, path: readonly string[], position: number): Json[] {
   const index = Number(segment)
   if (!isIndex(segment)) throw lineError(path, position, `is a list, and "${segment}" is no index`)

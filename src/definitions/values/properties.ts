@@ -1,5 +1,5 @@
-// definitions: what other modules use of declared properties: defaults, validation of input, coercion of what lines
-// write, and what is declared at a path.
+// definitions: the public functions for declared properties: defaults, validation of requests, coercion of the values
+// of lines, what is declared at a path, and descriptions for views.
 import type { ModelDescriptor } from '../../model/context.ts'
 import type { FieldError } from '../../model/failure.ts'
 import { getOwn, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
@@ -14,9 +14,9 @@ export type { Property, Shape } from './property.ts'
 export { compileShape } from './shapes.ts'
 
 /**
- * The values of the properties that have a default; `now` in epoch milliseconds. The work is counted, and done in any
- * case: it is as much as the definition asks for.
- * @throws DefinitionError when one can't be read any more
+ * Returns the values of the properties that have a default. `now` is in epoch milliseconds. The work is added to the
+ * budget but never refused, since the definition determines it.
+ * @throws DefinitionError when a default can't be read any more
  */
 export function defaults(shape: Shape, now: number, budget = new WorkBudget()): JsonObject {
   const result: JsonObject = {}
@@ -40,19 +40,19 @@ export interface ValidateOptions extends ShapeRules {
   readonly now: number
   /** The values come from a query, path, header or untyped XML: text is coerced to the declared type. */
   readonly text: boolean
-  /** Where the values lie in the request, `/input`. */
+  /** JSON pointer of the values in the request: `/input`. */
   readonly pointer: string
 }
 
 export interface Validated {
-  /** What is valid; to be used only without errors. Absent optional values stay absent. */
+  /** The valid values, to be used only if there are no errors. Absent optional values stay absent. */
   readonly value: JsonObject
   readonly errors: readonly FieldError[]
 }
 
 /**
- * Holds values from outside to a shape. Parts without declared fields are shared with what was given, never copied or
- * changed.
+ * Validates values of a request against a shape. Parts without declared fields are shared with the given object, and
+ * are neither copied nor changed.
  */
 export function validate(
   shape: Shape,
@@ -76,15 +76,15 @@ export function validate(
 }
 
 /**
- * How a line's value is held to its target: text is coerced, a number or boolean becomes text for a string, anything
- * else must fit.
- * @throws TooMuchWork; DefinitionError where values can't be held to it any more
+ * Coerces the value of a line to the type of its target: text is coerced, a number or boolean becomes text for a
+ * string, anything else must have the type already.
+ * @throws TooMuchWork; DefinitionError when the property has a fault
  */
 export function coerce(property: Property, value: Json, now: number, budget = new WorkBudget()): Result {
   const reader = new PropertyReader(now, '', budget)
-  const held = reader.value(property, value, 'line')
+  const coerced = reader.value(property, value, 'line')
   const [error, ...more] = reader.errors
-  if (error === undefined) return ok(held ?? null)
+  if (error === undefined) return ok(coerced ?? null)
   return err(
     `${error.pointer === '' ? '' : `${error.pointer} `}${error.detail}${more.length > 0 ? ` (and ${more.length} more)` : ''}`,
   )
@@ -93,38 +93,39 @@ export function coerce(property: Property, value: Json, now: number, budget = ne
 type Descent =
   | {
       readonly ok: true
-      /** null: nothing is declared there, and anything may be written. */
+      /** null: nothing is declared there, so any value may be written. */
       readonly property: Property | null
-      /** Positions in the path at which a declared list takes an index. */
+      /** Positions in the path that are indices of declared lists. */
       readonly lists: ReadonlySet<number>
     }
   | Err
 
-/** What is declared at the end of a path below a property. */
+/** Finds what is declared at the end of a path below a property. */
 export function descend(property: Property, path: readonly string[]): Descent {
   const lists = new Set<number>()
-  let at = property
+  let current = property
   for (const [position, segment] of path.entries()) {
-    if (at.array) {
-      if (!isIndex(segment)) return err(`"${at.name}" is a list: "${segment}" is no index into it`)
+    if (current.array) {
+      if (!isIndex(segment)) return err(`"${current.name}" is a list: "${segment}" is no index into it`)
       lists.add(position)
-      at = elementOf(at)
+      current = elementOf(current)
       continue
     }
-    if (at.type !== 'model' && at.type !== 'object' && at.type !== 'any')
-      return err(`"${at.name}" is a ${at.type}: it has no "${segment}"`)
-    const fields = at.fields()
+    if (current.type !== 'model' && current.type !== 'object' && current.type !== 'any')
+      return err(`"${current.name}" is a ${current.type}: it has no "${segment}"`)
+    const fields = current.fields()
     const next = fields?.properties.get(segment)
-    if (fields !== null && next === undefined && !fields.extra) return err(`"${at.name}" has no property "${segment}"`)
+    if (fields !== null && next === undefined && !fields.extra)
+      return err(`"${current.name}" has no property "${segment}"`)
     if (next === undefined) return { ok: true, property: null, lists }
-    at = next
+    current = next
   }
-  return { ok: true, property: at, lists }
+  return { ok: true, property: current, lists }
 }
 
 /**
- * With the new keys first: after the spread each would cost the object a hidden class of its own. The value stands,
- * whatever the declaration says.
+ * The declaration with its value. The new keys come first: after the spread, each would give the object a hidden class
+ * of its own. A `value` in the declaration itself is overwritten.
  */
 function withValue({ source, type }: Property, value: Json): JsonObject {
   const shown = { name: source['name'] ?? null, type, value, ...source }
@@ -132,7 +133,10 @@ function withValue({ source, type }: Property, value: Json): JsonObject {
   return shown
 }
 
-/** How a view shows values: each declaration as its file has it, with `value`; then what isn't declared. */
+/**
+ * Describes values for a view: each declaration as its file has it, with `value`, then the values that are not
+ * declared.
+ */
 export function describeValues(name: string, shape: Shape, values: JsonObject): ModelDescriptor {
   const declared = [...shape.properties].map(([key, property]) => withValue(property, getOwn(values, key) ?? null))
   const others = Object.keys(values)

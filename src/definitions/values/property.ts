@@ -1,32 +1,33 @@
-// definitions: a declared property, and the shape that a list of them gives to an object.
+// definitions: a declared property, and the shape of an object, which is a list of properties.
 import type { Json, JsonObject } from '../../model/json/value.ts'
 import type { PropertyType } from './types.ts'
 
 export interface Property {
   readonly name: string
   readonly type: PropertyType
-  /** A list of such values; bounds, choices and allowNull hold for each element too. */
+  /** Whether it is a list of such values. Bounds, choices and allowNull then apply to each element. */
   readonly array: boolean
   readonly required: boolean
   readonly allowNull: boolean
-  /** As the file has it, checked to be readable. */
+  /** The default as written in the file. It has been checked. */
   readonly defaultValue: Json | undefined
   /**
-   * The fields of a model, compiled when first asked for, since models may be recursive. null: anything goes inside.
+   * Returns the fields of a model. They are resolved on the first call, since models may be recursive. null: any fields
+   * are allowed.
    */
   readonly fields: () => Shape | null
-  /** Of a number, or of a date as epoch milliseconds. */
+  /** Bounds of a number, or of a date in epoch milliseconds. */
   readonly min: number | string | undefined
   readonly max: number | string | undefined
-  /** In code points, of text. */
+  /** Bounds of the length of a text, in code points. */
   readonly minLength: number | undefined
   readonly maxLength: number | undefined
-  /** Held to the type. */
+  /** Choices, coerced to the type. */
   readonly choices: readonly Json[] | undefined
   readonly allowOtherValues: boolean
-  /** Why values can't be held to it any more; null: they can. */
+  /** Why values can't be coerced to this property any more; null if they can. */
   readonly fault: string | null
-  /** The declaration, untouched. */
+  /** The declaration, unchanged. */
   readonly source: JsonObject
 }
 
@@ -36,7 +37,7 @@ export interface Shape {
   readonly extra: boolean
 }
 
-/** What one element of a list property is held to. */
+/** The property of one element of a list. */
 export const elementOf = (property: Property): Property => ({
   ...property,
   array: false,

@@ -1,5 +1,5 @@
-// definitions: reads given values against declared properties. Every error is collected; what is given is never
-// changed.
+// definitions: validates and coerces values by declared properties. It collects all errors and never changes the given
+// values.
 import type { FieldError } from '../../model/failure.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { excessOf } from '../../model/json/text.ts'
@@ -11,28 +11,31 @@ import { readScalar, type ScalarType } from './types.ts'
 import type { Property, Shape } from './property.ts'
 import { spendOn, WorkBudget } from '../work-budget.ts'
 
-/** Errors beyond these are counted out: a hostile request must not make an answer larger than itself. */
+/**
+ * Limits for errors. Further errors are dropped, so that the answer to a hostile request is not larger than the
+ * request.
+ */
 const MAX_ERRORS = 100
 const MAX_ERROR_CHARACTERS = 65_536
 
-/** Depth of data that comes as JSON text, and its values and names; the same as a request's. */
+/** Limits for data that comes as JSON text: depth, and number of values and names. They are those of a request. */
 const MAX_TEXT_DEPTH = 64
 const MAX_TEXT_VALUES = 100_000
 
-/** Steps that a value takes to be held to its property, besides what it is made of. */
+/** Steps to coerce a value, besides the steps for its content. */
 const STEPS_A_VALUE = 8
-/** Characters that are read in one step: each is looked at a few times. */
+/** Characters that are read in one step; each is examined a few times. */
 const READ_AT_ONCE = 4
 
 export interface ShapeRules {
-  /** What becomes of names that are not declared. */
+  /** What is done with names that are not declared. */
   readonly unknown: 'refuse' | 'ignore' | 'keep'
   /**
-   * And of those among them that begin with `$`, where such names have a meaning of their own to whoever sees the
-   * values.
+   * What is done with those of them that begin with `$`, if such names have a special meaning where the values are
+   * used. By default they are kept.
    */
   readonly reserved?: 'refuse' | 'ignore'
-  /** Absent properties take their defaults. Those inside a given model always do. */
+  /** Whether absent properties get their defaults. Those inside a given model always do. */
   readonly fill: boolean
 }
 
@@ -42,13 +45,13 @@ export class PropertyReader {
   readonly #pointer: string
   readonly #budget: WorkBudget
   readonly #path: (string | number)[] = []
-  /** The properties whose defaults are being filled in: one met again would have no end. */
+  /** The properties whose defaults are being filled in, to detect a default that contains itself. */
   readonly #filling = new Set<Property>()
   #errorText = 0
 
   /**
-   * `now`: epoch milliseconds. `pointer`: where the given value lies in the request. Every method throws TooMuchWork
-   * beyond the budget, and DefinitionError where a line or a default meets a property with a fault.
+   * `now`: epoch milliseconds. `pointer`: JSON pointer of the given value in the request. Each method throws
+   * TooMuchWork beyond the budget, and DefinitionError when a line or a default reaches a property with a fault.
    */
   constructor(now: number, pointer: string, budget = new WorkBudget()) {
     this.#now = now
@@ -56,7 +59,7 @@ export class PropertyReader {
     this.#pointer = pointer
   }
 
-  /** The values of a shape's properties. What is invalid is left out, with an error. */
+  /** Reads the values of a shape's properties. An invalid value is left out, with an error. */
   shape(shape: Shape, given: JsonObject, origin: ValueOrigin, rules: ShapeRules): JsonObject {
     const result: JsonObject = {}
     for (const [name, property] of shape.properties) {
@@ -71,18 +74,18 @@ export class PropertyReader {
       const rule = open && name.startsWith('$') ? (rules.reserved ?? 'keep') : open ? 'keep' : rules.unknown
       if (rule === 'keep') setOwn(result, name, value)
       if (rule !== 'refuse') continue
-      // There may be a great many.
+      // Stops early, since there may be very many.
       if (this.#isFull()) break
       this.#within(name, () => this.#refuse(open ? 'is not declared, and begins with $' : 'is not declared'))
     }
     return result
   }
 
-  /** The value held to its property; undefined after an error. */
+  /** Coerces a value to its property; undefined after an error. */
   value(property: Property, given: Json, origin: ValueOrigin): Json | undefined {
     if (property.fault !== null) return this.#unreadable(property.fault, origin)
     if (given === null || !property.array) return this.#single(property, given, origin)
-    const list = Array.isArray(given) ? given : origin === 'json' ? null : listOf(property, given, origin)
+    const list = Array.isArray(given) ? given : origin === 'json' ? null : listOfOne(property, given, origin)
     if (list === null) return this.#refuse('must be a list')
     this.#spendOnGiven(list.length * STEPS_A_VALUE, origin)
     const result: Json[] = []
@@ -93,7 +96,10 @@ export class PropertyReader {
     return result
   }
 
-  /** The property's default, `now` being the moment given; undefined where it has none. */
+  /**
+   * The property's default, in which `now` is the time given to the constructor; undefined if it has none or after an
+   * error.
+   */
   defaultOf(property: Property): Json | undefined {
     if (property.defaultValue === undefined) return undefined
     if (this.#filling.has(property)) return this.#refuse('has a default that contains itself')
@@ -143,7 +149,7 @@ export class PropertyReader {
           : isObject(given)
             ? ok(given)
             : objectOfItems(given, origin)
-    const object = this.#taken(read)
+    const object = this.#valueOrError(read)
     if (!isObject(object)) return undefined
     const fields = property.fields()
     return fields === null
@@ -153,20 +159,20 @@ export class PropertyReader {
 
   #scalar(type: ScalarType, given: Json, origin: ValueOrigin): Json | undefined {
     if (typeof given === 'string') this.#spendOnGiven(given.length / READ_AT_ONCE, origin)
-    const value = this.#taken(readScalar(type, given, origin, this.#now))
-    // A short text may name a number of thousands of digits.
+    const value = this.#valueOrError(readScalar(type, given, origin, this.#now))
+    // A short text may denote a number of thousands of digits.
     if (typeof value === 'string' && value !== given) this.#budget.spend(value.length / READ_AT_ONCE)
     return value
   }
 
-  /** What comes from outside is bounded by the size of a request: only what is made of it beyond that counts. */
+  /** Charges steps, but not for values of requests: the size of a request bounds these already. */
   #spendOnGiven(steps: number, origin: ValueOrigin): void {
     if (!isOutside(origin)) this.#budget.spend(steps)
   }
 
-  /** JSON text for an object. */
+  /** Parses JSON text for an object. */
   #parsed(text: string): Result {
-    // Each takes a character at least.
+    // Each value takes at least one character.
     if (text.length > MAX_TEXT_VALUES && excessOf(text, { maxDepth: Infinity, maxValues: MAX_TEXT_VALUES }))
       return err(`holds more than ${MAX_TEXT_VALUES} values and names`)
     try {
@@ -179,8 +185,8 @@ export class PropertyReader {
     }
   }
 
-  #taken(reading: Result): Json | undefined {
-    return reading.ok ? reading.value : this.#refuse(reading.reason)
+  #valueOrError(result: Result): Json | undefined {
+    return result.ok ? result.value : this.#refuse(result.reason)
   }
 
   #within<T>(segment: string | number, read: () => T): T {
@@ -193,7 +199,7 @@ export class PropertyReader {
   #refuse(detail: string): undefined {
     if (this.#isFull()) return undefined
     const pointer = this.#pointer + this.#path.map((segment) => `/${escapeSegment(segment)}`).join('')
-    // By what was sent, not by what is told of it.
+    // The full length of the names counts, though the pointer shortens long ones.
     this.#errorText += this.#path.reduce<number>(
       (sum, segment) => sum + String(segment).length,
       pointer.length + detail.length,
@@ -209,25 +215,28 @@ export class PropertyReader {
 
 const isOutside = (origin: ValueOrigin): boolean => origin === 'json' || origin === 'text'
 
-/** An empty element, or a query name without value, where a list or an object is declared. */
+/**
+ * Whether the text is an empty XML element, or a query parameter without value, which stands for an empty list or
+ * object.
+ */
 const isBlank = (text: string, origin: ValueOrigin): boolean => origin === 'text' && text.trim() === ''
 
-/** A text, or of XML a model, is a list of one. */
-function listOf({ type }: Property, given: Json, origin: ValueOrigin): Json[] | null {
+/** A single text, or in untyped XML a single model, is a list of one element. */
+function listOfOne({ type }: Property, given: Json, origin: ValueOrigin): Json[] | null {
   if (typeof given === 'string') return isBlank(given, origin) ? [] : [given]
   return origin === 'text' && type === 'model' && isObject(given) ? [given] : null
 }
 
-/** XML without types can't tell a list from an object that has only `item`. */
+/** Untyped XML does not distinguish a list from an object whose only member is `item`. */
 function objectOfItems(given: Json, origin: ValueOrigin): Result {
   if (origin !== 'text' || !Array.isArray(given) || given[0] === undefined) return err('must be an object')
   return ok({ item: given.length === 1 ? given[0] : given })
 }
 
-/** Characters of a name in a pointer. */
+/** Maximum number of characters of a name in a pointer. */
 const MAX_SEGMENT_CHARACTERS = 1000
 
-/** RFC 6901 section 3. */
+/** Escapes a name for a JSON pointer (RFC 6901, section 3), and shortens a long one. */
 function escapeSegment(segment: string | number): string {
   const text = String(segment)
   return (text.length <= MAX_SEGMENT_CHARACTERS ? text : `${text.slice(0, MAX_SEGMENT_CHARACTERS)}…`)

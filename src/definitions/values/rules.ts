@@ -1,9 +1,12 @@
-// definitions: what a property asks of a value beyond its type: bounds, lengths, choices.
+// definitions: the rules of a property beyond its type: bounds, lengths, choices.
 import { canonical, type Json } from '../../model/json/value.ts'
 import { compareNumbers } from './numbers.ts'
 import type { Property } from './property.ts'
 
-/** Why a value, already held to the property's type, breaks one of its rules; null when it keeps them all. */
+/**
+ * Returns the first rule of the property that a value breaks, as a message; null if it breaks none. The value has the
+ * property's type.
+ */
 export function brokenRule(property: Property, value: Json): string | null {
   const { min, max, choices } = property
   if ((min !== undefined || max !== undefined) && (typeof value === 'number' || typeof value === 'string')) {
@@ -18,7 +21,7 @@ export function brokenRule(property: Property, value: Json): string | null {
   return textsOf(choices).has(canonical(value)) ? null : 'is not one of the choices'
 }
 
-/** Texts of lists of choices, worked out once. */
+/** Cache of the canonical texts of lists of choices. */
 const known = new WeakMap<readonly Json[], ReadonlySet<string>>()
 
 function textsOf(choices: readonly Json[]): ReadonlySet<string> {

@@ -1,4 +1,4 @@
-// definitions: compiles lists of declared properties, and reports what is wrong with them.
+// definitions: compiles lists of property declarations, and reports their faults.
 import { canonical, getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import { DefinitionError } from '../definition-error.ts'
 import { Declaration, type DeclarationNotes } from './declaration.ts'
@@ -11,7 +11,7 @@ import { TooMuchWork } from '../work-budget.ts'
 export interface ShapeOptions {
   /** Whether names that are not declared are kept. */
   readonly extra: boolean
-  /** The content of a `.model` file, by its dotted name. */
+  /** Returns the content of a `.model` file by its dotted name. */
   readonly models: (reference: string) => JsonObject | undefined
   /** JSON pointer of the list in its file. */
   readonly pointer: string
@@ -19,8 +19,8 @@ export interface ShapeOptions {
 }
 
 /**
- * Compiles a list of properties, and the models they contain or refer to. What is wrong goes to the report; the rest is
- * compiled all the same.
+ * Compiles a list of properties, and the models that they contain or refer to. Faults go to the report; the rest is
+ * compiled.
  */
 export function compileShape(list: readonly JsonObject[], { extra, models, pointer, report }: ShapeOptions): Shape {
   const compiler = new ShapeCompiler(models)
@@ -35,7 +35,7 @@ const ANYTHING: Fields = () => null
 
 class ShapeCompiler {
   readonly #models: ShapeOptions['models']
-  /** By reference; entered before its fields are compiled, so that a model may contain itself. */
+  /** Models by reference. A model is added before its fields are compiled, since it may contain itself. */
   readonly #referenced = new Map<string, { fields: Fields }>()
   readonly #defaults: (() => void)[] = []
 
@@ -57,7 +57,10 @@ class ShapeCompiler {
     return { properties, extra }
   }
 
-  /** Only when everything is compiled: a default of a recursive model needs the whole of it. */
+  /**
+   * Checks the defaults. Everything must be compiled before, since a default of a recursive model needs the whole
+   * model.
+   */
   checkDefaults(): void {
     for (const check of this.#defaults) check()
   }
@@ -106,7 +109,7 @@ class ShapeCompiler {
       if (list !== null && list.length > 0)
         notes.warn(
           `${pointer}/gloopProperties`,
-          `only a model has fields: they play no part in a property of type ${type}`,
+          `only a model has fields: they have no effect on a property of type ${type}`,
         )
       return ANYTHING
     }
@@ -120,7 +123,7 @@ class ShapeCompiler {
     return () => shape
   }
 
-  /** The fields of a `.model` file. What is wrong in it is reported where it is referred to. */
+  /** Compiles a `.model` file. Its faults are reported at the reference. */
   #model(reference: string, at: string, notes: DeclarationNotes): { fields: Fields } | null {
     const known = this.#referenced.get(reference)
     if (known !== undefined) return known
@@ -143,7 +146,10 @@ class ShapeCompiler {
     return model
   }
 
-  /** A model without fields of its own may refer to another. null: it leads nowhere, or round in a circle. */
+  /**
+   * Follows a reference to the model that has the fields, since a model without fields may refer to another. null if a
+   * model does not exist or the references form a cycle.
+   */
   #follow(reference: string): JsonObject | null {
     const passed = new Set<string>()
     for (let name = reference; !passed.has(name);) {
@@ -166,12 +172,12 @@ function once(fields: Fields): Fields {
   return () => (found === undefined ? (found = fields()) : found)
 }
 
-/** A default may be coerced; one that can't be has no value to give. */
+/** Checks a default. One that can't be coerced is a fault; one that only needs coercion is a warning. */
 function checkDefault(property: Property, pointer: string, notes: DeclarationNotes): void {
   try {
     checkReadable(property, pointer, notes)
   } catch (error) {
-    // A field of it has a fault, which is reported already.
+    // One of its fields has a fault, which is already reported.
     if (error instanceof DefinitionError) return
     if (!(error instanceof TooMuchWork)) throw error
     notes.fault(pointer, 'the default makes too much work: it has too many values')
@@ -188,6 +194,7 @@ function checkReadable(property: Property, pointer: string, notes: DeclarationNo
   if (canonical(defaultValue).includes(`"${NOW}"`)) return
   const strict = new PropertyReader(0, '')
   strict.value(property, defaultValue, 'json')
-  const [doubt] = strict.errors
-  if (doubt !== undefined) notes.warn(pointer + doubt.pointer, `the default ${doubt.detail}: it is used all the same`)
+  const [mismatch] = strict.errors
+  if (mismatch !== undefined)
+    notes.warn(pointer + mismatch.pointer, `the default ${mismatch.detail}: it is used all the same`)
 }

@@ -1,5 +1,4 @@
-// definitions: the types of properties, and how a single value is held to one. Models, objects and lists: see
-// property-reader.ts.
+// definitions: the types of properties, and the coercion of scalar values. Models, objects and lists: see reader.ts.
 import type { Json } from '../../model/json/value.ts'
 import { parseDate } from './dates.ts'
 import { isNumberType, readNumber } from './numbers.ts'
@@ -28,15 +27,15 @@ export type PropertyType = (typeof PROPERTY_TYPES)[number]
 
 export const isPropertyType = (type: string): type is PropertyType => PROPERTY_TYPES.some((known) => known === type)
 
-/** A `defaultValue` of this text means the moment of use, for a date. */
+/** `defaultValue` of a date that stands for the time at which the default is used. */
 export const NOW = 'now'
 
-/** Types whose values have no fields and are held by `readScalar`. */
+/** Types whose values have no fields. `readScalar` coerces them. */
 export type ScalarType = Exclude<PropertyType, 'object' | 'model' | 'any'>
 
-/** `now`: epoch milliseconds. */
+/** Coerces a scalar value. `now`: epoch milliseconds. */
 export function readScalar(type: ScalarType, given: Json, origin: ValueOrigin, now: number): Result {
-  // XML may be laid out over lines.
+  // In XML, line breaks and indentation may surround a value.
   const value =
     origin === 'text' && typeof given === 'string' && type !== 'string' && type !== 'character' ? given.trim() : given
   if (isNumberType(type)) return readNumber(type, value, origin)
@@ -63,7 +62,7 @@ function readText(value: Json, origin: ValueOrigin): Result {
   return becomesText ? ok(String(value)) : err('must be text')
 }
 
-/** As text: `true` or `false`, in any case. */
+/** Text must be `true` or `false`, in any case. */
 function readBoolean(value: Json, origin: ValueOrigin): Result {
   if (typeof value === 'boolean') return ok(value)
   const word = typeof value === 'string' && origin !== 'json' && value.length <= 5 ? value.toLowerCase() : ''
@@ -77,5 +76,5 @@ function readDate(value: Json): Result {
 
 const isOneCharacter = (text: string): boolean => text.length <= 2 && [...text].length === 1
 
-/** RFC 4648 section 4, with padding. */
+/** Base64 of RFC 4648, section 4, with padding. */
 const isBase64 = (text: string): boolean => text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)

@@ -38,7 +38,7 @@ export async function sendTo(
 
 /** Sends a message to the context that is named, and gives its id. @throws FluxError when it is refused, or there is none */
 export async function send(env: CallEnv, address: Address, input: Input): Promise<ContextId> {
-  const { record, failure } = await sendTo(env, address, (id) => env.mailboxes.post(id, input))
+  const { record, failure } = await sendTo(env, address, (id) => env.mailboxes.post(id, input, { isCall: !env.isStep }))
   if (failure) throw new FluxError(failure)
   return record.id
 }

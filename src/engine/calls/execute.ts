@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ExecuteAnswer, ExecuteRequest } from '../../api/execute.ts'
 import { holderIn } from '../start-key.ts'
-import { admitted, requireRole, serviceNamed, type CallEnv } from './call-env.ts'
+import { admitted, isRefusable, requireRole, serviceNamed, type CallEnv } from './call-env.ts'
 import { executeRequest } from './requests.ts'
 
 /** See `FluxApi`. */
@@ -11,11 +11,14 @@ export async function execute(env: CallEnv, request: ExecuteRequest): Promise<Ex
   if (wanted.isLarge) await nextTurn()
   const flux = serviceNamed(env, wanted)
   requireRole(env, flux, 'invoke')
-  const { startState, input, untyped, tags, key } = wanted
+  const { startState, input, untyped, waits, tags, key } = wanted
   const existing = wanted.existing === 'replace' ? { caller: env.caller } : wanted.existing
   try {
     const { record, replaced } = await admitted(env, input, () =>
-      env.mailboxes.start({ flux, startState, input, untyped, unknown: 'refuse', tags, trigger: null, key, existing }),
+      env.mailboxes.start(
+        { flux, startState, input, untyped, unknown: 'refuse', tags, trigger: null, key, existing },
+        { isCall: isRefusable(env, waits) },
+      ),
     )
     const { id: contextId } = record
     const message = `started '${flux.fluxName}' as context ${contextId}`

@@ -11,7 +11,7 @@ import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import { isLogged } from '../refusal-log.ts'
 import { sendTo } from './address.ts'
 import { broadcast } from './broadcast.ts'
-import { admitted, type CallEnv } from './call-env.ts'
+import { admitted, isRefusable, type CallEnv } from './call-env.ts'
 import { eventRequest } from './requests.ts'
 
 /** See `FluxApi`. For an event to one context it calls no other async function, since each makes promises. */
@@ -26,7 +26,7 @@ export async function sendEvent(env: CallEnv, request: EventRequest): Promise<Ev
     const post = (id: ContextId) => {
       target = id
       const message: Input = { type: 'EVENT', name: event, input, untyped, tags: null, caller: env.caller }
-      return env.mailboxes.post(id, message, { waits })
+      return env.mailboxes.post(id, message, { isCall: isRefusable(env, waits), waits })
     }
     const outcome = await admitted(env, input, () =>
       contextId === undefined ? sendTo(env, address ?? {}, post) : post(contextId),
@@ -51,8 +51,9 @@ async function sendToAll(
   env: CallEnv,
   { event, eventId, input, untyped, tags }: ReturnType<typeof eventRequest>,
 ): Promise<EventAnswer> {
+  const parts = { ...env, bound: env.isStep ? null : env.broadcasts }
   const { message, transitions, executions, ignored } = await admitted(env, input, () =>
-    broadcast(env, { event, input, untyped, tags, caller: env.caller }),
+    broadcast(parts, { event, input, untyped, tags, caller: env.caller }),
   )
   const answer = { message, transitions, executions, ignored, eventId, pending: [] }
   return isWithoutEffect(answer) ? { ...answer, ...(await hintOn(env, event)) } : answer

@@ -125,7 +125,7 @@ class RequestRedactor implements Redactor {
   }
 
   told(index: number) {
-    const origins = this.#carried.told(index)
+    const origins = this.#carried.disclosed(index)
     return {
       text: (text: string) => this.#textOf(origins, text),
       value: (value: Json) => this.#hiding.hide(origins, value),

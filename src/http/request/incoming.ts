@@ -30,6 +30,7 @@ type HeaderName =
   | 'content-length'
   | 'content-type'
   | 'origin'
+  | 'prefer'
   | 'sec-fetch-site'
 
 function givenHeaderOf(c: Context<Env>, name: HeaderName): string | undefined {

@@ -1,26 +1,25 @@
-// model: follows a JSON text by the grammar of RFC 8259, and finds where it leaves it. In one pass, without recursion.
+// model: scans JSON text by the grammar of RFC 8259 and finds the first error, in one pass and without recursion.
 
-/** Told of what is met, in the order of the text. Offsets count UTF-16 units. */
+/** Callbacks for the parts of a text, in its order. Offsets count UTF-16 units. */
 export interface JsonVisitor {
   /** A list or an object begins. */
   open(at: number, isList: boolean): void
-  /** The key of the member that follows; `token` with its quotes. */
+  /** The key of the member that follows. `token` includes the quotes. */
   key(at: number, token: string): void
-  /** A value begins, be it of a member, of a list, or the whole. */
+  /** A value begins: a member's, an element, or the whole. */
   value(at: number): void
   /** A list or an object ends. */
   close(): void
 }
 
-/** Where a text stands in its file: both count from 1, columns in UTF-16 units. */
+/** A position in a file. Both count from 1, columns in UTF-16 units. */
 export interface TextPosition {
   readonly line: number
   readonly column: number
 }
 
 /**
- * The offset of the first character that can't stand where it is; the text's length where its end comes too soon. -1:
- * it is JSON.
+ * Returns the offset of the first invalid character, the text's length if it ends too early, or -1 if it is valid JSON.
  */
 export function scanJson(text: string, visitor?: JsonVisitor): number {
   const lists: boolean[] = []
@@ -67,7 +66,7 @@ export function scanJson(text: string, visitor?: JsonVisitor): number {
   }
 }
 
-/** Lines end in LF, CR LF or CR. */
+/** Line and column of an offset. Lines end in LF, CR LF or CR. */
 export function positionOf(text: string, offset: number): TextPosition {
   let [line, start] = [1, 0]
   for (let at = 0; at < offset; at += 1) {
@@ -79,7 +78,7 @@ export function positionOf(text: string, offset: number): TextPosition {
   return { line, column: offset - start + 1 }
 }
 
-/** What stands at the offset, in words: one character at most. */
+/** The character at the offset, quoted for a message; null at the end of the text. */
 export function characterAt(text: string, offset: number): string | null {
   const found = text.codePointAt(offset)
   return found === undefined ? null : JSON.stringify(String.fromCodePoint(found))
@@ -102,7 +101,7 @@ function skipSpace(text: string, start: number): number {
   return at
 }
 
-/** The offset after the closing quote; -1 minus the offset of what is wrong. */
+/** Returns the offset after the closing quote, or -1 minus the offset of an error. */
 function endOfText(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at += 1) {
     const code = text.charCodeAt(at)
@@ -123,7 +122,7 @@ function endOfScalar(text: string, start: number): number {
   return end < 0 ? -1 - start : end
 }
 
-/** The offset after what matches there; -1: nothing does. */
+/** Returns the offset after the match of a sticky pattern, or -1 if there is none. */
 function match(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at
   return pattern.test(text) ? pattern.lastIndex : -1

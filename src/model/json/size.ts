@@ -1,6 +1,6 @@
-// model: counts the bytes of JSON text before the text is made, and stops at a bound.
+// model: counts the bytes of JSON text before the text is made, and stops at a limit.
 
-/** What a function or a script returned has more bytes as JSON than it may. */
+/** The result of a function or a script has more bytes as JSON than is allowed. */
 export class ResultTooLarge extends Error {
   override readonly name = 'ResultTooLarge'
   constructor(maxBytes: number) {
@@ -9,11 +9,12 @@ export class ResultTooLarge extends Error {
 }
 
 /** Characters that are longer in JSON than in UTF-8. */
-// oxlint-disable-next-line no-control-regex -- these are meant
+// oxlint-disable-next-line no-control-regex -- control characters are escaped in JSON
 const ESCAPED = /["\\\u0000-\u001f\ud800-\udfff]/
 
 /**
- * Each method takes what it is told of from the bytes that are left. @throws ResultTooLarge when there are none left
+ * Counts down from a limit. Each method subtracts the bytes of its argument.
+ * @throws ResultTooLarge (from each method) when no bytes are left
  */
 export class SizeCount {
   readonly #maxBytes: number
@@ -24,40 +25,46 @@ export class SizeCount {
     this.#left = maxBytes
   }
 
-  /** Text of so many bytes, none of them escaped, and two more around it: quotes, or the brackets of an object. */
+  /** Subtracts the bytes of a text without escapes, and two for its quotes, or for the brackets of an object. */
   text(bytes: number): void {
     this.#take(bytes + 2)
   }
 
-  /** The brackets and commas of a list; fails at once for one whose elements alone would be too many. */
+  /**
+   * Subtracts the brackets and commas of a list. It fails at once if the elements would exceed the limit at a byte
+   * each.
+   */
   list(length: number): void {
     const commas = Math.max(0, length - 1)
     this.atLeast(length + commas + 2)
     this.#take(commas + 2)
   }
 
-  /** A key of an object, its colon, and the comma before all but the first. */
+  /** Subtracts a key of an object, its colon and, unless it is the first key, the comma before it. */
   key(key: string, isFirst: boolean): void {
     this.scalar(key)
     this.#take(isFirst ? 1 : 2)
   }
 
-  /** Fails if so many bytes are to come, and takes none. */
+  /** Fails if fewer bytes than that are left; subtracts nothing. */
   atLeast(bytes: number): void {
     if (bytes > this.#left) throw new ResultTooLarge(this.#maxBytes)
   }
 
-  /** Text, a number, true, false or null. */
+  /** Subtracts a text, a number, true, false or null. */
   scalar(value: unknown): void {
     if (typeof value !== 'string') this.#take(String(value).length)
     else {
-      // Each character has a byte at least: what is much too long is never looked at.
+      // Each character has at least one byte, so a text that is much too long is not scanned.
       this.atLeast(value.length)
       this.#take(ESCAPED.test(value) ? Buffer.byteLength(JSON.stringify(value)) : Buffer.byteLength(value) + 2)
     }
   }
 
-  /** For `JSON.stringify` of what has a `toJSON` of its own: ends it early. What comes out is counted all the same. */
+  /**
+   * A replacer for `JSON.stringify` of a value with its own `toJSON`. It ends the call early when too much is produced,
+   * and subtracts nothing: the result is counted separately.
+   */
   replacer(): (key: string, value: unknown) => unknown {
     let left = this.#left
     return (_, value) => {

@@ -1,9 +1,9 @@
-// model: JSON text measured before it is parsed, so that to refuse what is too deep or holds too much costs little.
+// model: measures JSON text before it is parsed, so that refusing a text that is too deep or too large is cheap.
 
 export interface JsonLimits {
-  /** Levels of nesting, the whole counted. */
+  /** Levels of nesting, including the outermost. */
   readonly maxDepth: number
-  /** Values and names, at whatever depth, the whole counted. */
+  /** Number of values and names at all depths, including the whole value. */
   readonly maxValues: number
 }
 
@@ -12,7 +12,8 @@ const [QUOTE, BACKSLASH, COMMA, COLON, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE
 ]
 
 /**
- * Which of the limits the text passes; null: none. Of text that isn't JSON it may say anything. Linear in its length.
+ * Returns the limit that the text exceeds; null if none. The result is meaningless for a text that is not JSON. The
+ * time is linear in its length.
  */
 export function excessOf(text: string, { maxDepth, maxValues }: JsonLimits): 'depth' | 'values' | null {
   let depth = 0
@@ -30,7 +31,7 @@ export function excessOf(text: string, { maxDepth, maxValues }: JsonLimits): 'de
   return null
 }
 
-/** Where the string that begins there ends: its last quote, or the end of the text. */
+/** Index of the closing quote of the string that begins at `start`; the length of the text if there is none. */
 export function endOfString(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     const code = text.charCodeAt(at)
@@ -40,7 +41,7 @@ export function endOfString(text: string, start: number): number {
   return text.length
 }
 
-/** Whether nothing but white space is left of the list or object that has begun. */
+/** Whether the list or object that has just been opened is empty. */
 function closesAt(text: string, start: number): boolean {
   let at = start
   while (isSpace(text.charCodeAt(at))) at++

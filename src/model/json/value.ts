@@ -1,4 +1,4 @@
-// model: plain JSON data, and the few careful ways to touch it. A key is always data here, `__proto__` too.
+// model: plain JSON data, and functions that access it safely. Any key, even `__proto__`, is treated as data.
 import { SizeCount } from './size.ts'
 
 export type Json = null | boolean | number | string | Json[] | JsonObject
@@ -11,36 +11,36 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The object's own value under the key; undefined where there is none, whatever its prototype holds. */
+/** The object's own property; undefined if there is none. The prototype is ignored. */
 export function getOwn<T>(object: { readonly [key: string]: T }, key: string): T | undefined {
   return Object.hasOwn(object, key) ? object[key] : undefined
 }
 
-/** Sets an own property. Plain assignment of `__proto__` would change the prototype instead. */
+/** Sets an own property. Assigning `__proto__` directly would change the prototype instead. */
 export function setOwn<T>(object: { [key: string]: T }, key: string, value: T): void {
   if (key === '__proto__')
     Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })
   else object[key] = value
 }
 
-/** Nesting beyond which a value is refused (it would overflow the stack of whoever walks it). */
+/** Nesting beyond which a value is refused, since recursive functions would overflow the stack. */
 const MAX_DEPTH = 200
 
-/** What a conversion is held to. */
+/** Options and limits of a conversion. */
 interface Bounds {
   readonly notFinite: (value: number) => Json
   /** Counts the values. */
   readonly tally: { values: number } | null
-  /** Counts JSON text as it is made, and throws when there is too much of it; null: there may be any amount. */
+  /** Counts the bytes of the JSON text, and throws when there are too many; null: there is no limit. */
   readonly size: SizeCount | null
 }
 
 /**
- * Turns what a function returned into data: dates become epoch milliseconds, Map an object, Set and typed arrays of
- * numbers a list, bytes (Buffer, Uint8Array, ArrayBuffer, DataView) base64 text, bigint a number where that is exact
- * and text where not, NaN and infinities null unless `notFinite` says otherwise. Functions, symbols and undefined
- * vanish from objects and are null elsewhere.
- * @param tally counts the values
+ * Converts any value, such as the result of a function, to JSON data. A Date becomes epoch milliseconds; a Map an
+ * object; a Set or a typed array of numbers a list; bytes (Buffer, Uint8Array, ArrayBuffer, DataView) base64 text; a
+ * bigint a number if that is exact, else text; NaN and infinities the result of `notFinite`, by default null.
+ * Functions, symbols and undefined are left out of objects and are null elsewhere.
+ * @param tally is incremented for each value
  * @throws TypeError for cycles and values nested deeper than 200
  */
 export function toJson(
@@ -52,9 +52,9 @@ export function toJson(
 }
 
 /**
- * The same of at most so many bytes as JSON text. The work is bounded by them, too, however large or shared the value
- * is.
- * @throws TypeError as `toJson`; ResultTooLarge
+ * As `toJson`, for at most `maxBytes` bytes of JSON text. The work is bounded by `maxBytes`, too, however large the
+ * value is or however often parts of it are shared.
+ * @throws TypeError as `toJson`; ResultTooLarge beyond `maxBytes`
  */
 export function toBoundedJson(value: unknown, maxBytes: number): Json {
   return convert(value, { notFinite: () => null, tally: null, size: new SizeCount(maxBytes) }, 0)
@@ -107,12 +107,12 @@ function convertObject(value: object, bounds: Bounds, depth: number): JsonObject
     setOwn(result, key, convert(item, bounds, depth + 1))
   }
   if (value instanceof Map) for (const [key, item] of value) add(String(key), item)
-  // Not its entries: a pair for each key of a large object costs as much as the copy.
+  // `Object.entries` is avoided: making a pair for each key of a large object costs as much as the copy.
   else if (isObject(value)) for (const key of Object.keys(value)) add(key, value[key])
   return result
 }
 
-/** Typed arrays among them: of bytes there is none left where this is asked. */
+/** True for arrays and typed arrays. Views of bytes have been handled by `bytesOf` before. */
 const isList = (value: object): value is { readonly length: number } & Iterable<unknown> =>
   Array.isArray(value) || ArrayBuffer.isView(value)
 
@@ -127,7 +127,7 @@ function counted<T extends Json>(value: T, size: SizeCount | null): T {
   return value
 }
 
-/** The same, with null for what can't be data. */
+/** As `toJson`, but returns null for a value that can't be converted. */
 export function tryJson(value: unknown): Json {
   try {
     return toJson(value)
@@ -136,14 +136,14 @@ export function tryJson(value: unknown): Json {
   }
 }
 
-/** Makes data unchangeable, all the way down. */
+/** Freezes a value and everything in it. */
 export function freeze(value: Json): void {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return
   Object.freeze(value)
   for (const item of Object.values(value)) freeze(item)
 }
 
-/** JSON text with sorted keys: equal data gives equal text. */
+/** JSON text with sorted keys, so that equal data gives equal text. */
 export function canonical(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
   if (!isObject(value)) return JSON.stringify(value)

@@ -1,14 +1,17 @@
-// model: about how much memory data takes, told before it is parsed. Rather too much than too little: it is what
-// budgets of bytes are charged.
+// model: estimates how much memory data takes, from its text before it is parsed. Byte budgets are charged this amount,
+// so the estimate is on the high side.
 
-/** Of a value beside its characters: an object of few fields, an element of a list, a name. */
+/** Memory of one value or name, without its characters. */
 const VALUE_BYTES = 64
 
-/** `,` `:` `[` `{` of JSON, `<` of XML, `&` `=` of forms: about as many as there are values. */
+/**
+ * Characters that separate values: `,` `:` `[` `{` in JSON, `<` in XML, `&` `=` in forms. A text has about as many of
+ * them as values.
+ */
 const MARKS = new Uint8Array(128)
 for (const mark of ',:[{<&=') MARKS[mark.charCodeAt(0)] = 1
 
-/** Bytes of what a text of JSON, XML or a form is parsed to. Linear in its length. */
+/** Estimated bytes of the data that a text of JSON, XML or a form is parsed to. The time is linear in its length. */
 export function parsedBytes(text: string | Uint8Array): number {
   let marks = 0
   if (typeof text === 'string') for (let at = 0; at < text.length; at += 1) marks += MARKS[text.charCodeAt(at)] ?? 0
@@ -17,8 +20,8 @@ export function parsedBytes(text: string | Uint8Array): number {
 }
 
 /**
- * Bytes of data that is there already; stops counting beyond `limit`. What occurs in several places counts in each, as
- * it does in a text.
+ * Estimated bytes of a value; counting stops beyond `limit`. A value that occurs in several places is counted in each
+ * of them, as in a text.
  */
 export function bytesOf(value: unknown, limit: number): number {
   if (typeof value === 'string') return value.length + VALUE_BYTES

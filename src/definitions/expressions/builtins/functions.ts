@@ -1,5 +1,5 @@
-// definitions/expressions/builtins: the functions of the language. None takes a function; what isn't deterministic
-// comes from the turn.
+// definitions/expressions/builtins: the functions of the language. None takes a function as argument. Time, randomness
+// and UUIDs come from the turn.
 import { getOwn } from '../../../model/json/value.ts'
 import type { Evaluation, List, Value } from '../evaluation.ts'
 import { isFields, isList } from '../evaluation.ts'
@@ -10,7 +10,7 @@ import { jsonOf, typeNameOf, MAX_TEXT_DIGITS, numberOf, plainText } from '../val
 
 export type Callable = (run: Evaluation, args: List) => Value
 
-/** Text is read as a number, but empty text isn't 0, nor is null. */
+/** Converts to a number. Unlike in JavaScript, empty text and null give NaN and not 0. */
 function toNumber(run: Evaluation, value: Value): number {
   if (
     value === null ||
@@ -21,14 +21,14 @@ function toNumber(run: Evaluation, value: Value): number {
   return numberOf(run, value)
 }
 
-/** Truth as in JavaScript, save that the text `false` is false, in any case. */
+/** Converts to a boolean as JavaScript does, except that blank text and the text `false`, in any case, are false. */
 function toBoolean(value: Value): boolean {
   return typeof value === 'string' && value.length < 64
     ? !['', 'false'].includes(value.trim().toLowerCase())
     : Boolean(value)
 }
 
-/** Without an argument it is now. */
+/** Parses a date; without an argument, returns the current time. */
 function toDate(run: Evaluation, args: List): number {
   if (args.length === 0) return run.scope.turn.now
   const [value] = args
@@ -43,7 +43,7 @@ function toDate(run: Evaluation, args: List): number {
 const STEPS_OF_A_DATE = 32
 const STEPS_OF_A_UUID = 64
 
-/** A whole number from 0 to below the argument; without one, a fraction from 0 to below 1. */
+/** Returns a random integer from 0 to below the argument or, without one, a number from 0 to below 1. */
 function random(run: Evaluation, args: List): number {
   if (args.length === 0) return run.scope.turn.random()
   const below = toNumber(run, args[0])
@@ -56,7 +56,7 @@ function uuid(run: Evaluation): string {
   return run.scope.turn.uuid()
 }
 
-/** Data takes more room, and more time to make, than its text. */
+/** Factor by which parsed data is charged, since it takes more memory and time than its text. */
 const MADE_A_CHARACTER = 3
 const MAX_JSON_DEPTH = 200
 const STEPS_TO_PARSE = 16
@@ -77,7 +77,7 @@ function parseJson(run: Evaluation, [text]: List): Value {
   return value
 }
 
-/** An object's or a list's keys; null has none. */
+/** Keys of an object or a list; null has none. */
 function keysOf(run: Evaluation, name: string, value: Value): string[] {
   if (value === null || value === undefined) return []
   if (typeof value !== 'object') throw new ExpressionError(`${name}() needs an object, not ${typeNameOf(value)}`)
@@ -104,18 +104,18 @@ function size(run: Evaluation, value: Value): number {
   throw new ExpressionError(`size() needs a text, a list or an object, not ${typeNameOf(value)}`)
 }
 
-/** Of the arguments, or of the elements of a lone list. */
+/** Minimum or maximum of the arguments, or of the elements of a single list argument. */
 function extreme(run: Evaluation, args: List, better: (a: number, b: number) => number, start: number): number {
   const numbers = args.length === 1 && isList(args[0]) ? args[0] : args
   run.spend(numbers.length)
   return numbers.reduce<number>((best, value) => better(best, numberOf(run, value)), start)
 }
 
-/** Characters that are escaped, or undone, in one step. */
+/** Characters that are encoded or decoded in one step. */
 const RECODED_AT_ONCE = 2
 const STEPS_TO_RECODE = 24
 
-/** Runs what fails on malformed text; `size` is the most that it makes. */
+/** Runs a conversion that fails on malformed text. `growth`: maximum factor by which the text grows. */
 function recode(run: Evaluation, name: string, value: Value, growth: number, change: (text: string) => string): string {
   const text = plainText(run, value)
   run.make(text.length * growth)
@@ -155,7 +155,7 @@ export const functions: ReadonlyMap<string, Callable> = new Map<string, Callable
   ['round', (run, [value]) => Math.round(numberOf(run, value))],
   ['floor', (run, [value]) => Math.floor(numberOf(run, value))],
   ['ceil', (run, [value]) => Math.ceil(numberOf(run, value))],
-  // As a part of a URI: every character that means something to one is escaped.
+  // Encodes a component of a URI: every character with a special meaning is escaped.
   ['encodeUri', (run, [value]) => recode(run, 'encodeUri', value, 3, encodeURIComponent)],
   ['decodeUri', (run, [value]) => recode(run, 'decodeUri', value, 1, decodeURIComponent)],
   ['base64', (run, [value]) => recode(run, 'base64', value, 2, (text) => Buffer.from(text, 'utf8').toString('base64'))],

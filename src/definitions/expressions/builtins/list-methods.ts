@@ -1,5 +1,4 @@
-// definitions/expressions/builtins: the methods of lists. None changes the list it is called on: `sort` and `reverse`
-// give a copy.
+// definitions/expressions/builtins: the methods of lists. None changes its list: `sort` and `reverse` return a copy.
 import type { Evaluation, List, Value } from '../evaluation.ts'
 import { isList } from '../evaluation.ts'
 import { ExpressionError } from '../expression.ts'
@@ -7,13 +6,13 @@ import type { TextMethod } from './text-methods.ts'
 import { STEPS_AN_ELEMENT } from '../../work-budget.ts'
 import { numberOf, indexArgument, spendOnComparing, stringify } from '../values.ts'
 
-/** An arrow function given to a method. It lives as long as the call, and is no value. */
+/** An arrow function that is passed to a method. It is not a value, and exists only during the call. */
 export type Callback = (...values: Value[]) => Value
 export type LoopMethod = (run: Evaluation, list: List, callback: Callback, args: List) => Value
 
-/** Elements that the engine itself copies, or compares with a number, in one step. */
+/** Elements that V8 copies, or compares with a number, in one step. */
 const READ_AT_ONCE = 8
-/** Sorting compares texts in our own code. */
+/** Steps of one comparison of texts, which our own code makes while sorting. */
 const STEPS_TO_COMPARE = 6
 const MAX_FLAT_DEPTH = 100
 
@@ -23,7 +22,7 @@ function made(run: Evaluation, list: List): List {
   return run.own(list)
 }
 
-/** Pays for a look at each element, in search of one. A text is compared with those of its length only. */
+/** Charges a search through all elements. A text is compared only with texts of its length. */
 function sought(run: Evaluation, list: List, wanted: Value): List {
   run.spend(list.length / READ_AT_ONCE)
   if (typeof wanted !== 'string') return list
@@ -36,7 +35,7 @@ function sought(run: Evaluation, list: List, wanted: Value): List {
   return list
 }
 
-/** The engine's own takes 40 times as long where a list is frozen. */
+/** Replaces V8's `lastIndexOf`, which takes 40 times as long for a frozen list. */
 function lastIndex(list: List, wanted: Value, from: number): number {
   const start = from < 0 ? list.length + Math.ceil(from) : Math.min(Math.floor(from) || 0, list.length - 1)
   for (let at = start; at >= 0; at -= 1) if (list[at] === wanted) return at
@@ -56,7 +55,7 @@ function reversed(run: Evaluation, list: List): List {
   return made(run, list.toReversed())
 }
 
-/** By the elements' texts, as JavaScript sorts without a function; undefined comes last. */
+/** Sorts by the elements' texts, as JavaScript does without a function; undefined comes last. */
 function sorted(run: Evaluation, list: List): List {
   run.spend(list.length * STEPS_AN_ELEMENT)
   const keyed = list.map((item) => ({ item, text: item === undefined ? undefined : stringify(run, item) }))
@@ -156,7 +155,7 @@ export const loopMethods: ReadonlyMap<string, LoopMethod> = new Map<string, Loop
   ['toSorted', sortedBy],
 ])
 
-/** What those do that can be called without one, too. */
+/** The methods of `loopMethods` that can also be called without a function. */
 export const sortMethods: ReadonlyMap<string, TextMethod<List>> = new Map<string, TextMethod<List>>([
   ['sort', sorted],
   ['toSorted', sorted],

@@ -1,5 +1,5 @@
-// definitions/expressions/builtins: the methods of numbers. A date is the number of its epoch milliseconds, so the
-// methods of dates are here; all tell the time in UTC, whichever zone a server stands in.
+// definitions/expressions/builtins: the methods of numbers. A date is a number, its epoch milliseconds, so the methods
+// of dates are here. All use UTC, whatever the time zone of the server.
 import type { Evaluation, Value } from '../evaluation.ts'
 import type { TextMethod } from './text-methods.ts'
 import { indexArgument } from '../values.ts'
@@ -15,7 +15,7 @@ const dateParts: readonly (readonly [name: string, part: (date: Date) => number]
   ['Milliseconds', (date) => date.getUTCMilliseconds()],
 ]
 
-/** Steps that writing a number out takes at most: one near 0 has a thousand binary digits. */
+/** Maximum number of steps to write a number: one near 0 has a thousand binary digits. */
 const STEPS_TO_WRITE = 200
 const STEPS_OF_A_DATE = 16
 

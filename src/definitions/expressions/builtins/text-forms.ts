@@ -1,20 +1,20 @@
-// definitions/expressions/builtins: other forms of a text, and its order in a language: work that depends on which
-// characters stand together.
+// definitions/expressions/builtins: case conversion, normalization and collation of texts, whose cost depends on
+// sequences of characters.
 import type { Evaluation } from '../evaluation.ts'
 
-/** Characters that are changed one by one in one step. */
+/** Characters whose case is converted in one step. */
 const CHANGED_AT_ONCE = 2
-/** Characters that are brought into a normal form, or compared as a language has it, in one step. */
+/** Characters that are normalized or collated in one step. */
 const FORMED_AT_ONCE = 1
-/** Steps for each call, and for each run of marks. */
+/** Steps for each call, and for each sequence of combining marks. */
 const STEPS_TO_CHANGE = 10
 const STEPS_OF_A_RUN = 3
-/** Pairs of marks on one letter that are put in order in one step: the engine's way with a run of them is quadratic. */
+/** Pairs of combining marks that are ordered in one step. The work for a sequence of marks is quadratic in V8. */
 const PAIRS_AT_ONCE = 128
 
 const MARKS = /\p{M}+/gu
 
-/** A text of about the same length. */
+/** Converts a text to one of about the same length. */
 export function changed(run: Evaluation, text: string, change: (text: string) => string): string {
   run.make(text.length)
   run.spend(STEPS_TO_CHANGE + text.length / CHANGED_AT_ONCE)
@@ -27,14 +27,16 @@ export function normalized(run: Evaluation, text: string, form: string): string 
   return paid(run, text, text.normalize(form))
 }
 
-/** One language for all servers, so that an order doesn't depend on where it was made. */
+/**
+ * Compares two texts by the rules of English on all servers, so that an order does not depend on the server's locale.
+ */
 export function compareInEnglish(run: Evaluation, one: string, other: string): number {
   spendOnMarks(run, one)
   spendOnMarks(run, other)
   return one.localeCompare(other, 'en')
 }
 
-/** What is longer than it was is paid for when that is known: a character becomes 18 at most. */
+/** Charges the growth of a text once it is known. A character becomes at most 18. */
 function paid(run: Evaluation, before: string, after: string): string {
   run.make(Math.max(0, after.length - before.length))
   return after

@@ -1,5 +1,5 @@
-// definitions/expressions/builtins: the methods of texts. JavaScript's own, without patterns; what they make is paid
-// for before it is made.
+// definitions/expressions/builtins: the methods of texts: those of JavaScript, without regular expressions. Their
+// results are charged before they are created.
 import type { Evaluation, List, Value } from '../evaluation.ts'
 import { find, findAll, findLast } from './text-search.ts'
 import { changed, compareInEnglish, normalized } from './text-forms.ts'
@@ -7,20 +7,20 @@ import { joinElements, indexArgument, stringify } from '../values.ts'
 
 export type TextMethod<Self> = (run: Evaluation, self: Self, args: List) => Value
 
-/** A method that is told positions in the text. */
+/** Creates a method whose arguments are positions in the text. */
 const placed =
   (method: (text: string, first: number | undefined, second: number | undefined) => Value): TextMethod<string> =>
   (run, text, [first, second]) =>
     method(text, indexArgument(run, first), indexArgument(run, second))
 
-/** What is compared with one end of the text. */
+/** The text that is compared with the beginning or the end. */
 function compared(run: Evaluation, value: Value): string {
   const wanted = stringify(run, value)
   run.scan(wanted.length)
   return wanted
 }
 
-/** Characters that are looked at for white space in one step. */
+/** Characters that are checked for white space in one step. */
 const TRIMMED_AT_ONCE = 16
 
 function trimmable(run: Evaluation, text: string): string {
@@ -47,13 +47,13 @@ function split(run: Evaluation, text: string, [separator, limit]: List): Value {
   return run.own(most === undefined ? parts : parts.slice(0, most >>> 0))
 }
 
-/** What stands before, between and after those places. */
+/** Returns the parts before, between and after the matches at those indices. */
 function partsOf(text: string, wanted: string, places: readonly number[]): string[] {
   const parts = places.map((place, index) => text.slice((places[index - 1] ?? -wanted.length) + wanted.length, place))
   return [...parts, text.slice((places.at(-1) ?? -wanted.length) + wanted.length)]
 }
 
-/** The replacement is literal: `$&` in it means itself. */
+/** The replacement is literal: `$&` in it has no special meaning. */
 function replace(run: Evaluation, text: string, [pattern, replacement]: List): Value {
   const wanted = stringify(run, pattern)
   const put = stringify(run, replacement)

@@ -1,24 +1,27 @@
-// definitions/expressions/builtins: one text sought in another, in time that grows with the sum of their lengths. The
-// engine's own search may compare each character with the whole of what is sought: it is used where that is cheaper.
+// definitions/expressions/builtins: searches a text in another, in time linear in the sum of their lengths. V8's own
+// search takes up to the product of the lengths; it is used where that is cheaper.
 import { STEPS_AN_ELEMENT } from '../../work-budget.ts'
 import type { Evaluation } from '../evaluation.ts'
 
-/** Characters that the engine compares in one step, in its worst case. */
+/** Characters that V8's search compares in one step, in its worst case. */
 const COMPARED_AT_ONCE = 32
-/** Characters that the linear search looks at in one step. */
+/** Characters that the linear search reads in one step. */
 const SEARCHED_AT_ONCE = 4
 const STEPS_TO_SEARCH = 6
-/** A place that is found, and the part of the text that is cut out for it. */
+/** Steps for a match and the part of the text that is cut out for it. */
 const STEPS_TO_FIND = 3
 
-/** Where `wanted` stands at or after `from`; -1 where it doesn't. Pays for it before it looks. */
+/**
+ * Index of the first occurrence of `wanted` at or after `from`; -1 if there is none. The search is charged before it
+ * runs.
+ */
 export function find(run: Evaluation, text: string, wanted: string, from = 0): number {
   if (isDirect(run, text, wanted)) return text.indexOf(wanted, from)
   for (const at of matches(text, wanted, from)) return at
   return -1
 }
 
-/** Where `wanted` stands last at or before `from`; -1 where it doesn't. */
+/** Index of the last occurrence of `wanted` at or before `from`; -1 if there is none. */
 export function findLast(run: Evaluation, text: string, wanted: string, from: number): number {
   if (isDirect(run, text, wanted)) return text.lastIndexOf(wanted, from)
   const bound = Number.isNaN(from) ? Infinity : Math.max(0, from)
@@ -31,7 +34,7 @@ export function findLast(run: Evaluation, text: string, wanted: string, from: nu
   return found
 }
 
-/** The places of `wanted`, which isn't empty; none overlaps another. */
+/** Indices of the occurrences of `wanted`, which must not be empty, without overlapping ones. */
 export function findAll(run: Evaluation, text: string, wanted: string): number[] {
   const places: number[] = []
   const direct = isDirect(run, text, wanted)
@@ -43,7 +46,7 @@ export function findAll(run: Evaluation, text: string, wanted: string): number[]
   return places
 }
 
-/** Pays for the cheaper way, and says whether it is the engine's. */
+/** Charges the cheaper search, and returns whether it is V8's. */
 function isDirect(run: Evaluation, text: string, wanted: string): boolean {
   run.spend(STEPS_TO_SEARCH)
   run.scan(text.length)
@@ -58,7 +61,7 @@ function* engineMatches(text: string, wanted: string): Generator<number> {
   for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + wanted.length)) yield at
 }
 
-/** All places, those that overlap too (Knuth, Morris and Pratt). */
+/** Yields the indices of all occurrences, including overlapping ones (Knuth, Morris and Pratt). */
 function* matches(text: string, wanted: string, from: number): Generator<number> {
   const borders = bordersOf(wanted)
   for (let at = Math.max(0, Math.trunc(from) || 0), length = 0; at < text.length; at += 1) {
@@ -71,7 +74,9 @@ function* matches(text: string, wanted: string, from: number): Generator<number>
   }
 }
 
-/** Of each beginning of the text, how long the longest other beginning of it is that is its end, too. */
+/**
+ * The prefix function: for each prefix of the text, the length of its longest proper prefix that is also its suffix.
+ */
 function bordersOf(wanted: string): Uint32Array {
   const borders = new Uint32Array(wanted.length)
   for (let at = 1, length = 0; at < wanted.length; at += 1) {

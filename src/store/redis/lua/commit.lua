@@ -32,7 +32,7 @@
 --   {3}                later ids than those of the contexts to be created were given out
 --   {4, place, text}   the guard of a row fails, that place in the list of rows: its value; false when there is none
 --   {5, place, id}     a unique key, that place in the list of them, is another context's
---   {6}                done: a context has a new index key, and there are rows in the space `lookups`
+--   {6}                done: a context has a new index key, or may have, and there are rows in the space `lookups`
 local writer, number, reserve, again, last_id = unpack(ARGV, 1, 5)
 
 -- The number of the writer's last commit, and what became of it: 'writer=number', the last writer first, separated by
@@ -93,6 +93,11 @@ local function as_loaded(id, old)
   return { 1, id, old.is_text and redis.call('GET', packed(id)) or redis.call('HGETALL', context(id)) }
 end
 
+local function done(gains)
+  if gains and redis.call('EXISTS', expiries('lookups')) == 1 then return { 6 } end
+  return 0
+end
+
 -- Looks whether all of the writes may be made.
 local starts, olds, at = {}, {}, 6
 while ARGV[at] do
@@ -103,7 +108,8 @@ while ARGV[at] do
   local old = read(id, before)
   local version, reserved, facts = old.version, old.reserved, ARGV[at + 2]
   local last, fate = last_commit(old.commits)
-  if last == number and fate == '' then return 0 end
+  -- Whether a context got an index key then isn't known any more.
+  if last == number and fate == '' then return done(true) end
   local lost = (version or '0') ~= before or last == number
   if again == '1' and version and before ~= '0' and not lost then
     old.commits = with_this(old.commits, '!')
@@ -304,5 +310,4 @@ if #starts == 0 then
   redis.call('ZADD', row_commits, now, this_commit)
 end
 --]
-if gains and redis.call('EXISTS', expiries('lookups')) == 1 then return { 6 } end
-return 0
+return done(gains)
