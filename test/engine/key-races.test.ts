@@ -29,7 +29,7 @@ const STARTS = 8
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close()
+  for (const close of closing.splice(0).toReversed()) await close()
 })
 
 /** On one embedded store. */
@@ -61,12 +61,13 @@ async function onRedis(): Promise<[Bench, Bench]> {
   return [await open(), await open()]
 }
 
+const request = (key: string, existing: 'refuse' | 'use' | 'replace') => ({ fluxName: 'Thing', key, existing })
+
 describe.each([
   ['an embedded store', sharing],
   ['Redis', onRedis],
 ])('on %s', (_, open) => {
   const names = ['a', 'b', 'c', 'd', 'e', 'f']
-  const request = (key: string, existing: 'refuse' | 'use' | 'replace') => ({ fluxName: 'Thing', key, existing })
 
   test('one of many starts at once has the key, and the others are told which', async () => {
     const servers = await open()
