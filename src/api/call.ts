@@ -43,6 +43,8 @@ interface Parts<
   readonly body?: B
   /** Fields that only callers in process can give. */
   readonly internal?: I
+  /** What the fields must be together. */
+  readonly together?: (fields: z.output<z.ZodObject<P & Q & B & I>>, issues: z.RefinementCtx) => void
   readonly answer: A
 }
 
@@ -63,14 +65,14 @@ export function describeCall<
   Q extends FieldShape = None,
   B extends FieldShape = None,
   I extends FieldShape = None,
->({ path, query, body, internal, ...facts }: Parts<P, Q, B, I, A>) {
+>({ path, query, body, internal, together, ...facts }: Parts<P, Q, B, I, A>) {
   const shape: P & Q & B & I = Object.assign({}, path, query, body, internal)
   return {
     ...facts,
     path: path ?? {},
     query: query ?? {},
     body: body ?? null,
-    request: z.object(shape),
+    request: together ? z.object(shape).superRefine(together) : z.object(shape),
     fields: new Set(Object.keys(shape)),
   }
 }

@@ -2,7 +2,20 @@
 import { z } from 'zod'
 import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
-import { bodyTags, contextId, eventKey, input, name, orNull, RESPONSE, text, untyped, waits } from './fields.ts'
+import {
+  ADDED,
+  bodyTags,
+  contextId,
+  contextKey,
+  eventKey,
+  input,
+  name,
+  orNull,
+  RESPONSE,
+  text,
+  untyped,
+  waits,
+} from './fields.ts'
 import { contextField, PREFERS_WAIT } from './get-context.ts'
 
 export const EXECUTE = describeCall({
@@ -11,7 +24,7 @@ export const EXECUTE = describeCall({
   method: 'POST',
   route: '/flux-api/:package/execute',
   role: 'invoke',
-  problems: [404, 413, 415, 422],
+  problems: [404, 409, 413, 415, 422],
   // Callers in process may leave it out: their own package is searched first.
   path: {
     package: name('Name of a package: its folder')
@@ -25,18 +38,38 @@ export const EXECUTE = describeCall({
     ),
     input: input(),
     tags: bodyTags(),
+    key: orNull(
+      contextKey('Unique among the unfinished contexts of the service, instead of the key that it gives itself'),
+    ),
+    existing: orNull(
+      z
+        .enum(['refuse', 'use', 'replace'], { error: 'must be refuse, use or replace' })
+        .meta({ description: 'What to do when the key is in use; refuse, if left out' }),
+    ),
   },
   internal: {
     untyped,
     waits,
     idempotencyKey: orNull(eventKey('Key under which the start is done once')),
   },
-  content: ['startState', 'input', 'tags'],
+  content: ['startState', 'input', 'tags', 'key'],
   strict: true,
   ...PREFERS_WAIT,
-  answer: component('Execution', z.object({ message: text, contextId, context: contextField }), { xml: RESPONSE }),
+  answer: component(
+    'Execution',
+    z.object({
+      message: text,
+      contextId,
+      started: z.boolean().meta({ description: 'False if the context already had the key', xsd: ADDED }),
+      replaced: contextId
+        .exactOptional()
+        .meta({ description: 'The context that had the key, and was terminated in the same commit' }),
+      context: contextField,
+    }),
+    { xml: RESPONSE },
+  ),
   bodyExample: { fluxName: 'ApprovalWithTimeout', input: { request: 'a day off' }, tags: ['team-7'] },
-  answerExample: { message: "started 'ApprovalWithTimeout' as context 1", contextId: 1 },
+  answerExample: { message: "started 'ApprovalWithTimeout' as context 1", contextId: 1, started: true },
 })
 
 export type ExecuteRequest = RequestOf<typeof EXECUTE>

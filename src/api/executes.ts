@@ -14,7 +14,13 @@ export const EXECUTES: StreamCall = {
   lineExample: { fluxName: 'ApprovalWithTimeout', input: { request: 'a day off' }, tags: ['team-7'] },
   answer: component(
     'ExecutionLine',
-    z.object({ n: z.number().int(), status: z.number().int(), contextId, started: z.boolean() }),
+    z.object({
+      n: z.number().int(),
+      status: z.number().int(),
+      contextId,
+      started: z.boolean(),
+      replaced: contextId.exactOptional(),
+    }),
   ),
   answerExample: { n: 0, status: 200, contextId: 1, started: true },
 }

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { ContextId } from '../model/context.ts'
 import { isObject, type Json, type JsonObject } from '../model/json/value.ts'
+import { keyFault, MAX_KEY_BYTES } from '../model/key.ts'
 import { component } from './component.ts'
 
 // Fields of requests. Each has its own error message, and none changes the value that it checks.
@@ -18,6 +19,16 @@ export const id = (description = 'Id of a context') =>
   z
     .custom<ContextId>(isId, { error: 'must be a positive integer below 2^53' })
     .meta({ type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description })
+
+/** A key of a context. */
+export const contextKey = (description: string) =>
+  z
+    .string({ error: 'must be a text' })
+    .superRefine((key, { addIssue }) => {
+      const fault = keyFault(key)
+      if (fault !== null) addIssue(fault)
+    })
+    .meta({ minLength: 1, maxLength: MAX_KEY_BYTES, description })
 
 /** An integer of at least `minimum`. */
 export const countField = (minimum: number, description: string) =>
@@ -85,6 +96,9 @@ export const untyped = z
   .meta({ description: 'Texts in `input` may stand for the type declared, as in XML without types' })
 
 // Fields of answers. They are not checked at run time; the tests validate real answers against them.
+
+/** The answers of version 0.1, which the XML Schema still takes, lack it. */
+export const ADDED = { optional: true }
 
 export const text = z.string()
 export const time = z.number().int().meta({ description: 'Epoch milliseconds' })

@@ -1,9 +1,10 @@
 // api: shows a context.
 import { z } from 'zod'
 import { CONTEXT_STATUSES } from '../model/context.ts'
+import { address, checkAddress } from './address.ts'
 import { describeCall, type RequestOf } from './call.ts'
 import { component } from './component.ts'
-import { contextId, data, flag, id, model, object, text, time } from './fields.ts'
+import { ADDED, contextId, data, flag, model, object, text, time } from './fields.ts'
 import { emptyModel, STATE_EXAMPLE, stateAnswer } from './get-state.ts'
 
 const error = component(
@@ -76,6 +77,7 @@ export const contextAnswer = component(
     error: error.nullable(),
     definition: text.meta({ description: 'Content hash of the definition that the context was started with' }),
     step: step.nullable(),
+    key: text.nullable().meta({ description: 'The key of the context, if it has one', xsd: ADDED }),
     snapshot: object.exactOptional(),
   }),
   { xml: { name: 'context' } },
@@ -120,6 +122,7 @@ export const CONTEXT_EXAMPLE: ContextView = {
   error: null,
   definition: 'Zm9vYmFy',
   step: null,
+  key: null,
 }
 
 export const GET_CONTEXT = describeCall({
@@ -128,8 +131,10 @@ export const GET_CONTEXT = describeCall({
   method: 'GET',
   route: '/flux-api/context',
   role: 'read',
-  problems: [404],
-  query: { contextId: id(), snapshot: flag('true: with the persisted XState snapshot').default(false) },
+  problems: [404, 409, 422],
+  together: checkAddress,
+  content: ['key'],
+  query: { ...address(), snapshot: flag('true: with the persisted XState snapshot').default(false) },
   answer: contextAnswer,
   answerExample: CONTEXT_EXAMPLE,
 })

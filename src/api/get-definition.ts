@@ -1,14 +1,13 @@
 // api: shows the definition of a service.
 import { z } from 'zod'
+import { address, checkAddress } from './address.ts'
 import { describeCall, type RequestOf } from './call.ts'
 import { component } from './component.ts'
-import { id, name, object } from './fields.ts'
+import { name, object } from './fields.ts'
 
 const query = {
+  ...address('Id of a context: the definition that it was started with. It comes before fluxName'),
   fluxName: name('Name of the service').optional(),
-  contextId: id(
-    'Id of a context, to get the definition that it was started with. It takes precedence over fluxName',
-  ).optional(),
 }
 
 export const GET_DEFINITION = {
@@ -18,7 +17,8 @@ export const GET_DEFINITION = {
     method: 'GET',
     route: '/flux-api/definition',
     role: 'read',
-    problems: [404, 409],
+    problems: [404, 409, 422],
+    content: ['key'],
     query,
     answer: component('Definition', object, { xml: { name: 'definition' }, description: 'The file of the service' }),
     answerExample: {
@@ -28,10 +28,12 @@ export const GET_DEFINITION = {
       ],
     },
   }),
-  request: z.object(query).transform(({ fluxName, contextId }, { issues }) => {
+  request: z.object(query).transform((fields, context) => {
+    const { fluxName, contextId, key, package: owner } = fields
+    if (key !== undefined) checkAddress(fields, context)
     if (contextId !== undefined) return { contextId }
-    if (fluxName !== undefined) return { fluxName }
-    issues.push({ code: 'custom', message: 'fluxName or contextId must be given', input: undefined })
+    if (fluxName !== undefined) return { fluxName, key, package: owner }
+    if (key === undefined) context.addIssue({ code: 'custom', message: 'fluxName or contextId must be given' })
     return z.NEVER
   }),
 }

@@ -1,8 +1,9 @@
 // api: shows one state of a context.
 import { z } from 'zod'
+import { address, checkAddress } from './address.ts'
 import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
-import { id, model, name, object, text, time } from './fields.ts'
+import { model, name, object, text, time } from './fields.ts'
 
 export const stateAnswer = component(
   'StateContext',
@@ -35,8 +36,10 @@ export const GET_STATE = describeCall({
   method: 'GET',
   route: '/flux-api/context/state',
   role: 'read',
-  problems: [404],
-  query: { contextId: id(), stateName: name('Name of a state of the service') },
+  problems: [404, 409, 422],
+  together: checkAddress,
+  content: ['key'],
+  query: { ...address(), stateName: name('Name of a state of the service') },
   answer: stateAnswer,
   answerExample: STATE_EXAMPLE,
 })

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { CONTEXT_STATUSES, type ContextId } from '../model/context.ts'
 import { describeCall, type Checked, type RequestOf } from './call.ts'
 import { component } from './component.ts'
-import { countField, id, name, tags } from './fields.ts'
+import { contextKey, countField, id, name, tags } from './fields.ts'
 import { CONTEXT_EXAMPLE, contextAnswer, type ContextView } from './get-context.ts'
 
 const DEFAULT_LIMIT = 30
@@ -19,6 +19,7 @@ export const LIST_CONTEXTS = describeCall({
   problems: [422],
   query: {
     fluxName: name('Only contexts of this service').optional(),
+    key: contextKey('Only contexts with this key').optional(),
     tag: tags('Only contexts with all of these tags. Repeat the parameter, or separate by commas').optional(),
     status: z
       .enum(CONTEXT_STATUSES, { error: `must be one of ${CONTEXT_STATUSES.join(', ')}` })
@@ -34,7 +35,7 @@ export const LIST_CONTEXTS = describeCall({
       .default(0),
     after: id('Only contexts with a higher id').optional(),
   },
-  content: ['tag'],
+  content: ['tag', 'key'],
   strict: true,
   answer: component('Contexts', z.array(contextAnswer), { xml: { name: 'contexts' } }),
   answerExample: [CONTEXT_EXAMPLE],

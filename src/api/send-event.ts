@@ -1,12 +1,13 @@
 // api: sends an event to one context, or to all that wait for it.
 import { z } from 'zod'
+import { address, checkAddressIfAny } from './address.ts'
 import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
 import {
+  ADDED,
   bodyTags,
   contextId,
   eventKey,
-  id,
   input,
   name,
   orNull,
@@ -28,9 +29,6 @@ const event = name('Name of the event')
   })
   .meta({ type: 'string', minLength: 1, description: 'Name of the event' })
 
-/** The answers of version 0.1, which the XML Schema still takes, lack it. */
-const ADDED = { optional: true }
-
 const contextState = z.object({ contextId, state: text })
 
 export const SEND_EVENT = describeCall({
@@ -40,9 +38,9 @@ export const SEND_EVENT = describeCall({
   route: '/flux-api/event',
   role: 'invoke',
   problems: [404, 409, 413, 415, 422, 429],
-  query: { contextId: id('Id of the context that the event is for; all that wait for it, if left out').optional() },
+  query: address('Id of the context that the event is for, or else its key; all that wait for it, if left out'),
   body: {
-    contextId: id('Id of the context that the event is for, here or in the query').optional(),
+    ...address('Id of the context that the event is for, here or in the query'),
     event,
     input: input(),
     tags: bodyTags(),
@@ -52,7 +50,8 @@ export const SEND_EVENT = describeCall({
     untyped,
     waits,
   },
-  content: ['input', 'tags'],
+  together: checkAddressIfAny,
+  content: ['input', 'tags', 'key'],
   strict: true,
   ...PREFERS_WAIT,
   answer: component(

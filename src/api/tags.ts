@@ -1,6 +1,7 @@
 // api: adds tags to a context, or removes them.
+import { address, checkAddress } from './address.ts'
 import { describeCall, type RequestOf } from './call.ts'
-import { id, tags } from './fields.ts'
+import { tags } from './fields.ts'
 import { messageAnswer } from './terminate.ts'
 
 export const ADD_TAGS = describeCall({
@@ -10,8 +11,9 @@ export const ADD_TAGS = describeCall({
   route: '/flux-api/context/tag',
   role: 'invoke',
   problems: [404, 409, 422, 429],
-  query: { contextId: id(), tag: tags('The tags. Repeat the parameter, or separate by commas') },
-  content: ['tag'],
+  query: { ...address(), tag: tags('The tags. Repeat the parameter, or separate by commas') },
+  together: checkAddress,
+  content: ['tag', 'key'],
   answer: messageAnswer,
   answerExample: { message: "added 'team-7' to context 1" },
 })

@@ -1,8 +1,9 @@
 // api: ends a context at once.
 import { z } from 'zod'
+import { address, checkAddress } from './address.ts'
 import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
-import { id, RESPONSE, text } from './fields.ts'
+import { RESPONSE, text } from './fields.ts'
 
 export const messageAnswer = component('Message', z.object({ message: text }), { xml: RESPONSE })
 
@@ -12,8 +13,10 @@ export const TERMINATE = describeCall({
   method: 'DELETE',
   route: '/flux-api/terminate',
   role: 'invoke',
-  problems: [404, 409, 429],
-  query: { contextId: id() },
+  problems: [404, 409, 422, 429],
+  query: address(),
+  together: checkAddress,
+  content: ['key'],
   answer: messageAnswer,
   answerExample: { message: 'terminated context 1' },
 })

@@ -1,8 +1,9 @@
 // api: holds the request until a context gets somewhere.
 import { z } from 'zod'
 import { CONTEXT_STATUSES, type Status } from '../model/context.ts'
+import { address, checkAddress } from './address.ts'
 import { describeCall, type RequestOf } from './call.ts'
-import { countField, id, repeated, tags } from './fields.ts'
+import { countField, repeated, tags } from './fields.ts'
 import { CONTEXT_EXAMPLE, contextAnswer } from './get-context.ts'
 
 const DEFAULT_TIMEOUT_SECONDS = 30
@@ -19,7 +20,7 @@ export const WAIT_FOR = describeCall({
   role: 'read',
   problems: [404, 409, 422, 504],
   query: {
-    contextId: id(),
+    ...address(),
     status: z
       .array(z.custom<Status>(isStatus, { error: `must be one of ${CONTEXT_STATUSES.join(', ')}` }), {
         error: 'must be a list of texts',
@@ -36,7 +37,8 @@ export const WAIT_FOR = describeCall({
       .transform((seconds) => Math.min(seconds, MAX_TIMEOUT_SECONDS))
       .default(DEFAULT_TIMEOUT_SECONDS),
   },
-  content: ['status', 'state', 'tag'],
+  together: checkAddress,
+  content: ['status', 'state', 'tag', 'key'],
   strict: true,
   answer: contextAnswer,
   answerExample: CONTEXT_EXAMPLE,

@@ -18,7 +18,7 @@ const MAX_SHOWN = 12
 export function greeting({ url, storage, services, requireAuth }: GreetingOptions): string[] {
   const packages = new Map<string, number>()
   for (const service of services) packages.set(service.package, (packages.get(service.package) ?? 0) + 1)
-  const triggers = [...new Set(services.flatMap((service) => service.triggers))]
+  const triggers = [...new Set(services.flatMap(({ triggers }) => triggers.map(({ event }) => event)))]
   const webhooks = services.flatMap((service) =>
     service.webhooks.map(({ httpMethods, urlPath }) => `${httpMethods.join('/')} /api${urlPath}`),
   )

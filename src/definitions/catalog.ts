@@ -195,7 +195,7 @@ class Index {
       .sort()
     this.packages = [...new Set(packages.map(({ name }) => name))].sort()
     this.byName = group(this.all, ({ fluxName }) => [fluxName])
-    this.byTrigger = group(this.all, ({ triggers }) => new Set(triggers))
+    this.byTrigger = group(this.all, ({ triggers }) => new Set(triggers.map(({ event }) => event)))
     this.endpoints = new Endpoints(this.all)
     this.byHash = new Map(this.all.map((flux) => [flux.hash, flux]))
   }

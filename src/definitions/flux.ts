@@ -17,7 +17,10 @@ export interface CompiledFlux {
   readonly input: Shape
   readonly output: Shape
   readonly tags: readonly Template[]
-  readonly triggers: readonly string[]
+  /** Of each new context that is given none; null: they have none. Evaluated over the inputs. */
+  readonly key: Template | null
+  readonly keyReuse: KeyReuse
+  readonly triggers: readonly CompiledTrigger[]
   readonly webhooks: readonly Webhook[]
   readonly secured: boolean
   readonly allowExtraProperties: boolean
@@ -35,6 +38,18 @@ export interface CompiledFlux {
   readonly lost: string | null
   /** Whether a later version of the program pinned it. This version must not run it. */
   readonly isNewer: boolean
+}
+
+/** When a key may be used again: when its context has ended, or only when that is no longer kept. */
+export type KeyReuse = 'ended' | 'never'
+
+/** An event that starts the service. */
+export interface CompiledTrigger {
+  readonly event: string
+  /** Of the context that it starts, instead of the service's own. */
+  readonly key: Template | null
+  /** It starts only if the event has moved no context. */
+  readonly unlessMoved: boolean
 }
 
 export interface CompiledState {

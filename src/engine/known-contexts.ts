@@ -15,6 +15,8 @@ export interface KnownContext {
 export type Need =
   | { readonly kind: 'context' | 'history'; readonly id: ContextId }
   | { readonly kind: 'id'; readonly partition: number }
+  /** The newest context of the partition that has the index key. */
+  | { readonly kind: 'holder'; readonly key: string; readonly partition: number }
   /** The store must have the definition before a commit names it. */
   | { readonly kind: 'definition'; readonly flux: CompiledFlux }
 
@@ -32,6 +34,8 @@ export interface KnownContexts {
   context(id: ContextId): KnownContext | null | undefined
   history(id: ContextId): readonly Move[] | undefined
   newId(partition: number): ContextId | undefined
+  /** The newest context that has the index key; null: there was none. */
+  holder(key: string): ContextId | null | undefined
   isPinned(flux: CompiledFlux): boolean
   /** The service of that name, resolved from that package; undefined: there is none. */
   service(packageName: string, fluxName: string): CompiledFlux | undefined | 'ambiguous'

@@ -1,5 +1,6 @@
 // engine: a message to a context, and its outcome. The sender gets the outcome after the turn is committed.
 import type { CompiledFlux } from '../definitions/flux.ts'
+import type { ContextId } from '../model/context.ts'
 import type { Failure } from '../model/failure.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { Input } from './interpreter/decision.ts'
@@ -12,6 +13,8 @@ export interface MessageOutcome {
   /** The record as committed. */
   readonly record: ContextRecord
   readonly flux: CompiledFlux
+  /** Of a start: the context that was ended for it. */
+  readonly replaced?: ContextId | null
 }
 
 /** The sender, which waits for the outcome. */

@@ -1,16 +1,18 @@
-// engine: the request to start a context, and the initial record, with checked inputs, defaults and evaluated tags.
-// Executions, triggers, webhooks and children all start with such a request.
-import type { Scope, Turn } from '../definitions/expressions/expression.ts'
+// engine: the request to start a context, and the record before its first turn: inputs checked, defaults filled in,
+// tags evaluated. Executions, triggers and children are all started by it.
+import type { Scope, Template, Turn } from '../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { validate, defaults } from '../definitions/values/properties.ts'
 import { spendOn, WorkBudget } from '../definitions/work-budget.ts'
 import type { ContextId } from '../model/context.ts'
 import type { FieldError, Failure } from '../model/failure.ts'
 import { getOwn, type Json, type JsonObject } from '../model/json/value.ts'
+import type { Caller } from '../model/caller.ts'
 import type { ContextRecord, Parent } from '../model/record.ts'
 import { describeInputErrors } from './calls/describe.ts'
 import { START } from './interpreter/turn-state.ts'
 import { waitTextOf } from './interpreter/choose.ts'
+import { startKeyOf } from './start-key.ts'
 import { suggestion } from '../model/nearest.ts'
 import { tagErrors, type TagLimits } from '../model/tags.ts'
 import { messageOf } from '../model/error-message.ts'
@@ -30,7 +32,14 @@ export interface StartRequest {
   /** The event that triggered the start; null: none. */
   readonly trigger: string | null
   readonly parent: Parent | null
-  /** Determines the partition in which the context is stored, modulo the number of partitions. */
+  /** A template must not come out empty. Left out: that of the service; null: none. */
+  readonly key?: string | Template | null | undefined
+  /**
+   * What is done where the key is in use: the start is refused, at the latest by the commit; `use`: that is told without
+   * a look at the input; `caller`: that context is ended in the same commit, as far as the caller may do so.
+   */
+  readonly existing?: 'refuse' | 'use' | { readonly caller: Caller } | undefined
+  /** The partition in which it is stored, unless it has a key, which then tells the partition. */
   readonly partition: number
   /** The part of an ancestor's `$request` whose secrets views must also redact here. */
   readonly inherited?: JsonObject | null
@@ -41,11 +50,14 @@ export interface StartRequest {
 /** A request for a context without a parent. */
 export type RootRequest = Omit<StartRequest, 'parent' | 'partition' | 'inherited'>
 
-/** Checks the request. Returns a function that makes the initial record for an id, or the failure. */
+/** `key`: where it is known. */
+type Refused = { readonly failure: Failure; readonly key?: string | null }
+
+/** Checks the request, and makes the record before its first turn, once there is an id; or returns why not. */
 export function initialRecordOf(
   request: Omit<StartRequest, 'partition'>,
   turn: Turn & { readonly tagLimits: TagLimits },
-): { recordOf: (id: ContextId) => ContextRecord } | { failure: Failure } {
+): { readonly recordOf: (id: ContextId) => ContextRecord; readonly key: string | null } | Refused {
   const { flux, trigger } = request
   const startState = request.startState === undefined ? flux.startState : flux.stateIndex.get(request.startState)
   if (startState === undefined) {
@@ -62,7 +74,8 @@ export function initialRecordOf(
     text: request.untyped,
     pointer: '/input',
   })
-  if (errors.length > 0) return refuse(errors)
+  // Where the key that is in use is told, other inputs may be invalid.
+  if (errors.length > 0 && request.existing !== 'use') return refuse(errors)
   const own = getOwn(input, '$trackerId')
   const trackerId = waitTextOf(own ?? null) ?? turn.uuid()
   const names: { [name: string]: Json | undefined } = {
@@ -71,20 +84,22 @@ export function initialRecordOf(
     $trackerId: trackerId,
     $triggerFluxEvent: trigger ?? undefined,
   }
-  const tags = tagsOf(
-    request,
-    { turn, budget: new WorkBudget(), get: (name) => getOwn(input, name) ?? getOwn(names, name) },
-    turn.tagLimits,
-  )
-  if ('failure' in tags) return tags
-  const facts = { startState, input, trackerId, tags: tags.tags, now: turn.now }
-  return { recordOf: (id) => recordOf(id, request, facts) }
+  const scope: Scope = { turn, budget: new WorkBudget(), get: (name) => getOwn(input, name) ?? getOwn(names, name) }
+  const keyed = startKeyOf(request, scope)
+  if (errors.length > 0) return { ...refuse(errors), ...keyed }
+  if ('failure' in keyed) return keyed
+  const { key } = keyed
+  const tags = tagsOf(request, scope, turn.tagLimits)
+  if ('failure' in tags) return { ...tags, key }
+  const facts = { startState, input, trackerId, key, tags: tags.tags, now: turn.now }
+  return { key, recordOf: (id) => recordOf(id, request, facts) }
 }
 
 interface StartFacts {
   readonly startState: number
   readonly input: JsonObject
   readonly trackerId: string
+  readonly key: string | null
   readonly tags: readonly string[]
   readonly now: number
 }
@@ -93,7 +108,7 @@ interface StartFacts {
 function recordOf(
   id: ContextId,
   { flux, trigger, parent, request, inherited }: Omit<StartRequest, 'partition'>,
-  { startState, input, trackerId, tags, now }: StartFacts,
+  { startState, input, trackerId, key, tags, now }: StartFacts,
 ): ContextRecord {
   return {
     id,
@@ -114,6 +129,7 @@ function recordOf(
     fluxEvent: null,
     trigger,
     trackerId,
+    key,
     parent,
     child: null,
     lease: null,

@@ -1,11 +1,13 @@
 // engine: starts of contexts. A start resolves after its first commit. Messages that reach the new context before that
 // wait.
 import type { ContextId } from '../model/context.ts'
-import { FluxError, unavailable } from '../model/failure.ts'
-import type { StaleOutcome, Write } from '../ports/store.ts'
+import { FluxError, type Failure } from '../model/failure.ts'
+import type { ContextRecord } from '../model/record.ts'
+import type { CommitRefusal, Write } from '../ports/store.ts'
 import type { CommitWatcher } from './commit.ts'
 import type { MessageOutcome, Sender } from './message.ts'
 import type { Pace } from './pace.ts'
+import { keyInUse } from './start-key.ts'
 import type { RootRequest, StartRequest } from './start-request.ts'
 import { runStart, type TurnResult } from './turn.ts'
 import { TurnData } from './turn-data.ts'
@@ -13,9 +15,11 @@ import type { TurnLoopParts } from './turn-loop.ts'
 
 /** A context that is being started. */
 interface Start extends Sender {
-  readonly request: StartRequest
+  request: StartRequest
   readonly watcher: CommitWatcher | null
   readonly data: TurnData
+  /** How often others were faster. */
+  lost: number
 }
 
 export class Starts {
@@ -32,7 +36,7 @@ export class Starts {
 
   /** See `Mailboxes.start`. */
   start(
-    { flux, startState, input, untyped, unknown, tags, trigger, request }: RootRequest,
+    { flux, startState, input, untyped, unknown, tags, trigger, request, key, existing }: RootRequest,
     { watcher = null, onEnd }: { readonly watcher?: CommitWatcher | null | undefined; readonly onEnd?: () => void },
   ): Promise<MessageOutcome> {
     return new Promise((succeed, fail) => {
@@ -46,7 +50,21 @@ export class Starts {
       }
       const partition = this.#parts.ids.nextPartition()
       const whole = { flux, startState, input, untyped, unknown, tags, trigger, parent: null, partition, request }
-      const start = { request: whole, watcher, data: new TurnData(this.#parts), resolve, reject }
+      const data = new TurnData(this.#parts)
+      const over =
+        <T>(settle: (result: T) => void) =>
+        (result: T) => {
+          data.release()
+          settle(result)
+        }
+      const start = {
+        request: { ...whole, key, existing },
+        watcher,
+        data,
+        lost: 0,
+        resolve: over(resolve),
+        reject: over(reject),
+      }
       this.#pace.run(() => this.#try(start))
     })
   }
@@ -64,6 +82,7 @@ export class Starts {
           this.#pace.spend(result.steps)
           return this.#commit(start, result)
         case 'lacks':
+          if (result.key !== undefined) start.request = { ...request, key: result.key }
           return void data.fetch(result.need, null).then(() => this.#try(start), reject)
         case 'refused':
           return reject(new FluxError(result.failure))
@@ -90,22 +109,22 @@ export class Starts {
       reject(error)
       releaseHold()
     }
-    commits.commit(work, writes, { lost: 0, incarnation: data.incarnation }).then((outcome) => {
-      if ('overtaken' in outcome) {
+    commits.commit(work, writes, { lost: start.lost, incarnation: data.incarnation }).then((outcome) => {
+      if (!outcome.ok && !this.#isStartedEarlier(outcome, writes)) {
+        if (!mayStartAgain(start, id, outcome)) return fail(new FluxError(failureOf(context.record, outcome)))
         commits.unwatch(id)
         releaseHold()
-        return this.#startAgain(start, outcome.overtaken)
+        return this.#startAgain(start, outcome)
       }
-      if (!outcome.ok && !('stale' in outcome && this.#isStartedEarlier(outcome, writes)))
-        return fail(unavailable(`context ${id} exists already`))
-      resolve({ moved: true, failure: null, record: context.record, flux: request.flux })
+      resolve({ moved: true, failure: null, record: context.record, flux: request.flux, replaced: work.replaced })
       return releaseHold()
     }, fail)
   }
 
-  /** Starts again with other ids: after these were reserved, other servers have got higher ones. */
-  #startAgain(start: Start, overtaken: readonly ContextId[]): void {
-    this.#parts.ids.drop(overtaken)
+  /** With other ids, and with what is known by now of the key. */
+  #startAgain(start: Start, outcome: CommitRefusal): void {
+    if ('overtaken' in outcome) this.#parts.ids.drop(outcome.overtaken)
+    else start.lost += 1
     start.data.forget()
     this.#pace.run(() => this.#try(start))
   }
@@ -114,10 +133,22 @@ export class Starts {
    * Whether the existing context is the one that this start created: the reply to the commit was lost, and another
    * message changed the new context before the commit was sent again.
    */
-  #isStartedEarlier({ stale, current }: StaleOutcome, writes: readonly Write[]): boolean {
-    const ours = writes.find(({ context }) => context.id === stale)?.context.parts['base']
+  #isStartedEarlier(outcome: CommitRefusal, writes: readonly Write[]): boolean {
+    if (!('stale' in outcome)) return false
+    const { stale, current } = outcome
+    const ours = writes.find(({ context, previous }) => context.id === stale && previous === 0)?.context.parts['base']
     if (ours === undefined || current?.parts['base'] !== ours) return false
     this.#parts.commits.reconcile(stale)
     return true
   }
+}
+
+/** Whether the next try may fare better: with other ids, or after a look at who has the key now. */
+const mayStartAgain = ({ request }: Start, id: ContextId, outcome: CommitRefusal): boolean =>
+  'overtaken' in outcome || (typeof request.existing === 'object' && !('stale' in outcome && outcome.stale === id))
+
+function failureOf({ id, fluxName, key }: ContextRecord, outcome: CommitRefusal): Failure {
+  return 'unique' in outcome
+    ? keyInUse({ fluxName, key: key ?? '' }, outcome.unique.by)
+    : { kind: 'unavailable', detail: `context ${id} exists already`, retryAfter: 1 }
 }

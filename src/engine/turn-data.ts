@@ -34,7 +34,8 @@ export class TurnData implements KnownContexts {
   readonly #parts: TurnDataParts
   #fetched: Map<ContextId, KnownContext | null> | null = null
   #histories: Map<ContextId, readonly Move[]> | null = null
-  /** Ids that earlier tries of this turn took, or that were fetched for it. */
+  #holder: { readonly key: string; readonly id: ContextId | null } | null = null
+  /** Ids that earlier tries of this turn have taken, or that were fetched for it. */
   #ids: ContextId[] | null = null
   #nextId = 0
   /** Releases the memory of the loaded context. */
@@ -68,6 +69,10 @@ export class TurnData implements KnownContexts {
     return id
   }
 
+  holder(key: string): ContextId | null | undefined {
+    return this.#holder?.key === key ? this.#holder.id : undefined
+  }
+
   isPinned(flux: CompiledFlux): boolean {
     return this.#parts.pins.has(flux)
   }
@@ -86,6 +91,7 @@ export class TurnData implements KnownContexts {
     this.incarnation = this.#parts.loader.incarnation
     this.#fetched = null
     this.#histories = null
+    this.#holder = null
     this.#ids = null
     this.#nextId = 0
     this.release()
@@ -111,6 +117,9 @@ export class TurnData implements KnownContexts {
       }
       case 'id':
         ;(this.#ids ??= []).push(await ids.take(need.partition))
+        return
+      case 'holder':
+        this.#holder = { key: need.key, id: await store.newest({ key: need.key, partition: need.partition }) }
         return
       case 'definition':
         await pins.pin(need.flux)

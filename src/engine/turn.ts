@@ -41,9 +41,10 @@ export type TurnResult =
       readonly steps: number
     }
   /**
-   * The turn must run again after `need` is fetched. `place`: index of the message that needs it; -1: the turn itself.
+   * To be run again once that is at hand. `place`: of the message that needs it; -1: the turn itself does. `key`: the one
+   * that a start has found, which mustn't be found anew: it may be made of the time, or by chance.
    */
-  | { readonly kind: 'lacks'; readonly need: Need; readonly place: number }
+  | { readonly kind: 'lacks'; readonly need: Need; readonly place: number; readonly key?: string | null | undefined }
   | { readonly kind: 'notFound' }
   /** The message at index `place` threw. The others must be decided again without it. */
   | { readonly kind: 'threw'; readonly place: number; readonly error: unknown }
@@ -89,7 +90,7 @@ export function runStart(request: StartRequest, atHand: KnownContexts, env: Turn
     const steps = work.spent + STEPS_A_MESSAGE
     return { kind: 'decided', work, context: created.context, results: [], writes: work.writes(), steps }
   } catch (error) {
-    if (error instanceof Lacking) return { kind: 'lacks', need: error.need, place: -1 }
+    if (error instanceof Lacking) return { kind: 'lacks', need: error.need, place: -1, key: work.startKey }
     if (error instanceof RecordTooLarge) return { kind: 'tooLarge', error }
     throw error
   }

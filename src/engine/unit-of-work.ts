@@ -11,7 +11,10 @@ import { MAX_LOG_ROWS, type ContextRecord, type Move } from '../model/record.ts'
 import type { StoredContext, Write } from '../ports/store.ts'
 import type { FailedAttempt } from './steps/attempts.ts'
 import { initialRecordOf, type StartRequest } from './start-request.ts'
+import { partitionOfKey } from './record/context-key.ts'
 import { writeOf } from './record/encode.ts'
+import { holderOf, makeRoom } from './key-room.ts'
+import { keyInUse } from './start-key.ts'
 import { begin, decide } from './interpreter/decide.ts'
 import type { Decision, Input, DecisionEnv } from './interpreter/decision.ts'
 import type { Step } from './record/position.ts'
@@ -49,6 +52,10 @@ export type Applied = { readonly kind: 'next' } | Exclude<Decision, { kind: 'nex
 
 export class UnitOfWork {
   readonly contexts = new Map<ContextId, TrackedContext>()
+  /** Of the context that is started here; undefined: not known yet. */
+  startKey: string | null | undefined
+  /** The context that is ended so that the one that is started here can have its key. */
+  replaced: ContextId | null = null
   readonly #atHand: KnownContexts
   readonly #env: DecisionEnv
   readonly #admit: TurnEnv['admit']
@@ -77,17 +84,7 @@ export class UnitOfWork {
     if (known === undefined) throw new Lacking({ kind: 'context', id })
     if (known === null) return null
     const { record, flux, texts } = known
-    const context: TrackedContext = {
-      before: record,
-      flux,
-      texts,
-      record,
-      history: [],
-      step: null,
-      slot: null,
-      parents: new Set(),
-      failures: [],
-    }
+    const context = trackedContext(record, flux, texts, record)
     this.contexts.set(id, context)
     return context
   }
@@ -116,8 +113,19 @@ export class UnitOfWork {
   create(request: StartRequest): { readonly context: TrackedContext } | { readonly failure: Failure } {
     const { flux } = request
     const initial = initialRecordOf(request, this.#env)
+    const { key = null } = initial
+    if (request.parent === null) this.startKey = initial.key
+    const address = key === null ? null : { package: flux.package, fluxName: flux.fluxName, key }
+    if (address && request.existing === 'use') {
+      const by = holderOf(address, flux, this.#atHand)
+      if (by !== null) return { failure: keyInUse(address, by) }
+    }
     if ('failure' in initial) return initial
-    const partition = request.partition % this.#atHand.partitions
+    const room = address && makeRoom(address, request, this, this.#atHand)
+    if (room && 'failure' in room) return room
+    this.replaced = room?.replaced ?? null
+    const { partitions } = this.#atHand
+    const partition = address ? partitionOfKey(address, partitions) : request.partition % partitions
     const id = this.#atHand.newId(partition)
     // The id is fetched before anything else, so that contexts are numbered in the order of their requests.
     if (id === undefined) throw new Lacking({ kind: 'id', partition })
@@ -126,17 +134,7 @@ export class UnitOfWork {
     const decision = begin(flux, record, this.#env)
     if (decision.kind !== 'next')
       throw new Error(`the first turn of '${flux.fluxName}' had no effect: ${decision.kind}`)
-    const context: TrackedContext = {
-      before: null,
-      flux,
-      texts: NO_TEXTS,
-      record,
-      history: [],
-      step: null,
-      slot: null,
-      parents: new Set(),
-      failures: [],
-    }
+    const context = trackedContext(null, flux, NO_TEXTS, record)
     this.contexts.set(id, context)
     this.#take(context, decision)
     return { context }
@@ -234,9 +232,16 @@ export class UnitOfWork {
   }
 }
 
-/**
- * Whether the step still starts here. A later message of the same turn may have ended a step that an earlier one began.
- */
+function trackedContext(
+  before: ContextRecord | null,
+  flux: CompiledFlux,
+  texts: StoredContext['parts'],
+  record: ContextRecord,
+): TrackedContext {
+  return { before, flux, texts, record, history: [], step: null, slot: null, parents: new Set(), failures: [] }
+}
+
+/** A later message of the same turn may have ended what an earlier one began. */
 function startsHere({ epoch, attempt, owner }: Step, { lease, position }: ContextRecord): boolean {
   return lease?.owner === owner && position.epoch === epoch && position.attempt === attempt
 }

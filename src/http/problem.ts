@@ -69,7 +69,7 @@ export function problemOf(failure: Failure, instance?: string): Problem {
       : {}),
     ...('hint' in failure && failure.hint !== undefined ? { hint: short(failure.hint) } : {}),
     ...('context' in failure && failure.context !== undefined ? { context: failure.context } : {}),
-    ...('contextId' in failure ? { contextId: failure.contextId } : {}),
+    ...('contextId' in failure && failure.contextId !== undefined ? { contextId: failure.contextId } : {}),
   }
 }
 

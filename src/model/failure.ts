@@ -12,8 +12,17 @@ export type Failure =
   | { readonly kind: 'malformed'; readonly detail: string; readonly errors?: readonly FieldError[] } // not in the form that the call takes
   | { readonly kind: 'invalid'; readonly detail: string; readonly errors: readonly FieldError[] } // well-formed, but against the rules
   | { readonly kind: 'notFound'; readonly detail: string }
-  /** `hint`: says that no service knows the event that was sent. `context`: as it is, for who waited for it. */
-  | { readonly kind: 'conflict'; readonly detail: string; readonly hint?: string; readonly context?: object }
+  /**
+   * `hint`: says that no service knows the event that was sent. `context`: as it is, for who waited for it. `contextId`:
+   * the context that has the key that was asked for.
+   */
+  | {
+      readonly kind: 'conflict'
+      readonly detail: string
+      readonly hint?: string
+      readonly context?: object
+      readonly contextId?: ContextId
+    }
   /** The time is up; `context` is the one that was waited for, as it is. */
   | { readonly kind: 'waitTimeout'; readonly detail: string; readonly context: object }
   /** The token's calls come faster than it allows. */

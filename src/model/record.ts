@@ -119,6 +119,8 @@ export interface ContextRecord {
   /** `$triggerFluxEvent`. */
   readonly trigger: string | null
   readonly trackerId: string
+  /** Of its user's, unique among the unfinished contexts of its service. */
+  readonly key: string | null
   readonly parent: Parent | null
   /** The child whose end this context waits for. */
   readonly child: ContextId | null

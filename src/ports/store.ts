@@ -43,8 +43,8 @@ export interface Write {
   /** Whether this write answers the notifications of its context. */
   readonly answersNotification: boolean
   /**
-   * One of its index keys, which no other context of the partition may have after the commit. Each write that gives a
-   * context such a key must say so; one that leaves it with the key needn't.
+   * An index key that no other context of the partition may have after the commit. Each write that gives a context such
+   * a key must say so; one that leaves it with the key needn't. A context that ends as it begins may lack it.
    */
   readonly unique?: string
 }

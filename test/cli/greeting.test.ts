@@ -6,7 +6,7 @@ const webhook = { pointer: '', urlPath: '/orders/{id}', httpMethods: ['GET', 'PU
 const service = (name: string, input: JsonObject[] = [], triggers: string[] = []) => ({
   package: 'shop',
   fluxName: name,
-  triggers,
+  triggers: triggers.map((event) => ({ event, key: null, unlessMoved: false })),
   webhooks: name === 'A' ? [webhook] : [],
   source: { input },
 })

@@ -229,7 +229,36 @@ describe('what keeps the server from starting', () => {
       { input: [{ name: 'x', type: 'model', reference: 'none' }], states: [end] },
       ['/input/0/reference', expect.stringContaining('"none"')],
     ],
-    ['triggers that are no texts', { triggers: ['a', 1], states: [end] }, ['/triggers/1', 'must be text']],
+    [
+      'triggers that are no texts',
+      { triggers: ['a', 1], states: [end] },
+      ['/triggers/1', 'must be text, or an object with an event'],
+    ],
+    ['triggers that are no list', { triggers: 'a', states: [end] }, ['/triggers', 'must be a list']],
+    [
+      'a trigger without an event',
+      { triggers: [{ key: 'k' }], states: [end] },
+      ['/triggers/0/event', 'there is no event'],
+    ],
+    [
+      'a misspelt word in a trigger',
+      { triggers: [{ event: 'go', unlesMoved: true }], states: [end] },
+      ['/triggers/0/unlesMoved', expect.stringContaining('did you mean "unlessMoved"?')],
+    ],
+    [
+      'a trigger whose key sees nothing',
+      { triggers: [{ event: 'go', key: '${orderId}' }], states: [end] },
+      ['/triggers/0/key', expect.stringContaining('not visible anywhere: orderId')],
+    ],
+    ['a key that is no text', { key: 1, states: [end] }, ['/key', 'must be text']],
+    ['an empty key', { key: '', states: [end] }, ['/key', 'must not be empty']],
+    ['a key that is too long', { key: 'ä'.repeat(129), states: [end] }, ['/key', 'must not be longer than 256 bytes']],
+    ['a key that sees nothing', { key: 'o-${id}', states: [end] }, ['/key', expect.stringContaining('anywhere: id')]],
+    [
+      'a reuse of keys that is not known',
+      { keyReuse: 'always', states: [end] },
+      ['/keyReuse', 'must be "never", or be left out'],
+    ],
     ['a flag that is text', { secured: 'true', states: [end] }, ['/secured', 'must be true or false']],
     [
       'a webhook on a secured service',
@@ -362,6 +391,16 @@ describe('what is doubtful is told, and the server starts', () => {
       "a trigger that can't be sent",
       { triggers: ['$go'], states: [end] },
       ['/triggers/0', '"$go" can\'t be sent as an event'],
+    ],
+    [
+      'two triggers for one event',
+      { triggers: ['go', { event: 'go', key: 'k' }], states: [end] },
+      ['/triggers/1/event', '"go" is listed twice'],
+    ],
+    [
+      'a child whose service has keys',
+      { key: 'k', ...service({ action: { type: 'invokeFlux', name: 'S' } }) },
+      ['/states/0/action/name', '"S" has no key here: a child is kept with its parent'],
     ],
     [
       'a child that is not there',

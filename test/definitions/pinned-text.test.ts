@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest'
 import { recompile } from '../../src/definitions/compile/service.ts'
 import { hashOf, pinnedText, readPinned, type FluxUnit } from '../../src/definitions/pinned/text.ts'
+import type { JsonObject } from '../../src/model/json/value.ts'
 import { readCorpus } from './pinned/corpus.ts'
 
 const unit: FluxUnit = {
@@ -18,6 +19,26 @@ test('the first format is not named, so that the hash of an unchanged service is
   )
   expect(pinnedText(unit)).toBe(pinnedText(unit, 1))
   expect(pinnedText(unit, 2)).toBe(`{"format":2,${pinnedText(unit, 1).slice(1)}`)
+})
+
+test.each<[string, JsonObject]>([
+  ['a key', { key: 'k' }],
+  ['the reuse of keys', { keyReuse: 'never' }],
+  ['a trigger with a key', { triggers: ['a', { event: 'go', key: 'k' }] }],
+])('a service with %s is written in the second format, which tells that it is meant', (_, keys) => {
+  const keyed = { ...unit, source: { ...unit.source, ...keys } }
+  expect(pinnedText(keyed)).toBe(pinnedText(keyed, 2))
+  expect(recompile(pinnedText(keyed))).toMatchObject({ isNewer: false, faults: [] })
+})
+
+test('in a text of the first format the words for keys mean nothing', () => {
+  const source = { ...unit.source, key: 3, keyReuse: 'never' }
+  expect(recompile(pinnedText({ ...unit, source }, 1))).toMatchObject({ key: null, keyReuse: 'ended', faults: [] })
+  const meant = { ...unit.source, key: '', keyReuse: 'never' }
+  expect(recompile(pinnedText({ ...unit, source: meant }, 2))).toMatchObject({
+    keyReuse: 'never',
+    faults: ['/key: must not be empty'],
+  })
 })
 
 test('what version 0.1 wrote is written anew with the same hash', async () => {

@@ -44,7 +44,7 @@ afterAll(() => bench.close())
 describe('execute', () => {
   test('answers after the commit with the id; later contexts have higher ids', async () => {
     const answer = await bench.execute({ package: 'p', fluxName: 'Greet', input: { who: 'you' }, tags: ['t'] })
-    expect(answer).toEqual({ message: expect.any(String), contextId: expect.any(Number) })
+    expect(answer).toEqual({ message: expect.any(String), contextId: expect.any(Number), started: true })
     const view = await bench.getContext({ contextId: answer.contextId })
     expect(view).toMatchObject({
       package: 'p',

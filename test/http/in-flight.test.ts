@@ -19,7 +19,7 @@ describe('a call', () => {
     const inFlight = budget(600 * KIB)
     const gate = new EventEmitter()
     const { app, calls } = testApp(
-      { execute: () => once(gate, 'open').then(() => ({ message: 'started', contextId: 1 })) },
+      { execute: () => once(gate, 'open').then(() => ({ message: 'started', contextId: 1, started: true })) },
       { inFlight },
     )
     const large = execute({ text: 'x'.repeat(50 * KIB) })

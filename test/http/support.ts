@@ -44,6 +44,7 @@ export const contextView = (id: number): ContextView => ({
   error: null,
   definition: 'h',
   step: null,
+  key: null,
 })
 
 /** Answers everything; `overrides` replaces single calls. */
@@ -56,7 +57,7 @@ export function fakeApi(overrides: Partial<FluxApi> = {}): { api: FluxApi; calls
       return Promise.resolve(answer)
     }
   const api: FluxApi = {
-    execute: note('execute', { message: 'started', contextId: 7 }),
+    execute: note('execute', { message: 'started', contextId: 7, started: true }),
     terminate: note('terminate', { message: 'terminated' }),
     sendEvent: note('sendEvent', {
       message: 'sent',

@@ -13,7 +13,7 @@ describe('an unknown field of a body', () => {
     [EVENT, { event: 'e', Tags: ['x'] }, 'Tags', 'tags'],
     [EVENT, { event: 'e', inptu: {} }, 'inptu', null],
     [EVENT, { event: 'e', inputs: {} }, 'inputs', 'input'],
-    [EVENT, { event: 'e', key: 'k' }, 'key', null],
+    [EVENT, { event: 'e', quay: 'k' }, 'quay', null],
     [EVENT, { evnt: 'e' }, 'evnt', 'event'],
     [EXECUTE, { fluxName: 'F', startstate: 'a' }, 'startstate', 'startState'],
     [EXECUTE, { fluxname: 'F' }, 'fluxname', 'fluxName'],
@@ -137,7 +137,7 @@ describe('over HTTP, with a runtime behind', () => {
       '<send><event>ping</event><contextId/></send>',
       '<send><event>ping</event><contextId type="null"/></send>',
       '<send><event>ping</event><contextid/></send>',
-      '<send><event>ping</event><key> </key></send>',
+      '<send><event>ping</event><key>k</key></send>',
     ]) {
       expect([body, (await live.call('POST', EVENT, { type: 'application/xml', body })).status]).toEqual([body, 400])
     }

@@ -25,9 +25,11 @@ const nothing = {
   gloopProperties: [{ name: 'a', value: [1, null] }],
 }
 
-/** Each optional part is there. */
-const full: ContextView = {
-  ...contextView(1),
+const { key: _added, ...view } = contextView(1)
+
+/** Each optional part is there that version 0.1 had. */
+const full: Omit<ContextView, 'key'> = {
+  ...view,
   tags: ['a', 'b'],
   nextRun: 5,
   endedAt: 6,

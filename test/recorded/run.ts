@@ -75,13 +75,18 @@ async function answerOf(server: RecordedServer, call: Call): Promise<string> {
 }
 
 /**
- * Every answer to an event has these since version 0.2, which the answers that are kept can't have: `eventId`, whose
- * value is random, and `pending`, which is empty as long as no event may come early.
+ * Answers have these since version 0.2, which the answers that are kept can't have: to an event `eventId`, whose value is
+ * random, and `pending`, which is empty as long as no event may come early; to a start `started`; and contexts have
+ * `key`, which is null where none is given.
  */
 const withoutNewFields = (body: string): string =>
   body
     .replace(/,"eventId":"[^"]*","pending":\[\](?=[,}])/, '')
     .replace(/<eventId>[^<]*<\/eventId><pending(?: type="array")?\/>/, '')
+    .replace(/(?<="contextId":\d+),"started":true(?=})/, '')
+    .replace(/<started type="boolean">true<\/started>/, '')
+    .replace(/(?<="step":(?:null|\{.*?\})),"key":null(?=[,}])/g, '')
+    .replace(/(?<=<step type="null"\/>|<\/step>)<key type="null"\/>/g, '')
 
 /** Where every context stands that hasn't ended. */
 async function overview(server: RecordedServer): Promise<string> {

@@ -66,6 +66,10 @@ export class Hand implements KnownContexts {
     return this.#ids
   }
 
+  holder(): null {
+    return null
+  }
+
   isPinned(): boolean {
     return true
   }

@@ -1,5 +1,6 @@
 // definitions/actions: starts another service as a child context, and waits until it ends.
 import { z } from 'zod'
+import { getOwn } from '../../model/json/value.ts'
 import { suggestion } from '../../model/nearest.ts'
 import { LIST, STATE_NAME, take, TIMEOUT, TYPE } from '../source/schema.ts'
 import { argumentLines, milliseconds, PLAIN, resultLines, textAt, type ActionType } from './action-type.ts'
@@ -30,7 +31,10 @@ export const invokeFlux: ActionType = {
   async check({ action, pointer, unit: { package: owner, report }, units }) {
     const name = textAt(action, 'name')
     const found = units.filter(({ fluxName }) => fluxName === name)
-    if (name === '' || found.some((unit) => unit.package === owner)) return
+    const target = found.find((unit) => unit.package === owner) ?? (found.length === 1 ? found[0] : undefined)
+    if (target?.source && (getOwn(target.source, 'key') ?? null) !== null)
+      report.warn(`${pointer}/name`, `"${name}" has no key here: a child is kept with its parent`)
+    if (name === '' || target?.package === owner) return
     if (found.length === 0)
       report.warn(
         `${pointer}/name`,

@@ -13,6 +13,7 @@ import {
   type RequestOrigin,
   type Origins,
 } from '../expressions/origins.ts'
+import type { Template } from '../expressions/expression.ts'
 import type { CompiledFlux, CompiledState } from '../flux.ts'
 import type { Line, Lines } from './line.ts'
 
@@ -22,7 +23,7 @@ export { memberOrigins, type RequestOrigin as Origin, type Origins } from '../ex
 export type OriginPlace =
   | { readonly of: 'input' | 'output'; readonly name: string }
   | { readonly of: 'stateInput' | 'stateOutput' | 'args'; readonly index: number; readonly name: string }
-  | { readonly of: 'event' | 'response' | 'tags' }
+  | { readonly of: 'event' | 'response' | 'tags' | 'key' }
   /** The result of a state's action; the error of the action; the error of a line of the state. */
   | { readonly of: 'result' | 'error' | 'lineError'; readonly index: number }
 
@@ -95,9 +96,11 @@ class Tracing implements CarriedOrigins {
     this.#flux = flux
     this.#hasRequest = hasRequest
     for (const [name, origins] of seed) this.#add({ of: 'input', name }, origins)
-    const inTemplates = flux.tags.flatMap(({ placeholders }) => placeholders)
     const lookup: Lookup = (name) => (name === '$request' ? this.#request : this.at({ of: 'input', name }))
-    this.#add({ of: 'tags' }, mixed(inTemplates.flatMap((source) => expressionOrigins(source, lookup))))
+    const inTemplates = (templates: readonly Template[]): Origins =>
+      mixed(templates.flatMap(({ placeholders: all }) => all.flatMap((source) => expressionOrigins(source, lookup))))
+    this.#add({ of: 'tags' }, inTemplates(flux.tags))
+    this.#add({ of: 'key' }, inTemplates(flux.key === null ? [] : [flux.key]))
     for (let round = 0; this.#changed && round < MAX_ROUNDS; round += 1) {
       this.#changed = false
       for (const state of flux.states) this.#trace(state)

@@ -4,13 +4,15 @@ import { alternatives } from '../../model/nearest.ts'
 import { checkKeys } from '../lint/keys.ts'
 import { checkReachable } from '../lint/reachable.ts'
 import { compileState, outlineStates, placeholderOf, type Service } from './state.ts'
+import { compileKey, compileKeyReuse } from './key.ts'
 import { compileText } from './templates.ts'
+import { compileTriggers } from './triggers.ts'
 import { compileWebhooks } from './webhooks.ts'
 import { seenIn } from './names.ts'
 import { UnreadableDefinition } from '../definition-error.ts'
 import type { CompiledFlux, CompiledState } from '../flux.ts'
 import { unused } from '../pinned/lost.ts'
-import { hashOf, isLater, pinnedText, readPinned, type FluxUnit } from '../pinned/text.ts'
+import { hasKeys, hashOf, isLater, pinnedText, readPinned, type FluxUnit } from '../pinned/text.ts'
 import { compileShape, type Shape } from '../values/properties.ts'
 import { Report } from '../report.ts'
 import { Root, take } from '../source/schema.ts'
@@ -84,7 +86,11 @@ function compile(
   checkReachable(states, startState, report)
   const seen = extra ? null : seenIn([input])
   const tags = (root.tags ?? []).map((tag, index) => compileText(tag, seen, `/tags/${index}`, report))
-  checkTriggers(root.triggers ?? [], report)
+  // To the versions that wrote the first format, these keys meant nothing.
+  const keyed = hasKeys(text) ? source : NO_KEYS
+  const key = compileKey(getOwn(keyed, 'key'), seen, '/key', report)
+  const keyReuse = compileKeyReuse(getOwn(keyed, 'keyReuse'), report)
+  const triggers = compileTriggers(getOwn(source, 'triggers'), seen, report)
   const webhooks = compileWebhooks(source, report)
   if (root.secured)
     for (const { pointer } of webhooks)
@@ -98,7 +104,9 @@ function compile(
     input,
     output,
     tags,
-    triggers: root.triggers ?? [],
+    key,
+    keyReuse,
+    triggers,
     webhooks,
     secured: root.secured ?? isSecured(source),
     allowExtraProperties: extra,
@@ -110,6 +118,8 @@ function compile(
     isNewer: false,
   }
 }
+
+const NO_KEYS: JsonObject = {}
 
 /** Whether a service is secured when `secured` is not a boolean: any value but null is treated as true. */
 const isSecured = (source: JsonObject): boolean => (getOwn(source, 'secured') ?? false) !== false
@@ -135,14 +145,6 @@ function findStart(name: string, { states, report }: Service): number {
   if (start === undefined)
     report.fault('/startState', `there is no state "${name}"${alternatives(name, states.keys())}`)
   return start?.index ?? 0
-}
-
-function checkTriggers(triggers: readonly string[], report: Report): void {
-  for (const [index, trigger] of triggers.entries()) {
-    const pointer = `/triggers/${index}`
-    if (trigger === '' || trigger.startsWith('$')) report.warn(pointer, `"${trigger}" can't be sent as an event`)
-    else if (triggers.indexOf(trigger) < index) report.warn(pointer, `"${trigger}" is listed twice`)
-  }
 }
 
 /** The models that a service refers to, directly or through other models, by name. */

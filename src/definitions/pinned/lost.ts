@@ -1,7 +1,7 @@
 // definitions: a substitute for a definition that can't be read any more. It has the names and states that a context's
 // record contains. Its contexts can be read, listed, tagged and terminated; anything that would continue one makes it
 // fail.
-import type { JsonObject } from '../../model/json/value.ts'
+import { getOwn, type JsonObject } from '../../model/json/value.ts'
 import { brokenState, placeholderOf } from '../compile/state.ts'
 import type { CompiledFlux } from '../flux.ts'
 
@@ -62,6 +62,8 @@ export function lostFlux({
     input: NOTHING,
     output: NOTHING,
     tags: [],
+    key: null,
+    keyReuse: source && getOwn(source, 'keyReuse') === 'never' ? 'never' : 'ended',
     triggers: [],
     webhooks: [],
     secured,

@@ -2,14 +2,26 @@
 // compiled from.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
+import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 
 /**
- * Format of the texts that this version of the program writes. It is incremented when a text must be read differently
- * than before. The text contains it only from format 2 on, so that format 1 has the texts and hashes of version 0.1,
- * and contexts of both versions share definitions.
+ * Highest format that this version of the program reads. It is incremented when a text must be read differently than
+ * before. A text is written in the lowest format that can express it. It contains the format only from format 2 on, so
+ * that format 1 has the texts and hashes of version 0.1, and contexts of both versions share definitions.
  */
-const FORMAT: number = 1
+const FORMAT: number = 2
+
+/** From 2 on, a service may say which keys its contexts have. */
+const KEYED = 2
+
+const formatOf = (source: JsonObject): number => {
+  const triggers = getOwn(source, 'triggers')
+  const isKeyed =
+    (getOwn(source, 'key') ?? null) !== null ||
+    (getOwn(source, 'keyReuse') ?? null) !== null ||
+    (Array.isArray(triggers) && triggers.some(isObject))
+  return isKeyed ? KEYED : 1
+}
 
 export interface FluxUnit {
   readonly package: string
@@ -19,7 +31,7 @@ export interface FluxUnit {
   readonly models: ReadonlyMap<string, JsonObject>
 }
 
-export function pinnedText({ package: owner, fluxName, source, models }: FluxUnit, format = FORMAT): string {
+export function pinnedText({ package: owner, fluxName, source, models }: FluxUnit, format = formatOf(source)): string {
   const contents: JsonObject = {}
   for (const [name, model] of models) setOwn(contents, name, model)
   return JSON.stringify({ ...(format > 1 && { format }), package: owner, fluxName, source, models: contents })
@@ -47,6 +59,13 @@ export interface StoredUnit extends FluxUnit {
 export function isLater(text: string): boolean {
   const stored = parsed(text)
   return isObject(stored) && typeof stored['format'] === 'number' && stored['format'] > FORMAT
+}
+
+/** Whether the definition's `key` and `keyReuse` count: in format 1 they had no meaning. */
+export function hasKeys(text: string): boolean {
+  // The format is the first thing in a text that has one.
+  const stored = text.startsWith('{"format":') ? parsed(text) : null
+  return isObject(stored) && typeof stored['format'] === 'number' && stored['format'] >= KEYED
 }
 
 /** Parses a stored text; null if it is not a definition. */

@@ -25,7 +25,9 @@ export const TIMEOUT = seconds.positive({ error: 'must be greater than 0' }).nul
 export const Root = z.object({
   $schema: ANYTHING,
   comment: ANYTHING,
-  triggers: texts,
+  key: ANYTHING,
+  keyReuse: ANYTHING,
+  triggers: ANYTHING,
   tags: texts,
   startState: text,
   input: LIST,
@@ -34,6 +36,13 @@ export const Root = z.object({
   secured: FLAG,
   allowExtraProperties: FLAG,
   states: LIST,
+})
+
+export const TriggerSchema = z.object({
+  event: STATE_NAME,
+  key: ANYTHING,
+  unlessMoved: FLAG,
+  comment: ANYTHING,
 })
 
 export const State = z.object({

@@ -1,46 +1,22 @@
 // engine/calls: sends an event to all contexts that wait for it. Each is moved at most once, and only then are
 // executions started, so that no execution receives the event that started it.
 import type { Catalog } from '../../definitions/catalog.ts'
-import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { EventAnswer } from '../../api/send-event.ts'
-import { denial, type Caller } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { CountBound } from '../../model/count-bound.ts'
-import { FluxError, type Failure } from '../../model/failure.ts'
-import type { JsonObject } from '../../model/json/value.ts'
-import type { Log } from '../../ports/log.ts'
+import { FluxError } from '../../model/failure.ts'
 import type { Store } from '../../ports/store.ts'
-import type { Mailboxes } from '../mailboxes.ts'
-import { standOf } from '../message.ts'
-import type { RefusalLog } from '../refusal-log.ts'
-import { decodeHead } from '../record/decode.ts'
 import { keysOfEvent } from '../record/index-keys.ts'
-import { isUnreadable } from '../record/unreadable.ts'
+import { startTriggered } from './broadcast-triggers.ts'
+import { move, type BroadcastEvent, type Found, type ReceiverParts } from './broadcast-receivers.ts'
 
 /** Contexts that are sent the event at the same time. */
 const MAX_WAVE_CONTEXTS = 1000
 /** Contexts up to which a broadcast costs about as little as a call for one context. */
 const MAX_SMALL_CONTEXTS = 64
 
-export interface BroadcastEvent {
-  readonly event: string
-  readonly input: JsonObject
-  readonly untyped: boolean
-  readonly tags: readonly string[]
-  readonly caller: Caller
-}
-
-type Found =
-  | { readonly answer: 'transitions' | 'executions'; readonly stand: EventAnswer['transitions'][number] }
-  | { readonly answer: 'ignored'; readonly entry: EventAnswer['ignored'][number]; readonly failure: Failure | null }
-  | null
-
-interface BroadcastParts {
-  readonly store: Store
+interface BroadcastParts extends ReceiverParts {
   readonly catalog: Pick<Catalog, 'triggeredBy'>
-  readonly mailboxes: Pick<Mailboxes, 'post' | 'start'>
-  readonly log: Log
-  readonly refusals: Pick<RefusalLog, 'log'>
   /** Of large broadcasts; null: it isn't refused. */
   readonly bound: CountBound | null
 }
@@ -86,20 +62,20 @@ async function run(
   sent: BroadcastEvent,
   place: Place,
 ): Promise<BroadcastAnswer> {
+  const receivers = { store, mailboxes, log, refusals }
   const found: Found[] = []
   const any = keysOfEvent(sent.event, sent.tags)
   const addressed = await waitingFor(store, any, place)
   for (let from = 0; from < addressed.length; from += MAX_WAVE_CONTEXTS) {
     const ids = addressed.slice(from, from + MAX_WAVE_CONTEXTS)
-    found.push(...(await Promise.all(ids.map((id) => move({ store, mailboxes, log, refusals }, id, sent)))))
-    // A wave in which nothing is written does not yield to the event loop. Other work is served before the next wave.
+    found.push(...(await Promise.all(ids.map((id) => move(receivers, id, sent)))))
+    // Where nothing is written, nothing above has waited: other work of the event loop comes first.
     if (from + MAX_WAVE_CONTEXTS < addressed.length)
       await new Promise((resolve) => {
         setImmediate(resolve)
       })
   }
-  const triggered = catalog.triggeredBy(sent.event).filter((flux) => !(flux.secured && denial(sent.caller, 'invoke')))
-  found.push(...(await Promise.all(triggered.map((flux) => start({ mailboxes, log, refusals }, flux, sent)))))
+  found.push(...(await startTriggered(receivers, catalog.triggeredBy(sent.event), sent, found)))
   const answer: BroadcastAnswer = { message: '', transitions: [], executions: [], ignored: [] }
   collect(answer, found)
   logRefusal(refusals, sent.event, answer, found)
@@ -137,7 +113,7 @@ function collect(answer: BroadcastAnswer, found: readonly Found[]): void {
 
 /** Logs one line for all contexts and services that refused the event. */
 function logRefusal(
-  refusals: BroadcastParts['refusals'],
+  refusals: ReceiverParts['refusals'],
   event: string,
   { transitions, executions, ignored }: BroadcastAnswer,
   found: readonly Found[],
@@ -158,78 +134,4 @@ function logRefusal(
     state: first?.state,
     reason: first?.reason,
   }))
-}
-
-type MoveParts = Pick<BroadcastParts, 'mailboxes' | 'log' | 'refusals'>
-
-async function move(
-  { store, mailboxes, log, refusals }: MoveParts & Pick<BroadcastParts, 'store'>,
-  id: ContextId,
-  { event, input, untyped, tags, caller }: BroadcastEvent,
-): Promise<Found> {
-  try {
-    const outcome = await mailboxes.post(id, { type: 'EVENT', name: event, input, untyped, tags, caller })
-    if (outcome.moved) return { answer: 'transitions', stand: standOf(outcome) }
-    if (!outcome.failure) return null
-    const {
-      failure,
-      flux: { fluxName },
-    } = outcome
-    const { contextId, state } = standOf(outcome)
-    return { answer: 'ignored', entry: { contextId, fluxName, state, reason: failure.detail }, failure }
-  } catch (error) {
-    // The context was purged after it was found.
-    if (error instanceof FluxError && error.failure.kind === 'notFound') return null
-    if (isUnreadable(error, log)) return null
-    const fluxName = error instanceof FluxError && error.failure.kind === 'busy' ? await nameOf(store, id) : ''
-    return ignored(refusals, { contextId: id, fluxName, state: null }, error)
-  }
-}
-
-/** Of a context that was not read, since its mailbox is full; empty if it can't be. */
-async function nameOf(store: Store, id: ContextId): Promise<string> {
-  try {
-    const stored = await store.load({ id })
-    return stored ? decodeHead(stored).fluxName : ''
-  } catch (error) {
-    if (error instanceof FluxError) return ''
-    throw error
-  }
-}
-
-async function start(
-  { mailboxes, refusals }: MoveParts,
-  flux: CompiledFlux,
-  { event, input, untyped, tags }: BroadcastEvent,
-): Promise<Found> {
-  try {
-    const outcome = await mailboxes.start({ flux, input, untyped, unknown: 'ignore', tags, trigger: event })
-    return { answer: 'executions', stand: standOf(outcome) }
-  } catch (error) {
-    return ignored(refusals, { contextId: null, fluxName: flux.fluxName, state: null }, error)
-  }
-}
-
-/**
- * The entry for a context or service that failed. It does not fail the whole broadcast: others may have moved already.
- */
-function ignored(
-  refusals: BroadcastParts['refusals'],
-  entry: Omit<EventAnswer['ignored'][number], 'reason'>,
-  error: unknown,
-): Found {
-  const failure = error instanceof FluxError ? error.failure : null
-  if (!failure || failure.kind === 'unavailable') {
-    void refusals.log(
-      'an event did not reach all that it addressed',
-      failure?.kind ?? 'internal',
-      () => ({ ...entry, error }),
-      'error',
-    )
-  }
-  return {
-    answer: 'ignored',
-    entry: { ...entry, reason: failure?.detail ?? 'the server failed; the reason is in its log' },
-    failure,
-  }
 }

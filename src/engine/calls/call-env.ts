@@ -14,7 +14,6 @@ import type { TagLimits } from '../../model/tags.ts'
 import { breathe, charactersOf } from '../../model/texts.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
-import type { Input } from '../interpreter/decision.ts'
 import type { Mailboxes } from '../mailboxes.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
@@ -94,14 +93,21 @@ export async function readContext(
   return { record, flux }
 }
 
-/** Sends a context a message. @throws FluxError when it is refused */
-export async function send({ mailboxes, isStep }: CallEnv, id: ContextId, input: Input): Promise<void> {
-  const { failure } = await mailboxes.post(id, input, { isCall: !isStep })
-  if (failure) throw new FluxError(failure)
+/** The service of the package that is named, else of that of the caller, else the only one of that name. */
+export function serviceNamed(
+  { catalog, home }: Pick<CallEnv, 'catalog' | 'home'>,
+  { package: given, fluxName }: { readonly package?: string | undefined; readonly fluxName: string },
+): CompiledFlux {
+  if (given !== undefined) {
+    const flux = catalog.find(given, fluxName)
+    if (!flux) throw notFound(`package '${given}' has no service '${fluxName}'`)
+    return flux
+  }
+  return (home === null ? undefined : catalog.find(home, fluxName)) ?? findService(catalog, fluxName)
 }
 
-/** The loaded service of that name, in any package. @throws FluxError when no package, or more than one, has it */
-export function findService(catalog: Catalog, fluxName: string): CompiledFlux {
+/** The loaded service of that name, in whatever package. @throws FluxError when there is none, or several */
+function findService(catalog: Catalog, fluxName: string): CompiledFlux {
   const [flux, ...others] = catalog.findAnywhere(fluxName)
   if (!flux) throw notFound(`there is no service '${fluxName}'`)
   if (others.length > 0)

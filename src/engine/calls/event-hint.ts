@@ -3,6 +3,7 @@
 import type { Catalog } from '../../definitions/catalog.ts'
 import { denial, type Caller } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
+import { triggerEvents } from '../../definitions/compile/triggers.ts'
 import { readPinned } from '../../definitions/pinned/text.ts'
 import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
 import { nearestName } from '../../model/nearest.ts'
@@ -186,8 +187,7 @@ function storedOf(hash: string, text: string | null): Stored | null {
 function eventsOf(source: JsonObject): EventNames {
   const transitions = objectsIn(source, 'states').flatMap((state) => objectsIn(state, 'transitions'))
   const events = transitions.map((transition) => getOwn(transition, 'event'))
-  const triggers = getOwn(source, 'triggers')
-  const names = [...events, ...(Array.isArray(triggers) ? triggers : [])].filter(
+  const names = [...events, ...triggerEvents(source)].filter(
     (name) => typeof name === 'string' && name !== '' && !name.startsWith('$'),
   )
   return { names: new Set(names.map(String)), takesAny: events.includes('$else') }

@@ -4,12 +4,13 @@ import { GET_CONTEXT, type ContextView, type GetContextRequest } from '../../api
 import { snapshotOf } from '../interpreter/snapshot.ts'
 import { movesOf } from '../record/move-log.ts'
 import { contextView } from '../record/views.ts'
+import { contextIdOf } from './address.ts'
 import { readContext, type CallEnv } from './call-env.ts'
 
 /** See `FluxApi`. */
 export async function getContext(env: CallEnv, request: GetContextRequest): Promise<ContextView> {
-  const { contextId, snapshot } = check(GET_CONTEXT, request)
-  const { record, flux } = await readContext(env, contextId)
+  const { snapshot, ...address } = check(GET_CONTEXT, request)
+  const { record, flux } = await readContext(env, await contextIdOf(env, address, 'read'))
   const view = contextView(record, flux, await movesOf(record, env), env.startedAt)
   return snapshot ? { ...view, snapshot: snapshotOf(record, flux) } : view
 }

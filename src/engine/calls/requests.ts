@@ -24,6 +24,8 @@ export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
     untyped = false,
     waits = false,
     tags,
+    key,
+    existing,
   } = check(EXECUTE, request)
   const { input, isLarge } = inputOf(data)
   return {
@@ -35,14 +37,20 @@ export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
     untyped,
     waits,
     tags: tagsOf(tags, '/tags', limits),
+    // The service gives its own where none is given.
+    key: key ?? undefined,
+    existing: existing ?? undefined,
   }
 }
 
 export function eventRequest(request: EventRequest, limits: TagLimits) {
-  const { contextId, event, eventId, input: data, untyped = false, waits = false, tags } = check(SEND_EVENT, request)
+  const fields = check(SEND_EVENT, request)
+  const { contextId, event, eventId, input: data, untyped = false, waits = false, tags } = fields
   const { input, isLarge } = inputOf(data)
   return {
     contextId,
+    /** null: it is for all, or for the context of that id. */
+    address: fields.key === undefined ? null : fields,
     event,
     eventId: eventId ?? newEventId(),
     input,
@@ -54,10 +62,10 @@ export function eventRequest(request: EventRequest, limits: TagLimits) {
 }
 
 export function tagRequest(request: TagRequest, limits: TagLimits) {
-  const { contextId, tag } = check(ADD_TAGS, request)
+  const { tag, ...address } = check(ADD_TAGS, request)
   const tags = tagsOf(tag, '/tag', limits)
   if (tags.length === 0) throw malformed('no tag is given')
-  return { contextId, tags }
+  return { address, tags }
 }
 
 export function listRequest(request: ListRequest = {}, limits: TagLimits) {
@@ -66,13 +74,13 @@ export function listRequest(request: ListRequest = {}, limits: TagLimits) {
 }
 
 export function waitRequest(request: WaitRequest, limits: TagLimits) {
-  const { contextId, status: statuses = [], state = [], tag, timeout } = check(WAIT_FOR, request)
+  const { status: statuses = [], state = [], tag, timeout, ...address } = check(WAIT_FOR, request)
   const tags = tagsOf(tag, '/tag', limits)
   if (statuses.length + state.length + tags.length === 0)
     throw malformed('no status, state or tag to wait for is given')
   // What may be waited for is small: it is kept as long as the request is held.
   if (state.length > MAX_STATES) throw malformed(`more than ${MAX_STATES} states are given`)
-  return { contextId, statuses: [...new Set(statuses)], stateNames: state, tags, timeout: timeout * 1000 }
+  return { address, statuses: [...new Set(statuses)], stateNames: state, tags, timeout: timeout * 1000 }
 }
 
 /** States that one call may wait for. */

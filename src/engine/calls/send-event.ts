@@ -4,35 +4,45 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { EventAnswer, EventRequest } from '../../api/send-event.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
+import type { Input } from '../interpreter/decision.ts'
 import { standOf } from '../message.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import { isLogged } from '../refusal-log.ts'
+import { sendTo } from './address.ts'
 import { broadcast } from './broadcast.ts'
 import { admitted, isRefusable, type CallEnv } from './call-env.ts'
 import { eventRequest } from './requests.ts'
 
 /** See `FluxApi`. For an event to one context it calls no other async function, because each creates promises. */
 export async function sendEvent(env: CallEnv, request: EventRequest): Promise<EventAnswer> {
+  /** Of whatever form, as long as the request is not checked. */
+  let target: unknown = request?.contextId
   try {
     const sent = eventRequest(request, env.tagLimits)
-    const { contextId, event, eventId, isLarge, input, untyped, waits } = sent
+    const { contextId, address, event, eventId, isLarge, input, untyped, waits } = sent
     if (isLarge) await nextTurn()
-    if (contextId === undefined) return await sendToAll(env, sent)
-    const message = { type: 'EVENT', name: event, input, untyped, tags: null, caller: env.caller } as const
-    const options = { isCall: isRefusable(env, waits), waits }
-    const outcome = await admitted(env, input, () => env.mailboxes.post(contextId, message, options))
+    if (contextId === undefined && address === null) return await sendToAll(env, sent)
+    const post = (id: ContextId) => {
+      target = id
+      const message: Input = { type: 'EVENT', name: event, input, untyped, tags: null, caller: env.caller }
+      return env.mailboxes.post(id, message, { isCall: isRefusable(env, waits), waits })
+    }
+    const outcome = await admitted(env, input, () =>
+      contextId === undefined ? sendTo(env, address ?? {}, post) : post(contextId),
+    )
     if (outcome.failure) throw new FluxError(await explained(env, event, outcome.failure))
+    const stand = standOf(outcome)
     return {
-      message: `'${event}' moved context ${contextId}`,
-      transitions: [standOf(outcome)],
+      message: `'${event}' moved context ${stand.contextId}`,
+      transitions: [stand],
       executions: [],
       ignored: [],
       eventId,
       pending: [],
     }
   } catch (error) {
-    logRefusal(env, request, error)
+    logRefusal(env, request, target, error)
     throw error
   }
 }
@@ -64,9 +74,13 @@ async function hintOn({ hints, log, caller }: CallEnv, event: string): Promise<{
   return hint === null ? {} : { hint }
 }
 
-/** Logs that an event for one context was refused. The request is unchecked and may have any shape. */
-function logRefusal(env: CallEnv, request: Partial<EventRequest> | undefined, error: unknown): void {
-  const contextId: unknown = request?.contextId
+/** Logs that an event for one context is refused. The request is as the caller gave it, of whatever form. */
+function logRefusal(
+  env: CallEnv,
+  request: Partial<EventRequest> | undefined,
+  contextId: unknown,
+  error: unknown,
+): void {
   const failure = error instanceof FluxError && isLogged(error.failure) ? error.failure : null
   if (failure === null || typeof contextId !== 'number') return
   const facts = async () => ({ ...(await factsOf(env, contextId)), event: request?.event, reason: failure.detail })

@@ -2,11 +2,12 @@
 import type { ContextView } from '../../api/get-context.ts'
 import type { WaitRequest } from '../../api/wait-for.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import { isFinished, type ContextId } from '../../model/context.ts'
+import { isFinished } from '../../model/context.ts'
 import { FluxError, invalid } from '../../model/failure.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
 import { hasEntered, standsSo, type Condition } from '../waits/condition.ts'
 import type { HeldRequest, WaitOutcome } from '../waits/waits.ts'
+import { contextIdOf } from './address.ts'
 import { readContext, type CallEnv } from './call-env.ts'
 import { describeInputErrors } from './describe.ts'
 import { waitRequest } from './requests.ts'
@@ -21,7 +22,8 @@ export async function waitFor(
   signal: AbortSignal | undefined,
 ): Promise<ContextView> {
   const wanted = waitRequest(request, env.tagLimits)
-  const wait = env.waits.join(contextIdOf(wanted), env)
+  const { contextId } = wanted.address
+  const wait = env.waits.join(contextId ?? (await contextIdOf(env, wanted.address, 'read')), env)
   try {
     const outcome = await begin(env, wait, wanted, signal)
     return await conclude(env, wait, outcome)
@@ -29,9 +31,6 @@ export async function waitFor(
     env.waits.leave(wait)
   }
 }
-
-/** Which context the caller means. */
-const contextIdOf = ({ contextId }: { readonly contextId: ContextId }): ContextId => contextId
 
 /** No async function: it would keep what was read for as long as the request is held. */
 const begin = (

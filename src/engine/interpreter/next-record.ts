@@ -82,6 +82,7 @@ function nextRecord(
     fluxEvent: data.fluxEvent,
     trigger: record.trigger,
     trackerId: record.trackerId,
+    key: record.key,
     parent: record.parent,
     child,
     lease,

@@ -50,6 +50,7 @@ function recordOf({ id, version, parts }: Pick<StoredContext, 'id' | 'version' |
     fluxEvent: head.fluxEvent,
     trigger: base.trigger,
     trackerId: base.trackerId,
+    key: base.key ?? null,
     parent: base.parent,
     child: head.child,
     lease: head.lease,

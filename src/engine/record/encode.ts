@@ -4,6 +4,7 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
 import type { StoredContext, Write } from '../../ports/store.ts'
+import { addressOf, usingKey } from './context-key.ts'
 import { indexKeysOf } from './index-keys.ts'
 import { sizeOf } from './json-size.ts'
 import { tailAfter } from './move-log.ts'
@@ -49,6 +50,7 @@ export function writeOf(change: Change): { write: Write; record: ContextRecord }
   const version = decided.version + 1
   const record: ContextRecord = { ...decided, version, tail: tail.moves }
   const { parts, changed } = encodeParts(record, tail.text, change)
+  const address = before === null ? addressOf(record) : null
   const context: StoredContext = {
     id: record.id,
     version,
@@ -59,10 +61,8 @@ export function writeOf(change: Change): { write: Write; record: ContextRecord }
     parent: record.parent?.id ?? null,
     parts,
   }
-  return {
-    record,
-    write: { context, previous: version - 1, changed, log: tail.rows, notifies, answersNotification },
-  }
+  const write: Write = { context, previous: version - 1, changed, log: tail.rows, notifies, answersNotification }
+  return { record, write: address === null ? write : { ...write, unique: usingKey(address) } }
 }
 
 /** The texts of all parts, and the names of those that changed. @throws RecordTooLarge */

@@ -1,12 +1,12 @@
-// engine/record: the index keys of a context, and the keys of a query. Names have a length prefix, so that different
-// names never produce the same key.
+// engine/record: the index keys of a context, and the keys of a query.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ListRequest } from '../../api/list-contexts.ts'
 import { isFinished, type Status } from '../../model/context.ts'
 import { getOwn } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
+import { contextKeysOf } from './context-key.ts'
+import { indexKey } from './index-key.ts'
 
-const indexKey = (kind: string, name: string) => `${kind}:${name.length}:${name}`
 const eventKey = (event: string, tag: string | null) =>
   tag === null ? indexKey('hear', event) : `${indexKey('hear', event)}:${tag}`
 const elseKey = (tag: string | null) => (tag === null ? 'any' : indexKey('any', tag))
@@ -31,13 +31,13 @@ const untagged = new WeakMap<CompiledFlux, Map<string, readonly string[]>>()
 
 /** The index keys of a context. */
 export function indexKeysOf(record: ContextRecord, flux: CompiledFlux): readonly string[] {
-  if (record.tags.length > 0) return keysOf(record, flux)
+  if (record.tags.length > 0) return [...keysOf(record, flux), ...contextKeysOf(record, flux)]
   const lists = untagged.get(flux) ?? new Map<string, readonly string[]>()
   untagged.set(flux, lists)
   const key = `${record.status} ${record.state} ${record.startState} ${record.position.phase}`
   const keys = lists.get(key) ?? keysOf(record, flux)
   lists.set(key, keys)
-  return keys
+  return record.key === null ? keys : [...keys, ...contextKeysOf(record, flux)]
 }
 
 function keysOf(record: ContextRecord, flux: CompiledFlux): string[] {
@@ -94,11 +94,12 @@ export function parseIndexKeys(terms: readonly string[]): IndexedFacts {
   }
 }
 
-/** The keys that every context in the list has. */
-export function keysOfList({ fluxName, tag = [], status, currentState, startState }: ListRequest): string[] {
+/** The keys that every context of the list has. */
+export function keysOfList({ fluxName, key, tag = [], status, currentState, startState }: ListRequest): string[] {
   const at = status ? setOf(status) : 'u'
   const filters = [
     ...(fluxName !== undefined ? [indexKey(`${at}:flux`, fluxName)] : []),
+    ...(key !== undefined ? [indexKey(`${at}:key`, key)] : []),
     ...(startState !== undefined ? [indexKey(`${at}:start`, startState)] : []),
     ...(currentState !== undefined ? [indexKey(`${at}:state`, currentState)] : []),
     ...tag.map((name) => indexKey(`${at}:tag`, name)),

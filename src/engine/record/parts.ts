@@ -31,7 +31,10 @@ export const stateIndexOf = (part: string): string | null => (part.startsWith(ST
 export type Base = Pick<
   ContextRecord,
   'package' | 'fluxName' | 'definition' | 'startState' | 'startedAt' | 'trigger' | 'trackerId' | 'parent'
->
+> & {
+  /** Left out where there is none. */
+  readonly key?: string | undefined
+}
 export type Head = Omit<ContextRecord, 'id' | 'version' | 'states' | keyof Base | DataPart>
 
 /** Each field is named: a rest pattern is many times as slow, and this runs for every commit. */
@@ -66,4 +69,15 @@ export const baseOf = ({
   trigger,
   trackerId,
   parent,
-}: ContextRecord): Base => ({ package: name, fluxName, definition, startState, startedAt, trigger, trackerId, parent })
+  key,
+}: ContextRecord): Base => ({
+  package: name,
+  fluxName,
+  definition,
+  startState,
+  startedAt,
+  trigger,
+  trackerId,
+  parent,
+  key: key ?? undefined,
+})

@@ -54,6 +54,7 @@ export function contextView(
     error: error && redactor.error(error),
     definition,
     step: stepView(record, flux, stepStartedAt, redactor),
+    key: record.key === null ? null : redactor.text({ of: 'key' }, record.key),
   }
 }
 

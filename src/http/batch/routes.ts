@@ -198,7 +198,7 @@ const starts: ReaderOf = (c, valueOf) => (line, calls) => {
     keepsPlace: false,
     async run() {
       const { message: _message, ...answer } = await calls.execute(request)
-      return { status: 200, started: true, ...answer }
+      return { status: 200, ...answer }
     },
   }
 }

@@ -1,0 +1,43 @@
+// api: how a call names a context: by its id, or by its key, together with its service.
+import type { ContextId } from '../model/context.ts'
+import { contextKey, id, name } from './fields.ts'
+
+/** A context, as calls name it. */
+export interface Address {
+  readonly contextId?: ContextId | undefined
+  readonly key?: string | undefined
+  readonly fluxName?: string | undefined
+  readonly package?: string | undefined
+}
+
+/** Fields of a request. What there must be of them, `checkAddress` tells. */
+export const address = (described = 'Id of the context; or else key and fluxName') => ({
+  contextId: id(described).optional(),
+  key: contextKey('Key of the context: the unfinished one, else the newest').optional(),
+  fluxName: name('The service whose key it is').optional(),
+  package: name('The package of that service, where several have one of that name').optional(),
+})
+
+type Check = (
+  fields: Address,
+  issues: { addIssue(issue: { code: 'custom'; message: string; path: string[] }): void },
+) => void
+
+/** A context must be named, and in one way. */
+export const checkAddress: Check = (fields, issues) => {
+  const { contextId, key } = fields
+  if (contextId === undefined && key === undefined) add(issues, 'contextId', 'must be a positive integer below 2^53')
+  checkAddressIfAny(fields, issues)
+}
+
+/** A context may be named, in one way. */
+export const checkAddressIfAny: Check = ({ contextId, key, fluxName, package: owner }, issues) => {
+  if (key === undefined && fluxName === undefined && owner === undefined) return
+  if (key === undefined) add(issues, 'key', 'must be given with fluxName and package')
+  else if (contextId !== undefined) add(issues, 'contextId', 'must not be given beside key')
+  else if (fluxName === undefined) add(issues, 'fluxName', 'must be given with key')
+}
+
+function add(issues: Parameters<Check>[1], field: keyof Address, message: string): void {
+  issues.addIssue({ code: 'custom', message, path: [field] })
+}

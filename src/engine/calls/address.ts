@@ -1,0 +1,60 @@
+// engine/calls: finds the context that a call names by its key. Such a call means the unfinished context of that key, and
+// else the newest.
+import type { Address } from '../../api/address.ts'
+import { denial, type Role } from '../../model/caller.ts'
+import { isFinished, type ContextId } from '../../model/context.ts'
+import { FluxError, malformed, notFound } from '../../model/failure.ts'
+import type { Input } from '../interpreter/decision.ts'
+import type { MessageOutcome } from '../message.ts'
+import { keptKey, partitionOfKey, usingKey } from '../record/context-key.ts'
+import { serviceNamed, type CallEnv } from './call-env.ts'
+
+/** How often a message follows a key to another context, because the one that it was for ended just then. */
+const MAX_FOLLOWED = 10
+
+/** The id of the context that is named. @throws FluxError when there is none, or the caller hasn't that role */
+export const contextIdOf = (env: CallEnv, address: Address, role: Role): ContextId | Promise<ContextId> =>
+  address.contextId ?? findByKey(env, address, role)
+
+/**
+ * Sends a message to the context that is named. One that ended before the message came, and whose key another context has
+ * by now, was not the one that was meant. @throws FluxError when there is no such context
+ */
+export async function sendTo(
+  env: CallEnv,
+  address: Address,
+  post: (id: ContextId) => Promise<MessageOutcome>,
+): Promise<MessageOutcome> {
+  let id = await contextIdOf(env, address, 'invoke')
+  for (let followed = 0; ; followed += 1) {
+    const outcome = await post(id)
+    if (!outcome.failure) return outcome
+    const isOver = address.key !== undefined && isFinished(outcome.record.status) && followed < MAX_FOLLOWED
+    const next = isOver ? await contextIdOf(env, address, 'invoke') : id
+    if (next === id) return outcome
+    id = next
+  }
+}
+
+/** Sends a message to the context that is named, and gives its id. @throws FluxError when it is refused, or there is none */
+export async function send(env: CallEnv, address: Address, input: Input): Promise<ContextId> {
+  const { record, failure } = await sendTo(env, address, (id) => env.mailboxes.post(id, input, { isCall: !env.isStep }))
+  if (failure) throw new FluxError(failure)
+  return record.id
+}
+
+async function findByKey(env: CallEnv, { key, fluxName, package: given }: Address, role: Role): Promise<ContextId> {
+  if (key === undefined || fluxName === undefined) throw malformed('contextId must be given, or else key and fluxName')
+  const { store, caller } = env
+  const flux = given === undefined ? serviceNamed(env, { fluxName }) : env.catalog.find(given, fluxName)
+  const failure = flux?.secured ? denial(caller, role) : null
+  if (failure) throw new FluxError(failure)
+  // A service that is no longer loaded may have contexts all the same.
+  const address = { package: flux?.package ?? given ?? '', fluxName, key }
+  const partition = partitionOfKey(address, store.partitions)
+  const id =
+    (await store.newest({ key: usingKey(address), partition })) ??
+    (await store.newest({ key: keptKey(address), partition }))
+  if (id === null) throw notFound(`no context of '${fluxName}' has the key '${key}'`)
+  return id
+}

@@ -1,0 +1,101 @@
+// engine/calls: gives an event of a broadcast to one context, and tells what became of it. It never fails for all.
+import type { EventAnswer } from '../../api/send-event.ts'
+import type { Caller } from '../../model/caller.ts'
+import { isFinished, type ContextId } from '../../model/context.ts'
+import { FluxError, type Failure } from '../../model/failure.ts'
+import type { JsonObject } from '../../model/json/value.ts'
+import type { Log } from '../../ports/log.ts'
+import type { Store } from '../../ports/store.ts'
+import type { Mailboxes } from '../mailboxes.ts'
+import { standOf } from '../message.ts'
+import { decodeHead } from '../record/decode.ts'
+import { isUnreadable } from '../record/unreadable.ts'
+import type { RefusalLog } from '../refusal-log.ts'
+
+export interface BroadcastEvent {
+  readonly event: string
+  readonly input: JsonObject
+  readonly untyped: boolean
+  readonly tags: readonly string[]
+  readonly caller: Caller
+}
+
+/** What an event came to for one receiver; null: nothing, and there is nothing to be told. */
+export type Found =
+  | { readonly answer: 'transitions' | 'executions'; readonly stand: EventAnswer['transitions'][number] }
+  | {
+      readonly answer: 'ignored'
+      readonly entry: EventAnswer['ignored'][number]
+      readonly failure: Failure | null
+      /** The context had ended. */
+      readonly hasEnded: boolean
+    }
+  | null
+
+export interface ReceiverParts {
+  readonly store: Store
+  readonly mailboxes: Pick<Mailboxes, 'post' | 'start'>
+  readonly log: Log
+  readonly refusals: Pick<RefusalLog, 'log'>
+}
+
+/** Moves the context. `tags`: null if they don't count. */
+export async function move(
+  { store, mailboxes, log, refusals }: ReceiverParts,
+  id: ContextId,
+  { event, input, untyped, tags, caller }: Omit<BroadcastEvent, 'tags'> & { readonly tags: readonly string[] | null },
+): Promise<Found> {
+  try {
+    const outcome = await mailboxes.post(id, { type: 'EVENT', name: event, input, untyped, tags, caller })
+    if (outcome.moved) return { answer: 'transitions', stand: standOf(outcome) }
+    if (!outcome.failure) return null
+    const {
+      failure,
+      record: { status },
+      flux: { fluxName },
+    } = outcome
+    const { contextId, state } = standOf(outcome)
+    const entry = { contextId, fluxName, state, reason: failure.detail }
+    return { answer: 'ignored', entry, failure, hasEnded: isFinished(status) }
+  } catch (error) {
+    // Purged in between: there is nobody left who could have ignored it.
+    if (error instanceof FluxError && error.failure.kind === 'notFound') return null
+    if (isUnreadable(error, log)) return null
+    const fluxName = error instanceof FluxError && error.failure.kind === 'busy' ? await nameOf(store, id) : ''
+    return ignored(refusals, { contextId: id, fluxName, state: null }, error)
+  }
+}
+
+/** Of a context that was not read, since its mailbox is full; empty if it can't be. */
+async function nameOf(store: Store, id: ContextId): Promise<string> {
+  try {
+    const stored = await store.load({ id })
+    return stored ? decodeHead(stored).fluxName : ''
+  } catch (error) {
+    if (error instanceof FluxError) return ''
+    throw error
+  }
+}
+
+/** What goes wrong with one is no reason to fail for all: others may have moved already. */
+export function ignored(
+  refusals: ReceiverParts['refusals'],
+  entry: Omit<EventAnswer['ignored'][number], 'reason'>,
+  error: unknown,
+): Found {
+  const failure = error instanceof FluxError ? error.failure : null
+  if (!failure || failure.kind === 'unavailable') {
+    void refusals.log(
+      'an event did not reach all that it addressed',
+      failure?.kind ?? 'internal',
+      () => ({ ...entry, error }),
+      'error',
+    )
+  }
+  return {
+    answer: 'ignored',
+    entry: { ...entry, reason: failure?.detail ?? 'the server failed; the reason is in its log' },
+    failure,
+    hasEnded: false,
+  }
+}

@@ -1,0 +1,68 @@
+// engine/calls: starts the services that an event triggers, each by the key of its trigger.
+import type { CompiledFlux, CompiledTrigger } from '../../definitions/flux.ts'
+import { denial } from '../../model/caller.ts'
+import type { ContextId } from '../../model/context.ts'
+import { standOf } from '../message.ts'
+import { holderIn } from '../start-key.ts'
+import { ignored, move, type BroadcastEvent, type Found, type ReceiverParts } from './broadcast-receivers.ts'
+
+/** Those that start only if nobody was moved come last. `moved`: what the event came to so far. */
+export async function startTriggered(
+  parts: ReceiverParts,
+  services: readonly CompiledFlux[],
+  sent: BroadcastEvent,
+  moved: readonly Found[],
+): Promise<Found[]> {
+  const triggered = services.flatMap((flux) => {
+    const trigger = flux.triggers.find(({ event }) => event === sent.event)
+    return !trigger || (flux.secured && denial(sent.caller, 'invoke')) ? [] : [{ flux, trigger }]
+  })
+  const startAll = (some: readonly Triggered[]) => Promise.all(some.map((one) => start(parts, one, sent, moved)))
+  const always = await startAll(triggered.filter(({ trigger }) => !trigger.unlessMoved))
+  if ([...moved, ...always].some((one) => one?.answer === 'transitions')) return always
+  return [...always, ...(await startAll(triggered.filter(({ trigger }) => trigger.unlessMoved)))]
+}
+
+interface Triggered {
+  readonly flux: CompiledFlux
+  readonly trigger: CompiledTrigger
+}
+
+/** How often a start is tried again since the context that had its key has ended meanwhile. */
+const MAX_TRIES = 10
+
+/** Where another context has the key, that one gets the event, unless it has it already. */
+async function start(
+  parts: ReceiverParts,
+  { flux, trigger }: Triggered,
+  sent: BroadcastEvent,
+  moved: readonly Found[],
+): Promise<Found> {
+  const { mailboxes, refusals } = parts
+  const { event, input, untyped, tags } = sent
+  const request = {
+    flux,
+    input,
+    untyped,
+    unknown: 'ignore' as const,
+    tags,
+    trigger: event,
+    key: trigger.key ?? undefined,
+  }
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const outcome = await mailboxes.start(request)
+      return { answer: 'executions', stand: standOf(outcome) }
+    } catch (error) {
+      const holder = holderIn(error)
+      if (holder === null) return ignored(refusals, { contextId: null, fluxName: flux.fluxName, state: null }, error)
+      if (moved.some((one) => idOf(one) === holder)) return null
+      const given = await move(parts, holder, { ...sent, tags: null })
+      const isOver = given === null || (given.answer === 'ignored' && given.hasEnded && flux.keyReuse === 'ended')
+      if (!isOver || tries === MAX_TRIES) return given
+    }
+  }
+}
+
+const idOf = (one: Found): ContextId | null =>
+  one === null ? null : one.answer === 'ignored' ? one.entry.contextId : one.stand.contextId
