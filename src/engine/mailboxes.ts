@@ -2,18 +2,19 @@
 // the number that may wait is bounded.
 import type { ContextId } from '../model/context.ts'
 import { FluxError } from '../model/failure.ts'
-import type { CommitWatcher } from './commit.ts'
 import type { Input } from './interpreter/decision.ts'
-import { isBounded, type Message, type MessageOutcome } from './message.ts'
+import { isBounded, type Message, type MessageOptions, type MessageOutcome } from './message.ts'
 import { Pace } from './pace.ts'
 import type { RootRequest } from './start-request.ts'
-import { Starts } from './starts.ts'
+import { Starts, type StartOptions } from './starts.ts'
 import { TurnLoop, type TurnLoopParts } from './turn-loop.ts'
 
 /** Messages that may wait for one context. */
 const MAX_MESSAGES = 1000
 /** Messages decided in one turn. */
 const MAX_BATCH_MESSAGES = 100
+
+const NO_OPTIONS = {}
 
 export type MailboxesParts = TurnLoopParts
 
@@ -38,14 +39,14 @@ export class Mailboxes {
 
   /**
    * Sends a context a message; resolves after the commit.
-   * @param options `waits`: a full mailbox takes it all the same; somebody else bounds how many there are
-   * @throws FluxError when the context doesn't exist, or its mailbox is full
+   * @throws FluxError when the context doesn't exist, or its mailbox is full; RowTaken when the guard of one of its rows
+   * fails
    */
-  post(id: ContextId, input: Input, { waits = false } = {}): Promise<MessageOutcome> {
+  post(id: ContextId, input: Input, { waits, rows, rowsAlways }: MessageOptions = NO_OPTIONS): Promise<MessageOutcome> {
     return new Promise((resolve, reject) => {
-      const message = { input, resolve, reject }
+      const message = { input, rows, rowsAlways, resolve, reject }
       const mailbox = this.#waiting.get(id)
-      if (mailbox && mailbox.length >= MAX_MESSAGES && !waits && isBounded(input)) {
+      if (mailbox && mailbox.length >= MAX_MESSAGES && waits !== true && isBounded(input)) {
         reject(
           new FluxError({
             kind: 'busy',
@@ -63,12 +64,11 @@ export class Mailboxes {
   }
 
   /**
-   * Starts a context; resolves after the commit. The watcher is called for that commit, and for all later ones of this
-   * server until it is removed (`Commits.unwatch`).
-   * @throws FluxError when its inputs, tags or start state are invalid
+   * Starts a context; resolves after the commit.
+   * @throws FluxError when its inputs, tags or start state are invalid; RowTaken when the guard of one of its rows fails
    */
-  start(request: RootRequest, watcher: CommitWatcher | null = null): Promise<MessageOutcome> {
-    return this.#starts.start(request, watcher)
+  start(request: RootRequest, options: StartOptions = NO_OPTIONS): Promise<MessageOutcome> {
+    return this.#starts.start(request, options)
   }
 
   /** Whether any message waits for that context, or a turn is under way in it. */

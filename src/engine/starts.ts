@@ -4,17 +4,24 @@ import type { ContextId } from '../model/context.ts'
 import { FluxError, unavailable } from '../model/failure.ts'
 import type { StaleOutcome, Write } from '../ports/store.ts'
 import type { CommitWatcher } from './commit.ts'
-import type { MessageOutcome, Sender } from './message.ts'
+import { RowTaken, type MessageOutcome, type RowsOf, type Sender } from './message.ts'
 import type { Pace } from './pace.ts'
 import type { RootRequest, StartRequest } from './start-request.ts'
 import { runStart, type TurnResult } from './turn.ts'
 import { TurnData } from './turn-data.ts'
 import type { TurnLoopParts } from './turn-loop.ts'
 
+export interface StartOptions {
+  /** Called for the first commit, and for all later ones of this server until it is removed (`Commits.unwatch`). */
+  readonly watcher?: CommitWatcher | undefined
+  readonly rows?: RowsOf | undefined
+  /** The partition in which it is stored; left out: any. */
+  readonly partition?: number | undefined
+}
+
 /** A context that is being started. */
-interface Start extends Sender {
+interface Start extends Sender, Pick<StartOptions, 'watcher' | 'rows'> {
   readonly request: StartRequest
-  readonly watcher: CommitWatcher | null
   readonly data: TurnData
 }
 
@@ -33,12 +40,11 @@ export class Starts {
   /** See `Mailboxes.start`. */
   start(
     { flux, startState, input, untyped, unknown, tags, trigger, request }: RootRequest,
-    watcher: CommitWatcher | null,
+    { watcher, rows, partition = this.#parts.ids.nextPartition() }: StartOptions,
   ): Promise<MessageOutcome> {
     return new Promise((resolve, reject) => {
-      const partition = this.#parts.ids.nextPartition()
       const whole = { flux, startState, input, untyped, unknown, tags, trigger, parent: null, partition, request }
-      const start = { request: whole, watcher, data: new TurnData(this.#parts), resolve, reject }
+      const start = { request: whole, watcher, rows, data: new TurnData(this.#parts), resolve, reject }
       this.#pace.run(() => this.#try(start))
     })
   }
@@ -69,9 +75,11 @@ export class Starts {
   }
 
   #commit(start: Start, { work, context, writes }: TurnResult & { kind: 'decided' }): void {
-    const { request, watcher, data, resolve, reject } = start
+    const { request, watcher, rows, data, resolve, reject } = start
     const { commits } = this.#parts
-    const { id } = context.record
+    const { record, flux } = context
+    const { id } = record
+    const written = rows?.({ kind: 'next' }, record, flux)
     // A broadcast may find the new context before its commit has resolved here.
     const goOn = this.#hold(id)
     if (watcher) commits.watch(id, watcher)
@@ -80,12 +88,13 @@ export class Starts {
       reject(error)
       goOn()
     }
-    commits.commit(work, writes, { lost: 0, incarnation: data.incarnation }).then((outcome) => {
+    commits.commit(work, writes, { rows: written, lost: 0, incarnation: data.incarnation }).then((outcome) => {
       if ('overtaken' in outcome) {
         commits.unwatch(id)
         goOn()
         return this.#startAgain(start, outcome.overtaken)
       }
+      if ('row' in outcome) return fail(new RowTaken(outcome.row))
       if (!outcome.ok && !('stale' in outcome && this.#isStartedEarlier(outcome, writes)))
         return fail(unavailable(`context ${id} exists already`))
       resolve({ moved: true, failure: null, record: context.record, flux: request.flux })

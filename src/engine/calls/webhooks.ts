@@ -54,7 +54,10 @@ export function webhooks({ catalog, mailboxes, commits, store, clock, feed, refu
       const shown = { shown: request, raw: rawBody }
       const input = inputOf(flux, textsOf)
       const started = mailboxes
-        .start({ flux, input, untyped: true, unknown: 'ignore', tags: [], trigger: null, request: shown }, look)
+        .start(
+          { flux, input, untyped: true, unknown: 'ignore', tags: [], trigger: null, request: shown },
+          { watcher: look },
+        )
         .then(({ record: { id, version } }) => {
           onStarted()
           return { id, version }
