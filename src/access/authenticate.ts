@@ -87,10 +87,10 @@ export async function openTokens({ file, now, onError }: TokensOptions): Promise
 }
 
 function knownOf(text: string | null, file: string): readonly Known[] {
-  return parseTokens(text, file).map(({ sha256, roles, expires }) => ({
+  return parseTokens(text, file).map(({ name, sha256, roles, expires }) => ({
     digest: Buffer.from(sha256, 'hex'),
     expires: expires ?? Infinity,
-    caller: { roles },
+    caller: { name, roles },
   }))
 }
 

@@ -2,7 +2,18 @@
 import { z } from 'zod'
 import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
-import { bodyTags, contextId, eventKey, input, name, orNull, RESPONSE, text, untyped } from './fields.ts'
+import {
+  bodyTags,
+  contextId,
+  idempotencyKey,
+  input,
+  name,
+  orNull,
+  REPLAYED_HEADER,
+  RESPONSE,
+  text,
+  untyped,
+} from './fields.ts'
 
 export const EXECUTE = describeCall({
   id: 'execute',
@@ -10,7 +21,9 @@ export const EXECUTE = describeCall({
   method: 'POST',
   route: '/flux-api/:package/execute',
   role: 'invoke',
-  problems: [404, 413, 415, 422],
+  problems: [404, 409, 413, 415, 422],
+  takesKey: true,
+  answerHeaders: REPLAYED_HEADER,
   // Callers in process may leave it out: their own package is searched first.
   path: {
     package: name('Name of a package: its folder')
@@ -25,7 +38,7 @@ export const EXECUTE = describeCall({
     input: input(),
     tags: bodyTags(),
   },
-  internal: { untyped, idempotencyKey: orNull(eventKey('Key under which the start is done once')) },
+  internal: { untyped, idempotencyKey },
   content: ['startState', 'input', 'tags'],
   strict: true,
   answer: component('Execution', z.object({ message: text, contextId }), { xml: RESPONSE }),

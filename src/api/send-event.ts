@@ -2,7 +2,21 @@
 import { z } from 'zod'
 import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
-import { bodyTags, contextId, eventKey, id, input, name, orNull, RESPONSE, text, time, untyped } from './fields.ts'
+import {
+  bodyTags,
+  contextId,
+  eventKey,
+  id,
+  idempotencyKey,
+  input,
+  name,
+  orNull,
+  REPLAYED_HEADER,
+  RESPONSE,
+  text,
+  time,
+  untyped,
+} from './fields.ts'
 
 /** Limit for event names, since answers repeat the name. */
 const MAX_EVENT_CHARACTERS = 1000
@@ -26,16 +40,21 @@ export const SEND_EVENT = describeCall({
   route: '/flux-api/event',
   role: 'invoke',
   problems: [404, 409, 413, 415, 422, 429],
+  takesKey: true,
+  answerHeaders: REPLAYED_HEADER,
   query: { contextId: id('Id of the context that the event is for; all that wait for it, if left out').optional() },
   body: {
     contextId: id('Id of the context that the event is for, here or in the query').optional(),
     event,
     input: input(),
     tags: bodyTags(),
-    eventId: orNull(eventKey('Id of the event, chosen by its sender; one is made if it is left out')),
+    eventId: orNull(
+      eventKey('Id of the event, chosen by its sender, under which it is taken once; one is made if it is left out'),
+    ),
   },
   internal: {
     untyped,
+    idempotencyKey,
     waits: z
       .boolean()
       .optional()

@@ -1,6 +1,6 @@
 // api: adds tags to a context, or removes them.
 import { describeCall, type RequestOf } from './call.ts'
-import { id, tags } from './fields.ts'
+import { id, idempotencyKey, REPLAYED_HEADER, tags } from './fields.ts'
 import { messageAnswer } from './terminate.ts'
 
 export const ADD_TAGS = describeCall({
@@ -10,7 +10,10 @@ export const ADD_TAGS = describeCall({
   route: '/flux-api/context/tag',
   role: 'invoke',
   problems: [404, 409, 422, 429],
+  takesKey: true,
+  answerHeaders: REPLAYED_HEADER,
   query: { contextId: id(), tag: tags('The tags. Repeat the parameter, or separate by commas') },
+  internal: { idempotencyKey },
   content: ['tag'],
   answer: messageAnswer,
   answerExample: { message: "added 'team-7' to context 1" },

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
-import { id, RESPONSE, text } from './fields.ts'
+import { id, idempotencyKey, REPLAYED_HEADER, RESPONSE, text } from './fields.ts'
 
 export const messageAnswer = component('Message', z.object({ message: text }), { xml: RESPONSE })
 
@@ -12,8 +12,11 @@ export const TERMINATE = describeCall({
   method: 'DELETE',
   route: '/flux-api/terminate',
   role: 'invoke',
-  problems: [404, 409, 429],
+  problems: [404, 409, 422, 429],
+  takesKey: true,
+  answerHeaders: REPLAYED_HEADER,
   query: { contextId: id() },
+  internal: { idempotencyKey },
   answer: messageAnswer,
   answerExample: { message: 'terminated context 1' },
 })

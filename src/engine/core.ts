@@ -23,6 +23,7 @@ import { Commits } from './commit.ts'
 import { ContextCache } from './context-cache.ts'
 import { ContextLoader, type MemoryLimits } from './context-loader.ts'
 import { Heartbeat, Identity } from './heartbeat.ts'
+import { Idempotency } from './idempotency/idempotency.ts'
 import { Ids } from './ids.ts'
 import { Mailboxes } from './mailboxes.ts'
 import { Pins } from './pins.ts'
@@ -49,6 +50,8 @@ export interface EngineParts {
   readonly log: Log
   /** Milliseconds for which finished contexts stay readable. */
   readonly retention: number
+  /** Answers to calls under a key: the milliseconds for which they are kept, and how many. */
+  readonly idempotency: { readonly kept: number; readonly max: number }
   /** Null: no other server can be there. */
   readonly others: {
     /** Milliseconds between heartbeats. */
@@ -84,6 +87,7 @@ export class EngineCore {
   readonly recovery: Recovery
   readonly claims: Claims
   readonly heartbeat: Heartbeat
+  readonly idempotency: Idempotency
 
   constructor(given: EngineParts) {
     const { store, catalog, alarm, clock, log, memory, others, runner, slots } = given
@@ -107,6 +111,7 @@ export class EngineCore {
     this.recovery = recoveryOf(this)
     this.claims = claimsOf(this)
     this.heartbeat = heartbeatOf(this)
+    this.idempotency = new Idempotency({ store, clock, ...given.idempotency })
   }
 
   /** What a turn depends on besides the context and its messages. */
@@ -131,7 +136,7 @@ export class EngineCore {
 
   /** The nine calls, as that caller may make them. */
   api(access: Access): FluxApi {
-    const { mailboxes, hints, refusals, steps } = this
+    const { mailboxes, hints, refusals, steps, idempotency } = this
     const { store, catalog, log, tagLimits } = this.given
     const parts: CallParts = {
       store,
@@ -140,6 +145,7 @@ export class EngineCore {
       hints,
       log,
       refusals,
+      idempotency,
       tagLimits,
       startedAt: (step) => steps.startedAt(step),
     }
@@ -205,7 +211,7 @@ function stepsOf(core: EngineCore): Steps {
     turns: core.turns,
     answer: (id, input) => core.redelivery.deliver(id, input),
     // The calls of a step are part of work that was already accepted, so they are not refused for want of memory.
-    apiOf: (packageName) => core.api({ caller: SYSTEM, home: packageName, admission: null }),
+    apiOf: ({ id, package: home }) => core.api({ caller: SYSTEM, scope: `context ${id}`, home, admission: null }),
   })
 }
 

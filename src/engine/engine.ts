@@ -34,11 +34,11 @@ export function createEngine(parts: EngineParts): Engine {
   const apis = new WeakMap<Caller, FluxApi>()
   return {
     api(caller) {
-      const known = apis.get(caller) ?? core.api({ caller, home: null, admission: null })
+      const known = apis.get(caller) ?? core.api({ caller, scope: scopeOf(caller), home: null, admission: null })
       apis.set(caller, known)
       return known
     },
-    local: () => core.api({ caller: SYSTEM, home: null, admission: memory.requests }),
+    local: () => core.api({ caller: SYSTEM, scope: 'runtime', home: null, admission: memory.requests }),
     webhooks: webhooks({ catalog, mailboxes, commits, store, clock, feed: others?.feed ?? null, refusals }),
     trouble: () => store.trouble(),
     async start() {
@@ -49,6 +49,9 @@ export function createEngine(parts: EngineParts): Engine {
     close: ({ grace = 10_000 } = {}) => close(core, purges, grace),
   }
 }
+
+/** Idempotency keys of one token are no other's, and those of requests without a token are nobody's. */
+const scopeOf = ({ name }: Caller): string => (name === undefined ? 'nobody' : `token ${name}`)
 
 async function close(
   { given: { store, runner, alarm, others }, life, recovery, claims, steps, heartbeat, mailboxes }: EngineCore,

@@ -6,6 +6,8 @@ export type Role = 'read' | 'invoke' | 'admin'
 
 /** A caller without roles is anonymous and may use everything that is not secured. */
 export interface Caller {
+  /** Of the token; left out: no token was sent, or the runtime itself calls. */
+  readonly name?: string
   readonly roles: readonly Role[]
 }
 

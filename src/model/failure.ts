@@ -14,6 +14,10 @@ export type Failure =
   | { readonly kind: 'notFound'; readonly detail: string }
   /** `hint`: says that no service knows the event that was sent. */
   | { readonly kind: 'conflict'; readonly detail: string; readonly hint?: string }
+  /** The idempotency key was used before, for a request with another content. */
+  | { readonly kind: 'idempotencyMismatch'; readonly detail: string }
+  /** The first request under the idempotency key is still under way. */
+  | { readonly kind: 'idempotencyInProgress'; readonly detail: string; readonly retryAfter: number } // seconds
   | { readonly kind: 'unauthorized'; readonly detail: string; readonly token: 'none' | 'invalid' }
   | { readonly kind: 'forbidden'; readonly detail: string }
   | { readonly kind: 'busy'; readonly detail: string; readonly retryAfter: number } // seconds

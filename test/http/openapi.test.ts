@@ -181,8 +181,8 @@ describe('the document', () => {
   })
 
   test('has parameters as they are', () => {
-    expect(parametersOf('execute')).toEqual(['path package'])
-    expect(parametersOf('sendEvent')).toEqual(['query contextId?'])
+    expect(parametersOf('execute')).toEqual(['path package', 'header Idempotency-Key?'])
+    expect(parametersOf('sendEvent')).toEqual(['query contextId?', 'header Idempotency-Key?'])
     expect(parametersOf('getStateContext')).toEqual(['query contextId', 'query stateName'])
     expect(parametersOf('listContexts')).toEqual(
       ['fluxName', 'tag', 'status', 'currentState', 'startState', 'limit', 'page', 'after'].map(
@@ -206,6 +206,8 @@ describe('the document', () => {
     expect(headersOf('getContext', 401)).toEqual(['WWW-Authenticate'])
     expect(headersOf('getContext', 503)).toEqual(['Retry-After'])
     expect(headersOf('sendEvent', 429)).toEqual(['Retry-After'])
+    expect(headersOf('terminate', 409)).toEqual(['Retry-After'])
+    expect(headersOf('execute', 200)).toEqual(['Idempotency-Replayed'])
     expect(headersOf('getContext', 404)).toEqual([])
   })
 

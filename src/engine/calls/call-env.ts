@@ -13,8 +13,10 @@ import type { TagLimits } from '../../model/tags.ts'
 import { breathe, charactersOf } from '../../model/texts.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
+import type { Idempotency } from '../idempotency/idempotency.ts'
 import type { Input } from '../interpreter/decision.ts'
 import type { Mailboxes } from '../mailboxes.ts'
+import type { MessageOptions } from '../message.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import type { StartedAt } from '../record/step-view.ts'
@@ -32,11 +34,14 @@ export interface CallParts {
   /** When a step began that runs or waits in this server. */
   readonly startedAt: StartedAt
   readonly refusals: RefusalLog
+  readonly idempotency: Idempotency
 }
 
 /** Who calls, and from where. */
 export interface Access {
   readonly caller: Caller
+  /** Idempotency keys of different scopes are different keys. */
+  readonly scope: string
   /** The package in which services named without one are sought first. */
   readonly home: string | null
   /** Charged with the input of a call until the call ends; null: the input is charged elsewhere. */
@@ -83,8 +88,13 @@ export async function readContext(
 }
 
 /** Sends a context a message. @throws FluxError when it is refused */
-export async function send({ mailboxes }: CallEnv, id: ContextId, input: Input): Promise<void> {
-  const { failure } = await mailboxes.post(id, input)
+export async function send(
+  { mailboxes }: CallEnv,
+  id: ContextId,
+  input: Input,
+  options?: MessageOptions,
+): Promise<void> {
+  const { failure } = await mailboxes.post(id, input, options)
   if (failure) throw new FluxError(failure)
 }
 

@@ -1,8 +1,11 @@
 // engine/calls: `execute` starts a context of a loaded service, and answers once the start is committed.
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ExecuteAnswer, ExecuteRequest } from '../../api/execute.ts'
+import { EXECUTE, type ExecuteAnswer, type ExecuteRequest } from '../../api/execute.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { notFound } from '../../model/failure.ts'
+import type { ContextRecord } from '../../model/record.ts'
+import type { MessageOutcome, RowsOf } from '../message.ts'
+import type { StartOptions } from '../starts.ts'
 import { admitted, findService, requireRole, type CallEnv } from './call-env.ts'
 import { executeRequest } from './requests.ts'
 
@@ -10,14 +13,34 @@ import { executeRequest } from './requests.ts'
 export async function execute(env: CallEnv, request: ExecuteRequest): Promise<ExecuteAnswer> {
   const wanted = executeRequest(request, env.tagLimits)
   if (wanted.isLarge) await nextTurn()
+  if (wanted.idempotencyKey != null) return executeOnce(env, wanted, wanted.idempotencyKey)
+  return answerOf((await start(env, wanted)).record)
+}
+
+type Wanted = ReturnType<typeof executeRequest>
+
+function executeOnce(env: CallEnv, wanted: Wanted, key: string): Promise<ExecuteAnswer> {
+  const { package: given, fluxName, startState, input, tags } = wanted
+  const content = { package: given, fluxName, startState, input, tags }
+  return env.idempotency.once({ scope: env.scope, of: EXECUTE, key, content }, async ({ partition, rowOf }) => {
+    const rows: RowsOf = (_, record) => [rowOf(answerOf(record))]
+    return answerOf((await start(env, wanted, { partition, rows })).record)
+  })
+}
+
+function start(env: CallEnv, wanted: Wanted, options?: StartOptions): Promise<MessageOutcome> {
   const flux = serviceOf(env, wanted)
   requireRole(env, flux, 'invoke')
   const { startState, input, untyped, tags } = wanted
-  const { record } = await admitted(env, input, () =>
-    env.mailboxes.start({ flux, startState, input, untyped, unknown: 'refuse', tags, trigger: null }),
+  return admitted(env, input, () =>
+    env.mailboxes.start({ flux, startState, input, untyped, unknown: 'refuse', tags, trigger: null }, options),
   )
-  return { message: `started '${flux.fluxName}' as context ${record.id}`, contextId: record.id }
 }
+
+const answerOf = ({ id, fluxName }: ContextRecord): ExecuteAnswer => ({
+  message: `started '${fluxName}' as context ${id}`,
+  contextId: id,
+})
 
 /** The package that is named, else that of the caller, else the only one that has such a service. */
 function serviceOf(

@@ -15,7 +15,15 @@ import { newEventId } from './event-id.ts'
  * do all that follow
  */
 export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
-  const { package: given, fluxName, startState, input: data, untyped = false, tags } = check(EXECUTE, request)
+  const {
+    package: given,
+    fluxName,
+    startState,
+    input: data,
+    untyped = false,
+    tags,
+    idempotencyKey,
+  } = check(EXECUTE, request)
   const { input, isLarge } = inputOf(data)
   return {
     package: given,
@@ -25,16 +33,23 @@ export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
     isLarge,
     untyped,
     tags: tagsOf(tags, '/tags', limits),
+    idempotencyKey,
   }
 }
 
 export function eventRequest(request: EventRequest, limits: TagLimits) {
-  const { contextId, event, eventId, input: data, untyped = false, waits = false, tags } = check(SEND_EVENT, request)
+  const checked = check(SEND_EVENT, request)
+  const { contextId, event, eventId, idempotencyKey, input: data, untyped = false, waits = false, tags } = checked
+  const given = eventId ?? idempotencyKey ?? null
+  if (given !== null && (idempotencyKey ?? given) !== given)
+    throw malformed('the eventId and the idempotency key must be the same, or one of them be left out')
   const { input, isLarge } = inputOf(data)
   return {
     contextId,
     event,
-    eventId: eventId ?? newEventId(),
+    eventId: given ?? newEventId(),
+    /** Whether what becomes of it is kept under that id. */
+    isKept: given !== null,
     input,
     isLarge,
     untyped,
@@ -44,10 +59,10 @@ export function eventRequest(request: EventRequest, limits: TagLimits) {
 }
 
 export function tagRequest(request: TagRequest, limits: TagLimits) {
-  const { contextId, tag } = check(ADD_TAGS, request)
+  const { contextId, tag, idempotencyKey } = check(ADD_TAGS, request)
   const tags = tagsOf(tag, '/tag', limits)
   if (tags.length === 0) throw malformed('no tag is given')
-  return { contextId, tags }
+  return { contextId, tags, idempotencyKey }
 }
 
 export function listRequest(request: ListRequest = {}, limits: TagLimits) {

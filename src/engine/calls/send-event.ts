@@ -1,10 +1,10 @@
 // engine/calls: `sendEvent` sends an event to one context, or to all that wait for it, and answers once the moves are
 // committed. Refused events are logged.
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { EventAnswer, EventRequest } from '../../api/send-event.ts'
+import { SEND_EVENT, type EventAnswer, type EventRequest } from '../../api/send-event.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
-import { standOf } from '../message.ts'
+import { standOf, type MessageOutcome, type RowsOf } from '../message.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import { isLogged } from '../refusal-log.ts'
@@ -16,35 +16,51 @@ import { eventRequest } from './requests.ts'
 export async function sendEvent(env: CallEnv, request: EventRequest): Promise<EventAnswer> {
   try {
     const sent = eventRequest(request, env.tagLimits)
-    const { contextId, event, eventId, isLarge, input, untyped, waits } = sent
-    if (isLarge) await nextTurn()
+    const { contextId } = sent
+    if (sent.isLarge) await nextTurn()
     if (contextId === undefined) return await sendToAll(env, sent)
-    const outcome = await admitted(env, input, () =>
-      env.mailboxes.post(
-        contextId,
-        { type: 'EVENT', name: event, input, untyped, tags: null, caller: env.caller },
-        { waits },
-      ),
-    )
-    if (outcome.failure) throw new FluxError(await explained(env, event, outcome.failure))
-    return {
-      message: `'${event}' moved context ${contextId}`,
-      transitions: [standOf(outcome)],
-      executions: [],
-      ignored: [],
-      eventId,
-      pending: [],
-    }
+    if (sent.isKept) return await sendOnce(env, sent, contextId)
+    const outcome = await post(env, sent, contextId)
+    if (outcome.failure) throw new FluxError(await explained(env, sent.event, outcome.failure))
+    return answerOf(sent, outcome)
   } catch (error) {
     logRefusal(env, request, error)
     throw error
   }
 }
 
-async function sendToAll(
-  env: CallEnv,
-  { event, eventId, input, untyped, tags }: ReturnType<typeof eventRequest>,
-): Promise<EventAnswer> {
+type SentEvent = ReturnType<typeof eventRequest>
+
+function post(env: CallEnv, { event, input, untyped, waits }: SentEvent, id: ContextId, rows?: RowsOf) {
+  const { caller, mailboxes } = env
+  return admitted(env, input, () =>
+    mailboxes.post(id, { type: 'EVENT', name: event, input, untyped, tags: null, caller }, { waits, rows }),
+  )
+}
+
+const answerOf = ({ event, eventId }: SentEvent, moved: Pick<MessageOutcome, 'record' | 'flux'>): EventAnswer => ({
+  message: `'${event}' moved context ${moved.record.id}`,
+  transitions: [standOf(moved)],
+  executions: [],
+  ignored: [],
+  eventId,
+  pending: [],
+})
+
+/** What the event did is kept under its id, and it does it once. */
+function sendOnce(env: CallEnv, sent: SentEvent, contextId: ContextId): Promise<EventAnswer> {
+  const { event, eventId, input, tags } = sent
+  const content = { contextId, event, input, tags }
+  const partition = contextId % env.store.partitions
+  const call = { scope: env.scope, of: SEND_EVENT, key: eventId, content, partition }
+  return env.idempotency.once(call, async ({ rowOf }) => {
+    const outcome = await post(env, sent, contextId, (_, record, flux) => [rowOf(answerOf(sent, { record, flux }))])
+    if (outcome.failure) throw new FluxError(await explained(env, event, outcome.failure))
+    return answerOf(sent, outcome)
+  })
+}
+
+async function sendToAll(env: CallEnv, { event, eventId, input, untyped, tags }: SentEvent): Promise<EventAnswer> {
   const { message, transitions, executions, ignored } = await admitted(env, input, () =>
     broadcast(env, { event, input, untyped, tags, caller: env.caller }),
   )

@@ -29,7 +29,7 @@ export interface StepsParts {
   /** For what scripts are given, which is let go as soon as they have it. */
   readonly turns: ByteBudget
   /** The calls that a function of that package may make. */
-  readonly apiOf: (packageName: string) => FluxApi
+  readonly apiOf: (context: Pick<ContextRecord, 'id' | 'package'>) => FluxApi
   /** Delivers an answer, however long that takes. */
   readonly answer: (id: ContextId, input: Input) => Promise<unknown>
 }
@@ -152,7 +152,7 @@ export class Steps {
     const { className, methodName, isolate } = action.code
     const name = { package: record.package, className, methodName }
     const { signal } = controller
-    const argument = fluxArgumentOf({ step, flux, record, signal, log, api: apiOf(record.package) })
+    const argument = fluxArgumentOf({ step, flux, record, signal, log, api: apiOf(record) })
     return dispatcher.run({ name, args: record.args ?? {}, flux: argument, isolate, timeoutMs, controller })
   }
 

@@ -12,6 +12,7 @@ import { LIST_CONTEXTS, type CheckedList } from '../../api/list-contexts.ts'
 import { SEND_EVENT } from '../../api/send-event.ts'
 import { ADD_TAGS, PUT_TAGS, REMOVE_TAGS } from '../../api/tags.ts'
 import { TERMINATE } from '../../api/terminate.ts'
+import { isReplayed } from '../../api/replayed.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
@@ -28,6 +29,7 @@ import type { FieldsByName } from '../request/call-fields.ts'
 import { authorizationOf, headerOf, type Env } from '../request/incoming.ts'
 import type { OriginGuard } from '../request/origin-guard.ts'
 import { readQuery } from '../request/query.ts'
+import { idempotencyKeyOf } from './idempotency-key.ts'
 import { requestReader } from './request.ts'
 
 export interface FluxApiOptions extends BodyLimits, BodyAdmission, BatchOptions {
@@ -121,10 +123,11 @@ function addCall<R extends z.ZodType>(
     if (other !== null) return other
     const format = accepted(c)
     const fields = reader.begin(c)
+    if (call.takesKey) fields['idempotencyKey'] = idempotencyKeyOf(c)
     const hold = call.body === null ? null : inFlight.hold()
     try {
       const value = await run(calls, reader.finish(fields, hold && (await readBody(c, parts, hold))))
-      return answers.send(c, value, format.pieces(value, root), { headers: headersOf(format) })
+      return answers.send(c, value, format.pieces(value, root), { headers: headersOf(format, value) })
     } finally {
       hold?.release()
     }
@@ -150,7 +153,11 @@ function addList(app: Hono<Env>, { api, callerOf, answers }: Parts): void {
   })
 }
 
-const headersOf = (format: Codec) => ({ 'content-type': format.answerType, ...NOT_KEPT })
+const headersOf = (format: Codec, answer?: unknown) => ({
+  'content-type': format.answerType,
+  ...NOT_KEPT,
+  ...(isReplayed(answer) && { 'idempotency-replayed': 'true' }),
+})
 
 /** Gives where the list goes on. */
 async function fill(page: PageWriter, api: FluxApi, request: CheckedList): Promise<ContextId | null> {

@@ -2,6 +2,7 @@
 import type { Context, Hono } from 'hono'
 import { EXECUTE } from '../../api/execute.ts'
 import { EXECUTES } from '../../api/executes.ts'
+import { isReplayed } from '../../api/replayed.ts'
 import type { FluxApi } from '../../api/flux-api.ts'
 import { SEND_EVENT } from '../../api/send-event.ts'
 import { SEND_EVENTS } from '../../api/send-events.ts'
@@ -182,8 +183,9 @@ const starts: ReaderOf = (c, calls, valueOf) => (line) => {
     concern: concernOf(fields),
     keepsPlace: false,
     async run() {
-      const { message: _message, ...answer } = await made.execute(request)
-      return { status: 200, started: true, ...answer }
+      const answer = await made.execute(request)
+      const { message: _message, ...told } = answer
+      return { status: 200, started: true, ...told, ...(isReplayed(answer) && { replayed: true }) }
     },
   }
 }

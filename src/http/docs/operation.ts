@@ -16,13 +16,25 @@ export const pathOf = ({ route }: Pick<Call, 'route'>): string => route.replaceA
 
 /** @param more types of bodies that it takes besides the usual ones */
 export function operationOf(call: Call, more: JsonObject = {}): JsonObject {
-  const { id, summary, path, query, body, bodyExample, answer, answerExample, answerHeaders = {}, problems } = call
+  const {
+    id,
+    summary,
+    path,
+    query,
+    body,
+    bodyExample,
+    answer,
+    answerExample,
+    answerHeaders = {},
+    problems,
+    takesKey,
+  } = call
   const schema = body && withListHints({ ...objectOf(body), xml: { name: 'request' } })
   return {
     operationId: id,
     tags: ['flux-api'],
     summary,
-    parameters: [...parametersOf('path', path), ...parametersOf('query', query)],
+    parameters: [...parametersOf('path', path), ...parametersOf('query', query), ...(takesKey ? [KEY_PARAMETER] : [])],
     ...(schema && {
       requestBody: { required: true, content: { ...contentOf(schema, bodyExample, 'request'), ...more } },
     }),
@@ -86,6 +98,14 @@ const contentOf = (schema: JsonObject, example: unknown, root: string): JsonObje
 /** Without what is undefined. */
 const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value))
 
+const KEY_PARAMETER = {
+  in: 'header',
+  name: 'Idempotency-Key',
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
+  required: false,
+  description: 'The request is carried out once under this key, however often it is sent',
+}
+
 /** References: each is told once for all calls. */
 export const problemsOf = (statuses: readonly number[]): JsonObject =>
   Object.fromEntries(statuses.toSorted().map((status) => [status, { $ref: `#/components/responses/Problem${status}` }]))
@@ -103,6 +123,7 @@ const RETRY_AFTER = { 'Retry-After': 'Seconds after which to try again' }
 const PROBLEM_HEADERS: { readonly [status: number]: { readonly [name: string]: string } } = {
   401: WWW_AUTHENTICATE,
   403: { 'WWW-Authenticate': 'Bearer, where a token with more rights would do (RFC 6750)' },
+  409: { 'Retry-After': 'Seconds after which to try again, while the first request under a key is under way' },
   429: RETRY_AFTER,
   503: RETRY_AFTER,
 }

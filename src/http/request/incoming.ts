@@ -29,6 +29,7 @@ type HeaderName =
   | 'content-encoding'
   | 'content-length'
   | 'content-type'
+  | 'idempotency-key'
   | 'origin'
   | 'sec-fetch-site'
 

@@ -1,0 +1,155 @@
+// engine/idempotency: calls under a key have their effect once. What was answered is written in the commit of the
+// effect, under a guard, so the first call needs no read; a repeat is noticed by the guard, or before it is refused.
+import { randomUUID } from 'node:crypto'
+import type { AnswerKind } from '../../api/call.ts'
+import { FluxError, overloaded } from '../../model/failure.ts'
+import { partitionOf, type RowWrite } from '../../model/rows.ts'
+import { markReplayed } from '../../api/replayed.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Store } from '../../ports/store.ts'
+import { RowTaken } from '../message.ts'
+import { contentHashOf, readKept, rowKeyOf, type ScopedKey } from './kept-answer.ts'
+
+export interface IdempotencyParts {
+  readonly store: Store
+  readonly clock: Clock
+  /** Milliseconds for which answers are kept. */
+  readonly kept: number
+  /** Answers kept at once, and contexts moved by events under a key. */
+  readonly max: number
+}
+
+/** A call under a key, whose effect is in one partition. */
+export interface KeyedCall<A> extends ScopedKey {
+  readonly of: AnswerKind<A>
+  /** What is asked for, without the key. */
+  readonly content: object
+  /** The partition of its effect; left out: that of its key. */
+  readonly partition?: number
+}
+
+/** What the commit of the effect must write, with the answer that it leads to. */
+export interface Keeping {
+  readonly partition: number
+  readonly rowOf: (answer: object) => RowWrite
+}
+
+/** Milliseconds for which the number of rows is remembered. */
+const COUNT_MS = 1000
+
+export class Idempotency {
+  readonly #parts: IdempotencyParts
+  /** Calls under way here: the hash of each one's content, by the key of its row. */
+  readonly #underWay = new Map<string, string>()
+  #counted = { rows: 0, at: -Infinity }
+  /** Rows that may have been written since they were counted. */
+  #added = 0
+  #counting: Promise<void> = Promise.resolve()
+
+  constructor(parts: IdempotencyParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Runs the call, unless it was answered before: then gives that answer.
+   * @param run must write the row in the commit of the effect, and let `RowTaken` through
+   * @throws FluxError `idempotencyMismatch` when the key was used for another content, `idempotencyInProgress` while the
+   * first call is under way here, `overloaded` when as many keys are kept as may be; whatever `run` throws, if there is
+   * no earlier answer
+   */
+  async once<A extends object>(call: KeyedCall<A>, run: (keeping: Keeping) => Promise<A>): Promise<A> {
+    const key = rowKeyOf(call)
+    const hash = contentHashOf(call.content)
+    const running = this.#underWay.get(key)
+    if (running !== undefined) throw running === hash ? inProgress() : mismatch()
+    this.#underWay.set(key, hash)
+    try {
+      return await this.#run(call, { key, hash }, run)
+    } finally {
+      this.#underWay.delete(key)
+    }
+  }
+
+  async #run<A extends object>(
+    { of, partition: given }: KeyedCall<A>,
+    { key, hash }: { readonly key: string; readonly hash: string },
+    run: (keeping: Keeping) => Promise<A>,
+  ): Promise<A> {
+    const { store, clock, kept } = this.#parts
+    const partition = given ?? partitionOf(key, store.partitions)
+    let written: string | null = null
+    const rowOf = (answer: object): RowWrite => {
+      const at = clock.now()
+      // Told apart from the row of another server, which may have answered the same in the same millisecond.
+      written = JSON.stringify({ hash, at, by: randomUUID(), answer })
+      return { partition, space: 'idempotency', key, expects: null, value: written, expiresAt: at + kept }
+    }
+    try {
+      if (this.#isFull() && (await this.#isStillFull())) throw overloaded('as many idempotency keys are kept as may be')
+      return await run({ partition, rowOf })
+    } catch (error) {
+      const value = await this.#keptInstead(error, { partition, key })
+      if (value === null) throw error
+      const earlier = readKept(value)
+      if (earlier.hash !== hash) throw mismatch()
+      const answer = of.answer.parse(earlier.answer)
+      // Its own row: the reply to the commit was lost, and the commit was tried again.
+      return value === written ? answer : markReplayed(answer)
+    }
+  }
+
+  /** What was answered before, if that may be told instead of the error. */
+  async #keptInstead(error: unknown, { partition, key }: { partition: number; key: string }): Promise<string | null> {
+    if (error instanceof RowTaken) return error.space === 'idempotency' && error.key === key ? error.value : null
+    if (!(error instanceof FluxError) || DENIALS.has(error.failure.kind)) return null
+    try {
+      return (await this.#parts.store.readRow({ partition, space: 'idempotency', key }))?.value ?? null
+    } catch {
+      // The error itself says more.
+      return null
+    }
+  }
+
+  /** Awaits nothing, so that calls keep their order: the number is that of the last second. */
+  #isFull(): boolean {
+    const { clock, max } = this.#parts
+    const now = clock.now()
+    if (Math.abs(now - this.#counted.at) >= COUNT_MS) {
+      this.#counted.at = now
+      this.#counting = this.#count()
+    }
+    this.#added += 1
+    return this.#counted.rows + this.#added > max
+  }
+
+  /** The number of the last second may be an old one. */
+  async #isStillFull(): Promise<boolean> {
+    await this.#counting
+    return this.#counted.rows + this.#added > this.#parts.max
+  }
+
+  async #count(): Promise<void> {
+    const { store } = this.#parts
+    const before = this.#added
+    try {
+      const counts = await Promise.all([store.countRows({ space: 'idempotency' }), store.countRows({ space: 'items' })])
+      this.#counted.rows = counts[0] + counts[1]
+      this.#added -= before
+    } catch {
+      // The store is out of reach, which the call itself finds out.
+    }
+  }
+}
+
+/** Who may not make the call isn't told what it once led to. */
+const DENIALS: ReadonlySet<string> = new Set(['unauthorized', 'forbidden'])
+
+const inProgress = () =>
+  new FluxError({
+    kind: 'idempotencyInProgress',
+    detail: 'the first request under this key is still under way',
+    retryAfter: 1,
+  })
+
+const mismatch = () =>
+  new FluxError({ kind: 'idempotencyMismatch', detail: 'the key was used for a request with another content' })
