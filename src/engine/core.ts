@@ -2,28 +2,21 @@
 // up when it is needed, so the order in which they are made here matters only to their constructors.
 import { randomUUID } from 'node:crypto'
 import type { FluxApi } from '../api/flux-api.ts'
-import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { ByteBudget } from '../model/byte-budget.ts'
 import { SYSTEM } from '../model/caller.ts'
 import type { ContextId } from '../model/context.ts'
 import type { ContextRecord } from '../model/record.ts'
-import type { TagLimits } from '../model/tags.ts'
-import type { AlarmClock } from '../ports/alarm-clock.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { CommitFeed } from '../ports/commit-feed.ts'
-import type { Log } from '../ports/log.ts'
-import type { StepDispatcher, StepRunner } from '../ports/step-runner.ts'
-import type { StepSlots } from '../ports/step-slots.ts'
-import type { Store } from '../ports/store.ts'
 import type { Access, CallParts } from './calls/call-env.ts'
 import { EventHints } from './calls/event-hint.ts'
 import { facade } from './calls/facade.ts'
 import { Commits } from './commit.ts'
 import { ContextCache } from './context-cache.ts'
-import { ContextLoader, type MemoryLimits } from './context-loader.ts'
+import { ContextLoader } from './context-loader.ts'
+import type { EngineParts } from './engine-parts.ts'
 import { Heartbeat, Identity } from './heartbeat.ts'
 import { Idempotency } from './idempotency/idempotency.ts'
+import { KeptBroadcasts } from './idempotency/kept-broadcasts.ts'
 import { Ids } from './ids.ts'
 import { Mailboxes } from './mailboxes.ts'
 import { Pins } from './pins.ts'
@@ -37,32 +30,6 @@ import { Recovery } from './steps/recovery.ts'
 import { Steps } from './steps/steps.ts'
 import { Timers } from './timers.ts'
 import type { TurnEnv } from './unit-of-work.ts'
-
-export interface EngineParts {
-  readonly store: Store
-  readonly catalog: Catalog
-  readonly runner: StepRunner
-  readonly dispatcher: StepDispatcher
-  /** How many steps run here at once. */
-  readonly slots: StepSlots
-  readonly alarm: AlarmClock
-  readonly clock: Clock
-  readonly log: Log
-  /** Milliseconds for which finished contexts stay readable. */
-  readonly retention: number
-  /** Answers to calls under a key: the milliseconds for which they are kept, and how many. */
-  readonly idempotency: { readonly kept: number; readonly max: number }
-  /** Null: no other server can be there. */
-  readonly others: {
-    /** Milliseconds between heartbeats. */
-    readonly beat: number
-    readonly feed: CommitFeed
-  } | null
-  readonly tagLimits: TagLimits
-  readonly memory: MemoryLimits
-  /** Called with the boot id of this server, and again when it gets another. */
-  readonly onOwner?: ((owner: string) => void) | undefined
-}
 
 /** The parts of one engine. */
 export class EngineCore {
@@ -88,6 +55,7 @@ export class EngineCore {
   readonly claims: Claims
   readonly heartbeat: Heartbeat
   readonly idempotency: Idempotency
+  readonly broadcasts: KeptBroadcasts
 
   constructor(given: EngineParts) {
     const { store, catalog, alarm, clock, log, memory, others, runner, slots } = given
@@ -112,6 +80,20 @@ export class EngineCore {
     this.claims = claimsOf(this)
     this.heartbeat = heartbeatOf(this)
     this.idempotency = new Idempotency({ store, clock, ...given.idempotency })
+    const [{ refusals, idempotency, identity }, { kept }] = [this, given.idempotency]
+    const beat = others?.beat ?? null
+    this.broadcasts = new KeptBroadcasts({
+      store,
+      catalog,
+      mailboxes,
+      clock,
+      log,
+      refusals,
+      idempotency,
+      identity,
+      kept,
+      beat,
+    })
   }
 
   /** What a turn depends on besides the context and its messages. */
@@ -136,7 +118,7 @@ export class EngineCore {
 
   /** The nine calls, as that caller may make them. */
   api(access: Access): FluxApi {
-    const { mailboxes, hints, refusals, steps, idempotency } = this
+    const { mailboxes, hints, refusals, steps, idempotency, broadcasts } = this
     const { store, catalog, log, tagLimits } = this.given
     const parts: CallParts = {
       store,
@@ -146,6 +128,7 @@ export class EngineCore {
       log,
       refusals,
       idempotency,
+      broadcasts,
       tagLimits,
       startedAt: (step) => steps.startedAt(step),
     }

@@ -3,10 +3,11 @@ import type { FluxApi } from '../api/flux-api.ts'
 import { SYSTEM, type Caller } from '../model/caller.ts'
 import type { WebhookApi } from '../model/webhook.ts'
 import { webhooks } from './calls/webhooks.ts'
-import { EngineCore, type EngineParts } from './core.ts'
+import { EngineCore } from './core.ts'
+import type { EngineParts } from './engine-parts.ts'
 import { Retention } from './retention.ts'
 
-export type { EngineParts } from './core.ts'
+export type { EngineParts } from './engine-parts.ts'
 
 export interface Engine {
   /** Why the engine can't serve at present; null when it can. */
@@ -45,6 +46,7 @@ export function createEngine(parts: EngineParts): Engine {
       await core.heartbeat.start()
       alarm.start(() => core.timers.dispatchDue())
       purges.start()
+      core.broadcasts.start()
     },
     close: ({ grace = 10_000 } = {}) => close(core, purges, grace),
   }
@@ -54,11 +56,21 @@ export function createEngine(parts: EngineParts): Engine {
 const scopeOf = ({ name }: Caller): string => (name === undefined ? 'nobody' : `token ${name}`)
 
 async function close(
-  { given: { store, runner, alarm, others }, life, recovery, claims, steps, heartbeat, mailboxes }: EngineCore,
+  {
+    given: { store, runner, alarm, others },
+    broadcasts,
+    life,
+    recovery,
+    claims,
+    steps,
+    heartbeat,
+    mailboxes,
+  }: EngineCore,
   purges: Retention,
   grace: number,
 ): Promise<void> {
   recovery.stop()
+  broadcasts.stop()
   claims.stop()
   await steps.stop(grace)
   life.abort()

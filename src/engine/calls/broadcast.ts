@@ -9,6 +9,7 @@ import { FluxError, type Failure } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
+import type { BroadcastItems } from '../idempotency/broadcast-items.ts'
 import type { Mailboxes } from '../mailboxes.ts'
 import { standOf } from '../message.ts'
 import type { RefusalLog } from '../refusal-log.ts'
@@ -26,12 +27,15 @@ export interface BroadcastEvent {
   readonly caller: Caller
 }
 
+/** What is kept of a broadcast under a key, left out of others. */
+type Items = BroadcastItems | null
+
 type Found =
   | { readonly answer: 'transitions' | 'executions'; readonly stand: EventAnswer['transitions'][number] }
   | { readonly answer: 'ignored'; readonly entry: EventAnswer['ignored'][number]; readonly failure: Failure | null }
   | null
 
-interface BroadcastParts {
+export interface BroadcastParts {
   readonly store: Store
   readonly catalog: Pick<Catalog, 'triggeredBy'>
   readonly mailboxes: Pick<Mailboxes, 'post' | 'start'>
@@ -39,27 +43,33 @@ interface BroadcastParts {
   readonly refusals: Pick<RefusalLog, 'log'>
 }
 
-export type BroadcastAnswer = Pick<EventAnswer, 'message' | 'transitions' | 'executions' | 'ignored'>
+type BroadcastAnswer = Pick<EventAnswer, 'message' | 'transitions' | 'executions' | 'ignored'>
 
 /** @throws FluxError `unavailable` when the store was out of reach for everything that the event addressed */
 export async function broadcast(
   { store, catalog, mailboxes, log, refusals }: BroadcastParts,
   sent: BroadcastEvent,
+  items: Items = null,
 ): Promise<BroadcastAnswer> {
-  const found: Found[] = []
+  const found: Found[] = [...(items?.earlier() ?? [])]
   const any = keysOfEvent(sent.event, sent.tags)
-  const addressed = await waitingFor(store, any)
+  const waiting = await waitingFor(store, any, items?.upTo ?? (await store.highestId()))
+  const addressed = items ? waiting.filter((id) => !items.hasMoved(id)) : waiting
   for (let from = 0; from < addressed.length; from += MAX_WAVE_CONTEXTS) {
     const ids = addressed.slice(from, from + MAX_WAVE_CONTEXTS)
-    found.push(...(await Promise.all(ids.map((id) => move({ mailboxes, log, refusals }, id, sent)))))
+    found.push(...(await Promise.all(ids.map((id) => move({ mailboxes, log, refusals }, id, { sent, items })))))
     // Where nothing is written, nothing above has waited: other work of the event loop comes first.
     if (from + MAX_WAVE_CONTEXTS < addressed.length)
       await new Promise((resolve) => {
         setImmediate(resolve)
       })
   }
-  const triggered = catalog.triggeredBy(sent.event).filter((flux) => !(flux.secured && denial(sent.caller, 'invoke')))
-  found.push(...(await Promise.all(triggered.map((flux) => start({ mailboxes, log, refusals }, flux, sent)))))
+  const triggered = catalog
+    .triggeredBy(sent.event)
+    .filter((flux) => !(flux.secured && denial(sent.caller, 'invoke')) && items?.hasStarted(flux) !== true)
+  found.push(
+    ...(await Promise.all(triggered.map((flux) => start({ mailboxes, log, refusals }, flux, { sent, items })))),
+  )
   const answer: BroadcastAnswer = { message: '', transitions: [], executions: [], ignored: [] }
   collect(answer, found)
   logRefusal(refusals, sent.event, answer, found)
@@ -73,12 +83,17 @@ export async function broadcast(
   return { ...answer, message: `'${sent.event}': ${counts}` }
 }
 
+/** The answer to an event that was for all that wait for it. */
+export const answerToAll = (
+  { message, transitions, executions, ignored }: BroadcastAnswer,
+  eventId: string,
+): EventAnswer => ({ message, transitions, executions, ignored, eventId, pending: [] })
+
 /**
  * All of them, before any is moved: a child that the event itself starts may have a lower id than contexts of other
  * partitions that come later.
  */
-async function waitingFor(store: Store, any: readonly string[]): Promise<ContextId[]> {
-  const upTo = await store.highestId()
+async function waitingFor(store: Store, any: readonly string[], upTo: ContextId): Promise<ContextId[]> {
   const found: ContextId[] = []
   for (;;) {
     const ids = await store.waitingFor({ any, upTo, after: found.at(-1) ?? 0, limit: MAX_WAVE_CONTEXTS })
@@ -119,15 +134,21 @@ function logRefusal(
   }))
 }
 
+interface Sending {
+  readonly sent: BroadcastEvent
+  readonly items: Items
+}
+
 type Teller = Pick<BroadcastParts, 'mailboxes' | 'log' | 'refusals'>
 
 async function move(
   { mailboxes, log, refusals }: Teller,
   id: ContextId,
-  { event, input, untyped, tags, caller }: BroadcastEvent,
+  { sent: { event, input, untyped, tags, caller }, items }: Sending,
 ): Promise<Found> {
   try {
-    const outcome = await mailboxes.post(id, { type: 'EVENT', name: event, input, untyped, tags, caller })
+    const message = { type: 'EVENT', name: event, input, untyped, tags, caller } as const
+    const outcome = await mailboxes.post(id, message, { rows: items?.moved })
     if (outcome.moved) return { answer: 'transitions', stand: standOf(outcome) }
     if (!outcome.failure) return null
     const {
@@ -137,6 +158,8 @@ async function move(
     const { contextId, state } = standOf(outcome)
     return { answer: 'ignored', entry: { contextId, fluxName, state, reason: failure.detail }, failure }
   } catch (error) {
+    const done = items?.doneBefore(error)
+    if (done) return done
     // Purged in between: there is nobody left who could have ignored it.
     if (error instanceof FluxError && error.failure.kind === 'notFound') return null
     if (isUnreadable(error, log)) return null
@@ -147,12 +170,15 @@ async function move(
 async function start(
   { mailboxes, refusals }: Teller,
   flux: CompiledFlux,
-  { event, input, untyped, tags }: BroadcastEvent,
+  { sent: { event, input, untyped, tags }, items }: Sending,
 ): Promise<Found> {
   try {
-    const outcome = await mailboxes.start({ flux, input, untyped, unknown: 'ignore', tags, trigger: event })
+    const request = { flux, input, untyped, unknown: 'ignore', tags, trigger: event } as const
+    const outcome = await mailboxes.start(request, { rows: items?.started, partition: items?.partition })
     return { answer: 'executions', stand: standOf(outcome) }
   } catch (error) {
+    const done = items?.doneBefore(error)
+    if (done) return done
     return ignored(refusals, { contextId: null, fluxName: flux.fluxName, state: null }, error)
   }
 }

@@ -14,6 +14,7 @@ import { breathe, charactersOf } from '../../model/texts.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
+import type { KeptBroadcasts } from '../idempotency/kept-broadcasts.ts'
 import type { Input } from '../interpreter/decision.ts'
 import type { Mailboxes } from '../mailboxes.ts'
 import type { MessageOptions } from '../message.ts'
@@ -35,6 +36,7 @@ export interface CallParts {
   readonly startedAt: StartedAt
   readonly refusals: RefusalLog
   readonly idempotency: Idempotency
+  readonly broadcasts: KeptBroadcasts
 }
 
 /** Who calls, and from where. */

@@ -8,7 +8,8 @@ import { standOf, type MessageOutcome, type RowsOf } from '../message.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import { isLogged } from '../refusal-log.ts'
-import { broadcast } from './broadcast.ts'
+import { isReplayed } from '../../api/replayed.ts'
+import { answerToAll, broadcast } from './broadcast.ts'
 import { admitted, type CallEnv } from './call-env.ts'
 import { eventRequest } from './requests.ts'
 
@@ -60,12 +61,16 @@ function sendOnce(env: CallEnv, sent: SentEvent, contextId: ContextId): Promise<
   })
 }
 
-async function sendToAll(env: CallEnv, { event, eventId, input, untyped, tags }: SentEvent): Promise<EventAnswer> {
-  const { message, transitions, executions, ignored } = await admitted(env, input, () =>
-    broadcast(env, { event, input, untyped, tags, caller: env.caller }),
+async function sendToAll(env: CallEnv, sent: SentEvent): Promise<EventAnswer> {
+  const { event, eventId, input, untyped, tags, isKept } = sent
+  const { caller, scope } = env
+  const said = { event, eventId, input, untyped, tags, caller }
+  const answer = await admitted(env, input, async () =>
+    isKept
+      ? env.broadcasts.once({ scope, of: SEND_EVENT, key: eventId }, said)
+      : answerToAll(await broadcast(env, said), eventId),
   )
-  const answer = { message, transitions, executions, ignored, eventId, pending: [] }
-  return isWithoutEffect(answer) ? { ...answer, ...(await hintOn(env, event)) } : answer
+  return isWithoutEffect(answer) && !isReplayed(answer) ? { ...answer, ...(await hintOn(env, event)) } : answer
 }
 
 const isWithoutEffect = ({ transitions, executions, ignored }: EventAnswer): boolean =>

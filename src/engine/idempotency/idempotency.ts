@@ -60,14 +60,35 @@ export class Idempotency {
   async once<A extends object>(call: KeyedCall<A>, run: (keeping: Keeping) => Promise<A>): Promise<A> {
     const key = rowKeyOf(call)
     const hash = contentHashOf(call.content)
-    const running = this.#underWay.get(key)
-    if (running !== undefined) throw running === hash ? inProgress() : mismatch()
-    this.#underWay.set(key, hash)
+    const release = this.hold(key, hash)
     try {
       return await this.#run(call, { key, hash }, run)
     } finally {
-      this.#underWay.delete(key)
+      release()
     }
+  }
+
+  /**
+   * Notes that a call is under way here, until the returned function is called. @throws FluxError `idempotencyMismatch`,
+   * `idempotencyInProgress`
+   */
+  hold(key: string, hash: string): () => void {
+    const running = this.#underWay.get(key)
+    if (running !== undefined) throw running === hash ? inProgress() : mismatch()
+    this.#underWay.set(key, hash)
+    return () => void this.#underWay.delete(key)
+  }
+
+  /** Whether that call is under way here. */
+  isHeld(key: string): boolean {
+    return this.#underWay.has(key)
+  }
+
+  /** @throws FluxError `overloaded` when as many keys are kept as may be */
+  async requireRoom(): Promise<void> {
+    await this.#counting
+    if (this.#counted.rows + this.#added > this.#parts.max)
+      throw overloaded('as many idempotency keys are kept as may be')
   }
 
   async #run<A extends object>(
@@ -85,13 +106,16 @@ export class Idempotency {
       return { partition, space: 'idempotency', key, expects: null, value: written, expiresAt: at + kept }
     }
     try {
-      if (this.#isFull() && (await this.#isStillFull())) throw overloaded('as many idempotency keys are kept as may be')
+      // Without a promise, so that the call keeps its place among others.
+      if (this.isFull()) await this.requireRoom()
       return await run({ partition, rowOf })
     } catch (error) {
       const value = await this.#keptInstead(error, { partition, key })
       if (value === null) throw error
       const earlier = readKept(value)
       if (earlier.hash !== hash) throw mismatch()
+      // The first is a broadcast under way: the content tells them apart.
+      if (earlier.answer === null) throw inProgress()
       const answer = of.answer.parse(earlier.answer)
       // Its own row: the reply to the commit was lost, and the commit was tried again.
       return value === written ? answer : markReplayed(answer)
@@ -110,8 +134,11 @@ export class Idempotency {
     }
   }
 
-  /** Awaits nothing, so that calls keep their order: the number is that of the last second. */
-  #isFull(): boolean {
+  /**
+   * Whether there may be no room for another key; counts it. Awaits nothing, so that calls keep their order: the number
+   * is that of the last second.
+   */
+  isFull(): boolean {
     const { clock, max } = this.#parts
     const now = clock.now()
     if (Math.abs(now - this.#counted.at) >= COUNT_MS) {
@@ -120,12 +147,6 @@ export class Idempotency {
     }
     this.#added += 1
     return this.#counted.rows + this.#added > max
-  }
-
-  /** The number of the last second may be an old one. */
-  async #isStillFull(): Promise<boolean> {
-    await this.#counting
-    return this.#counted.rows + this.#added > this.#parts.max
   }
 
   async #count(): Promise<void> {
@@ -144,12 +165,12 @@ export class Idempotency {
 /** Who may not make the call isn't told what it once led to. */
 const DENIALS: ReadonlySet<string> = new Set(['unauthorized', 'forbidden'])
 
-const inProgress = () =>
+export const inProgress = () =>
   new FluxError({
     kind: 'idempotencyInProgress',
     detail: 'the first request under this key is still under way',
     retryAfter: 1,
   })
 
-const mismatch = () =>
+export const mismatch = () =>
   new FluxError({ kind: 'idempotencyMismatch', detail: 'the key was used for a request with another content' })

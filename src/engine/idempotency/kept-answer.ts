@@ -18,7 +18,8 @@ export interface KeptAnswer {
   readonly hash: string
   /** When it was answered, epoch milliseconds. */
   readonly at: number
-  readonly answer: JsonObject
+  /** Null: of a broadcast that is not done. */
+  readonly answer: JsonObject | null
 }
 
 /** The key of its rows. */
@@ -37,8 +38,9 @@ const sha256 = (text: string): string => createHash('sha256').update(text).diges
 export function readKept(text: string): KeptAnswer {
   const value: unknown = JSON.parse(text)
   if (isObject(value)) {
-    const [hash, at, answer] = [getOwn(value, 'hash'), getOwn(value, 'at'), getOwn(value, 'answer')]
-    if (typeof hash === 'string' && typeof at === 'number' && isObject(answer)) return { hash, at, answer }
+    const [hash, at, answer] = [getOwn(value, 'hash'), getOwn(value, 'at'), getOwn(value, 'answer') ?? null]
+    if (typeof hash === 'string' && typeof at === 'number' && (answer === null || isObject(answer)))
+      return { hash, at, answer }
   }
   throw new Error('the row of an idempotency key is not as it was written')
 }
