@@ -6,6 +6,7 @@ import {
   bodyTags,
   contextId,
   eventKey,
+  flag,
   id,
   idempotencyKey,
   input,
@@ -33,6 +34,12 @@ const ADDED = { optional: true }
 
 const contextState = z.object({ contextId, state: text })
 
+export const ignoredEntry = z
+  .object({ contextId: contextId.nullable(), fluxName: text, state: text.nullable(), reason: text })
+  .meta({ xsd: { anyOrder: true } })
+
+export const pendingEntry = z.object({ contextId: contextId.nullable(), expiresAt: time.nullable() })
+
 export const SEND_EVENT = describeCall({
   id: 'sendEvent',
   summary: 'Send an event to one context, or to all that wait for it',
@@ -51,6 +58,7 @@ export const SEND_EVENT = describeCall({
     eventId: orNull(
       eventKey('Id of the event, chosen by its sender, under which it is taken once; one is made if it is left out'),
     ),
+    receipt: orNull(flag('Whether what becomes of the event can be read by its id for a while')),
   },
   internal: {
     untyped,
@@ -68,18 +76,12 @@ export const SEND_EVENT = describeCall({
       message: text,
       transitions: z.array(contextState).meta({ description: 'Contexts that the event moved' }),
       executions: z.array(contextState).meta({ description: 'Contexts that the event started' }),
-      ignored: z
-        .array(
-          z
-            .object({ contextId: contextId.nullable(), fluxName: text, state: text.nullable(), reason: text })
-            .meta({ xsd: { anyOrder: true } }),
-        )
-        .meta({
-          description:
-            'Contexts and services that the event was for but could not move or start; contextId and state are null for a start',
-        }),
+      ignored: z.array(ignoredEntry).meta({
+        description:
+          'Contexts and services that the event was for but could not move or start; contextId and state are null for a start',
+      }),
       eventId: text.meta({ description: 'The one that was sent, else a UUID of version 7', xsd: ADDED }),
-      pending: z.array(z.object({ contextId: contextId.nullable(), expiresAt: time.nullable() })).meta({
+      pending: z.array(pendingEntry).meta({
         description: 'For whom the event is kept; contextId is null where nobody waits for it yet',
         xsd: ADDED,
       }),

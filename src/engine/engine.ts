@@ -1,6 +1,6 @@
 // engine: what the rest of the program sees of it: the calls, the webhooks, its start and its end.
 import type { FluxApi } from '../api/flux-api.ts'
-import { SYSTEM, type Caller } from '../model/caller.ts'
+import { scopeOfToken, SYSTEM, type Caller } from '../model/caller.ts'
 import type { WebhookApi } from '../model/webhook.ts'
 import { webhooks } from './calls/webhooks.ts'
 import { EngineCore } from './core.ts'
@@ -35,7 +35,8 @@ export function createEngine(parts: EngineParts): Engine {
   const apis = new WeakMap<Caller, FluxApi>()
   return {
     api(caller) {
-      const known = apis.get(caller) ?? core.api({ caller, scope: scopeOf(caller), home: null, admission: null })
+      const known =
+        apis.get(caller) ?? core.api({ caller, scope: scopeOfToken(caller.name), home: null, admission: null })
       apis.set(caller, known)
       return known
     },
@@ -51,9 +52,6 @@ export function createEngine(parts: EngineParts): Engine {
     close: ({ grace = 10_000 } = {}) => close(core, purges, grace),
   }
 }
-
-/** Idempotency keys of one token are no other's, and those of requests without a token are nobody's. */
-const scopeOf = ({ name }: Caller): string => (name === undefined ? 'nobody' : `token ${name}`)
 
 async function close(
   {

@@ -11,6 +11,9 @@ export interface Caller {
   readonly roles: readonly Role[]
 }
 
+/** Whose idempotency keys those of a token are; undefined: no token. */
+export const scopeOfToken = (name: string | undefined): string => (name === undefined ? 'nobody' : `token ${name}`)
+
 export const ANONYMOUS: Caller = { roles: [] }
 /** The runtime itself, and the functions of services. */
 export const SYSTEM: Caller = { roles: ['admin'] }

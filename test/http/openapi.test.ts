@@ -170,6 +170,7 @@ describe('the document', () => {
       'GET /flux-api/context/state',
       'GET /flux-api/contexts',
       'GET /flux-api/definition',
+      'GET /flux-api/event',
       'GET /flux-api/schema.xsd',
       'POST /flux-api/context/tag',
       'POST /flux-api/event',
@@ -293,12 +294,14 @@ async function calls(): Promise<{ readonly [id: string]: { query: string; reques
   const id = await start('Waiter', { tag: 'x' })
   const doomed = await start('Waiter')
   await live.call('POST', '/flux-api/event', { body: { event: 'hold', input: { by: 'a' }, tags: ['x'] } })
+  await live.call('POST', '/flux-api/event', { body: { event: 'alarm', eventId: 'known' } })
   return {
     execute: {
       query: '',
       request: { body: { fluxName: 'Typed', input: { thing: { 'a b': [1, null, {}], '\u0000': '\ud800' } } } },
     },
     sendEvent: { query: '', request: { body: { event: 'alarm' } } },
+    getEvent: { query: '?eventId=known' },
     terminate: { query: `?contextId=${doomed}` },
     listContexts: { query: '' },
     getContext: { query: `?contextId=${id}&snapshot=true` },

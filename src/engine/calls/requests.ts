@@ -39,7 +39,17 @@ export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
 
 export function eventRequest(request: EventRequest, limits: TagLimits) {
   const checked = check(SEND_EVENT, request)
-  const { contextId, event, eventId, idempotencyKey, input: data, untyped = false, waits = false, tags } = checked
+  const {
+    contextId,
+    event,
+    eventId,
+    idempotencyKey,
+    receipt,
+    input: data,
+    untyped = false,
+    waits = false,
+    tags,
+  } = checked
   const given = eventId ?? idempotencyKey ?? null
   if (given !== null && (idempotencyKey ?? given) !== given)
     throw malformed('the eventId and the idempotency key must be the same, or one of them be left out')
@@ -49,7 +59,7 @@ export function eventRequest(request: EventRequest, limits: TagLimits) {
     event,
     eventId: given ?? newEventId(),
     /** Whether what becomes of it is kept under that id. */
-    isKept: given !== null,
+    isKept: given !== null || receipt === true,
     input,
     isLarge,
     untyped,

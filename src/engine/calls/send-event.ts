@@ -53,7 +53,7 @@ function sendOnce(env: CallEnv, sent: SentEvent, contextId: ContextId): Promise<
   const { event, eventId, input, tags } = sent
   const content = { contextId, event, input, tags }
   const partition = contextId % env.store.partitions
-  const call = { scope: env.scope, of: SEND_EVENT, key: eventId, content, partition }
+  const call = { scope: env.scope, of: SEND_EVENT, key: eventId, content, event, partition }
   return env.idempotency.once(call, async ({ rowOf }) => {
     const outcome = await post(env, sent, contextId, (_, record, flux) => [rowOf(answerOf(sent, { record, flux }))])
     if (outcome.failure) throw new FluxError(await explained(env, event, outcome.failure))

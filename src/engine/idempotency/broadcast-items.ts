@@ -5,14 +5,16 @@ import type { EventAnswer } from '../../api/send-event.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { ContextRecord } from '../../model/record.ts'
-import { partitionOf, type RowWrite } from '../../model/rows.ts'
+import { partitionOf, type RowWrite, type StoredRow } from '../../model/rows.ts'
 import type { Store } from '../../ports/store.ts'
 import { RowTaken, standOf, type RowsOf } from '../message.ts'
 
 /** What the event did to one context. */
-export interface Item {
+interface Item {
   readonly answer: 'transitions' | 'executions'
   readonly stand: EventAnswer['transitions'][number]
+  /** Epoch milliseconds. */
+  readonly at: number
 }
 
 /** Rows read at once. */
@@ -45,13 +47,7 @@ export class BroadcastItems {
 
   /** Reads what was done before. */
   async load(): Promise<void> {
-    const prefix = `${this.#rowKey}:`
-    for (let after; ;) {
-      const rows = await this.#store.listRows({ space: 'items', prefix, after, limit: ITEMS_AT_ONCE })
-      for (const { key, value } of rows) this.#earlier.set(key, itemOf(value))
-      after = rows.at(-1)
-      if (rows.length < ITEMS_AT_ONCE) return
-    }
+    for await (const { key, value } of rowsOf(this.#store, this.#rowKey)) this.#earlier.set(key, itemOf(value))
   }
 
   /** Whether that context was moved before. */
@@ -74,7 +70,7 @@ export class BroadcastItems {
 
   #row(key: string, answer: Item['answer'], record: ContextRecord, flux: CompiledFlux): RowWrite {
     const partition = record.id % this.#store.partitions
-    const value = JSON.stringify({ answer, stand: standOf({ record, flux }) } satisfies Item)
+    const value = JSON.stringify({ answer, stand: standOf({ record, flux }), at: record.updatedAt } satisfies Item)
     return { partition, space: 'items', key, expects: null, value, expiresAt: this.#expiresAt }
   }
 
@@ -92,4 +88,20 @@ export class BroadcastItems {
 function itemOf(value: string): Item {
   const item: Item = JSON.parse(value)
   return item
+}
+
+/** All that was done under that key of a row. */
+export async function itemsOf(store: Store, rowKey: string): Promise<Item[]> {
+  const items: Item[] = []
+  for await (const { value } of rowsOf(store, rowKey)) items.push(itemOf(value))
+  return items
+}
+
+async function* rowsOf(store: Store, rowKey: string): AsyncGenerator<StoredRow> {
+  for (let after; ;) {
+    const rows = await store.listRows({ space: 'items', prefix: `${rowKey}:`, after, limit: ITEMS_AT_ONCE })
+    yield* rows
+    after = rows.at(-1)
+    if (rows.length < ITEMS_AT_ONCE) return
+  }
 }

@@ -8,6 +8,7 @@ import { markReplayed } from '../../api/replayed.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
 import { RowTaken } from '../message.ts'
+import { countRepeat } from './repeats.ts'
 import { contentHashOf, readKept, rowKeyOf, type ScopedKey } from './kept-answer.ts'
 
 export interface IdempotencyParts {
@@ -24,6 +25,8 @@ export interface KeyedCall<A> extends ScopedKey {
   readonly of: AnswerKind<A>
   /** What is asked for, without the key. */
   readonly content: object
+  /** The name of the event, if it is one: its receipt has it, and how often it was repeated. */
+  readonly event?: string
   /** The partition of its effect; left out: that of its key. */
   readonly partition?: number
 }
@@ -79,6 +82,16 @@ export class Idempotency {
     return () => void this.#underWay.delete(key)
   }
 
+  /** A repeat is answered also where it can't be counted. */
+  async noteRepeat({ partition, key, at }: { partition: number; key: string; at: number }): Promise<void> {
+    const { store, kept } = this.#parts
+    try {
+      await countRepeat(store, { partition, key, expiresAt: at + kept })
+    } catch {
+      // The store is out of reach.
+    }
+  }
+
   /** Whether that call is under way here. */
   isHeld(key: string): boolean {
     return this.#underWay.has(key)
@@ -92,7 +105,7 @@ export class Idempotency {
   }
 
   async #run<A extends object>(
-    { of, partition: given }: KeyedCall<A>,
+    { of, event, partition: given }: KeyedCall<A>,
     { key, hash }: { readonly key: string; readonly hash: string },
     run: (keeping: Keeping) => Promise<A>,
   ): Promise<A> {
@@ -102,7 +115,7 @@ export class Idempotency {
     const rowOf = (answer: object): RowWrite => {
       const at = clock.now()
       // Told apart from the row of another server, which may have answered the same in the same millisecond.
-      written = JSON.stringify({ hash, at, by: randomUUID(), answer })
+      written = JSON.stringify({ hash, at, by: randomUUID(), event, answer })
       return { partition, space: 'idempotency', key, expects: null, value: written, expiresAt: at + kept }
     }
     try {
@@ -118,7 +131,9 @@ export class Idempotency {
       if (earlier.answer === null) throw inProgress()
       const answer = of.answer.parse(earlier.answer)
       // Its own row: the reply to the commit was lost, and the commit was tried again.
-      return value === written ? answer : markReplayed(answer)
+      if (value === written) return answer
+      if (event !== undefined) await this.noteRepeat({ partition, key, at: earlier.at })
+      return markReplayed(answer)
     }
   }
 

@@ -18,6 +18,8 @@ export interface KeptAnswer {
   readonly hash: string
   /** When it was answered, epoch milliseconds. */
   readonly at: number
+  /** The name of the event, if it was one. */
+  readonly event?: string | undefined
   /** Null: of a broadcast that is not done. */
   readonly answer: JsonObject | null
 }
@@ -38,9 +40,10 @@ const sha256 = (text: string): string => createHash('sha256').update(text).diges
 export function readKept(text: string): KeptAnswer {
   const value: unknown = JSON.parse(text)
   if (isObject(value)) {
-    const [hash, at, answer] = [getOwn(value, 'hash'), getOwn(value, 'at'), getOwn(value, 'answer') ?? null]
+    const [hash, at, event] = [getOwn(value, 'hash'), getOwn(value, 'at'), getOwn(value, 'event')]
+    const answer = getOwn(value, 'answer') ?? null
     if (typeof hash === 'string' && typeof at === 'number' && (answer === null || isObject(answer)))
-      return { hash, at, answer }
+      return { hash, at, answer, event: typeof event === 'string' ? event : undefined }
   }
   throw new Error('the row of an idempotency key is not as it was written')
 }

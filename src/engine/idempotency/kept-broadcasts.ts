@@ -93,7 +93,7 @@ export class KeptBroadcasts {
     const { store, clock, kept, idempotency } = this.#parts
     const partition = partitionOf(key, store.partitions)
     const at = clock.now()
-    const value = JSON.stringify({ hash, at, by: randomUUID(), answer: null })
+    const value = JSON.stringify({ hash, at, by: randomUUID(), event: sent.event, answer: null })
     const running = { ...this.#lease(), upTo: await store.highestId(), expiresAt: at + kept, value, sent }
     // Where there is no room, repeats are still answered.
     const isFull = idempotency.isFull()
@@ -107,6 +107,7 @@ export class KeptBroadcasts {
     if (there === null) throw inProgress()
     const earlier = readKept(there)
     if (earlier.hash !== hash) throw mismatch()
+    if (earlier.answer !== null) await idempotency.noteRepeat({ partition, key, at: earlier.at })
     if (earlier.answer !== null) return markReplayed(of.answer.parse(earlier.answer))
     const taken = await this.#takeOver(key, partition)
     if (!taken) throw inProgress()
@@ -140,7 +141,7 @@ export class KeptBroadcasts {
       await items.load()
       const answer = answerToAll(await broadcast(this.#parts, sent, items), sent.eventId)
       const { hash, at } = readKept(value)
-      const done = JSON.stringify({ hash, at, by: randomUUID(), answer })
+      const done = JSON.stringify({ hash, at, by: randomUUID(), event: sent.event, answer })
       endLease()
       await this.#write(key, { answer: { expects: value, value: done, expiresAt }, running: { running: null } })
       return answer

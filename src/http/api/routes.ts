@@ -7,6 +7,7 @@ import { EXECUTE } from '../../api/execute.ts'
 import type { FluxApi } from '../../api/flux-api.ts'
 import { GET_CONTEXT } from '../../api/get-context.ts'
 import { GET_DEFINITION } from '../../api/get-definition.ts'
+import { GET_EVENT } from '../../api/get-event.ts'
 import { GET_STATE } from '../../api/get-state.ts'
 import { LIST_CONTEXTS, type CheckedList } from '../../api/list-contexts.ts'
 import { SEND_EVENT } from '../../api/send-event.ts'
@@ -85,6 +86,7 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
       return mode && answerCloudEvents(c, mode, { calls, parts })
     },
   )
+  addCall(app, parts, GET_EVENT, (calls, request) => calls.getEvent(request))
   addCall(app, parts, TERMINATE, (calls, request) => calls.terminate(request))
   addCall(app, parts, GET_CONTEXT, (calls, request) => calls.getContext(request))
   addCall(app, parts, GET_STATE, (calls, request) => calls.getStateContext(request))
