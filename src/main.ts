@@ -40,7 +40,7 @@ export interface RuntimeOptions {
   readonly clock?: Clock
 }
 
-/** The nine calls in process, and the end of it. */
+/** The calls in process, and the end of it. */
 export interface FluxRuntime extends FluxApi {
   /** Waits for running steps for at most `grace` milliseconds (10 s if left out), then releases everything. */
   close(options?: { readonly grace?: number }): Promise<void>

@@ -49,6 +49,12 @@ export interface Settings {
   readonly maxConnections: number
   /** Requests at once that send many events or starts, a line each. */
   readonly maxStreams: number
+  /** Contexts that may be busy at once with what calls ask for. */
+  readonly maxCommits: number
+  /** Broadcasts to many contexts at once. */
+  readonly maxBroadcasts: number
+  /** Requests that may be held at once until a context gets somewhere. */
+  readonly maxWaits: number
   /** Tags of one context. */
   readonly maxTags: number
   /** Bytes of one tag. */

@@ -4,6 +4,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { ANONYMOUS, type Caller } from '../model/caller.ts'
 import { FluxError } from '../model/failure.ts'
 import { readText } from './change-file.ts'
+import { rateOf, TokenBucket } from './token-bucket.ts'
 import { digestOf, parseTokens } from './tokens.ts'
 
 /**
@@ -39,6 +40,8 @@ const BEARER_SCHEME = /^bearer(?: |$)/i
 interface Known {
   readonly digest: Buffer
   readonly expires: number
+  /** As the file has it. */
+  readonly rate: string | null
   readonly caller: Caller
 }
 
@@ -49,7 +52,7 @@ interface Known {
 export async function openTokens({ file, now, onError }: TokensOptions): Promise<Tokens> {
   // The text that was read last, or why the file could not be read, so that each failure is reported once.
   let seen = await readText(file)
-  let known = knownOf(seen, file)
+  let known = knownOf(seen, file, { now, before: [] })
   let closed = false
 
   // The text is short and is compared as a whole: modification times are too coarse to show every change.
@@ -60,7 +63,7 @@ export async function openTokens({ file, now, onError }: TokensOptions): Promise
     seen = content
     try {
       if (found instanceof Error) throw found
-      known = knownOf(found, file)
+      known = knownOf(found, file, { now, before: known })
     } catch (error) {
       onError(asError(error))
     }
@@ -86,12 +89,20 @@ export async function openTokens({ file, now, onError }: TokensOptions): Promise
   }
 }
 
-function knownOf(text: string | null, file: string): readonly Known[] {
-  return parseTokens(text, file).map(({ name, sha256, roles, expires }) => ({
-    digest: Buffer.from(sha256, 'hex'),
-    expires: expires ?? Infinity,
-    caller: { name, roles },
-  }))
+/** A token that is read again goes on with what is left of its rate. */
+function knownOf(
+  text: string | null,
+  file: string,
+  { now, before }: { readonly now: () => number; readonly before: readonly Known[] },
+): readonly Known[] {
+  return parseTokens(text, file).map(({ name, sha256, roles, expires, rate = null }) => {
+    const digest = Buffer.from(sha256, 'hex')
+    const earlier =
+      rate === null ? undefined : before.find((known) => known.rate === rate && known.digest.equals(digest))
+    const limits = rate === null ? null : rateOf(rate)
+    const quota = earlier?.caller.quota ?? (limits && new TokenBucket(limits, now))
+    return { digest, expires: expires ?? Infinity, rate, caller: { name, roles, ...(quota && { quota }) } }
+  })
 }
 
 /** Finds the token. It compares with all tokens in constant time, so the time taken reveals nothing about them. */

@@ -4,6 +4,7 @@ import { hash, randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import type { Role } from '../model/caller.ts'
 import { changeFile, readText } from './change-file.ts'
+import { RATE_FORM, rateOf } from './token-bucket.ts'
 
 export interface Token {
   readonly name: string
@@ -14,12 +15,16 @@ export interface Token {
   readonly created: number
   /** Epoch milliseconds from which the token is no longer valid; null if it does not expire. */
   readonly expires: number | null
+  /** Calls that each server takes: `500/s`, `30/m`. Left out: as many as come. */
+  readonly rate?: string
 }
 
 export const ROLES = ['read', 'invoke', 'admin'] as const satisfies readonly Role[]
 
 /** The latest time that a Date can represent (ECMA-262, 21.4.1.1), in epoch milliseconds. */
 export const END_OF_TIME = 8.64e15
+
+const RATE_ERROR = `must be ${RATE_FORM}`
 
 const NAME = /^[A-Za-z0-9._-]{1,64}$/
 export const isTokenName = (text: string): boolean => NAME.test(text)
@@ -41,8 +46,12 @@ const token: z.ZodType<Token> = z.strictObject(
       .min(1, { error: 'must name a role' }),
     created: time('must be epoch milliseconds'),
     expires: time('must be epoch milliseconds or null').nullable(),
+    rate: z
+      .string({ error: RATE_ERROR })
+      .refine((text) => rateOf(text) !== null, { error: RATE_ERROR })
+      .exactOptional(),
   },
-  { error: 'must be an object of name, sha256, roles, created and expires alone' },
+  { error: 'must be an object of name, sha256, roles, created, expires and rate alone' },
 )
 
 const tokenFile = z.strictObject(
@@ -96,8 +105,9 @@ export async function createToken(file: string, details: Omit<Token, 'sha256'>):
   await changeTokens(file, (tokens) => {
     if (tokens.some(({ name }) => name === details.name))
       throw new Error(`there is a token named ${details.name} already`)
-    const { name, roles, created, expires } = details
-    return [...tokens, { name, sha256: digestOf(text).toString('hex'), roles, created, expires }]
+    const { name, roles, created, expires, rate } = details
+    const sha256 = digestOf(text).toString('hex')
+    return [...tokens, { name, sha256, roles, created, expires, ...(rate !== undefined && { rate }) }]
   })
   return text
 }

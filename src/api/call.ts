@@ -27,6 +27,8 @@ interface Facts {
   readonly answerExample: unknown
   /** Whether it takes the header `Idempotency-Key`; in process it has the field `idempotencyKey`. */
   readonly takesKey?: true
+  /** Whether `Prefer: wait=N` holds its answer until the context that it moved or started rests. */
+  readonly prefersWait?: true
   /** Headers that the answer may have: name and description. */
   readonly answerHeaders?: { readonly [name: string]: string }
 }

@@ -9,6 +9,7 @@ import { LIST_CONTEXTS } from './list-contexts.ts'
 import { SEND_EVENT } from './send-event.ts'
 import { ADD_TAGS, PUT_TAGS, REMOVE_TAGS } from './tags.ts'
 import { TERMINATE } from './terminate.ts'
+import { WAIT_FOR } from './wait-for.ts'
 
 export const CALLS: readonly Call[] = [
   EXECUTE,
@@ -18,6 +19,7 @@ export const CALLS: readonly Call[] = [
   LIST_CONTEXTS,
   GET_CONTEXT,
   GET_STATE,
+  WAIT_FOR,
   ADD_TAGS,
   PUT_TAGS,
   REMOVE_TAGS,

@@ -13,7 +13,9 @@ import {
   RESPONSE,
   text,
   untyped,
+  waits,
 } from './fields.ts'
+import { contextField, PREFERS_WAIT } from './get-context.ts'
 
 export const EXECUTE = describeCall({
   id: 'execute',
@@ -23,7 +25,6 @@ export const EXECUTE = describeCall({
   role: 'invoke',
   problems: [404, 409, 413, 415, 422],
   takesKey: true,
-  answerHeaders: REPLAYED_HEADER,
   // Callers in process may leave it out: their own package is searched first.
   path: {
     package: name('Name of a package: its folder')
@@ -38,10 +39,12 @@ export const EXECUTE = describeCall({
     input: input(),
     tags: bodyTags(),
   },
-  internal: { untyped, idempotencyKey },
+  internal: { untyped, waits, idempotencyKey },
   content: ['startState', 'input', 'tags'],
   strict: true,
-  answer: component('Execution', z.object({ message: text, contextId }), { xml: RESPONSE }),
+  ...PREFERS_WAIT,
+  answerHeaders: { ...PREFERS_WAIT.answerHeaders, ...REPLAYED_HEADER },
+  answer: component('Execution', z.object({ message: text, contextId, context: contextField }), { xml: RESPONSE }),
   bodyExample: { fluxName: 'ApprovalWithTimeout', input: { request: 'a day off' }, tags: ['team-7'] },
   answerExample: { message: "started 'ApprovalWithTimeout' as context 1", contextId: 1 },
 })

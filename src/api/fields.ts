@@ -29,6 +29,15 @@ export const countField = (minimum: number, description: string) =>
 
 export const flag = (description: string) => z.boolean({ error: 'must be true or false' }).meta({ description })
 
+/** Of lines of a stream, which must wait rather than be refused. */
+export const waits = z
+  .boolean()
+  .optional()
+  .meta({ description: 'What is full takes it all the same: whoever sends it bounds how many there are' })
+
+/** In the schema of a list: its parameter isn't separated by commas. */
+export const NOT_SEPARATED = 'x-not-separated'
+
 /** The limits for tags depend on the server's settings and are checked by the engine. */
 export const tags = (description: string) =>
   z
@@ -36,6 +45,14 @@ export const tags = (description: string) =>
       error: ({ input }) => (input === undefined ? 'must be given' : 'must be a list of texts'),
     })
     .meta({ type: 'array', items: { type: 'string' }, description })
+
+/** Texts, of which each has a parameter of its own: they may have commas. */
+export const repeated = (description: string) =>
+  z
+    .array(name(description), { error: 'must be a list of texts' })
+    .readonly()
+    .meta({ [NOT_SEPARATED]: true, description })
+    .optional()
 
 export const bodyTags = () => orNull(tags('Texts of at most 256 bytes, without commas'))
 

@@ -9,6 +9,7 @@ import type { ContextPage, Fits, ListRequest } from './list-contexts.ts'
 import type { EventAnswer, EventRequest } from './send-event.ts'
 import type { TagRequest } from './tags.ts'
 import type { ContextRequest, MessageAnswer } from './terminate.ts'
+import type { WaitRequest } from './wait-for.ts'
 
 /** The calls. Each throws a FluxError when it refuses a request. */
 export interface FluxApi {
@@ -25,6 +26,11 @@ export interface FluxApi {
    */
   listPage(request: ListRequest, fits?: Fits): Promise<ContextPage>
   getContext(request: GetContextRequest): Promise<ContextView>
+  /**
+   * The context, as soon as it gets there. Those who wait for the same commit may be given the same object.
+   * @throws FluxError `waitTimeout` when the time is up, `conflict` when it has ended otherwise: both have `context`
+   */
+  waitFor(request: WaitRequest, options?: { readonly signal?: AbortSignal | undefined }): Promise<ContextView>
   getStateContext(request: GetStateRequest): Promise<StateContextView>
   addTags(request: TagRequest): Promise<MessageAnswer>
   removeTags(request: TagRequest): Promise<MessageAnswer>

@@ -81,6 +81,17 @@ export const contextAnswer = component(
   { xml: { name: 'context' } },
 )
 
+/** Of an answer that `Prefer: wait` has held. */
+export const contextField = contextAnswer
+  .exactOptional()
+  .meta({ description: 'With Prefer: wait, the context that was moved or started, as it is' })
+
+/** Of calls that `Prefer: wait` may hold. */
+export const PREFERS_WAIT = {
+  prefersWait: true,
+  answerHeaders: { 'Preference-Applied': 'wait, where the answer was held until the context rests' },
+} as const
+
 export type ContextView = z.output<typeof contextAnswer>
 export type StepView = z.output<typeof step>
 export type ErrorView = z.output<typeof error>

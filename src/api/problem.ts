@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { component } from './component.ts'
 import { contextId, RESPONSE, text } from './fields.ts'
+import { contextAnswer } from './get-context.ts'
 
 /** XML namespace of problems. RFC 9457 keeps that of RFC 7807 (appendix B). */
 export const PROBLEM_NAMESPACE = 'urn:ietf:rfc:7807'
@@ -17,6 +18,7 @@ export const problemSchema = component(
     errors: z.array(z.object({ pointer: text, detail: text })).optional(),
     contextId: contextId.optional().meta({ description: 'Only in problems of webhooks: the context that was started' }),
     hint: text.optional().meta({ description: 'Says that no service knows the event that was sent' }),
+    context: contextAnswer.optional().meta({ description: 'Only in problems of waits: the context, as it is' }),
   }),
   { xml: { name: 'problem', namespace: PROBLEM_NAMESPACE }, description: 'RFC 9457' },
 )

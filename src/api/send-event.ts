@@ -17,7 +17,9 @@ import {
   text,
   time,
   untyped,
+  waits,
 } from './fields.ts'
+import { contextField, PREFERS_WAIT } from './get-context.ts'
 
 /** Limit for event names, since answers repeat the name. */
 const MAX_EVENT_CHARACTERS = 1000
@@ -48,7 +50,6 @@ export const SEND_EVENT = describeCall({
   role: 'invoke',
   problems: [404, 409, 413, 415, 422, 429],
   takesKey: true,
-  answerHeaders: REPLAYED_HEADER,
   query: { contextId: id('Id of the context that the event is for; all that wait for it, if left out').optional() },
   body: {
     contextId: id('Id of the context that the event is for, here or in the query').optional(),
@@ -63,13 +64,12 @@ export const SEND_EVENT = describeCall({
   internal: {
     untyped,
     idempotencyKey,
-    waits: z
-      .boolean()
-      .optional()
-      .meta({ description: 'A full mailbox takes it all the same: whoever sends it bounds how many there are' }),
+    waits,
   },
   content: ['input', 'tags'],
   strict: true,
+  ...PREFERS_WAIT,
+  answerHeaders: { ...PREFERS_WAIT.answerHeaders, ...REPLAYED_HEADER },
   answer: component(
     'EventResult',
     z.object({
@@ -88,6 +88,7 @@ export const SEND_EVENT = describeCall({
       hint: text
         .exactOptional()
         .meta({ description: 'Says that no service knows the event, and suggests the name that was probably meant' }),
+      context: contextField,
     }),
     { xml: RESPONSE },
   ),

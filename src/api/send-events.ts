@@ -4,7 +4,7 @@ import { component } from './component.ts'
 import { SEND_EVENT } from './send-event.ts'
 import { replayedLine, type StreamCall } from './stream-call.ts'
 
-const { message: _message, ...told } = SEND_EVENT.answer.shape
+const { message: _message, context: _context, ...told } = SEND_EVENT.answer.shape
 
 export const SEND_EVENTS: StreamCall = {
   id: 'sendEvents',

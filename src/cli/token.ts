@@ -1,5 +1,6 @@
 // cli: `actorflux token`: makes, lists and revokes the tokens of service users.
 import { parseArgs } from 'node:util'
+import { RATE_FORM, rateOf } from '../access/token-bucket.ts'
 import { createToken, END_OF_TIME, isTokenName, readTokens, revokeToken, ROLES, type Token } from '../access/tokens.ts'
 import { getOwn } from '../model/json/value.ts'
 import { readSettings } from '../settings.ts'
@@ -12,24 +13,26 @@ const FILE =
 const HELP = `Usage: actorflux token <command> [options]
 
   create    make a token and print it, once
-  list      show the tokens: name, roles, created, expires
+  list      show the tokens: name, roles, created, expires, rate
   revoke    remove a token
 
 ${FILE}`
 
 const CREATE_HELP = `Usage: actorflux token create --name <name> [--roles <role>[,<role>]] [--expires <duration>]
+                               [--rate <calls>/s]
 
 Makes a token and prints it alone on the last line. It is shown this once: only its SHA-256 is kept.
 
   --name      who it is for: 1 to 64 letters, digits, -, _ and .; each name once
   --roles     read (views), invoke (all calls) or admin (and what operates the server); invoke if not given
   --expires   how long it is good, such as 90d (s, m, h, d, w); without end if not given
+  --rate      calls that each server takes in a second or a minute, such as 500/s or 30/m; without limit if not given
 
 ${FILE}`
 
 const LIST_HELP = `Usage: actorflux token list
 
-Shows name, roles, creation and expiry of every token. The tokens themselves are not kept.
+Shows name, roles, creation, expiry and rate of every token. The tokens themselves are not kept.
 
 ${FILE}`
 
@@ -39,7 +42,7 @@ Removes the token of that name: from then on it is unknown.
 
 ${FILE}`
 
-type Option = 'name' | 'roles' | 'expires'
+type Option = 'name' | 'roles' | 'expires' | 'rate'
 type Values = { readonly [option in Option]?: string }
 
 interface SubCommand {
@@ -51,7 +54,7 @@ interface SubCommand {
 }
 
 const COMMANDS: { readonly [name: string]: SubCommand } = {
-  create: { help: CREATE_HELP, takes: ['name', 'roles', 'expires'], run: create },
+  create: { help: CREATE_HELP, takes: ['name', 'roles', 'expires', 'rate'], run: create },
   list: { help: LIST_HELP, takes: [], run: list },
   revoke: { help: REVOKE_HELP, takes: ['name'], word: 'name', run: revoke },
 }
@@ -79,17 +82,18 @@ export const token: Command = async (args, world) => {
   return EXIT.fine
 }
 
-async function create(file: string, { name, roles = 'invoke', expires }: Values, { out }: World): Promise<void> {
+async function create(file: string, { name, roles = 'invoke', expires, rate }: Values, { out }: World): Promise<void> {
   const now = Date.now()
   const details: Omit<Token, 'sha256'> = {
     name: nameOf(name),
     roles: rolesOf(roles),
     created: now,
     expires: expires === undefined ? null : now + durationOf(expires, END_OF_TIME - now),
+    ...(rate !== undefined && { rate: rateGiven(rate) }),
   }
   const text = await createToken(file, details)
   out(
-    `Made the token ${details.name} in ${file}: roles ${details.roles.join(', ')}; expires ${details.expires === null ? 'never' : dateOf(details.expires)}.`,
+    `Made the token ${details.name} in ${file}: roles ${details.roles.join(', ')}; expires ${details.expires === null ? 'never' : dateOf(details.expires)}${details.rate === undefined ? '' : `; at most ${details.rate}`}.`,
   )
   out('It is shown this once. Send it as the header Authorization: Bearer <token>')
   out(text)
@@ -98,17 +102,26 @@ async function create(file: string, { name, roles = 'invoke', expires }: Values,
 async function list(file: string, _values: Values, { out }: World): Promise<void> {
   const tokens = await readTokens(file)
   const now = Date.now()
+  const hasRates = tokens.some(({ rate }) => rate !== undefined)
   const rows = [
-    ['NAME', 'ROLES', 'CREATED', 'EXPIRES'],
-    ...tokens.map(({ name, roles, created, expires }) => [
+    ['NAME', 'ROLES', 'CREATED', 'EXPIRES', ...(hasRates ? ['RATE'] : [])],
+    ...tokens.map(({ name, roles, created, expires, rate = '' }) => [
       name,
       roles.join(','),
       dateOf(created),
       expires === null ? 'never' : `${dateOf(expires)}${expires <= now ? ' (expired)' : ''}`,
+      ...(hasRates ? [rate] : []),
     ]),
   ]
-  const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  for (const row of rows) out(row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
+  const columns = hasRates ? [0, 1, 2, 3] : [0, 1, 2]
+  const widths = columns.map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  for (const row of rows)
+    out(
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
 }
 
 async function revoke(file: string, { name }: Values, { out }: World): Promise<void> {
@@ -131,7 +144,7 @@ function readWords(args: string[]): {
     } = parseArgs({
       args,
       allowPositionals: true,
-      options: { help: { type: 'boolean', short: 'h' }, name: text, roles: text, expires: text },
+      options: { help: { type: 'boolean', short: 'h' }, name: text, roles: text, expires: text, rate: text },
     })
     return { help, values, words: positionals }
   } catch (error) {
@@ -157,6 +170,12 @@ function nameOf(name: string | undefined): string {
   if (name === undefined) throw new UsageError('--name is missing')
   if (!isTokenName(name)) throw new UsageError('--name must be 1 to 64 letters, digits, -, _ and .')
   return name
+}
+
+function rateGiven(text: string): string {
+  const rate = text.trim().toLowerCase()
+  if (rateOf(rate) === null) throw new UsageError(`--rate must be ${RATE_FORM}`)
+  return rate
 }
 
 function rolesOf(list: string): Token['roles'] {

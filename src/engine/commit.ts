@@ -37,6 +37,8 @@ export interface CommitsParts {
   readonly onParent: (id: ContextId) => void
   /** What a webhook's caller waits for has come, and he waits at another server, if he still does. */
   readonly onAnswer: (id: ContextId) => void
+  /** A context was committed. */
+  readonly onCommitted: (context: TrackedContext) => void
   /** What was to become of the context may have become true or not. */
   readonly onUnknownOutcome: (id: ContextId) => void
 }
@@ -137,7 +139,8 @@ export class Commits {
   }
 
   #publish({ contexts }: UnitOfWork, writes: readonly Write[], incarnation: number): void {
-    const { cache, log, alarm, owner, onStep, onReady, onEnd, onOthersStep, onParent, onAnswer } = this.#parts
+    const { cache, log, alarm, owner, onStep, onReady, onEnd, onOthersStep, onParent, onAnswer, onCommitted } =
+      this.#parts
     for (const {
       context: { id, parts, due },
     } of writes) {
@@ -152,6 +155,7 @@ export class Commits {
       logFailures(log, context)
       if (due !== null) this.#follow(id, () => alarm.set(due))
       for (const parent of context.parents) this.#follow(id, () => onParent(parent))
+      this.#follow(id, () => onCommitted(context))
       const watcher = this.#watchers.get(id)
       if (watcher) this.#follow(id, () => watcher(record, flux))
       else if (answers(context)) this.#follow(id, () => onAnswer(id))

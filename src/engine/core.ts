@@ -5,11 +5,13 @@ import type { FluxApi } from '../api/flux-api.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { ByteBudget } from '../model/byte-budget.ts'
 import { SYSTEM } from '../model/caller.ts'
+import { CountBound } from '../model/count-bound.ts'
 import type { ContextId } from '../model/context.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { Access, CallParts } from './calls/call-env.ts'
 import { EventHints } from './calls/event-hint.ts'
 import { facade } from './calls/facade.ts'
+import { ShownContexts } from './calls/shown-contexts.ts'
 import { Commits } from './commit.ts'
 import { ContextCache } from './context-cache.ts'
 import { ContextLoader } from './context-loader.ts'
@@ -20,6 +22,8 @@ import { KeptBroadcasts } from './idempotency/kept-broadcasts.ts'
 import { Ids } from './ids.ts'
 import { Mailboxes } from './mailboxes.ts'
 import { Pins } from './pins.ts'
+import type { Step } from './record/position.ts'
+import type { StartedAt } from './record/step-view.ts'
 import { Redelivery } from './redelivery.ts'
 import { RefusalLog } from './refusal-log.ts'
 import { Admission } from './steps/admission.ts'
@@ -30,6 +34,8 @@ import { Recovery } from './steps/recovery.ts'
 import { Steps } from './steps/steps.ts'
 import { Timers } from './timers.ts'
 import type { TurnEnv } from './unit-of-work.ts'
+import { waitsOf } from './waits/waits-of.ts'
+import type { Waits } from './waits/waits.ts'
 
 /** The parts of one engine. */
 export class EngineCore {
@@ -43,6 +49,9 @@ export class EngineCore {
   readonly turns: ByteBudget
   /** Gives steps their slots, and memory for their data. */
   readonly admission: Admission
+  readonly waits: Waits
+  readonly shown: ShownContexts
+  readonly broadcasts: CountBound
   readonly commits: Commits
   readonly mailboxes: Mailboxes
   readonly redelivery: Redelivery
@@ -55,7 +64,7 @@ export class EngineCore {
   readonly claims: Claims
   readonly heartbeat: Heartbeat
   readonly idempotency: Idempotency
-  readonly broadcasts: KeptBroadcasts
+  readonly keptBroadcasts: KeptBroadcasts
 
   constructor(given: EngineParts) {
     const { store, catalog, alarm, clock, log, memory, others, runner, slots } = given
@@ -66,6 +75,8 @@ export class EngineCore {
     this.turns = new ByteBudget({ bytes: memory.steps, what: 'contexts' })
     const budget = new ByteBudget({ bytes: memory.steps, what: 'steps' })
     this.admission = new Admission({ slots, runner, budget })
+    this.waits = waitsOf(given)
+    this.broadcasts = new CountBound({ limit: given.bounds.broadcasts, what: 'broadcasts under way' })
     this.commits = commitsOf(this)
     this.mailboxes = mailboxesOf(this)
     this.redelivery = redeliveryOf(this)
@@ -74,15 +85,27 @@ export class EngineCore {
     this.refusals = new RefusalLog({ log, clock })
     this.hints = new EventHints({ catalog, store, clock })
     this.steps = stepsOf(this)
+    this.shown = new ShownContexts({ store, catalog, log, waits: this.waits, startedAt: this.startedAt })
     this.cancels = new Cancels({ loader, steps: this.steps, log })
     others?.feed.onNotified((id) => void this.cancels.check(id))
-    this.recovery = recoveryOf(this)
+    this.recovery = new Recovery({ ...this, store, log })
     this.claims = claimsOf(this)
-    this.heartbeat = heartbeatOf(this)
+    this.heartbeat = new Heartbeat({
+      store,
+      clock,
+      log,
+      mailboxes,
+      redelivery,
+      every: others?.beat ?? null,
+      steps: this.steps,
+      cancels: this.cancels,
+      claims: this.claims,
+      identity: this.identity,
+    })
     this.idempotency = new Idempotency({ store, clock, ...given.idempotency })
     const [{ refusals, idempotency, identity }, { kept }] = [this, given.idempotency]
     const beat = others?.beat ?? null
-    this.broadcasts = new KeptBroadcasts({
+    this.keptBroadcasts = new KeptBroadcasts({
       store,
       catalog,
       mailboxes,
@@ -93,6 +116,7 @@ export class EngineCore {
       identity,
       kept,
       beat,
+      bound: this.broadcasts,
     })
   }
 
@@ -113,12 +137,14 @@ export class EngineCore {
   readonly ready = ({ id, state }: ContextRecord, flux: CompiledFlux): void =>
     this.claims.ready(id, this.admission.kindOf(flux, state))
 
+  readonly startedAt = (step: Step): ReturnType<StartedAt> => this.steps.startedAt(step)
+
   /** Notifies the other servers that something about that context concerns one of them. */
   readonly notifyOthers = (id: ContextId): void => this.given.others?.feed.notify(id)
 
-  /** The nine calls, as that caller may make them. */
+  /** The calls, as that caller may make them. */
   api(access: Access): FluxApi {
-    const { mailboxes, hints, refusals, steps, idempotency, broadcasts } = this
+    const { mailboxes, hints, refusals, startedAt, waits, shown, broadcasts, idempotency, keptBroadcasts } = this
     const { store, catalog, log, tagLimits } = this.given
     const parts: CallParts = {
       store,
@@ -128,9 +154,12 @@ export class EngineCore {
       log,
       refusals,
       idempotency,
-      broadcasts,
+      keptBroadcasts,
       tagLimits,
-      startedAt: (step) => steps.startedAt(step),
+      startedAt,
+      waits,
+      shown,
+      broadcasts,
     }
     return facade(parts, access)
   }
@@ -150,12 +179,13 @@ function commitsOf(core: EngineCore): Commits {
     onOthersStep: core.notifyOthers,
     onParent: (id) => core.timers.notifyParent(id),
     onAnswer: core.notifyOthers,
+    onCommitted: ({ record, history }) => core.waits.onCommit(record, history),
     onUnknownOutcome: (id) => void core.redelivery.reconcile(id),
   })
 }
 
 function mailboxesOf({
-  given: { store, log, catalog, clock },
+  given: { store, log, catalog, clock, bounds },
   cache,
   loader,
   turns,
@@ -163,7 +193,7 @@ function mailboxesOf({
   env,
 }: EngineCore): Mailboxes {
   const [ids, pins] = [new Ids(store), new Pins(store, clock)]
-  return new Mailboxes({ store, log, catalog, cache, loader, turns, commits, env, ids, pins })
+  return new Mailboxes({ store, log, catalog, cache, loader, turns, commits, env, ids, pins, maxCalls: bounds.commits })
 }
 
 function redeliveryOf(core: EngineCore): Redelivery {
@@ -194,40 +224,13 @@ function stepsOf(core: EngineCore): Steps {
     turns: core.turns,
     answer: (id, input) => core.redelivery.deliver(id, input),
     // The calls of a step are part of work that was already accepted, so they are not refused for want of memory.
-    apiOf: ({ id, package: home }) => core.api({ caller: SYSTEM, scope: `context ${id}`, home, admission: null }),
+    apiOf: ({ id, package: home }) =>
+      core.api({ caller: SYSTEM, scope: `context ${id}`, home, admission: null, isStep: true }),
   })
-}
-
-function recoveryOf({
-  given: { store, log },
-  loader,
-  cache,
-  commits,
-  mailboxes,
-  redelivery,
-  admission,
-  steps,
-  timers,
-  env,
-}: EngineCore): Recovery {
-  return new Recovery({ store, log, loader, cache, commits, mailboxes, redelivery, admission, steps, timers, env })
 }
 
 function claimsOf({ given, admission, recovery, identity }: EngineCore): Claims {
   const { store, clock, log, slots, others } = given
   const hints = new ReadyHints({ feed: others?.feed ?? null, clock })
   return new Claims({ store, clock, log, slots, admission, recovery, hints, owner: () => identity.owner })
-}
-
-function heartbeatOf({
-  given: { store, clock, log, others },
-  mailboxes,
-  redelivery,
-  steps,
-  cancels,
-  claims,
-  identity,
-}: EngineCore): Heartbeat {
-  const every = others?.beat ?? null
-  return new Heartbeat({ store, clock, log, mailboxes, redelivery, steps, cancels, claims, identity, every })
 }

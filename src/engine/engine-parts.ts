@@ -32,6 +32,8 @@ export interface EngineParts {
   } | null
   readonly tagLimits: TagLimits
   readonly memory: MemoryLimits
+  /** How many of each there may be at once; calls beyond are refused. */
+  readonly bounds: { readonly commits: number; readonly broadcasts: number; readonly waits: number }
   /** Called with the boot id of this server, and again when it gets another. */
   readonly onOwner?: ((owner: string) => void) | undefined
 }

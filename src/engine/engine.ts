@@ -17,6 +17,8 @@ export interface Engine {
   /** The nine calls for the program that runs the engine. Their input is charged to the budget of requests. */
   local(): FluxApi
   readonly webhooks: WebhookApi
+  /** Ends all requests that are held until a context gets somewhere, and takes no more: the server stops. */
+  endWaits(): void
   /** Begins to send heartbeats, to take over steps of dead servers, to wake contexts that are due, and to purge. */
   start(): Promise<void>
   /**
@@ -36,18 +38,20 @@ export function createEngine(parts: EngineParts): Engine {
   return {
     api(caller) {
       const known =
-        apis.get(caller) ?? core.api({ caller, scope: scopeOfToken(caller.name), home: null, admission: null })
+        apis.get(caller) ??
+        core.api({ caller, scope: scopeOfToken(caller.name), home: null, admission: null, isStep: false })
       apis.set(caller, known)
       return known
     },
-    local: () => core.api({ caller: SYSTEM, scope: 'runtime', home: null, admission: memory.requests }),
+    local: () => core.api({ caller: SYSTEM, scope: 'runtime', home: null, admission: memory.requests, isStep: false }),
     webhooks: webhooks({ catalog, mailboxes, commits, store, clock, feed: others?.feed ?? null, refusals }),
+    endWaits: () => core.waits.giveUp(),
     trouble: () => store.trouble(),
     async start() {
       await core.heartbeat.start()
       alarm.start(() => core.timers.dispatchDue())
       purges.start()
-      core.broadcasts.start()
+      core.keptBroadcasts.start()
     },
     close: ({ grace = 10_000 } = {}) => close(core, purges, grace),
   }
@@ -56,21 +60,24 @@ export function createEngine(parts: EngineParts): Engine {
 async function close(
   {
     given: { store, runner, alarm, others },
-    broadcasts,
+    keptBroadcasts,
     life,
     recovery,
     claims,
     steps,
     heartbeat,
     mailboxes,
+    waits,
   }: EngineCore,
   purges: Retention,
   grace: number,
 ): Promise<void> {
   recovery.stop()
-  broadcasts.stop()
+  keptBroadcasts.stop()
   claims.stop()
+  waits.giveUp()
   await steps.stop(grace)
+  waits.close()
   life.abort()
   await Promise.all([heartbeat.stop(), purges.stop(), alarm.close(), others?.feed.close()])
   await mailboxes.idle()

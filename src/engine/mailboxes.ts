@@ -1,7 +1,7 @@
 // engine: a mailbox for each context. One turn at a time takes the messages from it, in the order in which they came;
 // the number that may wait is bounded.
 import type { ContextId } from '../model/context.ts'
-import { FluxError } from '../model/failure.ts'
+import { FluxError, overloaded } from '../model/failure.ts'
 import type { Input } from './interpreter/decision.ts'
 import { isBounded, type Message, type MessageOptions, type MessageOutcome } from './message.ts'
 import { Pace } from './pace.ts'
@@ -14,19 +14,26 @@ const MAX_MESSAGES = 1000
 /** Messages decided in one turn. */
 const MAX_BATCH_MESSAGES = 100
 
-const NO_OPTIONS = {}
-
-export type MailboxesParts = TurnLoopParts
+export interface MailboxesParts extends TurnLoopParts {
+  /** Contexts in which calls may have turns under way at once, starts included. */
+  readonly maxCalls: number
+}
 
 export class Mailboxes {
   /** The messages that wait, of each context in which a turn is under way. */
   readonly #waiting = new Map<ContextId, Message[]>()
+  /** Those of them in which a call began the first turn. */
+  readonly #called = new Set<ContextId>()
+  /** Starts of calls that are under way. */
+  #callStarts = 0
+  readonly #maxCalls: number
   readonly #turns: TurnLoop
   readonly #starts: Starts
   #onIdle: (() => void) | null = null
 
   constructor(parts: MailboxesParts) {
     const pace = new Pace()
+    this.#maxCalls = parts.maxCalls
     this.#turns = new TurnLoop(parts, pace, {
       putBack: (id, messages) => this.#waiting.get(id)?.unshift(...messages),
       onEnd: (id, { yields }) => {
@@ -39,14 +46,18 @@ export class Mailboxes {
 
   /**
    * Sends a context a message; resolves after the commit.
-   * @throws FluxError when the context doesn't exist, or its mailbox is full; RowTaken when the guard of one of its rows
-   * fails
+   * @throws FluxError when the context doesn't exist, or its mailbox is full; of a call, `overloaded`; RowTaken when the
+   * guard of one of its rows fails
    */
-  post(id: ContextId, input: Input, { waits, rows, rowsAlways }: MessageOptions = NO_OPTIONS): Promise<MessageOutcome> {
+  post(
+    id: ContextId,
+    input: Input,
+    { isCall = false, waits = false, rows, rowsAlways }: MessageOptions = {},
+  ): Promise<MessageOutcome> {
     return new Promise((resolve, reject) => {
       const message = { input, rows, rowsAlways, resolve, reject }
       const mailbox = this.#waiting.get(id)
-      if (mailbox && mailbox.length >= MAX_MESSAGES && waits !== true && isBounded(input)) {
+      if (mailbox && mailbox.length >= MAX_MESSAGES && !waits && isBounded(input)) {
         reject(
           new FluxError({
             kind: 'busy',
@@ -56,7 +67,10 @@ export class Mailboxes {
         )
       } else if (mailbox) {
         mailbox.push(message)
+      } else if (isCall && this.#isFull) {
+        reject(tooManyCalls())
       } else {
+        if (isCall) this.#called.add(id)
         this.#waiting.set(id, [])
         this.#turns.begin(id, [message])
       }
@@ -65,10 +79,21 @@ export class Mailboxes {
 
   /**
    * Starts a context; resolves after the commit.
-   * @throws FluxError when its inputs, tags or start state are invalid; RowTaken when the guard of one of its rows fails
+   * @throws FluxError when its inputs, tags or start state are invalid; of a call, `overloaded`; RowTaken when the guard
+   * of one of its rows fails
    */
-  start(request: RootRequest, options: StartOptions = NO_OPTIONS): Promise<MessageOutcome> {
-    return this.#starts.start(request, options)
+  start(request: RootRequest, options: StartOptions = {}): Promise<MessageOutcome> {
+    if (options.isCall !== true) return this.#starts.start(request, options)
+    if (this.#isFull) return Promise.reject(tooManyCalls())
+    this.#callStarts += 1
+    const onEnd = () => {
+      this.#callStarts -= 1
+    }
+    return this.#starts.start(request, options, onEnd)
+  }
+
+  get #isFull(): boolean {
+    return this.#called.size + this.#callStarts >= this.#maxCalls
   }
 
   /** Whether any message waits for that context, or a turn is under way in it. */
@@ -99,6 +124,9 @@ export class Mailboxes {
     const mailbox = this.#waiting.get(id)
     if (mailbox && mailbox.length > 0) return this.#turns.begin(id, mailbox.splice(0, MAX_BATCH_MESSAGES))
     this.#waiting.delete(id)
+    this.#called.delete(id)
     if (this.#waiting.size === 0) this.#onIdle?.()
   }
 }
+
+const tooManyCalls = () => overloaded('the server has too many commits under way at present')

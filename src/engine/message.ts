@@ -29,6 +29,8 @@ export interface Sender {
 export type RowsOf = (applied: Applied, record: ContextRecord, flux: CompiledFlux) => readonly RowWrite[]
 
 export interface MessageOptions {
+  /** A caller from outside asks for it, who is refused when there is too much to do. */
+  readonly isCall?: boolean | undefined
   /** A full mailbox takes it all the same: somebody else bounds how many there are. */
   readonly waits?: boolean | undefined
   readonly rows?: RowsOf | undefined
@@ -55,11 +57,11 @@ export class RowTaken extends Error {
 }
 
 /**
- * Whether a full mailbox refuses the message: only if it comes from outside. Broadcasts, answers of steps, wake-ups and
- * the end of a context are bounded where they arise.
+ * Whether a full mailbox refuses the message: only if it comes from outside. Answers of steps, wake-ups and the end of a
+ * context are bounded where they arise.
  */
 export const isBounded = (input: Input): boolean =>
-  input.type === 'TAG' || input.type === 'TERMINATE' || (input.type === 'EVENT' && input.tags === null)
+  input.type === 'TAG' || input.type === 'TERMINATE' || input.type === 'EVENT'
 
 /** The state in which a context is, as the answer to an event reports it. */
 export const standOf = ({ record, flux }: Pick<MessageOutcome, 'record' | 'flux'>) => ({

@@ -15,6 +15,8 @@ export interface StartOptions {
   /** Called for the first commit, and for all later ones of this server until it is removed (`Commits.unwatch`). */
   readonly watcher?: CommitWatcher | undefined
   readonly rows?: RowsOf | undefined
+  /** See `MessageOptions`. */
+  readonly isCall?: boolean | undefined
   /** The partition in which it is stored; left out: any. */
   readonly partition?: number | undefined
 }
@@ -41,8 +43,17 @@ export class Starts {
   start(
     { flux, startState, input, untyped, unknown, tags, trigger, request }: RootRequest,
     { watcher, rows, partition = this.#parts.ids.nextPartition() }: StartOptions,
+    onEnd?: () => void,
   ): Promise<MessageOutcome> {
-    return new Promise((resolve, reject) => {
+    return new Promise((succeed, fail) => {
+      const resolve = (outcome: MessageOutcome) => {
+        onEnd?.()
+        succeed(outcome)
+      }
+      const reject = (error: unknown) => {
+        onEnd?.()
+        fail(error)
+      }
       const whole = { flux, startState, input, untyped, unknown, tags, trigger, parent: null, partition, request }
       const start = { request: whole, watcher, rows, data: new TurnData(this.#parts), resolve, reject }
       this.#pace.run(() => this.#try(start))

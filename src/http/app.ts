@@ -5,16 +5,17 @@ import { HTTPException } from 'hono/http-exception'
 import { METHOD_NAME_ALL, METHODS } from 'hono/router'
 import { FluxError, unavailable, type Failure } from '../model/failure.ts'
 import { pathShown } from './socket/access-log.ts'
+import { quotaHeaders } from './api/quotas.ts'
 import { addFluxApi, type FluxApiOptions } from './api/routes.ts'
 import { addDocs } from './docs/routes.ts'
-import { problemFormat } from './formats/codecs.ts'
+import { JSON_FORMAT, problemFormat } from './formats/codecs.ts'
 import { addHome, type About } from './docs/home.ts'
 import { acceptOf, type Env } from './request/incoming.ts'
 import { Answers } from './answers/answers.ts'
 import { addOpenApi } from './docs/openapi.ts'
 import { originGuard, type OriginGuard, type OriginGuardOptions } from './request/origin-guard.ts'
 import { routePath } from './request/paths.ts'
-import { problemResponse } from './problem.ts'
+import { problemParts, problemResponse } from './problem.ts'
 import { addWebhooks, type WebhookOptions } from './webhooks/webhooks.ts'
 
 export interface AppOptions
@@ -68,6 +69,8 @@ export function createApp({
   app.onError((error, c) => {
     if (error instanceof FluxError && error.cause !== undefined)
       log.error('a request was refused', { method: c.req.method, path: pathShown(c), error })
+    if (error instanceof FluxError && 'context' in error.failure)
+      return answerWithContext(c, options.answers, error.failure)
     if (error instanceof FluxError) return refuse(c, error.failure)
     if (error instanceof HTTPException) return error.getResponse()
     log.error('a request failed', { method: c.req.method, path: pathShown(c), error })
@@ -102,10 +105,19 @@ function sharing(origins: readonly string[], guard: OriginGuard): MiddlewareHand
   const options = {
     origin: origins.includes('*') ? '*' : [...origins],
     allowMethods: ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'],
-    exposeHeaders: ['link', 'location', 'retry-after', 'www-authenticate'],
+    exposeHeaders: [
+      'idempotency-replayed',
+      'link',
+      'location',
+      'preference-applied',
+      'ratelimit',
+      'ratelimit-policy',
+      'retry-after',
+      'www-authenticate',
+    ],
     maxAge: CORS_AGE_SECONDS,
   }
-  const calls = cors({ ...options, allowHeaders: ['authorization', 'content-type'] })
+  const calls = cors({ ...options, allowHeaders: ['authorization', 'content-type', 'idempotency-key', 'prefer'] })
   const webhooks = cors(options)
   return async (c, next) => {
     const isWebhook = c.req.path.startsWith('/api/')
@@ -133,8 +145,34 @@ function methodsOf(app: Hono<Env>, path: string): string[] {
 }
 
 /** In the format that the client would have had the answer in, or in the usual one. */
-const refuse = (c: Context<Env>, failure: Failure): Response =>
-  problemResponse(failure, { instance: instanceOf(c), format: problemFormat(acceptOf(c)) })
+const refuse = (c: Context<Env>, failure: Failure): Response => problemResponse(failure, factsOf(c))
+
+const factsOf = (c: Context<Env>) => ({
+  instance: instanceOf(c),
+  format: problemFormat(acceptOf(c)),
+  headers: quotaHeaders(c),
+})
+
+/** A problem that has a context may be large: it is charged, and written, as any large answer is. */
+async function answerWithContext(c: Context<Env>, answers: Answers, failure: Failure): Promise<Response> {
+  const facts = factsOf(c)
+  const { problem, headers } = problemParts(failure, facts)
+  const init = { status: problem.status, headers }
+  const hold = answers.hold()
+  try {
+    if (facts.format === JSON_FORMAT)
+      return await answers.send(c, problem, JSON_FORMAT.pieces(problem, 'problem'), init)
+    await answers.charge(hold, problem, 0)
+    const bytes = Buffer.from(facts.format.encodeProblem(problem))
+    hold.release()
+    return answers.bytes(c, bytes, init)
+  } catch (error) {
+    if (!(error instanceof FluxError)) throw error
+    return refuse(c, error.failure)
+  } finally {
+    hold.release()
+  }
+}
 
 /**
  * The path as it was sent, escapes and all, as a URI reference (RFC 3986, 4.2), without the query: there may be

@@ -37,11 +37,13 @@ const KINDS: { readonly [kind in Failure['kind']]: Kind } = {
   },
   // 429 and not 503: one context has too much to do, the server is well.
   busy: { status: 429, type: 'context-busy', title: 'The context has too many events waiting' },
+  rateLimited: { status: 429, type: 'rate-limited', title: 'The token is used too often' },
   headersTooLarge: { status: 431, type: 'headers-too-large', title: 'The headers are too large' },
   internal: { status: 500, type: 'internal-error', title: 'The server failed' },
   unreadable: { status: 500, type: 'unreadable-record', title: 'The stored record can not be read' },
   webhookFailed: { status: 500, type: 'webhook-failed', title: 'The workflow behind the webhook failed' },
   webhookTimeout: { status: 504, type: 'webhook-timeout', title: 'The workflow behind the webhook is still at work' },
+  waitTimeout: { status: 504, type: 'wait-timeout', title: 'The context did not get there in time' },
   overloaded: { status: 503, type: 'overloaded', title: 'The server has too much to do' },
   unavailable: { status: 503, type: 'unavailable', title: 'The server can not serve now' },
 }
@@ -60,6 +62,7 @@ export type Problem = {
   errors?: readonly FieldError[]
   contextId?: ContextId
   hint?: string
+  context?: object
 }
 
 /** `instance` is the path that was asked for; left out where it isn't known. */
@@ -75,6 +78,7 @@ export function problemOf(failure: Failure, instance?: string): Problem {
       ? { errors: failure.errors?.map(({ pointer, detail }) => ({ pointer: short(pointer), detail: short(detail) })) }
       : {}),
     ...('hint' in failure && failure.hint !== undefined ? { hint: short(failure.hint) } : {}),
+    ...('context' in failure && failure.context !== undefined ? { context: failure.context } : {}),
     ...('contextId' in failure ? { contextId: failure.contextId } : {}),
   }
 }
@@ -117,6 +121,8 @@ export const NOSNIFF = { 'x-content-type-options': 'nosniff' }
 interface ProblemFacts {
   readonly instance?: string | undefined
   readonly format?: ProblemFormat
+  /** More to be said in the answer. */
+  readonly headers?: { readonly [name: string]: string } | null
 }
 
 export function problemResponse(failure: Failure, telling: ProblemFacts = {}): Response {
@@ -127,11 +133,21 @@ export function problemResponse(failure: Failure, telling: ProblemFacts = {}): R
 /** What a problem is answered with, where there is no application to do it. */
 export function problemAnswer(
   failure: Failure,
-  { instance, format = JSON_FORMAT }: ProblemFacts = {},
+  facts: ProblemFacts = {},
 ): { status: number; headers: Record<string, string>; body: string } {
+  const { problem, headers } = problemParts(failure, facts)
+  return { status: problem.status, headers, body: (facts.format ?? JSON_FORMAT).encodeProblem(problem) }
+}
+
+/** The problem and its headers, before it is written. */
+export function problemParts(
+  failure: Failure,
+  { instance, format = JSON_FORMAT, headers: more }: ProblemFacts = {},
+): { problem: Problem; headers: Record<string, string> } {
   const problem = problemOf(failure, instance)
   const headers: Record<string, string> = {
     ...format.headers,
+    ...more,
     'content-type': format.problemType,
     'cache-control': 'no-store',
     vary: 'Accept',
@@ -143,5 +159,5 @@ export function problemAnswer(
   if (failure.kind === 'forbidden') headers['www-authenticate'] = 'Bearer error="insufficient_scope"'
   if ('retryAfter' in failure) headers['retry-after'] = String(Math.max(1, Math.ceil(failure.retryAfter)))
   if (failure.kind === 'wrongMethod') headers['allow'] = failure.allow.join(', ')
-  return { status: problem.status, headers, body: format.encodeProblem(problem) }
+  return { problem, headers }
 }

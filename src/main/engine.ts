@@ -27,6 +27,7 @@ export async function openEngine(
     given.runner.close()
     throw error
   })
+  const bounds = { commits: settings.maxCommits, broadcasts: settings.maxBroadcasts, waits: settings.maxWaits }
   const tagLimits = { count: maxTags, bytes: maxTagBytes }
   const dispatcher = createDispatcher({ runner: given.runner, clock: parts.clock })
   const slots = new Slots({ code: settings.stepConcurrency, isolated: settings.isolated })
@@ -38,6 +39,7 @@ export async function openEngine(
     dispatcher,
     slots,
     tagLimits,
+    bounds,
   })
   return { engine, storage, notes: parts.store.notes }
 }

@@ -147,6 +147,7 @@ async function close(
   parts.unready = 'the server is stopping'
   parts.stopping.abort()
   tokens.close()
+  engine.endWaits()
   const began = systemClock.now()
   const cancel = systemClock.after(Math.max(0, grace - WEBHOOK_NOTICE_MS), () => engine.webhooks.giveUp())
   await http.close(grace)

@@ -4,11 +4,30 @@ import type { Failure } from './failure.ts'
 /** `read` allows views. `invoke` allows all calls. `admin` allows these and the operation of the server. */
 export type Role = 'read' | 'invoke' | 'admin'
 
+/** How many calls a token may still make; over HTTP alone. */
+export interface Quota {
+  /** Takes so many calls. @throws FluxError `rateLimited` when there are not as many; then it takes none */
+  take(calls: number): void
+  /** What is left, and what there is at most. */
+  state(): QuotaState
+}
+
+export interface QuotaState {
+  readonly remaining: number
+  /** Seconds until there is one more; 0: there are as many as there may be. */
+  readonly reset: number
+  /** Calls in `window` seconds. */
+  readonly limit: number
+  readonly window: number
+}
+
 /** A caller without roles is anonymous and may use everything that is not secured. */
 export interface Caller {
   /** Of the token; left out: no token was sent, or the runtime itself calls. */
   readonly name?: string
   readonly roles: readonly Role[]
+  /** Left out: as many calls as it likes. */
+  readonly quota?: Quota
 }
 
 /** Whose idempotency keys those of a token are; undefined: no token. */

@@ -12,12 +12,16 @@ export type Failure =
   | { readonly kind: 'malformed'; readonly detail: string; readonly errors?: readonly FieldError[] } // not in the form that the call takes
   | { readonly kind: 'invalid'; readonly detail: string; readonly errors: readonly FieldError[] } // well-formed, but against the rules
   | { readonly kind: 'notFound'; readonly detail: string }
-  /** `hint`: says that no service knows the event that was sent. */
-  | { readonly kind: 'conflict'; readonly detail: string; readonly hint?: string }
+  /** `hint`: says that no service knows the event that was sent. `context`: as it is, for who waited for it. */
+  | { readonly kind: 'conflict'; readonly detail: string; readonly hint?: string; readonly context?: object }
   /** The idempotency key was used before, for a request with another content. */
   | { readonly kind: 'idempotencyMismatch'; readonly detail: string }
   /** The first request under the idempotency key is still under way. */
   | { readonly kind: 'idempotencyInProgress'; readonly detail: string; readonly retryAfter: number } // seconds
+  /** The time is up; `context` is the one that was waited for, as it is. */
+  | { readonly kind: 'waitTimeout'; readonly detail: string; readonly context: object }
+  /** The token's calls come faster than it allows. */
+  | { readonly kind: 'rateLimited'; readonly detail: string; readonly retryAfter: number } // seconds
   | { readonly kind: 'unauthorized'; readonly detail: string; readonly token: 'none' | 'invalid' }
   | { readonly kind: 'forbidden'; readonly detail: string }
   | { readonly kind: 'busy'; readonly detail: string; readonly retryAfter: number } // seconds

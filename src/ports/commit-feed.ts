@@ -7,6 +7,10 @@ export interface CommitFeed {
   notify(id: ContextId): void
   /** Called for each context that a server told of, this one included. */
   onNotified(listener: (id: ContextId) => void): void
+  /** Asks the other servers to `notify` of their commits to these contexts for a while. Never fails. */
+  watch(ids: readonly ContextId[]): void
+  /** Called with the contexts that another server asks for. */
+  onWatched(listener: (ids: readonly ContextId[]) => void): void
   /** Tells the other servers that steps are ready for which this one has no free slot. Never fails. */
   notifyReady(): void
   /** Called when a server said so, this one included. */

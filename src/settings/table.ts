@@ -130,6 +130,24 @@ export const schema = z.object({
     'requests at once that send many events or starts, a line each',
     integer(1, 100_000),
   ),
+  maxCommits: setting(
+    'ACTORFLUX_MAX_COMMITS',
+    '1024',
+    'commits of calls under way at once; beyond it calls are refused with 503',
+    integer(1, 1_000_000),
+  ),
+  maxBroadcasts: setting(
+    'ACTORFLUX_MAX_BROADCASTS',
+    '16',
+    'events for more than 64 contexts under way at once; beyond it they are refused with 503',
+    integer(1, 10_000),
+  ),
+  maxWaits: setting(
+    'ACTORFLUX_MAX_WAITS',
+    '20000',
+    'requests that wait for a context at once; beyond it they are refused with 503',
+    integer(1, 1_000_000),
+  ),
   maxTags: setting('ACTORFLUX_MAX_TAGS', '64', 'tags of one context', integer(1, 10_000)),
   maxTagBytes: setting('ACTORFLUX_MAX_TAG_BYTES', '256', 'bytes of one tag', integer(1, 10_000)),
   origins: origins.default([]).register(rows, {

@@ -106,8 +106,11 @@ describe('the file of tokens', () => {
     ['{}', ': tokens must be a list'],
     ['{"tokens":{}}', ': tokens must be a list'],
     ['{"tokens":[],"s3cret":1}', ': its content must be an object of tokens alone'],
-    [only('s3cret'), ': tokens[0] must be an object of name, sha256, roles, created and expires alone'],
-    [only({ ...GOOD, s3cret: 1 }), ': tokens[0] must be an object of name, sha256, roles, created and expires alone'],
+    [only('s3cret'), ': tokens[0] must be an object of name, sha256, roles, created, expires and rate alone'],
+    [
+      only({ ...GOOD, s3cret: 1 }),
+      ': tokens[0] must be an object of name, sha256, roles, created, expires and rate alone',
+    ],
     [only({ ...GOOD, name: 1 }), ': tokens[0].name must be text'],
     [only({ ...GOOD, name: 's3cret\n' }), ': tokens[0].name must be 1 to 64 letters, digits, -, _ and .'],
     [only({ ...GOOD, name: '' }), ': tokens[0].name must be 1 to 64 letters, digits, -, _ and .'],
@@ -121,6 +124,10 @@ describe('the file of tokens', () => {
     [only({ ...GOOD, expires: 1.5 }), ': tokens[0].expires must be epoch milliseconds or null'],
     [only({ ...GOOD, expires: -1 }), ': tokens[0].expires must be epoch milliseconds or null'],
     [only({ ...GOOD, expires: 1e300 }), ': tokens[0].expires must be epoch milliseconds or null'],
+    ...[5, '', '0/s', '5/h', '5 /s', '1000001/s', '1.5/s'].map((rate): [string, string] => [
+      only({ ...GOOD, rate }),
+      ': tokens[0].rate must be a number of calls from 1 to 1000000 in a second or minute, such as 500/s or 30/m',
+    ]),
     [
       JSON.stringify({ tokens: [GOOD, { ...GOOD, sha256: 'b'.repeat(64) }] }),
       ': tokens[1].name must not be that of another token',

@@ -1,6 +1,8 @@
 // What is measured. Each case speaks to a server over HTTP alone, and gives rows of the table.
 import { sleep, type Server } from '../support/server.ts'
 import type { Call } from './client.ts'
+import { ownMemory } from './footprint.ts'
+import { holdRequests } from './hold.ts'
 import { measure, percentiles, sendAll, type Measured } from './load.ts'
 import { stream, type Streamed } from './stream.ts'
 
@@ -122,6 +124,25 @@ export const CALLS: { readonly [name: string]: Case } = {
       await run('single events, to compare', subject, single),
       { name: `events by NDJSON, ${streamed.lines}`, connections: 1, against: subject.connections, ...streamed },
     ]
+  },
+
+  /** Each of the contexts that are moved is waited for. */
+  async waits(subject) {
+    const ids = await spreadContexts(subject)
+    const calls = ids.map((id) => event('tick', id))
+    const { pid, url } = subject.server
+    const [without, before] = [await run('ticks, nobody waits', subject, calls), await ownMemory(pid)]
+    const held = await holdRequests(
+      url,
+      ids.map((id) => `/flux-api/context/wait?contextId=${id}&state=done&timeout=300`),
+    )
+    const each = ((await ownMemory(pid)) - before) / ids.length
+    try {
+      const name = `ticks beside ${ids.length} held waits (${each.toFixed(1)} KB each)`
+      return [without, await run(name, subject, calls)]
+    } finally {
+      held.release()
+    }
   },
 
   async hot(subject) {

@@ -32,6 +32,8 @@ const SHARES: readonly (readonly [RegExp, number])[] = [
 ]
 /** Of events in one request: the share of the handler, how many times as fast as single calls, and megabytes. */
 const LINES = { share: 0.7, timesSingle: 3, growthMb: 64 }
+/** Events beside held waits, of those without. */
+const BESIDE_WAITS = 0.9
 /** Processor time of an event, and its median time at one connection. */
 const EVENT = { cpuUs: 75, p50Ms: 0.4 }
 
@@ -41,7 +43,16 @@ export function goals(rows: readonly Row[], yardstick: readonly Row[]): string[]
     const share = SHARES.find(([rule]) => rule.test(name))?.[1]
     const shares = share !== undefined && connections > 1
     const isEvent = name.startsWith('event by id')
+    const alone = name.startsWith('ticks beside') ? aloneOf(rows, name) : undefined
     return [
+      ...(alone
+        ? [
+            verdict(
+              `${name}: at least ${BESIDE_WAITS} of those without`,
+              row.perSecond >= BESIDE_WAITS * alone.perSecond,
+            ),
+          ]
+        : []),
       ...(shares ? [verdict(`${name}: at least ${share} of the handler`, ratio(row, yardstick) >= share)] : []),
       ...(shares && isEvent && cpuUs !== null
         ? [verdict(`${name}: at most ${EVENT.cpuUs} µs of CPU`, cpuUs <= EVENT.cpuUs)]
@@ -72,6 +83,10 @@ function goalsOfLines(
     verdict(`${name}: memory grew by ${grown.toFixed(0)} MB, at most ${LINES.growthMb}`, grown <= LINES.growthMb),
   ]
 }
+
+/** The same without held waits, on the same store. */
+const aloneOf = (rows: readonly Row[], name: string): Row | undefined =>
+  rows.find((row) => row.name === `ticks, nobody waits${/, Redis .*$/.exec(name)?.[0] ?? ''}`)
 
 export const verdict = (goal: string, met: boolean) => `${met ? 'met   ' : 'MISSED'}  ${goal}`
 

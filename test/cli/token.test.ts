@@ -55,6 +55,18 @@ describe('token create', () => {
     ])
   })
 
+  test('takes a rate, and lists it', async () => {
+    expect((await token('create', '--name', 'a', '--rate', '500/S')).out.at(0)).toContain('at most 500/s')
+    await token('create', '--name', 'b')
+    expect((await readTokens(file)).map(({ rate }) => rate)).toEqual(['500/s', undefined])
+    const { out } = await token('list')
+    expect([out[0], out[1]?.endsWith('  500/s'), out[2]?.endsWith('never')]).toEqual([
+      'NAME  ROLES   CREATED               EXPIRES  RATE',
+      true,
+      true,
+    ])
+  })
+
   test.each([
     ['90d', 90 * DAY],
     ['1.5h', 5_400_000],

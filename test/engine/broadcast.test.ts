@@ -35,6 +35,7 @@ test('others are served after each thousand that it finds, though nothing is wri
       catalog: { triggeredBy: () => [] },
       log: { trace() {}, debug() {}, info() {}, warn() {}, error() {} },
       refusals: { log: () => Promise.resolve() },
+      bound: null,
       mailboxes: {
         post() {
           posted.push(turns)

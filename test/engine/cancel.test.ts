@@ -52,6 +52,8 @@ describe('with two servers on one store', () => {
     const folder = await mkdtemp(join(tmpdir(), 'actorflux-'))
     const listeners: ((id: number) => void)[] = []
     const feed: CommitFeed = {
+      watch() {},
+      onWatched() {},
       notify: (id) => {
         if (!words.isLost) for (const listener of listeners) listener(id)
       },

@@ -52,7 +52,15 @@ test.each(['purge', 'heartbeat', 'claimDue'] as const)('it waits for a %s under 
     verb === 'heartbeat'
       ? {
           beat: 1000,
-          feed: { notify() {}, onNotified() {}, notifyReady() {}, onReady() {}, close: () => Promise.resolve() },
+          feed: {
+            notify() {},
+            onNotified() {},
+            notifyReady() {},
+            onReady() {},
+            watch() {},
+            onWatched() {},
+            close: () => Promise.resolve(),
+          },
         }
       : null
   const bench = await openBench(FILES, { wrap, others })

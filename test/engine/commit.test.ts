@@ -62,6 +62,7 @@ function open(
     onOthersStep: tell('others'),
     onParent: tell('parent'),
     onAnswer: tell('answer'),
+    onCommitted() {},
     onUnknownOutcome: tell('unknown'),
   })
   return {

@@ -52,7 +52,15 @@ describe.each([1, 3])('in a store of %i partitions, a broadcast under a key', (p
       }),
       others: {
         beat: BEAT_MS,
-        feed: { notify() {}, onNotified() {}, notifyReady() {}, onReady() {}, close: () => Promise.resolve() },
+        feed: {
+          notify() {},
+          onNotified() {},
+          notifyReady() {},
+          onReady() {},
+          watch() {},
+          onWatched() {},
+          close: () => Promise.resolve(),
+        },
       },
     })
     servers.push(bench)

@@ -1,7 +1,6 @@
 // Mailboxes: what waits for a context is decided together, bounded, and others are served in between.
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Store } from '../../src/ports/store.ts'
-import { nextTurn } from '../support/held.ts'
 import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
 import { withVerbs } from '../support/stores.ts'
 
@@ -75,7 +74,7 @@ function gate() {
 }
 
 describe('a full mailbox', () => {
-  test('refuses what is sent to the context by id, and takes broadcasts', async () => {
+  test('refuses what is sent to the context, by id or by a broadcast, which names it', async () => {
     const held = gate()
     await open(held.wrap)
     const contextId = await bench.run('Count')
@@ -89,12 +88,13 @@ describe('a full mailbox', () => {
     await expect(bench.terminate({ contextId })).rejects.toMatchObject(busy)
     await expect(bench.addTags({ contextId, tag: ['t'] })).rejects.toMatchObject(busy)
     await expect(bench.removeTags({ contextId, tag: ['t'] })).rejects.toMatchObject(busy)
-    const broadcast = bench.sendEvent({ event: 'tick' })
-    await nextTurn()
+    expect(await bench.sendEvent({ event: 'tick' })).toMatchObject({
+      transitions: [],
+      ignored: [{ contextId, fluxName: 'Count', reason: busy.failure.detail }],
+    })
     held.open()
-    expect(await broadcast).toMatchObject({ transitions: [{ contextId, state: 'w' }], ignored: [] })
     await Promise.all(sent)
-    expect(outputs(await bench.getContext({ contextId }))).toEqual({ n: 1002 })
+    expect(outputs(await bench.getContext({ contextId }))).toEqual({ n: 1001 })
     await bench.terminate({ contextId })
   })
 })

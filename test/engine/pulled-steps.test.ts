@@ -211,6 +211,8 @@ describe('of two servers on one store', () => {
     const [listeners, hints]: [(() => void)[], number[]] = [[], []]
     const feed: CommitFeed = {
       notify() {},
+      watch() {},
+      onWatched() {},
       onNotified() {},
       notifyReady() {
         hints.push(clock.now())

@@ -88,7 +88,12 @@ test('who watched a start that failed hears of no other', async () => {
     },
   })
   const heard: string[] = []
-  const start = (name: string) => mailboxes.start(request, { watcher: ({ id }) => heard.push(`${name}: ${id}`) })
+  const start = (name: string) =>
+    mailboxes.start(request, {
+      watcher({ id }) {
+        heard.push(`${name}: ${id}`)
+      },
+    })
   await expect(start('first')).rejects.toMatchObject({ failure: { detail: 'away' } })
   // A store that has lost its last moments gives that id again.
   expect((await mailboxes.start(request)).record.id).toBe(1)

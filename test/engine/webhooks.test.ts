@@ -67,6 +67,8 @@ test('the last look at a silent store takes no longer than a moment', async () =
     onNotified() {},
     notifyReady() {},
     onReady() {},
+    watch() {},
+    onWatched() {},
     close: () => Promise.resolve(),
   }
   const cache = new ContextCache(1024)
@@ -82,6 +84,7 @@ test('the last look at a silent store takes no longer than a moment', async () =
     onOthersStep() {},
     onParent() {},
     onAnswer() {},
+    onCommitted() {},
     onUnknownOutcome() {},
   })
   const mailboxes = new Mailboxes({
@@ -94,6 +97,7 @@ test('the last look at a silent store takes no longer than a moment', async () =
     turns: new ByteBudget({ bytes: 1024, what: 'contexts' }),
     pins: new Pins(store, clock),
     commits,
+    maxCalls: 1000,
     env: () => ({
       now: clock.now(),
       random: Math.random,

@@ -277,9 +277,19 @@ describe('CORS', () => {
     await live.close()
     expect(preflight.status).toBe(204)
     expect(preflight.headers.get('access-control-allow-origin')).toBe(origin)
-    expect(preflight.headers.get('access-control-allow-headers')).toContain('authorization')
+    expect(preflight.headers.get('access-control-allow-headers')?.split(',')).toEqual(
+      expect.arrayContaining(['authorization', 'content-type', 'idempotency-key', 'prefer']),
+    )
     expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, origin])
-    expect(refused.headers.get('access-control-expose-headers')).toContain('retry-after')
+    expect(refused.headers.get('access-control-expose-headers')?.split(',')).toEqual(
+      expect.arrayContaining([
+        'idempotency-replayed',
+        'preference-applied',
+        'ratelimit',
+        'ratelimit-policy',
+        'retry-after',
+      ]),
+    )
     expect(other.headers.get('access-control-allow-origin')).toBeNull()
     expect(nowhere.status).toBe(404)
   })

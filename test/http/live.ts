@@ -93,7 +93,7 @@ export interface Live {
   readonly url: string
   readonly lines: readonly Logged[]
   /** Makes a token; gives its text. */
-  token(name: string, role: Role, expires?: number): Promise<string>
+  token(name: string, role: Role, expires?: number, rate?: string): Promise<string>
   call(method: string, path: string, request?: Request): Promise<Answer>
   /** Writes these services over those that are there, and has them read. */
   reload(services: { readonly [file: string]: unknown }): Promise<void>
@@ -106,6 +106,7 @@ export interface Request {
   readonly type?: string
   readonly accept?: string
   readonly token?: string
+  readonly prefer?: string
 }
 
 export interface Answer {
@@ -134,9 +135,15 @@ export async function openLive(
   return {
     url: server.url,
     lines,
-    token: (name, role, expires) =>
-      createToken(tokens, { name, roles: [role], created: Date.now(), expires: expires ?? null }),
-    async call(method, path, { body, type, accept, token } = {}) {
+    token: (name, role, expires, rate) =>
+      createToken(tokens, {
+        name,
+        roles: [role],
+        created: Date.now(),
+        expires: expires ?? null,
+        ...(rate !== undefined && { rate }),
+      }),
+    async call(method, path, { body, type, accept, token, prefer } = {}) {
       const plain = typeof body === 'object' && !(body instanceof Uint8Array)
       const response = await fetch(server.url + path, {
         method,
@@ -145,6 +152,7 @@ export async function openLive(
           ...(body === undefined ? {} : { 'content-type': type ?? 'application/json' }),
           ...(accept === undefined ? {} : { accept }),
           ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+          ...(prefer === undefined ? {} : { prefer }),
         },
       })
       const text = await response.text()

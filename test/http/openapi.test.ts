@@ -145,7 +145,7 @@ describe('the document', () => {
       for (const [status, response] of Object.entries(operation.responses))
         if (status !== '200') expect(response).toEqual({ $ref: `#/components/responses/Problem${status}` })
     }
-    expect(JSON.stringify(document.paths).length).toBeLessThan(60_000)
+    expect(JSON.stringify(document.paths).length).toBeLessThan(70_000)
   })
 
   test('leaves answers open to further fields, and bodies not', () => {
@@ -168,6 +168,7 @@ describe('the document', () => {
       'DELETE /flux-api/terminate',
       'GET /flux-api/context',
       'GET /flux-api/context/state',
+      'GET /flux-api/context/wait',
       'GET /flux-api/contexts',
       'GET /flux-api/definition',
       'GET /flux-api/event',
@@ -182,8 +183,12 @@ describe('the document', () => {
   })
 
   test('has parameters as they are', () => {
-    expect(parametersOf('execute')).toEqual(['path package', 'header Idempotency-Key?'])
-    expect(parametersOf('sendEvent')).toEqual(['query contextId?', 'header Idempotency-Key?'])
+    expect(parametersOf('execute')).toEqual(['path package', 'header Idempotency-Key?', 'header Prefer?'])
+    expect(parametersOf('sendEvent')).toEqual(['query contextId?', 'header Idempotency-Key?', 'header Prefer?'])
+    expect(parametersOf('waitFor')).toEqual([
+      'query contextId',
+      ...['status', 'state', 'tag', 'timeout'].map((name) => `query ${name}?`),
+    ])
     expect(parametersOf('getStateContext')).toEqual(['query contextId', 'query stateName'])
     expect(parametersOf('listContexts')).toEqual(
       ['fluxName', 'tag', 'status', 'currentState', 'startState', 'limit', 'page', 'after'].map(
@@ -203,12 +208,13 @@ describe('the document', () => {
   })
 
   test('names the headers of answers', () => {
-    expect(headersOf('listContexts', 200)).toEqual(['Link'])
+    const rate = ['RateLimit', 'RateLimit-Policy']
+    expect(headersOf('listContexts', 200)).toEqual(['Link', ...rate])
+    expect(headersOf('execute', 200)).toEqual(['Preference-Applied', 'Idempotency-Replayed', ...rate])
     expect(headersOf('getContext', 401)).toEqual(['WWW-Authenticate'])
     expect(headersOf('getContext', 503)).toEqual(['Retry-After'])
-    expect(headersOf('sendEvent', 429)).toEqual(['Retry-After'])
+    expect(headersOf('sendEvent', 429)).toEqual(['Retry-After', ...rate])
     expect(headersOf('terminate', 409)).toEqual(['Retry-After'])
-    expect(headersOf('execute', 200)).toEqual(['Idempotency-Replayed'])
     expect(headersOf('getContext', 404)).toEqual([])
   })
 
@@ -306,6 +312,7 @@ async function calls(): Promise<{ readonly [id: string]: { query: string; reques
     listContexts: { query: '' },
     getContext: { query: `?contextId=${id}&snapshot=true` },
     getStateContext: { query: `?contextId=${id}&stateName=open` },
+    waitFor: { query: `?contextId=${id}&state=open&timeout=0` },
     addTags: { query: `?contextId=${id}&tag=y` },
     putTags: { query: `?contextId=${id}&tag=z` },
     removeTags: { query: `?contextId=${id}&tag=z` },

@@ -71,6 +71,7 @@ export function fakeApi(overrides: Partial<FluxApi> = {}): { api: FluxApi; calls
     listContexts: note('listContexts', [contextView(1), contextView(2)]),
     listPage: note('listPage', { contexts: [contextView(1), contextView(2)], next: null }),
     getContext: note('getContext', contextView(1)),
+    waitFor: note('waitFor', contextView(1)),
     getStateContext: note('getStateContext', { name: 'a', input: nothing, output: nothing, transitionContexts: [] }),
     addTags: note('addTags', { message: 'added' }),
     removeTags: note('removeTags', { message: 'removed' }),

@@ -77,6 +77,8 @@ export class SimulatedServer implements Actor {
     const feed: CommitFeed = {
       notify: nothing,
       onNotified: nothing,
+      watch: nothing,
+      onWatched: nothing,
       notifyReady: () => this.#notifyReady(),
       onReady: (listener) => {
         this.#onReady = listener
@@ -95,6 +97,7 @@ export class SimulatedServer implements Actor {
       idempotency: { kept: 86_400_000, max: 1_000_000 },
       retention: RETENTION_MS,
       tagLimits: { count: 64, bytes: 256 },
+      bounds: { commits: 1_000_000, broadcasts: 1000, waits: 20_000 },
       runner,
       alarm: isAlone ? localAlarm({ clock, log }) : this.bell,
       others: isAlone ? null : { beat: BEAT_MS, feed },

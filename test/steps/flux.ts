@@ -22,6 +22,7 @@ export const flux: Flux = {
   listPage: refuse,
   getContext: refuse,
   getStateContext: refuse,
+  waitFor: refuse,
   addTags: refuse,
   removeTags: refuse,
   getDefinition: refuse,

@@ -72,6 +72,25 @@ describe.each(['a lone Redis', 'a cluster'])('on %s', (where) => {
     admin.disconnect()
   })
 
+  test('what a server watches the others hear, and not itself', async () => {
+    const namespace = randomUUID()
+    const [first, second] = await Promise.all([openFeed(namespace), openFeed(namespace)])
+    const [own, others]: number[][][] = [[], []]
+    first.feed.onWatched((ids) => own?.push([...ids]))
+    second.feed.onWatched((ids) => others?.push([...ids]))
+    await vi.waitFor(() => {
+      first.feed.watch([3, 5])
+      expect(others?.at(-1)).toEqual([3, 5])
+    }, 5000)
+    // What comes later on the same channel shows that nothing else is to come.
+    await vi.waitFor(() => {
+      second.feed.notify(7)
+      expect(first.heard).toContain(7)
+    }, 5000)
+    expect(own).toEqual([])
+    expect(first.heard.filter((id) => id !== 7)).toEqual([])
+  })
+
   test('all servers of a namespace hear what any tells, and hear again after they lost the connection', async () => {
     const [namespace, other] = [randomUUID(), randomUUID()]
     const [first, second, stranger] = await Promise.all([openFeed(namespace), openFeed(namespace), openFeed(other)])

@@ -49,9 +49,10 @@ export async function openMailboxes(verbs: Partial<Store>, files?: Files, of?: S
     onOthersStep: nobody,
     onParent: nobody,
     onAnswer: nobody,
+    onCommitted: nobody,
     onUnknownOutcome: nobody,
   })
-  return Object.assign(new Mailboxes({ ...parts, commits, env: () => env() }), {
+  return Object.assign(new Mailboxes({ ...parts, commits, env: () => env(), maxCalls: 1000 }), {
     turns: parts.turns,
     catalog: parts.catalog,
   })

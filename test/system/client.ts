@@ -28,6 +28,11 @@ export class Client {
     return this.#call('GET', `/flux-api/context?contextId=${contextId}`)
   }
 
+  /** Held until the context gets there. */
+  wait(contextId: number, query: string): Promise<ContextView> {
+    return this.#call('GET', `/flux-api/context/wait?contextId=${contextId}&${query}`)
+  }
+
   list(query: { readonly [name: string]: string }): Promise<ContextView[]> {
     return this.#call('GET', `/flux-api/contexts?${new URLSearchParams({ limit: '1000', ...query })}`)
   }

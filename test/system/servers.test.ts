@@ -123,6 +123,19 @@ describe('two servers', () => {
     await expect(client(1).event('go', once)).rejects.toThrow(/gave 409/)
   })
 
+  test('hold a request until the other brings the context there', async () => {
+    const ids = await forEach(
+      Array.from({ length: 50 }, (_, index) => index),
+      (index) => client(index % 2).start('Once'),
+    )
+    const waits = ids.map((id, index) => client(index % 2).wait(id, 'status=COMPLETED&timeout=60'))
+    await forEach([...ids.entries()], ([index, id]) => client((index + 1) % 2).event('knock', id))
+    const begun = performance.now()
+    await forEach([...ids.entries()], ([index, id]) => client((index + 1) % 2).event('go', id))
+    expect((await Promise.all(waits)).map(({ id, status }) => [id, status])).toEqual(ids.map((id) => [id, 'COMPLETED']))
+    expect(performance.now() - begun).toBeLessThan(PATIENCE_MS)
+  })
+
   test('give later contexts higher ids', async () => {
     const ids: number[] = []
     for (let turn = 0; turn < 20; turn += 1) ids.push(await client(turn % 2).start('Once'))

@@ -5,6 +5,7 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { EventAnswer } from '../../api/send-event.ts'
 import { denial, type Caller } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
+import type { CountBound } from '../../model/count-bound.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { Log } from '../../ports/log.ts'
@@ -13,8 +14,10 @@ import type { BroadcastItems } from '../idempotency/broadcast-items.ts'
 import type { Mailboxes } from '../mailboxes.ts'
 import { standOf } from '../message.ts'
 import type { RefusalLog } from '../refusal-log.ts'
+import { decodeHead } from '../record/decode.ts'
 import { keysOfEvent } from '../record/index-keys.ts'
 import { isUnreadable } from '../record/unreadable.ts'
+import { Place } from './broadcast-place.ts'
 
 /** Contexts that get the event at once. */
 const MAX_WAVE_CONTEXTS = 1000
@@ -41,23 +44,41 @@ export interface BroadcastParts {
   readonly mailboxes: Pick<Mailboxes, 'post' | 'start'>
   readonly log: Log
   readonly refusals: Pick<RefusalLog, 'log'>
+  /** Of large broadcasts; null: it isn't refused. */
+  readonly bound: CountBound | null
 }
 
 type BroadcastAnswer = Pick<EventAnswer, 'message' | 'transitions' | 'executions' | 'ignored'>
 
-/** @throws FluxError `unavailable` when the store was out of reach for everything that the event addressed */
+/**
+ * @throws FluxError `unavailable` when the store was out of reach for everything that the event addressed; `overloaded`
+ * when it addresses many, and too many such broadcasts are under way
+ */
 export async function broadcast(
-  { store, catalog, mailboxes, log, refusals }: BroadcastParts,
+  parts: BroadcastParts,
   sent: BroadcastEvent,
   items: Items = null,
 ): Promise<BroadcastAnswer> {
+  const place = new Place(parts.bound)
+  try {
+    return await run(parts, sent, { place, items })
+  } finally {
+    place.release()
+  }
+}
+
+async function run(
+  { store, catalog, mailboxes, log, refusals }: BroadcastParts,
+  sent: BroadcastEvent,
+  { place, items }: { readonly place: Place; readonly items: Items },
+): Promise<BroadcastAnswer> {
   const found: Found[] = [...(items?.earlier() ?? [])]
   const any = keysOfEvent(sent.event, sent.tags)
-  const waiting = await waitingFor(store, any, items?.upTo ?? (await store.highestId()))
+  const waiting = await waitingFor(store, any, { place, upTo: items?.upTo ?? (await store.highestId()) })
   const addressed = items ? waiting.filter((id) => !items.hasMoved(id)) : waiting
   for (let from = 0; from < addressed.length; from += MAX_WAVE_CONTEXTS) {
     const ids = addressed.slice(from, from + MAX_WAVE_CONTEXTS)
-    found.push(...(await Promise.all(ids.map((id) => move({ mailboxes, log, refusals }, id, { sent, items })))))
+    found.push(...(await Promise.all(ids.map((id) => move({ store, mailboxes, log, refusals }, id, { sent, items })))))
     // Where nothing is written, nothing above has waited: other work of the event loop comes first.
     if (from + MAX_WAVE_CONTEXTS < addressed.length)
       await new Promise((resolve) => {
@@ -93,11 +114,16 @@ export const answerToAll = (
  * All of them, before any is moved: a child that the event itself starts may have a lower id than contexts of other
  * partitions that come later.
  */
-async function waitingFor(store: Store, any: readonly string[], upTo: ContextId): Promise<ContextId[]> {
+async function waitingFor(
+  store: Store,
+  any: readonly string[],
+  { place, upTo }: { readonly place: Place; readonly upTo: ContextId },
+): Promise<ContextId[]> {
   const found: ContextId[] = []
   for (;;) {
     const ids = await store.waitingFor({ any, upTo, after: found.at(-1) ?? 0, limit: MAX_WAVE_CONTEXTS })
     for (const id of ids) found.push(id)
+    place.take(found.length)
     if (ids.length < MAX_WAVE_CONTEXTS) return found
   }
 }
@@ -142,7 +168,7 @@ interface Sending {
 type Teller = Pick<BroadcastParts, 'mailboxes' | 'log' | 'refusals'>
 
 async function move(
-  { mailboxes, log, refusals }: Teller,
+  { store, mailboxes, log, refusals }: Teller & Pick<BroadcastParts, 'store'>,
   id: ContextId,
   { sent: { event, input, untyped, tags, caller }, items }: Sending,
 ): Promise<Found> {
@@ -163,7 +189,19 @@ async function move(
     // Purged in between: there is nobody left who could have ignored it.
     if (error instanceof FluxError && error.failure.kind === 'notFound') return null
     if (isUnreadable(error, log)) return null
-    return ignored(refusals, { contextId: id, fluxName: '', state: null }, error)
+    const fluxName = error instanceof FluxError && error.failure.kind === 'busy' ? await nameOf(store, id) : ''
+    return ignored(refusals, { contextId: id, fluxName, state: null }, error)
+  }
+}
+
+/** Of a context that was not read, since its mailbox is full; empty if it can't be. */
+async function nameOf(store: Store, id: ContextId): Promise<string> {
+  try {
+    const stored = await store.load({ id })
+    return stored ? decodeHead(stored).fluxName : ''
+  } catch (error) {
+    if (error instanceof FluxError) return ''
+    throw error
   }
 }
 

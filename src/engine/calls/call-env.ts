@@ -5,6 +5,7 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
+import type { CountBound } from '../../model/count-bound.ts'
 import { conflict, FluxError, notFound } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import { bytesOf } from '../../model/json/weight.ts'
@@ -22,7 +23,9 @@ import { decodeRecord } from '../record/decode.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import type { StartedAt } from '../record/step-view.ts'
 import type { RefusalLog } from '../refusal-log.ts'
+import type { Waits } from '../waits/waits.ts'
 import type { EventHints } from './event-hint.ts'
+import type { ShownContexts } from './shown-contexts.ts'
 
 /** The parts of the engine that calls use. */
 export interface CallParts {
@@ -36,7 +39,11 @@ export interface CallParts {
   readonly startedAt: StartedAt
   readonly refusals: RefusalLog
   readonly idempotency: Idempotency
-  readonly broadcasts: KeptBroadcasts
+  readonly keptBroadcasts: KeptBroadcasts
+  readonly waits: Waits
+  readonly shown: ShownContexts
+  /** Broadcasts to many contexts at once. */
+  readonly broadcasts: CountBound
 }
 
 /** Who calls, and from where. */
@@ -48,6 +55,8 @@ export interface Access {
   readonly home: string | null
   /** Charged with the input of a call until the call ends; null: the input is charged elsewhere. */
   readonly admission: ByteBudget | null
+  /** A step calls: that belongs to what was acknowledged already, so it isn't refused when there is much to do. */
+  readonly isStep: boolean
 }
 
 export interface CallEnv extends CallParts, Access {}
@@ -68,6 +77,9 @@ async function charged<T>(budget: ByteBudget, input: JsonObject, run: () => Prom
     release()
   }
 }
+
+/** Whether a call is refused when too many commits are under way. `waits`: it is a line, of which a stream has few. */
+export const isRefusable = ({ isStep }: CallEnv, waits: boolean): boolean => !isStep && !waits
 
 /** @throws FluxError when the service is secured, and the caller hasn't that role */
 export function requireRole({ caller }: CallEnv, flux: CompiledFlux, role: Role): void {
@@ -91,12 +103,12 @@ export async function readContext(
 
 /** Sends a context a message. @throws FluxError when it is refused */
 export async function send(
-  { mailboxes }: CallEnv,
+  { mailboxes, isStep }: CallEnv,
   id: ContextId,
   input: Input,
   options?: MessageOptions,
 ): Promise<void> {
-  const { failure } = await mailboxes.post(id, input, options)
+  const { failure } = await mailboxes.post(id, input, { ...options, isCall: !isStep })
   if (failure) throw new FluxError(failure)
 }
 

@@ -6,7 +6,7 @@ import { notFound } from '../../model/failure.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import type { MessageOutcome, RowsOf } from '../message.ts'
 import type { StartOptions } from '../starts.ts'
-import { admitted, findService, requireRole, type CallEnv } from './call-env.ts'
+import { admitted, findService, isRefusable, requireRole, type CallEnv } from './call-env.ts'
 import { executeRequest } from './requests.ts'
 
 /** See `FluxApi`. */
@@ -31,9 +31,12 @@ function executeOnce(env: CallEnv, wanted: Wanted, key: string): Promise<Execute
 function start(env: CallEnv, wanted: Wanted, options?: StartOptions): Promise<MessageOutcome> {
   const flux = serviceOf(env, wanted)
   requireRole(env, flux, 'invoke')
-  const { startState, input, untyped, tags } = wanted
+  const { startState, input, untyped, waits, tags } = wanted
   return admitted(env, input, () =>
-    env.mailboxes.start({ flux, startState, input, untyped, unknown: 'refuse', tags, trigger: null }, options),
+    env.mailboxes.start(
+      { flux, startState, input, untyped, unknown: 'refuse', tags, trigger: null },
+      { ...options, isCall: isRefusable(env, waits) },
+    ),
   )
 }
 

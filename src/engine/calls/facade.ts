@@ -1,5 +1,4 @@
-// engine/calls: the nine calls, each a file of its own. HTTP and the `flux` argument of functions both come through
-// here.
+// engine/calls: the calls, each a file of its own. HTTP and the `flux` argument of functions both come through here.
 import type { FluxApi } from '../../api/flux-api.ts'
 import type { Access, CallParts } from './call-env.ts'
 import { changeTags } from './change-tags.ts'
@@ -11,6 +10,7 @@ import { getStateContext } from './get-state.ts'
 import { listPage } from './list-contexts.ts'
 import { sendEvent } from './send-event.ts'
 import { terminate } from './terminate.ts'
+import { waitFor } from './wait-for.ts'
 
 /** The calls, as that caller may make them. */
 export function facade(parts: CallParts, access: Access): FluxApi {
@@ -23,6 +23,7 @@ export function facade(parts: CallParts, access: Access): FluxApi {
     listContexts: async (request) => (await listPage(env, request)).contexts,
     listPage: (request, fits) => listPage(env, request, fits),
     getContext: (request) => getContext(env, request),
+    waitFor: (request, options) => waitFor(env, request, options?.signal),
     getStateContext: (request) => getStateContext(env, request),
     addTags: (request) => changeTags(env, request, 'add'),
     removeTags: (request) => changeTags(env, request, 'remove'),

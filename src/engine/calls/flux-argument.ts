@@ -28,6 +28,7 @@ export function fluxArgumentOf({ step, flux, record, signal, log, api }: FluxPar
   }
   return {
     ...api,
+    waitFor: (request, options) => api.waitFor(request, { signal, ...options }),
     ...facts,
     stepKey: stepKeyOf(step.id, step.epoch),
     attempt: step.attempt,

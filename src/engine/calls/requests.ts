@@ -4,6 +4,7 @@ import { EXECUTE, type ExecuteRequest } from '../../api/execute.ts'
 import { LIST_CONTEXTS, type ListRequest } from '../../api/list-contexts.ts'
 import { SEND_EVENT, type EventRequest } from '../../api/send-event.ts'
 import { ADD_TAGS, type TagRequest } from '../../api/tags.ts'
+import { WAIT_FOR, type WaitRequest } from '../../api/wait-for.ts'
 import { invalid, malformed } from '../../model/failure.ts'
 import { isObject, toJson, type JsonObject } from '../../model/json/value.ts'
 import { tagErrors, type TagLimits } from '../../model/tags.ts'
@@ -21,6 +22,7 @@ export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
     startState,
     input: data,
     untyped = false,
+    waits = false,
     tags,
     idempotencyKey,
   } = check(EXECUTE, request)
@@ -32,6 +34,7 @@ export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
     input,
     isLarge,
     untyped,
+    waits,
     tags: tagsOf(tags, '/tags', limits),
     idempotencyKey,
   }
@@ -79,6 +82,19 @@ export function listRequest(request: ListRequest = {}, limits: TagLimits) {
   const { tag, limit, page, ...others } = check(LIST_CONTEXTS, request)
   return { ...others, tag: tagsOf(tag, '/tag', limits), limit, skip: others.after === undefined ? page * limit : 0 }
 }
+
+export function waitRequest(request: WaitRequest, limits: TagLimits) {
+  const { contextId, status: statuses = [], state = [], tag, timeout } = check(WAIT_FOR, request)
+  const tags = tagsOf(tag, '/tag', limits)
+  if (statuses.length + state.length + tags.length === 0)
+    throw malformed('no status, state or tag to wait for is given')
+  // What may be waited for is small: it is kept as long as the request is held.
+  if (state.length > MAX_STATES) throw malformed(`more than ${MAX_STATES} states are given`)
+  return { contextId, statuses: [...new Set(statuses)], stateNames: state, tags, timeout: timeout * 1000 }
+}
+
+/** States that one call may wait for. */
+const MAX_STATES = 1000
 
 /** Values that take milliseconds to be copied, and as many again to be held to a service and written. */
 const MANY_VALUES = 5000

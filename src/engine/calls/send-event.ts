@@ -10,7 +10,7 @@ import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import { isLogged } from '../refusal-log.ts'
 import { isReplayed } from '../../api/replayed.ts'
 import { answerToAll, broadcast } from './broadcast.ts'
-import { admitted, type CallEnv } from './call-env.ts'
+import { admitted, isRefusable, type CallEnv } from './call-env.ts'
 import { eventRequest } from './requests.ts'
 
 /** See `FluxApi`. For an event to one context it calls no other async function, since each makes promises. */
@@ -34,9 +34,8 @@ type SentEvent = ReturnType<typeof eventRequest>
 
 function post(env: CallEnv, { event, input, untyped, waits }: SentEvent, id: ContextId, rows?: RowsOf) {
   const { caller, mailboxes } = env
-  return admitted(env, input, () =>
-    mailboxes.post(id, { type: 'EVENT', name: event, input, untyped, tags: null, caller }, { waits, rows }),
-  )
+  const message = { type: 'EVENT', name: event, input, untyped, tags: null, caller } as const
+  return admitted(env, input, () => mailboxes.post(id, message, { isCall: isRefusable(env, waits), waits, rows }))
 }
 
 const answerOf = ({ event, eventId }: SentEvent, moved: Pick<MessageOutcome, 'record' | 'flux'>): EventAnswer => ({
@@ -67,8 +66,8 @@ async function sendToAll(env: CallEnv, sent: SentEvent): Promise<EventAnswer> {
   const said = { event, eventId, input, untyped, tags, caller }
   const answer = await admitted(env, input, async () =>
     isKept
-      ? env.broadcasts.once({ scope, of: SEND_EVENT, key: eventId }, said)
-      : answerToAll(await broadcast(env, said), eventId),
+      ? env.keptBroadcasts.once({ scope, of: SEND_EVENT, key: eventId }, said)
+      : answerToAll(await broadcast({ ...env, bound: env.isStep ? null : env.broadcasts }, said), eventId),
   )
   return isWithoutEffect(answer) && !isReplayed(answer) ? { ...answer, ...(await hintOn(env, event)) } : answer
 }

@@ -56,7 +56,7 @@ export function webhooks({ catalog, mailboxes, commits, store, clock, feed, refu
       const started = mailboxes
         .start(
           { flux, input, untyped: true, unknown: 'ignore', tags: [], trigger: null, request: shown },
-          { watcher: look },
+          { watcher: look, isCall: true },
         )
         .then(({ record: { id, version } }) => {
           onStarted()

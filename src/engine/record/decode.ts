@@ -105,3 +105,19 @@ export const decodeHead = ({
   parts: { base, head },
 }: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord =>
   decodeRecord({ id, version, parts: { ...(base !== undefined && { base }), ...(head !== undefined && { head }) } })
+
+/** The record with its newest moves, and without its data. @throws FluxError `unreadable` */
+export const decodeMoves = ({
+  id,
+  version,
+  parts: { base, head, tail },
+}: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord =>
+  decodeRecord({
+    id,
+    version,
+    parts: {
+      ...(base !== undefined && { base }),
+      ...(head !== undefined && { head }),
+      ...(tail !== undefined && { tail }),
+    },
+  })

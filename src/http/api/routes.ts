@@ -1,4 +1,4 @@
-// http: the nine calls under /flux-api. Each is read, checked, called and answered; nothing is decided here.
+// http: the calls under /flux-api. Each is read, checked, called and answered; nothing is decided here.
 import type { Context, Hono, MiddlewareHandler } from 'hono'
 import type { z } from 'zod'
 import type { Authenticate } from '../../access/authenticate.ts'
@@ -14,6 +14,7 @@ import { SEND_EVENT } from '../../api/send-event.ts'
 import { ADD_TAGS, PUT_TAGS, REMOVE_TAGS } from '../../api/tags.ts'
 import { TERMINATE } from '../../api/terminate.ts'
 import { isReplayed } from '../../api/replayed.ts'
+import { WAIT_FOR } from '../../api/wait-for.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
@@ -31,10 +32,13 @@ import { authorizationOf, headerOf, type Env } from '../request/incoming.ts'
 import type { OriginGuard } from '../request/origin-guard.ts'
 import { readQuery } from '../request/query.ts'
 import { idempotencyKeyOf } from './idempotency-key.ts'
+import { hangUpSignal } from '../request/hang-up.ts'
+import { heldAnswer, onlyContextOf } from './prefer.ts'
+import { quotaHeaders, takeQuota } from './quotas.ts'
 import { requestReader } from './request.ts'
 
 export interface FluxApiOptions extends BodyLimits, BodyAdmission, BatchOptions {
-  /** The nine calls, as that caller may make them. */
+  /** The calls, as that caller may make them. */
   readonly api: (caller: Caller) => FluxApi
   readonly authenticate: Authenticate
   /** Whether every call needs a token, and not only those that touch secured services. */
@@ -52,6 +56,9 @@ const NOTHING: FieldsByName = new Map()
 /** Contexts change, and hold what is nobody else's business. */
 const NOT_KEPT = { 'cache-control': 'no-store', vary: 'Accept', ...NOSNIFF }
 
+const REPLAYED = { 'idempotency-replayed': 'true' }
+const NO_HEADERS = {}
+
 /** What each route begins with. */
 interface Parts extends FluxApiParts {
   /** @throws FluxError when the caller may not do that */
@@ -63,6 +70,7 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   const callerOf = (c: Context<Env>, role: Role): Caller => {
     origins.checkCall(c)
     const caller = authenticate(authorizationOf(c))
+    if (caller.quota) takeQuota(c, caller)
     const failure = requireAuth ? denial(caller, role) : null
     if (failure) throw new FluxError(failure)
     return caller
@@ -75,20 +83,18 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   if (requireAuth) app.use('/flux-api/*', guard)
 
   const parts = { ...given, callerOf }
-  addCall(app, parts, EXECUTE, (calls, request) => calls.execute(request))
-  addCall(
-    app,
-    parts,
-    SEND_EVENT,
-    (calls, request) => calls.sendEvent(request),
-    (c, calls) => {
+  addCall(app, parts, EXECUTE, (calls, request) => calls.execute(request), { moved: ({ contextId }) => contextId })
+  addCall(app, parts, SEND_EVENT, (calls, request) => calls.sendEvent(request), {
+    moved: onlyContextOf,
+    otherwise(c, caller, calls) {
       const mode = modeOf(c)
-      return mode && answerCloudEvents(c, mode, { calls, parts })
+      return mode && answerCloudEvents(c, mode, { caller, calls, parts })
     },
-  )
+  })
   addCall(app, parts, GET_EVENT, (calls, request) => calls.getEvent(request))
   addCall(app, parts, TERMINATE, (calls, request) => calls.terminate(request))
   addCall(app, parts, GET_CONTEXT, (calls, request) => calls.getContext(request))
+  addCall(app, parts, WAIT_FOR, (calls, request, c) => calls.waitFor(request, { signal: hangUpSignal(c) }))
   addCall(app, parts, GET_STATE, (calls, request) => calls.getStateContext(request))
   addCall(app, parts, ADD_TAGS, (calls, request) => calls.addTags(request))
   addCall(app, parts, PUT_TAGS, (calls, request) => calls.addTags(request))
@@ -100,36 +106,47 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   app.get('/flux-api/schema.xsd', (c) => {
     callerOf(c, 'read')
     readQuery(c.req.url, NOTHING)
-    return c.body(schema, 200, { 'content-type': 'application/xml', 'cache-control': 'no-cache' })
+    return c.body(schema, 200, { 'content-type': 'application/xml', 'cache-control': 'no-cache', ...quotaHeaders(c) })
   })
 }
 
-type Run<R extends z.ZodType> = (calls: FluxApi, request: z.output<R>) => Promise<unknown>
+type Run<R extends z.ZodType, A> = (calls: FluxApi, request: z.output<R>, c: Context<Env>) => Promise<A>
 
-/** What answers requests of another kind; null: it is a usual one. */
-type Otherwise = (c: Context<Env>, calls: FluxApi) => Promise<Response> | null
+interface CallOptions<A> {
+  /** The one context that an answer tells of, if `Prefer: wait` may hold it until that one rests. */
+  readonly moved?: (answer: A) => ContextId | null
+  /** What answers requests of another kind; null: it is a usual one. */
+  readonly otherwise?: (c: Context<Env>, caller: Caller, calls: FluxApi) => Promise<Response> | null
+}
 
-function addCall<R extends z.ZodType>(
+function addCall<R extends z.ZodType, A extends object>(
   app: Hono<Env>,
   parts: Parts,
   call: Call<R>,
-  run: Run<R>,
-  otherwise: Otherwise = () => null,
+  run: Run<R, A>,
+  { moved, otherwise }: CallOptions<A> = {},
 ): void {
   const { api, callerOf, answers, inFlight } = parts
   const reader = requestReader(call)
   const root = rootOf(call.answer)
+  const send = (c: Context<Env>, format: Codec, value: object, more?: { readonly [name: string]: string }) =>
+    answers.send(c, value, format.pieces(value, root), { headers: { ...headersOf(c, format), ...more } })
   app.on(call.method, call.route, async (c) => {
-    const calls = api(callerOf(c, call.role))
-    const other = otherwise(c, calls)
-    if (other !== null) return other
+    const caller = callerOf(c, call.role)
+    const calls = api(caller)
+    const other = otherwise?.(c, caller, calls)
+    if (other) return other
     const format = accepted(c)
     const fields = reader.begin(c)
     if (call.takesKey) fields['idempotencyKey'] = idempotencyKeyOf(c)
     const hold = call.body === null ? null : inFlight.hold()
     try {
-      const value = await run(calls, reader.finish(fields, hold && (await readBody(c, parts, hold))))
-      return answers.send(c, value, format.pieces(value, root), { headers: headersOf(format, value) })
+      const value = await run(calls, reader.finish(fields, hold && (await readBody(c, parts, hold))), c)
+      const held = moved ? heldAnswer(c, value, { calls, moved, hold }) : null
+      const replayed = isReplayed(value) ? REPLAYED : NO_HEADERS
+      if (held === null) return send(c, format, value, replayed)
+      const { answer, headers } = await held
+      return await send(c, format, answer, { ...headers, ...replayed })
     } finally {
       hold?.release()
     }
@@ -147,7 +164,7 @@ function addList(app: Hono<Env>, { api, callerOf, answers }: Parts): void {
     try {
       const next = await fill(page, calls, request)
       const link = next === null ? {} : { link: `<${nextPage(request, next)}>; rel="next"` }
-      return page.respond(c, { ...headersOf(format), ...link })
+      return page.respond(c, { ...headersOf(c, format), ...link })
     } catch (error) {
       page.drop()
       throw error
@@ -155,10 +172,10 @@ function addList(app: Hono<Env>, { api, callerOf, answers }: Parts): void {
   })
 }
 
-const headersOf = (format: Codec, answer?: unknown) => ({
+const headersOf = (c: Context<Env>, format: Codec) => ({
   'content-type': format.answerType,
   ...NOT_KEPT,
-  ...(isReplayed(answer) && { 'idempotency-replayed': 'true' }),
+  ...quotaHeaders(c),
 })
 
 /** Gives where the list goes on. */

@@ -20,8 +20,11 @@ export interface LineRequest {
 }
 
 export interface LineStreamOptions {
-  /** @throws FluxError for a line that isn't to be understood */
-  readonly read: (line: Buffer) => LineRequest
+  /**
+   * Counts a line, and reads it. It is given one that is refused already, too.
+   * @throws FluxError for a line that isn't to be understood, or whose caller sends too many
+   */
+  readonly read: (line: Buffer | FluxError) => LineRequest
   readonly open: (events: SourceEvents) => PausableSource
   /** Of an error that a line met. It has logged what isn't for the client. */
   readonly failureOf: (error: unknown) => Failure
@@ -130,7 +133,7 @@ export class LineStream {
     while (!this.#isFull) {
       const line = this.#splitter.next()
       if (line === null) return this.#starve()
-      if (line instanceof FluxError) this.#fail(this.#answers.place(), line)
+      if (line instanceof FluxError) this.#begin(line, () => {})
       else this.#admit(line)
     }
     this.#source.pause()
@@ -175,7 +178,7 @@ export class LineStream {
     this.#goOnSoon()
   }
 
-  #begin(line: Buffer, release: () => void): void {
+  #begin(line: Buffer | FluxError, release: () => void): void {
     const place = this.#answers.place()
     const run = async (request: LineRequest) => {
       try {

@@ -12,8 +12,9 @@ import { FluxError, malformed, overloaded } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Answers } from '../answers/answers.ts'
-import { requestReader } from '../api/request.ts'
 import { failureLog } from '../api/failure-log.ts'
+import { quotaHeaders } from '../api/quotas.ts'
+import { requestReader } from '../api/request.ts'
 import { decodeJson } from '../formats/json/decode.ts'
 import { negotiate, type Format } from '../formats/negotiate.ts'
 import { NOSNIFF } from '../problem.ts'
@@ -23,7 +24,7 @@ import { headerOf, socketed, type Env } from '../request/incoming.ts'
 import { readQuery } from '../request/query.ts'
 import { mayComeSlowly } from '../socket/faults.ts'
 import { concernOf, eventLine } from './concern.ts'
-import { LineStream, type LineStreamOptions } from './line-stream.ts'
+import { LineStream, type LineRequest } from './line-stream.ts'
 import { codingOf, openSource } from './source.ts'
 
 export interface BatchOptions {
@@ -56,7 +57,7 @@ const CALLER_MS = 1000
 const GOODBYE_MS = 1000
 
 /** Gives what reads the lines of one stream. `calls`: as the caller may make them now. */
-type ReaderOf = (c: Context<Env>, calls: () => FluxApi, text: (line: Buffer) => unknown) => LineStreamOptions['read']
+type ReaderOf = (c: Context<Env>, valueOf: (line: Buffer) => unknown) => (line: Buffer, calls: FluxApi) => LineRequest
 
 export function addBatch(app: Hono<Env>, parts: BatchParts): void {
   const streams = new Set<LineStream>()
@@ -74,27 +75,26 @@ interface Streaming {
 }
 
 function addStream(app: Hono<Env>, parts: BatchParts, { call, streams, readerOf }: Streaming): void {
-  const { api, callerOf, answers, inFlight, clock, stopping, maxBody, maxDepth, maxValues } = parts
+  const { api, callerOf, answers, inFlight, clock, stopping, maxBody } = parts
   app.post(call.route, (c) => {
     const { role } = call.each
     const caller = callerOf(c, role)
-    const format = negotiate(headerOf(c, 'accept'), LINES)
-    if (format === null)
-      throw new FluxError({
-        kind: 'notAcceptable',
-        detail: `answers are ${LINES.map(({ type }) => type).join(' or ')}`,
-      })
+    const format = acceptedLines(c)
     readQuery(c.req.url, NOTHING)
     if (c.req.header('idempotency-key') !== undefined)
       throw malformed('Idempotency-Key is for single calls: a line has a key of its own')
     typeOfBody(c, LINES)
     const coding = codingOf(c)
     if (streams.size >= parts.maxStreams || stopping.aborted) throw overloaded('there are too many streams of lines')
-    const minimal = wantsMinimal(c.req.header('prefer'))
+    const minimal = wantsMinimal(headerOf(c, 'prefer'))
+    const nextCall = callsOf({ c, api, callerOf, role, clock, caller })
+    const read = readerOf(c, (line) => decodeJson(utf8Of(line), parts))
     const stream = new LineStream({
-      read: readerOf(c, callsOf({ c, api, callerOf, role, clock, caller }), (line) =>
-        decodeJson(utf8Of(line), { maxDepth, maxValues }),
-      ),
+      read(line) {
+        const calls = nextCall()
+        if (line instanceof FluxError) throw line
+        return read(line, calls)
+      },
       open: (events) => openSource(c, coding, events),
       failureOf: failureLog(c, parts.log),
       minimal,
@@ -123,11 +123,20 @@ function addStream(app: Hono<Env>, parts: BatchParts, { call, streams, readerOf 
           'cache-control': 'no-store',
           vary: 'Accept, Prefer',
           ...NOSNIFF,
+          ...quotaHeaders(c),
           ...(minimal && { 'preference-applied': 'return=minimal' }),
         },
       },
     )
   })
+}
+
+/** @throws FluxError `notAcceptable` */
+function acceptedLines(c: Context<Env>): Format {
+  const format = negotiate(headerOf(c, 'accept'), LINES)
+  if (format === null)
+    throw new FluxError({ kind: 'notAcceptable', detail: `answers are ${LINES.map(({ type }) => type).join(' or ')}` })
+  return format
 }
 
 /** The request may take as long as it likes; what is left of it when the answer ends isn't waited for. */
@@ -149,15 +158,22 @@ interface Calling extends Pick<BatchParts, 'api' | 'callerOf' | 'clock'> {
   readonly caller: Caller
 }
 
-/** @throws FluxError, each time it is called, once the caller isn't known any more */
-function callsOf({ c, api, callerOf, role, clock, caller }: Calling): () => FluxApi {
+/**
+ * Gives what counts a line as a call of its caller. That one throws a FluxError: `rateLimited`, or `unauthorized` once
+ * the caller isn't known any more.
+ */
+function callsOf({ c, api, callerOf, role, clock, caller: first }: Calling): () => FluxApi {
+  let caller = first
   let calls = api(caller)
   let asked = clock.now()
   return () => {
     const now = clock.now()
-    if (now - asked < CALLER_MS) return calls
-    calls = api(callerOf(c, role))
-    asked = now
+    if (now - asked >= CALLER_MS) {
+      caller = callerOf(c, role)
+      calls = api(caller)
+      asked = now
+    }
+    caller.quota?.take(1)
     return calls
   }
 }
@@ -169,21 +185,20 @@ const wantsMinimal = (prefer = ''): boolean =>
 const EVENT_READER = requestReader({ ...SEND_EVENT, body: SEND_EVENTS.line })
 const START_READER = requestReader({ ...EXECUTE, body: EXECUTES.line })
 
-const events: ReaderOf = (_, calls, valueOf) => (line) => {
+const events: ReaderOf = (_, valueOf) => (line, calls) => {
   const fields: CallFields = { waits: true }
   const request = EVENT_READER.finish(fields, { value: valueOf(line), untyped: false })
-  return eventLine(calls(), { request, fields, bytes: line.length })
+  return eventLine(calls, { request, fields, bytes: line.length })
 }
 
-const starts: ReaderOf = (c, calls, valueOf) => (line) => {
-  const fields: CallFields = { package: c.req.param('package') }
+const starts: ReaderOf = (c, valueOf) => (line, calls) => {
+  const fields: CallFields = { package: c.req.param('package'), waits: true }
   const request = START_READER.finish(fields, { value: valueOf(line), untyped: false })
-  const made = calls()
   return {
     concern: concernOf(fields),
     keepsPlace: false,
     async run() {
-      const answer = await made.execute(request)
+      const answer = await calls.execute(request)
       const { message: _message, ...told } = answer
       return { status: 200, started: true, ...told, ...(isReplayed(answer) && { replayed: true }) }
     },

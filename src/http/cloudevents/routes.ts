@@ -4,10 +4,13 @@ import type { Context } from 'hono'
 import type { FluxApi } from '../../api/flux-api.ts'
 import { SEND_EVENT } from '../../api/send-event.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
+import type { Caller } from '../../model/caller.ts'
 import { FluxError, malformed, unsupportedType, type Failure } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Answers } from '../answers/answers.ts'
 import { failureLog } from '../api/failure-log.ts'
+import { heldAnswer, onlyContextOf } from '../api/prefer.ts'
+import { quotaHeaders } from '../api/quotas.ts'
 import { requestReader } from '../api/request.ts'
 import { eventLine } from '../batch/concern.ts'
 import { Lanes } from '../batch/lanes.ts'
@@ -57,11 +60,17 @@ export function modeOf(c: Context<Env>): Mode | null {
     : null
 }
 
+interface Answering {
+  readonly caller: Caller
+  readonly calls: FluxApi
+  readonly parts: CloudEventParts
+}
+
 /** Answers a request that has CloudEvents. @throws FluxError */
 export async function answerCloudEvents(
   c: Context<Env>,
   mode: Mode,
-  { calls, parts }: { readonly calls: FluxApi; readonly parts: CloudEventParts },
+  { caller, calls, parts }: Answering,
 ): Promise<Response> {
   if (negotiate(headerOf(c, 'accept'), [JSON_FORMAT]) === null)
     throw new FluxError({ kind: 'notAcceptable', detail: `the answer to CloudEvents is ${JSON_FORMAT.type}` })
@@ -72,19 +81,26 @@ export async function answerCloudEvents(
   const hold = inFlight.hold()
   const read = <T>(use: (bytes: Buffer) => Promise<T>) => readBytes(c, { limit: maxBody, charge: hold.resize }, use)
   try {
-    let answer: unknown
+    let answer: object
+    let more = {}
     if (mode === 'batch') {
       readQuery(c.req.url, NOTHING)
       answer = await read(async (bytes) => {
         const { value } = await decode(bytes, formatOfBody(c))
-        return sendAll(value, { calls, decode, failureOf: failureLog(c, parts.log) })
+        return sendAll(value, { caller, calls, decode, failureOf: failureLog(c, parts.log) })
       })
     } else {
       const fields = READER.begin(c)
       const body = await read((bytes) => (mode === 'binary' ? binary(c, bytes, decode) : structured(c, bytes, decode)))
-      answer = await calls.sendEvent(READER.finish(fields, body))
+      const sent = await calls.sendEvent(READER.finish(fields, body))
+      const held = heldAnswer(c, sent, { calls, moved: onlyContextOf, hold })
+      const { answer: told, headers } = held === null ? { answer: sent } : await held
+      answer = told
+      more = { ...headers }
     }
-    return await answers.send(c, answer, JSON_FORMAT.pieces(answer, ''), { headers: HEADERS })
+    return await answers.send(c, answer, JSON_FORMAT.pieces(answer, ''), {
+      headers: { ...HEADERS, ...quotaHeaders(c), ...more },
+    })
   } finally {
     hold.release()
   }
@@ -114,13 +130,14 @@ function attributeOf(name: string, value: string): string {
 }
 
 interface Sending {
+  readonly caller: Caller
   readonly calls: FluxApi
   readonly decode: Decode
   readonly failureOf: (error: unknown) => Failure
 }
 
 /** Each by itself, in order where they are for the same context. Gives their answers in order. */
-async function sendAll(events: unknown, { calls, decode, failureOf }: Sending): Promise<object[]> {
+async function sendAll(events: unknown, { caller, calls, decode, failureOf }: Sending): Promise<object[]> {
   if (!Array.isArray(events)) throw malformed('a batch must be a list of CloudEvents')
   if (events.length > MAX_BATCH_EVENTS)
     throw new FluxError({ kind: 'tooLarge', detail: `a batch has at most ${MAX_BATCH_EVENTS} CloudEvents` })
@@ -139,6 +156,7 @@ async function sendAll(events: unknown, { calls, decode, failureOf }: Sending): 
   }
   for (const [n, event] of events.entries()) {
     try {
+      caller.quota?.take(1)
       const body = await fieldsOfStructured(event, decode)
       const fields = { waits: true }
       const request = READER.finish(fields, body)

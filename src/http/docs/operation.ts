@@ -10,41 +10,35 @@ import { exampleOf, meaningsOf } from '../problem.ts'
 import { withListHints } from './xml-hints.ts'
 
 /** Any call under /flux-api may meet these. */
-export const USUAL_PROBLEMS = [400, 401, 403, 406, 408, 417, 421, 431, 500, 503]
+export const USUAL_PROBLEMS = [400, 401, 403, 406, 408, 417, 421, 429, 431, 500, 503]
 
 export const pathOf = ({ route }: Pick<Call, 'route'>): string => route.replaceAll(/:(\w+)/g, '{$1}')
 
 /** @param more types of bodies that it takes besides the usual ones */
 export function operationOf(call: Call, more: JsonObject = {}): JsonObject {
-  const {
-    id,
-    summary,
-    path,
-    query,
-    body,
-    bodyExample,
-    answer,
-    answerExample,
-    answerHeaders = {},
-    problems,
-    takesKey,
-  } = call
+  const { id, summary, path, query, body, bodyExample, answer, answerExample, answerHeaders, problems } = call
+  const { prefersWait, takesKey } = call
   const schema = body && withListHints({ ...objectOf(body), xml: { name: 'request' } })
   return {
     operationId: id,
     tags: ['flux-api'],
     summary,
-    parameters: [...parametersOf('path', path), ...parametersOf('query', query), ...(takesKey ? [KEY_PARAMETER] : [])],
+    parameters: [
+      ...parametersOf('path', path),
+      ...parametersOf('query', query),
+      ...(takesKey ? [KEY_PARAMETER] : []),
+      ...(prefersWait ? [PREFER] : []),
+    ],
     ...(schema && {
       requestBody: { required: true, content: { ...contentOf(schema, bodyExample, 'request'), ...more } },
     }),
     responses: {
       200: {
         description: 'Done',
-        headers: headersOf(answerHeaders),
+        headers: headersToldOf({ ...answerHeaders, ...RATE_HEADERS }),
         content: contentOf(referenceTo(answer), answerExample, rootOf(answer)),
       },
-      ...problemsOf([...USUAL_PROBLEMS, ...problems]),
+      ...problemsOf([...new Set([...USUAL_PROBLEMS, ...problems])]),
     },
   }
 }
@@ -55,9 +49,25 @@ export const schemaOperation = (): JsonObject => ({
   summary: 'The XML Schema of the answers',
   responses: {
     200: { description: 'Done', content: { 'application/xml': { schema: { type: 'string' } } } },
-    ...problemsOf([400, 401, 403, 408, 421, 431]),
+    ...problemsOf([400, 401, 403, 408, 421, 429, 431]),
   },
 })
+
+/** RFC 7240. */
+const PREFER = {
+  in: 'header',
+  name: 'Prefer',
+  schema: { type: 'string', examples: ['wait=10'] },
+  required: false,
+  description:
+    '`wait=N`: the answer is held until the one context that was moved or started rests, at most N seconds, and has it as `context`',
+}
+
+/** On every answer to a token with a rate. */
+export const RATE_HEADERS = {
+  RateLimit: 'Of a token with a rate: the calls that are left, and in how many seconds there is one more',
+  'RateLimit-Policy': 'Of a token with a rate: so many calls in so many seconds',
+}
 
 export const parametersOf = (place: 'path' | 'query', shape: FieldShape): JsonObject[] =>
   Object.entries(shape).map(([name, type]) => {
@@ -110,7 +120,7 @@ const KEY_PARAMETER = {
 export const problemsOf = (statuses: readonly number[]): JsonObject =>
   Object.fromEntries(statuses.toSorted().map((status) => [status, { $ref: `#/components/responses/Problem${status}` }]))
 
-const headersOf = (headers: { readonly [name: string]: string }): JsonObject =>
+export const headersToldOf = (headers: { readonly [name: string]: string }): JsonObject =>
   Object.fromEntries(
     Object.entries(headers).map(([name, description]) => [
       name,
@@ -124,7 +134,7 @@ const PROBLEM_HEADERS: { readonly [status: number]: { readonly [name: string]: s
   401: WWW_AUTHENTICATE,
   403: { 'WWW-Authenticate': 'Bearer, where a token with more rights would do (RFC 6750)' },
   409: { 'Retry-After': 'Seconds after which to try again, while the first request under a key is under way' },
-  429: RETRY_AFTER,
+  429: { ...RETRY_AFTER, ...RATE_HEADERS },
   503: RETRY_AFTER,
 }
 
@@ -136,5 +146,5 @@ export function problemResponseOf(status: number): JsonObject {
       { schema: referenceTo(problemSchema), example: format.untyped ? format.encodeProblem(example) : example },
     ]),
   )
-  return plain({ description: meaningsOf(status), headers: headersOf(PROBLEM_HEADERS[status] ?? {}), content })
+  return plain({ description: meaningsOf(status), headers: headersToldOf(PROBLEM_HEADERS[status] ?? {}), content })
 }

@@ -2,7 +2,7 @@
 import { referenceTo } from '../../api/json-schema.ts'
 import { lastLine, refusedLine, type StreamCall } from '../../api/stream-call.ts'
 import type { JsonObject } from '../../model/json/value.ts'
-import { objectOf, parametersOf, problemsOf, USUAL_PROBLEMS } from './operation.ts'
+import { headersToldOf, objectOf, parametersOf, problemsOf, RATE_HEADERS, USUAL_PROBLEMS } from './operation.ts'
 
 const TYPES = ['application/x-ndjson', 'application/jsonl']
 
@@ -24,6 +24,7 @@ export function streamOperation(call: StreamCall): JsonObject {
     responses: {
       200: {
         description: 'The request was accepted',
+        headers: headersToldOf({ 'Preference-Applied': 'return=minimal, where that was asked for', ...RATE_HEADERS }),
         content: perLine({ anyOf: [answer, refusedLine, lastLine].map(referenceTo) }, answerExample),
       },
       ...problemsOf([...USUAL_PROBLEMS, 415]),

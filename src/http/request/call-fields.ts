@@ -2,6 +2,7 @@
 // `api/` says.
 import type { z } from 'zod'
 import type { FieldShape } from '../../api/call.ts'
+import { NOT_SEPARATED } from '../../api/fields.ts'
 import { fieldSchema } from '../../api/json-schema.ts'
 import { FluxError } from '../../model/failure.ts'
 import { getOwn, isObject } from '../../model/json/value.ts'
@@ -13,6 +14,8 @@ import type { ReadBody } from './body.ts'
 export interface Field {
   readonly type: string | undefined
   readonly canBeNull: boolean
+  /** A list: whether a parameter of a query may have several elements, separated by commas. */
+  readonly isSeparated: boolean
 }
 export type FieldsByName = ReadonlyMap<string, Field>
 
@@ -25,9 +28,13 @@ export const fieldsOf = (shape: FieldShape): FieldsByName =>
   new Map(Object.entries(shape).map(([name, type]) => [name, fieldOf(type)]))
 
 function fieldOf(type: z.core.$ZodType): Field {
-  const { type: own, anyOf } = fieldSchema(type)
+  const { type: own, anyOf, [NOT_SEPARATED]: notSeparated } = fieldSchema(type)
   const types = (Array.isArray(anyOf) ? anyOf.map((each) => (isObject(each) ? each['type'] : null)) : [own]).map(String)
-  return { type: types.find((each) => each !== 'null'), canBeNull: types.includes('null') }
+  return {
+    type: types.find((each) => each !== 'null'),
+    canBeNull: types.includes('null'),
+    isSeparated: notSeparated !== true,
+  }
 }
 
 /**

@@ -31,6 +31,7 @@ type HeaderName =
   | 'content-type'
   | 'idempotency-key'
   | 'origin'
+  | 'prefer'
   | 'sec-fetch-site'
 
 function givenHeaderOf(c: Context<Env>, name: HeaderName): string | undefined {

@@ -1,7 +1,7 @@
 // http: reads the query part of a URL. Stricter than URLSearchParams: what is malformed is refused, not mended.
 import { FluxError, malformed } from '../../model/failure.ts'
 import { unknownFields } from '../../model/unknown-fields.ts'
-import { fromText, type CallFields, type FieldsByName } from './call-fields.ts'
+import { fromText, type CallFields, type Field, type FieldsByName } from './call-fields.ts'
 import { addField, type FormFields } from './form-fields.ts'
 
 /**
@@ -25,14 +25,15 @@ export function readQuery(url: string, known: FieldsByName): CallFields {
   }
   const refusal = unknown.size > 0 ? unknownFields([...unknown], known, 'parameter') : null
   if (refusal) throw refusal
-  for (const [name, texts] of given) query[name] = valueOf(name, texts, known.get(name)?.type)
+  for (const [name, texts] of given) query[name] = valueOf(name, texts, known.get(name))
   return query
 }
 
-function valueOf(name: string, texts: readonly string[], type: string | undefined): unknown {
+function valueOf(name: string, texts: readonly string[], field: Field | undefined): unknown {
+  const type = field?.type
   const [first = '', ...more] = texts
   if (type !== 'array' && more.length === 0) return fromText(first, type)
-  const values = type === 'array' ? texts.flatMap((text) => text.split(',')) : []
+  const values = type !== 'array' ? [] : field?.isSeparated ? texts.flatMap((text) => text.split(',')) : texts
   if (values.some((text) => text !== '')) return values
   if (type === 'array') throw malformed(`${name} has no value`)
   throw new FluxError({

@@ -87,6 +87,8 @@ const apiOf = (run: number): FluxApi => ({
   listContexts: (request) => ask(run, 'listContexts', request),
   listPage: (request) => ask(run, 'listPage', request),
   getContext: (request) => ask(run, 'getContext', request),
+  // The function's own end ends it, wherever it runs.
+  waitFor: (request) => ask(run, 'waitFor', request),
   getStateContext: (request) => ask(run, 'getStateContext', request),
   addTags: (request) => ask(run, 'addTags', request),
   removeTags: (request) => ask(run, 'removeTags', request),

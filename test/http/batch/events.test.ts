@@ -49,6 +49,23 @@ const start = async (fluxName = 'Waiter') =>
 
 const PROBLEM = { type: expect.any(String), title: expect.any(String), detail: expect.any(String) }
 
+test('each line counts for the rate of a token, and what is beyond it is refused by itself', async () => {
+  const token = await live.token('limited', 'invoke', undefined, '4/m')
+  const headers = { authorization: `Bearer ${token}` }
+  // The request itself is the first call; lines that can't be read count, and empty ones don't.
+  await vi.waitFor(async () => expect((await send('', headers)).headers.get('ratelimit')).toContain('r=3'), {
+    timeout: 10_000,
+    interval: 200,
+  })
+  const lines = ['{"event":"nobody"}', '', 'no JSON', '{"event":"nobody"}', '{"event":"nobody"}', '']
+  const answered = await send(lines.join('\n'), headers)
+  expect(answered.headers.get('ratelimit')).toContain('r=2')
+  const told = linesOf(answered.text)
+  expect(told.map(({ status }) => status)).toEqual([200, 400, 429, 429, undefined])
+  expect(told[2]).toMatchObject({ problem: { type: 'urn:actorflux:problem:rate-limited' } })
+  expect(told[2]?.['retryAfter']).toBeGreaterThan(10)
+})
+
 describe('a stream of events', () => {
   test('has an answer for each line, in order, and a last line', async () => {
     const id = await start()

@@ -165,7 +165,11 @@ function plain(value: unknown): string {
   if (Array.isArray(value)) return value.map((item: unknown) => `<i>${plain(item)}</i>`).join('')
   if (isObject(value))
     return Object.entries(value)
-      .map(([key, item]) => `<${key}>${plain(item)}</${key}>`)
+      .map(([key, item]) =>
+        isXmlName(key)
+          ? `<${key}>${plain(item)}</${key}>`
+          : `<entry name="${attributeMarkup(withoutForbidden(key))}">${plain(item)}</entry>`,
+      )
       .join('')
   return textMarkup(withoutForbidden(String(value)))
 }
