@@ -5,7 +5,7 @@ import type { CountBound } from '../../model/count-bound.ts'
 const MAX_SMALL_CONTEXTS = 64
 
 /** What a broadcast has of the bound: nothing while it is as small as a call for one context. */
-export class Place {
+export class BroadcastPlace {
   readonly #bound: CountBound | null
   #isTaken = false
 

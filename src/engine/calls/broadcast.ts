@@ -17,7 +17,7 @@ import type { RefusalLog } from '../refusal-log.ts'
 import { decodeHead } from '../record/decode.ts'
 import { keysOfEvent } from '../record/index-keys.ts'
 import { isUnreadable } from '../record/unreadable.ts'
-import { Place } from './broadcast-place.ts'
+import { BroadcastPlace } from './broadcast-place.ts'
 
 /** Contexts that get the event at once. */
 const MAX_WAVE_CONTEXTS = 1000
@@ -59,7 +59,7 @@ export async function broadcast(
   sent: BroadcastEvent,
   items: Items = null,
 ): Promise<BroadcastAnswer> {
-  const place = new Place(parts.bound)
+  const place = new BroadcastPlace(parts.bound)
   try {
     return await run(parts, sent, { place, items })
   } finally {
@@ -70,7 +70,7 @@ export async function broadcast(
 async function run(
   { store, catalog, mailboxes, log, refusals }: BroadcastParts,
   sent: BroadcastEvent,
-  { place, items }: { readonly place: Place; readonly items: Items },
+  { place, items }: { readonly place: BroadcastPlace; readonly items: Items },
 ): Promise<BroadcastAnswer> {
   const found: Found[] = [...(items?.earlier() ?? [])]
   const any = keysOfEvent(sent.event, sent.tags)
@@ -117,7 +117,7 @@ export const answerToAll = (
 async function waitingFor(
   store: Store,
   any: readonly string[],
-  { place, upTo }: { readonly place: Place; readonly upTo: ContextId },
+  { place, upTo }: { readonly place: BroadcastPlace; readonly upTo: ContextId },
 ): Promise<ContextId[]> {
   const found: ContextId[] = []
   for (;;) {
