@@ -1,8 +1,8 @@
-# A server with what it needs to run, as a user without rights. Alone it keeps contexts in /data; with ACTORFLUX_REDIS_URL in Redis.
+# The server and its run-time dependencies, run by an unprivileged user. Contexts are kept in /data, or in Redis with ACTORFLUX_REDIS_URL.
 FROM node:24.19.0-bookworm-slim@sha256:a9f5f7c91a432850b2a8a7797adf5eadb6c733ceed61167806cee7ea7fbc29df AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# No package needs its scripts: binaries come in packages of their own.
+# No package needs install scripts: binaries come as packages of their own.
 RUN npm ci --ignore-scripts
 COPY tsconfig.json ./
 COPY src src
@@ -14,10 +14,10 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 COPY actors actors
-# A volume that is mounted there takes over the owner.
+# A volume that is mounted here gets this owner.
 RUN install -d -o node -g node -m 700 /data
 ENV NODE_ENV=production ACTORFLUX_HOST=0.0.0.0 ACTORFLUX_DATA=/data
 USER node
 EXPOSE 8080
-# Room for what lives only as long as a request: the collector then comes by less often.
+# More memory for short-lived objects, so that the garbage collector runs less often.
 CMD ["node", "--max-semi-space-size=32", "dist/cli/actorflux.js", "serve"]

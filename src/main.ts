@@ -1,5 +1,5 @@
-// main: what programs use of actorflux: a runtime in their process, a server, the check of services and of data. The
-// parts are connected here and in the folder main/, and nowhere else.
+// main: what programs import from actorflux: a runtime in their process, a server, the check of services and of data.
+// The parts are connected here and in the folder main/, and nowhere else.
 import { systemClock } from './alarms/clock.ts'
 import type { FluxApi } from './api/flux-api.ts'
 import { openEngine } from './main/engine.ts'
@@ -31,16 +31,16 @@ export interface RuntimeOptions {
   readonly partitions?: number
   /** Milliseconds for which finished contexts stay readable; 7 days if left out. */
   readonly retention?: number
-  /** Steps at once; 256 if left out. */
+  /** Steps that run at once; 256 if left out. */
   readonly stepConcurrency?: number
   /** Whether `Http.request` may reach addresses that aren't public; false if left out. */
   readonly allowPrivate?: boolean
   readonly log?: Log
-  /** The embedded store's: with Redis, its time is all servers'. */
+  /** The clock of the embedded store. With Redis, all servers use Redis's time. */
   readonly clock?: Clock
 }
 
-/** The calls in process, and the end of it. */
+/** The calls in process, and `close`. */
 export interface FluxRuntime extends FluxApi {
   /** Waits for running steps for at most `grace` milliseconds (10 s if left out), then releases everything. */
   close(options?: { readonly grace?: number }): Promise<void>
@@ -48,7 +48,7 @@ export interface FluxRuntime extends FluxApi {
 
 /**
  * Runs services in this process.
- * @throws LoadError when a service has a fault; Error when the data folder is taken, or Redis can't be used
+ * @throws LoadError when a service has a fault; Error when the data folder is in use, or Redis cannot be used
  */
 export async function createRuntime({ log, clock = systemClock, ...given }: RuntimeOptions = {}): Promise<FluxRuntime> {
   const standard = readSettings({})
@@ -78,7 +78,7 @@ export async function createRuntime({ log, clock = systemClock, ...given }: Runt
 
 /**
  * Examines the data of the embedded store; with `into`, writes what can be read into that new folder.
- * @throws Error in one line when there is no data, a server has it open, or the new folder is not empty
+ * @throws Error with one line when there is no data, a server has it open, or the new folder is not empty
  */
 export function examineData(
   { data, namespace }: Settings,

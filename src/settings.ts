@@ -1,4 +1,4 @@
-// settings: what the environment sets, read and checked as a whole; every bad variable is reported at once.
+// settings: reads and checks the environment variables together; every bad variable is reported at once.
 import { getOwn } from './model/json/value.ts'
 import type { LogLevel } from './ports/log.ts'
 import { schema, table, type SettingRow } from './settings/table.ts'
@@ -14,7 +14,7 @@ export interface Settings {
   /** Bytes that the embedded store leaves free on its disk. */
   readonly minFree: number
   readonly namespace: string
-  /** null: as many as are usual for what Redis is there. */
+  /** null: the default, 1 on a single Redis and 16 in a cluster. */
   readonly partitions: number | null
   readonly tokens: string
   readonly requireAuth: boolean
@@ -34,11 +34,13 @@ export interface Settings {
   readonly maxDepth: number
   /** Values and names in a body. */
   readonly maxValues: number
-  /** Bytes of memory that what is in flight may take; null: a part of what Node gives the process. */
+  /**
+   * Bytes of memory that requests, steps and webhooks under way may take; null: a quarter of what Node gives its heap.
+   */
   readonly maxInFlight: number | null
   /** Characters of JSON that a context may have. */
   readonly maxRecord: number
-  /** Milliseconds in which a client must have sent its headers, and the whole request. */
+  /** Milliseconds within which a client must have sent its headers, and the whole request. */
   readonly headerTimeout: number
   readonly requestTimeout: number
   /** Milliseconds after which a client that reads nothing of its answer is disconnected. */
@@ -59,18 +61,18 @@ export interface Settings {
   readonly maxTags: number
   /** Bytes of one tag. */
   readonly maxTagBytes: number
-  /** Names and addresses, as URLs have them, by which clients may call besides loopback ones. */
+  /** Host names and addresses, as in URLs, by which clients may call, besides loopback names. */
   readonly allowedHosts: readonly string[]
-  /** Origins of pages that may call; none: CORS is off. */
+  /** Origins whose pages may call; empty: CORS is off. */
   readonly origins: readonly string[]
   readonly stepConcurrency: number
-  /** Isolated functions at once. */
+  /** Isolated functions that run at once. */
   readonly isolated: number
-  /** Bytes that what a function or script returns may have as JSON. */
+  /** Bytes that the result of a function or script may have as JSON. */
   readonly maxResult: number
   /**
-   * Milliseconds for which the event loop may be blocked until the reason is logged, and until the process ends;
-   * 0: never.
+   * Milliseconds for which a function may block the event loop until the log names it, and until the process ends; 0:
+   * never.
    */
   readonly watchdog: number
   readonly watchdogKill: number
@@ -85,7 +87,7 @@ export interface Settings {
   readonly accessLog: boolean
 }
 
-/** Names every variable with a bad value, a line each. */
+/** The message has one line for each variable with a bad value. */
 class SettingsError extends Error {
   override readonly name = 'SettingsError'
 }
@@ -106,14 +108,17 @@ export function readSettings(environment: { readonly [variable: string]: string 
   )
 }
 
-/** Variables that look like a setting and are none: misspelt, most likely. */
+/** Variables that begin like a setting and are none; most likely they are misspelt. */
 export function unknownSettings(environment: { readonly [variable: string]: string | undefined }): string[] {
   return Object.keys(environment)
     .filter((variable) => variable.startsWith('ACTORFLUX_') && !SETTINGS.some((row) => row.variable === variable))
     .sort()
 }
 
-/** Combinations of settings that this version does not support, a line each. The server refuses to start with them. */
+/**
+ * Combinations of settings that this version does not support, one line for each. With any of them, the server does not
+ * start.
+ */
 export function unsupported({ redisUrl, partitions }: Settings): string[] {
   const isSupported = redisUrl !== null || (partitions ?? 1) === 1
   return isSupported ? [] : ['ACTORFLUX_PARTITIONS must be 1 with the embedded store']

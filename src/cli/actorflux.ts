@@ -5,7 +5,7 @@ import { isStopping } from './stop.ts'
 
 let isDone = false
 
-// A module of a service that ends the process must not pass for success.
+// When a module of a service ends the process, the exit code must not be that of success.
 process.once('exit', (code) => {
   if (isDone || isStopping() || code !== 0) return
   console.error(`actorflux: the process was ended by code that it ran, ${callerOfExit()}`)
@@ -15,7 +15,7 @@ process.once('exit', (code) => {
 function callerOfExit(): string {
   const trace = { stack: '' }
   Error.captureStackTrace(trace, process.exit)
-  return trace.stack.split('\n')[1]?.trim() ?? 'nobody knows where'
+  return trace.stack.split('\n')[1]?.trim() ?? 'from an unknown place'
 }
 
 const code = await run(process.argv.slice(2), {
@@ -24,5 +24,5 @@ const code = await run(process.argv.slice(2), {
   err: (line) => console.error(line),
 })
 isDone = true
-// Not left to the event loop: a user's module may hold it open.
+// Exits explicitly: a module of a service may keep the event loop alive.
 process.exit(code)

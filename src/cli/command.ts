@@ -1,14 +1,14 @@
-// cli: what a command is, and the parts of its world that a test replaces.
+// cli: the type of a command, and the parts of its environment that a test replaces.
 
 export interface World {
   readonly env: { readonly [variable: string]: string | undefined }
-  /** A line on stdout. */
+  /** Writes a line to stdout. */
   out(line: string): void
-  /** A line on stderr. */
+  /** Writes a line to stderr. */
   err(line: string): void
 }
 
-/** Gives the exit code. */
+/** Resolves with the exit code. */
 export type Command = (args: string[], world: World) => Promise<number>
 
 /** A mistake on the command line. */
@@ -16,5 +16,5 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** `again`: the server asks to be started again, since its event loop stood still. */
+/** Exit codes. `again`: the watchdog ended the server because a function blocked its event loop; start it again. */
 export const EXIT = { fine: 0, failed: 1, usage: 2, again: 70 } as const

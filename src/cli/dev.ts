@@ -1,4 +1,4 @@
-// cli: `actorflux dev`: serves, and reads the services again whenever a file of theirs changes.
+// cli: `actorflux dev`: serves, and loads the services again whenever one of their files changes.
 import { watchFolders } from '../definitions/watcher.ts'
 import type { Server } from '../main.ts'
 import type { Log } from '../ports/log.ts'
@@ -10,8 +10,8 @@ import { isSupervised, supervise } from './supervise.ts'
 
 const HELP = `Usage: actorflux dev [--host <address>] [--port <port>]
 
-Like serve, but reads the services again when a file changes. While there are faults, the services that ran before run on.
-Starts again when a function has held it up for ACTORFLUX_WATCHDOG_KILL.`
+Like serve, but loads the services again when a file changes. A service with a fault stays as it was.
+Starts the server again when a function has blocked it for ACTORFLUX_WATCHDOG_KILL.`
 
 export const dev: Command = async (args, world) => {
   const options = readOptions(args)
@@ -19,7 +19,7 @@ export const dev: Command = async (args, world) => {
     world.out(`${HELP}\n\n${settingsHelp()}`)
     return EXIT.fine
   }
-  // A mistake on the command line is told here.
+  // Reports a mistake on the command line before a process is started.
   settingsOf(options, world)
   if (!isSupervised()) return supervise(world)
   return runServer(options, world, (server, log) =>
@@ -31,9 +31,9 @@ async function reload(server: Server, { world, log }: { world: World; log: Log }
   try {
     const { services, report } = await server.reload()
     for (const line of reportLines(report)) world.out(line)
-    const kept = isBroken(report) ? '; what is broken runs on as it was' : ''
+    const kept = isBroken(report) ? '; services with faults stay as they were' : ''
     world.out(`loaded ${counted(services.length, 'service')}: ${reportSummary(report)}${kept}`)
   } catch (error) {
-    log.error('could not read the services again', { error })
+    log.error('the services could not be loaded again', { error })
   }
 }

@@ -1,4 +1,4 @@
-// cli: `actorflux doctor`: whether the data of the embedded store is whole, and what can be saved of it.
+// cli: `actorflux doctor`: checks whether the data of the embedded store is whole, and salvages what can be read.
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { examineData, type Findings } from '../main.ts'
@@ -15,7 +15,7 @@ Exits with 0 when all of it can be read, with 1 when not.
   --data      the data folder; ACTORFLUX_DATA (.actorflux) if not given
   --salvage   writes what can be read into a new data folder, and says what could not`
 
-/** Lines of one kind that are told. */
+/** Most lines of one kind that are printed. */
 const MOST_LINES = 20
 
 export const doctor: Command = async (args, world) => {
@@ -57,15 +57,15 @@ function printSalvage(findings: Findings, into: string, world: World): number {
 }
 
 function printDamage({ damage, unreadable, isDoubtful }: Findings, { out }: World): void {
-  const tell = (lines: readonly string[]) => {
+  const printLines = (lines: readonly string[]) => {
     for (const line of lines.slice(0, MOST_LINES)) out(`  ${line}`)
     if (lines.length > MOST_LINES) out(`  … and ${lines.length - MOST_LINES} more of this kind`)
   }
-  tell(damage)
-  tell(unreadable.map((id) => `the stored record of context ${id} can't be read`))
+  printLines(damage)
+  printLines(unreadable.map((id) => `the stored record of context ${id} can't be read`))
   if (isDoubtful)
     out(
-      "  which pages are free can't be told: contexts may be older than they were, and some may have been deleted before",
+      '  it is not known which pages are free: contexts may be older than their last version, and some may have been deleted',
     )
 }
 
@@ -73,7 +73,7 @@ const isWhole = ({ damage, unreadable }: Findings): boolean => damage.length ===
 
 const contexts = (count: number): string => `${count} ${count === 1 ? 'context' : 'contexts'}`
 
-/** In doubt, what was counted is older than what is there. */
+/** If the findings are doubtful, the count is left out: it may be older than the records that were found. */
 const countOf = ({ contexts: count, counted, isDoubtful }: Findings): string =>
   counted === null || isDoubtful ? contexts(count) : `${count} of ${contexts(counted)}`
 

@@ -1,4 +1,4 @@
-// cli: what a server says when it is up: what it loaded, where it is, and a first request to try.
+// cli: what a server prints when it is ready: what it loaded, where it listens, and a first request to try.
 import { asksForToken, easiest, startCommand } from '../definitions/start-command.ts'
 import type { LoadedServices } from '../main.ts'
 import { counted } from './report.ts'
@@ -12,7 +12,7 @@ export interface GreetingOptions {
   readonly requireAuth: boolean
 }
 
-/** More names than this are only counted. */
+/** Names that are printed; further ones are only counted. */
 const MAX_SHOWN = 12
 
 export function greeting({ url, storage, services, requireAuth }: GreetingOptions): string[] {

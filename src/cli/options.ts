@@ -1,4 +1,4 @@
-// cli: reads the options that the commands share, and prints the settings as help does.
+// cli: reads the options that the commands share, and prints the settings for help.
 import { parseArgs } from 'node:util'
 import { readSettings, SETTINGS, type Settings } from '../settings.ts'
 import { UsageError, type World } from './command.ts'
@@ -10,7 +10,7 @@ export interface Options {
   readonly values: { readonly host?: string | undefined; readonly port?: string | undefined }
 }
 
-/** @throws UsageError for what no command takes */
+/** @throws UsageError for an option that no command accepts */
 export function readOptions(args: string[], { positionals: allowPositionals = false } = {}): Options {
   try {
     const {
@@ -27,7 +27,7 @@ export function readOptions(args: string[], { positionals: allowPositionals = fa
   }
 }
 
-/** Options win over the environment. @throws UsageError for a bad option; SettingsError */
+/** Options have precedence over the environment. @throws UsageError for a bad option; SettingsError */
 export function settingsOf({ values: { host, port } }: Options, { env }: World): Settings {
   checkPort(port)
   return readSettings({
@@ -37,7 +37,7 @@ export function settingsOf({ values: { host, port } }: Options, { env }: World):
   })
 }
 
-/** By the setting's rule, told by the option's name. */
+/** Checks the port by the rule of its setting; the error names the option. @throws UsageError */
 function checkPort(port: string | undefined): void {
   try {
     readSettings({ ACTORFLUX_PORT: port })

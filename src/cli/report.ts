@@ -1,7 +1,7 @@
-// cli: the report of loading, as people read it.
+// cli: prints the report of loading for people.
 import type { Fault } from '../definitions/report.ts'
 
-/** A line each: faults first, each kind by file, place, pointer and reason. */
+/** One line for each fault or warning: faults first, each kind ordered by file, place, pointer and reason. */
 export function reportLines(report: readonly Fault[]): string[] {
   return sorted(report, 'fault').concat(sorted(report, 'warning'))
 }
@@ -30,7 +30,7 @@ const oneLine = (text: string): string =>
     .filter((line) => line !== '')
     .join(' ')
 
-/** Compared part by part as code units: the same order in every locale. */
+/** Compares the parts by code units, so the order is the same in every locale. */
 function sorted(report: readonly Fault[], severity: Fault['severity']): string[] {
   return report
     .filter((fault) => fault.severity === severity)
@@ -44,7 +44,7 @@ function sorted(report: readonly Fault[], severity: Fault['severity']): string[]
     .map((fault) => `${shownPlace(fault)}: ${severity === 'warning' ? 'warning: ' : ''}${oneLine(fault.reason)}`)
 }
 
-/** Those of the file as a whole come first. */
+/** Faults of the file as a whole come first. */
 const placeOf = ({ line = 0, column = 0 }: Fault): number => line * 1e6 + column
 
 const compare = (one: string, other: string): number => Number(one > other) - Number(one < other)

@@ -1,5 +1,5 @@
-// cli: from the words of the command line to a command. Commands are loaded when they are asked for, so that help comes
-// at once.
+// cli: finds and runs the command that the command line names. A command is loaded only when it is used, so help
+// appears at once.
 import { readFileSync } from 'node:fs'
 import { EXIT, UsageError, type Command, type World } from './command.ts'
 import { messageOf } from '../model/error-message.ts'
@@ -18,7 +18,7 @@ const COMMANDS: { readonly [name: string]: { readonly summary: string; readonly 
   doctor: { summary: 'check the data of the embedded store', load: async () => (await import('./doctor.ts')).doctor },
 }
 
-/** Runs the command that the arguments name; gives the exit code. */
+/** Runs the command that the arguments name; resolves with the exit code. */
 export async function run([name, ...args]: string[], world: World): Promise<number> {
   if (name === '--version' || name === '-v') {
     world.out(version())
@@ -58,7 +58,7 @@ function help(): string {
   ].join('\n')
 }
 
-/** The package's own, two folders up from here, built or not. */
+/** The version of the package. package.json is two folders above this file, in the source and in the build. */
 function version(): string {
   const { version }: { version: string } = JSON.parse(
     readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),

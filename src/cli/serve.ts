@@ -1,4 +1,4 @@
-// cli: `actorflux serve`
+// cli: `actorflux serve`: serves the services until the process is stopped.
 import { EXIT, type Command } from './command.ts'
 import { readOptions, settingsHelp } from './options.ts'
 import { runServer } from './start.ts'

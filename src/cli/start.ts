@@ -1,4 +1,4 @@
-// cli: starts a server and says so; what serve and dev have in common.
+// cli: starts a server and prints its greeting, for `serve` and `dev`.
 import type { FolderWatcher } from '../definitions/watcher.ts'
 import { LoadError, startServer, type Server } from '../main.ts'
 import { createLog } from '../observe/log.ts'
@@ -12,12 +12,12 @@ import { untilStopped } from './stop.ts'
 import { warnOfNobody, warnOfSettings } from './warnings.ts'
 import { messageOf } from '../model/error-message.ts'
 
-/** Milliseconds for what is under way when the server is stopped: it is to be gone within 10 seconds. */
+/** Milliseconds that requests and steps under way get when the server stops. The process must end within 10 seconds. */
 const GRACE_MS = 9_000
 
 /**
- * Runs a server until it is stopped; gives the exit code.
- * @param started called once it serves; gives what is to be closed before it stops
+ * Runs a server until it is stopped; resolves with the exit code.
+ * @param started called once the server serves; resolves with a watcher that is closed before the server stops
  */
 export async function runServer(
   options: Options,

@@ -1,10 +1,10 @@
-// cli: how a server's process ends: in order on the first signal, at once on a later one, in failure when something
-// unexpected is thrown.
+// cli: ends the server's process: in order on the first signal, at once on a later one, with a failure when an
+// unexpected error is thrown.
 import type { Log } from '../ports/log.ts'
 import { EXIT } from './command.ts'
 import { whenLauncherEnds } from './launcher.ts'
 
-/** The part of `process` that is used. */
+/** The part of `process` that is used here. */
 interface Signals {
   on(event: string, listener: (cause: unknown) => void): unknown
   prependListener(event: string, listener: (cause: unknown) => void): unknown
@@ -16,22 +16,22 @@ export interface StopOptions {
   readonly close: () => Promise<void>
   readonly log: Log
   readonly signals?: Signals
-  /** Milliseconds that only rise. */
+  /** Monotonic time in milliseconds. */
   readonly now?: () => number
-  /** Calls back when whoever started the process has gone, if that is to end it. */
+  /** Calls back when the process that started this one has gone, if that should end this one. */
   readonly launcher?: (ended: () => void) => void
 }
 
 /**
- * Milliseconds after the first signal in which another is the same one: npm hands it on, and systemd sends it to the
- * whole group.
+ * A signal within so many milliseconds of the first one counts as the same: npm forwards it, and systemd sends it to
+ * the whole process group.
  */
 const ECHO_MS = 2000
 
-let toldToStop = false
+let isStopRequested = false
 
-/** Whether this process was told to stop: whoever ends it then does what was asked for. */
-export const isStopping = (): boolean => toldToStop
+/** Whether this process was asked to stop. An exit after that is not a failure. */
+export const isStopping = (): boolean => isStopRequested
 
 /** Resolves with the exit code when the server has been stopped. */
 export function untilStopped({
@@ -49,7 +49,7 @@ export function untilStopped({
         return
       }
       stoppedAt = now()
-      toldToStop = true
+      isStopRequested = true
       log.info('stopping', { signal })
       close().then(
         () => resolve(EXIT.fine),
@@ -59,19 +59,18 @@ export function untilStopped({
         },
       )
     }
-    // Before what modules of services may do at a signal.
+    // Prepended, to run before any listener that a module of a service has added.
     signals.prependListener('SIGTERM', stop)
     signals.prependListener('SIGINT', stop)
     launcher(() => {
       if (stoppedAt === null) stop('the end of npm')
     })
-    // What was acknowledged is committed; what was under way is taken up by the next start.
+    // What was acknowledged is committed; the next start continues what was under way.
     signals.on('uncaughtException', (error) => {
-      log.error('an error that nobody handled', { error })
+      log.error('an uncaught error ends the server', { error })
       signals.exit(EXIT.failed)
     })
-    // A function of a service that forgot to await something: its own loss, and no reason to take everyone else's work
-    // down.
+    // A function of a service forgot to await a promise. That affects only this function, so the server keeps running.
     signals.on('unhandledRejection', (error) => log.error('a promise was rejected and nobody handled it', { error }))
   })
 }

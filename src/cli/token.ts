@@ -1,4 +1,4 @@
-// cli: `actorflux token`: makes, lists and revokes the tokens of service users.
+// cli: `actorflux token`: creates, lists and revokes tokens.
 import { parseArgs } from 'node:util'
 import { RATE_FORM, rateOf } from '../access/token-bucket.ts'
 import { createToken, END_OF_TIME, isTokenName, readTokens, revokeToken, ROLES, type Token } from '../access/tokens.ts'
@@ -8,7 +8,7 @@ import { EXIT, UsageError, type Command, type World } from './command.ts'
 import { messageOf } from '../model/error-message.ts'
 
 const FILE =
-  'The file of tokens is ACTORFLUX_TOKENS (tokens.json). A server that runs reads a changed one within 5 seconds.'
+  'The file of tokens is ACTORFLUX_TOKENS (tokens.json). A running server follows changes of it within 5 seconds.'
 
 const HELP = `Usage: actorflux token <command> [options]
 
@@ -21,11 +21,11 @@ ${FILE}`
 const CREATE_HELP = `Usage: actorflux token create --name <name> [--roles <role>[,<role>]] [--expires <duration>]
                                [--rate <calls>/s]
 
-Makes a token and prints it alone on the last line. It is shown this once: only its SHA-256 is kept.
+Makes a token and prints it alone on the last line. The token is shown only once: the file keeps its SHA-256.
 
   --name      who it is for: 1 to 64 letters, digits, -, _ and .; each name once
-  --roles     read (views), invoke (all calls) or admin (and what operates the server); invoke if not given
-  --expires   how long it is good, such as 90d (s, m, h, d, w); without end if not given
+  --roles     read (reading only), invoke (all calls) or admin (reserved for operating the server); invoke if not given
+  --expires   how long it is valid, such as 90d (s, m, h, d, w); without limit if not given
   --rate      calls that each server takes in a second or a minute, such as 500/s or 30/m; without limit if not given
 
 ${FILE}`
@@ -48,7 +48,7 @@ type Values = { readonly [option in Option]?: string }
 interface SubCommand {
   readonly help: string
   readonly takes: readonly Option[]
-  /** The option that may also be given as a lone word. */
+  /** The option whose value may also be given without `--option`. */
   readonly word?: Option
   readonly run: (file: string, values: Values, world: World) => Promise<void>
 }
@@ -77,7 +77,7 @@ export const token: Command = async (args, world) => {
     return EXIT.fine
   }
   const given = valuesFor(name, command, { values, words })
-  // No other setting matters here: a bad one is the server's business.
+  // Only this setting is read: faults in others must not prevent the command.
   await command.run(readSettings({ ACTORFLUX_TOKENS: world.env['ACTORFLUX_TOKENS'] }).tokens, given, world)
   return EXIT.fine
 }
@@ -130,7 +130,7 @@ async function revoke(file: string, { name }: Values, { out }: World): Promise<v
   out(`Revoked the token ${known} in ${file}.`)
 }
 
-/** Every option of any command of `token`, and the words between them. @throws UsageError */
+/** Parses the options of all subcommands, and the positional words. @throws UsageError */
 function readWords(args: string[]): {
   readonly help: boolean | undefined
   readonly values: Values
@@ -152,14 +152,17 @@ function readWords(args: string[]): {
   }
 }
 
-/** The options given, a lone word among them. @throws UsageError for what the command doesn't take */
+/**
+ * The options, including one that was given as a positional word. @throws UsageError for what the subcommand does not
+ * accept
+ */
 function valuesFor(
   name: string,
   { takes, word }: SubCommand,
   { values, words }: { readonly values: Values; readonly words: readonly string[] },
 ): Values {
-  const strange = Object.keys(values).find((option) => !takes.some((taken) => taken === option))
-  if (strange !== undefined) throw new UsageError(`token ${name} takes no --${strange}`)
+  const foreign = Object.keys(values).find((option) => !takes.some((taken) => taken === option))
+  if (foreign !== undefined) throw new UsageError(`token ${name} takes no --${foreign}`)
   if (words.length === 0) return values
   if (word === undefined || words.length > 1 || values[word] !== undefined)
     throw new UsageError(`token ${name} takes no further words`)
@@ -187,7 +190,7 @@ function rolesOf(list: string): Token['roles'] {
 
 const UNITS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
-/** In milliseconds. */
+/** Milliseconds. @throws UsageError */
 function durationOf(text: string, most: number): number {
   const [, number, unit = ''] = /^(\d+(?:\.\d+)?)([a-z])$/.exec(text.toLowerCase()) ?? []
   const duration = Math.round(Number(number) * (getOwn(UNITS, unit) ?? Number.NaN))
@@ -197,5 +200,5 @@ function durationOf(text: string, most: number): number {
   )
 }
 
-/** Without milliseconds. */
+/** ISO 8601 in UTC, without milliseconds. */
 const dateOf = (time: number): string => new Date(time).toISOString().replace(/\.\d+Z$/, 'Z')

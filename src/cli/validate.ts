@@ -1,4 +1,4 @@
-// cli: `actorflux validate`: the report of loading, without a server.
+// cli: `actorflux validate`: loads the services and prints the report, without starting a server.
 import { checkServices } from '../main.ts'
 import { createLog } from '../observe/log.ts'
 import { readSettings } from '../settings.ts'
@@ -16,7 +16,7 @@ export const validateCommand: Command = async (args, world) => {
     world.out(HELP)
     return EXIT.fine
   }
-  // No other setting matters here: a bad one is the server's business.
+  // Only these settings are read: faults in others must not prevent the check.
   const { ACTORFLUX_ACTORS, ACTORFLUX_LOG_LEVEL, ACTORFLUX_LOG_FORMAT } = world.env
   const folders = options.positionals
   const settings = readSettings({
@@ -31,7 +31,7 @@ export const validateCommand: Command = async (args, world) => {
   world.out(`${counted(services.length, 'service')}: ${reportSummary(report)}`)
   if (isBroken(report)) return EXIT.failed
   if (services.length > 0) return EXIT.fine
-  // Whoever checks nothing must not believe that all is well.
+  // No service at all is a failure: most likely the folder is wrong.
   world.err(
     `actorflux: no service was found: ${actors.join(', ')} must hold packages, which are folders of .flux files`,
   )

@@ -1,4 +1,4 @@
-// cli: what is told when a server starts that can start, but hardly as it was meant.
+// cli: warnings about settings with which a server can start, but probably not as intended.
 import { readTokens } from '../access/tokens.ts'
 import { asksForToken } from '../definitions/start-command.ts'
 import type { LoadedServices } from '../main.ts'
@@ -8,13 +8,13 @@ import { counted } from './report.ts'
 
 type Service = LoadedServices['services'][number]
 
-/** A misspelt setting may be the one that was to close the server. */
+/** Warns of each unknown setting. A misspelt one may be one that was to restrict access. */
 export function warnOfSettings({ env, err }: World): void {
   for (const variable of unknownSettings(env))
     err(`actorflux: warning: there is no setting ${variable}: it is ignored; serve --help lists them all`)
 }
 
-/** Who asks for tokens and has none keeps everyone out. */
+/** Warns when calls need a token and the file has no valid one, because then nobody can make these calls. */
 export async function warnOfNobody(
   { tokens: file, requireAuth }: Settings,
   services: readonly Service[],
@@ -30,6 +30,6 @@ export async function warnOfNobody(
       ? 'every call'
       : `each call of ${counted(secured.length, 'secured service')} such as ${first.package}/${first.fluxName}`
   err(
-    `actorflux: warning: ${what} needs a token, and ${file} has none that is good; make one with: actorflux token create --name <name>`,
+    `actorflux: warning: ${what} needs a token, and ${file} has no valid one; create one with: actorflux token create --name <name>`,
   )
 }

@@ -1,4 +1,4 @@
-// engine: children of contexts: the request that starts one, and the message to the parent when it has ended.
+// engine: children of contexts: the request that starts a child, and the message to its parent when it has ended.
 import type { ActionError } from '../model/action-error.ts'
 import { getOwn, type JsonObject } from '../model/json/value.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
@@ -8,7 +8,7 @@ import type { KnownContexts } from './known-contexts.ts'
 import { inheritedOf } from './redact/redactor.ts'
 import type { StartRequest } from './start-request.ts'
 
-/** Ancestors that a context can have. */
+/** Maximum number of ancestors of a context. */
 const MAX_DEPTH = 32
 
 interface Family {
@@ -16,7 +16,7 @@ interface Family {
   readonly flux: CompiledFlux
 }
 
-/** The request to start a service as a child of that context; or the error with which the parent's action fails. */
+/** The request to start a service as a child of a context, or the error with which the parent's action fails. */
 export function childRequestOf(
   { record, flux: parentFlux }: Family,
   { name, input }: { readonly name: string; readonly input: JsonObject },
@@ -41,12 +41,12 @@ export function childRequestOf(
   }
 }
 
-/** With which the parent's action fails when the child can't be started. */
+/** The error with which the parent's action fails if the child cannot be started. */
 export const notStarted = (name: string, reason: string): ActionError =>
   errorOf('InvalidInput', `'${name}' can't be started: ${reason}`)
 
 /**
- * The message to a parent that waits for that child; null: the child has not ended.
+ * The message to a parent that waits for the child; null: the child has not ended.
  * @param child null: the context no longer exists
  */
 export function childResultOf({ child: id, position }: ContextRecord, child: Family | null): Input | null {

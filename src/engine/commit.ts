@@ -1,5 +1,5 @@
-// engine: makes what was decided true in the store, and only then lets the world hear of it: steps start, alarms are
-// set, parents and callers are told.
+// engine: commits decisions to the store, and performs their effects only after the commit: it starts steps, sets
+// alarms, and notifies parents and callers.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import { FluxError } from '../model/failure.ts'
@@ -16,7 +16,7 @@ import type { Slot } from './steps/admission.ts'
 import type { ContextCache } from './context-cache.ts'
 import type { TrackedContext, UnitOfWork } from './unit-of-work.ts'
 
-/** Hears of each commit to one context, after it. */
+/** Called after each commit of this server to one context. */
 export type CommitWatcher = (record: ContextRecord, flux: CompiledFlux) => void
 
 export interface CommitsParts {
@@ -26,20 +26,20 @@ export interface CommitsParts {
   readonly log: Log
   /** Boot id of this server, as it is now. */
   readonly owner: () => string
-  /** A step starts here. */
+  /** Starts a step on this server. */
   readonly onStep: (step: Step, slot: Slot, context: TrackedContext) => void
   /** The step of that context is ready. */
   readonly onReady: (context: TrackedContext) => void
   readonly onEnd: (id: ContextId) => void
-  /** Another server runs a step of that context, which is no more needed. */
+  /** Another server runs a step of that context that is no longer needed. */
   readonly onOthersStep: (id: ContextId) => void
   /** A relative of that context has ended. */
   readonly onParent: (id: ContextId) => void
-  /** What a webhook's caller waits for has come, and he waits at another server, if he still does. */
+  /** A context that a webhook started has paused or ended. Its caller may be waiting at another server. */
   readonly onAnswer: (id: ContextId) => void
   /** A context was committed. */
   readonly onCommitted: (context: TrackedContext) => void
-  /** What was to become of the context may have become true or not. */
+  /** It is unknown whether a commit to that context was done. */
   readonly onUnknownOutcome: (id: ContextId) => void
 }
 
@@ -59,26 +59,26 @@ export class Commits {
     this.#parts = parts
   }
 
-  /** The watcher hears of all commits of this server to that context from now on. */
+  /** Calls the watcher after each later commit of this server to that context. */
   watch(id: ContextId, watcher: CommitWatcher): void {
     this.#watchers.set(id, watcher)
   }
 
-  /** Its watcher hears nothing more. */
+  /** Removes the watcher of that context. */
   unwatch(id: ContextId): void {
     this.#watchers.delete(id)
   }
 
   /**
-   * Commits, unless another server was faster. What is unknown afterwards is looked after. @throws FluxError
-   * `unavailable`
+   * Commits, and performs the effects. Writes nothing if another server was faster. If the outcome is unknown,
+   * reconciliation of the contexts is started. @throws FluxError `unavailable`
    */
   commit(
     work: UnitOfWork,
     writes: readonly Write[],
     { rows, lost, incarnation }: CommitOptions,
   ): Promise<CommitOutcome> {
-    // No async function: each await would be two promises more, for each event.
+    // Not an async function: each await would create two more promises for each event.
     return this.#parts.store.commit({ writes, rows, lost }).then(
       (outcome) => {
         if (outcome.ok) this.#publish(work, writes, incarnation)
@@ -95,12 +95,15 @@ export class Commits {
     )
   }
 
-  /** Commits without a word to anybody. @throws FluxError `unavailable` */
+  /** Commits without effects. @throws FluxError `unavailable` */
   write(writes: readonly Write[], lost: number): Promise<CommitOutcome> {
     return this.#parts.store.commit({ writes, lost }).catch((error: unknown) => this.#failed(writes, error))
   }
 
-  /** Whether what came to nothing was decided on what the store has, and not on an old copy. */
+  /**
+   * Whether a turn without writes was decided on the versions that the store has. Deletes an outdated context from the
+   * cache.
+   */
   async isCurrent({ contexts }: UnitOfWork): Promise<boolean> {
     const { store, cache } = this.#parts
     for (const { record } of contexts.values()) {
@@ -111,7 +114,7 @@ export class Commits {
     return true
   }
 
-  /** Finds out what has become of a context, and sees to what follows from it. */
+  /** Finds out the outcome of a commit to a context, and performs its effects. */
   reconcile(id: ContextId): void {
     this.#parts.onUnknownOutcome(id)
   }
@@ -128,12 +131,12 @@ export class Commits {
     throw error
   }
 
-  /** Nothing that was known counts; what the store has now is told where that costs nothing. */
+  /** Deletes the contexts from the cache, and caches the current one if the store returned it. */
   #forget({ contexts }: UnitOfWork, { stale, current }: StaleOutcome, incarnation: number): void {
     const { cache } = this.#parts
     for (const id of contexts.keys()) cache.delete(id)
     const context = contexts.get(stale)
-    // What stands in for a broken definition may be made for the record as it was.
+    // A replacement for a damaged definition may have been made for the earlier record.
     if (!current || !context || context.flux.faults.length > 0) return
     cache.put({ record: decodeRecord(current), flux: context.flux }, current.parts, incarnation)
   }
@@ -162,17 +165,19 @@ export class Commits {
     }
   }
 
-  /** The commit stands: an error in one thing that follows from it is logged, and the others are done. */
+  /** Runs one effect of a commit. An error is logged, and does not prevent the other effects: the commit is done. */
   #follow(contextId: ContextId, effect: () => void): void {
     try {
       effect()
     } catch (error) {
-      this.#parts.log.error('something that follows from a commit failed', { contextId, error })
+      this.#parts.log.error('an effect of a commit failed', { contextId, error })
     }
   }
 }
 
-/** Whether another server runs a step that this commit has ended. Who has given its step back runs it no more. */
+/**
+ * Whether another server runs a step that this commit has ended. A server that has released its step no longer runs it.
+ */
 function endsStepElsewhere({ before, record }: TrackedContext, owner: string): boolean {
   const step = before && stepOf(before)
   return step !== null && step.owner !== owner && step.owner !== UNOWNED && !isOf({ step }, record)

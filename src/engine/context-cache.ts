@@ -1,22 +1,22 @@
-// engine: a cache of records that were committed last, so that a busy context isn't read for each event. It decides
-// nothing: every commit is fenced.
+// engine: a cache of recently committed records, so that a busy context is not read for each event. Correctness does
+// not depend on it: every commit is fenced.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { StoredContext } from '../ports/store.ts'
 
-/** Characters of one record's texts: a few large contexts must not drive out all others. */
+/** Limit of one record's texts, so that a few large contexts do not evict all others. */
 const MAX_CONTEXT_CHARACTERS = 64 * 1024
-/** Characters of all texts together, at most. */
+/** Limit of all texts together. */
 const MAX_SUM_CHARACTERS = 64 * 1024 * 1024
 /**
- * Bytes of memory that a character may stand for, texts of tiny values that strangers send. To count them would cost
+ * Bytes of memory per character in the worst case, a text of many tiny values. Counting the actual bytes would cost
  * each commit.
  */
 const WORST_FACTOR = 24
-/** How full it is after it was overfull. */
+/** The fraction of the budget that is left in use after an eviction. */
 const SLACK = 0.9
-/** What a record costs besides its texts, about. */
+/** Approximate size of a record without its texts. */
 const OVERHEAD_BYTES = 2048
 
 interface Kept {
@@ -28,26 +28,26 @@ interface Kept {
 }
 
 export class ContextCache {
-  /** In order of last use. */
+  /** In the order in which they were put. */
   readonly #kept = new Map<ContextId, Kept>()
   #size = 0
   readonly #budget: number
 
-  /** @param bytes of memory that it may take, whatever the records hold */
+  /** @param bytes of memory that it may take in the worst case */
   constructor(bytes: number) {
     this.#budget = Math.min(MAX_SUM_CHARACTERS, bytes / WORST_FACTOR)
   }
 
   /**
-   * In a new incarnation, of the store or of the services, nothing of before counts: an id may even have become another
-   * context's.
+   * Returns only what was put in the same incarnation of the store and of the services: in a new one, an id may even
+   * belong to another context.
    */
   get(id: ContextId, incarnation: number): Kept | undefined {
     const kept = this.#kept.get(id)
     return kept?.incarnation === incarnation ? kept : undefined
   }
 
-  /** `incarnation`: in which it was decided; that may be over by now. */
+  /** `incarnation`: the one in which the record was decided, which may be over by now. */
   put(
     { record, flux }: { record: ContextRecord; flux: CompiledFlux },
     texts: StoredContext['parts'],
@@ -59,7 +59,7 @@ export class ContextCache {
     if (size > MAX_CONTEXT_CHARACTERS || isFinished(record.status)) return
     this.#kept.set(record.id, { record, flux, texts, size, incarnation })
     this.#size += size
-    // Not looked for until it is needed: a map that is often written to takes long to find its first key.
+    // The oldest are looked up only when needed: a map that is often written to takes long to find its first key.
     if (this.#size > this.#budget) this.#deleteOldest()
   }
 

@@ -1,4 +1,5 @@
-// engine: reads contexts from the store, few at a time. Large ones are parsed only while they fit into a memory budget.
+// engine: reads contexts from the store, with bounded concurrency. Large ones are parsed only if they fit into a memory
+// budget.
 import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ByteBudget } from '../model/byte-budget.ts'
@@ -11,29 +12,29 @@ import { pinnedFluxOf } from './record/pinned-flux.ts'
 import type { ContextCache } from './context-cache.ts'
 
 /**
- * Reads at once, since how much comes isn't known before it is there: one for so many bytes of memory, within these
- * bounds.
+ * Concurrent reads: one for each `bytes` of memory, within these bounds. The size of a context is unknown until it is
+ * read.
  */
 const READS = { bytes: 2 * 1024 * 1024, least: 8, most: 256 }
-/** What weighs no more isn't counted: how many of them there are at once is bounded elsewhere. */
+/** Contexts up to this weight are not charged: their number is bounded elsewhere. */
 export const LIGHT_BYTES = 64 * 1024
-/** Bytes of memory that a character of JSON stands for, in the worst case. */
+/** Bytes of memory per character of JSON in the worst case. */
 const WORST_FACTOR = 65
 
 export interface Opened {
   readonly record: ContextRecord
   readonly flux: CompiledFlux
   readonly texts: StoredContext['parts']
-  /** Gives back the room that it takes. */
+  /** Releases its share of the memory budget. */
   readonly release: () => void
 }
 
 export interface MemoryLimits {
-  /** What callers ask for, as long as it is handled. */
+  /** Requests of callers, while they are handled. */
   readonly requests: ByteBudget
-  /** Bytes of memory that steps under way may take, and as many for contexts that are decided on. */
+  /** Bytes of memory that running steps may take, and as many again for contexts that turns parse. */
   readonly steps: number
-  /** Bytes of memory that contexts may take which are kept to save a read. */
+  /** Bytes of memory that the cache of contexts may take. */
   readonly cache: number
   /** Characters of JSON that a context may have. */
   readonly record: number
@@ -43,11 +44,11 @@ export interface ContextLoaderParts {
   readonly store: Store
   readonly catalog: Catalog
   readonly cache: ContextCache
-  /** Bytes of memory that what is read may take together, about. */
+  /** Approximate bytes of memory that concurrent reads may take together. */
   readonly bytes: number
 }
 
-/** Bytes of memory that a context takes with its texts, about. */
+/** Approximate bytes of memory that a context takes, its texts included. */
 export function weightOf(parts: StoredContext['parts']): number {
   let length = 0
   for (const name of Object.keys(parts)) length += parts[name]?.length ?? 0
@@ -71,8 +72,8 @@ export class ContextLoader {
   }
 
   /**
-   * Changes when the store may have forgotten something, or a service may be secured that was not. Both numbers only
-   * ever rise, so their sum tells whether either has.
+   * Changes when the store may have lost data, or when the services have changed (one may be secured now). Both numbers
+   * only increase, so their sum changes if either does.
    */
   get incarnation(): number {
     return this.#parts.store.incarnation + this.#parts.catalog.generation
@@ -88,7 +89,7 @@ export class ContextLoader {
     try {
       return await this.#parts.store.load({ id })
     } finally {
-      // Whoever waits takes the place over.
+      // The next waiting read takes over the place.
       const next = this.#waiting.shift()
       if (next) next()
       else this.#reading -= 1
@@ -96,8 +97,8 @@ export class ContextLoader {
   }
 
   /**
-   * The context, parsed; or what it weighs, when it is heavy and there is no room for it in the budget now. Whoever has
-   * waited for that much, and so has room already, gives no budget.
+   * The context, parsed; its weight if it does not fit into the budget now; null if it does not exist. A null budget
+   * charges nothing, for a caller that has already been granted the memory.
    */
   async open(id: ContextId, budget: ByteBudget | null): Promise<Opened | { readonly weight: number } | null> {
     const stored = await this.read(id)
@@ -114,7 +115,7 @@ export class ContextLoader {
     }
   }
 
-  /** The context, parsed, as soon as there is room for it in the budget. Meanwhile nothing of it is held. */
+  /** The context, parsed as soon as it fits into the budget. Nothing of it is kept in memory while it waits. */
   async openLater(id: ContextId, budget: ByteBudget): Promise<Opened | null> {
     const opened = await this.open(id, budget)
     if (!opened || 'record' in opened) return opened
@@ -130,12 +131,12 @@ export class ContextLoader {
     }
   }
 
-  /** As lately committed here, which may be old. */
+  /** The record that this server committed last, which may be outdated; null: it is not cached. */
   cache(id: ContextId): ContextRecord | null {
     return this.#parts.cache.get(id, this.incarnation)?.record ?? null
   }
 
-  /** See `fluxOf`. */
+  /** See `pinnedFluxOf`. */
   flux(stored: StoredContext, record: ContextRecord): Promise<CompiledFlux> {
     return pinnedFluxOf(this.#parts, stored, record)
   }

@@ -1,5 +1,5 @@
-// engine: its parts, each made by a function of its own. Parts that use one another get functions that look the other
-// up when it is needed, so the order in which they are made here matters only to their constructors.
+// engine: creates its parts, each in a function of its own. Parts that use one another get functions that look up the
+// other when it is needed, so the order of creation matters only to constructors.
 import { randomUUID } from 'node:crypto'
 import type { FluxApi } from '../api/flux-api.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
@@ -120,7 +120,7 @@ export class EngineCore {
     })
   }
 
-  /** What a turn depends on besides the context and its messages. */
+  /** What a turn depends on in addition to the context and its messages. */
   readonly env = (): TurnEnv => ({
     now: this.given.clock.now(),
     random: Math.random,
@@ -139,10 +139,10 @@ export class EngineCore {
 
   readonly startedAt = (step: Step): ReturnType<StartedAt> => this.steps.startedAt(step)
 
-  /** Notifies the other servers that something about that context concerns one of them. */
+  /** Notifies the other servers to check that context. */
   readonly notifyOthers = (id: ContextId): void => this.given.others?.feed.notify(id)
 
-  /** The calls, as that caller may make them. */
+  /** The calls, bound to a caller and its permissions. */
   api(access: Access): FluxApi {
     const { mailboxes, hints, refusals, startedAt, waits, shown, broadcasts, idempotency, keptBroadcasts } = this
     const { store, catalog, log, tagLimits } = this.given
@@ -223,7 +223,7 @@ function stepsOf(core: EngineCore): Steps {
     loader: core.loader,
     turns: core.turns,
     answer: (id, input) => core.redelivery.deliver(id, input),
-    // The calls of a step are part of work that was already accepted, so they are not refused for want of memory.
+    // The calls of a step are part of work that was already accepted, so they are not refused for lack of memory.
     apiOf: ({ id, package: home }) =>
       core.api({ caller: SYSTEM, scope: `context ${id}`, home, admission: null, isStep: true }),
   })

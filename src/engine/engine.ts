@@ -1,4 +1,4 @@
-// engine: what the rest of the program sees of it: the calls, the webhooks, its start and its end.
+// engine: its public interface: the calls, the webhooks, start and close.
 import type { FluxApi } from '../api/flux-api.ts'
 import { scopeOfToken, SYSTEM, type Caller } from '../model/caller.ts'
 import type { WebhookApi } from '../model/webhook.ts'
@@ -10,25 +10,25 @@ import { Retention } from './retention.ts'
 export type { EngineParts } from './engine-parts.ts'
 
 export interface Engine {
-  /** Why the engine can't serve at present; null when it can. */
+  /** Why the engine cannot serve now; null if it can. */
   trouble(): string | null
-  /** The nine calls, as that caller may make them over HTTP, which charges their input to its own budget. */
+  /** The calls for a caller over HTTP. They charge no budget: the HTTP server charges the requests itself. */
   api(caller: Caller): FluxApi
-  /** The nine calls for the program that runs the engine. Their input is charged to the budget of requests. */
+  /** The calls for the program that runs the engine. Their input is charged to the budget of requests. */
   local(): FluxApi
   readonly webhooks: WebhookApi
   /** Ends all requests that are held until a context gets somewhere, and takes no more: the server stops. */
   endWaits(): void
-  /** Begins to send heartbeats, to take over steps of dead servers, to wake contexts that are due, and to purge. */
+  /** Starts heartbeats, takeovers of steps of dead servers, wake-ups of due contexts, and purges. */
   start(): Promise<void>
   /**
-   * Takes over nothing more, gives steps under way at most `grace` milliseconds to finish, aborts the rest (they run
-   * again later), and closes the store.
+   * Stops takeovers, gives running steps at most `grace` milliseconds (default 10,000) to finish, aborts the rest (they
+   * run again later), and closes the store.
    */
   close(options?: { grace?: number }): Promise<void>
 }
 
-/** Makes an engine; nothing runs before `start`. */
+/** Creates an engine. Nothing runs before `start`. */
 export function createEngine(parts: EngineParts): Engine {
   const { store, catalog, clock, log, alarm, retention, others, memory } = parts
   const core = new EngineCore(parts)
@@ -72,7 +72,7 @@ async function close(
   purges: Retention,
   grace: number,
 ): Promise<void> {
-  recovery.stop()
+  const takenOver = recovery.stop()
   keptBroadcasts.stop()
   claims.stop()
   waits.giveUp()
@@ -80,9 +80,11 @@ async function close(
   waits.close()
   life.abort()
   await Promise.all([heartbeat.stop(), purges.stop(), alarm.close(), others?.feed.close()])
+  await takenOver
   await mailboxes.idle()
-  // Steps that are given back are taken over without being counted against their contexts.
+  // The takeover of a released step is not counted.
   await Promise.allSettled(steps.abandon('the server stops').map((id) => mailboxes.post(id, { type: 'RELEASE' })))
+  claims.close()
   runner.close()
   await store.close()
 }

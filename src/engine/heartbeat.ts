@@ -9,8 +9,8 @@ import type { Claims } from './steps/claims.ts'
 import type { Redelivery } from './redelivery.ts'
 import type { Steps } from './steps/steps.ts'
 
-/** Heartbeats from one look to the next whether the steps that are leased to this server are those that it runs. */
-const LOOK_EVERY = 3
+/** Number of heartbeats between two comparisons of the steps leased to this server with those that it runs. */
+const COMPARE_EVERY = 3
 
 export interface HeartbeatParts {
   readonly store: Store
@@ -22,11 +22,11 @@ export interface HeartbeatParts {
   readonly cancels: Pick<Cancels, 'checkAll'>
   readonly claims: Pick<Claims, 'look' | 'has'>
   readonly identity: Identity
-  /** Milliseconds between heartbeats; null: no other server can be there, and one is enough. */
+  /** Milliseconds between heartbeats; null: no other server can use the store, and one heartbeat is enough. */
   readonly every: number | null
 }
 
-/** The boot id: a server's name until it stops or is taken for dead. Its steps are leased to it. */
+/** The boot id, which identifies a server until it stops or is declared dead. Its steps are leased to this id. */
 export class Identity {
   #owner = randomUUID()
   readonly #onOwner: ((owner: string) => void) | undefined
@@ -49,9 +49,9 @@ export class Identity {
 export class Heartbeat {
   readonly #parts: HeartbeatParts
   #count = 0
-  /** In which the store was at the last look. */
+  /** Incarnation of the store at the last comparison. */
   #incarnation: number
-  #callOff: (() => void) | null = null
+  #cancelTimer: (() => void) | null = null
   #beating: Promise<void> = Promise.resolve()
   #stopped = false
 
@@ -60,23 +60,23 @@ export class Heartbeat {
     this.#incarnation = parts.store.incarnation
   }
 
-  /** The first one; rejects when the store doesn't take it. */
+  /** Sends the first heartbeat and schedules the next. Rejects if the store does not accept it. */
   async start(): Promise<void> {
     await this.#beat()
     this.#schedule()
   }
 
-  /** Resolves when the last one is over. */
+  /** Resolves when the heartbeat in progress has ended. */
   stop(): Promise<void> {
     this.#stopped = true
-    this.#callOff?.()
+    this.#cancelTimer?.()
     return this.#beating
   }
 
   #schedule(): void {
     const { clock, every, log } = this.#parts
     if (every === null || this.#stopped) return
-    this.#callOff = clock.after(every, () => {
+    this.#cancelTimer = clock.after(every, () => {
       this.#beating = this.#beat()
         .catch((error: unknown) => log.warn('the store did not take the heartbeat', { error }))
         .then(() => this.#schedule())
@@ -87,7 +87,9 @@ export class Heartbeat {
     const { store, log, steps, identity, claims } = this.#parts
     const { owner } = identity
     if (!(await store.heartbeat({ owner }))) {
-      log.warn('others took this server for dead and its steps over: it goes on under another name', { owner })
+      log.warn('another server declared this server dead and took over its steps; it continues under a new boot id', {
+        owner,
+      })
       steps.abandon('another server took it over')
       identity.renew()
       await store.heartbeat({ owner: identity.owner })
@@ -97,19 +99,20 @@ export class Heartbeat {
   }
 
   /**
-   * Sees to steps that are leased to this server and don't run. A store that lost its last moments may have lost the
-   * end of one; and a commit whose outcome is unknown may have come true when nobody looked any more. And to steps that
-   * run and aren't leased to it: another server may have ended their contexts, and its message been lost.
+   * Reconciles contexts whose step is leased to this server but does not run: a store that lost its most recent writes
+   * may have lost the end of a step, and a commit with an unknown outcome may have been done later. Also checks steps
+   * that run but are not leased to this server: another server may have ended their contexts, and its message may have
+   * been lost.
    */
   async #resume(): Promise<void> {
     const { store, mailboxes, redelivery, steps, claims, cancels, identity } = this.#parts
     this.#count += 1
     const { incarnation } = store
     const isNew = incarnation !== this.#incarnation
-    if (!isNew && this.#count % LOOK_EVERY !== 0) return
+    if (!isNew && this.#count % COMPARE_EVERY !== 0) return
     const running = steps.contexts()
     const leased = await store.leasedTo({ owner: identity.owner })
-    // In a new incarnation it may be an earlier step than the one that runs here.
+    // In a new incarnation, the leased step may be an earlier one than the step that runs here.
     for (const id of leased)
       if (!mailboxes.isBusy(id) && !claims.has(id) && (isNew || !steps.isBusy(id))) void redelivery.reconcile(id)
     cancels.checkAll(running, leased)

@@ -1,5 +1,6 @@
-// engine: ids of new contexts, reserved in the store so many at once as are asked for meanwhile, or more where the store
-// gives more. So later contexts have higher ids, on whichever server: the store refuses ids that it gave too early.
+// engine: ids of new contexts. They are reserved in the store, as many at once as starts are waiting, or more if the
+// store gives more. Later contexts have higher ids, on any server: the store refuses ids that were reserved ahead once
+// other servers have got higher ones.
 import type { ContextId } from '../model/context.ts'
 import type { Store } from '../ports/store.ts'
 
@@ -7,11 +8,11 @@ import type { Store } from '../ports/store.ts'
 class Supply {
   readonly #store: Store
   readonly #partition: number
-  /** Of the reservation that ids are taken from. */
+  /** First id of the present reservation. */
   #first = 0
   #next = 0
   #left = 0
-  /** Ids that are waited for. */
+  /** Number of callers that wait for an id. */
   #wanted = 0
   #refill: Promise<void> | null = null
 
@@ -28,7 +29,7 @@ class Supply {
     return id
   }
 
-  /** That id can't be used any more: neither can those that were reserved with it. */
+  /** Discards the reservation that contains the id, because the store has refused the id. */
   drop(id: ContextId): void {
     if (id >= this.#first) this.#left = 0
   }
@@ -65,23 +66,23 @@ export class Ids {
     this.#supplies = Array.from({ length: store.partitions }, (_, partition) => new Supply(store, partition))
   }
 
-  /** The partition of a new context that has no parent: each in turn. */
+  /** The partition of a new context without a parent. Each partition is used in turn. */
   nextPartition(): number {
     this.#turn = (this.#turn + 1) % this.#supplies.length
     return this.#turn
   }
 
-  /** A new id of that partition; undefined when none is at hand. */
+  /** A reserved id of that partition; undefined if there is none. */
   tryTake(partition: number): ContextId | undefined {
     return this.#supplies[partition]?.tryTake()
   }
 
-  /** The store has refused these: what was reserved with them isn't given to anybody. */
+  /** Discards the reservations that contain these ids, which the store has refused. */
   drop(ids: readonly ContextId[]): void {
     for (const id of ids) this.#supplies[id % this.#supplies.length]?.drop(id)
   }
 
-  /** A new id of that partition, from the store if need be. */
+  /** A new id of that partition, reserved in the store if necessary. */
   take(partition: number): Promise<ContextId> {
     const supply = this.#supplies[partition]
     if (!supply) throw new TypeError(`there is no partition ${partition}`)

@@ -1,4 +1,4 @@
-// engine: what a turn can see without waiting, and how it says what it lacks.
+// engine: the data that a turn can read without waiting, and the description of what it lacks.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ContextId } from '../model/context.ts'
 import type { ContextRecord, Move } from '../model/record.ts'
@@ -11,14 +11,14 @@ export interface KnownContext {
   readonly texts: StoredContext['parts']
 }
 
-/** What a turn lacks to be decided. */
+/** Data that a turn needs and that must be fetched first. */
 export type Need =
   | { readonly kind: 'context' | 'history'; readonly id: ContextId }
   | { readonly kind: 'id'; readonly partition: number }
   /** The store must have the definition before a commit names it. */
   | { readonly kind: 'definition'; readonly flux: CompiledFlux }
 
-/** Thrown where a turn lacks something. Not an Error: it is always caught, and needs no stack. */
+/** Thrown when a turn lacks something. Not an Error: it is always caught, and needs no stack. */
 export class Lacking {
   readonly need: Need
   constructor(need: Need) {
@@ -26,14 +26,14 @@ export class Lacking {
   }
 }
 
-/** What is at hand without waiting. `undefined`: it must be fetched first. */
+/** Data that is available without waiting. `undefined`: it must be fetched first (`service`: there is none). */
 export interface KnownContexts {
   /** null: there is no such context. */
   context(id: ContextId): KnownContext | null | undefined
   history(id: ContextId): readonly Move[] | undefined
   newId(partition: number): ContextId | undefined
   isPinned(flux: CompiledFlux): boolean
-  /** The service of that name, as a service of that package sees it. */
+  /** The service of that name, resolved from that package; undefined: there is none. */
   service(packageName: string, fluxName: string): CompiledFlux | undefined | 'ambiguous'
   readonly partitions: number
 }

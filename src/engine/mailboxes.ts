@@ -1,5 +1,5 @@
-// engine: a mailbox for each context. One turn at a time takes the messages from it, in the order in which they came;
-// the number that may wait is bounded.
+// engine: a mailbox for each context. One turn at a time takes the messages from it, in order of arrival. The number of
+// waiting messages is bounded.
 import type { ContextId } from '../model/context.ts'
 import { FluxError, overloaded } from '../model/failure.ts'
 import type { Input } from './interpreter/decision.ts'
@@ -9,9 +9,9 @@ import type { RootRequest } from './start-request.ts'
 import { Starts, type StartOptions } from './starts.ts'
 import { TurnLoop, type TurnLoopParts } from './turn-loop.ts'
 
-/** Messages that may wait for one context. */
+/** Number of waiting messages at which calls to a context are refused. */
 const MAX_MESSAGES = 1000
-/** Messages decided in one turn. */
+/** Maximum number of messages decided in one turn. */
 const MAX_BATCH_MESSAGES = 100
 
 export interface MailboxesParts extends TurnLoopParts {
@@ -20,7 +20,7 @@ export interface MailboxesParts extends TurnLoopParts {
 }
 
 export class Mailboxes {
-  /** The messages that wait, of each context in which a turn is under way. */
+  /** The waiting messages of each context that has a turn in progress. */
   readonly #waiting = new Map<ContextId, Message[]>()
   /** Those of them in which a call began the first turn. */
   readonly #called = new Set<ContextId>()
@@ -45,7 +45,7 @@ export class Mailboxes {
   }
 
   /**
-   * Sends a context a message; resolves after the commit.
+   * Sends a message to a context. Resolves after the commit.
    * @throws FluxError when the context doesn't exist, or its mailbox is full; of a call, `overloaded`; RowTaken when the
    * guard of one of its rows fails
    */
@@ -78,7 +78,7 @@ export class Mailboxes {
   }
 
   /**
-   * Starts a context; resolves after the commit.
+   * Starts a context. Resolves after the commit.
    * @throws FluxError when its inputs, tags or start state are invalid; of a call, `overloaded`; RowTaken when the guard
    * of one of its rows fails
    */
@@ -96,12 +96,12 @@ export class Mailboxes {
     return this.#called.size + this.#callStarts >= this.#maxCalls
   }
 
-  /** Whether any message waits for that context, or a turn is under way in it. */
+  /** Whether a message waits for that context, or a turn of it is in progress. */
   isBusy(id: ContextId): boolean {
     return this.#waiting.has(id)
   }
 
-  /** Resolves when no message waits and no turn is under way. */
+  /** Resolves when no message waits and no turn is in progress. */
   async idle(): Promise<void> {
     while (this.#waiting.size > 0)
       await new Promise<void>((resolve) => {
@@ -110,8 +110,8 @@ export class Mailboxes {
   }
 
   /**
-   * Makes messages to that context wait until the returned function is called. Where a turn is under way they wait
-   * already, and that turn goes on with them.
+   * Makes messages to that context wait until the returned function is called. If a turn is in progress, they wait
+   * already, and its end starts the next turn.
    */
   #hold(id: ContextId): () => void {
     if (this.#waiting.has(id)) return () => {}
@@ -119,7 +119,7 @@ export class Mailboxes {
     return () => this.#next(id)
   }
 
-  /** The next turn of that context, if messages wait. */
+  /** Begins the next turn of that context if messages wait. */
   #next(id: ContextId): void {
     const mailbox = this.#waiting.get(id)
     if (mailbox && mailbox.length > 0) return this.#turns.begin(id, mailbox.splice(0, MAX_BATCH_MESSAGES))

@@ -1,4 +1,4 @@
-// engine: a message to a context, and its outcome. The sender gets the outcome once the turn is committed.
+// engine: a message to a context, and its outcome. The sender gets the outcome after the turn is committed.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { Failure } from '../model/failure.ts'
 import type { ContextRecord } from '../model/record.ts'
@@ -7,16 +7,16 @@ import type { Input } from './interpreter/decision.ts'
 import type { Applied } from './unit-of-work.ts'
 
 export interface MessageOutcome {
-  /** False: the message was refused, stale, or not addressed to the context. */
+  /** False: the message was refused, was stale, or was not addressed to the context. */
   readonly moved: boolean
   /** Why it was refused. */
   readonly failure: Failure | null
-  /** As committed. */
+  /** The record as committed. */
   readonly record: ContextRecord
   readonly flux: CompiledFlux
 }
 
-/** The sender, who waits for the outcome. */
+/** The sender, which waits for the outcome. */
 export interface Sender {
   readonly resolve: (outcome: MessageOutcome) => void
   readonly reject: (error: unknown) => void
@@ -57,13 +57,13 @@ export class RowTaken extends Error {
 }
 
 /**
- * Whether a full mailbox refuses the message: only if it comes from outside. Answers of steps, wake-ups and the end of a
- * context are bounded where they arise.
+ * Whether a full mailbox refuses the message. It refuses only calls and broadcasts. Results of steps, wake-ups and
+ * internal messages are bounded where they arise.
  */
 export const isBounded = (input: Input): boolean =>
   input.type === 'TAG' || input.type === 'TERMINATE' || input.type === 'EVENT'
 
-/** The state in which a context is, as the answer to an event reports it. */
+/** The state of a context, as the answer to an event reports it. */
 export const standOf = ({ record, flux }: Pick<MessageOutcome, 'record' | 'flux'>) => ({
   contextId: record.id,
   state: flux.states[record.state]?.name ?? '',

@@ -1,7 +1,7 @@
-// engine: how much is decided before other work of the process is served: contexts that are woken or addressed together
-// are decided in several turns of the event loop.
+// engine: limits how much is decided before the event loop serves other work. Contexts that are woken or addressed
+// together are decided in several turns of the event loop.
 
-/** Steps of work after which the event loop goes first. It is about a hundredth of a second. */
+/** Steps of work after which the event loop is served, about 10 ms. */
 const STEPS_A_LOOP = 300_000
 
 export class Pace {
@@ -9,21 +9,24 @@ export class Pace {
   #spent = 0
   #isResting = false
 
-  /** Does it now, or else as soon as the event loop was served, in order. */
+  /** Runs the work now, or, if the limit is reached, after the event loop was served. The order is kept. */
   run(work: () => void): void {
     if (this.#isResting) this.#waiting.push(work)
     else work()
   }
 
-  /** So much was done. Counted over all turns of the event loop: to ask for a reset in each would cost each event. */
+  /**
+   * Adds to the steps of work done. The sum is not reset in each turn of the event loop, because that would cost each
+   * event.
+   */
   spend(steps: number): void {
     this.#spent += steps
     if (this.#spent < STEPS_A_LOOP || this.#isResting) return
     this.#isResting = true
-    setImmediate(() => this.#goOn())
+    setImmediate(() => this.#resume())
   }
 
-  #goOn(): void {
+  #resume(): void {
     this.#spent = 0
     this.#isResting = false
     while (!this.#isResting) {

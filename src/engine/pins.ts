@@ -1,9 +1,10 @@
-// engine: which definitions the store has. A commit that names a definition is made only when the store has it.
+// engine: stores definitions, and remembers which ones the store has. A commit that names a definition is made only
+// after the store has it.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Store } from '../ports/store.ts'
 
-/** After that long a definition is stored again: a store that lost its last moments may have lost it, too. */
+/** Milliseconds after which a definition is stored again: a store that lost its most recent writes may have lost it. */
 const PIN_AGAIN_MS = 60_000
 
 interface Pin {
@@ -24,12 +25,12 @@ export class Pins {
     this.#clock = clock
   }
 
-  /** Whether the store is known to have it. */
+  /** Whether the store is known to have the definition. */
   has({ hash }: CompiledFlux): boolean {
     return this.#current(hash)?.isDurable === true
   }
 
-  /** Resolves when the store has it. */
+  /** Resolves when the store has the definition. @throws FluxError `unavailable` */
   pin({ hash, text }: CompiledFlux): Promise<void> {
     const current = this.#current(hash)
     if (current) return current.stored
@@ -40,7 +41,7 @@ export class Pins {
       stored: this.#store.putDefinition({ hash, text }),
     }
     this.#pins.set(hash, pin)
-    // Set before those that wait for it go on.
+    // Registered first, so that it runs before the callers that wait for `stored` continue.
     pin.stored.then(
       () => (pin.isDurable = true),
       () => this.#pins.get(hash) === pin && this.#pins.delete(hash),

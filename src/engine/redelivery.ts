@@ -1,5 +1,5 @@
-// engine: delivers messages that have no sender who would repeat them: results of steps, wake-ups, and what follows
-// from a commit whose outcome is unknown. The number of tries is bounded.
+// engine: delivers messages that no sender would repeat: results of steps, wake-ups, and the reconciliation after a
+// commit with an unknown outcome. The number of tries is bounded, except while the store is unavailable.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import { FluxError } from '../model/failure.ts'
@@ -16,27 +16,28 @@ import { Undecidable } from './turn.ts'
 import type { Steps } from './steps/steps.ts'
 import { isUnreadable } from './record/unreadable.ts'
 
-/** Pauses between tries: doubled each time, up to the second. */
+/** Pauses between tries: the first one, doubled each time up to `most`. */
 const PAUSE_MS = { first: 100, most: 5_000 }
 /**
- * Tries of a message after which the context is ended with that reason: five that can't be decided, which is a fault of
- * ours and stays one; a hundred, some eight minutes, that end in an error of the store whose meaning isn't known.
+ * The sum of costs at which the context is ended with the reason. It allows five tries that cannot be decided, which is
+ * a bug of this program and is not transient, or a hundred tries (about eight minutes) with an unclassified error of
+ * the store.
  */
 const MAX_COST = 100
 const COST = { undecidable: 20, store: 1 }
 
 export interface RedeliveryParts {
   readonly mailboxes: Pick<Mailboxes, 'post'>
-  /** Late, since steps in turn deliver their results with this. */
+  /** A function, because `Steps` is created later: it delivers its results with this. */
   readonly steps: () => Pick<Steps, 'has' | 'abort'>
-  /** Whether the step of that context is being claimed at present. */
+  /** Whether this server is claiming the step of that context. */
   readonly isClaimed: (id: ContextId) => boolean
   /** The step of that context is ready. */
   readonly onReady: (record: ContextRecord, flux: CompiledFlux) => void
   readonly alarm: AlarmClock
   readonly clock: Clock
   readonly log: Log
-  /** Of this server, as it is now. */
+  /** The current boot id of this server. */
   readonly owner: () => string
   readonly ended: AbortSignal
   /** A context has ended, and another server may run a step of it. */
@@ -45,15 +46,15 @@ export interface RedeliveryParts {
 
 export class Redelivery {
   readonly #parts: RedeliveryParts
-  readonly #unknown = new Set<ContextId>()
+  readonly #reconciling = new Set<ContextId>()
 
   constructor(parts: RedeliveryParts) {
     this.#parts = parts
   }
 
   /**
-   * Delivers a message, however long the store is out of reach. What fails for another reason is tried a few times, and
-   * then ends the context. Gives null when it can't be delivered.
+   * Delivers a message. While the store is unavailable, it is tried without limit. After a limited number of other
+   * errors, the context is ended. Resolves with null if the message cannot be delivered.
    */
   async deliver(id: ContextId, input: Input): Promise<MessageOutcome | null> {
     const { mailboxes, clock, log, ended } = this.#parts
@@ -77,13 +78,13 @@ export class Redelivery {
     return null
   }
 
-  /** Finds out what became of a commit whose outcome is unknown, and sees to what follows from it. */
+  /** Finds out the outcome of an unknown commit, and performs its effects. */
   async reconcile(id: ContextId): Promise<void> {
     const { steps, alarm, owner, onEnd, onReady } = this.#parts
-    if (this.#unknown.has(id)) return
-    this.#unknown.add(id)
+    if (this.#reconciling.has(id)) return
+    this.#reconciling.add(id)
     const outcome = await this.deliver(id, { type: 'WAKE' })
-    this.#unknown.delete(id)
+    this.#reconciling.delete(id)
     if (!outcome) return
     const { record, flux } = outcome
     if (isFinished(record.status)) {
@@ -94,7 +95,7 @@ export class Redelivery {
     if (record.due !== null) alarm.set(record.due)
   }
 
-  /** A step that is leased to this server and doesn't run has no slot: it is given back, to be claimed again. */
+  /** Releases a step that is leased to this server but does not run, so that it can be claimed again. */
   #giveBack(record: ContextRecord): void {
     const { steps, isClaimed } = this.#parts
     const loss = lossOf(record)
@@ -107,7 +108,10 @@ export class Redelivery {
   }
 }
 
-/** What a step answered ends nothing but the visit of the state that asked for it. */
+/**
+ * The message that ends a context because `input` could not be delivered. For the result of a step it ends the context
+ * only if the context is still at that step.
+ */
 const undeliverable = (input: Input): Input => {
   const { type } = input
   const className = 'UndeliverableMessage'

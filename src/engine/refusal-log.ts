@@ -1,16 +1,16 @@
-// engine: logs events and webhooks that are refused. The number of lines is bounded, however many are refused.
+// engine: logs refused events and webhooks. The number of lines per second is bounded.
 import type { Failure } from '../model/failure.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 
-/** Lines for one reason, and milliseconds in which there are no more. */
+/** Maximum number of lines for one reason, and the milliseconds to which it applies. */
 const MOST_LINES = 10
 const WINDOW_MS = 1000
 
 /** Statuses 409, 422 and 429: refusals of events by id whose cause an operator may have to find. */
 const LOGGED: ReadonlySet<Failure['kind']> = new Set(['conflict', 'invalid', 'busy'])
 
-/** Whether it is logged. */
+/** Whether the refusal of an event by id with this failure is logged. */
 export const isLogged = ({ kind }: Failure): boolean => LOGGED.has(kind)
 
 interface Window {
@@ -21,7 +21,7 @@ interface Window {
 export class RefusalLog {
   readonly #log: Log
   readonly #clock: Clock
-  /** By reason, for as long as its time runs. */
+  /** Open windows, by message and reason. */
   readonly #windows = new Map<string, Window>()
 
   constructor({ log, clock }: { readonly log: Log; readonly clock: Clock }) {
@@ -30,9 +30,9 @@ export class RefusalLog {
   }
 
   /**
-   * At most 10 lines a second for each reason; how many were left out is logged when the second is over.
-   * @param kind the reason, of which there are few
-   * @param fields what the line says; only worked out for one that is written
+   * Logs at most 10 lines a second for each reason. At the end of the second, the number of omitted lines is logged.
+   * @param kind the reason, one of a small set
+   * @param fields computes the fields; called only for a line that is written
    */
   async log(
     message: string,

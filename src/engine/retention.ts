@@ -1,4 +1,4 @@
-// engine: deletes, at regular intervals, contexts that finished longer ago than the retention, and expired rows.
+// engine: deletes, at regular intervals, contexts that finished longer ago than the retention time, and expired rows.
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
@@ -7,20 +7,20 @@ export interface RetentionParts {
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
-  /** Milliseconds for which finished contexts stay readable. */
+  /** Milliseconds for which finished contexts are kept. */
   readonly retention: number
 }
 
-/** Contexts, or rows, deleted at once. */
+/** Maximum number of contexts, or rows, deleted in one request. */
 const MAX_PURGED_AT_ONCE = 500
-/** Between purges: a tenth of the retention, within these bounds. */
+/** Bounds of the interval between purges, which is a tenth of the retention time. */
 const EVERY_MS = { min: 1_000, max: 60_000 }
 
 export class Retention {
   readonly #parts: RetentionParts
   #stopped = false
   #purging: Promise<void> = Promise.resolve()
-  #callOff: (() => void) | null = null
+  #cancelTimer: (() => void) | null = null
 
   constructor(parts: RetentionParts) {
     this.#parts = parts
@@ -30,17 +30,17 @@ export class Retention {
     this.#purging = this.#purge().then(() => this.#schedule())
   }
 
-  /** Resolves when the purge under way is over. */
+  /** Resolves when the purge in progress has ended. */
   stop(): Promise<void> {
     this.#stopped = true
-    this.#callOff?.()
+    this.#cancelTimer?.()
     return this.#purging
   }
 
   #schedule(): void {
     const { clock, retention } = this.#parts
     if (this.#stopped) return
-    this.#callOff = clock.after(Math.min(Math.max(retention / 10, EVERY_MS.min), EVERY_MS.max), () => this.start())
+    this.#cancelTimer = clock.after(Math.min(Math.max(retention / 10, EVERY_MS.min), EVERY_MS.max), () => this.start())
   }
 
   async #purge(): Promise<void> {

@@ -1,5 +1,5 @@
-// engine: the request to start a context, and the record before its first turn: inputs checked, defaults filled in,
-// tags evaluated. Executions, triggers and children are all started by it.
+// engine: the request to start a context, and the initial record, with checked inputs, defaults and evaluated tags.
+// Executions, triggers, webhooks and children all start with such a request.
 import type { Scope, Turn } from '../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { validate, defaults } from '../definitions/values/properties.ts'
@@ -19,26 +19,29 @@ export interface StartRequest {
   readonly flux: CompiledFlux
   readonly startState?: string | undefined
   readonly input: JsonObject
-  /** Texts in it may stand for the type declared. */
+  /** Whether strings in the input are coerced to the declared types. */
   readonly untyped: boolean
-  /** How inputs are treated that the service doesn't declare; if it takes any, those whose names begin with `$`. */
+  /**
+   * How inputs that the service does not declare are treated. If it allows extra properties, this applies only to names
+   * that begin with `$`.
+   */
   readonly unknown: 'refuse' | 'ignore'
   readonly tags: readonly string[]
-  /** The event that started it. */
+  /** The event that triggered the start; null: none. */
   readonly trigger: string | null
   readonly parent: Parent | null
-  /** The partition in which it is stored. */
+  /** Determines the partition in which the context is stored, modulo the number of partitions. */
   readonly partition: number
-  /** The part of the parent's `$request` that views must hide here, too. */
+  /** The part of an ancestor's `$request` whose secrets views must also redact here. */
   readonly inherited?: JsonObject | null
-  /** Of a webhook: `$request`, and the bytes of its body. */
+  /** For a webhook: `$request`, and the bytes of its body. */
   readonly request?: { readonly shown: JsonObject; readonly raw: Uint8Array } | undefined
 }
 
-/** A context that no other one starts. */
+/** A request for a context without a parent. */
 export type RootRequest = Omit<StartRequest, 'parent' | 'partition' | 'inherited'>
 
-/** Checks the request, and makes the record before its first turn, once there is an id; or returns why not. */
+/** Checks the request. Returns a function that makes the initial record for an id, or the failure. */
 export function initialRecordOf(
   request: Omit<StartRequest, 'partition'>,
   turn: Turn & { readonly tagLimits: TagLimits },
@@ -86,7 +89,7 @@ interface StartFacts {
   readonly now: number
 }
 
-/** The fields are in the same order wherever records are made: see `interpreter/next-record.ts`. */
+/** The fields are in the same order in all functions that create records: see `interpreter/next-record.ts`. */
 function recordOf(
   id: ContextId,
   { flux, trigger, parent, request, inherited }: Omit<StartRequest, 'partition'>,
@@ -133,7 +136,7 @@ function recordOf(
   }
 }
 
-/** The tags given, and those of the service; a tag that evaluates to an empty text is left out. */
+/** The tags of the request, and those of the service. A tag that evaluates to an empty string is omitted. */
 function tagsOf(
   { flux, tags: given }: Pick<StartRequest, 'flux' | 'tags'>,
   scope: Scope,

@@ -1,4 +1,4 @@
-// engine: starts of contexts. The start resolves after the first commit; messages that reach the new context before it
+// engine: starts of contexts. A start resolves after its first commit. Messages that reach the new context before that
 // wait.
 import type { ContextId } from '../model/context.ts'
 import { FluxError, unavailable } from '../model/failure.ts'
@@ -32,7 +32,7 @@ export class Starts {
   readonly #pace: Pace
   readonly #hold: (id: ContextId) => () => void
 
-  /** @param hold makes messages to that context wait until the function that it returns is called */
+  /** @param hold makes messages to that context wait until the returned function is called */
   constructor(parts: TurnLoopParts, pace: Pace, hold: (id: ContextId) => () => void) {
     this.#parts = parts
     this.#pace = pace
@@ -60,7 +60,9 @@ export class Starts {
     })
   }
 
-  /** Decides the first turn, again after each fetch of what it lacked, and commits it. */
+  /**
+   * Decides the first turn, and commits it. If the turn lacks data, the data is fetched and the turn is decided again.
+   */
   #try(start: Start): void {
     const { request, data, reject } = start
     try {
@@ -91,29 +93,29 @@ export class Starts {
     const { record, flux } = context
     const { id } = record
     const written = rows?.({ kind: 'next' }, record, flux)
-    // A broadcast may find the new context before its commit has resolved here.
-    const goOn = this.#hold(id)
+    // A broadcast may find the new context in the store before the commit has resolved here.
+    const releaseHold = this.#hold(id)
     if (watcher) commits.watch(id, watcher)
     const fail = (error: unknown) => {
       commits.unwatch(id)
       reject(error)
-      goOn()
+      releaseHold()
     }
     commits.commit(work, writes, { rows: written, lost: 0, incarnation: data.incarnation }).then((outcome) => {
       if ('overtaken' in outcome) {
         commits.unwatch(id)
-        goOn()
+        releaseHold()
         return this.#startAgain(start, outcome.overtaken)
       }
       if ('row' in outcome) return fail(new RowTaken(outcome.row))
       if (!outcome.ok && !('stale' in outcome && this.#isStartedEarlier(outcome, writes)))
         return fail(unavailable(`context ${id} exists already`))
       resolve({ moved: true, failure: null, record: context.record, flux: request.flux })
-      return goOn()
+      return releaseHold()
     }, fail)
   }
 
-  /** With other ids: since these were reserved, others were given later ones. */
+  /** Starts again with other ids: after these were reserved, other servers have got higher ones. */
   #startAgain(start: Start, overtaken: readonly ContextId[]): void {
     this.#parts.ids.drop(overtaken)
     start.data.forget()
@@ -121,8 +123,8 @@ export class Starts {
   }
 
   /**
-   * Whether the context in the way is the one that was started here: the answer to the commit was lost, and before it
-   * was asked for again another message has moved the new context on.
+   * Whether the existing context is the one that this start created: the reply to the commit was lost, and another
+   * message changed the new context before the commit was sent again.
    */
   #isStartedEarlier({ stale, current }: StaleOutcome, writes: readonly Write[]): boolean {
     const ours = writes.find(({ context }) => context.id === stale)?.context.parts['base']

@@ -1,4 +1,4 @@
-// engine: wakes contexts that are due. The store knows which; the alarm clock only says when to look.
+// engine: wakes contexts that are due. The store knows which ones; the alarm clock only determines when it is queried.
 import type { ContextId } from '../model/context.ts'
 import { FluxError } from '../model/failure.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
@@ -9,9 +9,11 @@ import type { Mailboxes } from './mailboxes.ts'
 import type { Redelivery } from './redelivery.ts'
 import { isUnreadable } from './record/unreadable.ts'
 
-/** Due contexts claimed at once, and for how long a claim keeps others away. */
+/**
+ * Maximum number of due contexts in one claim, and the milliseconds for which a claim hides them from other servers.
+ */
 const CLAIM = { limit: 256, hideForMs: 10_000 }
-/** Milliseconds until a parent that could not be notified of an end is notified again. */
+/** Milliseconds until a failed notification of a parent is repeated. */
 const NOTIFY_AGAIN_MS = 1_000
 
 export interface TimersParts {
@@ -25,7 +27,7 @@ export interface TimersParts {
 
 export class Timers {
   readonly #parts: TimersParts
-  /** Wake-ups under way. */
+  /** Contexts whose wake-up is in progress. */
   readonly #waking = new Set<ContextId>()
   #onRoom: (() => void) | null = null
 
@@ -34,13 +36,13 @@ export class Timers {
   }
 
   /**
-   * Wakes all that is due now. Gives when the next one will be, epoch milliseconds; the last wake-ups may still be
-   * under way then.
+   * Wakes all contexts that are due now. Resolves with the time at which to query the store again, epoch milliseconds,
+   * or null. The last wake-ups may still be in progress then.
    */
   async dispatchDue(): Promise<number | null> {
     const { store, clock } = this.#parts
     for (;;) {
-      // Some that take long don't hold up the others.
+      // A few slow wake-ups do not delay the others.
       if (this.#waking.size > CLAIM.limit / 2)
         await new Promise<void>((resolve) => {
           this.#onRoom = resolve
@@ -52,18 +54,21 @@ export class Timers {
     }
   }
 
-  /** Tells a parent that a relative has ended. A hint only: the store keeps the notification until it is answered. */
+  /**
+   * Notifies a parent that a relative has ended. It is a hint: the store keeps the notification until the parent
+   * answers it.
+   */
   notifyParent(id: ContextId): void {
     const { mailboxes, alarm, clock, log } = this.#parts
     mailboxes.post(id, { type: 'WAKE' }).catch((error: unknown) => {
-      log.warn('a parent could not be told of an end; it will be again', { contextId: id, error })
+      log.warn('a parent could not be notified of an end; it will be notified again', { contextId: id, error })
       alarm.set(clock.now() + NOTIFY_AGAIN_MS)
     })
   }
 
   async #wake(id: ContextId): Promise<void> {
     const { mailboxes, redelivery, log } = this.#parts
-    // Its claim is over, and it is still under way.
+    // Its claim has expired, but its wake-up is still in progress.
     if (this.#waking.has(id)) return
     this.#waking.add(id)
     try {

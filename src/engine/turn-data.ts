@@ -1,5 +1,5 @@
-// engine: what one turn has at hand: contexts in the cache, and what was fetched for it. It is kept over all tries of
-// the turn, and its share of the memory budget is released at the end.
+// engine: the data of one turn: cached contexts, and what was fetched for the turn. It is kept for all tries of the
+// turn; its share of the memory budget is released at the end.
 import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ByteBudget } from '../model/byte-budget.ts'
@@ -23,7 +23,7 @@ export interface TurnDataParts {
   readonly cache: ContextCache
   readonly loader: ContextLoader
   readonly pins: Pins
-  /** For contexts that are parsed to be decided on: who finds no room waits. */
+  /** Budget for contexts that turns parse. A turn waits until its context fits. */
   readonly turns: ByteBudget
 }
 
@@ -34,10 +34,10 @@ export class TurnData implements KnownContexts {
   readonly #parts: TurnDataParts
   #fetched: Map<ContextId, KnownContext | null> | null = null
   #histories: Map<ContextId, readonly Move[]> | null = null
-  /** Ids that earlier tries of this turn have taken, or that were fetched for it. */
+  /** Ids that earlier tries of this turn took, or that were fetched for it. */
   #ids: ContextId[] | null = null
   #nextId = 0
-  /** Gives back the room of what was loaded. */
+  /** Releases the memory of the loaded context. */
   #release: (() => void) | null = null
 
   constructor(parts: TurnDataParts) {
@@ -58,7 +58,7 @@ export class TurnData implements KnownContexts {
     return this.#histories?.get(id)
   }
 
-  /** A turn takes ids of one partition only: all that it changes is in one. */
+  /** All ids of a turn are of one partition, because everything that a turn changes is in one. */
   newId(partition: number): ContextId | undefined {
     const known = this.#ids?.[this.#nextId]
     const id = known ?? this.#parts.ids.tryTake(partition)
@@ -76,12 +76,12 @@ export class TurnData implements KnownContexts {
     return this.#parts.catalog.resolve(packageName, fluxName)
   }
 
-  /** The turn is run again. */
+  /** Prepares for another run of the turn. */
   rewind(): void {
     this.#nextId = 0
   }
 
-  /** Another server was faster: nothing that was fetched counts any more. */
+  /** Discards all fetched data, because another server was faster. */
   forget(): void {
     this.incarnation = this.#parts.loader.incarnation
     this.#fetched = null
@@ -91,7 +91,10 @@ export class TurnData implements KnownContexts {
     this.release()
   }
 
-  /** Fetches what the turn of that context lacks. A relative that can't be read counts as gone. */
+  /**
+   * Fetches what the turn of context `id` lacks; null: it has no id yet. A relative that cannot be read counts as
+   * deleted.
+   */
   async fetch(need: Need, id: ContextId | null): Promise<void> {
     const { store, log, ids, pins } = this.#parts
     switch (need.kind) {
@@ -114,7 +117,7 @@ export class TurnData implements KnownContexts {
     }
   }
 
-  /** Nothing of it is needed any more. */
+  /** Releases the memory of the turn's data. */
   release(): void {
     this.#release?.()
     this.#release = null
@@ -131,7 +134,8 @@ export class TurnData implements KnownContexts {
 
   async #load(id: ContextId): Promise<KnownContext | null> {
     const { loader, turns } = this.#parts
-    // Relatives don't wait: two turns that each have one and want another would wait for ever.
+    // Once the turn holds memory, relatives are not charged and do not wait: two turns that each hold memory and wait
+    // for more would deadlock.
     const opened = this.#release ? await loader.open(id, null) : await loader.openLater(id, turns)
     if (!opened || !('record' in opened)) return null
     this.#release ??= opened.release === noRoom ? null : opened.release

@@ -1,5 +1,5 @@
-// engine: runs a turn over as many tries as it takes: until nothing is lacking, nothing throws, and the commit is
-// accepted. Messages of one turn are decided and committed together, and each message fails alone.
+// engine: runs a turn, repeatedly if necessary, until no data is lacking, no message throws, and the commit is
+// accepted. Messages of one turn are decided and committed together; each message fails alone.
 import type { ContextId } from '../model/context.ts'
 import { FluxError, notFound } from '../model/failure.ts'
 import type { Commits } from './commit.ts'
@@ -16,28 +16,31 @@ export interface TurnLoopParts extends TurnDataParts {
   readonly env: () => TurnEnv
 }
 
-/** The mailboxes from which the messages of a turn were taken. */
+/** The mailboxes from which the messages of a turn are taken. */
 interface Source {
-  /** Puts messages back before those that wait for that context. */
+  /** Puts messages back in front of those that wait for that context. */
   readonly putBack: (id: ContextId, messages: readonly Message[]) => void
-  /** The turn is over. `yields`: it has waited for nothing, so the event loop should be served before the next. */
+  /**
+   * Called when the turn is over. `yields`: the turn wrote nothing, so the event loop should be served before the next
+   * turn.
+   */
   readonly onEnd: (id: ContextId, options: { readonly yields: boolean }) => void
 }
 
-/** One turn, over all its tries. */
+/** One turn, with all its tries. */
 interface Turn {
   readonly id: ContextId
   messages: Message[]
   readonly data: TurnData
-  /** How often another server was faster. */
+  /** How many times another server was faster. */
   lost: number
-  /** Ends the context, which has grown too large, instead of the messages. */
+  /** The input that ends a context that has become too large. It replaces the messages; null: there is none. */
   ends: Input | null
 }
 
 type Decided = TurnResult & { kind: 'decided' }
 
-/** A message, by its place among those of the turn, and the error that it caused. */
+/** A message, by its index among those of the turn, and the error that it caused. */
 type Culprit = Pick<TurnResult & { kind: 'threw' }, 'place' | 'error'>
 
 export class TurnLoop {
@@ -56,12 +59,12 @@ export class TurnLoop {
     this.#trySoon({ id, messages, data: new TurnData(this.#parts), lost: 0, ends: null })
   }
 
-  /** At once, unless much was decided for others just now. */
+  /** Runs the turn now, or later if the pace limit is reached. */
   #trySoon(turn: Turn): void {
     this.#pace.run(() => this.#try(turn))
   }
 
-  /** Decides, until nothing is lacking and nothing throws, and commits. */
+  /** Decides until no data is lacking and no message throws, and commits. */
   #try(turn: Turn): void {
     const { id, data } = turn
     try {
@@ -97,16 +100,16 @@ export class TurnLoop {
     }
   }
 
-  /** Rejects the message. All others are decided again without it, so that nothing of it is committed. */
+  /**
+   * Rejects a message and removes it from the turn. The others are decided again without it, so none of its effects is
+   * committed.
+   */
   #takeOut(turn: Turn, { place, error }: Culprit): void {
     const [message] = turn.messages.splice(place, 1)
     message?.reject(error)
   }
 
-  /**
-   * The context that a message asks for could not be fetched. That concerns only this message, unless the store is out
-   * of reach.
-   */
+  /** Handles a failed fetch. It fails only the message that needs the data, unless the store is unavailable. */
   #goWithout(turn: Turn, culprit: Culprit): void {
     const { place, error } = culprit
     const isAway = error instanceof FluxError && error.failure.kind === 'unavailable'
@@ -115,7 +118,10 @@ export class TurnLoop {
     this.#trySoon(turn)
   }
 
-  /** One of the messages makes the context too large: they are decided one by one. Such a message alone ends it. */
+  /**
+   * Handles a context that the messages make too large. Several messages are then decided one by one. A single one ends
+   * the context.
+   */
   #narrow(turn: Turn, { error }: TurnResult & { kind: 'tooLarge' }): void {
     if (turn.ends) throw error
     if (turn.messages.length > 1) this.#putBack(turn, turn.messages.splice(1))
@@ -166,14 +172,14 @@ export class TurnLoop {
     this.#trySoon(turn)
   }
 
-  /** Another server was faster, or the copy that was decided on was old. */
+  /** Decides the turn again: another server was faster, or the cached context was outdated. */
   #again(turn: Turn): void {
     turn.lost += 1
     turn.data.forget()
     this.#trySoon(turn)
   }
 
-  /** Resolves the messages that were decided; those for which there was no time are put back. */
+  /** Resolves the decided messages. Those beyond the work limit of the turn are put back. */
   #settle(turn: Turn, { context, results, writes }: Decided): void {
     const rest = turn.messages.splice(results.length)
     results.forEach((result, place) => {

@@ -1,5 +1,5 @@
-// engine: one turn. Decides all messages that wait for a context, without a promise and without a clock. It returns
-// what it lacks, if anything, and is then run again.
+// engine: one turn. Decides messages that wait for a context, without promises and without a clock. If it lacks data,
+// it returns what, and is run again.
 import type { ContextId } from '../model/context.ts'
 import { isFinished } from '../model/context.ts'
 import { FluxError, type Failure } from '../model/failure.ts'
@@ -12,14 +12,14 @@ import { UnitOfWork, type TurnEnv, type TrackedContext, type Applied } from './u
 import { messageOf } from '../model/error-message.ts'
 
 /**
- * Steps of work after which a turn takes no more messages: others want to be served, too. It is about a hundredth of a
- * second. A single message may take more, up to its own limit.
+ * Steps of work, about 10 ms, after which a turn takes no more messages, so that other contexts are served. A single
+ * message may take more, up to its own limit.
  */
 const TURN_STEPS = 300_000
-/** Steps that a message costs besides the work that it does. */
+/** Steps that a message costs in addition to the work of its decision. */
 const STEPS_A_MESSAGE = 1_000
 
-/** Deciding ended in an error that is no failure: with the same context and message it would again. */
+/** A decision ended in an unexpected error. It would fail again with the same context and message. */
 export class Undecidable extends Error {
   override readonly name = 'Undecidable'
   constructor(cause: unknown) {
@@ -34,25 +34,25 @@ export type TurnResult =
       readonly kind: 'decided'
       readonly work: UnitOfWork
       readonly context: TrackedContext
-      /** Of the first messages: there was no time for those that follow. */
+      /** Results of the decided messages, from the first one on. Messages beyond the work limit have none. */
       readonly results: readonly Applied[]
       readonly writes: readonly Write[]
-      /** Steps of work that it took. */
+      /** Steps of work that the turn took. */
       readonly steps: number
     }
-  /** To be run again once that is at hand. `place`: of the message that needs it; -1: the turn itself does. */
+  /**
+   * The turn must run again after `need` is fetched. `place`: index of the message that needs it; -1: the turn itself.
+   */
   | { readonly kind: 'lacks'; readonly need: Need; readonly place: number }
   | { readonly kind: 'notFound' }
-  /**
-   * Nothing is to become true of what the message at that place does: the others are to be decided again without it.
-   */
+  /** The message at index `place` threw. The others must be decided again without it. */
   | { readonly kind: 'threw'; readonly place: number; readonly error: unknown }
   | { readonly kind: 'tooLarge'; readonly error: RecordTooLarge }
   | { readonly kind: 'refused'; readonly failure: Failure }
 
 /**
- * Decides the messages in order. An overdue wake-up goes first, unless the context is to end because it has grown too
- * large.
+ * Decides the messages in order. An overdue wake-up is decided first, unless the context is to end because it has
+ * become too large.
  */
 export function runTurn(id: ContextId, messages: readonly Input[], atHand: KnownContexts, env: TurnEnv): TurnResult {
   const work = new UnitOfWork(atHand, env)
@@ -80,7 +80,7 @@ export function runTurn(id: ContextId, messages: readonly Input[], atHand: Known
   }
 }
 
-/** The first turn of a new context. */
+/** Decides the first turn of a new context. */
 export function runStart(request: StartRequest, atHand: KnownContexts, env: TurnEnv): TurnResult {
   const work = new UnitOfWork(atHand, env)
   try {

@@ -1,5 +1,5 @@
-// engine: what one turn changes: the context, and the relatives that must change in the same commit. It awaits nothing;
-// what is not at hand is thrown (`Lacking`).
+// engine: the changes of one turn: the context, and the relatives that must change in the same commit. It is
+// synchronous; if data is missing, it throws `Lacking`.
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ActionError } from '../model/action-error.ts'
 import { WorkBudget } from '../definitions/work-budget.ts'
@@ -19,9 +19,9 @@ import { readied, type Slot } from './steps/admission.ts'
 import { childRequestOf, childResultOf, notStarted } from './children.ts'
 import { Lacking, type KnownContexts } from './known-contexts.ts'
 
-/** A context within the unit of work: as it was, and as it is to be. */
+/** A context in the unit of work: its state before, and the state to commit. */
 export interface TrackedContext {
-  /** null: it is created here. */
+  /** null: the unit of work creates the context. */
   readonly before: ContextRecord | null
   readonly flux: CompiledFlux
   /** The texts of `before`. */
@@ -29,9 +29,9 @@ export interface TrackedContext {
   record: ContextRecord
   readonly history: Move[]
   step: Step | null
-  /** In which that step starts, once it is committed. */
+  /** The slot in which the step starts after the commit. */
   slot: Slot | null
-  /** Parents to notify of an end. */
+  /** Parents to notify of the end of this context. */
   readonly parents: Set<ContextId>
   /** Attempts that failed. */
   readonly failures: FailedAttempt[]
@@ -40,7 +40,7 @@ export interface TrackedContext {
 export type TurnEnv = Omit<DecisionEnv, 'history' | 'budget'> & {
   /** Characters of JSON that a context may have. */
   readonly maxRecord: number
-  /** Takes a slot for the step that begins in that state; null: none is free. */
+  /** Takes a slot for the step of that state; null: none is free. */
   readonly admit: (flux: CompiledFlux, state: number) => Slot | null
 }
 
@@ -53,7 +53,7 @@ export class UnitOfWork {
   readonly #env: DecisionEnv
   readonly #admit: TurnEnv['admit']
   readonly #maxRecord: number
-  /** Of one message, including the relatives that it starts or ends. */
+  /** The work budget of one message, including the relatives that it starts or ends. */
   readonly #budget = new WorkBudget()
 
   constructor(atHand: KnownContexts, env: TurnEnv) {
@@ -69,7 +69,7 @@ export class UnitOfWork {
     return this.#budget.spent
   }
 
-  /** The context, as this unit of work has it so far; null: there is none. @throws Lacking */
+  /** The context, with the changes made so far; null: it does not exist. @throws Lacking */
   find(id: ContextId): TrackedContext | null {
     const tracked = this.contexts.get(id)
     if (tracked) return tracked
@@ -119,7 +119,7 @@ export class UnitOfWork {
     if ('failure' in initial) return initial
     const partition = request.partition % this.#atHand.partitions
     const id = this.#atHand.newId(partition)
-    // The id is fetched before anything else: contexts are numbered in the order in which they are requested.
+    // The id is fetched before anything else, so that contexts are numbered in the order of their requests.
     if (id === undefined) throw new Lacking({ kind: 'id', partition })
     if (!this.#atHand.isPinned(flux)) throw new Lacking({ kind: 'definition', flux })
     const record = initial.recordOf(id)
@@ -143,8 +143,8 @@ export class UnitOfWork {
   }
 
   /**
-   * What to commit; the version of each record is raised. Steps that begin have taken slots (`releaseSlots`), or else
-   * are ready.
+   * The writes to commit. Increments the version of each record. Steps that begin take slots, which `releaseSlots`
+   * gives back, or become ready.
    * @throws RecordTooLarge
    */
   writes(): Write[] {
@@ -159,7 +159,7 @@ export class UnitOfWork {
     return writes
   }
 
-  /** Gives back the slots of steps that have not been started. */
+  /** Releases the slots of steps that were not started. */
   releaseSlots(): void {
     for (const { slot } of this.contexts.values()) slot?.release()
   }
@@ -202,7 +202,7 @@ export class UnitOfWork {
     return [...earlier, ...history].slice(-MAX_LOG_ROWS)
   }
 
-  /** Starts a child in the same commit. If it can't be started, the action of its parent fails. */
+  /** Starts a child in the same commit. If it cannot be started, the parent's action fails. */
   #spawnChild(context: TrackedContext, wanted: { readonly name: string; readonly input: JsonObject }): void {
     const { epoch, attempt } = context.record.position
     const child = this.#tryToSpawn(context, wanted)
@@ -228,13 +228,15 @@ export class UnitOfWork {
     child.parents.clear()
   }
 
-  /** The message that its child has ended; null: it waits for none, or that has not ended. @throws Lacking */
+  /** The message that the child has ended; null: there is no child, or it has not ended. @throws Lacking */
   #childResult({ record }: TrackedContext): Input | null {
     return record.child === null ? null : childResultOf(record, this.find(record.child))
   }
 }
 
-/** A later message of the same turn may have ended what an earlier one began. */
+/**
+ * Whether the step still starts here. A later message of the same turn may have ended a step that an earlier one began.
+ */
 function startsHere({ epoch, attempt, owner }: Step, { lease, position }: ContextRecord): boolean {
   return lease?.owner === owner && position.epoch === epoch && position.attempt === attempt
 }

@@ -1,4 +1,4 @@
-// http: the application: routes, and what becomes of whatever they throw. Needs no socket; see server.ts.
+// http: the application: all routes, and the answers to errors that they throw. It needs no socket; see server.ts.
 import { Hono, type Context, type MiddlewareHandler } from 'hono'
 import { cors } from 'hono/cors'
 import { HTTPException } from 'hono/http-exception'
@@ -20,16 +20,16 @@ import { addWebhooks, type WebhookOptions } from './webhooks/webhooks.ts'
 
 export interface AppOptions
   extends Omit<FluxApiOptions, 'answers'>, Omit<WebhookOptions, 'answers'>, OriginGuardOptions {
-  /** null when requests can be served, else why not. */
+  /** Why requests cannot be served at present; null if they can. */
   readonly ready: () => string | null
   readonly about: About
-  /** Names of the services that don't run because of faults; left out: none. */
+  /** Names of the services that are skipped because of faults; none if left out. */
   readonly skipped?: () => readonly string[]
   /** Bytes that large answers under way may hold together. */
   readonly maxAnswers: number
 }
 
-/** Seconds for which a browser may remember what a page may do. */
+/** Seconds for which a browser may cache the answer to a CORS preflight. */
 const CORS_AGE_SECONDS = 600
 
 export function createApp({
@@ -47,7 +47,7 @@ export function createApp({
   const app = new Hono<Env>({ getPath: routePath })
   const guard = originGuard({ origins, isLoopback, allowedHosts })
   if (origins.length > 0) app.use(sharing(origins, guard))
-  // Under any name, and so are webhooks: balancers and providers choose it.
+  // Health checks and webhooks answer to any host name, because load balancers and providers choose it.
   addHealth(app, ready, skipped)
   addHome(app, { about, requireAuth: options.requireAuth, origins: guard })
   addFluxApi(app, { ...options, origins: guard })
@@ -79,7 +79,7 @@ export function createApp({
   return app
 }
 
-/** What answers until there is an application: that the process lives, and that nothing else can be served yet. */
+/** The application until the real one is ready: it answers `/healthz`, and everything else with 503. */
 export function createWaitingApp(reason: () => string): Hono<Env> {
   const app = new Hono<Env>()
   addHealth(app, reason)
@@ -91,7 +91,7 @@ function addHealth(app: Hono<Env>, ready: () => string | null, skipped: () => re
   app.get('/healthz', (c) => c.json({ status: 'ok' }))
   app.get('/readyz', (c) => {
     const reason = ready()
-    // JSON whatever Accept says: a balancer's odd header must not take a server out.
+    // JSON whatever Accept says: an unusual header of a load balancer must not take a server out of service.
     if (reason !== null) return problemResponse(unavailable(reason).failure, { instance: instanceOf(c) })
     const without = skipped()
     return c.json({ status: 'ready', ...(without.length > 0 && { skipped: without }) })
@@ -99,7 +99,7 @@ function addHealth(app: Hono<Env>, ready: () => string | null, skipped: () => re
 }
 
 /**
- * CORS. A webhook takes any headers, since they may be its inputs, and has the last word on what its own answers say.
+ * CORS. A webhook accepts any headers, because they may be its inputs, and CORS headers of its own answers are kept.
  */
 function sharing(origins: readonly string[], guard: OriginGuard): MiddlewareHandler<Env> {
   const options = {
@@ -123,7 +123,7 @@ function sharing(origins: readonly string[], guard: OriginGuard): MiddlewareHand
     const isWebhook = c.req.path.startsWith('/api/')
     const isPreflight = c.req.method === 'OPTIONS' && c.req.header('access-control-request-method') !== undefined
     if (c.req.method === 'OPTIONS' && !isPreflight) return next()
-    // What would be refused isn't promised.
+    // The preflight of a call that would be refused is refused, too.
     if (isPreflight && !isWebhook) guard.checkHost(c)
     if (isPreflight || !isWebhook) return (isWebhook ? webhooks : calls)(c, next)
     await next()
@@ -135,7 +135,8 @@ function sharing(origins: readonly string[], guard: OriginGuard): MiddlewareHand
 }
 
 /**
- * Asked of the router only when nothing matched, so that no route pays for it. What stands before all routes is none.
+ * The methods that a path has. The router is asked only when no route matched, so this costs other requests nothing.
+ * Routes for all methods, which are middleware, do not count.
  */
 function methodsOf(app: Hono<Env>, path: string): string[] {
   const methods = METHODS.map((method) => method.toUpperCase()).filter((method) =>
@@ -144,7 +145,7 @@ function methodsOf(app: Hono<Env>, path: string): string[] {
   return methods.includes('GET') ? ['HEAD', ...methods] : methods
 }
 
-/** In the format that the client would have had the answer in, or in the usual one. */
+/** The problem, in the format that the Accept header asks for, else in the default format. */
 const refuse = (c: Context<Env>, failure: Failure): Response => problemResponse(failure, factsOf(c))
 
 const factsOf = (c: Context<Env>) => ({
@@ -175,8 +176,9 @@ async function answerWithContext(c: Context<Env>, answers: Answers, failure: Fai
 }
 
 /**
- * The path as it was sent, escapes and all, as a URI reference (RFC 3986, 4.2), without the query: there may be
- * something private in that. Two slashes first would make a host of it.
+ * The path as it was sent, with its escapes, as a URI reference (RFC 3986, 4.2), and without the query, which may be
+ * confidential. Undefined for a path that begins with two slashes, since a URI reference would take what follows for a
+ * host.
  */
 function instanceOf(c: Context<Env>): string | undefined {
   const path = new URL(c.req.url).pathname

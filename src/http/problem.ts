@@ -1,4 +1,4 @@
-// http: the one place where a refusal becomes a status and a problem document (RFC 9457).
+// http: the only place where a failure becomes a status and a problem document (RFC 9457).
 import type { ContextId } from '../model/context.ts'
 import type { Failure, FieldError } from '../model/failure.ts'
 import { JSON_FORMAT, type ProblemFormat } from './formats/codecs.ts'
@@ -35,7 +35,7 @@ const KINDS: { readonly [kind in Failure['kind']]: Kind } = {
     type: 'idempotency-mismatch',
     title: 'The key was used for another request',
   },
-  // 429 and not 503: one context has too much to do, the server is well.
+  // 429 and not 503: only this context has too much to do.
   busy: { status: 429, type: 'context-busy', title: 'The context has too many events waiting' },
   rateLimited: { status: 429, type: 'rate-limited', title: 'The token is used too often' },
   headersTooLarge: { status: 431, type: 'headers-too-large', title: 'The headers are too large' },
@@ -50,7 +50,7 @@ const KINDS: { readonly [kind in Failure['kind']]: Kind } = {
 
 export const statusOf = ({ kind }: Failure): number => KINDS[kind].status
 
-/** Characters of a text in a problem. */
+/** Most characters of a text in a problem. */
 const MAX_TEXT_CHARACTERS = 1000
 
 export type Problem = {
@@ -65,7 +65,7 @@ export type Problem = {
   context?: object
 }
 
-/** `instance` is the path that was asked for; left out where it isn't known. */
+/** `instance`: the path of the request; left out where it is not known. */
 export function problemOf(failure: Failure, instance?: string): Problem {
   const { status, type, title } = KINDS[failure.kind]
   return {
@@ -84,18 +84,18 @@ export function problemOf(failure: Failure, instance?: string): Problem {
 }
 
 /**
- * What was sent may stand in it, several times and escaped: an answer must not be many times as large as what it
- * refuses.
+ * Cuts a text. It may quote the request several times, escaped, and an answer must not be many times as large as its
+ * request.
  */
 const short = (text: string): string =>
   text.length <= MAX_TEXT_CHARACTERS ? text : `${text.slice(0, MAX_TEXT_CHARACTERS)}…`
 
-/** All statuses of problems, ascending. */
+/** The statuses of all problems, ascending. */
 export const HTTP_STATUSES: readonly number[] = [...new Set(Object.values(KINDS).map(({ status }) => status))].sort(
   (one, other) => one - other,
 )
 
-/** What a problem with that status may mean. */
+/** What a problem with that status may mean, for descriptions. */
 export const meaningsOf = (status: number): string =>
   Object.values(KINDS)
     .filter((each) => each.status === status)
@@ -114,10 +114,10 @@ export function exampleOf(status: number): Problem {
   }
 }
 
-/** A browser takes no answer for anything but what it says it is. */
+/** Forbids browsers to guess another type than that of Content-Type. */
 export const NOSNIFF = { 'x-content-type-options': 'nosniff' }
 
-/** How a problem is told: where, and in which format. */
+/** The path that a problem names, and the format in which it is written. */
 interface ProblemFacts {
   readonly instance?: string | undefined
   readonly format?: ProblemFormat
@@ -125,12 +125,12 @@ interface ProblemFacts {
   readonly headers?: { readonly [name: string]: string } | null
 }
 
-export function problemResponse(failure: Failure, telling: ProblemFacts = {}): Response {
-  const { status, headers, body } = problemAnswer(failure, telling)
+export function problemResponse(failure: Failure, facts: ProblemFacts = {}): Response {
+  const { status, headers, body } = problemAnswer(failure, facts)
   return new Response(body, { status, headers })
 }
 
-/** What a problem is answered with, where there is no application to do it. */
+/** Status, headers and body of a problem, also for answers that are made without the application. */
 export function problemAnswer(
   failure: Failure,
   facts: ProblemFacts = {},
@@ -153,7 +153,7 @@ export function problemParts(
     vary: 'Accept',
     ...NOSNIFF,
   }
-  // RFC 6750, section 3: without credentials no error is named.
+  // RFC 6750, section 3: no error is named when the request has no credentials.
   if (failure.kind === 'unauthorized')
     headers['www-authenticate'] = failure.token === 'none' ? 'Bearer' : 'Bearer error="invalid_token"'
   if (failure.kind === 'forbidden') headers['www-authenticate'] = 'Bearer error="insufficient_scope"'

@@ -1,4 +1,5 @@
-// http: the server below the application: it listens with deadlines, refuses what is not HTTP, and closes in order.
+// http: the server below the application. It listens, enforces deadlines, refuses what is not HTTP, and closes in
+// order.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { getRequestListener, RequestError } from '@hono/node-server'
 import type { Hono } from 'hono'
@@ -20,8 +21,8 @@ export interface ListenOptions {
   /** Whether each request is logged. */
   readonly accessLog?: boolean
   /**
-   * Milliseconds that a client has to send its headers, and the whole request; and for which it may read nothing of its
-   * answer.
+   * Milliseconds: within which a client must send its headers, and the whole request; and for which it may read nothing
+   * of its answer.
    */
   readonly deadlines: { readonly headers: number; readonly request: number; readonly answer: number }
   readonly maxConnections: number
@@ -29,28 +30,31 @@ export interface ListenOptions {
 
 export interface HttpServer {
   readonly url: string
-  /** The IP address that it listens on. */
+  /** The IP address on which it listens. */
   readonly address: string
   /** Accepts no more requests, answers those under way, and aborts what is not done after `grace` milliseconds. */
   close(grace: number): Promise<void>
 }
 
-/** Longer than that of usual load balancers, so that the server is never the one that closes a reused connection. */
+/**
+ * Longer than the idle time of usual load balancers, so that the server does not close a connection that a balancer
+ * reuses.
+ */
 const KEEP_ALIVE_MS = 65_000
 
-/** Time between two checks of the deadlines, at most. */
+/** Longest time between two checks of the deadlines. */
 const MAX_CHECK_INTERVAL_MS = 1000
 
 /**
- * Connections that may wait while the process is held up: with Node's default of 511, a burst of callers would be
- * refused. The system may allow fewer.
+ * Connections that may wait while the process is busy. Node's default of 511 would refuse connections in a burst. The
+ * system may allow fewer.
  */
 const MAX_BACKLOG_CONNECTIONS = 4096
 
 /**
  * Listens, and passes requests to the application.
  * @param app its `fetch` is read for each request, so it may be replaced
- * @throws Error in one plain line when the address can't be used
+ * @throws Error with one line when the address cannot be used
  */
 export async function listen(
   app: Pick<Hono<Env>, 'fetch'>,
@@ -81,7 +85,7 @@ export async function listen(
   })
   server.on('clientError', faults.onFault)
   server.on('connect', (_, socket) => {
-    // Node removes its own listener, and an error that nobody listens to ends the process.
+    // Node has removed its own listener, and an error without a listener would end the process.
     socket.on('error', () => socket.destroy())
     hangUp(socket, malformed('this server is no proxy').failure)
   })
@@ -101,7 +105,7 @@ export async function listen(
 }
 
 const timeoutsOf = ({ headers, request }: ListenOptions['deadlines']) => ({
-  // Node requires that the whole has at least as much time as a part of it.
+  // Node requires that the headers have no more time than the whole request.
   headersTimeout: Math.min(headers, request),
   requestTimeout: request,
   connectionsCheckingInterval: Math.min(MAX_CHECK_INTERVAL_MS, headers, request),
@@ -110,7 +114,7 @@ const timeoutsOf = ({ headers, request }: ListenOptions['deadlines']) => ({
   requireHostHeader: false,
 })
 
-/** @throws Error in one plain line when the address can't be used */
+/** @throws Error with one line when the address cannot be used */
 async function bind(server: Server, host: string, port: number): Promise<{ address: string; port: number }> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>

@@ -1,4 +1,4 @@
-// main: an engine over the store that the settings name.
+// main: creates an engine on the store that the settings name.
 import { createEngine, type Engine, type EngineParts } from '../engine/engine.ts'
 import type { NotesPlace } from '../ports/step-watch.ts'
 import type { Settings } from '../settings.ts'
@@ -8,15 +8,15 @@ import { openStorage } from './storage.ts'
 
 export interface OpenedEngine {
   readonly engine: Engine
-  /** Where contexts are kept, for people. */
+  /** Where contexts are kept, to be shown to people. */
   readonly storage: string
   readonly notes: NotesPlace
 }
 
 /**
- * Opens the store and makes an engine over it, which is not yet started. If the store cannot be opened, the runner is
+ * Opens the store and creates an engine on it, which is not started yet. If the store cannot be opened, the runner is
  * closed.
- * @throws Error when the data folder is taken, or Redis can't be used
+ * @throws Error when the data folder is in use, or Redis cannot be used
  */
 export async function openEngine(
   settings: Settings,

@@ -1,17 +1,17 @@
-// main: how the memory of the process is divided among what is in flight and what is kept.
+// main: divides the memory of the process between what is in flight and the cache of contexts.
 import { getHeapStatistics } from 'node:v8'
 import type { MemoryLimits } from '../engine/context-loader.ts'
 import { ByteBudget } from '../model/byte-budget.ts'
 import type { Settings } from '../settings.ts'
 
-/** Shares of the heap: what may be in flight, and contexts that are kept in memory. */
+/** Shares of the heap: what may be in flight, and the cache of contexts. */
 const HEAP_SHARES = { inFlight: 1 / 4, cache: 1 / 3 }
 
-/** Shares of what may be in flight; the rest is for contexts that a turn decides on. */
+/** Shares of what may be in flight; the rest is for contexts that turns have parsed. */
 const IN_FLIGHT_SHARES = { requests: 3 / 8, waiting: 1 / 8, steps: 1 / 4 }
 
 export interface ServerMemory extends MemoryLimits {
-  /** For callers of webhooks that wait. */
+  /** For callers of webhooks that wait for their answers. */
   readonly waiting: ByteBudget
 }
 

@@ -1,5 +1,5 @@
-// main: a server around an engine. It answers that it is alive before the store is read, serves calls once the engine
-// has started, and releases everything when a part of it fails to start.
+// main: a server around an engine. It answers `/healthz` before the store is read, serves calls once the engine has
+// started, and releases everything when a part of it fails to start.
 import { openTokens, type Tokens } from '../access/authenticate.ts'
 import { systemClock } from '../alarms/clock.ts'
 import type { Engine } from '../engine/engine.ts'
@@ -17,19 +17,22 @@ import { deadAfterOf } from './storage.ts'
 
 export interface Server {
   readonly url: string
-  /** Where contexts are kept, for people. */
+  /** Where contexts are kept, to be shown to people. */
   readonly storage: string
   readonly loaded: LoadedServices
-  /** Reads the services again. One with a fault stays as it was. */
+  /** Loads the services again. A service with a fault stays as it was. */
   reload(): Promise<LoadedServices>
-  /** Answers what is under way within `grace` milliseconds, then releases everything. */
+  /** Answers the requests under way, for at most `grace` milliseconds, then releases everything. */
   close(options: { grace: number }): Promise<void>
 }
 
-/** Before the end, callers of webhooks are answered that their contexts continue. */
+/**
+ * Milliseconds before the end of the grace period at which waiting callers of webhooks get a 504: their contexts
+ * continue.
+ */
 const WEBHOOK_NOTICE_MS = 1000
 
-/** Fields of a form or a query of a webhook. */
+/** Most fields of a form or a query of a webhook. */
 const MAX_PARTS = 1000
 
 /** What has been opened so far. */
@@ -39,7 +42,7 @@ interface Opened {
   engine?: Engine
 }
 
-/** What the parts of one server have in common. */
+/** What the steps of starting one server share. */
 interface Start {
   /** Ends what goes on until somebody stops it. */
   readonly stopping: AbortController
@@ -53,7 +56,9 @@ interface Start {
   unready: string | null
 }
 
-/** @throws LoadError; any other Error says in one line why it can't start (port in use, data folder taken, …) */
+/**
+ * @throws LoadError; any other Error says in one line why the server cannot start (port in use, data folder in use, …)
+ */
 export async function startServer(settings: Settings, { log }: { log: Log }): Promise<Server> {
   const watchdog = new Watchdog()
   const services = await loadServices(settings, log, watchdog)
@@ -74,7 +79,7 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
     opened.tokens?.close()
     watchdog.close()
     await opened.http?.close(0)
-    // Checking the services may have started processes.
+    // The check of the services may have started processes.
     if (!opened.engine) services.runner.close()
     await opened.engine?.close({ grace: 0 })
     throw error
@@ -89,10 +94,11 @@ async function start(parts: Start): Promise<Server> {
   const tokens = await openTokens({
     file: settings.tokens,
     now: systemClock.now,
-    onError: ({ message }) => log.error('the tokens read last stay in force', { reason: message }),
+    onError: ({ message }) =>
+      log.error("the file of tokens can't be used; the tokens that were read last stay valid", { reason: message }),
   })
   opened.tokens = tokens
-  // Before the store reads its index, which may take long: until then the server answers that it is alive.
+  // The server listens before the store reads its index, which may take long, so that `/healthz` answers meanwhile.
   const http = await listen(front, listenOptions(settings, log))
   opened.http = http
   const onOwner = (owner: string) => {

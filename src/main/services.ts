@@ -1,5 +1,5 @@
-// main: the services of the folders, loaded and checked, with the runner of their steps. On every error, the processes
-// that the runner may have started are ended.
+// main: loads and checks the services of the folders, and creates the runner of their steps. On every error, the
+// processes that the runner may have started are ended.
 import { openCatalog, type Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { Fault } from '../definitions/report.ts'
@@ -15,7 +15,7 @@ export interface LoadedServices {
   readonly report: readonly Fault[]
 }
 
-/** The server does not start: there are faults in the services. */
+/** The services have faults, so the server does not start. */
 export class LoadError extends Error {
   override readonly name = 'LoadError'
   readonly report: readonly Fault[]

@@ -11,14 +11,14 @@ import { openLmdbStore } from '../store/lmdb/store.ts'
 /** Partitions of a namespace in a cluster, if the settings name no other number. */
 const CLUSTER_PARTITIONS = 16
 
-/** What depends on where contexts are kept. */
+/** The parts that differ between the embedded store and Redis. */
 export interface Storage {
   readonly parts: Pick<EngineParts, 'store' | 'alarm' | 'clock' | 'others'>
-  /** Where contexts are kept, for people. */
+  /** Where contexts are kept, to be shown to people. */
   readonly storage: string
 }
 
-/** @param clock the embedded store's: with Redis, its time is that of all servers. */
+/** @param clock the clock of the embedded store; with Redis, all servers use Redis's time */
 export function openStorage(settings: Settings, { clock, log }: { clock: Clock; log: Log }): Promise<Storage> {
   return settings.redisUrl === null ? openEmbedded(settings, clock, log) : openRedis(settings, settings.redisUrl, log)
 }
@@ -29,15 +29,15 @@ async function openEmbedded({ data, namespace, minFree }: Settings, clock: Clock
 }
 
 /**
- * Milliseconds without heartbeat after which a server is declared dead: most of the time for recovery. Two heartbeats
- * are left for other servers to notice it and to take over.
+ * Milliseconds without heartbeat after which a server is declared dead: seven tenths of the time for recovery. In the
+ * rest, other servers notice it and take over.
  */
 export const deadAfterOf = ({ recovery }: Settings): number => heartbeatOf(recovery) * 7
 
 /** Milliseconds between two heartbeats. */
 const heartbeatOf = (recovery: number): number => recovery / 10
 
-/** Its modules are loaded only here: they would make each start without Redis a fifth longer. */
+/** Imports the modules of Redis only here: they would make each start without Redis take a fifth longer. */
 async function openRedis(settings: Settings, redisUrl: string, log: Log): Promise<Storage> {
   const [{ bullAlarm }, { connect, explore }, { redisFeed }, { openRedisStore }] = await Promise.all([
     import('../alarms/bullmq.ts'),

@@ -1,13 +1,13 @@
-// ports: what rings when contexts are due. The store knows the truth; a ring is only a hint to look.
+// ports: the alarm clock, which rings when contexts may be due. A ring is only a hint to query the store.
 
 export interface AlarmClock {
   /**
-   * Begins to ring. `ring` looks for due contexts and resolves with the time at which the next one will be due, epoch
-   * milliseconds, or null. It is never called twice at once; a rejected ring is tried again a little later.
+   * Starts the alarm clock. `ring` wakes due contexts, and resolves with the time at which to ring again, epoch
+   * milliseconds, or null. Calls never overlap; after a rejection, `ring` is called again a little later.
    */
   start(ring: () => Promise<number | null>): void
-  /** A context will be due then, epoch milliseconds: ring at that time at the latest. */
+  /** Sets an alarm: ring at `due` (epoch milliseconds) at the latest. */
   set(due: number): void
-  /** Stops ringing, and waits for a ring under way. */
+  /** Stops ringing, and waits for a ring in progress. */
   close(): Promise<void>
 }

@@ -1,8 +1,11 @@
-// ports: time. Tests move it by hand.
+// ports: time. Tests use an implementation that they advance.
 
 export interface Clock {
   /** Epoch milliseconds. */
   now(): number
-  /** Calls back once after so many milliseconds, however many they are; gives a function that calls it off. */
+  /**
+   * Calls `callback` once after that many milliseconds, without an upper limit. Returns a function that cancels the
+   * call.
+   */
   after(milliseconds: number, callback: () => void): () => void
 }

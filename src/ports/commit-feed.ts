@@ -1,19 +1,19 @@
-// ports: how servers tell one another of commits that matter elsewhere: a caller waits for one there, or a step runs
-// there that is no more needed. A hint only: whoever is concerned looks now and then all the same.
+// ports: notifications between servers about commits: another server may have a caller that waits for the context, or
+// run a step that is no longer needed. They are hints and may be lost: receivers also poll.
 import type { ContextId } from '../model/context.ts'
 
 export interface CommitFeed {
-  /** Tells the other servers to look at the context. Never fails. */
+  /** Notifies the other servers to check the context. Never throws. */
   notify(id: ContextId): void
-  /** Called for each context that a server told of, this one included. */
+  /** Registers a listener for notifications of all servers, this one included. */
   onNotified(listener: (id: ContextId) => void): void
-  /** Asks the other servers to `notify` of their commits to these contexts for a while. Never fails. */
+  /** Asks the other servers to `notify` of their commits to these contexts for a while. Never throws. */
   watch(ids: readonly ContextId[]): void
-  /** Called with the contexts that another server asks for. */
+  /** Registers a listener for the contexts that other servers watch. */
   onWatched(listener: (ids: readonly ContextId[]) => void): void
-  /** Tells the other servers that steps are ready for which this one has no free slot. Never fails. */
+  /** Notifies the other servers that steps are ready for which this one has no free slot. Never throws. */
   notifyReady(): void
-  /** Called when a server said so, this one included. */
+  /** Registers a listener for these notifications of all servers, this one included. */
   onReady(listener: () => void): void
   close(): Promise<void>
 }

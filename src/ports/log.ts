@@ -1,4 +1,4 @@
-// ports: the log. Fields first-class, no secrets in them.
+// ports: the structured log. Callers pass fields as data, and no secrets.
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error'
 

@@ -1,36 +1,39 @@
-// ports: what runs outside the turn, a function of the user's or a built-in one.
+// ports: runs steps outside the turn: functions of users, built-in functions, and scripts.
 import type { FluxApi } from '../api/flux-api.ts'
 import type { ContextId } from '../model/context.ts'
 import type { Json, JsonObject } from '../model/json/value.ts'
 import type { Log } from './log.ts'
 
-/** The second argument of every function: what it may know of its context, and the nine calls. */
+/** The second argument of every function: facts about its context, and the calls. */
 export interface Flux extends FluxApi {
   readonly contextId: ContextId
   readonly fluxName: string
   readonly stateName: string
-  /** The same over retries and crashes: use it as an idempotency key. */
+  /** The same for all retries and takeovers of the step: use it as an idempotency key. */
   readonly stepKey: string
   /** 1, 2, … */
   readonly attempt: number
-  /** Aborted when the step times out, its context is terminated or the server stops. */
+  /** Aborted when the step times out, when its context ends, or when the server stops. */
   readonly signal: AbortSignal
-  /** The body of the webhook that started the context, byte by byte: to check its signature. null: no webhook did. */
+  /**
+   * The bytes of the body of the webhook that started the context, to verify its signature; null: no webhook started
+   * it.
+   */
   readonly rawBody: Uint8Array | null
   readonly log: Log
 }
 
 export interface FunctionName {
   readonly package: string
-  /** Dotted path of the module, or a built-in class. */
+  /** Dotted path of the module, or the name of a built-in class. */
   readonly className: string
-  /** The module's export, or the built-in class's method. */
+  /** Name of the module's export, or of the built-in class's method. */
   readonly methodName: string
 }
 
 export interface PackageFolder {
   readonly name: string
-  /** Folder that names are relative to. */
+  /** Folder to which class names are relative. */
   readonly root: string
 }
 
@@ -42,24 +45,26 @@ export interface IsolatedCall extends FunctionName {
 }
 
 export interface ScriptCall {
-  /** The body of a JavaScript function, which may await. */
+  /** The body of an async JavaScript function. */
   readonly script: string
   /**
-   * What it sees: each as a variable, and all of them as the object `names`, unless one has that name, and as `this`.
-   * As a function, the JSON text of that: called when the script begins, and again if it must begin anew, so that one
-   * that waits holds no data.
+   * The names that the script sees: each as a variable, and all together as `this` and as the object `names` (unless
+   * one has that name). If it is a function, it resolves with their JSON text. It is called when the script begins, and
+   * again if the script is restarted, so that a waiting script holds no data.
    */
   readonly names: JsonObject | (() => Promise<string>)
   readonly signal: AbortSignal
-  /** Milliseconds that it may compute, once it has begun: others may be before it. */
+  /** Milliseconds that the script may run. Time in the queue does not count. */
   readonly timeout: number
-  /** Called when it turns out to be slow, or to be known as such: it is queued with the slow ones from then on. */
+  /**
+   * Called when the script turns out to be slow, or is known to be: from then on, it is queued with the slow scripts.
+   */
   readonly onSlow?: () => void
 }
 
 interface DispatchedStep {
   readonly timeoutMs: number
-  /** Aborted when the time is over, or by whoever wants the step no more. */
+  /** Aborted on timeout, or when the step is no longer needed. */
   readonly controller: AbortController
 }
 
@@ -67,7 +72,7 @@ export interface FunctionStep extends DispatchedStep {
   readonly name: FunctionName
   readonly args: JsonObject
   readonly flux: Flux
-  /** Whether it runs in a process of its own. */
+  /** Whether the function runs in a process of its own. */
   readonly isolate: boolean
 }
 
@@ -75,39 +80,45 @@ export interface ScriptStep extends DispatchedStep, Pick<ScriptCall, 'script' | 
   readonly onSlow: () => void
 }
 
-/** Runs a step within its time limit. */
+/** Runs steps within their time limits. */
 export interface StepDispatcher {
-  /** Resolves with its result; rejects with what it throws, a TimeoutError, or the reason of its signal. */
+  /**
+   * Resolves with the result of the step. Rejects with what the step throws, a TimeoutError, or the abort reason of its
+   * signal.
+   */
   run(step: FunctionStep | ScriptStep): Promise<Json>
 }
 
 export interface StepRunner {
-  /** Sets the packages and forgets what was loaded before. */
+  /** Sets the packages, and discards loaded modules. */
   mount(packages: readonly PackageFolder[]): void
-  /** Why this function can't be called, in words for a report; null if it can. */
+  /** The reason why the function cannot be called, as text for a report; null if it can. */
   missing(name: FunctionName): Promise<string | null>
-  /** Calls it; resolves with what it returns, as data; rejects with what it throws, and with ResultTooLarge. */
+  /**
+   * Calls the function in this process. Resolves with its result as JSON data. Rejects with what it throws, or
+   * ResultTooLarge.
+   */
   run(call: FunctionName & { readonly args: JsonObject; readonly flux: Flux }): Promise<Json>
   /**
-   * Where in the sources of users an error arose that came from a function of the package, or from a script: at most 4
-   * KB of text, with paths below the package's root; null: nowhere.
+   * The part of an error's stack in the sources of users, for an error of a function of the package or of a script: at
+   * most 4 KB of text, with paths relative to the package's root; null: there is none.
    */
   stackOf(thrown: unknown, packageName: string): string | null
   /**
-   * Calls it in a process of its own, which is ended when it takes longer than `timeout` milliseconds, counted from
-   * when it begins: others may be before it. Resolves and rejects as `run`, and rejects with a TimeoutError or whatever
-   * `flux.signal` was aborted with.
+   * Calls the function in a process of its own, which is killed if the function runs longer than `timeout`
+   * milliseconds. Time in the queue does not count. Resolves and rejects like `run`, and also rejects with a
+   * TimeoutError or the abort reason of `flux.signal`.
    */
   runIsolated(call: IsolatedCall): Promise<Json>
-  /** Whether that script took long the last time. */
+  /** Whether the last run of the script was slow. */
   isSlowScript(script: string): boolean
-  /** Why this script can't be parsed, in words for a report; null if it can. */
+  /** The reason why the script cannot be parsed, as text for a report; null if it can. */
   scriptFault(script: string): Promise<string | null>
   /**
-   * Runs it in the sandbox; resolves with what it returns, which is data, rejects with an Error of the name and message
-   * that it throws, and with ResultTooLarge.
+   * Runs the script in the sandbox. Resolves with its result as JSON data. Rejects with an Error with the name and
+   * message of what it throws, a TimeoutError, ResultTooLarge, or the abort reason of `signal`.
    */
   runScript(call: ScriptCall): Promise<Json>
-  /** Lets go of what it has started. */
+  /** Ends all processes that it has started. */
   close(): void
 }

@@ -1,25 +1,30 @@
-// ports: how many steps may run at once in this server, and which ones wait for that.
+// ports: limits how many steps run at once on this server, and queues contexts whose steps wait for a slot.
 import type { ContextId } from '../model/context.ts'
 
-/** Where a step runs: a function in this process, a function in one of its own, a script, a script known to be slow. */
+/**
+ * Where a step runs: a function in this process, a function in a process of its own, a script, or a script known to be
+ * slow.
+ */
 export type StepKind = 'code' | 'isolated' | 'script' | 'slowScript'
 
 export interface StepSlots {
-  /** Takes a slot of that kind; false: none is free, or the server stops. */
+  /** Takes a slot of that kind. Returns false if none is free, or if the slots are closed. */
   tryTake(kind: StepKind): boolean
-  /** Gives it back. */
+  /** Gives a slot back. */
   release(kind: StepKind): void
-  /** How many of that kind are free. */
+  /** Number of free slots of that kind; 0 when closed. */
   free(kind: StepKind): number
-  /** Remembers a context whose step waits for a slot; false: so many wait already that it is not remembered. */
+  /** Whether as many contexts are queued as `wait` accepts. */
+  isFull(kind: StepKind): boolean
+  /** Queues a context whose step waits for a slot. Returns false if the queue is full. */
   wait(kind: StepKind, id: ContextId): boolean
-  /** The same, however many wait already, after all of them or before: it is remembered nowhere else. */
+  /** Queues a context at the end or at the front, even if the queue is full, because it is recorded nowhere else. */
   waitLast(kind: StepKind, id: ContextId): void
   waitFirst(kind: StepKind, id: ContextId): void
-  /** Takes a slot for the context that has waited longest, and forgets it; null: none waits, or none is free. */
+  /** Takes a slot for the first context in the queue, and removes it; null: none waits, or no slot is free. */
   next(kind: StepKind): ContextId | null
-  /** The listener is called whenever a slot was given back. */
+  /** Sets the listener that is called after a slot was given back. */
   onFree(listener: (kind: StepKind) => void): void
-  /** Gives out no slots any more, and forgets what waits. */
+  /** Gives out no more slots, and empties the queues. */
   close(): void
 }

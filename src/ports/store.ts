@@ -1,40 +1,46 @@
-// ports: where contexts are kept. An adapter stores and indexes; policy and encoding are its callers'.
+// ports: the store of contexts. An adapter stores and indexes; its callers are responsible for policy and encoding.
 import type { ContextId } from '../model/context.ts'
 import type { ListedSpace, RowSpace, RowWrite, StoredRow } from '../model/rows.ts'
 import type { Standstill } from '../model/standstill.ts'
 import type { NotesPlace } from './step-watch.ts'
 
-/** A context as an adapter sees it: opaque parts, and the few facts it indexes. */
+/** A context as an adapter sees it: opaque parts, and the few fields that it indexes. */
 export interface StoredContext {
   readonly id: ContextId
-  /** 1 when created, one more with each write. */
+  /** 1 when created, incremented by each write. */
   readonly version: number
-  /** Index keys: what queries find it by. */
+  /** Keys by which queries find the context. */
   readonly indexKeys: readonly string[]
-  /** When it must be woken, epoch milliseconds. */
+  /** When the context must be woken, epoch milliseconds; null: never. */
   readonly due: number | null
-  /** Boot id of the server that runs a step of it. */
+  /**
+   * Boot id of the server that runs a step of the context, or an owner of ready steps (`readyOwner`); null: there is no
+   * step.
+   */
   readonly owner: string | null
-  /** When it finished, epoch milliseconds. */
+  /** When the context finished, epoch milliseconds; null: it has not. */
   readonly endedAt: number | null
-  /** Id of the context that waits for its end: it isn't purged while a notification to that one is outstanding. */
+  /**
+   * Id of the parent, which waits for the end of the context. The context is not purged while a notification of the
+   * parent is outstanding.
+   */
   readonly parent: ContextId | null
   /** Named texts, opaque to the adapter. */
   readonly parts: { readonly [name: string]: string }
 }
 
 export interface Write {
-  /** The whole next context; its version is `previous` + 1. */
+  /** The complete next context. Its version is `previous` + 1. */
   readonly context: StoredContext
-  /** The version it was decided on; 0: it must not exist yet. */
+  /** The version on which the write was decided; 0: the context must not exist. */
   readonly previous: number
-  /** Names of the parts that differ from what is stored (those not in `context.parts` any more are removed). */
+  /** Names of the parts that differ from the stored ones. Stored parts that are not in `context.parts` are removed. */
   readonly changed: readonly string[]
-  /** Rows to append to its log. */
+  /** Rows to append to the log of the context. */
   readonly log: readonly string[]
-  /** Contexts that must look at their relatives: each becomes due at once, and stays so until it answers. */
+  /** Contexts to notify that a relative has ended. Each becomes due at once, and stays due until it answers. */
   readonly notifies: readonly ContextId[]
-  /** True when this write answers a notification of its own context. */
+  /** Whether this write answers the notifications of its context. */
   readonly answersNotification: boolean
   /**
    * One of its index keys, which no other context of the partition may have after the commit. Each write that gives a
@@ -48,13 +54,13 @@ export interface CommitRequest {
   readonly writes: readonly Write[]
   /** Each row at most once. Guards compare with what was there before the commit. */
   readonly rows?: readonly RowWrite[] | undefined
-  /** How many times in a row others were faster; one who loses often is let go first for a moment. */
+  /** Number of times in a row that other servers were faster; a server that loses repeatedly gets precedence. */
   readonly lost?: number | undefined
 }
 
 /**
- * Nothing was written: this context has another version now (or exists, or is gone). `current` is the context as it is,
- * where that costs nothing more.
+ * Nothing was written, because context `stale` has another version (or exists already, or was deleted). `current`: the
+ * stored context, if the adapter can return it at no extra cost.
  */
 export interface StaleOutcome {
   readonly ok: false
@@ -67,14 +73,14 @@ export interface CommitRequest {
   readonly writes: readonly Write[]
   /** Each row at most once. Guards compare with what was there before the commit. */
   readonly rows?: readonly RowWrite[] | undefined
-  /** How many times in a row others were faster; one who loses often is let go first for a moment. */
+  /** Number of times in a row that other servers were faster; a server that loses repeatedly gets precedence. */
   readonly lost?: number | undefined
 }
 
 /** Nothing was written. Of several reasons, the first of these is told. */
 export type CommitRefusal =
   | StaleOutcome
-  /** Ids of these contexts to be created were given out ahead, and others got later ones since. */
+  /** The ids of these new contexts were reserved ahead, and higher ids have been given out since. */
   | { readonly ok: false; readonly overtaken: readonly ContextId[] }
   /** The guard of this row failed. `value`: what is there; null: nothing. */
   | {
@@ -106,22 +112,22 @@ export interface PageRequest {
   readonly limit: number
   /** Only ids above this one. */
   readonly after?: ContextId | undefined
-  /** How many matches to pass over. */
+  /** Number of matches to skip. */
   readonly skip?: number | undefined
 }
 
 export interface ListQuery extends PageRequest {
-  /** Words that they all have. */
+  /** Keys that each context in the list has. */
   readonly all: readonly string[]
-  /** Words of which they have none. */
+  /** Keys that no context in the list has. */
   readonly without?: readonly string[] | undefined
   /**
-   * The list ends early, after one context at least, once the texts of its contexts have so many characters together.
+   * The list ends early, after at least one context, when the texts of its contexts have this many characters in total.
    */
   readonly characters?: number | undefined
 }
 
-/** Who runs a step of a context. */
+/** A context whose step no server runs, with the owner of the step when it was found. */
 export interface AbandonedLease {
   readonly id: ContextId
   readonly owner: string
@@ -129,30 +135,34 @@ export interface AbandonedLease {
 
 export interface Store {
   /**
-   * Raised whenever what was read before may not be so any more: the store was away, and what came back may lack the
-   * last of it.
+   * Incremented when data that was read before may be invalid: the connection was lost, and the store may have lost its
+   * most recent writes.
    */
   readonly incarnation: number
-  /** A context is kept in partition `id % partitions`. Only contexts of one partition can be written in one commit. */
+  /**
+   * Number of partitions. A context is in partition `id % partitions`. A commit can write only contexts of one
+   * partition.
+   */
   readonly partitions: number
   /**
-   * Gives out at least `count` ids of a partition that nobody had before: `first` and those that follow it in steps of
-   * `partitions`, all higher than any of that partition given out earlier. Durable before it resolves. With more than
-   * `count`, a commit that creates a context under one of them is refused once others were given ids of that partition.
+   * Reserves at least `count` new ids of a partition: `first`, and the following ones in steps of `partitions`. All are
+   * higher than any id of that partition that was reserved before. Durable before it resolves. If it reserves more than
+   * `count`, a commit that creates a context under one of these ids is refused after another server has reserved ids of
+   * the partition.
    */
   reserveIds(request: { count: number; partition: number }): Promise<{ first: ContextId; count: number }>
-  /** The highest id of any context so far; 0 if there was none. */
+  /** The highest id of any context so far; 0: there was none. */
   highestId(): Promise<ContextId>
-  /** Why it can't serve at present, in words for people; null when it can. */
+  /** The reason why the store cannot serve now, as text for operators; null if it can. */
   trouble(): string | null
-  /** The context as last committed; null if there is none. */
+  /** The context as last committed; null: it does not exist. */
   load(request: { id: ContextId }): Promise<StoredContext | null>
-  /** The version that `load` would give; null if there is no such context. */
+  /** The version that `load` would return; null: the context does not exist. */
   version(request: { id: ContextId }): Promise<number | null>
   /**
-   * Makes all writes true at once, or none. Resolves when they are as durable as the store promises.
-   * @throws FluxError `unavailable` when the store is out of reach or can't write; `inDoubt`: all may have become true
-   * all the same, or may yet. TypeError when contexts and rows are of several partitions, or a row can't be kept
+   * Performs all writes atomically, or none. Resolves when they are as durable as the store promises.
+   * @throws FluxError `unavailable` if the store cannot be reached or cannot write. With `inDoubt`, all writes may have
+   * been done, or may be done later. TypeError if contexts and rows are of several partitions, or a row cannot be kept
    */
   commit(request: CommitRequest): Promise<CommitOutcome>
   /** The row as last committed; null when there is none, or it is expired by the store's time. */
@@ -171,25 +181,25 @@ export interface Store {
   sweepRows(request: { now: number; limit: number }): Promise<number>
   /** The highest id of a context that has the index key, in one partition or in all; null if there is none. */
   newest(request: { key: string; partition?: number }): Promise<ContextId | null>
-  /** The newest rows of a context's log, oldest of them first, at most `limit`. */
+  /** The newest rows of a context's log, at most `limit`, the oldest of them first. */
   log(request: { id: ContextId; limit: number }): Promise<string[]>
   /**
-   * Whole contexts, by ascending id. What is passed over isn't read, and however much that is, others are served
-   * meanwhile. Some may have been purged meanwhile: only when none come are there no more.
+   * Complete contexts that match, by ascending id. Skipped contexts are not read, and a long skip does not block other
+   * requests. Contexts may be purged during the query: only an empty result means that there are no more.
    */
   list(request: ListQuery): Promise<StoredContext[]>
-  /** Ids of contexts that have any of the keys, ascending, each once, up to and including `upTo`. */
+  /** Ids of contexts that have at least one of the keys, ascending, each once, up to and including `upTo`. */
   waitingFor(request: { any: readonly string[]; upTo: ContextId } & PageRequest): Promise<ContextId[]>
   /**
-   * Contexts that are due or notified, up to `limit` of each partition, earliest first. Each is hidden from further claims
-   * for `hideFor` milliseconds, or until it is written again: a claim that comes to nothing is thus repeated. `next` is
-   * when the next one will be claimable, or when to look again, epoch milliseconds.
+   * Claims contexts that are due or notified, up to `limit` of each partition, the earliest first. Each is hidden from
+   * further claims for `hideFor` milliseconds or until it is written, so an unsuccessful claim is repeated. `next`:
+   * when the next context can be claimed, or when to query again, epoch milliseconds; null: none is due.
    */
   claimDue(request: { now: number; limit: number; hideFor: number }): Promise<{ ids: ContextId[]; next: number | null }>
   /**
-   * Contexts whose owner no longer lives, and those with one of the owners `ready`, who never do: up to `limit` of each
-   * partition, those first that were written first, each with that owner. They are hidden from further claims as with
-   * `claimDue`. `owner` is the caller's own boot id.
+   * Claims contexts whose owner is dead, and those with one of the owners `ready`, which are no servers: up to `limit`
+   * of each partition, in the order of their writes, each with that owner. They are hidden from further claims as by
+   * `claimDue`. `owner`: boot id of the caller.
    */
   claimAbandoned(request: {
     owner: string
@@ -197,23 +207,29 @@ export interface Store {
     limit: number
     hideFor: number
   }): Promise<AbandonedLease[]>
-  /** Contexts whose step that server runs, as the store knows it; those that are out of reach at present left out. */
+  /** Contexts whose step is leased to that owner. Contexts that cannot be reached now are omitted. */
   leasedTo(request: { owner: string }): Promise<ContextId[]>
   /**
-   * Says that this server lives. False when others have taken it for dead: what it owned is theirs, and it must go on
-   * under another boot id.
+   * Reports that this server is alive. Resolves with false if it was declared dead: others may claim its steps, and it
+   * must continue under another boot id.
    */
   heartbeat(request: { owner: string }): Promise<boolean>
-  /** Where a server's watchdog writes what `standstill` reads. */
+  /** Where the watchdog writes the note that `standstill` reads. */
   readonly notes: NotesPlace
-  /** What that server wrote down when its event loop stood still; null: it didn't, or went on since. */
+  /**
+   * The note that the watchdog of that server wrote when its event loop was blocked; null: there is none, or it was
+   * erased when the event loop continued.
+   */
   standstill(request: { owner: string }): Promise<Standstill | null>
-  /** Keeps a definition under its content hash. Durable before it resolves. */
+  /** Stores a definition under its content hash. Durable before it resolves. */
   putDefinition(request: { hash: string; text: string }): Promise<void>
   getDefinition(request: { hash: string }): Promise<string | null>
-  /** The hashes of all definitions that are kept, in any order. */
+  /** The hashes of all stored definitions, in any order. */
   definitions(): Promise<string[]>
-  /** Deletes contexts that finished before that time, with their logs, at most `limit`; gives the number. */
+  /**
+   * Deletes contexts that finished before `endedBefore` (epoch milliseconds), with their logs, at most `limit`.
+   * Resolves with the number.
+   */
   purge(request: { endedBefore: number; limit: number }): Promise<number>
   close(): Promise<void>
 }

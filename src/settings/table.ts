@@ -1,5 +1,5 @@
-// settings: the table of the environment variables: each with its field, default, meaning and type. Help, checks and
-// documents are made from it.
+// settings: the table of the environment variables, each with its field, default, meaning and type. Help and checks are
+// derived from it, and tests compare the documents with it.
 import { delimiter } from 'node:path'
 import { z } from 'zod'
 import {
@@ -28,7 +28,7 @@ const LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const
 
 const rows = z.registry<SettingRow>()
 
-/** A setting with a default, which is checked like a value that is given. */
+/** A setting with a default. The default is checked like a given value. */
 function setting<T>(
   variable: string,
   standard: string,
@@ -53,19 +53,19 @@ export const schema = z.object({
   minFree: setting(
     'ACTORFLUX_MIN_FREE',
     '64mb',
-    'room that the embedded store leaves on its disk: with less, it writes nothing',
+    'space that the embedded store leaves on its disk: with less, it writes nothing',
     byteCount,
   ),
-  namespace: setting('ACTORFLUX_NAMESPACE', 'default', 'keeps apart what shares one store', namespaceName),
+  namespace: setting('ACTORFLUX_NAMESPACE', 'default', 'separates installations that share one store', namespaceName),
   partitions: integer(1, 1024).nullable().default(null).register(rows, {
     variable: 'ACTORFLUX_PARTITIONS',
     default: '1',
-    meaning: 'partitions of a namespace in Redis, fixed when it is made; 16 in a cluster if not set',
+    meaning: 'partitions of a namespace in Redis, fixed when the namespace is created; 16 in a cluster if not set',
   }),
   recovery: setting(
     'ACTORFLUX_RECOVERY',
     '20s',
-    'within which time other servers take over the steps of one that died',
+    'time within which other servers take over the steps of one that died',
     duration.refine((time) => time >= 1000, { error: 'must be at least 1s' }),
   ),
   tokens: setting('ACTORFLUX_TOKENS', 'tokens.json', 'file of the tokens', z.string()),
@@ -114,10 +114,10 @@ export const schema = z.object({
   answerTimeout: setting(
     'ACTORFLUX_ANSWER_TIMEOUT',
     '30s',
-    'after which time a client that takes nothing of its answer is cut off',
+    'time after which a client that reads nothing of its answer is disconnected',
     duration,
   ),
-  maxAnswers: setting('ACTORFLUX_MAX_ANSWERS', '128mb', 'what large answers may hold in memory together', memorySize),
+  maxAnswers: setting('ACTORFLUX_MAX_ANSWERS', '128mb', 'memory that large answers may hold together', memorySize),
   maxConnections: setting(
     'ACTORFLUX_MAX_CONNECTIONS',
     '20000',
@@ -159,7 +159,7 @@ export const schema = z.object({
     variable: 'ACTORFLUX_ALLOWED_HOSTS',
     default: null,
     meaning:
-      'names by which the server may be called besides loopback ones, separated by commas, or *; not set: on a loopback address none, else any',
+      'names by which the server may be called besides loopback names, separated by commas, or *; not set: on a loopback address none, else any',
   }),
   stepConcurrency: setting('ACTORFLUX_STEP_CONCURRENCY', '256', 'functions that run at once', integer(1, 1_000_000)),
   isolated: setting(
@@ -172,7 +172,7 @@ export const schema = z.object({
   watchdog: setting(
     'ACTORFLUX_WATCHDOG',
     '5s',
-    'how long a function may hold up the server until the log names it; 0: for ever',
+    'how long a function may block the server until the log names it; 0: no limit',
     durationOrNever,
   ),
   watchdogKill: setting(

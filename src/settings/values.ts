@@ -1,5 +1,5 @@
-// settings: the types of the values that the variables have: durations, sizes, names, lists. Each says in its error what
-// a valid value looks like.
+// settings: the types of the variables' values: durations, sizes, names, lists. The error of each shows what a valid
+// value looks like.
 import { delimiter } from 'node:path'
 import { z } from 'zod'
 import { getOwn } from '../model/json/value.ts'
@@ -14,7 +14,7 @@ export const integer = (from: number, to: number) => {
     .refine((value) => value >= from && value <= to, { error })
 }
 
-/** A number with one of the units, as a multiple of the smallest. */
+/** A number with one of the units, converted to the smallest unit. */
 const quantity = (units: { readonly [unit: string]: number }, error: string, least = 1) =>
   z.string().transform((text, context) => {
     const [, number, unit = ''] = /^(\d+(?:\.\d+)?)([a-z]*)$/.exec(text.toLowerCase()) ?? []
@@ -47,12 +47,12 @@ export const trueOrFalse = z
 export const namespaceName = z
   .string()
   .regex(/^(?!\.+$)[\w.-]{1,64}$/, { error: 'must be letters, digits, -, _ and ., at most 64, and not only dots' })
-/** Folders, separated as in PATH. */
+/** Folders, separated like those in PATH. */
 export const folders = z
   .string()
   .transform((list) => list.split(delimiter).filter((folder) => folder !== ''))
   .refine((list) => list.length > 0, { error: 'must name a folder' })
-/** Origins as browsers send them, without a path; or `*`. */
+/** Origins as browsers send them, or `*`. */
 export const origins = z
   .string()
   .transform((list) => list.split(',').map((origin) => origin.trim()))
@@ -62,7 +62,7 @@ export const origins = z
       error: 'must be origins such as https://shop.example, separated by commas, or *',
     },
   )
-/** Host names as URLs have them, in lower case and ASCII; or `*`. */
+/** Host names as in URLs, in lower case and ASCII, or `*`. */
 export const hosts = z.string().transform((list, context) =>
   list.split(',').map((entry) => {
     const host = entry.trim()

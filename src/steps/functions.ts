@@ -1,5 +1,5 @@
-// steps: finds functions, the built-in ones and those of the user's modules. A built-in class hides a module of the
-// same name.
+// steps: finds functions: built-in ones, and those of users' modules. A built-in class shadows a module of the same
+// name.
 import { getOwn } from '../model/json/value.ts'
 import { suggestion } from '../model/nearest.ts'
 import type { FunctionName, PackageFolder } from '../ports/step-runner.ts'
@@ -11,27 +11,30 @@ export class Functions {
   readonly #modules = new Modules()
   readonly #classes: Classes
 
-  /** `allowPrivate`: requests over HTTP may go to addresses that aren't public. */
+  /** `allowPrivate`: whether HTTP requests may connect to addresses that are not public. */
   constructor({ allowPrivate }: { readonly allowPrivate: boolean }) {
     this.#classes = builtInClasses({ allowPrivate })
   }
 
-  /** Sets the packages and forgets all modules. */
+  /** Sets the packages, and discards all loaded modules. */
   mount(packages: readonly PackageFolder[]): void {
     this.#modules.mount(packages)
   }
 
-  /** @throws Error that says why there is no such function */
+  /** The function from the current source. @throws Error with the reason why it cannot be loaded */
   async newest(name: FunctionName): Promise<BuiltinMethod> {
     return this.#builtIn(name) ?? this.#modules.method(name)
   }
 
-  /** The function, or as it was before its module was broken. @throws Error that says why there is no such function */
+  /**
+   * The function; if its module cannot be loaded, the version that was loaded last. @throws Error with the reason why
+   * there is none
+   */
   async lastGood(name: FunctionName): Promise<BuiltinMethod> {
     return this.#builtIn(name) ?? this.#modules.lastGood(name)
   }
 
-  /** What a class that isn't there was most likely meant to be, to follow a message. */
+  /** A suggestion of a similar class name, to append to a message; may be empty. */
   async meant({ package: packageName, className }: FunctionName): Promise<string> {
     return suggestion(className, [...Object.keys(this.#classes), ...(await this.#modules.names(packageName))])
   }
@@ -41,7 +44,7 @@ export class Functions {
     return this.#modules.stackOf(thrown, packageName)
   }
 
-  /** null: it is no built-in one. */
+  /** The built-in function; null: the class is not built-in. @throws Error if the class has no such method */
   #builtIn({ className, methodName }: FunctionName): BuiltinMethod | null {
     const builtIn = getOwn(this.#classes, className)
     if (builtIn === undefined) return null

@@ -1,4 +1,4 @@
-// steps: calls functions, the built-in ones and those of the user's modules.
+// steps: runs functions (built-in ones and those of users' modules) and scripts.
 import { toBoundedJson } from '../model/json/value.ts'
 import type { Log } from '../ports/log.ts'
 import type { Flux, FunctionName, StepRunner } from '../ports/step-runner.ts'
@@ -13,22 +13,21 @@ import { messageOf } from '../model/error-message.ts'
 export interface StepRunnerOptions {
   readonly log: Log
   /**
-   * Whether requests over HTTP may go to addresses that aren't public, those of this machine and of its networks among
-   * them.
+   * Whether HTTP requests may connect to addresses that are not public, such as those of this machine and its networks.
    */
   readonly allowPrivate?: boolean
-  /** Bytes that the result of a function or script may have as JSON. */
+  /** Maximum size of the result of a function or script, in bytes of JSON. */
   readonly maxResult?: number
-  /** Isolated functions at once, each in a process of its own. */
+  /** Maximum number of processes for isolated functions. */
   readonly isolated?: number
-  /** Told of each function that runs in this process. */
+  /** Tracks each function that runs in this process. */
   readonly watch?: StepWatch
 }
 
 const MAX_RESULT_BYTES = 1024 * 1024
 const ISOLATED = 8
 
-/** A built-in class hides a module of the same name. */
+/** Creates the runner. A built-in class shadows a module of the same name. */
 export function stepRunner({
   log,
   allowPrivate = false,
@@ -76,7 +75,7 @@ export function stepRunner({
   }
 }
 
-/** Whatever was thrown may break when it is read. */
+/** The parts of a thrown error; null: it is not an error. Reading a property of a thrown value may throw. */
 function thrownOf(thrown: unknown): UserError | null {
   try {
     if (!(thrown instanceof Error) || typeof thrown.stack !== 'string') return null

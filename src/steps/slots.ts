@@ -1,27 +1,27 @@
-// steps: who may start. So many steps of each kind run at once; of others a bounded number of ids is remembered, in
-// order. It is the one bound on steps in memory: whatever has no slot holds no lease and no data.
+// steps: limits the number of steps of each kind that run at once, and queues a bounded number of context ids, in
+// order. It is the only bound on steps in memory: a step without a slot has no lease and no data.
 import type { ContextId } from '../model/context.ts'
 import type { StepKind, StepSlots } from '../ports/step-slots.ts'
 
-/** Ids remembered of each kind. What does not fit is found in the store. */
+/** Maximum number of queued ids of each kind. Other ready steps are found in the store. */
 const MAX_WAITING = 10_000
-/** Places at the front of a list that may be empty before it is moved up, once they are half of it. */
+/** Number of empty places at the front of the array above which it is compacted, once they are more than half of it. */
 const MIN_EMPTY = 1_000
 
 export interface SlotsOptions {
-  /** Functions at once that run in this process. */
+  /** Maximum number of functions that run in this process. */
   readonly code: number
-  /** Functions at once that run in processes of their own. */
+  /** Maximum number of functions that run in processes of their own. */
   readonly isolated: number
-  /** Scripts at once, running or queued for a process, and the same of those that are known to be slow. */
+  /** Maximum number of scripts that run or are queued for a process; `slowScript`: those known to be slow. */
   readonly script?: number
   readonly slowScript?: number
   readonly maxWaiting?: number
 }
 
 /**
- * Scripts that may be queued for a process, or have one: a script takes a few milliseconds, and a process must not wait
- * for the store between two of them. Of slow ones it does not matter.
+ * Default numbers of scripts that run or are queued for a process. A script takes a few milliseconds, and a process
+ * must not wait for the store between two of them. For slow scripts, that wait does not matter.
  */
 const SCRIPTS = { script: 64, slowScript: 16 }
 
@@ -64,8 +64,12 @@ export class Slots implements StepSlots {
     return this.#isClosed ? 0 : slots - taken
   }
 
+  isFull(kind: StepKind): boolean {
+    return this.#lanes[kind].waiting.size >= this.#maxWaiting
+  }
+
   wait(kind: StepKind, id: ContextId): boolean {
-    if (this.#isClosed || this.#lanes[kind].waiting.size >= this.#maxWaiting) return false
+    if (this.#isClosed || this.isFull(kind)) return false
     this.waitLast(kind, id)
     return true
   }
@@ -96,10 +100,10 @@ export class Slots implements StepSlots {
 
 const laneOf = (slots: number): Lane => ({ slots, taken: 0, waiting: new IdQueue() })
 
-/** First in, first out; each end takes constant time. */
+/** A first-in-first-out queue. `push` and `shift` take amortized constant time. */
 class IdQueue {
   #ids: ContextId[] = []
-  /** Places before the first id. */
+  /** Number of empty places before the first id. */
   #empty = 0
 
   get size(): number {

@@ -83,7 +83,7 @@ describe('a server', () => {
     const error = new Error('surprise')
     emitter.emit('uncaughtException', error)
     expect(exits).toEqual([1])
-    expect(lines).toEqual([{ level: 'error', message: 'an error that nobody handled', fields: { error } }])
+    expect(lines).toEqual([{ level: 'error', message: 'an uncaught error ends the server', fields: { error } }])
   })
 
   test('logs a rejection that nobody handled, and goes on', () => {

@@ -39,10 +39,10 @@ test('nobody is shut out where everything is open', async () => {
   expect(await warnings(false, false, false)).toEqual([])
 })
 
-test('that tokens are asked for and none is good is told, until there is one', async () => {
+test('warns that calls need a token while the file has no valid one', async () => {
   const all = [
     expect.stringMatching(
-      /^actorflux: warning: every call needs a token, and .*tokens\.json has none .*actorflux token create --name <name>$/,
+      /^actorflux: warning: every call needs a token, and .*tokens\.json has no valid one; create one with: actorflux token create --name <name>$/,
     ),
   ]
   expect(await warnings(true)).toEqual(all)

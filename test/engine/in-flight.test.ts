@@ -123,6 +123,23 @@ describe('a step', () => {
       expect(Number(outputs(await bench.getContext({ contextId }))['most'])).toBeLessThan(7)
   })
 
+  test('that is a script keeps no memory from others while it runs', async () => {
+    bench = await openBench(
+      {
+        ...FILES,
+        'p/Endless.flux': {
+          input: [{ name: 'text' }],
+          states: [{ name: 's', action: { type: 'script', script: 'for (;;);', timeout: 60 } }],
+        },
+      },
+      { memory: { steps: 200 * KIB } },
+    )
+    await bench.run('Endless', { text: TEXT })
+    const held = await bench.run('Hold', { text: TEXT })
+    expect((await bench.getContext({ contextId: held })).step?.startedAt).toBe(bench.clock.now())
+    await release([held])
+  })
+
   test('that is a script sees what it saw, and the store holds no second copy of it', async () => {
     const sizes: number[] = []
     bench = await openBench(FILES, {

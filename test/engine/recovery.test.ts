@@ -2,7 +2,9 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { unavailable, unreadable } from '../../src/model/failure.ts'
 import type { Store, StoredContext } from '../../src/ports/store.ts'
+import { decodeHead } from '../../src/engine/record/decode.ts'
 import { openBench, type Bench, type Files } from '../support/engine.ts'
+import { withVerbs } from '../support/stores.ts'
 
 const FILES: Files = {
   'p/Fn.ts': 'export function deaf() { return new Promise(() => {}) }',
@@ -180,6 +182,29 @@ test('one whose record is damaged is told of once, whether its step waits for a 
   for (let times = 0; times < 3; times += 1) await bench.advance(5000)
   expect(told(bad)).toHaveLength(1)
 })
+
+test.each([
+  [0, true],
+  [1, false],
+])(
+  '%i takeovers are counted when it is certain (%s) that another step held the server up',
+  async (count, isCertain) => {
+    const stores: Store[] = []
+    const wrap = (store: Store): Store => {
+      stores.push(store)
+      return withVerbs(deadly({ poisoned: new Set(), loader: [], inLoad: 0, most: 0 })(store), {
+        standstill: () => Promise.resolve({ step: null, isCertain, message: 'held up', stack: '' }),
+      })
+    }
+    bench = await openBench(FILES, { wrap })
+    const contextId = await bench.run('Deaf')
+    const { version } = await bench.getContext({ contextId })
+    bench = await bench.restart()
+    await bench.until(contextId, (view) => view.version > version)
+    const stored = await stores.at(-1)?.load({ id: contextId })
+    expect(stored && decodeHead(stored).lease).toMatchObject({ takeovers: count })
+  },
+)
 
 test.each([
   ['caught', 'by the server that had it', null],

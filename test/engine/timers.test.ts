@@ -148,7 +148,7 @@ test('a wake-up that the store refuses is left to the next claim, and one that t
   expect(logged).toEqual(['a context could not be woken'])
 })
 
-test('a parent that could not be told of an end is told again a second later', async () => {
+test('a parent that could not be notified of an end is notified again a second later', async () => {
   const faults: Error[] = [unavailable('out of reach')]
   const { clock, posted, alarms, logged, timers } = open(0, () => {
     const fault = faults.pop()
@@ -159,7 +159,7 @@ test('a parent that could not be told of an end is told again a second later', a
   expect([posted, alarms, logged]).toEqual([
     [3],
     [clock.now() + 1000],
-    ['a parent could not be told of an end; it will be again'],
+    ['a parent could not be notified of an end; it will be notified again'],
   ])
   timers.notifyParent(4)
   await nextTurn()

@@ -138,7 +138,7 @@ describe('a large answer', () => {
     expect(lines).toMatchObject([
       {
         level: 'error',
-        message: 'an answer broke off',
+        message: 'an answer was aborted',
         fields: { method: 'GET', path: '/flux-api/context', error: new Error('secret') },
       },
     ])

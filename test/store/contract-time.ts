@@ -278,6 +278,19 @@ export function timePromises(test: ScenarioTest): void {
       expect(await store.leasedTo({ owner: 'me' })).toEqual([third])
     })
 
+    test('that is ready keeps its place when something else of it is written', async ({ store }) => {
+      const [first = 0, second = 0] = await create(store, { owner: 'nobody/code' }, { owner: null })
+      await store.heartbeat({ owner: 'me' })
+      await new Promise((resolve) => {
+        setTimeout(resolve, 5)
+      })
+      await update(store, second, { owner: 'nobody/code' })
+      await update(store, second, {})
+      const request = { owner: 'me', ready: ['nobody/code'], limit: 1, hideFor: 100_000 }
+      expect(await store.claimAbandoned(request)).toEqual([{ id: first, owner: 'nobody/code' }])
+      expect(await store.claimAbandoned(request)).toEqual([{ id: second, owner: 'nobody/code' }])
+    })
+
     test('is found after the store was reopened', async ({ store, reopen, pass }) => {
       const [lost = 0] = await create(store, { owner: 'boot-1' }, { owner: null })
       const later = await reopen()

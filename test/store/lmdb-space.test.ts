@@ -170,7 +170,7 @@ describe('with too little room', () => {
     await createOne(store)
     expect(store.trouble()).toBeNull()
     expect(logged.filter((line) => line.startsWith('warn'))).toEqual([
-      "warn the free space of the data folder can't be told",
+      "warn the free space on the disk of the data folder can't be read",
     ])
     await store.close()
   })

@@ -93,6 +93,16 @@ describe('the embedded store', () => {
     await store.close()
   })
 
+  it('goes on after the highest id that it has, though a higher one than it gave out', async () => {
+    const store = await openIn(folder)
+    await createOne(store)
+    await mustCommit(store, writeOf(contextOf(5_000_000, 1)))
+    await store.close()
+    const later = await openIn(folder)
+    expect(await later.reserveIds({ count: 1, partition: 0 })).toMatchObject({ first: 5_000_001 })
+    await later.close()
+  })
+
   it('keeps who reads a context waiting until what is being written of it is on the disk and in the indexes', async () => {
     const store = await openIn(folder)
     const id = await createOne(store, { indexKeys: ['before'] })

@@ -235,7 +235,7 @@ describe("a Redis that isn't as it must be is refused in one line", () => {
   test('one that throws keys away', async () => {
     const careless = await startRedis({ args: ['--maxmemory-policy', 'allkeys-lru'] })
     closing.push(() => careless.close())
-    await expect(openStore({ url: careless.url })).rejects.toThrow(/^Redis would throw .* must be noeviction$/)
+    await expect(openStore({ url: careless.url })).rejects.toThrow(/^Redis would delete .* must be noeviction$/)
   })
 
   test('one that keeps nothing is warned of', async () => {
@@ -250,7 +250,7 @@ describe("a Redis that isn't as it must be is refused in one line", () => {
     await openStore({ namespace, partitions: 4 })
     await openStore({ namespace, partitions: 4 })
     await expect(openStore({ namespace, partitions: 1 })).rejects.toThrow(
-      /^namespace '.*' was made with ACTORFLUX_PARTITIONS=4, .* now it is 1$/,
+      /^namespace '.*' was created with ACTORFLUX_PARTITIONS=4, .* the setting is now 1$/,
     )
   })
 

@@ -229,7 +229,7 @@ describe('one of two servers', () => {
       expect(version).toBe(3)
     }
     expect(outputOf(await client(1).context(counter), 'count')).toBe(3)
-    await vi.waitFor(() => expect(server(0).output()).toContain('took this server for dead'), PATIENCE_MS)
+    await vi.waitFor(() => expect(server(0).output()).toContain('declared this server dead'), PATIENCE_MS)
     // And it works on, under its new name.
     const again = await client(0).start('Holder', files('stopped'))
     await haveEnded([again], client(1), PATIENCE_MS)

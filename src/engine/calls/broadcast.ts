@@ -1,5 +1,5 @@
 // engine/calls: sends an event to all contexts that wait for it. Each is moved at most once, and only then are
-// executions started, so that none takes the event that started it.
+// executions started, so that no execution receives the event that started it.
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { EventAnswer } from '../../api/send-event.ts'
@@ -19,7 +19,7 @@ import { keysOfEvent } from '../record/index-keys.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 import { BroadcastPlace } from './broadcast-place.ts'
 
-/** Contexts that get the event at once. */
+/** Contexts that are sent the event at the same time. */
 const MAX_WAVE_CONTEXTS = 1000
 
 export interface BroadcastEvent {
@@ -51,8 +51,8 @@ export interface BroadcastParts {
 type BroadcastAnswer = Pick<EventAnswer, 'message' | 'transitions' | 'executions' | 'ignored'>
 
 /**
- * @throws FluxError `unavailable` when the store was out of reach for everything that the event addressed; `overloaded`
- * when it addresses many, and too many such broadcasts are under way
+ * @throws FluxError `unavailable` when the store was unavailable and the event moved and started nothing; `overloaded`
+ * when it addresses many contexts, and too many such broadcasts are in progress
  */
 export async function broadcast(
   parts: BroadcastParts,
@@ -79,7 +79,7 @@ async function run(
   for (let from = 0; from < addressed.length; from += MAX_WAVE_CONTEXTS) {
     const ids = addressed.slice(from, from + MAX_WAVE_CONTEXTS)
     found.push(...(await Promise.all(ids.map((id) => move({ store, mailboxes, log, refusals }, id, { sent, items })))))
-    // Where nothing is written, nothing above has waited: other work of the event loop comes first.
+    // A wave in which nothing is written does not yield to the event loop. Other work is served before the next wave.
     if (from + MAX_WAVE_CONTEXTS < addressed.length)
       await new Promise((resolve) => {
         setImmediate(resolve)
@@ -97,7 +97,7 @@ async function run(
   const unreached = found.flatMap((one) =>
     one?.answer === 'ignored' && one.failure?.kind === 'unavailable' ? [one.failure] : [],
   )
-  // A context that may have moved all the same is reported rather than those that certainly did not.
+  // An unknown outcome takes precedence over a certain failure: that context may have moved.
   const outOfReach = unreached.find(({ inDoubt }) => inDoubt) ?? unreached[0]
   if (outOfReach && answer.transitions.length + answer.executions.length === 0) throw new FluxError(outOfReach)
   const counts = `moved ${answer.transitions.length}, started ${answer.executions.length}, ignored by ${answer.ignored.length}`
@@ -111,8 +111,8 @@ export const answerToAll = (
 ): EventAnswer => ({ message, transitions, executions, ignored, eventId, pending: [] })
 
 /**
- * All of them, before any is moved: a child that the event itself starts may have a lower id than contexts of other
- * partitions that come later.
+ * The contexts that wait for the event. All are read before any is moved: a child that the event itself starts may have
+ * a lower id than contexts of other partitions that are read later.
  */
 async function waitingFor(
   store: Store,
@@ -135,7 +135,7 @@ function collect(answer: BroadcastAnswer, found: readonly Found[]): void {
   }
 }
 
-/** One line, however many have refused it. */
+/** Logs one line for all contexts and services that refused the event. */
 function logRefusal(
   refusals: BroadcastParts['refusals'],
   event: string,
@@ -165,10 +165,10 @@ interface Sending {
   readonly items: Items
 }
 
-type Teller = Pick<BroadcastParts, 'mailboxes' | 'log' | 'refusals'>
+type MoveParts = Pick<BroadcastParts, 'mailboxes' | 'log' | 'refusals'>
 
 async function move(
-  { store, mailboxes, log, refusals }: Teller & Pick<BroadcastParts, 'store'>,
+  { store, mailboxes, log, refusals }: MoveParts & Pick<BroadcastParts, 'store'>,
   id: ContextId,
   { sent: { event, input, untyped, tags, caller }, items }: Sending,
 ): Promise<Found> {
@@ -186,7 +186,7 @@ async function move(
   } catch (error) {
     const done = items?.doneBefore(error)
     if (done) return done
-    // Purged in between: there is nobody left who could have ignored it.
+    // The context was purged after it was found.
     if (error instanceof FluxError && error.failure.kind === 'notFound') return null
     if (isUnreadable(error, log)) return null
     const fluxName = error instanceof FluxError && error.failure.kind === 'busy' ? await nameOf(store, id) : ''
@@ -206,7 +206,7 @@ async function nameOf(store: Store, id: ContextId): Promise<string> {
 }
 
 async function start(
-  { mailboxes, refusals }: Teller,
+  { mailboxes, refusals }: MoveParts,
   flux: CompiledFlux,
   { sent: { event, input, untyped, tags }, items }: Sending,
 ): Promise<Found> {
@@ -221,7 +221,9 @@ async function start(
   }
 }
 
-/** What goes wrong with one is no reason to fail for all: others may have moved already. */
+/**
+ * The entry for a context or service that failed. It does not fail the whole broadcast: others may have moved already.
+ */
 function ignored(
   refusals: BroadcastParts['refusals'],
   entry: Omit<EventAnswer['ignored'][number], 'reason'>,

@@ -1,5 +1,5 @@
-// engine/calls: what every call is made with, and what several of them do: checking the caller's role, finding a
-// context, and charging what they are given to a memory budget.
+// engine/calls: the environment of a call, and what several calls share: checking the caller's role, finding a context,
+// and charging the input to a memory budget.
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
@@ -35,7 +35,7 @@ export interface CallParts {
   readonly mailboxes: Mailboxes
   readonly hints: EventHints
   readonly log: Log
-  /** When a step began that runs or waits in this server. */
+  /** The start time of a step that runs or waits on this server. */
   readonly startedAt: StartedAt
   readonly refusals: RefusalLog
   readonly idempotency: Idempotency
@@ -46,14 +46,14 @@ export interface CallParts {
   readonly broadcasts: CountBound
 }
 
-/** Who calls, and from where. */
+/** The caller, and the package it calls from. */
 export interface Access {
   readonly caller: Caller
   /** Idempotency keys of different scopes are different keys. */
   readonly scope: string
-  /** The package in which services named without one are sought first. */
+  /** The package that is searched first for services named without a package; null: none. */
   readonly home: string | null
-  /** Charged with the input of a call until the call ends; null: the input is charged elsewhere. */
+  /** The budget that is charged with the input until the call ends; null: the input is charged elsewhere. */
   readonly admission: ByteBudget | null
   /** A step calls: that belongs to what was acknowledged already, so it isn't refused when there is much to do. */
   readonly isStep: boolean
@@ -64,7 +64,7 @@ export interface CallEnv extends CallParts, Access {}
 /** Bytes charged for each byte of input: it is copied, and encoded. */
 const COPIES = 3
 
-/** Runs while the input is charged to the budget. @throws FluxError `overloaded` */
+/** Runs `run` while the input is charged to the budget. @throws FluxError `overloaded` */
 export function admitted<T>({ admission }: CallEnv, input: JsonObject, run: () => Promise<T>): Promise<T> {
   return admission === null ? run() : charged(admission, input, run)
 }
@@ -81,13 +81,13 @@ async function charged<T>(budget: ByteBudget, input: JsonObject, run: () => Prom
 /** Whether a call is refused when too many commits are under way. `waits`: it is a line, of which a stream has few. */
 export const isRefusable = ({ isStep }: CallEnv, waits: boolean): boolean => !isStep && !waits
 
-/** @throws FluxError when the service is secured, and the caller hasn't that role */
+/** @throws FluxError when the service is secured and the caller does not have the role */
 export function requireRole({ caller }: CallEnv, flux: CompiledFlux, role: Role): void {
   const failure = flux.secured ? denial(caller, role) : null
   if (failure) throw new FluxError(failure)
 }
 
-/** The stored context and its service. @throws FluxError when there is none, or the caller may not read it */
+/** The stored context and its service. @throws FluxError when it does not exist, or the caller may not read it */
 export async function readContext(
   env: CallEnv,
   id: ContextId,
@@ -112,7 +112,7 @@ export async function send(
   if (failure) throw new FluxError(failure)
 }
 
-/** The loaded service of that name, in whatever package. @throws FluxError when there is none, or several */
+/** The loaded service of that name, in any package. @throws FluxError when no package, or more than one, has it */
 export function findService(catalog: Catalog, fluxName: string): CompiledFlux {
   const [flux, ...others] = catalog.findAnywhere(fluxName)
   if (!flux) throw notFound(`there is no service '${fluxName}'`)

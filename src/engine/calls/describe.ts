@@ -1,7 +1,7 @@
-// engine/calls: what is wrong with an input, in one sentence.
+// engine/calls: describes the errors of an input in one sentence.
 import type { FieldError } from '../../model/failure.ts'
 
-/** Characters, about: what was sent may stand in it, and the list of errors has it all. */
+/** Approximate length. A detail may quote what the client sent; the list of errors is complete. */
 const MAX_DETAIL_CHARACTERS = 1000
 
 export function describeInputErrors(errors: readonly FieldError[]): string {

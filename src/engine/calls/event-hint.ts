@@ -1,5 +1,5 @@
-// engine/calls: whether any service knows an event. It is asked only when an event had no effect, so all other events
-// cost nothing.
+// engine/calls: tells whether any service knows an event. It is consulted only when an event had no effect, so other
+// events cost nothing.
 import type { Catalog } from '../../definitions/catalog.ts'
 import { denial, type Caller } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
@@ -11,24 +11,24 @@ import type { Store } from '../../ports/store.ts'
 import { definitionOf } from '../record/decode.ts'
 import { keysOfList } from '../record/index-keys.ts'
 
-/** Stored definitions that are searched besides the loaded ones; where there are more, no hint is given. */
+/** Stored definitions that are searched in addition to the loaded ones. If there are more, no hint is given. */
 const MOST_DEFINITIONS = 1000
 
-/** Definitions that are read before others get their turn. */
+/** Definitions that are read before the event loop is served. */
 const READ_AT_ONCE = 16
 
 /**
- * What is looked at for a context that runs on a definition: contexts, those of one read, and characters. Beyond that
- * there may be one.
+ * Limits of the search for an unfinished context of a definition: contexts, contexts per read, and characters. If a
+ * limit is reached, such a context is assumed to exist.
  */
-const LOOK = { contexts: 200, page: 8, characters: 4_000_000 }
+const SEARCH_LIMITS = { contexts: 200, page: 8, characters: 4_000_000 }
 
-/** How long it is remembered whether there was one. */
+/** Milliseconds for which the result of that search is cached. */
 const PINNED_FOR_MS = 10_000
 
 interface EventNames {
   readonly names: ReadonlySet<string>
-  /** It has `$else`. */
+  /** Whether a transition has `$else`, which takes any event. */
   readonly takesAny: boolean
 }
 
@@ -55,7 +55,7 @@ export interface EventHintsParts {
 export class EventHints {
   readonly #parts: EventHintsParts
   readonly #loaded = new WeakMap<object, Loaded>()
-  /** By hash. null: what is kept there can't be read. */
+  /** Stored definitions by hash; null: the definition cannot be read. */
   #stored = new Map<string, Stored | null>()
   readonly #pinned = new Map<string, { readonly is: boolean; readonly at: number }>()
   #reading: Promise<readonly Stored[] | null> | null = null
@@ -65,8 +65,8 @@ export class EventHints {
   }
 
   /**
-   * That no definition which is loaded, or which an unfinished context was started with, knows the event, and the
-   * nearest that is known; null if one does. Services that the caller may not use are left out.
+   * A sentence that no loaded definition, and no definition of an unfinished context, knows the event, with the most
+   * similar known event; null if one knows it. Services that the caller may not use are left out.
    */
   async hintFor(event: string, caller: Caller): Promise<string | null> {
     const mayAll = denial(caller, 'invoke') === null
@@ -98,7 +98,7 @@ export class EventHints {
     return loaded
   }
 
-  /** What is kept besides what is loaded; null if it is too much. */
+  /** The stored definitions that are not loaded; null if there are too many. */
   async #read(): Promise<readonly Stored[] | null> {
     const { store } = this.#parts
     const { hashes } = this.#names()
@@ -118,7 +118,7 @@ export class EventHints {
     return [...found.values()].flatMap((one) => one ?? [])
   }
 
-  /** Who secures a service secures its running contexts, too. */
+  /** A service that is secured now also secures its running contexts. */
   #isSecured({ secured, package: owner, fluxName }: Stored): boolean {
     return secured || this.#parts.catalog.find(owner, fluxName)?.secured === true
   }
@@ -146,15 +146,18 @@ export class EventHints {
     return false
   }
 
-  /** Whether an unfinished context was started with that definition, or may have been. */
+  /**
+   * Whether an unfinished context was started with that definition. True also if a limit of `SEARCH_LIMITS` is reached
+   * first.
+   */
   async #runs(hash: string, fluxName: string): Promise<boolean> {
     const all = keysOfList({ fluxName })
     let [after, contexts, characters]: [ContextId, number, number] = [0, 0, 0]
-    while (contexts < LOOK.contexts && characters < LOOK.characters) {
-      const page = await this.#parts.store.list({ all, limit: LOOK.page, after })
+    while (contexts < SEARCH_LIMITS.contexts && characters < SEARCH_LIMITS.characters) {
+      const page = await this.#parts.store.list({ all, limit: SEARCH_LIMITS.page, after })
       if (page.some((stored) => definitionOf(stored) === hash)) return true
       const last = page.at(-1)
-      if (last === undefined || page.length < LOOK.page) return false
+      if (last === undefined || page.length < SEARCH_LIMITS.page) return false
       after = last.id
       contexts += page.length
       for (const { parts } of page) for (const text of Object.values(parts)) characters += text.length
@@ -177,7 +180,9 @@ function storedOf(hash: string, text: string | null): Stored | null {
   return { hash, package: owner, fluxName, secured: getOwn(source, 'secured') === true, ...eventsOf(source) }
 }
 
-/** The events that a service names, as they stand in its file: an old definition needn't compile for that. */
+/**
+ * The events that the source of a service names. The source is not compiled, because an old definition may not compile.
+ */
 function eventsOf(source: JsonObject): EventNames {
   const transitions = objectsIn(source, 'states').flatMap((state) => objectsIn(state, 'transitions'))
   const events = transitions.map((transition) => getOwn(transition, 'event'))

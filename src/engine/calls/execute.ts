@@ -45,7 +45,10 @@ const answerOf = ({ id, fluxName }: ContextRecord): ExecuteAnswer => ({
   contextId: id,
 })
 
-/** The package that is named, else that of the caller, else the only one that has such a service. */
+/**
+ * The service of the package that the request names; otherwise of the caller's package; otherwise of the only package
+ * that has one.
+ */
 function serviceOf(
   { catalog, home }: CallEnv,
   { package: given, fluxName }: Pick<ExecuteRequest, 'package' | 'fluxName'>,

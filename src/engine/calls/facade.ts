@@ -1,4 +1,4 @@
-// engine/calls: the calls, each a file of its own. HTTP and the `flux` argument of functions both come through here.
+// engine/calls: the calls, one file each. HTTP and the `flux` argument of functions both use this facade.
 import type { FluxApi } from '../../api/flux-api.ts'
 import type { Access, CallParts } from './call-env.ts'
 import { changeTags } from './change-tags.ts'
@@ -12,7 +12,7 @@ import { sendEvent } from './send-event.ts'
 import { terminate } from './terminate.ts'
 import { waitFor } from './wait-for.ts'
 
-/** The calls, as that caller may make them. */
+/** The calls, bound to a caller and its permissions. */
 export function facade(parts: CallParts, access: Access): FluxApi {
   const env = { ...parts, ...access }
   return {

@@ -1,5 +1,5 @@
-// engine/calls: the second argument of a function: what it may know of its context, the nine calls, and a log that
-// hides what views hide.
+// engine/calls: the second argument of a function: facts about its context, the calls, and a log that redacts what
+// views redact.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { FluxApi } from '../../api/flux-api.ts'
 import { isObject, tryJson, type JsonObject } from '../../model/json/value.ts'
@@ -22,9 +22,9 @@ export interface FluxParts {
 export function fluxArgumentOf({ step, flux, record, signal, log, api }: FluxParts): Flux {
   const body = record.raw?.['body']
   const facts = { contextId: step.id, fluxName: record.fluxName, stateName: flux.states[step.state]?.name ?? '' }
-  const tell = (level: keyof Log) => (message: unknown, fields?: object) => {
-    const redact = redactorOf(record, flux).told(step.state)
-    log[level](redact.text(wordsOf(message)), { ...plain(redact.value(plain(fields))), ...facts })
+  const logAt = (level: keyof Log) => (message: unknown, fields?: object) => {
+    const redact = redactorOf(record, flux).logged(step.state)
+    log[level](redact.text(textOf(message)), { ...plain(redact.value(plain(fields))), ...facts })
   }
   return {
     ...api,
@@ -34,12 +34,18 @@ export function fluxArgumentOf({ step, flux, record, signal, log, api }: FluxPar
     attempt: step.attempt,
     rawBody: record.request === null ? null : Buffer.from(typeof body === 'string' ? body : '', 'base64'),
     signal,
-    log: { trace: tell('trace'), debug: tell('debug'), info: tell('info'), warn: tell('warn'), error: tell('error') },
+    log: {
+      trace: logAt('trace'),
+      debug: logAt('debug'),
+      info: logAt('info'),
+      warn: logAt('warn'),
+      error: logAt('error'),
+    },
   }
 }
 
-/** What a function logs may be anything, whatever the types say. */
-const wordsOf = (message: unknown): string =>
+/** The message as text. At run time a function may log a value of any type. */
+const textOf = (message: unknown): string =>
   typeof message === 'string' ? message : message instanceof Error ? message.message : JSON.stringify(tryJson(message))
 
 function plain(fields: unknown): JsonObject {

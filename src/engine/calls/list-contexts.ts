@@ -1,5 +1,5 @@
-// engine/calls: `listPage` gives a page of the contexts that the caller may see, and holds no more of them at once than
-// fits.
+// engine/calls: `listPage` returns a page of the contexts that the caller may see, and limits how many are in memory at
+// once.
 import { denial } from '../../model/caller.ts'
 import type { ContextPage, Fits, ListRequest } from '../../api/list-contexts.ts'
 import type { ContextView } from '../../api/get-context.ts'
@@ -14,16 +14,16 @@ import { contextView } from '../record/views.ts'
 import type { CallEnv } from './call-env.ts'
 import { listRequest } from './requests.ts'
 
-/** What is read together, in one turn of the event loop: contexts, and about so many characters of them. */
+/** Limits of one read from the store: contexts, and approximate characters. */
 const STRIDE = { contexts: 256, characters: 256 * 1024 }
-/** Contexts made ready to be shown together: each may bring a thousand moves along. */
+/** Views that are made concurrently: each may load a thousand moves. */
 const VIEWS = 8
-/** Characters of stored contexts after which a page ends early, unless its reader says what fits. */
+/** Characters of stored contexts after which a page ends early, unless the caller passes `fits`. */
 const PAGE_CHARACTERS = 2 * 1024 * 1024
 
 /**
- * The page that is asked for, by ascending id. It ends before the first context that doesn't fit, but has at least one
- * context. A context that can't be shown, since its record is damaged, is logged and left out.
+ * The requested page, by ascending id. It ends before the first context that does not fit, but has at least one context
+ * if any matches. A context with a damaged record is logged and left out.
  */
 export async function listPage(env: CallEnv, given: ListRequest, fits?: Fits): Promise<ContextPage> {
   const request = listRequest(given, env.tagLimits)
@@ -51,7 +51,7 @@ export async function listPage(env: CallEnv, given: ListRequest, fits?: Fits): P
         if (contexts.length === limit) return { contexts, next: after }
       }
     }
-    // Fewer than were asked for say nothing: some may have been purged meanwhile.
+    // Only an empty result is the end: a shorter one may be due to contexts that were purged during the read.
     if (stored.length === 0) return { contexts, next: null }
     skip = 0
     await breathe(read)
@@ -59,8 +59,8 @@ export async function listPage(env: CallEnv, given: ListRequest, fits?: Fits): P
 }
 
 /**
- * Index keys of contexts that the caller may not see: those whose service was secured when they were started, or is so
- * now.
+ * Index keys of the contexts that the caller may not see: their service was secured when they were started, or is
+ * secured now.
  */
 function hiddenFrom({ catalog, caller }: CallEnv): string[] {
   if (denial(caller, 'read') === null) return []
@@ -69,14 +69,15 @@ function hiddenFrom({ catalog, caller }: CallEnv): string[] {
 }
 
 /**
- * null: the context can't be shown, or not to this caller. `checked`: the caller sees only what isn't secured. The
- * index goes by what was secured when the list began, and has fewer keys for contexts that older versions wrote.
+ * The view of a context; null: it cannot be shown, or this caller may not see it. `checked`: the caller sees only
+ * services that are not secured. They are checked again here, because the index keys reflect the services at the start
+ * of the list, and contexts written by older versions have fewer keys.
  */
 async function viewOf(env: CallEnv, stored: StoredContext, checked: boolean): Promise<ContextView | null> {
   const { log, startedAt } = env
   try {
     const record = decodeRecord(stored)
-    // To hide secrets takes long, where there are many, however little is left to be shown.
+    // Redaction may take long if there are many secrets, even if the view is small.
     await breathe(record.request === null && record.inherited === null ? charactersOf(stored.parts) : Infinity)
     const flux = await pinnedFluxOf(env, stored, record)
     if (checked && flux.secured) return null

@@ -1,4 +1,4 @@
-// engine/calls: what requests of the nine calls must be beyond their form, which the descriptions of the calls have.
+// engine/calls: validates the requests of the calls beyond their schemas, which `api/` declares.
 import { check } from '../../api/check.ts'
 import { EXECUTE, type ExecuteRequest } from '../../api/execute.ts'
 import { LIST_CONTEXTS, type ListRequest } from '../../api/list-contexts.ts'
@@ -12,8 +12,8 @@ import { describeInputErrors } from './describe.ts'
 import { newEventId } from './event-id.ts'
 
 /**
- * @throws FluxError `malformed` for what isn't of the call's form, `invalid` for invalid input, tags or start state; so
- * do all that follow
+ * @throws FluxError `malformed` if the request does not match the schema, `invalid` for invalid input or tags. The
+ * functions below throw the same
  */
 export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
   const {
@@ -96,10 +96,13 @@ export function waitRequest(request: WaitRequest, limits: TagLimits) {
 /** States that one call may wait for. */
 const MAX_STATES = 1000
 
-/** Values that take milliseconds to be copied, and as many again to be held to a service and written. */
+/**
+ * Number of values from which an input counts as large: copying takes milliseconds, and validating and writing as long
+ * again.
+ */
 const MANY_VALUES = 5000
 
-/** `isLarge`: others should be served before more is done with it. */
+/** A copy of the input as plain data. `isLarge`: the event loop should be served before further work on it. */
 function inputOf(given: JsonObject | null | undefined): { readonly input: JsonObject; readonly isLarge: boolean } {
   const tally = { values: 0 }
   let value
@@ -111,12 +114,12 @@ function inputOf(given: JsonObject | null | undefined): { readonly input: JsonOb
   return isObject(value) ? { input: value, isLarge: tally.values > MANY_VALUES } : refuse('/input', 'must be an object')
 }
 
-/** `1e999` in JSON arrives as infinity: what was sent is lost already. */
+/** `1e999` in JSON is parsed as infinity: the number that was sent is lost. */
 function refuseNumber(): never {
   throw new RangeError('it has a number beyond what a double can hold')
 }
 
-/** A copy: what was checked must not be changed afterwards. */
+/** A checked copy, which the caller cannot change afterwards. */
 function tagsOf(given: readonly string[] | null | undefined, pointer: string, limits: TagLimits): readonly string[] {
   const tags = [...(given ?? [])]
   const errors = tagErrors(tags, pointer, limits)

@@ -13,7 +13,7 @@ import { answerToAll, broadcast } from './broadcast.ts'
 import { admitted, isRefusable, type CallEnv } from './call-env.ts'
 import { eventRequest } from './requests.ts'
 
-/** See `FluxApi`. For an event to one context it calls no other async function, since each makes promises. */
+/** See `FluxApi`. For an event to one context it calls no other async function, because each creates promises. */
 export async function sendEvent(env: CallEnv, request: EventRequest): Promise<EventAnswer> {
   try {
     const sent = eventRequest(request, env.tagLimits)
@@ -78,16 +78,16 @@ const isWithoutEffect = ({ transitions, executions, ignored }: EventAnswer): boo
 const explained = async (env: CallEnv, event: string, failure: Failure): Promise<Failure> =>
   failure.kind === 'conflict' ? { ...failure, ...(await hintOn(env, event)) } : failure
 
-/** Whether any service knows the event. The answer is given without the hint where that can't be found out. */
+/** The hint whether any service knows the event. If the lookup fails, there is no hint. */
 async function hintOn({ hints, log, caller }: CallEnv, event: string): Promise<{ hint?: string }> {
   const hint = await hints.hintFor(event, caller).catch((error: unknown) => {
-    log.debug('an event had no effect, and whether any service knows it could not be found out', { event, error })
+    log.debug('the lookup of a hint for an event without effect failed', { event, error })
     return null
   })
   return hint === null ? {} : { hint }
 }
 
-/** Logs that an event for one context is refused. The request is as the caller gave it, of whatever form. */
+/** Logs that an event for one context was refused. The request is unchecked and may have any shape. */
 function logRefusal(env: CallEnv, request: Partial<EventRequest> | undefined, error: unknown): void {
   const contextId: unknown = request?.contextId
   const failure = error instanceof FluxError && isLogged(error.failure) ? error.failure : null

@@ -1,4 +1,4 @@
-// engine/calls: what a context answers to the caller of its webhook: a response, outputs, or the reason why there is
+// engine/calls: the answer of a context to the caller of its webhook: a response, outputs, or the reason why there is
 // none.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { readPath } from '../../definitions/values/paths.ts'
@@ -8,10 +8,10 @@ import type { ContextRecord } from '../../model/record.ts'
 import type { WebhookAnswer } from '../../model/webhook.ts'
 import { redactorOf } from '../redact/redactor.ts'
 
-/** Whether there is an answer; the head of the record is enough to know that, without its data, which may be large. */
+/** Whether there is an answer. Needs only the head of the record, not its data, which may be large. */
 export const hasAnswer = ({ paused, status }: ContextRecord): boolean => paused !== undefined || status !== 'RUNNING'
 
-/** The answer of the context so far; null: it has neither paused nor ended. */
+/** The answer of the context; null: it has neither paused nor ended. */
 export function answerOf(record: ContextRecord, flux: CompiledFlux): WebhookAnswer | null {
   const { id: contextId, answer } = record
   const status = record.paused ?? record.status
@@ -29,7 +29,7 @@ function reasonOf(record: ContextRecord, flux: CompiledFlux): string {
   return `${type}: ${message}`
 }
 
-/** Empty where a later line has replaced the object. */
+/** Empty if a later line has replaced the object. */
 function responseOf({ output }: ContextRecord, path: readonly string[]): JsonObject {
   const response = readPath(output, path)
   return isObject(response) ? response : {}

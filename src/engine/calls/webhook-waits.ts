@@ -1,5 +1,5 @@
-// engine/calls: callers of webhooks that wait for an answer. Each gets one by the end of its timeout, also when another
-// server has carried the context on and its notification was lost.
+// engine/calls: callers of webhooks that wait for an answer. Each gets one by the end of its timeout, even if another
+// server continued the context and its notification was lost.
 import type { ContextId } from '../../model/context.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import type { WebhookAnswer } from '../../model/webhook.ts'
@@ -9,27 +9,27 @@ import type { Store } from '../../ports/store.ts'
 import { decodeHead, decodeRecord } from '../record/decode.ts'
 import { hasAnswer } from './webhook-answer.ts'
 
-/** Milliseconds between looks at the stored context, in case the notification of another server was lost. */
+/** Milliseconds between reads of the stored context, in case the notification of another server was lost. */
 const LOOK_EVERY_MS = 1000
 
-/** Milliseconds that the last look may take, so that a store that does not answer does not keep the caller waiting. */
+/** Milliseconds that the last read may take, so that an unresponsive store does not delay the answer. */
 const LAST_LOOK_MS = 200
 
 export interface WebhookWaitsParts {
   readonly store: Pick<Store, 'version' | 'load'>
   readonly clock: Clock
-  /** Notifications of other servers that carry contexts on; null: there are none. */
+  /** Notifications of other servers that continue contexts; null: there are no other servers. */
   readonly feed: CommitFeed | null
 }
 
-/** One caller. */
+/** One waiting caller. */
 interface Waiting {
   readonly id: ContextId
-  /** Of the record that was looked at last. */
+  /** Version of the record that was read last. */
   readonly version: number
   readonly answered: Promise<WebhookAnswer>
   readonly settle: (answer: WebhookAnswer) => void
-  /** Settles with the answer of that record, if it has one. */
+  /** Settles with the answer of the record, if it has one. */
   readonly look: (record: ContextRecord) => void
   /** Epoch milliseconds. */
   readonly until: number
@@ -37,9 +37,9 @@ interface Waiting {
 
 export class WebhookWaits {
   readonly #parts: WebhookWaitsParts
-  /** Ends the wait of each caller. */
+  /** Functions that end the wait of each caller. */
   readonly #ends = new Set<() => void>()
-  /** Looks at the stored context, for which a caller waits. */
+  /** By context for which a caller waits: reads it from the store. */
   readonly #looks = new Map<ContextId, () => Promise<void>>()
 
   constructor(parts: WebhookWaitsParts) {
@@ -71,12 +71,12 @@ export class WebhookWaits {
     }
   }
 
-  /** Ends all waits, as their timeouts would. */
+  /** Ends all waits as if they had timed out. */
   endAll(): void {
     for (const end of this.#ends) end()
   }
 
-  /** Looks at the stored context, if it has changed since the last look. */
+  /** Returns a function that reads the stored context if its version has changed since the last read. */
   #lookFor({ id, version, look }: Waiting): () => Promise<void> {
     const { store } = this.#parts
     let seen = version
@@ -88,7 +88,7 @@ export class WebhookWaits {
     }
   }
 
-  /** Another server may have ended the context since the last look. */
+  /** The last read before the timeout: another server may have ended the context since the previous read. */
   #lookOnceMore(look: () => Promise<void>, late: () => void): void {
     this.#parts.clock.after(LAST_LOOK_MS, late)
     void look()

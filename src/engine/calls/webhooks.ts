@@ -1,5 +1,5 @@
-// engine/calls: webhooks. A request starts a context, and the answer is taken from the commits of that context, on
-// whichever server they are made.
+// engine/calls: webhooks. A request starts a context, and the answer is taken from the commits of that context, on any
+// server.
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId } from '../../model/context.ts'
@@ -22,7 +22,7 @@ export interface WebhooksParts {
   readonly commits: Commits
   readonly store: Store
   readonly clock: Clock
-  /** Notifications of other servers that carry contexts on; null: there are none. */
+  /** Notifications of other servers that continue contexts; null: there are no other servers. */
   readonly feed: CommitFeed | null
   readonly refusals: RefusalLog
 }
@@ -40,7 +40,7 @@ export function webhooks({ catalog, mailboxes, commits, store, clock, feed, refu
       void refusals.log('a webhook was refused', kind, () => facts)
     },
 
-    // No async function: it would keep the request in memory for as long as it waits.
+    // Not an async function, which would keep the request in memory while it waits.
     receive({ endpoint, request, rawBody, textsOf, timeout, onStarted }) {
       const flux = catalog.find(endpoint.package, endpoint.fluxName)
       if (!flux) return Promise.reject(notFound('this webhook is no longer there'))
@@ -87,7 +87,7 @@ function deferred<T>(): { readonly promise: Promise<T>; readonly resolve: (value
   return { promise, resolve: (value) => settled.resolve(value) }
 }
 
-/** Only declared inputs are ever set. A list takes all values of its name, anything else the last. */
+/** Only declared inputs are set. An array takes all values of its name, any other type the last one. */
 function inputOf({ input }: CompiledFlux, textsOf: WebhookCall['textsOf']): JsonObject {
   const given: JsonObject = {}
   for (const [name, { array }] of input.properties) {

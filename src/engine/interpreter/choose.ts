@@ -1,4 +1,4 @@
-// engine/interpreter: which transition is taken, and what it carries along.
+// engine/interpreter: chooses the transition to take, and runs its lines.
 import type { CompiledState, CompiledTransition } from '../../definitions/flux.ts'
 import { spendOn, TooMuchWork } from '../../definitions/work-budget.ts'
 import type { ActionError } from '../../model/action-error.ts'
@@ -8,22 +8,22 @@ import type { Pick as Choice } from '../../model/record.ts'
 import { exceptionOf } from './exception.ts'
 import type { WorkingState } from './working-state.ts'
 
-/** Moves without a pause or a step, after which a context fails. */
+/** Moves without a pause or a step after which a context fails. */
 const MAX_MOVES = 1000
 
-/** Characters of an event's name in a message. */
+/** Maximum length of an event's name in a message. */
 const MAX_SHOWN_CHARACTERS = 1000
 
-/** The trace of an exception needs the history of the context, which a turn isn't given at first. */
+/** Thrown when the trace of an exception needs the history of the context, which a turn does not have at first. */
 export class NeedsHistory extends Error {}
 
 export interface Chosen {
   readonly pick: Choice
-  /** Only then, epoch milliseconds. */
+  /** Epoch milliseconds until which the transition is delayed; null: it is taken now. */
   readonly due: number | null
 }
 
-/** Chooses what follows a state's action. What was picked before a delay comes back as `picked`. */
+/** Chooses what follows a state's action. `picked`: the choice that was made before a delay. */
 export function choose(
   next: WorkingState,
   index: number,
@@ -53,7 +53,7 @@ export function choose(
   })
 }
 
-/** Takes the transition: its wait first, then its lines. A failure in either is a failure in the state that is left. */
+/** Takes a transition: first its wait, then its lines. A failure in either is a failure of the state that is left. */
 function leave(
   next: WorkingState,
   state: CompiledState,
@@ -83,7 +83,7 @@ function carry(next: WorkingState, state: CompiledState, transition: CompiledTra
   if (input) next.carried = { from: state.index, event: waitTextOf(next.data.fluxEvent), values: next.written, input }
 }
 
-/** The `$exception` transition, or the end. */
+/** Takes the `$exception` transition; without one, the context fails. */
 function except(next: WorkingState, state: CompiledState): Chosen {
   if (next.env.budget.exhausted) return end(next, tooMuch(next))
   const error = next.error ?? { message: 'failed', type: 'Error' }
@@ -94,10 +94,10 @@ function except(next: WorkingState, state: CompiledState): Chosen {
   return leave(next, state, pick, { isDelayed: false })
 }
 
-/** Of a state of which so little is left that there is no way out of it. */
+/** The error of a damaged state that has no transition to take. */
 const definitionError = (message: string): Partial<ActionError> => ({ message, type: 'DefinitionError' })
 
-/** `$fluxEvent` is compared as text, which may be long. */
+/** Charges the conversion of `$fluxEvent` to text, which may be long. */
 function spendOnEvent({ data, env: { budget } }: WorkingState): void {
   try {
     spendOn(data.fluxEvent, budget)
@@ -106,7 +106,10 @@ function spendOnEvent({ data, env: { budget } }: WorkingState): void {
   }
 }
 
-/** Not what an `$exception` transition could deal with: its lines would be too much, too. */
+/**
+ * The error of an exhausted budget. It is not passed to an `$exception` transition, whose lines would exceed the
+ * budget, too.
+ */
 const tooMuch = ({ env: { budget } }: WorkingState): Partial<ActionError> => ({
   message: `the lines and moves take more than ${budget.limit} steps without a pause or a step`,
   type: 'TooMuchWork',
@@ -127,7 +130,7 @@ function exception(
   return exceptionOf(error, flux, [...history, ...made])
 }
 
-/** A value as text, in which events are compared, so that a boolean matches `"true"`; null for null. */
+/** A value as text. Events are compared as text, so that a boolean matches `"true"`. null for null. */
 export function waitTextOf(value: Json): string | null {
   return value === null ? null : typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

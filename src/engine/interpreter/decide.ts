@@ -1,5 +1,5 @@
-// engine/interpreter: what one input makes of a context: record and input give a decision. Pure: time, randomness and
-// ids come from the environment of the turn, and no argument is changed.
+// engine/interpreter: decides the effect of one input on a context. Pure: time, randomness and ids come from the
+// environment of the turn, and no argument is changed.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { validate } from '../../definitions/values/properties.ts'
 import { WorkBudget } from '../../definitions/work-budget.ts'
@@ -15,7 +15,7 @@ import type { MachineEvent } from './machine-events.ts'
 import { conclude } from './next-record.ts'
 import { turnStateOf } from './turn-state.ts'
 
-/** Decides what one input makes of a context. */
+/** Decides the effect of one input on a context. Never throws for bad input: it returns `refused`. */
 export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, env: DecisionEnv): Decision {
   const failure = flux.secured && 'caller' in input ? denial(input.caller, 'invoke') : null
   if (failure) return input.type === 'EVENT' && input.tags ? { kind: 'noop' } : { kind: 'refused', failure }
@@ -23,8 +23,8 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
     const ended = input.type === 'EVENT' || input.type === 'TERMINATE' || input.type === 'TAG'
     return ended ? refused('conflict', `context ${record.id} has ended: it is ${record.status}`) : { kind: 'noop' }
   }
-  if (flux.isNewer && CARRIES_ON.has(input.type)) return newer(flux, record)
-  // Another server has taken the step over: only the answer of that server counts.
+  if (flux.isNewer && CONTINUES.has(input.type)) return newer(flux, record)
+  // Another server has taken over the step: only the result of that server is accepted.
   if ('owner' in input && input.owner !== record.lease?.owner) return { kind: 'noop' }
   switch (input.type) {
     case 'EVENT':
@@ -49,12 +49,12 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
   }
 }
 
-/** Whether the step that the answer is from is the one under way. */
+/** Whether the result is of the step in progress. */
 function isAwaited({ position, lease }: ContextRecord, { epoch, attempt, owner }: StepAnswer): boolean {
   return position.epoch === epoch && position.attempt === attempt && (owner === undefined || owner === lease?.owner)
 }
 
-/** The first record of a context: `initial` holds what is fixed when it is started. */
+/** Decides the first turn of a context from its initial record. */
 export function begin(flux: CompiledFlux, initial: ContextRecord, env: DecisionEnv): Decision {
   const reducerEnv = { turn: env, budget: env.budget ?? new WorkBudget(), history: [] }
   return conclude(
@@ -97,7 +97,9 @@ function event(
   return transit(flux, record, { type: 'EVENT', name: input.name, input: value }, env)
 }
 
-/** A context that has tags takes only events that carry one of them; one without tags, only events without tags. */
+/**
+ * A context with tags takes only events that have one of them; a context without tags takes only events without tags.
+ */
 function matches(own: readonly string[], sent: readonly string[]): boolean {
   return own.length === 0 ? sent.length === 0 : sent.some((tag) => own.includes(tag))
 }
@@ -123,7 +125,7 @@ function tag(record: ContextRecord, { add, remove }: Input & { type: 'TAG' }, en
   }
 }
 
-/** Sends one event through the machine. */
+/** Runs one event through the machine. */
 function transit(flux: CompiledFlux, record: ContextRecord, event: MachineEvent, env: DecisionEnv): Decision {
   const history = env.history ?? (record.moves === record.tail.length ? record.tail : null)
   try {
@@ -139,10 +141,12 @@ function transit(flux: CompiledFlux, record: ContextRecord, event: MachineEvent,
   }
 }
 
-/** Inputs that make a context go on as its definition says. */
-const CARRIES_ON: ReadonlySet<Input['type']> = new Set(['EVENT', 'WAKE', 'DONE', 'FAIL', 'TAKE_OVER'])
+/** Inputs that continue a context according to its definition. */
+const CONTINUES: ReadonlySet<Input['type']> = new Set(['EVENT', 'WAKE', 'DONE', 'FAIL', 'TAKE_OVER'])
 
-/** The context waits for a server of the version that wrote its definition. */
+/**
+ * Refuses the input: a later version wrote the definition, and only a server of that version can continue the context.
+ */
 function newer({ fluxName }: CompiledFlux, { id }: ContextRecord): Decision {
   const reason = `a later version of it wrote the definition of '${fluxName}'`
   const detail = `context ${id} can't be carried on by this server: ${reason}`

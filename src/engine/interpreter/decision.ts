@@ -11,7 +11,7 @@ import type { TagLimits } from '../../model/tags.ts'
 import type { FailedAttempt } from '../steps/attempts.ts'
 import type { Step } from '../record/position.ts'
 
-/** Which step an answer is from, see `Input`. */
+/** Identifies the step that a result is of, see `Input`. */
 export interface StepAnswer {
   readonly epoch: number
   readonly attempt: number
@@ -30,7 +30,7 @@ export type Input =
       readonly caller: Caller
     }
   | { readonly type: 'WAKE' }
-  /** `owner`: whom the step was leased to when it started; left out for the end of a child. */
+  /** `owner`: boot id that the step was leased to when it started; omitted for the end of a child. */
   | {
       readonly type: 'DONE'
       readonly epoch: number
@@ -48,15 +48,15 @@ export type Input =
     }
   | { readonly type: 'TERMINATE'; readonly caller: Caller }
   /**
-   * `owner`: whom the step was leased to when it was found abandoned. `isUncounted`: it is known that this step wasn't
-   * what ended that server.
+   * `owner`: boot id that the step was leased to when it was found abandoned. `isUncounted`: it is certain that this
+   * step did not end that server.
    */
   | { readonly type: 'TAKE_OVER'; readonly owner: string; readonly isUncounted?: boolean }
-  /** `step`: the one that is meant; left out: whichever is leased to this server. */
+  /** `step`: the step to release; omitted: whichever step is leased to this server. */
   | { readonly type: 'RELEASE'; readonly step?: { readonly epoch: number; readonly attempt: number } }
   /**
-   * A message would make the context larger than the store takes, or can't be processed: the context fails instead.
-   * `answer`: of the step whose answer that was; a context that is no longer at that step goes on.
+   * Fails a context, because a message would make it larger than the store accepts, or cannot be processed. `answer`:
+   * identifies the step if the message was its result; a context that is no longer at that step is not changed.
    */
   | { readonly type: 'OUTGROWN'; readonly error: ActionError; readonly answer?: StepAnswer }
   | {
@@ -66,13 +66,13 @@ export type Input =
       readonly caller: Caller
     }
 
-/** What a decision depends on besides the record and the input. */
+/** What a decision depends on in addition to the record and the input. */
 export interface DecisionEnv extends Turn {
   /** Boot id of this server. */
   readonly owner: string
-  /** The newest moves before this turn; null: not at hand. */
+  /** The newest moves before this turn; null: not loaded. */
   readonly history: readonly Move[] | null
-  /** What the decision may do; left out: as much as one may by itself. */
+  /** The work budget; omitted: a new one of the default size. */
   readonly budget?: WorkBudget
   readonly tagLimits: TagLimits
 }
@@ -80,20 +80,20 @@ export interface DecisionEnv extends Turn {
 export type Decision =
   | {
       readonly kind: 'next'
-      /** Its version is still the old one: the commit raises it. */
+      /** Has the old version number: the commit increments it. */
       readonly record: ContextRecord
       readonly log: readonly Move[]
       readonly step: Step | null
       /** A service to start as a child of this context. */
       readonly child: { readonly name: string; readonly input: JsonObject } | null
-      /** A child that nobody waits for any more. */
+      /** A child that the context no longer waits for. */
       readonly abandonedChild: ContextId | null
-      /** The attempt that failed with this. */
+      /** The attempt that failed in this decision. */
       readonly failure: FailedAttempt | null
     }
-  /** Nothing changes; the sender gets the reason. */
+  /** Nothing changes. The sender gets the reason. */
   | { readonly kind: 'refused'; readonly failure: Failure }
-  /** Nothing changes: it is stale, or not addressed to this context. */
+  /** Nothing changes: the input is stale, or not addressed to this context. */
   | { readonly kind: 'noop' }
-  /** Decide again, with the history. */
+  /** The decision must be repeated with the history. */
   | { readonly kind: 'needsHistory' }

@@ -1,18 +1,20 @@
-// engine/interpreter: errors as data: what `$fluxException` and a failed context show.
+// engine/interpreter: errors as data, as `$fluxException` and failed contexts show them.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import type { FluxException, StackEntry } from '../../model/context.ts'
 import { isObject, toBoundedJson, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Move } from '../../model/record.ts'
 
-/** Characters of a message, and bytes of what else an error holds: it explains a failure, and is kept like any data. */
+/**
+ * Characters of a message, and bytes of the other fields of an error. They explain a failure, and are stored like other
+ * data.
+ */
 const MAX_TEXT_CHARACTERS = 10_000
 const MAX_FIELDS_BYTES = 65_536
 
 /**
- * Makes data of whatever was thrown, however odd or large it is. Its own stack stays out: that holds paths of the
- * server.
- * @param stack what of it is a user's, if there is anything
+ * Converts any thrown value to data of bounded size. Its own stack is omitted, because it contains paths of the server.
+ * @param stack the part of the stack in the user's sources; null: there is none
  */
 export function errorOf(thrown: unknown, stack: string | null = null): ActionError {
   try {
@@ -40,7 +42,7 @@ function errorData(error: Error): ActionError {
   return { message, type, className: textOf(() => error.constructor.name) ?? type, realException }
 }
 
-/** null for what is no data, or too much. */
+/** The value as JSON; null if it cannot be converted or is too large. */
 function dataOf(value: unknown): Json {
   try {
     return toBoundedJson(value, MAX_FIELDS_BYTES)
@@ -49,7 +51,7 @@ function dataOf(value: unknown): Json {
   }
 }
 
-/** Of a property that may be anything, and may throw when it is read. */
+/** The text of a property that may have any type, and may throw when it is read. */
 function textOf(read: () => unknown): string | undefined {
   try {
     const value = read()
@@ -79,17 +81,20 @@ function otherData(thrown: unknown): ActionError {
   }
 }
 
-/** What is no error may hold the stack of one, with the server's paths. */
+/**
+ * Removes the field `stack` if it has stack frames, which contain paths of the server: a thrown object may be a copy of
+ * an error.
+ */
 function withoutStack(thrown: Json): Json {
   if (!isObject(thrown) || typeof thrown['stack'] !== 'string' || !thrown['stack'].includes(FRAME)) return thrown
   const { stack: _, ...others } = thrown
   return others
 }
 
-/** Begins each line of a stack but the first. */
+/** The start of each stack frame in the text of a stack. */
 export const FRAME = '\n    at '
 
-/** The exception with its trace, from the start to the failing state. */
+/** The exception with its trace, from the first known move to the failing state. */
 export function exceptionOf(error: Partial<ActionError>, flux: CompiledFlux, history: readonly Move[]): FluxException {
   const { message = 'failed', type = 'Error', className = type, realException = null } = error
   const fluxStackTrace = history.map((move, position): StackEntry => ({

@@ -1,5 +1,5 @@
-// engine/interpreter: the events of the machine. There are six fixed ones, which carry names and data as payload, so
-// that no name that a user chooses can mean something to XState.
+// engine/interpreter: the events of the machine. The six event types are fixed and carry names and data as payload, so
+// that a name chosen by a user never has a meaning to XState.
 import { randomUUID } from 'node:crypto'
 import { WorkBudget } from '../../definitions/work-budget.ts'
 import type { ActionError } from '../../model/action-error.ts'
@@ -7,7 +7,7 @@ import type { Json, JsonObject } from '../../model/json/value.ts'
 import type { TurnState } from './turn-state.ts'
 import type { ReducerEnv } from './working-state.ts'
 
-/** What the turn provides; left out where XState alone runs the machine. */
+/** The environment of the turn; omitted if XState runs the machine without the engine. */
 interface WithEnv {
   readonly env?: ReducerEnv
 }
@@ -18,7 +18,7 @@ export type MachineEvent = WithEnv &
     | { readonly type: 'EVENT'; readonly name: string; readonly input: JsonObject }
     | { readonly type: 'WAKE' }
     | { readonly type: 'DONE'; readonly epoch: number; readonly attempt: number; readonly result: Json }
-    /** `isUnspawned`: the child could not be started; the moves before it count on towards the limit. */
+    /** `isUnspawned`: the child could not be started, so the count of moves towards the limit is not reset. */
     | {
         readonly type: 'FAIL'
         readonly epoch: number
@@ -29,7 +29,7 @@ export type MachineEvent = WithEnv &
     | { readonly type: 'TERMINATE' }
   )
 
-/** What is used without a server: the clock of the process, and no earlier history. */
+/** The default environment, without a server: the clock of the process, and no earlier history. */
 const ownEnv = (): ReducerEnv => ({
   turn: { now: Date.now(), random: Math.random, uuid: randomUUID },
   budget: new WorkBudget(),
@@ -38,6 +38,6 @@ const ownEnv = (): ReducerEnv => ({
 
 export const envOf = ({ env }: MachineEvent): ReducerEnv => env ?? ownEnv()
 
-/** Whether it is the result of the present attempt. The result of an earlier attempt or visit changes nothing. */
+/** Whether the event is the result of the current attempt. A result of an earlier attempt or entry has no effect. */
 export const isAnswer = ({ epoch, attempt }: TurnState, event: MachineEvent): boolean =>
   (event.type === 'DONE' || event.type === 'FAIL') && event.epoch === epoch && event.attempt === attempt

@@ -24,13 +24,13 @@ interface Args {
   readonly event: MachineEvent
 }
 
-/** The named actions and guards of that service's machine. */
+/** The named actions and guards of the machine of a service. */
 function library(flux: CompiledFlux) {
   const reduce = (event: MachineEvent) => new Reducers(flux, envOf(event))
   return setup({
     types: { context: {} as TurnState, events: {} as MachineEvent, input: {} as TurnState },
     actions: {
-      // Few and large, since each assignment costs a snapshot.
+      // Few and large, because each assignment creates a snapshot.
       enter: assign(({ context, event }: Args, { state, ...params }: ActionParams['enter']) =>
         reduce(event).enter(context, state, params),
       ),
@@ -56,8 +56,7 @@ function library(flux: CompiledFlux) {
       retry: assign(({ context, event }: Args, params: Retry) => reduce(event).retry(context, params)),
       choose: assign(({ context, event }: Args, { state }: At) => reduce(event).choose(context, state)),
       resume: assign(({ context, event }: Args, { state }: At) => reduce(event).resume(context, state)),
-      // The two effects of the machine do nothing here: `transition` returns which was executed, and the engine acts on
-      // it after the commit.
+      // The two effects do nothing here. `transition` returns which one was executed, and the engine performs it.
       step: (_arguments, _params: At) => {},
       child: (_arguments, _params: At) => {},
     },
@@ -127,7 +126,7 @@ export function transition(
   return after === before ? null : { state: after.context, phase: phaseOf(after.value), effect }
 }
 
-/** Snapshots by phase and state, since resolving which nodes they stand for takes long. */
+/** Cached snapshots by phase and state, because resolving their nodes is slow. */
 const resting = new WeakMap<AnyStateMachine, Map<string, AnyMachineSnapshot>>()
 
 function restingAt(flux: CompiledFlux, machine: AnyStateMachine, phase: Phase, state: number): AnyMachineSnapshot {
@@ -139,12 +138,12 @@ function restingAt(flux: CompiledFlux, machine: AnyStateMachine, phase: Phase, s
   return snapshot
 }
 
-/** The effect of the transition under way: transitions are synchronous, so one variable is enough. */
+/** The effect of the transition in progress. Transitions are synchronous, so one variable is enough. */
 let effect: MachineTransition['effect'] = null
 
 /**
- * What XState needs around a pure transition. Its own `transition()` makes such a scope, with an actor in it, for each
- * call; nothing in a machine of ours uses the actor, so all share one.
+ * The actor scope that XState needs for a pure transition. Its own `transition()` creates a scope with an actor for
+ * each call. The machines here do not use the actor, so all calls share one.
  */
 const self = createActor(createMachine({}))
 const scope: AnyActorScope = {

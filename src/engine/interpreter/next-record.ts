@@ -1,5 +1,5 @@
-// engine/interpreter: from a transition of the machine to the decision: the next record, and what is to be started or
-// cancelled after its commit.
+// engine/interpreter: turns a transition of the machine into a decision: the next record, the step or child to start,
+// and the child to cancel.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { isFinished, type Status } from '../../model/context.ts'
 import type { ContextRecord, Lease, Phase } from '../../model/record.ts'
@@ -9,15 +9,15 @@ import type { Decision, DecisionEnv } from './decision.ts'
 import type { MachineEvent } from './machine-events.ts'
 import type { MachineTransition } from './machine.ts'
 
-/** An event that the machine was given, and the context it was for. */
+/** An event of the machine, and the context that received it. */
 interface Received {
   readonly flux: CompiledFlux
   readonly record: ContextRecord
-  /** null: the context begins. */
+  /** null: the start of the context. */
   readonly event: MachineEvent | null
 }
 
-/** Turns a transition of the machine into a decision; null: the machine made none. */
+/** Turns a transition of the machine into a decision. `made`: null if the event had no effect. */
 export function conclude(
   { flux, record, event }: Received,
   made: MachineTransition | null,
@@ -52,8 +52,8 @@ export function conclude(
 type Running = Pick<ContextRecord, 'child' | 'lease' | 'stepStartedAt' | 'lastError'> & { readonly now: number }
 
 /**
- * Each field is named, in the same order wherever records are made: they are copied and read for each event, and
- * spreading two objects is ten times as slow.
+ * Each field is named, in the same order in all functions that create records. Records are copied and read for each
+ * event, and spreading two objects is ten times as slow.
  */
 function nextRecord(
   record: ContextRecord,
@@ -74,7 +74,7 @@ function nextRecord(
     startedAt: record.startedAt,
     updatedAt: now,
     endedAt: isEnd ? now : null,
-    // Nothing may wake a context that has ended.
+    // A context that has ended must not be woken.
     due: isEnd ? null : due,
     tags: record.tags,
     error: turn.fatal,
@@ -123,7 +123,7 @@ function statusOf(phase: Phase, due: number | null): Status {
   }
 }
 
-/** A step that starts is leased to this server; one that goes on keeps its lease. */
+/** A step that starts is leased to this server. A step that continues keeps its lease. */
 function leaseOf(record: ContextRecord, owner: string, starts: boolean): Lease {
   return starts || !record.lease ? { owner, takeovers: 0 } : record.lease
 }

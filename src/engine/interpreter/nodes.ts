@@ -1,27 +1,29 @@
-// engine/interpreter: names of the machine's nodes. They are those of the service's states, escaped so that none means
-// something to XState.
+// engine/interpreter: names of the machine's nodes. They are the names of the service's states, escaped so that none
+// has a meaning to XState.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Phase } from '../../model/record.ts'
 
-/** Letters, digits, space, `_` and `-` stand for themselves; all else, dots and `#` among it, is percent-encoded. */
+/**
+ * Letters, digits, space, `_` and `-` are not escaped. All other characters, such as `.` and `#`, are percent-encoded.
+ */
 const OTHERS = /[^\p{L}\p{Nd} _-]/gu
 
-/** The node of the state of that name. */
+/** The name of the node for a state. */
 export function nodeName(state: string): string {
-  // As a key of a plain object it would be the prototype.
+  // As a key of a plain object, this name would set the prototype.
   if (state === '__proto__') return '%5F_proto__'
   return state.replace(OTHERS, escaped)
 }
 
 function escaped(character: string): string {
-  // Half a character has no UTF-8.
+  // A lone surrogate cannot be encoded in UTF-8.
   if (!character.isWellFormed()) return `%u${hex(character.charCodeAt(0))}`
   return [...Buffer.from(character)].map((byte) => `%${hex(byte)}`).join('')
 }
 
 const hex = (number: number): string => number.toString(16).toUpperCase().padStart(2, '0')
 
-/** The node in which a machine begins, or ends: no state's is named so. */
+/** The node in which a machine begins or ends. No state has a node of that name, because `$` is escaped. */
 export const endNode = (phase: 'begin' | 'completed' | 'failed' | 'terminated'): string => `$${phase}`
 
 const PHASES: ReadonlyMap<string, Phase> = new Map([
@@ -29,7 +31,7 @@ const PHASES: ReadonlyMap<string, Phase> = new Map([
   ...(['waiting', 'acting', 'backoff', 'delayed'] as const).map((phase) => [phase, phase] as const),
 ])
 
-/** Where within its state a machine stands whose snapshot has that value. */
+/** The phase of a machine from the value of its snapshot. */
 export function phaseOf(value: unknown): Phase {
   const name = typeof value === 'object' && value !== null ? Object.values(value)[0] : value
   const phase = PHASES.get(String(name))
@@ -37,7 +39,7 @@ export function phaseOf(value: unknown): Phase {
   return phase
 }
 
-/** The value of the snapshot of a context that stands there. */
+/** The value of the snapshot of a context in that phase of that state. */
 export function valueOf({ states }: CompiledFlux, phase: Phase, state: number): string | { [node: string]: string } {
   switch (phase) {
     case 'begin':

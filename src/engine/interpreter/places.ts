@@ -1,24 +1,24 @@
-// engine/interpreter: where a context can stand in a state.
+// engine/interpreter: the phases in which a context can rest in a state.
 import type { CompiledFlux, CompiledState, Retry } from '../../definitions/flux.ts'
 import type { Phase } from '../../model/record.ts'
 
-/** Whether its action ends in the turn. */
+/** Whether the state's action has no effect outside the turn: it ends in the turn. */
 export const isMap = ({ action }: CompiledState): boolean => action.effect === null
 export const delays = ({ transitions }: CompiledState): boolean => transitions.some(({ wait }) => wait)
 
-/** Nothing in it takes time: no snapshot ever rests there. */
+/** Whether a context never rests in the state, because nothing in it takes time. */
 export const passes = (state: CompiledState): boolean =>
   isMap(state) && !state.waiting && !delays(state) && state.fault === null
 
-/** null: there is one attempt. */
+/** The retry policy; null: there is only one attempt. */
 export function retryOf({ action: { retry } }: CompiledState): Retry | null {
   const { maxAttempts, delay, factor, maxDelay } = retry
   return maxAttempts > 1 ? { maxAttempts, delay, factor, maxDelay } : null
 }
 
 /**
- * Whether a context can rest in that phase of that state. A state with a fault has all of them: its contexts may stand
- * anywhere.
+ * Whether a context can rest in that phase of that state. A state with a fault has all phases, because its contexts may
+ * be in any of them.
  */
 export function hasPlace({ states }: CompiledFlux, phase: Phase, index: number): boolean {
   const state = states[index]

@@ -1,5 +1,5 @@
-// engine/interpreter: what each step of the machine makes of the turn's state. Pure and total: a failure is data until
-// a transition is chosen.
+// engine/interpreter: the reducers of the turn's state, one for each action of the machine. Pure and total: a failure
+// is data until a transition is chosen.
 import { DefinitionError } from '../../definitions/definition-error.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Lines } from '../../definitions/compile/line.ts'
@@ -10,9 +10,9 @@ import { errorOf } from './exception.ts'
 import { stateData, type TurnState } from './turn-state.ts'
 import { WorkingState, type ReducerEnv } from './working-state.ts'
 
-/** Steps of work that a move takes besides its lines, and for each state that was visited. */
+/** Steps of work that a move costs in addition to its lines and to one step for each visited state. */
 const STEPS_A_MOVE = 500
-/** The longest pause before another attempt: a hundred years. */
+/** The longest pause before another attempt: 100 years. */
 const MAX_PAUSE_MS = 100 * 365 * 86_400_000
 
 const TIMED_OUT: ActionError = {
@@ -22,7 +22,9 @@ const TIMED_OUT: ActionError = {
   realException: null,
 }
 
-/** Of one service in one turn. `moves`: those that led to a state. */
+/**
+ * The reducers of one service in one turn. The parameter `moves` is the number of moves that led to the state, 0 or 1.
+ */
 export class Reducers {
   readonly #flux: CompiledFlux
   readonly #env: ReducerEnv
@@ -32,7 +34,7 @@ export class Reducers {
     this.#env = env
   }
 
-  /** Enters a state, as the first one or by a move from another; one that waits begins to wait. */
+  /** Enters a state, as the first one or by a move from another. A waiting state begins to wait. */
   enter(
     state: TurnState,
     index: number,
@@ -52,7 +54,7 @@ export class Reducers {
     })
   }
 
-  /** Enters a state in which nothing takes time, maps, and chooses. */
+  /** Enters a state in which nothing takes time, maps, and chooses a transition. */
   pass(state: TurnState, index: number, { moves: made }: { readonly moves: number }): TurnState {
     const next = this.#open(state)
     const moves = state.moves + made
@@ -67,14 +69,14 @@ export class Reducers {
     })
   }
 
-  /** An event, already checked, becomes that of the state. */
+  /** Applies an event, already validated, to the inputs of the state. */
   take(state: TurnState, index: number, event: { readonly name: string; readonly input: JsonObject }): TurnState {
     const next = this.#open(state)
     takeEvent(next, index, event)
     return next.next(state, { due: null, pick: null, waits: false })
   }
 
-  /** Takes an event, maps and chooses. */
+  /** Applies an event, maps, and chooses a transition. */
   map(state: TurnState, index: number, event: { readonly name: string; readonly input: JsonObject }): TurnState {
     const next = this.#open(state)
     takeEvent(next, index, event)
@@ -82,7 +84,7 @@ export class Reducers {
     return next.next(state, { waits: false, ...choose(next, index, { moves: state.moves, picked: null }) })
   }
 
-  /** Maps, unless the state couldn't be entered, and chooses, in a state that doesn't wait before. */
+  /** For a state that does not wait: maps, unless the entry of the state failed, and chooses a transition. */
   run(state: TurnState, index: number): TurnState {
     const next = this.#open(state)
     if (!next.failed) next.act(next.state(index).action.outputs)
@@ -90,21 +92,21 @@ export class Reducers {
   }
 
   /**
-   * Works out the arguments of a step or a child; a child that has a timeout is due then, since it outlives the
-   * process.
+   * Evaluates the arguments of a step or a child. The timeout of a child becomes the due time of the context, because a
+   * child outlives the process.
    */
   prepare(state: TurnState, index: number): TurnState {
     const next = this.#open(state)
     const { effect, inputs, timeoutMs } = next.state(index).action
-    // Another attempt has those of the first.
+    // Later attempts use the arguments of the first.
     if (next.data.args === null && !next.failed) prepareArgs(next, inputs)
     const due = effect === 'child' && timeoutMs !== null && !next.failed ? next.now + timeoutMs : null
-    // A child may have been started for nothing: only a step is a rest from moving.
+    // Only a step resets the count of moves: a child may not have been started.
     const rests = effect === 'step' && !next.failed
     return next.next(state, { due, waits: false, ...(rests && { moves: 0 }) })
   }
 
-  /** A step or child ended well. */
+  /** Handles the result of a step or child. */
   finish(state: TurnState, index: number, result: Json): TurnState {
     const next = this.#open(state)
     next.data.args = null
@@ -115,8 +117,8 @@ export class Reducers {
   }
 
   /**
-   * A step or child failed for good; without an error, its time is over. `isUnspawned`: a child that couldn't even be
-   * started, which is no rest from moving.
+   * Handles the final failure of a step or child. `error` null: it timed out. `isUnspawned`: the child could not be
+   * started, so the count of moves is not reset.
    */
   fail(
     state: TurnState,
@@ -131,7 +133,7 @@ export class Reducers {
     return next.next(state, { moves, ...choose(next, index, { moves, picked: null }) })
   }
 
-  /** The context stands where its state has no place any more: whatever reaches it there fails. */
+  /** Fails whatever reaches a context in a phase that its state no longer has. */
   collapse(state: TurnState, index: number): TurnState {
     const next = this.#open(state)
     next.data.args = null
@@ -139,23 +141,23 @@ export class Reducers {
     return next.next(state, { moves: 0, waits: false, ...choose(next, index, { moves: 0, picked: null }) })
   }
 
-  /** A step is to be tried again. */
+  /** Schedules another attempt of a step. */
   retry(
     state: TurnState,
     { delay, factor, maxDelay }: { readonly delay: number; readonly factor: number; readonly maxDelay: number },
   ): TurnState {
-    // A factor may grow beyond all numbers, and 0 times infinity is none.
+    // The power may overflow to infinity, and 0 times infinity is NaN.
     const pause = delay === 0 ? 0 : Math.ceil(Math.min(maxDelay, MAX_PAUSE_MS, delay * factor ** (state.attempt - 1)))
     return { ...state, due: this.#env.turn.now + pause, attempt: state.attempt + 1 }
   }
 
-  /** Something failed: chooses what follows. */
+  /** Chooses what follows a failure. */
   choose(state: TurnState, index: number): TurnState {
     const next = this.#open(state)
     return next.next(state, { waits: false, ...choose(next, index, { moves: state.moves, picked: state.pick }) })
   }
 
-  /** The time of a wait or a delay has come: what was picked for it is taken. */
+  /** Takes the transition that was chosen for a wait or delay whose time has come. */
   resume(state: TurnState, index: number): TurnState {
     const next = this.#open(state)
     return next.next(state, { moves: 0, waits: false, ...choose(next, index, { moves: 0, picked: state.pick }) })

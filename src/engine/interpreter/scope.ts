@@ -1,4 +1,4 @@
-// engine/interpreter: what the expressions and scripts of a turn see: the nearest value of a name.
+// engine/interpreter: resolves names for the expressions and scripts of a turn, to the value in the innermost scope.
 import { SPECIAL_NAMES } from '../../definitions/compile/names.ts'
 import type { Scope, Turn } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
@@ -14,21 +14,21 @@ interface ScopeParts {
   readonly flux: CompiledFlux
   readonly turn: Turn
   readonly budget: WorkBudget
-  /** As the turn has it so far. */
+  /** The data of the turn so far. */
   readonly data: Readonly<Data>
 }
 
 export class EvaluationScope implements Scope {
   readonly turn: Turn
   readonly budget: WorkBudget
-  /** Whether `$fluxException` is shown: to the lines of its transition only. */
+  /** Whether `$fluxException` is visible: only to the lines of its transition. */
   seesException = false
   readonly #flux: CompiledFlux
   readonly #data: Readonly<Data>
   #result: { readonly value: Json } | null = null
   /**
-   * What the lines under way have written, laid over what was visible before: a model written field by field hides none
-   * of its other fields.
+   * What the running lines have written, merged into what was visible before, so that a model that is written field by
+   * field keeps its other fields visible.
    */
   #overlay: JsonObject = {}
 
@@ -39,7 +39,10 @@ export class EvaluationScope implements Scope {
     this.#data = data
   }
 
-  /** The nearest value of that name. A declared name that was never set hides nothing. */
+  /**
+   * The value of a name in the innermost scope that has it. A declared name that was never set does not shadow outer
+   * ones.
+   */
   get(name: string): Json | undefined {
     const data = this.#data
     const near = this.#result?.value
@@ -60,12 +63,12 @@ export class EvaluationScope implements Scope {
     return undefined
   }
 
-  /** All that can be seen, for a script. */
+  /** All visible names with their values, for a script. */
   names(): JsonObject {
     const names: JsonObject = {}
     for (const name of SPECIAL_NAMES) names[name] = null
     const layers = this.#layers().toReversed()
-    // What has no value is null: the script couldn't even ask for a name that isn't there.
+    // A declared name without a value is null: a script that reads an undefined variable would throw.
     for (const { shape } of layers) for (const name of shape?.properties.keys() ?? []) setOwn(names, name, null)
     for (const { values, shape } of layers)
       for (const name of Object.keys(values)) if (isSafe(name, shape)) setOwn(names, name, values[name] ?? null)
@@ -73,7 +76,7 @@ export class EvaluationScope implements Scope {
     return names
   }
 
-  /** Where names are looked for, nearest first. */
+  /** The scopes in which names are looked up, innermost first. */
   #layers(): { readonly values: JsonObject; readonly shape: Shape | undefined }[] {
     const [data, flux] = [this.#data, this.#flux]
     const state = flux.states[data.state]
@@ -86,7 +89,7 @@ export class EvaluationScope implements Scope {
     ]
   }
 
-  /** `$result`, and its keys, nearer than all other names. */
+  /** Makes `$result` and its keys visible. They shadow all other names. */
   bindResult(value: Json): void {
     this.#result = { value }
   }
@@ -95,14 +98,17 @@ export class EvaluationScope implements Scope {
     this.#result = null
   }
 
-  /** What can be seen, before a line writes into a part of it, under the name that it writes to. */
+  /**
+   * The visible value of the name that a line writes into, before the write; undefined if the line replaces the whole
+   * value.
+   */
   before({ path: [name, ...below] }: Line): Json | undefined {
     return name === undefined || below.length === 0 ? undefined : this.get(name)
   }
 
   /**
-   * Shows the lines that follow what one has written; `written`: all that lines wrote to where they do not write to the
-   * turn's data.
+   * Makes the value that a line has written visible to the following lines. `written`: what the lines wrote to a target
+   * outside the turn's data.
    */
   overlay(
     line: Line,
@@ -115,12 +121,14 @@ export class EvaluationScope implements Scope {
     setOwn(this.#overlay, name, before === undefined ? present : (this.#merged(line, value, before) ?? present))
   }
 
-  /** The lines are through. */
+  /** Removes the overlay at the end of the lines. */
   clearOverlay(): void {
     this.#overlay = {}
   }
 
-  /** The value laid into what was visible under its name; undefined where that has another shape than the target. */
+  /**
+   * The value written into what was visible under its name; undefined if that has a different shape than the target.
+   */
   #merged(line: Line, value: Json, before: Json): Json | undefined {
     const [name = ''] = line.path
     try {
@@ -172,22 +180,23 @@ export class EvaluationScope implements Scope {
 }
 
 /**
- * Names that begin with `$` mean what the server says, unless the service declares them: no input that it doesn't
- * declare stands in for one.
+ * Whether the name resolves to a value of this scope. Names that begin with `$` are reserved for the server unless the
+ * service declares them: an undeclared input never shadows one.
  */
 const isShown = (name: string, shape: Shape | undefined): boolean =>
   !name.startsWith('$') || shape?.properties.has(name) === true
 
-/** The same for a script, where each is a variable. */
+/** The same for a script, in which each name is a variable and must not shadow a name of the language. */
 const isSafe = (name: string, shape: Shape | undefined): boolean =>
   isShown(name, shape) && (!LANGUAGE_NAMES.has(name) || shape?.properties.has(name) === true)
 
-/** Names are looked up, and nothing is worked out. */
+/** Not used: names are only looked up, and nothing is evaluated. */
 const NO_TURN: Turn = { now: 0, random: () => 0, uuid: () => '' }
 
 /**
- * What a script sees. Nothing changes the data of a context while its step is under way, so it needn't be kept beside
- * it: over retries and takeovers it is the same. Records of version 0.1 have it in `args`.
+ * The names that a script sees. They are computed from the record, and not stored: the data of a context does not
+ * change while its step is in progress, so they are the same for retries and takeovers. Records of version 0.1 have
+ * them in `args`.
  */
 export const scriptNames = (flux: CompiledFlux, record: ContextRecord): JsonObject =>
   Object.keys(record.args ?? {}).length > 0

@@ -35,7 +35,7 @@ export interface ActionParams {
   readonly child: At
 }
 
-/** The parameters of each named guard of the machine; undefined: it has none. */
+/** The parameters of each named guard of the machine; undefined: the guard has none. */
 export interface GuardParams {
   readonly starts: At
   readonly waitsFor: { readonly events: readonly string[]; readonly otherwise: boolean }
@@ -70,7 +70,7 @@ export interface NodePlan {
   states?: { [node: string]: NodePlan }
 }
 
-/** The node in which every machine begins: it waits for the event that names the state to start in. */
+/** The node in which every machine begins. It waits for the event that names the start state. */
 export const beginNode = ({ states }: CompiledFlux): NodePlan => ({
   on: {
     START: states.map((state) => ({
@@ -88,7 +88,7 @@ export const stateNodes = ({ states }: CompiledFlux): { [node: string]: NodePlan
 const at = ({ index }: CompiledState): At => ({ state: index })
 const idOf = (index: number) => `#s${index}`
 
-/** What a transition into that state does. */
+/** The action of a transition into that state. */
 const entering = (state: CompiledState, moves: number) =>
   passes(state)
     ? { type: 'pass' as const, params: { ...at(state), moves } }
@@ -102,7 +102,7 @@ function stateNode(state: CompiledState, states: readonly CompiledState[]): Node
     ...node,
     initial: state.waiting ? 'waiting' : isMap(state) ? 'mapping' : 'acting',
     states: {
-      // A context may rest in a phase that the state, being at fault, no longer has.
+      // A context may rest in a phase that the state no longer has, because of a fault.
       ...(state.fault !== null && everywhere(lostNode(state))),
       ...(state.waiting && { waiting: waitingNode(state) }),
       ...(!state.waiting && isMap(state) && { mapping: { entry: { type: 'run', params } } }),
@@ -113,7 +113,7 @@ function stateNode(state: CompiledState, states: readonly CompiledState[]): Node
   }
 }
 
-/** What fails while the state is entered goes on by a transition. */
+/** After a failure on entry, a transition is chosen. */
 const failing = (state: CompiledState) => ({
   guard: 'failed' as const,
   actions: { type: 'choose' as const, params: at(state) },
@@ -140,7 +140,7 @@ function waitingNode(state: CompiledState): NodePlan {
 
 const everywhere = (node: NodePlan) => ({ waiting: node, acting: node, backoff: node, delayed: node })
 
-/** Of a state with a fault: everything that would carry a context on from there fails. */
+/** The node of a phase of a state with a fault: every event that would continue the context fails it. */
 function lostNode(state: CompiledState): NodePlan {
   const params = at(state)
   const actions = { type: 'collapse' as const, params }
@@ -192,7 +192,7 @@ function actingNode(state: CompiledState): NodePlan {
 
 const picked = (pick: Choice) => ({ type: 'picked' as const, params: { pick } })
 
-/** The eventless transitions of a node, which follow the choice in the machine's context. */
+/** The eventless transitions of a node. They follow the choice in the machine's context. */
 function leaving(state: CompiledState, states: readonly CompiledState[]): TransitionPlan[] {
   return [
     ...(delays(state) ? [{ guard: 'delayed' as const, target: '.delayed' }] : []),

@@ -1,10 +1,11 @@
-// engine/interpreter: the state of a turn, which is the machine's context. Plain data, never changed, only replaced.
+// engine/interpreter: the state of a turn, which is the machine's context. Plain data that is never changed, only
+// replaced.
 import type { ActionError } from '../../model/action-error.ts'
 import type { FluxException } from '../../model/context.ts'
 import { getOwn, type JsonObject } from '../../model/json/value.ts'
 import type { ContextRecord, Move, Pick as Choice, Position, StateData } from '../../model/record.ts'
 
-/** What a record says of a user's data, and what its expressions may ask of the context. */
+/** The fields of a record with the user's data, and those that expressions may read. */
 export type Data = Pick<
   ContextRecord,
   | 'id'
@@ -25,7 +26,7 @@ export type Data = Pick<
   | 'moves'
 >
 
-/** A transition that was chosen: what the entry of the next state writes down. */
+/** A chosen transition: the facts that the entry of the next state records. */
 export interface Carried {
   readonly from: number
   readonly event: string | null
@@ -33,13 +34,13 @@ export interface Carried {
   readonly input: JsonObject
 }
 
-/** What is of no interest once the turn is over. */
+/** The part of the state that is discarded after the turn. */
 export interface InTurn {
   /** Moves made in this turn. */
   readonly history: readonly Move[]
-  /** What made the present action, transition or wait fail, until a transition is chosen. */
+  /** The error of the current action, transition or wait, until a transition is chosen. */
   readonly error: ActionError | null
-  /** What the step or child of this state failed with for good. */
+  /** The final error of the step or child of this state. */
   readonly broke: ActionError | null
   /** Why the context failed. */
   readonly fatal: FluxException | null
@@ -50,20 +51,20 @@ export interface TurnState {
   readonly data: Data
   /** Moves since the last pause or step. */
   readonly moves: number
-  /** Counts entries of states: distinguishes a late answer from a present one. */
+  /** Counts entries of states. It distinguishes a late result from a current one. */
   readonly epoch: number
   readonly attempt: number
   /** Epoch milliseconds. */
   readonly due: number | null
   readonly pick: Choice | null
-  /** It waits for an event. */
+  /** Whether the context waits for an event. */
   readonly waits: boolean
   readonly turn: InTurn
 }
 
 export const NO_TURN: InTurn = { history: [], error: null, broke: null, fatal: null, carried: null }
 
-/** Of a context that nothing has happened to. */
+/** The position of a new context. */
 export const START: Position = { phase: 'begin', moves: 0, epoch: 0, attempt: 1, pick: null }
 
 export function turnStateOf(record: ContextRecord): TurnState {
@@ -115,7 +116,7 @@ export function turnStateOf(record: ContextRecord): TurnState {
   }
 }
 
-/** Data of a state, empty if it was never entered. */
+/** The data of a state; empty if it was never entered. */
 export const stateData = ({ states }: Pick<Data, 'states'>, index: number): StateData =>
   getOwn(states, String(index)) ?? NO_DATA
 const NO_DATA: StateData = { input: {}, output: {} }

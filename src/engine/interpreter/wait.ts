@@ -1,17 +1,17 @@
-// engine/interpreter: until when a wait lasts.
+// engine/interpreter: computes the end of a wait.
 import type { Scope } from '../../definitions/expressions/expression.ts'
 import type { Wait } from '../../definitions/flux.ts'
 import { parseDate } from '../../definitions/values/dates.ts'
 import type { Json } from '../../model/json/value.ts'
 
-/** The last moment that a date can name (ECMA-262, 21.4.1.1). */
+/** The latest time that a date can represent, epoch milliseconds (ECMA-262, 21.4.1.1). */
 const LAST_MOMENT = 8.64e15
 
-/** Characters of a number of seconds, and of what a message shows. */
+/** Maximum length of a text with a number of seconds, and of a value in a message. */
 const MAX_WAIT_CHARACTERS = 1000
 
 /**
- * Epoch milliseconds. A time in the past is due at once.
+ * The end of the wait, epoch milliseconds. A time in the past is due at once.
  * @throws Error when the value isn't a duration or a date
  */
 export function dueOf(wait: Wait, scope: Scope): number {
@@ -25,7 +25,7 @@ export function dueOf(wait: Wait, scope: Scope): number {
   const isText = typeof value === 'string' && value.length <= MAX_WAIT_CHARACTERS && value.trim() !== ''
   const seconds = typeof value === 'number' ? value : isText ? Number(value) : NaN
   if (!Number.isFinite(seconds)) throw new WaitError(`'${show(value)}' is no number of seconds to wait`)
-  // Rounded up: never early.
+  // Rounded up, so that a wait never ends early.
   return Math.min(now + Math.max(0, Math.ceil(seconds * 1000)), LAST_MOMENT)
 }
 

@@ -1,5 +1,5 @@
-// engine/interpreter: the copy of the turn's state that one reducer works on, and lines that run on it. From outside
-// the reducer is pure.
+// engine/interpreter: the mutable copy of the turn's state on which one reducer works and runs lines. Seen from
+// outside, the reducer is pure.
 import { defaults, type Shape } from '../../definitions/values/properties.ts'
 import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux, CompiledState, Wait } from '../../definitions/flux.ts'
@@ -14,11 +14,11 @@ import { EvaluationScope } from './scope.ts'
 import { stateData, type Carried, type Data, type TurnState } from './turn-state.ts'
 import { dueOf } from './wait.ts'
 
-/** What a turn is given besides its state and its event. */
+/** What a reducer depends on in addition to the state and the event. */
 export interface ReducerEnv {
   readonly turn: Turn
   readonly budget: WorkBudget
-  /** The newest moves before this turn; null: not at hand. */
+  /** The newest moves before this turn; null: not loaded. */
   readonly history: readonly Move[] | null
 }
 
@@ -31,7 +31,7 @@ export class WorkingState {
   broke: ActionError | null
   fatal: FluxException | null
   carried: Carried | null
-  /** What lines wrote: a transition's to the inputs of its target, an action's to its arguments. */
+  /** What lines wrote: those of a transition to the inputs of its target, those of an action to its arguments. */
   written: JsonObject = {}
   #scope: EvaluationScope | null = null
 
@@ -46,7 +46,7 @@ export class WorkingState {
     this.carried = turn.carried
   }
 
-  /** The present action, transition or wait has failed. */
+  /** Whether the current action, transition or wait has failed. */
   get failed(): boolean {
     return this.error !== null
   }
@@ -64,7 +64,7 @@ export class WorkingState {
     return (this.#scope ??= new EvaluationScope({ flux, turn, budget, data }))
   }
 
-  /** What the reducer gives: the state with other registers. */
+  /** The result of the reducer: the state with changed fields. */
   next(state: TurnState, registers: Partial<Omit<TurnState, 'data' | 'turn'>>): TurnState {
     const { data, history, error, broke, fatal, carried } = this
     return { ...state, ...registers, data, turn: { history, error, broke, fatal, carried } }
@@ -76,7 +76,7 @@ export class WorkingState {
     return state
   }
 
-  /** Empty where one can't be read any more. */
+  /** The defaults of a shape; empty, with `error` set, if one can no longer be read. */
   defaults(shape: Shape): JsonObject {
     try {
       return defaults(shape, this.now, this.env.budget)
@@ -86,7 +86,7 @@ export class WorkingState {
     }
   }
 
-  /** null where nothing is to be waited for, or where that fails. */
+  /** When the wait ends, epoch milliseconds; null: there is no wait, or its evaluation failed, and `error` is set. */
   dueOf(wait: Wait | null): number | null {
     if (!wait) return null
     try {
@@ -97,13 +97,13 @@ export class WorkingState {
     }
   }
 
-  /** Runs an action's lines: all of them, or none. */
+  /** Runs an action's lines. If one fails, the changes of all are undone. */
   act(lines: Lines): void {
     const { output, states, fluxEvent, response, answer } = this.data
     if (!this.run(lines)) Object.assign(this.data, { output, states, fluxEvent, response, answer })
   }
 
-  /** False where a line fails. */
+  /** Runs lines. Returns false, with `error` set, if one fails. */
   run(lines: Lines): boolean {
     const { scope } = this
     try {
@@ -122,7 +122,7 @@ export class WorkingState {
     }
   }
 
-  /** Runs a transition's lines, for the inputs of its target; null where one fails. */
+  /** Runs a transition's lines. Returns the inputs of its target; null, with `error` set, if one fails. */
   runInto(input: JsonObject, lines: Lines): JsonObject | null {
     const {
       scope,
@@ -177,13 +177,15 @@ export class WorkingState {
   }
 }
 
-/** Its origin makes an output the answer of a webhook, whatever it looks like. */
+/**
+ * Records which outputs come from `$response`: the origin of an output makes it the answer of a webhook, not its shape.
+ */
 function answered(answer: Answer | null, { path: [name = '', ...below], answers }: Line): Answer {
   const { filled, from } = answer ?? { filled: [], from: [] }
   const others = from.filter(([other]) => other !== name)
   return {
     filled: filled.includes(name) ? filled : [...filled, name],
-    // What changes a part of it leaves it where it came from.
+    // A line that changes only a part of an output does not change its origin.
     from: answers ? [...others, [name, ...below]] : below.length === 0 ? others : from,
   }
 }

@@ -1,5 +1,5 @@
-// engine/record: from a stored context to its record, whole or only its head. Text that can't be parsed is a failure
-// (`unreadable`) of that context alone.
+// engine/record: decodes a stored context to its record, completely or only the head. Text that cannot be parsed is a
+// failure (`unreadable`) of that context alone.
 import { unreadable } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { ContextRecord, Position, StateData } from '../../model/record.ts'
@@ -9,7 +9,7 @@ import { movesOfTail } from './move-log.ts'
 import { stateIndexOf, type Base, type DataPart, type Head } from './parts.ts'
 
 /**
- * The record that a write made. The runtime wrote it, so its shape is trusted once it parses as JSON.
+ * The record of a stored context. The engine wrote it, so its shape is trusted if it parses as JSON.
  * @throws FluxError `unreadable`
  */
 export function decodeRecord(stored: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord {
@@ -30,7 +30,7 @@ function recordOf({ id, version, parts }: Pick<StoredContext, 'id' | 'version' |
     if (index !== null) states[index] = JSON.parse(parts[name] ?? '{}')
   }
   const answer = parts['answer'] === undefined ? null : { filled: [], from: [], ...JSON.parse(parts['answer']) }
-  // Each field is named, in the same order wherever records are made: see `interpreter/next-record.ts`.
+  // Each field is named, in the same order in all functions that create records: see `interpreter/next-record.ts`.
   return {
     id,
     version,
@@ -87,7 +87,7 @@ function positionOf({
   return { phase: phaseOf(typeof value === 'string' ? `$${value}` : value), moves, epoch, attempt, pick }
 }
 
-/** The hash of the definition that the context was started with; only that part is parsed. */
+/** The hash of the definition that the context was started with. Parses only the part that has it. */
 export function definitionOf({ parts }: StoredContext): string {
   const { definition }: Base = JSON.parse(parts['base'] ?? '{}')
   return definition
@@ -98,7 +98,7 @@ function dataOf(parts: StoredContext['parts'], name: DataPart): JsonObject | nul
   return text === undefined ? null : JSON.parse(text)
 }
 
-/** The record without its data: nothing that a client may have sent is parsed. @throws FluxError `unreadable` */
+/** The record without its data parts, which may be large and are not parsed. @throws FluxError `unreadable` */
 export const decodeHead = ({
   id,
   version,

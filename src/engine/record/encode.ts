@@ -1,5 +1,5 @@
-// engine/record: from a record to the write that the store commits. Only the parts that changed are made into texts
-// again, and a context that is too large is refused before its text is made.
+// engine/record: encodes a record to the write that the store commits. Only the parts that changed are encoded again. A
+// context that is too large is refused before it is encoded.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
@@ -14,8 +14,8 @@ interface Change {
   /** null: the context is new. */
   readonly before: ContextRecord | null
   /**
-   * The texts of `before`. Data is never changed, only replaced, so the text of a part that is still the same object is
-   * still right.
+   * The texts of `before`. Data is never changed, only replaced, so the text of a part that is the same object is still
+   * valid.
    */
   readonly texts: StoredContext['parts']
   readonly next: ContextRecord
@@ -28,7 +28,7 @@ interface Change {
   readonly maxRecord: number
 }
 
-/** The context would be larger than the store takes. */
+/** The context would be larger than the store accepts. */
 export class RecordTooLarge extends Error {
   override readonly name = 'RecordTooLarge'
   readonly id: ContextId
@@ -39,9 +39,9 @@ export class RecordTooLarge extends Error {
 }
 
 /**
- * The write that makes `next` follow `before`, and the record as it is then: its version is one higher, and its tail
+ * The write that replaces `before` by `next`, and the record after the write: its version is incremented, and its tail
  * has the new moves.
- * @throws RecordTooLarge before the text of a part that is too large is made
+ * @throws RecordTooLarge before a part that is too large is encoded
  */
 export function writeOf(change: Change): { write: Write; record: ContextRecord } {
   const { before, texts, next: decided, flux, log, notifies, answersNotification } = change
@@ -82,8 +82,8 @@ function encodeParts(
     const same = (value ?? null) === (old ?? null)
     if (value) {
       const known = parts[name] ?? (same ? texts[name] : undefined)
-      // Measured before it is encoded: a value that lines have nested into itself a few times takes little memory, but
-      // its text is exponentially long.
+      // Measured before it is encoded: a value that contains the same object many times takes little memory, but its
+      // text may be exponentially long.
       if (known === undefined && sizeOf(value, maxRecord - length) > maxRecord - length)
         throw new RecordTooLarge(next.id, maxRecord)
       const text = known ?? JSON.stringify(value)

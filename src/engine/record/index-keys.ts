@@ -1,5 +1,5 @@
-// engine/record: the index keys of a context, and the keys of a query. Names are length-prefixed, so that different
-// names never give the same key.
+// engine/record: the index keys of a context, and the keys of a query. Names have a length prefix, so that different
+// names never produce the same key.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ListRequest } from '../../api/list-contexts.ts'
 import { isFinished, type Status } from '../../model/context.ts'
@@ -10,12 +10,12 @@ const indexKey = (kind: string, name: string) => `${kind}:${name.length}:${name}
 const eventKey = (event: string, tag: string | null) =>
   tag === null ? indexKey('hear', event) : `${indexKey('hear', event)}:${tag}`
 const elseKey = (tag: string | null) => (tag === null ? 'any' : indexKey('any', tag))
-/** Finished and unfinished contexts are counted apart: the latter are what most queries ask for, and few. */
+/** Finished and unfinished contexts have separate keys: most queries ask for the unfinished ones, which are few. */
 const setOf = (status: Status) => (isFinished(status) ? 'f' : 'u')
 
-/** What contexts have that were started by a secured service. */
+/** The key of contexts whose service is secured in their pinned definition. */
 export const SECURED = 'secured'
-/** What all others have: it may be secured since. */
+/** The key of all other contexts, by service, which may have been secured since. */
 export const keyOfOpen = ({
   package: owner,
   fluxName,
@@ -25,12 +25,11 @@ export const keyOfOpen = ({
 }): string => indexKey(indexKey('open', owner), fluxName)
 
 /**
- * Keys of contexts without tags: a service has few different lists of them, and most commits leave a context with the
- * one it had.
+ * Cached keys of contexts without tags. A service has few different lists of keys, and most commits do not change them.
  */
 const untagged = new WeakMap<CompiledFlux, Map<string, readonly string[]>>()
 
-/** What a context can be found by now. */
+/** The index keys of a context. */
 export function indexKeysOf(record: ContextRecord, flux: CompiledFlux): readonly string[] {
   if (record.tags.length > 0) return keysOf(record, flux)
   const lists = untagged.get(flux) ?? new Map<string, readonly string[]>()
@@ -63,21 +62,21 @@ function keysOf(record: ContextRecord, flux: CompiledFlux): string[] {
   return terms
 }
 
-/** What the index keys of a context contain of its definition. */
+/** Facts about the definition of a context that its index keys contain. */
 export interface IndexedFacts {
-  /** Names of states; null: no key has it. */
+  /** Name of the current state; null: no key has it. */
   readonly state: string | null
   readonly startState: string | null
-  /** Events that it waits for. */
+  /** Events that the context waits for. */
   readonly events: readonly string[]
   readonly takesAny: boolean
-  /** True where no key says that it is open. */
+  /** True unless a key says that the context is open. */
   readonly isSecured: boolean
 }
 
 const INDEX_KEY = /^(?:[uf]:)?(start|state|hear|any):(\d+):(.*)$/s
 
-/** Reads again what `indexKeysOf` made. */
+/** Parses the keys that `indexKeysOf` returns. */
 export function parseIndexKeys(terms: readonly string[]): IndexedFacts {
   const [names, events] = [new Map<string, string>(), new Set<string>()]
   for (const term of terms) {
@@ -95,7 +94,7 @@ export function parseIndexKeys(terms: readonly string[]): IndexedFacts {
   }
 }
 
-/** The keys that every context of the list has. */
+/** The keys that every context in the list has. */
 export function keysOfList({ fluxName, tag = [], status, currentState, startState }: ListRequest): string[] {
   const at = status ? setOf(status) : 'u'
   const filters = [

@@ -1,7 +1,7 @@
-// engine/record: how long the JSON text of a value would be, without making it. The work is bounded by the limit, not
-// by the value.
+// engine/record: estimates the length of the JSON text of a value without encoding it. The work is bounded by the
+// limit, not by the value.
 
-/** Characters of the JSON text, approximately; counting stops beyond the limit. */
+/** Approximate number of characters of the JSON text. Counting stops beyond the limit. */
 export function sizeOf(value: unknown, limit: number): number {
   if (typeof value === 'string') return value.length + 2
   if (typeof value !== 'object' || value === null) return 4

@@ -1,5 +1,5 @@
-// engine/record: the moves of a context. The newest are in the record (its tail); when these are many or long, a commit
-// moves them together to rows of the log. Reading returns the moves of both, each once.
+// engine/record: the moves of a context. The newest are in the record (its tail). When the tail becomes too long, a
+// commit moves it to rows of the log. Reading combines both and returns each move once.
 import type { ContextId } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
 import { getOwn, setOwn } from '../../model/json/value.ts'
@@ -9,16 +9,16 @@ import type { Store } from '../../ports/store.ts'
 import { sizeOf } from './json-size.ts'
 import { isUnreadable } from './unreadable.ts'
 
-/** Moves in a record, and characters of their text, beyond which they are moved to the log. */
+/** Moves in the tail, and characters of its text, beyond which it is moved to the log. */
 const MAX_TAIL = { moves: 8, characters: 2048 }
 
 /**
- * Characters, approximately. A larger value is not kept in the log, only its name: a loop that carries a megabyte would
- * otherwise store a thousand copies of it.
+ * Approximate. Of a larger value only the name is logged: a loop that carries a megabyte would otherwise store a
+ * thousand copies of it.
  */
 const MAX_LOGGED_CHARACTERS = 4096
 
-/** A move as it is stored: a list, since the names are the same in each. `number`: how many were made before it. */
+/** A move as it is stored: an array, to omit the field names. `number`: the number of moves made before it. */
 type Row = readonly [
   from: Move['from'],
   event: Move['event'],
@@ -31,7 +31,7 @@ type Row = readonly [
 /** The tail of a record after a commit. */
 export interface Tail {
   readonly moves: readonly Move[]
-  /** Its text; null: the tail has been moved to the log. */
+  /** The text of the tail; null: it is moved to the log. */
   readonly text: string | null
   /** The rows that the commit adds to the log. */
   readonly rows: readonly string[]
@@ -39,7 +39,7 @@ export interface Tail {
 
 /**
  * The tail of a record after the moves of a turn.
- * @param text the text of `decided.tail`; undefined where it is not known
+ * @param text the text of `decided.tail`; undefined if it is not known
  */
 export function tailAfter(decided: ContextRecord, text: string | undefined, made: readonly Move[]): Tail {
   const added = made.map(shortened)
@@ -51,13 +51,13 @@ export function tailAfter(decided: ContextRecord, text: string | undefined, made
   return { moves: [], text: null, rows: textsOf(moves, decided.moves - moves.length) }
 }
 
-/** `first`: the number of the first of them. */
+/** The rows of moves. `first`: the number of the first one. */
 const textsOf = (moves: readonly Move[], first: number): string[] =>
   moves.map(({ from, event, to, at, values }, index) =>
     JSON.stringify([from, event, to, at, values, first + index] satisfies Row),
   )
 
-/** The text of a list with more elements; undefined where the text of the list is not known. */
+/** The text of a list with more elements appended; undefined if the text of the list is not known. */
 function appended(list: string | undefined, more: readonly string[]): string | undefined {
   if (list === undefined || more.length === 0) return list
   const text = more.join(',')
@@ -75,12 +75,12 @@ function shortened(move: Move): Move {
   return { ...move, values: copy }
 }
 
-/** The moves of a tail's text. @throws SyntaxError */
+/** Parses the text of a tail. @throws SyntaxError */
 export const movesOfTail = (text: string): Move[] => rowsOf(text).map(moveOf)
 
 /**
- * All moves that are kept: those of the log, and the record's newest. The log may have grown since the record was read:
- * a move that is in both is returned once, a later one not at all.
+ * All moves that are kept: those of the log and those of the tail. The log may have grown since the record was read: a
+ * move in both is returned once, and a later move is omitted.
  */
 export async function movesOf(
   { id, moves, tail }: ContextRecord,
@@ -96,7 +96,7 @@ const moveOf = ([from, event, to, at, values]: Row): Move => ({ from, event, to,
 
 const rowsOf = (text: string): Row[] => JSON.parse(text)
 
-/** Parses all rows together, which is faster; one by one where some are damaged, so that the others are kept. */
+/** Parses all rows together, which is faster. If that fails, parses each one, so that only damaged rows are lost. */
 function readableRows(id: ContextId, texts: readonly string[], log: Log): Row[] {
   try {
     return rowsOf(`[${texts.join(',')}]`)

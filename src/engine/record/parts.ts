@@ -1,10 +1,10 @@
-// engine/record: which parts a stored record consists of. Each part is one text, so that a commit writes only the
-// parts that changed.
+// engine/record: the parts of a stored record. Each part is one text, so that a commit writes only the parts that
+// changed.
 import type { ContextRecord } from '../../model/record.ts'
 
 /**
- * The parts that hold a user's data, besides one for each state. `base` has what is fixed when the context is started,
- * `head` everything else.
+ * The parts with data, in addition to one part for each state. Two more parts exist: `base` has the fields that are
+ * fixed at the start, `head` all other fields.
  */
 export const DATA_PARTS = [
   'input',
@@ -25,7 +25,7 @@ const STATE = 's'
 /** The name of the part with the data of that state. */
 export const statePart = (index: string): string => STATE + index
 
-/** The index of the state whose data that part holds; null for any other part. */
+/** The index of the state whose data the part holds; null for any other part. */
 export const stateIndexOf = (part: string): string | null => (part.startsWith(STATE) ? part.slice(STATE.length) : null)
 
 export type Base = Pick<

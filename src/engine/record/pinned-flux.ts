@@ -1,5 +1,5 @@
-// engine/record: the definition that a stored context was started with; where nothing of it is left, one made from what
-// the record and its index keys contain.
+// engine/record: the definition that a stored context was started with. If it cannot be read, a replacement is made
+// from the record and its index keys.
 import type { Catalog } from '../../definitions/catalog.ts'
 import { UnreadableDefinition } from '../../definitions/definition-error.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
@@ -19,8 +19,9 @@ interface Parts {
 type Stored = Pick<StoredContext, 'indexKeys'>
 
 /**
- * `record`: the stored one; its head is enough. No async function: most definitions are at hand.
- * @throws FluxError `unreadable` when the record names a state that no definition has
+ * The definition of a stored context. `record`: its decoded record; the head is enough. Not an async function, because
+ * most definitions are cached.
+ * @throws FluxError `unreadable` when the record has an invalid state index
  */
 export function pinnedFluxOf({ catalog, store }: Parts, stored: Stored, record: ContextRecord): Promise<CompiledFlux> {
   const { definition } = record
@@ -33,10 +34,16 @@ export function pinnedFluxOf({ catalog, store }: Parts, stored: Stored, record: 
     })
 }
 
-/** Compiled as this version of the program does, the definition is another one than the context was carried on with. */
+/**
+ * The fault of a definition that, compiled by this version, does not have the phase or state in which an older version
+ * left the context.
+ */
 const MISFIT = 'the context stands where its definition has no place'
 
-/** @throws UnreadableDefinition where it has not even the states that the context was in */
+/**
+ * Adds a fault to the current state if it lacks the context's phase. @throws UnreadableDefinition if the definition
+ * lacks a state of the context
+ */
 function fitted(flux: CompiledFlux, { state, startState, visited, status, position }: ContextRecord): CompiledFlux {
   const { states } = flux
   if (!states[state] || !states[startState] || !visited.every((index) => states[index])) {
@@ -51,10 +58,13 @@ const withFault = (flux: CompiledFlux, at: number): CompiledFlux => ({
   states: flux.states.map((state) => (state.index === at ? { ...state, fault: MISFIT } : state)),
 })
 
-/** No definition has as many states. One that stands in has all up to the last that its context names. */
+/**
+ * Upper limit of state indices. A replacement definition has all states up to the highest index that the record
+ * contains.
+ */
 const MAX_STATES = 100_000
 
-const isPlace = (index: number): boolean => Number.isInteger(index) && index >= 0 && index < MAX_STATES
+const isStateIndex = (index: number): boolean => Number.isInteger(index) && index >= 0 && index < MAX_STATES
 
 function lost(
   catalog: Catalog,
@@ -63,19 +73,19 @@ function lost(
   { message: reason, source, isNewer }: UnreadableDefinition,
 ): CompiledFlux {
   const { id, package: owner, fluxName, definition: hash, state, startState, visited } = record
-  if (![state, startState, ...visited].every(isPlace)) throw unreadable(id)
-  const told = parseIndexKeys(indexKeys)
+  if (![state, startState, ...visited].every(isStateIndex)) throw unreadable(id)
+  const facts = parseIndexKeys(indexKeys)
   const unnamed = { name: null, events: [], takesAny: false }
   const states: KnownState[] = [
     ...visited.map((index) => ({ ...unnamed, index })),
-    { ...unnamed, index: startState, name: told.startState },
+    { ...unnamed, index: startState, name: facts.startState },
     {
       index: state,
-      name: told.state ?? (state === startState ? told.startState : null),
-      events: told.events,
-      takesAny: told.takesAny,
+      name: facts.state ?? (state === startState ? facts.startState : null),
+      events: facts.events,
+      takesAny: facts.takesAny,
     },
   ]
-  const secured = told.isSecured || catalog.find(owner, fluxName)?.secured === true
+  const secured = facts.isSecured || catalog.find(owner, fluxName)?.secured === true
   return lostFlux({ hash, package: owner, fluxName, secured, reason, source, isNewer, states })
 }

@@ -1,26 +1,26 @@
-// engine/record: the step of a context, as it is in its record.
+// engine/record: the step of a context, derived from its record.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId } from '../../model/context.ts'
 import { readyOwner, UNOWNED, type ContextRecord, type ReadyKind } from '../../model/record.ts'
 
-/** A step to start after the commit: only what identifies it. Its data is in the record. */
+/** Identifies a step. Its data is in the record. */
 export interface Step {
   readonly id: ContextId
   readonly state: number
   readonly epoch: number
   readonly attempt: number
-  /** Run id of the server. */
+  /** Boot id of the server that the step is leased to. */
   readonly owner: string
 }
 
-/** The step under way, if a server runs one. */
+/** The step in progress, whether it runs or is ready; null: there is none. */
 export function stepOf(record: ContextRecord): Step | null {
   if (record.lease === null) return null
   const { epoch, attempt } = record.position
   return { id: record.id, state: record.state, epoch, attempt, owner: record.lease.owner }
 }
 
-/** What the step of that state needs a slot of. */
+/** The kind of slot that the step of that state needs. */
 export function readyKindOfStep({ states }: CompiledFlux, state: number): ReadyKind {
   const action = states[state]?.action
   return action?.script != null ? 'script' : action?.code?.isolate ? 'isolated' : 'code'

@@ -1,4 +1,4 @@
-// engine/record: the step of a context as the API shows it: why it stands where it stands.
+// engine/record: the step of a context as the API shows it.
 import type { CompiledAction, CompiledFlux } from '../../definitions/flux.ts'
 import type { StepView } from '../../api/get-context.ts'
 import { UNOWNED, type ContextRecord, type StepError } from '../../model/record.ts'
@@ -7,10 +7,13 @@ import { stepKeyOf } from '../../model/standstill.ts'
 import { stepOf, type Step } from './position.ts'
 import type { Redactor } from '../redact/redactor.ts'
 
-/** When a step began that is in this server; null: it waits for a free slot; undefined: it isn't here. */
+/**
+ * The start time of a step on this server, epoch milliseconds; null: it waits for a process; undefined: it is not on
+ * this server.
+ */
 export type StartedAt = (step: Step) => number | null | undefined
 
-/** Null where nothing is under way, nor about to be tried again. */
+/** The view of the step; null if none is in progress or waits for another attempt. */
 export function stepView(
   record: ContextRecord,
   flux: CompiledFlux,
@@ -40,14 +43,16 @@ export function stepView(
   }
 }
 
-/** The server that has it knows best; of another's only what was so at the commit. */
+/**
+ * The start time. The server that runs the step knows it; for a step on another server, it is the time in the record.
+ */
 function beganAt(record: ContextRecord, startedAt: StartedAt): number | null {
   const step = stepOf(record)
   const here = step && startedAt(step)
   return here === undefined || !step ? (record.stepStartedAt ?? null) : here
 }
 
-/** A child's is in the record, since it outlives servers. */
+/** When the step times out. The timeout of a child is in the record, because a child outlives servers. */
 function timeoutOf(record: ContextRecord, { effect, timeoutMs }: CompiledAction, began: number | null): number | null {
   if (effect === 'child') return record.due
   return began === null || timeoutMs === null ? null : began + timeoutMs

@@ -57,7 +57,7 @@ export function contextView(
   }
 }
 
-/** Of any state of the definition: its values are empty if it was not visited. */
+/** The view of a state of the definition. Its values are empty if it was not visited. */
 export const stateView = (
   record: ContextRecord,
   flux: CompiledFlux,
@@ -95,7 +95,7 @@ function stateShown({ record, flux, state, log, redactor }: Seen): StateContextV
   }
 }
 
-/** With what the webhook was sent. */
+/** Adds the request of the webhook. */
 function withRequest(input: ModelDescriptor, request: JsonObject | null): ModelDescriptor {
   if (request === null) return input
   return {
@@ -104,7 +104,7 @@ function withRequest(input: ModelDescriptor, request: JsonObject | null): ModelD
   }
 }
 
-/** Of a declaration only the value is a user's. */
+/** Redacts the values. The declarations around them are not data of users. */
 function shown(model: ModelDescriptor, redactor: Redactor, placeOf: (name: string) => OriginPlace): ModelDescriptor {
   for (const property of model.gloopProperties) {
     const value = property['value'] ?? null
@@ -114,7 +114,7 @@ function shown(model: ModelDescriptor, redactor: Redactor, placeOf: (name: strin
   return model
 }
 
-/** What the lines of a transition carried to the inputs of its target. */
+/** Redacts what the lines of a transition carried to the inputs of its target. */
 function valuesShown(values: JsonObject, index: number, redactor: Redactor): JsonObject {
   const copy: JsonObject = {}
   for (const name of Object.keys(values))

@@ -1,5 +1,5 @@
-// engine/redact: hides the secrets of a request in a value, as what the value was made of asks for. The work grows
-// with the value and with the request, not with their product.
+// engine/redact: hides the secrets of a request in a value, according to the origins of the value. The work is linear
+// in the sizes of the value and of the request, not in their product.
 import { memberOrigins, type Origin, type Origins } from '../../definitions/compile/origins.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { isSecretName, REDACTED } from '../../model/secret-names.ts'
@@ -9,12 +9,12 @@ import { cookiesShown, headersShown, isRequest, parametersShown, PARTS, requestS
 import { isRecognisable, type Secrets } from './secrets.ts'
 
 /**
- * Characters of a secret that are hidden within a longer text: where lines cut them out, and where a function was given
- * them.
+ * Minimum length of a piece of a secret that is hidden within a longer text: `cut` if lines may have cut it out,
+ * `returned` if a function was given the secret.
  */
 const PART = { cut: 4, returned: 8 }
 
-/** What is hidden of a text, a number, a key. */
+/** Hides secrets in a text or key, and tells whether a number or boolean must be hidden. */
 interface Rule {
   readonly text: (text: string) => string
   readonly number: (value: number | boolean) => boolean
@@ -42,7 +42,7 @@ export class Hiding {
     return walk(shown, this.#ruleOf(rules), rules.some(({ kind }) => kind === 'inside') ? this.#secrets : null)
   }
 
-  /** What carries something at a key is looked at there, and nowhere else. */
+  /** Hides members of an object or array whose origins are known by key. Other members are not touched. */
   #hideBelow(origins: Origins, value: Json): Json {
     const keys = new Set(origins.flatMap(({ at: [key] }) => key ?? []))
     if (keys.size === 0 || typeof value !== 'object' || value === null) return value
@@ -55,7 +55,7 @@ export class Hiding {
     return copy
   }
 
-  /** A part of the request that is still itself, and more than one value of it. */
+  /** Redacts an unchanged part of the request that has more than one value. */
   #hideWhole({ kind, path }: Origin, value: Json): Json {
     const [part, name] = path
     if (kind !== 'whole' || name !== undefined) return value
@@ -87,7 +87,7 @@ export class Hiding {
     const cut = of(['cut'], (path) => this.#secrets.of(path))
     const returned = of(['returned'], (path) => this.#secrets.of(path))
     const known = of(['inside'], (path) => this.#secrets.known(path))
-    // All pieces of these are hidden, whatever is known of the whole.
+    // All pieces of these are hidden, so they need no search for the whole.
     const paths = new Set(origins.filter(({ kind }) => kind === 'returned').map(({ path }) => JSON.stringify(path)))
     const untouched = origins.every(({ kind, path }) => kind !== 'inside' || paths.has(JSON.stringify(path)))
       ? new Set<string>()
@@ -104,7 +104,7 @@ export class Hiding {
       alone: shorter(folded, PART.cut - 2),
       pieces: new PieceTable(folded, PART.cut),
     })
-    /** By length: all that are shorter than what is hidden within a text, which are values that are nothing else. */
+    /** By length: pieces that are too short to be hidden within a text. They are hidden only as a whole value. */
     const short = new Map<number, PieceTable>()
     const isPiece = (value: string): boolean => {
       const pieces = short.get(value.length) ?? new PieceTable(folded, value.length)
@@ -117,7 +117,7 @@ export class Hiding {
       if (value.length < PART.cut && folded.size > 0 && isPiece(value.toLowerCase())) return REDACTED
       return exact.hide(folded.size === 0 ? value : parts.hide(value, value.toLowerCase()))
     }
-    // One digit, or a truth, may be anything: only as a whole is it known.
+    // A short number or a boolean is hidden only if it equals a whole secret.
     const number = (value: number | boolean) => {
       const written = String(value)
       if (whole.has(written) || folded.has(written) || returned.has(written)) return true
@@ -133,7 +133,10 @@ const shorter = (secrets: ReadonlySet<string>, length: number) =>
 const ofLength = (secrets: ReadonlySet<string>, length: number) =>
   [...secrets].filter((secret) => secret.length === length)
 
-/** `requests`: there may be a request below, or parts of it, also as JSON text. */
+/**
+ * Applies a rule to a value at all depths. `requests`: not null if the value may contain a request or parts of one,
+ * also as JSON text.
+ */
 function walk(value: Json, rule: Rule, requests: Secrets | null): Json {
   if (typeof value === 'string') return requests === null ? rule.text(value) : textShown(value, rule, requests)
   if (typeof value === 'number' || typeof value === 'boolean') return rule.number(value) ? REDACTED : value
@@ -148,18 +151,18 @@ function walk(value: Json, rule: Rule, requests: Secrets | null): Json {
   const result: JsonObject = {}
   const hidden = requests !== null && isSecretPair(value, requests)
   for (const key of Object.keys(value)) {
-    // A key that is just a word is no secret, whatever it equals.
+    // A key that is just a word is not hidden, even if it equals a secret.
     const name = isRecognisable(key) ? rule.text(key) : key
     setOwn(result, name, hidden && key === 'value' ? REDACTED : walk(value[key] ?? null, rule, requests))
   }
   return result
 }
 
-/** An element of a list of headers or cookies. */
+/** Whether the object is a secret header or cookie, an element of such a list. */
 const isSecretPair = ({ name, value }: JsonObject, secrets: Secrets): boolean =>
   typeof name === 'string' && typeof value === 'string' && (isSecretName(name) || secrets.isCookie(name, value))
 
-/** Data that was made a text is hidden as data. */
+/** Hides secrets in a text. If it is JSON, hides them in the parsed data. */
 function textShown(text: string, rule: Rule, requests: Secrets): string {
   if (!/^\s*[[{]/.test(text)) return rule.text(text)
   try {
@@ -167,7 +170,7 @@ function textShown(text: string, rule: Rule, requests: Secrets): string {
     const after = JSON.stringify(walk(data, rule, requests))
     return after === JSON.stringify(data) ? text : after
   } catch {
-    // It isn't JSON, or is nested so deep that it can't be walked through.
+    // It is not JSON, or is nested too deep to be walked.
     return rule.text(text)
   }
 }

@@ -1,57 +1,56 @@
-// engine/redact: finds many patterns in a text in one pass (Aho and Corasick, 1975): the work grows with the text and
-// with the patterns, never with their product.
+// engine/redact: finds many patterns in a text in one pass (Aho and Corasick, 1975). The work is linear in the sizes of
+// the text and of the patterns, not in their product.
 import { REDACTED } from '../../model/secret-names.ts'
 import { SEED, type PieceTable } from './pieces.ts'
 
 /**
- * Characters up to which a pattern only counts where no letter or digit touches it: `abc` in `key abc`, not in
- * `abcdef`.
+ * Maximum length of a pattern that matches only if no letter or digit is adjacent: `abc` in `key abc`, not in `abcdef`.
  */
 export const SHORT = 7
 
 export interface Matcher {
   /**
-   * The text with each occurrence of a pattern replaced; the same if there is none. `looked`: where they are looked
-   * for, of the same length.
+   * The text with each occurrence of a pattern replaced; the same string if there is none. `looked`: the text that is
+   * searched instead, of the same length (in lower case, for example).
    */
   hide(text: string, looked?: string): string
 }
 
-/** What is looked for. */
+/** The patterns to search for. */
 export interface Patterns {
-  /** Those that count wherever they stand. */
+  /** Patterns that match anywhere. */
   readonly anywhere: Iterable<string>
-  /** Those of at most 7 characters that count only where no letter or digit touches them. */
+  /** Patterns of at most 7 characters that match only if no letter or digit is adjacent. */
   readonly alone: Iterable<string>
-  /** Pieces of one length that count wherever they stand. */
+  /** Pieces of one length that match anywhere. */
   readonly pieces: PieceTable
 }
 
 interface Tree {
-  /** By node and character: the node that follows. */
+  /** The next node, by node and character. */
   readonly edges: Edges
-  /** By node: the longest suffix of what it stands for that is a node as well. */
+  /** By node: the node of its longest proper suffix that is in the tree. */
   readonly links: Int32Array
-  /** By node: length of the longest pattern that ends there and counts anywhere; 0: none does. */
+  /** By node: length of the longest `anywhere` pattern that ends there; 0: none. */
   readonly longest: Int32Array
-  /** By node: a bit for each length of those that count only by themselves. */
+  /** By node: a bit for each length of the `alone` patterns that end there. */
   readonly alone: Uint8Array
   readonly pieces: PieceTable
 }
 
 export function matcherOf(patterns: Patterns): Matcher {
-  const tree = plant(patterns)
+  const tree = buildTree(patterns)
   return {
     hide: (text, looked = text) =>
       looked.length === text.length ? replaced(text, looked, tree) : replaced(text, text, tree),
   }
 }
 
-/** In tables of numbers: the patterns have some hundred thousand characters where a stranger wants it so. */
+/** A hash table in typed arrays, because a client can send patterns of some hundred thousand characters. */
 class Edges {
   readonly #froms: Int32Array
   readonly #codes: Uint16Array
-  /** 0: no edge, since none leads to the root. */
+  /** 0: there is no edge, because none leads to the root. */
   readonly #tos: Int32Array
   readonly #mask: number
 
@@ -63,7 +62,7 @@ class Edges {
     this.#mask = size - 1
   }
 
-  /** 0: there is none. */
+  /** The next node; 0: there is none. */
   get(from: number, code: number): number {
     return this.#tos[this.#placeOf(from, code)] ?? 0
   }
@@ -85,7 +84,7 @@ class Edges {
   }
 }
 
-function plant({ anywhere, alone, pieces }: Patterns): Tree {
+function buildTree({ anywhere, alone, pieces }: Patterns): Tree {
   const [long, short] = [[...anywhere], [...alone].filter(({ length }) => length <= SHORT)]
   const most = [...long, ...short].reduce((sum, { length }) => sum + length, 1)
   const tree: Tree = {
@@ -114,7 +113,7 @@ function plant({ anywhere, alone, pieces }: Patterns): Tree {
   }
   for (const pattern of long) if (pattern !== '') tree.longest[add(pattern)] = pattern.length
   for (const pattern of short) if (pattern !== '') tree.alone[add(pattern)] = 1 << pattern.length
-  // The shorter ones are done when the longer ones ask for them.
+  // In the order of depth, so that the links of shorter suffixes exist when longer ones need them.
   for (const node of byDepth(depths.subarray(0, nodes))) {
     const parent = parents[node] ?? 0
     const suffix = depths[node] === 1 ? 0 : follow(tree, tree.links[parent] ?? 0, codes[node] ?? 0)
@@ -125,7 +124,7 @@ function plant({ anywhere, alone, pieces }: Patterns): Tree {
   return tree
 }
 
-/** All nodes but the root, those of less depth first. */
+/** All nodes except the root, by ascending depth (a counting sort). */
 function byDepth(depths: Int32Array): Int32Array {
   const starts = new Int32Array(depths.reduce((most, depth) => Math.max(most, depth), 0) + 2)
   for (const depth of depths) starts[depth + 1] = (starts[depth + 1] ?? 0) + 1
@@ -170,13 +169,13 @@ function replaced(text: string, looked: string, tree: Tree): string {
   return result + text.slice(after)
 }
 
-/** The longest of those lengths at which nothing touches what ends there; 0: none. */
+/** The longest of the lengths at which the match that ends there has no adjacent letter or digit; 0: none. */
 function longestAlone(lengths: number, text: string, end: number): number {
   for (let own = SHORT; own > 0; own -= 1) if ((lengths & (1 << own)) !== 0 && isAlone(text, end - own, end)) return own
   return 0
 }
 
-/** Those that overlap or touch are one. */
+/** Adds a match. Matches that overlap or touch are merged. */
 function take(found: { from: number; to: number }[], from: number, to: number): void {
   let start = from
   for (let last = found.at(-1); last !== undefined && last.to >= start; last = found.at(-1)) {
@@ -190,6 +189,6 @@ const isAlone = (text: string, from: number, to: number): boolean => !isWordAt(t
 
 function isWordAt(text: string, at: number): boolean {
   const code = text.charCodeAt(at)
-  // NaN beyond the ends.
+  // `code` is NaN beyond the ends of the text.
   return (code >= 48 && code <= 57) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122) || code > 127
 }

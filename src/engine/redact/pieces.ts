@@ -1,14 +1,14 @@
-// engine/redact: all pieces of one length of some texts, in a table of numbers: a text of many thousand characters has
-// as many pieces, and to keep each as a text of its own takes a hundred times as long.
+// engine/redact: a set of all pieces of one length of some texts, as a hash table of numbers. A text of many thousand
+// characters has as many pieces, and a set of strings takes a hundred times as long.
 
-/** Chosen anew by each process, so that nobody can send texts whose pieces fall on the same place. */
+/** Random for each process, so that a client cannot send texts whose pieces collide. */
 export const SEED = Math.floor(Math.random() * 2 ** 32) | 0
 
 export class PieceTable {
   readonly length: number
-  /** All texts, one after the other. */
+  /** All texts, concatenated. */
   readonly #texts: string
-  /** Where a piece begins in them, plus one; 0: none. */
+  /** By hash: the index in the texts at which a piece begins, plus one; 0: none. */
   readonly #places: Int32Array
   readonly #mask: number
 
@@ -30,7 +30,7 @@ export class PieceTable {
     return this.#texts === ''
   }
 
-  /** Whether one of them stands there. */
+  /** Whether a piece of the set is at that index of the text. */
   hasAt(text: string, at: number): boolean {
     return at >= 0 && at + this.length <= text.length && this.#places[this.#placeOf(text, at)] !== 0
   }
@@ -40,7 +40,7 @@ export class PieceTable {
     if (this.#places[place] === 0) this.#places[place] = at + 1
   }
 
-  /** Where the table has that piece, or would have it. */
+  /** The slot of the piece in the table, or the free slot for it. */
   #placeOf(text: string, at: number): number {
     let hash = SEED
     for (let index = at; index < at + this.length; index += 1) {
@@ -60,13 +60,16 @@ export class PieceTable {
   }
 }
 
-/** Without those that lie in one of the longest: the Cookie header has all cookies in it. */
+/**
+ * The texts, by descending length, without those that one of the longest contains: the Cookie header contains all
+ * cookies.
+ */
 function largest(texts: readonly string[]): string[] {
   const sorted = texts.toSorted((one, other) => other.length - one.length)
   const kept: string[] = []
-  for (const text of sorted) if (!kept.slice(0, LOOKED_INTO).some((other) => other.includes(text))) kept.push(text)
+  for (const text of sorted) if (!kept.slice(0, SEARCHED_TEXTS).some((other) => other.includes(text))) kept.push(text)
   return kept
 }
 
-/** Texts that are looked into for others, to save the work of adding those. */
-const LOOKED_INTO = 8
+/** Number of the longest texts that are searched for other texts, to avoid adding those. */
+const SEARCHED_TEXTS = 8

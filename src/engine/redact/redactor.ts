@@ -1,6 +1,6 @@
-// engine/redact: what views and logs hide of a context: the secrets of the request that started it, or its ancestor,
-// wherever lines may have carried them. Where they can't have carried them nothing is hidden, whatever it is equal to.
-// The workflow itself sees everything.
+// engine/redact: redacts a context for views and logs. It hides the secrets of the request that started the context or
+// an ancestor, in all places to which lines may have carried them. In other places nothing is hidden, even if a value
+// equals a secret. The workflow itself sees everything.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import {
   carriedIn,
@@ -24,12 +24,12 @@ import { Secrets } from './secrets.ts'
 type Started = Pick<ContextRecord, 'request' | 'inherited' | 'input'>
 
 export interface Redactor {
-  /** What lies at that place of the context. The same if there is nothing to hide. */
+  /** Redacts the value at a place of the context. Returns the same value if there is nothing to hide. */
   value(place: OriginPlace, value: Json): Json
   text(place: OriginPlace, text: string): string
   error(error: FluxException): ErrorView
-  /** For what the action of a state logs. */
-  told(index: number): { readonly text: (text: string) => string; readonly value: (value: Json) => Json }
+  /** Redacts what the action of a state logs. */
+  logged(index: number): { readonly text: (text: string) => string; readonly value: (value: Json) => Json }
 }
 
 export function redactorOf(record: Started, flux: CompiledFlux): Redactor {
@@ -38,7 +38,7 @@ export function redactorOf(record: Started, flux: CompiledFlux): Redactor {
   return secrets === null || secrets.isEmpty ? PLAIN : new RequestRedactor(secrets, carriedBy(record, flux))
 }
 
-/** What of a request a child must hide as its parent does, and which of its inputs carry it; null: nothing. */
+/** The part of a request whose secrets a child must also redact, and the inputs that may carry them; null: none. */
 export function inheritedOf(record: Started & Pick<ContextRecord, 'state'>, flux: CompiledFlux): JsonObject | null {
   const { request, inherited, state } = record
   const source = request ?? inherited
@@ -58,7 +58,9 @@ function carriedBy({ request, inherited, input }: Started, flux: CompiledFlux): 
     : carriedIn(flux, webhookSeed(flux), true)
 }
 
-/** Version 0.1 didn't write down which inputs carry something: all may. */
+/**
+ * The inputs of a child that may carry secrets. Version 0.1 did not record them, so for its records all inputs count.
+ */
 function inheritedSeed(inherited: JsonObject | null, input: JsonObject): Seed {
   const inputs = inherited?.['inputs']
   if (isObject(inputs))
@@ -78,14 +80,14 @@ function originOf(origin: Json): Origin[] {
 const listOf = (list: Json | undefined): Json[] => (Array.isArray(list) ? list : [])
 
 /**
- * Of a context without secrets of its own. A function may have given it a request all the same: one that is whole is
- * shown as every request is.
+ * The redactor of a context without secrets. A function may still have returned a request: a complete one is redacted
+ * like any request.
  */
 const PLAIN: Redactor = {
   value: (_, value) => withoutRequests(value),
   text: (_, text) => text,
   error: (error) => withStack({ ...error, realException: withoutRequests(error.realException) }),
-  told: () => ({ text: (text) => text, value: withoutRequests }),
+  logged: () => ({ text: (text) => text, value: withoutRequests }),
 }
 
 class RequestRedactor implements Redactor {
@@ -107,8 +109,8 @@ class RequestRedactor implements Redactor {
 
   error(error: FluxException): ErrorView {
     const index = error.fluxStackTrace.at(-1)?.stateIndex ?? 0
-    // What lines and waits say is about what they read, an event that nobody knows is named, and a function tells what
-    // it likes.
+    // Errors of lines and waits quote the values that they read, other errors name an unknown event, and a function may
+    // throw any text.
     const ofLines = error.type === 'LineError' || error.type === 'ExpressionError'
     const inLines = ofLines ? this.#carried.at({ of: 'lineError', index }) : []
     const origins = [...this.#carried.at({ of: 'error', index }), ...this.#carried.at({ of: 'event' }), ...inLines]
@@ -124,7 +126,7 @@ class RequestRedactor implements Redactor {
     })
   }
 
-  told(index: number) {
+  logged(index: number) {
     const origins = this.#carried.disclosed(index)
     return {
       text: (text: string) => this.#textOf(origins, text),
@@ -138,7 +140,7 @@ class RequestRedactor implements Redactor {
   }
 }
 
-/** An error that a function threw contains its place in the source. */
+/** Adds the stack of an error that a function threw. */
 function withStack(error: FluxException): ErrorView {
   const stack = isObject(error.realException) ? error.realException['stack'] : undefined
   return typeof stack === 'string' && stack.includes(FRAME) ? { ...error, stack } : error

@@ -1,9 +1,9 @@
-// engine/redact: a request, or a part of it that is still itself, without its secrets. What its sender wrote
-// otherwise, the body above all, stays as it is.
+// engine/redact: redacts a request, or an unchanged part of it. Everything else that the client sent, such as the body,
+// is not changed.
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { decoded, isSecretName, redactQuery, REDACTED } from '../../model/secret-names.ts'
 
-/** Whether it has all that distinguishes a request from other data. */
+/** Whether the value has the fields that distinguish a request from other data. */
 export const isRequest = (value: Json): value is JsonObject =>
   isObject(value) &&
   typeof value['method'] === 'string' &&
@@ -11,7 +11,7 @@ export const isRequest = (value: Json): value is JsonObject =>
   Array.isArray(value['headers']) &&
   Array.isArray(value['cookies'])
 
-/** What a request has. Lines may have laid other things into one. */
+/** The fields of a request. Lines may have added other fields. */
 export const PARTS: ReadonlySet<string> = new Set([
   'method',
   'uri',
@@ -24,7 +24,7 @@ export const PARTS: ReadonlySet<string> = new Set([
   'encoded',
 ])
 
-/** `$request`, as views show it. */
+/** A redacted copy of `$request`. */
 export function requestShown(request: JsonObject): JsonObject {
   const { uri, headers = null, cookies = null, parameters = null } = request
   const secret = secretSegments(parameters)
@@ -43,7 +43,7 @@ export const headersShown = (headers: Json): Json => withoutValues(headers, isSe
 
 export const cookiesShown = (cookies: Json): Json => withoutValues(cookies, () => true)
 
-/** Also of what came several times, as a list. */
+/** Redacts parameters with secret names, also if they are lists. */
 export function parametersShown(parameters: Json): Json {
   if (!isObject(parameters)) return parameters
   const copy = { ...parameters }
@@ -54,7 +54,7 @@ export function parametersShown(parameters: Json): Json {
   return copy
 }
 
-/** Path and query. `secret`: texts of path parameters that are secrets. */
+/** Redacts path and query. `secret`: values of path parameters that are secrets. */
 export function uriShown(uri: string, secret: ReadonlySet<string>): string {
   const [, path = '', query] = /^([^?]*)(?:\?(.*))?$/s.exec(uri) ?? []
   const shown =

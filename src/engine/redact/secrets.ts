@@ -1,22 +1,22 @@
-// engine/redact: the secrets of one request, by the part of it that they lie in.
+// engine/redact: the secrets of one request, by the part that contains them.
 import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import { decoded, isSecretName } from '../../model/secret-names.ts'
 
-/** Characters from which on a text is known as a secret by itself, if it isn't only letters or only digits. */
+/** Minimum length at which a text is recognized as a secret by itself, if it has both digits and other characters. */
 const RECOGNISABLE_CHARACTERS = 8
-/** The same for one that is. */
+/** The same for a text with only digits, or without digits. */
 const RECOGNISABLE_PLAIN_LENGTH = { letters: 24, digits: 16 }
-/** The same for what the name of a header or a parameter says to be a secret. */
+/** The same for a value whose header or parameter name marks it as a secret. */
 const MIN_NAMED_CHARACTERS = 3
 
 export class Secrets {
-  /** Names in lower case. */
+  /** Names are in lower case. */
   readonly #headers: readonly (readonly [string, string])[]
   readonly #cookies: readonly (readonly [string, string])[]
   readonly #parameters: readonly (readonly [string, string])[]
   #pairs: ReadonlySet<string> | undefined
 
-  /** @param request `$request`, or what a child was given of it */
+  /** @param request `$request`, or the part of it that a child inherits */
   constructor(request: JsonObject) {
     this.#headers = pairsOf(request['headers'])
       .filter(([name]) => isSecretName(name))
@@ -31,7 +31,7 @@ export class Secrets {
     return this.#headers.length + this.#cookies.length + this.#parameters.length === 0
   }
 
-  /** Those of a part of the request, each in the ways in which it may be written. */
+  /** The secrets of a part of the request, each in all its spellings. */
   of([part, name]: readonly string[]): ReadonlySet<string> {
     const pairs = [
       ...(part === undefined || part === 'headers' ? this.#headers : []),
@@ -43,9 +43,10 @@ export class Secrets {
   }
 
   /**
-   * Those of a collection of the request that can be told from other data by themselves, and the parts of headers that
-   * can: a signature in a list. Cookies are anything, but headers and parameters of secret names are secrets: those
-   * count also when they are short, and so does what follows a scheme.
+   * The secrets of a part of the request that can be recognized in other data, and recognizable parts of headers, such
+   * as a signature in a list. The values of headers and parameters with secret names are included even if they are
+   * short, and so is the part after an authentication scheme. Cookies are included only if they are recognizable,
+   * because their values may be ordinary words.
    */
   known(path: readonly string[]): ReadonlySet<string> {
     const [part] = path
@@ -68,7 +69,7 @@ export class Secrets {
   }
 }
 
-/** Whether it isn't just a word or a number, as names, keys and data are. */
+/** Whether the text is unlikely to be an ordinary word or number. */
 export function isRecognisable(text: string): boolean {
   if (text.length < RECOGNISABLE_CHARACTERS) return false
   const [letters, digits] = [/[^\d\s]/.test(text), /\d/.test(text)]
@@ -79,8 +80,8 @@ export function isRecognisable(text: string): boolean {
 }
 
 /**
- * A secret as it stands, without its escapes and with them, within JSON, and within JSON in JSON; and what the Basic
- * scheme (RFC 7617) was made of.
+ * The spellings of a secret: unchanged, percent-decoded, percent-encoded, escaped for JSON, escaped twice for JSON in
+ * JSON; and the decoded credentials of the Basic scheme (RFC 7617).
  */
 function spellings(secret: string): string[] {
   const inJson = JSON.stringify(secret).slice(1, -1)
@@ -89,12 +90,12 @@ function spellings(secret: string): string[] {
   return basic === undefined ? ways : [...ways, Buffer.from(basic, 'base64').toString()]
 }
 
-/** A lone surrogate can't be escaped. */
+/** A lone surrogate cannot be percent-encoded, and is replaced. */
 const encoded = (text: string): string => encodeURIComponent(text.toWellFormed())
 
 const textsOf = (value: Json): string[] => (Array.isArray(value) ? value.map(String) : [String(value)])
 
-/** Of a list of {name, value}. */
+/** The pairs of a list of `{ name, value }`. */
 function pairsOf(list: Json | undefined): [string, string][] {
   const entries = Array.isArray(list) ? list : []
   return entries.flatMap((entry): [string, string][] =>

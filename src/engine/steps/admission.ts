@@ -1,5 +1,5 @@
-// engine: whether a step may start in this server: it needs a slot, and memory for what it is given. What gets both
-// starts; any other step is ready, without a lease, and is claimed by whichever server has a free slot.
+// engine: decides whether a step may start on this server. It needs a slot, and memory for its data. A step that lacks
+// one of them becomes ready: it has no lease, and any server with a free slot can claim it.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import { UNOWNED, type ContextRecord } from '../../model/record.ts'
@@ -9,25 +9,25 @@ import type { StoredContext } from '../../ports/store.ts'
 import { readyKindOfStep } from '../record/position.ts'
 import { LIGHT_BYTES, noRoom, weightOf } from '../context-loader.ts'
 
-/** A slot that a step has been given. */
+/** A slot that a step holds, with its share of the memory budget. */
 export interface Slot {
   readonly kind: StepKind
-  /** Takes memory for the context with these texts; false when there is not enough. */
+  /** Reserves memory for the context with these texts. Returns false if there is not enough. */
   fits(texts: StoredContext['parts']): boolean
-  /** Memory that the step has waited for. */
+  /** Adds memory that was reserved before; `release` gives it back. */
   addRoom(release: () => void): void
-  /** Gives back the memory alone. */
+  /** Gives back only the memory. */
   releaseRoom(): void
-  /** Exchanges it for a slot of another kind; false when none is free. */
+  /** Exchanges the slot for one of another kind. Returns false if none is free. */
   move(kind: StepKind): boolean
-  /** Gives back slot and memory. Later calls do nothing. */
+  /** Gives back the slot and the memory. Later calls have no effect. */
   release(): void
 }
 
 export interface AdmissionParts {
   readonly slots: StepSlots
   readonly runner: Pick<StepRunner, 'isSlowScript'>
-  /** For what steps that run are given. */
+  /** The memory budget for the data of running steps. */
   readonly budget: ByteBudget
 }
 
@@ -38,23 +38,23 @@ export class Admission {
     this.#parts = parts
   }
 
-  /** Null when no slot of that kind is free. */
+  /** Takes a slot; null: no slot of that kind is free. */
   take(kind: StepKind): Slot | null {
     return this.#parts.slots.tryTake(kind) ? this.slotOf(kind) : null
   }
 
-  /** A slot that `StepSlots` has given out. */
+  /** Wraps a slot that was taken with `StepSlots.next`. */
   slotOf(kind: StepKind): Slot {
     return new TakenSlot(kind, this.#parts)
   }
 
-  /** Where the step of that state runs. */
+  /** The kind of slot that the step of that state needs. */
   kindOf(flux: CompiledFlux, state: number): StepKind {
     const script = flux.states[state]?.action?.script
     return script != null && this.#parts.runner.isSlowScript(script) ? 'slowScript' : readyKindOfStep(flux, state)
   }
 
-  /** Resolves with what gives the memory back, as soon as there is so much. */
+  /** Resolves when that much memory is reserved, with the function that gives it back. */
   waitForRoom(bytes: number): Promise<() => void> {
     return this.#parts.budget.wait(bytes)
   }
@@ -108,7 +108,7 @@ class TakenSlot implements Slot {
   }
 }
 
-/** The record of a context whose step is to be claimed. It was decided as if the step started at once. */
+/** Makes the step of a decided record ready, without a lease. The decision assumed that the step starts at once. */
 export const readied = (record: ContextRecord): ContextRecord => ({
   ...record,
   lease: record.lease && { ...record.lease, owner: UNOWNED },

@@ -1,4 +1,4 @@
-// engine: attempts of a step that fail: what the record keeps of the last one, and what is logged.
+// engine: failed attempts of a step: what the record keeps of the last one, and what is logged.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import type { ContextRecord, StepError } from '../../model/record.ts'
@@ -14,24 +14,24 @@ export interface FailedAttempt {
   readonly error: ActionError
 }
 
-/** Characters of a message that are kept beside the step, or logged. */
+/** Maximum length of a message that is kept in the record or logged. */
 const MAX_MESSAGE_CHARACTERS = 4096
-/** From which attempt on a failure is a warning. */
+/** The number of the attempt from which a failure is logged as a warning. */
 const WARN_FROM = 3
 
-/** `record`: as it was when the step or child failed; null: none has. */
+/** The failed attempt; null if `error` is null. `record`: the record at the time of the failure. */
 export function failureOf(flux: CompiledFlux, record: ContextRecord, error: ActionError | null): FailedAttempt | null {
   if (!error) return null
   const { state } = record
   return { state, attempt: record.position.attempt, maxAttempts: maxAttemptsOf(flux, state), error }
 }
 
-/** Of the action of that state; a child is tried once. */
+/** The maximum number of attempts of the action of a state. A child has one attempt. */
 export function maxAttemptsOf(flux: CompiledFlux, state: number): number {
   return flux.states[state]?.action.retry.maxAttempts ?? 1
 }
 
-/** The last error of the step under way, which began with the state's entry `epoch`. */
+/** The last error of the step in progress, which began with the entry `epoch` of the state. */
 export function errorAfter(
   record: ContextRecord,
   epoch: number,
@@ -44,7 +44,7 @@ export function errorAfter(
   return { type: cut(type), message: cut(message), at: now, ...(stack !== undefined && { stack }) }
 }
 
-/** Tells of what failed in a commit, after it. */
+/** Logs failed attempts, and the failure of the context, after the commit. */
 export function logFailures(
   log: Log,
   {

@@ -1,5 +1,5 @@
-// engine: aborts steps that run here although another server has ended their context or moved it on. Messages
-// between servers are hints: the store decides.
+// engine: aborts steps on this server whose context was ended or continued by another server. Messages between servers
+// are hints: the stored record decides.
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
@@ -21,24 +21,27 @@ export class Cancels {
     this.#parts = parts
   }
 
-  /** Aborts the step of that context that runs here, or waits to, unless the store has the context at that step. */
+  /** Aborts the step of that context on this server, unless the stored context is at that step. */
   async check(id: ContextId): Promise<void> {
     const { loader, steps, log } = this.#parts
     const step = steps.of(id)
     if (!step) return
     try {
       const stored = await loader.read(id)
-      // Meanwhile this server itself may have started the next one.
+      // In the meantime, this server itself may have started the next step.
       if ((stored && isOf({ step }, decodeHead(stored))) || !steps.has(step)) return
       steps.abort(id, 'another server has ended the context or moved it on')
     } catch (error) {
-      // The heartbeat looks again. What can't be read is told of when it is to be decided on.
+      // The heartbeat checks again. An unreadable record is logged when a turn needs it.
       if (!(error instanceof FluxError)) throw error
-      log.debug('whether a step is still to run could not be found out', { contextId: id, error })
+      log.debug('the context of a running step could not be read', { contextId: id, error })
     }
   }
 
-  /** The same of all steps that run here and aren't among the leased. `running`: before the store was asked. */
+  /**
+   * Checks the running steps that are not leased to this server. `running`: must be read before the store is queried
+   * for `leased`.
+   */
   checkAll(running: readonly ContextId[], leased: readonly ContextId[]): void {
     const known = new Set(leased)
     for (const id of running) if (!known.has(id)) void this.check(id)

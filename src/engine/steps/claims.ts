@@ -1,5 +1,5 @@
-// engine: gets this server its steps. Slots that become free are given to ready steps that this server committed, in
-// that order, and then to what the store finds: ready steps of other servers, and steps of servers that are gone.
+// engine: claims steps for this server. Free slots are given to the ready steps that this server committed, in the
+// order of commit, and then to steps that the store returns: ready steps of other servers, and steps of dead servers.
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import { READY_KINDS, readyKindOf, UNOWNED, type ReadyKind } from '../../model/record.ts'
@@ -9,21 +9,23 @@ import type { StepKind, StepSlots } from '../../ports/step-slots.ts'
 import type { AbandonedLease } from '../../ports/store.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 import type { Admission, Slot } from './admission.ts'
+import { ClaimedContexts } from './claimed-contexts.ts'
 import { ClaimSource, type ClaimSourceParts } from './claim-source.ts'
 import type { ReadyHints } from './ready-hints.ts'
 import type { StepShortage, Recovery } from './recovery.ts'
 import { Turnstile } from './turnstile.ts'
 
 /**
- * Steps of gone servers taken over at a time, each until it has begun: more would count as lost again, should one of
- * them take the server down. The same number of contexts is looked at in a claim at a time.
+ * Maximum number of concurrent takeovers of steps of dead servers, each until the step has begun. If one of them kills
+ * this server, the takeovers of all others in progress are counted, too. The same limit applies to the claimed contexts
+ * that are examined at a time.
  */
 const AT_ONCE = 8
-/** Contexts that may wait for memory. With more, nothing else is claimed. */
+/** Number of contexts waiting for memory at which nothing else is claimed. */
 const MAX_FOR_ROOM = 64
-/** Milliseconds until a context that couldn't be taken over is tried again. */
+/** Milliseconds until a failed takeover is repeated. */
 const TRY_AGAIN_MS = 5_000
-/** Milliseconds for which nothing is claimed when the store is out of reach. */
+/** Milliseconds for which nothing is claimed after the store was unavailable. */
 const PAUSE_MS = 1_000
 
 export interface ClaimsParts extends ClaimSourceParts {
@@ -37,19 +39,18 @@ export interface ClaimsParts extends ClaimSourceParts {
 
 export class Claims {
   readonly #parts: ClaimsParts
-  /** Of contexts that are queued here or being taken: whom the step was leased to when it was found. */
-  readonly #owners = new Map<ContextId, string>()
-  /** Steps of gone servers; where they run is not known yet. */
+  readonly #known = new ClaimedContexts()
+  /** Steps of dead servers. The kind of slot that they need is not known yet. */
   #found: AbandonedLease[] = []
-  /** Memory that contexts have waited for. */
+  /** Number of entries of `#found` that are being taken over. */
+  #examining = 0
+  /** Memory reserved for queued contexts. */
   readonly #rooms = new Map<ContextId, () => void>()
   #forRoom = 0
-  /** Of these, those that are being taken over. */
-  #looking = 0
-  /** Before takeovers from gone servers. */
+  /** Limits concurrent takeovers from dead servers. */
   readonly #turnstile = new Turnstile(AT_ONCE)
   readonly #source: ClaimSource
-  /** Until when nothing is claimed, since the store is out of reach. */
+  /** True while nothing is claimed because the store was unavailable. */
   #isPaused = false
   #asking: Promise<void> | null = null
   #stopped = false
@@ -64,29 +65,28 @@ export class Claims {
     })
   }
 
-  /** Whether the step of that context is queued here or being taken. */
+  /** Whether the step of that context is queued or being claimed by this server. */
   has(id: ContextId): boolean {
-    return this.#owners.has(id)
+    return this.#known.has(id)
   }
 
-  /** This server has committed a step that nobody has a lease to. */
+  /** Queues a ready step that this server has committed. */
   ready(id: ContextId, kind: StepKind): void {
     this.#parts.hints.notify()
-    if (this.#stopped || this.#owners.has(id)) return
-    const listed = listedAs(kind)
-    // Behind those that are in the store alone, and older.
-    if (this.#source.isOverfull(listed) || !this.#parts.slots.wait(kind, id)) this.#source.overflow(listed)
-    else this.#owners.set(id, UNOWNED)
+    if (this.#stopped || this.#known.becameReady(id, kind)) return
+    // Not queued while older steps are in the store but not in the queue.
+    if (this.#source.isOverfull(kind) || !this.#parts.slots.wait(kind, id)) this.#source.overflow(kind)
+    else this.#known.add(id, UNOWNED)
     if (this.#parts.slots.free(kind) > 0) this.#pull(kind)
   }
 
-  /** Asks the store for steps that nobody runs, if any slot is free. */
+  /** Claims unowned steps in the store if a slot is free. */
   look(): Promise<void> {
     this.#source.refresh()
     return this.#ask()
   }
 
-  /** Claims nothing any more. What waits is for others to claim. */
+  /** Stops claiming. Other servers can claim the queued steps. */
   stop(): void {
     this.#stopped = true
     this.#found = []
@@ -94,6 +94,9 @@ export class Claims {
     this.#rooms.clear()
     this.#parts.hints.stop()
   }
+
+  /** To be called when the last step was released. */
+  readonly close = (): void => this.#parts.hints.close()
 
   #pull(kind: StepKind): void {
     const { slots, admission } = this.#parts
@@ -104,66 +107,70 @@ export class Claims {
       const room = this.#rooms.get(id)
       if (room) slot.addRoom(room)
       this.#rooms.delete(id)
-      void this.#take({ id, owner: this.#owners.get(id) ?? UNOWNED }, slot)
+      void this.#take(id, slot)
     }
-    this.#lookThrough()
+    this.#examineFound()
     this.#askForMore()
+  }
+
+  #pullAll(): void {
+    for (const kind of KINDS) this.#pull(kind)
   }
 
   get #mayTake(): boolean {
     return !this.#stopped && !this.#isPaused && this.#forRoom < MAX_FOR_ROOM
   }
 
-  /** Slots that are free, of kinds that have any. */
+  /** Number of free slots, for kinds that have any. No script is claimed while the queue of slow ones is full. */
   get #free(): ReadonlyMap<ReadyKind, number> {
-    const free = READY_KINDS.map((kind) => [kind, this.#parts.slots.free(kind)] as const)
-    return new Map(free.filter(([, count]) => count > 0))
+    const { slots } = this.#parts
+    const kinds = READY_KINDS.filter((kind) => kind !== 'script' || !slots.isFull('slowScript'))
+    return new Map(kinds.map((kind) => [kind, slots.free(kind)] as const).filter(([, count]) => count > 0))
   }
 
-  /** Takes over steps of gone servers while slots are free. */
-  #lookThrough(): void {
-    while (this.#mayTake && this.#looking < AT_ONCE && this.#found.length > 0 && this.#free.size > 0) {
+  /** Takes over steps of dead servers while slots are free. */
+  #examineFound(): void {
+    while (this.#mayTake && this.#examining < AT_ONCE && this.#found.length > 0 && this.#free.size > 0) {
       const lease = this.#found.shift()
       if (!lease) return
-      this.#looking += 1
-      void this.#lookAt(lease)
+      this.#examining += 1
+      void this.#examine(lease)
     }
   }
 
-  async #lookAt(lease: AbandonedLease): Promise<void> {
-    await this.#take(lease, null)
-    this.#looking -= 1
-    this.#lookThrough()
-    if (this.#looking === 0) for (const kind of KINDS) this.#pull(kind)
+  async #examine(lease: AbandonedLease): Promise<void> {
+    await this.#take(lease.id, null)
+    this.#examining -= 1
+    this.#examineFound()
+    if (this.#examining === 0) this.#pullAll()
   }
 
-  async #take(lease: AbandonedLease, slot: Slot | null): Promise<void> {
+  async #take(id: ContextId, slot: Slot | null): Promise<void> {
+    const lease = { id, owner: this.#known.take(id) }
     const isLost = lease.owner !== UNOWNED
     if (isLost) await this.#turnstile.enter()
     try {
       const shortage = await this.#parts.recovery.takeOver(lease, slot)
-      if (shortage) this.#queue(lease.id, shortage)
-      else this.#owners.delete(lease.id)
+      // It may have moved on while it was taken, to a step that is ready.
+      const next = shortage ? null : this.#known.delete(id)
+      if (shortage) this.#queue(id, shortage, slot?.kind)
+      else if (next !== null) this.ready(id, next)
     } catch (error) {
       this.#failed(lease, error)
     }
     if (isLost) this.#turnstile.leave()
   }
 
-  /** While the store is out of reach, nothing else is tried. */
+  /** Schedules another try. If the store is unavailable, all claims are paused. */
   #failed(lease: AbandonedLease, error: unknown): void {
     const { log, clock } = this.#parts
-    if (isUnreadable(error, log)) {
-      this.#owners.delete(lease.id)
-      return
-    }
+    if (isUnreadable(error, log)) return void this.#known.delete(lease.id)
     log.error('a context could not be taken over; it will be tried again', { contextId: lease.id, error })
     const isAway = error instanceof FluxError && error.failure.kind === 'unavailable'
     if (isAway) this.#pause()
     clock.after(isAway ? PAUSE_MS : TRY_AGAIN_MS, () => {
-      if (this.#stopped) return
       this.#found.push(lease)
-      this.#lookThrough()
+      this.#examineFound()
     })
   }
 
@@ -172,16 +179,16 @@ export class Claims {
     this.#isPaused = true
     this.#parts.clock.after(PAUSE_MS, () => {
       this.#isPaused = false
-      for (const kind of KINDS) this.#pull(kind)
+      this.#pullAll()
     })
   }
 
-  /** It was looked at, and could not be started. */
-  #queue(id: ContextId, { kind, weight }: StepShortage): void {
+  /** Queues a step that lacks a slot or memory. `from`: the kind of slot that it has waited for. */
+  #queue(id: ContextId, { kind, weight }: StepShortage, from: StepKind = kind): void {
     const { slots, admission } = this.#parts
     if (this.#stopped) return
     if (weight === null) {
-      slots.waitFirst(kind, id)
+      slots[kind === from ? 'waitFirst' : 'waitLast'](kind, id)
       if (slots.free(kind) > 0) this.#pull(kind)
       return
     }
@@ -191,14 +198,15 @@ export class Claims {
       if (this.#stopped) return release()
       this.#rooms.set(id, release)
       slots.waitFirst(kind, id)
-      return this.#pull(kind)
+      // Of all kinds: none was given a slot while too many waited for memory.
+      return this.#pullAll()
     })
   }
 
   #askForMore(): void {
     if (this.#asking || this.#source.isEmpty) return
     this.#ask().catch((error: unknown) => {
-      this.#parts.log.warn('steps that nobody runs could not be claimed', { error })
+      this.#parts.log.warn('unowned steps could not be claimed', { error })
       this.#pause()
     })
   }
@@ -210,36 +218,33 @@ export class Claims {
     return this.#asking
   }
 
-  /** Claims what nobody runs, for kinds with free slots, until there is no more. */
+  /** Claims unowned steps, for kinds with free slots, until the store has no more, as far as is known by then. */
   async #claim(): Promise<void> {
-    while (this.#mayTake && this.#found.length === 0) {
+    while (this.#mayTake && this.#found.length === 0 && this.#source.mayHave(this.#free)) {
       const leases = await this.#source.claim(this.#free)
-      const fresh = leases.filter(({ id }) => !this.#owners.has(id))
-      if (fresh.length === 0) return
-      this.#sort(fresh)
+      const fresh = leases.filter(({ id }) => !this.#known.has(id))
+      if (leases.length > 0 && fresh.length === 0) return
+      if (fresh.length > 0) this.#sort(fresh)
     }
   }
 
-  /** Ready steps queue up for a slot. Of others it must first be seen where they run. */
+  /** Queues ready steps for a slot. For steps of dead servers, the kind of slot must be found out first. */
   #sort(leases: readonly AbandonedLease[]): void {
     const { slots, log } = this.#parts
     if (this.#stopped) return
     for (const lease of leases) {
       const kind = readyKindOf(lease.owner)
       if (kind === null) this.#found.push(lease)
-      // It is hidden in the store now, so it has to be remembered here.
+      // It is hidden in the store now, so it must be queued whatever the length of the queue.
       else slots.waitLast(kind, lease.id)
-      this.#owners.set(lease.id, kind === null ? lease.owner : UNOWNED)
+      this.#known.add(lease.id, kind === null ? lease.owner : UNOWNED)
     }
     const lost = leases.filter(({ owner }) => owner !== UNOWNED && readyKindOf(owner) === null)
     if (lost.length > 0) log.info('steps that another server left are taken over', { contexts: lost.length })
-    // Steps that a gone server was running go first.
-    this.#lookThrough()
-    if (this.#looking === 0) for (const kind of READY_KINDS) this.#pull(kind)
+    // Steps that a dead server was running go first.
+    this.#examineFound()
+    if (this.#examining === 0) for (const kind of READY_KINDS) this.#pull(kind)
   }
 }
 
 const KINDS: readonly StepKind[] = [...READY_KINDS, 'slowScript']
-
-/** As what the store lists ready steps of that kind: it does not know which scripts are slow. */
-const listedAs = (kind: StepKind): ReadyKind => (kind === 'slowScript' ? 'script' : kind)

@@ -1,4 +1,4 @@
-// engine: a step as the server has it that runs it.
+// engine: a step on the server that runs it.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import type { Json } from '../../model/json/value.ts'
@@ -6,20 +6,20 @@ import type { ContextRecord } from '../../model/record.ts'
 import { stepOf, type Step } from '../record/position.ts'
 import type { Slot } from './admission.ts'
 
-/** A step that runs, or whose result is on the way to its context. */
+/** A step that runs, or whose result is being delivered to its context. */
 export interface Job {
   readonly step: Step
   readonly flux: CompiledFlux
   readonly slot: Slot
   readonly controller: AbortController
-  /** Epoch milliseconds; null: it is a script that waits for a process. */
+  /** Epoch milliseconds; null: a script that waits for a process. */
   startedAt: number | null
 }
 
 export type StepResult =
   { readonly type: 'DONE'; readonly result: Json } | { readonly type: 'FAIL'; readonly error: ActionError }
 
-/** Whether the context is still at that step, as its record knows it. */
+/** Whether the context of that record is at that step. */
 export function isOf({ step }: Pick<Job, 'step'>, record: ContextRecord): boolean {
   const present = stepOf(record)
   return present?.epoch === step.epoch && present.attempt === step.attempt && present.owner === step.owner

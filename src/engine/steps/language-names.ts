@@ -1,5 +1,5 @@
-// engine: what JavaScript itself calls its things where scripts run. An input that a service doesn't declare never
-// hides one of them.
+// engine: the global names of JavaScript in the script sandbox. An input that a service does not declare never shadows
+// one of them.
 
 export const LANGUAGE_NAMES: ReadonlySet<string> = new Set([
   'AggregateError',
@@ -65,6 +65,6 @@ export const LANGUAGE_NAMES: ReadonlySet<string> = new Set([
   'parseInt',
   'undefined',
   'unescape',
-  // What scripts are given besides.
+  // Defined by the sandbox.
   'names',
 ])

@@ -1,5 +1,5 @@
-// engine: what becomes of a step whose server is gone, and of a context that can't go on. Neither looks at the
-// context's data, which may be what is wrong with it.
+// engine: decisions about the lease of a step (takeover, release), and about a context that cannot continue. None reads
+// the context's data, which may be the cause of the failure.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import { stepKeyOf, type Standstill } from '../../model/standstill.ts'
@@ -8,7 +8,10 @@ import type { Decision, Input, DecisionEnv } from '../interpreter/decision.ts'
 import { exceptionOf } from '../interpreter/exception.ts'
 import { runsHere, stepOf } from '../record/position.ts'
 
-/** A server whose steps kill it must not kill every server in turn. */
+/**
+ * Maximum number of takeovers with which a step is started again, so that a step that kills its server does not kill
+ * every server in turn.
+ */
 const MAX_TAKEOVERS = 5
 
 const LOST: ActionError = {
@@ -19,9 +22,9 @@ const LOST: ActionError = {
 }
 
 /**
- * Counts a takeover. Of `record` only the head is looked at. Once too many servers were lost the step isn't started any
- * more but has failed (`lossOf`), and if that, too, costs a server, since it needs the data, the context ends as it
- * stands.
+ * Leases the step to this server, and counts the takeover. Reads only the head of `record`. After too many takeovers
+ * the step is not started but fails (`lossOf`). Handling that failure needs the data; if it kills another server, the
+ * context is ended without reading its data.
  */
 export function takeOver(
   flux: CompiledFlux,
@@ -53,7 +56,7 @@ export function takeOver(
 
 const isLost = ({ lease }: ContextRecord): boolean => lease !== null && lease.takeovers > MAX_TAKEOVERS
 
-/** The message to a context whose step ended too many servers; null: its step may be started. */
+/** The message to a context whose step was taken over too many times; null: the step may start. */
 export function lossOf(record: ContextRecord): Input | null {
   const { lease } = record
   if (lease === null || !isLost(record)) return null
@@ -61,7 +64,7 @@ export function lossOf(record: ContextRecord): Input | null {
   return { type: 'FAIL', epoch, attempt, owner: lease.owner, error: LOST }
 }
 
-/** The failure of a step that blocked a server until the server ended; null: another step did. */
+/** The failure of a step that blocked the event loop of a server until the server ended; null: it was not this step. */
 export function blockOf(record: ContextRecord, { step, message, stack }: Standstill): Input | null {
   const { epoch, attempt } = record.position
   if (record.lease === null || step?.stepKey !== stepKeyOf(record.id, epoch) || step.attempt !== attempt) return null
@@ -77,8 +80,8 @@ export function blockOf(record: ContextRecord, { step, message, stack }: Standst
 }
 
 /**
- * Gives a step back: one that does not run here, or one that runs when the server stops. It becomes ready, and taking
- * it over is not counted.
+ * Releases the lease of a step that does not run here, or that runs when the server stops. The step becomes ready, and
+ * its next takeover is not counted.
  */
 export function release(
   record: ContextRecord,
@@ -92,7 +95,7 @@ export function release(
   return { kind: 'next', record: next, log: [], step: null, child: null, abandonedChild: null, failure: null }
 }
 
-/** Ends a context as failed. No transition is taken, and what it had stays as it was. */
+/** Ends a context as failed. No transition is taken, and its data is not changed. */
 export function endNow(
   flux: CompiledFlux,
   record: ContextRecord,

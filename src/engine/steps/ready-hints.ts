@@ -1,4 +1,4 @@
-// engine: tells other servers that steps are ready for which this one has no slot, a few times a second at most.
+// engine: notifies other servers that steps are ready for which this server has no slot, at most ten times a second.
 import type { Clock } from '../../ports/clock.ts'
 import type { CommitFeed } from '../../ports/commit-feed.ts'
 
@@ -14,20 +14,20 @@ export interface ReadyHintsParts {
 export class ReadyHints {
   readonly #parts: ReadyHintsParts
   #isPaused = false
-  /** A hint was asked for in the pause. */
+  /** Whether a hint was requested during the pause. */
   #isDue = false
-  #stopped = false
+  #callOff: (() => void) | null = null
 
   constructor(parts: ReadyHintsParts) {
     this.#parts = parts
   }
 
-  /** Called for hints of all servers, this one included. */
+  /** Registers a listener for hints of all servers, this one included. */
   onNotified(listener: () => void): void {
     this.#parts.feed?.onReady(listener)
   }
 
-  /** Now, or soon. */
+  /** Sends a hint, now or at the end of the pause. */
   notify(): void {
     const { feed, clock } = this.#parts
     if (!feed) return
@@ -37,16 +37,23 @@ export class ReadyHints {
     }
     feed.notifyReady()
     this.#isPaused = true
-    clock.after(EVERY_MS, () => {
+    this.#callOff = clock.after(EVERY_MS, () => {
       this.#isPaused = false
-      if (this.#isDue && !this.#stopped) this.notify()
+      if (!this.#isDue) return
       this.#isDue = false
+      this.notify()
     })
   }
 
-  /** What is ready here is left to others from now on. */
+  /** Sends a last hint, because this server claims nothing more. */
   stop(): void {
-    this.#stopped = true
     this.#parts.feed?.notifyReady()
+  }
+
+  /** Nothing becomes ready any more: the hint that is still due is given now. */
+  close(): void {
+    this.#callOff?.()
+    if (this.#isDue) this.#parts.feed?.notifyReady()
+    this.#isDue = false
   }
 }

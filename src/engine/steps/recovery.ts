@@ -1,6 +1,5 @@
-// engine: makes steps that nobody runs this server's: those of servers that are gone, and those that are ready. It
-// happens in a fenced commit, made before any of the context's data is parsed, since that may be what the other server
-// died of.
+// engine: leases steps of dead servers, and ready steps, to this server. A fenced commit does this before any data of
+// the context is parsed, because that data may have killed the other server.
 import { isFinished } from '../../model/context.ts'
 import { UNOWNED, type ContextRecord } from '../../model/record.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
@@ -38,19 +37,19 @@ export interface RecoveryParts {
   readonly env: () => TurnEnv
 }
 
-/** Why a step could not be taken: no slot of that kind is free, or there is no memory for its data. */
+/** Why a step could not be leased: no slot of that kind is free, or there is not enough memory for its data. */
 export interface StepShortage {
   readonly kind: StepKind
-  /** Bytes of memory; null: it is a slot that lacks. */
+  /** Bytes of memory needed; null: a slot is missing. */
   readonly weight: number | null
 }
 
 type Next = Decision & { readonly kind: 'next' }
 
-/** A context as it is before it is taken. */
+/** A context before its step is leased. */
 interface Found {
   readonly stored: StoredContext
-  /** Without data, unless it is in memory. */
+  /** Without data, unless it is cached. */
   readonly record: ContextRecord
   readonly flux: CompiledFlux
   readonly isInMemory: boolean
@@ -58,29 +57,41 @@ interface Found {
 
 export class Recovery {
   readonly #parts: RecoveryParts
+  readonly #underWay = new Set<Promise<unknown>>()
   #stopped = false
 
   constructor(parts: RecoveryParts) {
     this.#parts = parts
   }
 
-  /** Takes nothing over any more. */
-  stop(): void {
+  /** Stops taking over steps. Resolves when takeovers in progress have ended. */
+  async stop(): Promise<void> {
     this.#stopped = true
+    await Promise.allSettled(this.#underWay)
   }
 
   /**
-   * Makes the step this server's, and starts it in the given slot, or in one that it takes itself. A step that another
-   * server was running counts as lost once more. Null when that is done, or nothing is to be done any more. The slot is
-   * given back unless the step starts.
+   * Leases the step to this server, and starts it in the given slot, or in one that it takes itself. If a dead server
+   * was running the step, the takeover is counted. Resolves with null if that is done or no longer necessary. The slot
+   * is released unless the step starts.
    * @throws FluxError `unavailable`
    */
   async takeOver(lease: AbandonedLease, given: Slot | null): Promise<StepShortage | null> {
+    const taking = this.#takeOver(lease, given)
+    this.#underWay.add(taking)
+    try {
+      return await taking
+    } finally {
+      this.#underWay.delete(taking)
+    }
+  }
+
+  async #takeOver(lease: AbandonedLease, given: Slot | null): Promise<StepShortage | null> {
     let slot = given
     try {
       const { store, commits, mailboxes, admission, env } = this.#parts
       const { id, owner } = lease
-      // What that server wrote down if it ended because its event loop stood still.
+      // The note of that server's watchdog, if its event loop was blocked.
       const standstill = owner === UNOWNED ? null : await store.standstill({ owner })
       for (let lost = 0; !this.#stopped; lost += 1) {
         const found = await this.#find(lease)
@@ -94,8 +105,12 @@ export class Recovery {
         const isUncounted = standstill?.isCertain ?? false
         const decision = decide(flux, record, { type: 'TAKE_OVER', owner, isUncounted }, { ...env(), history: null })
         if (decision.kind !== 'next') {
-          if (!found.isInMemory) return null
-          // What is in memory may be old.
+          if (!found.isInMemory) {
+            // An earlier try may have claimed it, with an unknown outcome: it is released unless it runs.
+            if (record.lease?.owner === env().owner) void this.#parts.redelivery.reconcile(id)
+            return null
+          }
+          // The cached record may be outdated.
           this.#parts.cache.delete(id)
           continue
         }
@@ -113,7 +128,7 @@ export class Recovery {
           this.#parts.cache.delete(id)
           continue
         }
-        if (this.#carryOn(found, decision, write, slot)) slot = null
+        if (this.#publish(found, decision, write, slot)) slot = null
         return null
       }
       return null
@@ -122,7 +137,7 @@ export class Recovery {
     }
   }
 
-  /** What this server itself has lately committed needn't be read. */
+  /** Reads the context, unless it is a ready step whose context is cached. */
   async #find({ id, owner }: AbandonedLease): Promise<Found | null> {
     const { loader, cache } = this.#parts
     const known = owner === UNOWNED ? cache.get(id, loader.incarnation) : undefined
@@ -141,8 +156,8 @@ export class Recovery {
     return headWrite(stored, record, flux, notifies)
   }
 
-  /** True when its step was started. */
-  #carryOn({ record: before, flux, isInMemory }: Found, decision: Next, write: Write, slot: Slot | null): boolean {
+  /** Performs the effects of the commit. Returns whether the step was started. */
+  #publish({ record: before, flux, isInMemory }: Found, decision: Next, write: Write, slot: Slot | null): boolean {
     const { cache, loader, redelivery } = this.#parts
     const { context } = write
     const record = { ...decision.record, version: context.version }
@@ -161,8 +176,6 @@ export class Recovery {
 
   #start(step: Step, flux: CompiledFlux, slot: Slot, context: ContextRecord | StoredContext): void {
     const isScript = slot.kind === 'script' || slot.kind === 'slowScript'
-    // A script reads what it needs when it gets a process.
-    if (isScript) slot.releaseRoom()
     this.#parts.steps.start(step, flux, slot, isScript ? null : 'parts' in context ? decodeRecord(context) : context)
   }
 
@@ -174,7 +187,7 @@ export class Recovery {
   }
 }
 
-/** As the store has it, but for what `headWrite` sets. */
+/** The stored form of a cached record, without the fields that `headWrite` sets. */
 function storedOf(record: ContextRecord, parts: StoredContext['parts']): StoredContext {
   const { id, version, due, endedAt } = record
   const [owner, parent] = [record.lease?.owner ?? null, record.parent?.id ?? null]

@@ -1,4 +1,4 @@
-// engine: what a script sees, as the text that its process gets. It is read when the script begins, and not kept.
+// engine: the JSON text of the names that a script sees. It is made when the script begins, and not kept.
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
@@ -7,7 +7,7 @@ import type { ContextLoader } from '../context-loader.ts'
 import { scriptNames } from '../interpreter/scope.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 
-/** Milliseconds until a step is tried anew whose context can't be read. */
+/** Milliseconds until a failed read of the context is repeated. */
 export const READ_AGAIN_MS = 1000
 
 interface Parts {
@@ -18,8 +18,8 @@ interface Parts {
 }
 
 /**
- * The JSON text of the names, as soon as the context can be read.
- * @throws DOMException `AbortError` when the context isn't at that step any more
+ * The JSON text of the names. Reading the context is repeated until it succeeds or `isWanted` returns false.
+ * @throws DOMException `AbortError` when the context is no longer at that step, or cannot be parsed
  */
 export async function namesText(
   { loader, turns, clock, log }: Parts,

@@ -1,4 +1,5 @@
-// engine: the steps that run in this server. Each has a slot and a lease; what comes back is a message like any other.
+// engine: the steps that run on this server. Each has a slot and a lease. The result is posted to the context as a
+// message.
 import { DefinitionError } from '../../definitions/definition-error.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
@@ -26,17 +27,17 @@ export interface StepsParts {
   readonly clock: Clock
   readonly log: Log
   readonly loader: ContextLoader
-  /** For what scripts are given, which is let go as soon as they have it. */
+  /** Memory budget for the data of scripts, charged until the script has received its names. */
   readonly turns: ByteBudget
-  /** The calls that a function of that package may make. */
+  /** The calls for functions of a package. */
   readonly apiOf: (context: Pick<ContextRecord, 'id' | 'package'>) => FluxApi
-  /** Delivers an answer, however long that takes. */
+  /** Delivers a result, with retries (`Redelivery.deliver`). */
   readonly answer: (id: ContextId, input: Input) => Promise<unknown>
 }
 
 export class Steps {
   readonly #parts: StepsParts
-  /** By context: it has one step at a time. */
+  /** By context, which has one step at a time. */
   readonly #jobs = new Map<ContextId, Job>()
   #running = 0
   #stopped = false
@@ -47,14 +48,17 @@ export class Steps {
   }
 
   /**
-   * Runs a step that is leased to this server, and gives its slot back when it has ended. One that runs already isn't
-   * started twice. `record` is of no use to a script, which reads what it needs when it gets a process.
+   * Runs a step that is leased to this server, and releases its slot when it has ended. A step that already runs is not
+   * started again. A script reads its data when it gets a process: until then it holds neither `record` nor memory for
+   * it.
    */
   start(step: Step, flux: CompiledFlux, slot: Slot, record: ContextRecord | null): void {
     if (this.has(step)) return slot.release()
+    const isScript = slot.kind === 'script' || slot.kind === 'slowScript'
+    if (isScript) slot.releaseRoom()
     const job: Job = { step, flux, slot, controller: new AbortController(), startedAt: null }
     this.#jobs.set(step.id, job)
-    // It is given back at the end.
+    // The job stays known, so that the engine releases the lease when it closes (`abandon`).
     if (this.#stopped) return slot.release()
     this.#running += 1
     const failed = (error: unknown): StepResult => ({
@@ -63,18 +67,18 @@ export class Steps {
     })
     void this.#end(
       job,
-      this.#run(job, record)
+      this.#run(job, isScript ? null : record)
         .then((result): StepResult => ({ type: 'DONE', result }))
         .catch(failed),
     )
   }
 
-  /** When it began here, epoch milliseconds; null: it waits here for a process; undefined: it isn't here. */
+  /** When the step began, epoch milliseconds; null: it waits for a process; undefined: it is not on this server. */
   startedAt(step: Step): number | null | undefined {
     return this.has(step) ? this.#jobs.get(step.id)?.startedAt : undefined
   }
 
-  /** Aborts the step of a context that has ended, or needs it no more. */
+  /** Aborts the step of a context that has ended, or no longer needs the step. */
   abort(id: ContextId, reason = 'the context has ended'): void {
     const job = this.#jobs.get(id)
     if (!job) return
@@ -82,7 +86,7 @@ export class Steps {
     job.controller.abort(new DOMException(reason, 'AbortError'))
   }
 
-  /** Starts nothing more, and waits at most `grace` milliseconds for what runs. */
+  /** Starts no more steps, and waits at most `grace` milliseconds for running ones. */
   async stop(grace: number): Promise<void> {
     this.#stopped = true
     this.#parts.slots.close()
@@ -93,28 +97,28 @@ export class Steps {
     })
   }
 
-  /** The step of that context that runs here. */
+  /** The step of that context on this server. */
   of(id: ContextId): Step | undefined {
     return this.#jobs.get(id)?.step
   }
 
-  /** The contexts of all of them. */
+  /** The contexts of all steps on this server. */
   contexts(): ContextId[] {
     return [...this.#jobs.keys()]
   }
 
-  /** Whether it runs here. */
+  /** Whether that step is on this server. */
   has({ id, epoch, attempt, owner }: Step): boolean {
     const step = this.#jobs.get(id)?.step
     return step?.epoch === epoch && step.attempt === attempt && step.owner === owner
   }
 
-  /** Whether any step of that context runs here, or its answer is on the way. */
+  /** Whether a step of that context runs here, or its result is being delivered. */
   isBusy(id: ContextId): boolean {
     return this.#jobs.has(id)
   }
 
-  /** Aborts what is left: it will run again, with the same step key. Gives its contexts. */
+  /** Aborts all steps, which will run again with the same step key. Returns their contexts. */
   abandon(reason: string): ContextId[] {
     const ids = this.contexts()
     for (const id of ids) this.abort(id, reason)
@@ -126,9 +130,9 @@ export class Steps {
     const input = await outcome
     job.slot.release()
     this.#running -= 1
-    // An aborted step has nobody to answer: its context has ended, or another server will run it again.
+    // The result of an aborted step is discarded: its context has ended, or another server will run the step again.
     if (this.#jobs.get(id) === job) await this.#parts.answer(id, { ...input, epoch, attempt, owner })
-    // Still known until the answer is home, so that a server that stops meanwhile gives it back.
+    // Kept until the result is delivered, so that a server that stops before that releases the step.
     if (this.#jobs.get(id) === job) this.#jobs.delete(id)
     if (this.#running === 0) this.#onIdle?.()
   }
@@ -161,8 +165,8 @@ export class Steps {
   }
 
   /**
-   * A script that turns out to be slow takes a slot of the slow ones, so that others go on. If none is free it is given
-   * back, to start again when there is one: scripts have no effects.
+   * Moves a script that turns out to be slow to a slot for slow scripts, so that it does not delay others. If none is
+   * free, the step is released and starts again later, which is safe because scripts have no effects.
    */
   #setAside(job: Job): void {
     const { id, epoch, attempt } = job.step
@@ -172,6 +176,6 @@ export class Steps {
   }
 }
 
-/** The definition isn't what it was when the step began. */
+/** The error of a step whose definition has changed or is damaged. */
 const noAction = ({ flux, step }: Job): Error =>
   new DefinitionError(flux.states[step.state]?.fault ?? 'the action of the state is another one now')

@@ -1,4 +1,4 @@
-// engine: lets in so many at a time; the others wait, in order.
+// engine: a counting semaphore. Waiting callers are admitted in order.
 export class Turnstile {
   #free: number
   readonly #waiting: (() => void)[] = []
@@ -7,7 +7,7 @@ export class Turnstile {
     this.#free = places
   }
 
-  /** Resolves at once, or when a place is free. */
+  /** Resolves when a place is free. */
   async enter(): Promise<void> {
     if (this.#free > 0) this.#free -= 1
     else
@@ -16,7 +16,7 @@ export class Turnstile {
       })
   }
 
-  /** Whoever waits takes the place over. */
+  /** The next waiting caller takes over the place. */
   leave(): void {
     const next = this.#waiting.shift()
     if (next) next()

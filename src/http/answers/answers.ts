@@ -1,5 +1,5 @@
-// http: answers of any size. A small one is one text. A large one is written in pieces, as fast as its reader takes
-// them, and counts against a budget until it is gone.
+// http: sends answers of any size. A small answer is one text. A large one is made in pieces, each when its reader has
+// taken the one before, and is charged to a budget until it is sent.
 import type { Context } from 'hono'
 import { ByteBudget } from '../../model/byte-budget.ts'
 import type { Log } from '../../ports/log.ts'
@@ -8,7 +8,7 @@ import { ownTurn } from './turns.ts'
 import { weighing } from '../formats/json/encode.ts'
 import type { TextPieces } from './pieces.ts'
 
-/** Bytes, or characters, up to which an answer is sent as one. */
+/** Bytes, or characters, up to which an answer is sent in one piece. */
 export const SMALL_BYTES = 65_536
 
 export type AnswerHeaders = [string, string][] | { [name: string]: string }
@@ -17,34 +17,36 @@ export interface AnswerInit {
   readonly headers: AnswerHeaders
 }
 
-/** Bytes of a large answer that are kept for a reader; null: an end. */
+/** Produces the next bytes of a large answer; null at its end. */
 type Source = () => Uint8Array | null | Promise<Uint8Array | null>
 
 export class Answers {
   readonly #budget: ByteBudget
   readonly #log: Log
 
-  /** `bytes`: that all large answers under way may hold together. */
+  /** `bytes`: the budget of all large answers under way. */
   constructor({ bytes, log }: { readonly bytes: number; readonly log: Log }) {
     this.#budget = new ByteBudget({ bytes, what: 'large answers' })
     this.#log = log
   }
 
   /**
-   * Answers with a value, as the pieces tell it.
-   * @throws FluxError `overloaded` when it is large and there are too many of them
+   * Answers with a value; `pieces` is its text.
+   * @throws FluxError `overloaded` when it is large and the budget of large answers is used up
    */
   send(c: Context<Env>, value: unknown, pieces: TextPieces, init: AnswerInit): Response | Promise<Response> {
     let text = ''
     for (let next = pieces.next(); !next.done; next = pieces.next()) {
       text += next.value
-      // Nothing, of a text that is long.
+      // An empty piece means that the text is long.
       if (text.length > SMALL_BYTES || next.value === '') return this.#sendLarge(c, { value, text, pieces }, init)
     }
     return new Response(text, init)
   }
 
-  /** Answers with bytes. `shared`: they are in memory anyway. @throws FluxError `overloaded` */
+  /**
+   * Answers with bytes. `shared`: they are in memory anyway, so they are not charged. @throws FluxError `overloaded`
+   */
   bytes(c: Context<Env>, bytes: Uint8Array<ArrayBuffer>, init: AnswerInit, { shared = false } = {}): Response {
     if (bytes.length <= SMALL_BYTES) return new Response(bytes, init)
     const hold = this.hold()
@@ -58,21 +60,21 @@ export class Answers {
     )
   }
 
-  /** A share of the budget, nothing at first. */
+  /** A share of the budget, empty at first. */
   hold(): AnswerShare {
     return new AnswerShare(this.#budget)
   }
 
   /**
-   * Answers with what the source gives, each time when the reader has taken what came before. A fault ends the
-   * connection: what has been sent can't be taken back.
+   * Answers with the bytes of the source, and asks for the next ones when the reader has taken those before. On an
+   * error the connection is closed, because part of the answer has been sent.
    */
   stream(c: Context<Env>, source: Source, hold: AnswerShare, init: AnswerInit): Response {
     if (c.req.method === 'HEAD') {
       hold.release()
       return new Response(null, init)
     }
-    // Without a socket, in tests, there is none.
+    // In tests without a socket, there is no `outgoing`.
     const outgoing = c.env?.outgoing
     outgoing?.once('close', () => hold.release())
     const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
@@ -84,7 +86,7 @@ export class Answers {
         controller.close()
       } catch (error) {
         hold.release()
-        this.#log.error('an answer broke off', { method: c.req.method, path: c.req.path, error })
+        this.#log.error('an answer was aborted', { method: c.req.method, path: c.req.path, error })
         if (!outgoing) return controller.error(error)
         outgoing.destroy()
         controller.close()
@@ -97,8 +99,8 @@ export class Answers {
   }
 
   /**
-   * Holds about as much as a value takes in memory, and what is written of it. @throws FluxError `overloaded`: then it
-   * holds nothing
+   * Charges about the memory that the value takes, and the bytes `written` of it.
+   * @throws FluxError `overloaded`; the share is then empty
    */
   async charge(hold: AnswerShare, value: unknown, written: number): Promise<void> {
     try {
@@ -138,7 +140,7 @@ export class Answers {
   }
 }
 
-/** What one answer has of the budget. */
+/** The share of the budget that one answer has. */
 export class AnswerShare {
   readonly #budget: ByteBudget
   #give: (() => void) | null = null
@@ -152,8 +154,8 @@ export class AnswerShare {
   }
 
   /**
-   * Holds so many bytes instead of those before. @throws FluxError `overloaded` when there is no room for them: then it
-   * holds none
+   * Replaces the share by one of so many bytes.
+   * @throws FluxError `overloaded` when the budget has not that much left; the share is then empty
    */
   set(bytes: number): void {
     this.release()

@@ -1,4 +1,4 @@
-// http: a page of a list, which ends where it has become large as it is written.
+// http: writes a page of a list. The page ends before the item with which it would exceed its size.
 import type { Context } from 'hono'
 import type { Codec, ListMarkup } from '../formats/codecs.ts'
 import type { Env } from '../request/incoming.ts'
@@ -6,7 +6,7 @@ import { ownTurn } from './turns.ts'
 import { SMALL_BYTES, withLength, type AnswerHeaders, type Answers, type AnswerShare } from './answers.ts'
 import type { TextPieces } from './pieces.ts'
 
-/** Bytes of a page. An item that is larger is a page of its own. */
+/** Most bytes of a page. An item that is larger is a page of its own. */
 export const PAGE_BYTES = 2 * 1024 * 1024
 
 export class PageWriter {
@@ -14,13 +14,13 @@ export class PageWriter {
   readonly #format: Codec
   readonly #markup: ListMarkup
   readonly #hold: AnswerShare
-  /** What is written already. */
+  /** The parts of the page that are written. */
   readonly #parts: Uint8Array[] = []
   #bytes = 0
   #count = 0
-  /** Bytes written in this turn of the event loop. */
+  /** Bytes written in the present turn of the event loop. */
   #turn = 0
-  /** What is left of a single item that is larger than a page. */
+  /** The rest of a single item that is larger than a page. */
   #rest: TextPieces | null = null
 
   constructor(answers: Answers, format: Codec, root: string) {
@@ -30,14 +30,14 @@ export class PageWriter {
     this.#hold = answers.hold()
   }
 
-  /** Items that it has. */
+  /** The number of items of the page. */
   get count(): number {
     return this.#count
   }
 
   /**
-   * Writes an item, if it fits; true when it did. The first one always does.
-   * @throws FluxError `overloaded` when the page grows large and there are too many large answers
+   * Writes an item if the page has space for it; true if so. The first item is always written.
+   * @throws FluxError `overloaded` when the page becomes large and the budget of large answers is used up
    */
   async add(item: unknown): Promise<boolean> {
     const { start, between } = this.#markup
@@ -53,7 +53,7 @@ export class PageWriter {
       await this.#grow(this.#bytes + bytes, part.length)
       if (this.#bytes + bytes <= PAGE_BYTES) continue
       if (this.#count > 0) return false
-      // The rest is written when its reader has taken the beginning.
+      // The rest is written while the answer is sent.
       this.#rest = pieces
       await this.#answers.charge(this.#hold, item, bytes)
       break
@@ -64,7 +64,7 @@ export class PageWriter {
     return true
   }
 
-  /** Gives back its share of the budget: it won't be sent. */
+  /** Releases its share of the budget, when the page is not sent. */
   drop(): void {
     this.#hold.release()
   }
@@ -94,7 +94,10 @@ export class PageWriter {
     return last
   }
 
-  /** Others are served in between. What may grow to a whole page is charged as one. */
+  /**
+   * Lets the event loop serve others from time to time. A page that exceeds the size of small answers is charged as a
+   * full page.
+   */
   async #grow(bytes: number, more: number): Promise<void> {
     if (bytes > SMALL_BYTES && !this.#hold.isHeld) this.#hold.set(PAGE_BYTES)
     this.#turn += more

@@ -1,15 +1,14 @@
-// http: texts in pieces, small enough that others are served in between.
+// http: texts in pieces, which are small so that other requests are served in between.
 
-/** Characters of a piece, about: a millisecond at most. */
+/** Characters of a piece, approximately: at most a millisecond of work. */
 export const PIECE_CHARACTERS = 32_768
 
 /**
- * Text that is made piece by piece, when the next one is asked for. A piece may be empty: it took a while to find out
- * what comes.
+ * A text of which each piece is made when it is asked for. A piece may be empty when finding the next one took long.
  */
 export type TextPieces = Iterator<string, void>
 
-/** A long text in parts that split no pair of surrogates. */
+/** Splits a long text into parts without splitting a surrogate pair. */
 export function* slices(text: string): Generator<string, void> {
   for (let start = 0, end = 0; start < text.length; start = end) {
     end = Math.min(text.length, start + PIECE_CHARACTERS)
@@ -18,7 +17,7 @@ export function* slices(text: string): Generator<string, void> {
   }
 }
 
-/** All of it at once: for small texts. */
+/** Joins all pieces at once; for small texts. */
 export function joinPieces(pieces: TextPieces): string {
   let text = ''
   for (let next = pieces.next(); !next.done; next = pieces.next()) text += next.value

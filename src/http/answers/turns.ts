@@ -1,15 +1,15 @@
-// http: work that is large is done over several turns of the event loop, so that others are served in between.
+// http: spreads large work over several turns of the event loop, so that other requests are served in between.
 import { setImmediate } from 'node:timers/promises'
 
-/** Resolves in the next turn. */
+/** Resolves in the next turn of the event loop. */
 export const nextTurn = (): Promise<void> => setImmediate()
 
-/** Bytes of a body that takes milliseconds to be understood and kept. */
+/** A body with more bytes takes milliseconds to decode and store. */
 const LARGE_BYTES = 64 * 1024
 
 let turn: Promise<void> = Promise.resolve()
 
-/** Resolves in a turn in which nobody else who asked for one works. */
+/** Resolves in a turn of the event loop that no other caller of this function gets. */
 export function ownTurn(): Promise<void> {
   turn = turn.then(nextTurn)
   return turn
@@ -17,9 +17,7 @@ export function ownTurn(): Promise<void> {
 
 export const isLarge = (bytes: number): boolean => bytes > LARGE_BYTES
 
-/**
- * Between two things that are done with a body of so many bytes. Large ones that have come together take a turn each.
- */
+/** Pauses between two operations on a body of so many bytes. Each large body gets a turn of its own. */
 export function pauseFor(bytes: number): Promise<void> | undefined {
   return isLarge(bytes) ? ownTurn() : undefined
 }

@@ -1,4 +1,4 @@
-// http: the request of a call, put together from path, query and body, and checked.
+// http: assembles the request of a call from path, query and body, and checks it.
 import type { Context } from 'hono'
 import type { z } from 'zod'
 import type { Call } from '../../api/call.ts'
@@ -10,11 +10,11 @@ import { readQuery } from '../request/query.ts'
 
 export interface RequestReader<R extends z.ZodType> {
   /**
-   * What path and query have. @throws FluxError `malformed` for a query that can't be read, or has more than the call
-   * knows
+   * Reads path and query.
+   * @throws FluxError `malformed` for a query that cannot be read, or has parameters that the call does not know
    */
   begin(c: Context<Env>): CallFields
-  /** `body`: null for calls that have none. @throws FluxError for what isn't what the call takes */
+  /** `body`: null for calls that have none. @throws FluxError when the request is not valid for the call */
   finish(fields: CallFields, body: ReadBody | null): z.output<R>
 }
 

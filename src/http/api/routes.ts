@@ -1,4 +1,5 @@
-// http: the calls under /flux-api. Each is read, checked, called and answered; nothing is decided here.
+// http: the routes of the calls under /flux-api. Each request is read, checked, passed on and answered; nothing is
+// decided here.
 import type { Context, Hono, MiddlewareHandler } from 'hono'
 import type { z } from 'zod'
 import type { Authenticate } from '../../access/authenticate.ts'
@@ -38,7 +39,7 @@ import { quotaHeaders, takeQuota } from './quotas.ts'
 import { requestReader } from './request.ts'
 
 export interface FluxApiOptions extends BodyLimits, BodyAdmission, BatchOptions {
-  /** The calls, as that caller may make them. */
+  /** The calls, with the rights of that caller. */
   readonly api: (caller: Caller) => FluxApi
   readonly authenticate: Authenticate
   /** Whether every call needs a token, and not only those that touch secured services. */
@@ -53,15 +54,15 @@ export interface FluxApiParts extends FluxApiOptions {
 
 const NOTHING: FieldsByName = new Map()
 
-/** Contexts change, and hold what is nobody else's business. */
+/** Contexts change, and may be confidential, so answers are not stored by caches. */
 const NOT_KEPT = { 'cache-control': 'no-store', vary: 'Accept', ...NOSNIFF }
 
 const REPLAYED = { 'idempotency-replayed': 'true' }
 const NO_HEADERS = {}
 
-/** What each route begins with. */
+/** What the routes share. */
 interface Parts extends FluxApiParts {
-  /** @throws FluxError when the caller may not do that */
+  /** The caller of a request. @throws FluxError when it may not make the call */
   readonly callerOf: (c: Context<Env>, role: Role) => Caller
 }
 
@@ -75,7 +76,7 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
     if (failure) throw new FluxError(failure)
     return caller
   }
-  // What isn't there, too, is nobody else's business.
+  // Paths that do not exist need a token, too, so that the answer does not reveal which paths exist.
   const guard: MiddlewareHandler<Env> = (c, next) => {
     callerOf(c, 'read')
     return next()
@@ -153,7 +154,7 @@ function addCall<R extends z.ZodType, A extends object>(
   })
 }
 
-/** It is written as it is read, and ends where it becomes large. */
+/** The list is written while it is read, and ends where it becomes large. */
 function addList(app: Hono<Env>, { api, callerOf, answers }: Parts): void {
   const reader = requestReader(LIST_CONTEXTS)
   app.get(LIST_CONTEXTS.route, async (c) => {
@@ -178,7 +179,7 @@ const headersOf = (c: Context<Env>, format: Codec) => ({
   ...quotaHeaders(c),
 })
 
-/** Gives where the list goes on. */
+/** Fills the page; resolves with the id after which the list continues, null at its end. */
 async function fill(page: PageWriter, api: FluxApi, request: CheckedList): Promise<ContextId | null> {
   const { contexts, next } = await api.listPage(request, (context) => page.add(context))
   for (const context of contexts.slice(page.count))
@@ -196,7 +197,10 @@ function accepted(c: Context<Env>): Codec {
   return format
 }
 
-/** The same filters and limit, from the last id on. Relative, so that it holds behind a proxy too. */
+/**
+ * The URL of the next page: the same filters and limit, after that id. It is relative, so that it also works behind a
+ * proxy.
+ */
 function nextPage({ tag, ...filters }: CheckedList, after: ContextId): string {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries({ ...filters, page: undefined, after }))

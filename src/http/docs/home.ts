@@ -1,4 +1,4 @@
-// http: the answer at `/`: what runs here, and where to go on. A page for browsers, JSON for all others.
+// http: the answer at `/`: what runs here, and links. A page for browsers, JSON for other clients.
 import type { Hono } from 'hono'
 import { html } from 'hono/html'
 import { wantsPage } from '../formats/codecs.ts'
@@ -11,7 +11,10 @@ export interface About {
   readonly version: string
   /** The number of services that are loaded. */
   readonly services: () => number
-  /** A command that starts one of them, for a server under that URL; null if there is none that anyone may start. */
+  /**
+   * A command that starts one of the services on the server under that URL; null if there is none that anyone may
+   * start.
+   */
   readonly command: (url: string) => string | null
 }
 

@@ -33,20 +33,20 @@ const DESCRIPTION =
 const FLUX_API_TAG = { name: 'flux-api', description: 'The calls that start, move and show contexts' }
 const WEBHOOKS_TAG = { name: 'webhooks', description: 'The paths at which services that are loaded now are called' }
 
-/** `webhooks` may change from one request to the next, so may the document. */
-const ASK_AGAIN = { 'content-type': 'application/json', 'cache-control': 'no-cache', vary: 'Authorization' }
+/** Caches must revalidate the document, because the webhooks may change. */
+const REVALIDATE = { 'content-type': 'application/json', 'cache-control': 'no-cache', vary: 'Authorization' }
 
 export function addOpenApi(app: Hono<Env>, { webhooks, authenticate, requireAuth, answers }: DocumentParts): void {
-  /** In memory once, however many read it. */
+  /** The document for the present webhooks, in memory once. */
   let last: { readonly of: readonly EndpointDescription[]; readonly bytes: Buffer<ArrayBuffer> } | undefined
   const bytesFor = (of: readonly EndpointDescription[]): Buffer<ArrayBuffer> => {
     if (last?.of !== of) last = { of, bytes: Buffer.from(JSON.stringify(documentOf(of, requireAuth))) }
     return last.bytes
   }
   app.get('/openapi.json', (c) => {
-    // Definitions are guarded then, and so is what is told of them here.
+    // With `requireAuth`, definitions need a token, and so do the webhooks here, which describe them.
     const isGuarded = requireAuth && denial(authenticate(authorizationOf(c)), 'read') !== null
-    return answers.bytes(c, bytesFor(isGuarded ? NONE : webhooks.all()), { headers: ASK_AGAIN }, { shared: true })
+    return answers.bytes(c, bytesFor(isGuarded ? NONE : webhooks.all()), { headers: REVALIDATE }, { shared: true })
   })
 }
 
@@ -60,7 +60,7 @@ function callPaths(): JsonObject {
   return { ...paths, '/flux-api/schema.xsd': { get: schemaOperation() } }
 }
 
-/** With the problems that are referred to, and no other. */
+/** The document. Of the problems, it contains only those that an operation refers to. */
 function documentOf(endpoints: readonly EndpointDescription[], requireAuth: boolean): JsonObject {
   const paths = { ...callPaths(), ...webhookPaths(endpoints, problemsOf) }
   const used = JSON.stringify(paths)
@@ -68,9 +68,9 @@ function documentOf(endpoints: readonly EndpointDescription[], requireAuth: bool
   return {
     openapi: '3.1.0',
     info: { title: 'actorflux', version: '1', description: DESCRIPTION, license: { name: 'MIT', identifier: 'MIT' } },
-    // Relative to the document: the server may stand behind a proxy under any path.
+    // Relative to the document, because the server may be behind a proxy under any path.
     servers: [{ url: '.', description: 'This server' }],
-    // Without requireAuth only what is secured needs a token.
+    // Without `requireAuth`, only secured services need a token.
     security: requireAuth ? [{ bearer: [] }] : [{}, { bearer: [] }],
     tags: endpoints.length > 0 ? [FLUX_API_TAG, WEBHOOKS_TAG] : [FLUX_API_TAG],
     paths,

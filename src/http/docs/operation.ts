@@ -1,4 +1,4 @@
-// http: a call as an operation of the OpenAPI document, made from the schemas that validate.
+// http: describes a call as an operation of the OpenAPI document, from the schemas that check its requests.
 import { z } from 'zod'
 import { rootOf, type Call, type FieldShape } from '../../api/call.ts'
 import { fieldSchema, referenceTo } from '../../api/json-schema.ts'
@@ -9,7 +9,7 @@ import { FORMATS } from '../formats/codecs.ts'
 import { exampleOf, meaningsOf } from '../problem.ts'
 import { withListHints } from './xml-hints.ts'
 
-/** Any call under /flux-api may meet these. */
+/** Problems that any call under /flux-api may have. */
 export const USUAL_PROBLEMS = [400, 401, 403, 406, 408, 417, 421, 429, 431, 500, 503]
 
 export const pathOf = ({ route }: Pick<Call, 'route'>): string => route.replaceAll(/:(\w+)/g, '{$1}')
@@ -94,7 +94,7 @@ export function objectOf(shape: FieldShape): JsonObject {
   }
 }
 
-/** An example in XML is its text. */
+/** The content in JSON and XML. The example in XML is its text. */
 const contentOf = (schema: JsonObject, example: unknown, root: string): JsonObject =>
   plain(
     Object.fromEntries(
@@ -105,7 +105,7 @@ const contentOf = (schema: JsonObject, example: unknown, root: string): JsonObje
     ),
   )
 
-/** Without what is undefined. */
+/** The value without fields that are undefined. */
 const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value))
 
 const KEY_PARAMETER = {
@@ -116,7 +116,7 @@ const KEY_PARAMETER = {
   description: 'The request is carried out once under this key, however often it is sent',
 }
 
-/** References: each is told once for all calls. */
+/** References to responses, which the document describes once for all calls. */
 export const problemsOf = (statuses: readonly number[]): JsonObject =>
   Object.fromEntries(statuses.toSorted().map((status) => [status, { $ref: `#/components/responses/Problem${status}` }]))
 

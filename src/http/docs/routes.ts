@@ -1,4 +1,4 @@
-// http: a page that shows the OpenAPI document without any other server.
+// http: `/docs`, a page that shows the OpenAPI document without using any other server.
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type { Hono } from 'hono'
@@ -17,7 +17,7 @@ const FILES = [
   },
 ]
 
-/** No badge: it would ask a server elsewhere whether the document is valid. */
+/** `validatorUrl: null` omits the badge that asks an external server whether the document is valid. */
 const START = 'SwaggerUIBundle({ url: "openapi.json", dom_id: "#docs", deepLinking: true, validatorUrl: null })\n'
 
 const PAGE = html`<!doctype html>
@@ -46,7 +46,7 @@ const PAGE = html`<!doctype html>
 const ASK_AGAIN = { 'cache-control': 'no-cache' }
 
 export function addDocs(app: Hono<Env>, { answers }: { readonly answers: Answers }): void {
-  /** In memory once, however many read them. */
+  /** The files of Swagger UI, each in memory once. */
   const files = new Map<string, Promise<Buffer<ArrayBuffer>>>()
   const pageHeaders = secureHeaders({
     contentSecurityPolicy: {
@@ -60,11 +60,11 @@ export function addDocs(app: Hono<Env>, { answers }: { readonly answers: Answers
       frameAncestors: ["'none'"],
     },
     xFrameOptions: 'DENY',
-    // For whoever puts TLS before this server to say.
+    // Whoever adds TLS in front of this server decides about this header.
     strictTransportSecurity: false,
   })
   app.get('/docs', pageHeaders, (c) => c.html(PAGE, 200, ASK_AGAIN))
-  // Its links are relative, so that it can stand behind a proxy under any path.
+  // The links of the page are relative, so that it works behind a proxy under any path.
   app.get('/docs/', (c) => c.redirect('../docs', 301))
   app.get('/docs/start.js', pageHeaders, (c) =>
     c.body(START, 200, { 'content-type': 'text/javascript; charset=utf-8', ...ASK_AGAIN }),

@@ -1,15 +1,17 @@
-// http: the webhooks of the services that are loaded now, as paths of the OpenAPI document.
+// http: describes the webhooks of the loaded services as paths of the OpenAPI document.
 import type { EndpointDescription, InputDescription } from '../../model/webhook.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 
-/** Problems that any webhook may meet. */
+/** Problems that any webhook may have. */
 export const WEBHOOK_PROBLEMS = [400, 413, 415, 500, 503, 504]
 
 /** The methods that a path of the document may have. */
 const METHODS: ReadonlySet<string> = new Set(['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'])
 const WITHOUT_BODY: ReadonlySet<string> = new Set(['get', 'head', 'options', 'trace'])
 
-/** `problems` gives the responses of these statuses. Of two that no request can tell apart, the first counts. */
+/**
+ * `problems` returns the responses of these statuses. Of two paths that no request can distinguish, the first counts.
+ */
 export function webhookPaths(
   endpoints: readonly EndpointDescription[],
   problems: (statuses: readonly number[]) => JsonObject,
@@ -21,7 +23,7 @@ export function webhookPaths(
   const ids = new Map<string, number>()
   for (const endpoint of endpoints) {
     if (/[?#]/.test(endpoint.urlPath)) continue
-    // What differs only in the names of its parameters is one path.
+    // Paths that differ only in the names of their parameters are one path.
     const shape = endpoint.segments.map(({ literal }) => literal ?? '{}').join('/')
     const item = items.get(shape) ?? { ...templateOf(endpoint), operations: {} }
     items.set(shape, item)
@@ -37,7 +39,7 @@ export function webhookPaths(
   )
 }
 
-/** Each parameter under a label that is the only one of its path, and that a template may have. */
+/** The path as a template. Each parameter has a label that is unique in the path and valid in a template. */
 function templateOf({ segments }: EndpointDescription): { readonly path: string; readonly labels: readonly string[] } {
   const labels: string[] = []
   const parts = segments.map(({ literal, parameter }) => {
@@ -52,7 +54,7 @@ function templateOf({ segments }: EndpointDescription): { readonly path: string;
 interface DecisionEnv {
   readonly method: string
   readonly labels: readonly string[]
-  /** How often each id was given. */
+  /** How often each operation id was used. */
   readonly ids: Map<string, number>
   readonly problems: (statuses: readonly number[]) => JsonObject
 }
@@ -92,7 +94,7 @@ function operationOf(endpoint: EndpointDescription, { method, labels, ids, probl
   }
 }
 
-/** An input may also come as a header of its name, so none is required here. */
+/** An input may also be sent as a header of its name, so none is required here. */
 function parameterOf(place: 'path' | 'query', label: string, input: InputDescription): JsonObject {
   const where = `${label === input.name ? 'The input' : `The input ${input.name}`}${place === 'path' ? '' : ', here or as a header of its name'}`
   return {
@@ -104,7 +106,7 @@ function parameterOf(place: 'path' | 'query', label: string, input: InputDescrip
   }
 }
 
-/** null: it isn't given in a query. */
+/** null: values of this type are not sent in a query. */
 function schemaOf({ type, array }: InputDescription): JsonObject | null {
   const single = singleOf(type)
   return single && array ? { type: 'array', items: single } : single

@@ -1,8 +1,7 @@
-// http: how XML has what a JSON schema describes, told in the schema itself (XML Object of OpenAPI): clients are made
-// from that.
+// http: adds to a JSON schema how XML represents its values (XML Object of OpenAPI), for generators of clients.
 import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 
-/** The schema, which tells of each list what XML calls its elements. */
+/** The schema, in which each list says how XML names its elements. */
 export function withListHints(schema: JsonObject, item = 'item'): JsonObject {
   const hinted = (part: Json): Json => (isObject(part) ? withListHints(part, item) : part)
   const result: JsonObject = {}

@@ -1,4 +1,4 @@
-// http: how the XML Schema has values of any kind. What is made of them, the schemas of the answers say.
+// http: the types of the XML Schema for values of any kind. The types of the answers use them.
 
 export const VALUE_TYPES = `  <!-- How values are written -->
 

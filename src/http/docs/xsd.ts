@@ -1,4 +1,4 @@
-// http: the XML Schema of the answers, made from the schemas of the calls.
+// http: derives the XML Schema of the answers from the schemas of the calls.
 import type { z } from 'zod'
 import { rootOf } from '../../api/call.ts'
 import { CALLS } from '../../api/calls.ts'
@@ -14,10 +14,10 @@ const START = `<?xml version="1.0" encoding="UTF-8"?>
 <xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">
 `
 
-/** Markup, line by line. */
+/** Lines of markup. */
 type Lines = readonly string[]
 
-/** The type of an element: its name, or what stands in the element. */
+/** The type of an element: the name of a type, or markup that defines it inside the element. */
 type Type = string | Lines
 
 interface Field {
@@ -39,14 +39,14 @@ export function xmlSchema(): string {
 
 class Types {
   readonly #components = componentSchemas()
-  /** What is told once, by its name. */
+  /** Types that are defined once, by their names. */
   readonly #named = new Map<string, Lines>()
 
   named(): Lines {
     return [...this.#named.values()].flatMap((lines) => ['', ...lines])
   }
 
-  /** Of the answers that share a root. */
+  /** The type of the answers that share a root. */
   ofAnswers(answers: readonly z.ZodType[]): Type {
     const [schema, ...others] = answers.map(schemaOf)
     if (schema && others.length === 0) return this.#typeOf(schema)
@@ -81,7 +81,7 @@ class Types {
     if (name === undefined) return [first, ...lines]
     const named = [first.replace('>', ` name="${name}">`), ...lines]
     const earlier = this.#named.get(name)
-    // To be null or not belongs to the type.
+    // A type that allows null and one that does not cannot share a name.
     if (earlier && earlier.join() !== named.join())
       throw new TypeError(`the XML Schema has two types of the name ${name}`)
     this.#named.set(name, named)
@@ -116,8 +116,8 @@ class Types {
   }
 
   /**
-   * One of several sequences of fields. Those that begin alike share that: a reader must know by the next element which
-   * one it is.
+   * A choice of several sequences of fields. Sequences with the same first field share it, because a validator must
+   * know from the next element which sequence applies.
    */
   #particle(sequences: readonly (readonly Field[])[]): Lines {
     const some = sequences.filter(({ length }) => length > 0)
@@ -136,7 +136,7 @@ class Types {
   }
 }
 
-/** A component by its name. */
+/** The schema of an answer, as a reference if it is a component. */
 const schemaOf = (answer: z.ZodType): JsonObject =>
   answer === pausedAnswer ? fieldSchema(answer) : referenceTo(answer)
 

@@ -1,4 +1,4 @@
-// http: the formats in which bodies are read and answers written. The first is the default.
+// http: the formats of bodies and answers. The first is the default.
 import { jsonPieces } from './json/encode.ts'
 import type { Json } from '../../model/json/value.ts'
 import { decodeJson } from './json/decode.ts'
@@ -10,35 +10,35 @@ import type { XmlOptions } from './xml/decode.ts'
 import { encodeProblemXml, xmlItemPieces, xmlListMarkup, xmlPieces } from './xml/encode.ts'
 import { decodeLargeXml } from './xml/threads.ts'
 
-/** A format in which problems are told. */
+/** A format in which problems are written. */
 export interface ProblemFormat extends Format {
   /** Content-Type of a problem (RFC 9457). */
   readonly problemType: string
-  /** More that such an answer must say. */
+  /** Further headers of such an answer. */
   readonly headers?: { readonly [name: string]: string }
   encodeProblem(problem: ShownProblem): string
 }
 
 export interface Codec extends ProblemFormat {
   /**
-   * Whether texts of a body may stand for numbers, booleans and the like: what the format writes needn't tell types.
+   * Whether texts of a body may stand for numbers, booleans and other types, because the format need not name types.
    */
   readonly untyped: boolean
   /** Content-Type of an answer. */
   readonly answerType: string
-  /** The text of a value, each piece made when it is asked for. `root`: what XML calls the whole. */
+  /** The text of a value in pieces, each made when it is asked for. `root`: the name of the root element in XML. */
   pieces(value: unknown, root: string): TextPieces
-  /** What stands around and between the elements of a list, and such an element. */
+  /** The markup around and between the elements of a list. */
   list(root: string): ListMarkup
   itemPieces(value: unknown): TextPieces
   /**
-   * @throws FluxError `malformed`, `tooLarge` for more than `maxValues` values and names, `unsupportedType` for another
-   * encoding than UTF-8, `unavailable` when it can't be read now
+   * @throws FluxError `malformed`; `tooLarge` for more than `maxValues` values and names; `unsupportedType` for an
+   * encoding other than UTF-8; `unavailable` when the text cannot be decoded at present
    */
   decode(text: string, options: XmlOptions): Json | Promise<Json>
 }
 
-/** `empty`: the whole of a list without elements. */
+/** `empty`: the whole text of a list without elements. */
 export interface ListMarkup {
   readonly start: string
   readonly between: string
@@ -72,12 +72,12 @@ const XML_FORMAT: Codec = {
   decode: decodeLargeXml,
 }
 
-/** For those who ask for nothing else: the same under the older name (RFC 7303, 9.2). */
+/** XML under its older type (RFC 7303, 9.2), for clients that ask only for that. */
 const TEXT_XML_FORMAT: Codec = { ...XML_FORMAT, type: 'text/xml', suffix: null, answerType: 'text/xml; charset=utf-8' }
 
 export const FORMATS: readonly Codec[] = [JSON_FORMAT, XML_FORMAT, TEXT_XML_FORMAT]
 
-/** For browsers, which show a page and save the rest. */
+/** HTML, for browsers: they show a page, and save other types. */
 const PAGE: ProblemFormat = {
   type: 'text/html',
   suffix: null,
@@ -87,20 +87,20 @@ const PAGE: ProblemFormat = {
   encodeProblem: encodeProblemPage,
 }
 
-/** A page before XML: browsers ask for both, and say that XHTML is as good. */
+/** The page has precedence over XML: browsers ask for both, and give XHTML the same weight as HTML. */
 const PROBLEM_FORMATS: readonly ProblemFormat[] = [JSON_FORMAT, PAGE, XML_FORMAT, TEXT_XML_FORMAT]
 
-/** The format of a problem: the one asked for, JSON where nothing fits. */
+/** The format of a problem: the one that Accept asks for, else JSON. */
 export const problemFormat = (accept: string | undefined): ProblemFormat =>
   negotiate(accept, PROBLEM_FORMATS) ?? JSON_FORMAT
 
-/** Whether a page is what the client would rather have than data. */
+/** Whether the client prefers a page to data. */
 export const wantsPage = (accept: string | undefined): boolean =>
   accept !== undefined && /html/i.test(accept) && problemFormat(accept) === PAGE
 
 /**
- * The format of an answer; null: none fits. Browsers, which would rather have a page, get JSON if they take it: they
- * show that, and save XML.
+ * The format of an answer; null: none is acceptable. Browsers, which prefer a page, get JSON if they accept it, because
+ * they show JSON and save XML.
  */
 export function answerFormat(accept: string | undefined): Codec | null {
   return (wantsPage(accept) ? negotiate(accept, [JSON_FORMAT]) : null) ?? negotiate(accept, FORMATS)

@@ -1,11 +1,11 @@
-// http: which of the formats offered a client asks for (RFC 9110, 12.5.1), and which one it sent.
+// http: content negotiation: which of the offered formats a client asks for (RFC 9110, 12.5.1), and which one it sent.
 
 export interface Format {
-  /** `application/json` */
+  /** The media type, such as `application/json`. */
   readonly type: string
-  /** Of media types built on it, RFC 6839: `+json`. null: another format speaks for them. */
+  /** The suffix of media types based on it (RFC 6839), such as `+json`; null: another format has them. */
   readonly suffix: string | null
-  /** Whether it must be asked for by its name: no wildcard means it. */
+  /** Whether only its name asks for it, and no wildcard. */
   readonly onlyNamed?: true
 }
 
@@ -15,9 +15,9 @@ interface Range {
 }
 
 /**
- * The format that an Accept header gives the greatest weight; of equal ones the first offered. No header, or an empty
- * one, asks for the first. A media type with a format's suffix asks for that format; a weight that can't be read counts
- * as 1. null: nothing fits.
+ * The format with the greatest weight in an Accept header; of equal ones the first offered. No header, or an empty one,
+ * asks for the first. A media type with a format's suffix asks for that format. A weight that cannot be read counts as
+ * 1. null: none is acceptable.
  */
 export function negotiate<F extends Format>(accept: string | undefined, offered: readonly F[]): F | null {
   const ranges = accept === undefined ? [] : rangesOf(accept)
@@ -32,30 +32,30 @@ export function negotiate<F extends Format>(accept: string | undefined, offered:
 }
 
 /**
- * The format that a Content-Type header names. No header, or an empty one, means the first offered; null: none of them.
+ * The format that a Content-Type header names; null: none of them. No header, or an empty one, means the first offered.
  */
 export function formatOf<F extends Format>(contentType: string | undefined, offered: readonly F[]): F | null {
   const exact = offered.find(({ type }) => type === contentType)
   if (exact) return exact
-  const type = bare(contentType ?? '')
+  const type = typeWithoutParameters(contentType ?? '')
   if (type === '') return offered[0] ?? null
   return offered.find((format) => type === format.type || isBuiltOn(type, format)) ?? null
 }
 
-/** Whether a Content-Type header names a type at all. */
+/** Whether a Content-Type header names a type. */
 export const namesType = (contentType: string | undefined): boolean =>
-  contentType !== undefined && bare(contentType) !== ''
+  contentType !== undefined && typeWithoutParameters(contentType) !== ''
 
 const isBuiltOn = (type: string, { suffix }: Format): boolean => suffix !== null && type.endsWith(suffix)
 
-/** The type without its parameters. */
-const bare = (text: string): string => (text.split(';', 1)[0] ?? '').trim().toLowerCase()
+/** The media type without its parameters. */
+const typeWithoutParameters = (text: string): string => (text.split(';', 1)[0] ?? '').trim().toLowerCase()
 
 function rangesOf(accept: string): Range[] {
   const ranges: Range[] = []
-  // Parameters may be quoted, and hold commas then; none of them but the weight counts.
+  // Quoted parameters, which may contain commas, are removed: only the weight counts.
   for (const element of accept.replaceAll(/"(?:[^"\\]|\\.)*"?/g, '').split(',')) {
-    const type = bare(element)
+    const type = typeWithoutParameters(element)
     if (type !== '') ranges.push({ type, weight: readWeight(element) })
   }
   return ranges
@@ -67,7 +67,7 @@ function readWeight(element: string): number {
   return Number.isNaN(weight) ? 1 : Math.min(Math.max(weight, 0), 1)
 }
 
-/** The most specific range that fits decides, so that an excluded format can't come back through a wildcard. */
+/** The most specific range that matches decides, so that a wildcard does not allow a format that was excluded. */
 function weightOf(format: Format, ranges: readonly Range[]): number {
   let closest = 0
   let weight = 0
@@ -79,11 +79,11 @@ function weightOf(format: Format, ranges: readonly Range[]): number {
   return weight
 }
 
-/** 0: the range doesn't cover the format. */
+/** How specifically a range matches a format; 0: not at all. */
 function nearness(format: Format, range: Range): number {
   const { type } = format
   if (range.type === type) return 4
-  // To refuse one type built on a format isn't to refuse the format.
+  // Excluding one type that is based on a format does not exclude the format.
   if (isBuiltOn(range.type, format)) return range.weight > 0 ? 3 : 0
   if (format.onlyNamed) return 0
   if (range.type === `${type.slice(0, type.indexOf('/'))}/*`) return 2

@@ -1,4 +1,4 @@
-// http: reads a request's body: its format, its size, its encoding. What it means is the schemas' matter.
+// http: reads the body of a call, and checks its format, size and encoding. The schemas check the content.
 import { isUtf8 } from 'node:buffer'
 import type { Context } from 'hono'
 import type { ByteBudget, BudgetShare } from '../../model/byte-budget.ts'
@@ -17,20 +17,21 @@ export interface BodyLimits extends JsonLimits {
   readonly maxBody: number
 }
 
-/** What requests may hold of the server's memory at once. */
+/** The budget of memory for the requests under way. */
 export interface BodyAdmission {
   readonly inFlight: ByteBudget
 }
 
 export interface ReadBody {
   readonly value: unknown
-  /** Its texts may stand for numbers, booleans and the like. */
+  /** Texts may stand for numbers, booleans and other types, because the format need not name types. */
   readonly untyped: boolean
 }
 
 /**
- * Reads the body of a call, which counts among what is in flight until `hold` is released. One promise, if it is small.
- * @throws FluxError for a body of a foreign type, too large, or not to be read; `overloaded`
+ * Reads the body of a call. Its memory is charged to `hold` until that is released. Costs one promise if the body is
+ * small.
+ * @throws FluxError `unsupportedType`, `tooLarge`, `malformed`; `overloaded` when the budget is used up
  */
 export function readBody(c: Context<Env>, limits: BodyLimits, hold: BudgetShare): Promise<ReadBody> {
   const format = formatOfBody(c)
@@ -75,7 +76,7 @@ export function formatOfBody(c: Context<Env>): Codec {
 /** Which of the formats the body has. @throws FluxError `unsupportedType`: none of them, or not in UTF-8 */
 export function typeOfBody<F extends Format>(c: Context<Env>, offered: readonly F[]): F {
   const contentType = headerOf(c, 'content-type')
-  // Without a type a page may send a body wherever it likes: its browser asks nobody first.
+  // Browsers let pages send a body without a type to other origins, without asking the server first.
   if (!namesType(contentType) && isFromPage(c)) throw unsupportedType('a body that a page sends needs a Content-Type')
   const format = formatOf(contentType, offered)
   if (format === null) throw unsupportedType(`the body must be ${offered.map(({ type }) => type).join(' or ')}`)

@@ -1,5 +1,5 @@
-// http: the fields of a call as a request has them: texts in path and query, data in the body. What they must be,
-// `api/` says.
+// http: the fields of a call as the request has them: texts in path and query, data in the body. The schemas in `api/`
+// check them.
 import type { z } from 'zod'
 import type { FieldShape } from '../../api/call.ts'
 import { NOT_SEPARATED } from '../../api/fields.ts'
@@ -10,7 +10,7 @@ import { unknownFields } from '../../model/unknown-fields.ts'
 import { isBlank, trimSpace } from '../formats/xml/names.ts'
 import type { ReadBody } from './body.ts'
 
-/** `type`: as JSON Schema names it. */
+/** `type`: the name of the type in JSON Schema. */
 export interface Field {
   readonly type: string | undefined
   readonly canBeNull: boolean
@@ -19,7 +19,7 @@ export interface Field {
 }
 export type FieldsByName = ReadonlyMap<string, Field>
 
-/** What was given, by name; not checked. */
+/** The fields that were sent, by name; unchecked. */
 export interface CallFields {
   [name: string]: unknown
 }
@@ -38,8 +38,8 @@ function fieldOf(type: z.core.$ZodType): Field {
 }
 
 /**
- * A number or a boolean that was sent as text: in a query, or in XML, which needn't tell types. Else the text, for the
- * check to refuse.
+ * Converts a number or a boolean that was sent as text, in a query or in XML without types. Other text stays as it is,
+ * and the check refuses it.
  */
 export function fromText(text: string, type: string | undefined): unknown {
   if (type === 'integer' && /^(?:0|[1-9]\d*)$/.test(text)) return Number(text)
@@ -47,8 +47,9 @@ export function fromText(text: string, type: string | undefined): unknown {
 }
 
 /**
- * Puts those of the body to those of the query. One may be in both, if it is the same.
- * @throws FluxError `malformed` for what is no object, for fields that the call doesn't have, and for those that differ
+ * Adds the fields of the body to those of the query. A field may be in both with the same value.
+ * @throws FluxError `malformed` if the body is no object, has fields that the call does not know, or differs from the
+ * query
  */
 export function readFields(fields: CallFields, { value, untyped }: ReadBody, known: FieldsByName): CallFields {
   if (!isObject(value))
@@ -60,15 +61,12 @@ export function readFields(fields: CallFields, { value, untyped }: ReadBody, kno
   const unknown = unknownFields(Object.keys(value), known)
   if (unknown) throw unknown
   for (const [name, { type, canBeNull }] of known) {
-    const given = getOwn(value, name)
-    // Null, and what is empty in XML that tells no types, was left out.
-    if (
-      given === undefined ||
-      (canBeNull && (given === null || (untyped && typeof given === 'string' && isBlank(given))))
-    )
+    const sent = getOwn(value, name)
+    // Null, and an empty element in XML without types, count as left out.
+    if (sent === undefined || (canBeNull && (sent === null || (untyped && typeof sent === 'string' && isBlank(sent)))))
       continue
-    const laid = untyped ? laidOut(given, type) : given
-    const field = typeof laid === 'string' ? fromText(laid, type) : laid
+    const typed = untyped ? fromUntyped(sent, type) : sent
+    const field = typeof typed === 'string' ? fromText(typed, type) : typed
     if (fields[name] !== undefined && fields[name] !== field) throw differing(name)
     fields[name] = field
   }
@@ -80,13 +78,13 @@ function differing(name: string): FluxError {
   return new FluxError({ kind: 'malformed', detail: `${name} differs in the body and in the query`, errors })
 }
 
-/** As XML means it that tells no types and may be laid out over lines: there is white space around texts. */
-function laidOut(field: unknown, type: string | undefined): unknown {
-  // With `item` alone an object looks like a list.
+/** A field of XML without types, in which white space around texts does not matter. */
+function fromUntyped(field: unknown, type: string | undefined): unknown {
+  // An object whose only field is `item` was decoded as a list.
   if (type === 'object' && Array.isArray(field) && field.length > 0)
     return { item: field.length === 1 ? field[0] : field }
   if (type === 'array' && Array.isArray(field)) return field.map(trimmed)
-  // A single one is a list of one.
+  // A single text is a list of one.
   if (type === 'array' && typeof field === 'string') return [trimSpace(field)]
   return type === 'object' ? field : trimmed(field)
 }

@@ -1,8 +1,8 @@
-// http: fields by name, of which any may come several times: queries and forms. A name is data, whatever it is.
+// http: the fields of queries and forms. A name may occur several times, and may be any text.
 import { setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { decodeBody, percentDecode } from './text.ts'
 
-/** All values of each name, in the order in which they came. */
+/** The values of each name, in the order in which they were sent. */
 export type FormFields<T> = Map<string, T[]>
 
 export function addField<T>(fields: FormFields<T>, name: string, value: T): void {
@@ -11,7 +11,7 @@ export function addField<T>(fields: FormFields<T>, name: string, value: T): void
   else fields.set(name, [value])
 }
 
-/** One value stands for itself, several are a list. */
+/** A name with one value has that value; with several, a list of them. */
 export function fieldsToJson(fields: FormFields<Json>): JsonObject {
   const object: JsonObject = {}
   for (const [name, values] of fields) {
@@ -21,13 +21,14 @@ export function fieldsToJson(fields: FormFields<Json>): JsonObject {
   return object
 }
 
-/** `a=1&b=2` in its parts, undecoded. */
+/** Splits `a=1&b=2` into its pairs, which are not decoded. */
 export const pairsOf = (text: string): string[] => text.split('&').filter((pair) => pair !== '')
 
 /**
- * Decodes what `application/x-www-form-urlencoded` has, and a query.
+ * Decodes the pairs of a query, or of a body of `application/x-www-form-urlencoded`.
  * @param pairs each character is a byte
- * @throws FluxError `malformed` for an escape that is broken, or isn't text; `unsupportedType` for an unknown charset
+ * @throws FluxError `malformed` for an invalid escape, or bytes that are no text in the charset; `unsupportedType` for
+ * an unknown charset
  */
 export function readPairs(pairs: readonly string[], charset?: string): FormFields<string> {
   const fields: FormFields<string> = new Map()
@@ -39,6 +40,6 @@ export function readPairs(pairs: readonly string[], charset?: string): FormField
   return fields
 }
 
-/** Most texts have nothing to decode, and to find that out is cheaper. */
+/** Most texts contain nothing to decode, and checking for that is cheaper than decoding. */
 const decode = (text: string, charset?: string): string =>
   /[%+\u0080-\u00FF]/.test(text) ? decodeBody(percentDecode(text, { form: true }), charset) : text

@@ -1,5 +1,5 @@
-// http: the request as it came. Read past the web API where Node's own request is at hand: that halves what a small
-// request costs.
+// http: reads the request. Where there is a request of Node, it is used directly instead of through the web API, which
+// halves the cost of a small request.
 import type { IncomingMessage } from 'node:http'
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
@@ -7,18 +7,16 @@ import { FluxError, malformed } from '../../model/failure.ts'
 import { parsedBytes } from '../../model/json/weight.ts'
 import { pauseFor } from '../answers/turns.ts'
 
-/** Without a socket, in tests, there is no `incoming`. */
+/** In tests without a socket, there is no `incoming`. */
 export type Env = { Bindings: HttpBindings }
 
 /** Whether Node's own request is at hand. */
 export const socketed = (c: Context<Env>): boolean => c.env !== undefined
 
-/**
- * Characters of a header that is read here. All headers of a request together are bounded by Node: 16 KiB, 431 beyond.
- */
+/** Most characters of a header that is read here. Node bounds all headers of a request together: 16 KiB, 431 beyond. */
 const MAX_HEADER_CHARACTERS = 8192
 
-/** In lower case. */
+/** Names of headers, in lower case. */
 type HeaderName =
   | 'accept'
   | 'authorization'
@@ -40,7 +38,7 @@ function givenHeaderOf(c: Context<Env>, name: HeaderName): string | undefined {
   return typeof value === 'object' ? value.join(', ') : value
 }
 
-/** @throws FluxError `headersTooLarge` for one of more than 8192 characters */
+/** @throws FluxError `headersTooLarge` for a header of more than 8,192 characters */
 export function headerOf(c: Context<Env>, name: HeaderName): string | undefined {
   const value = givenHeaderOf(c, name)
   if (value !== undefined && value.length > MAX_HEADER_CHARACTERS)
@@ -52,7 +50,7 @@ export function headerOf(c: Context<Env>, name: HeaderName): string | undefined 
 }
 
 /**
- * The hosts, with their ports, that the request is meant for: that of its Host header, and that of a target that is a
+ * The hosts, with ports, to which the request is addressed: that of the Host header, and that of the target if it is a
  * whole URL (RFC 9112, 3.2.2).
  */
 export function requestHosts(c: Context<Env>): readonly string[] {
@@ -64,13 +62,13 @@ export function requestHosts(c: Context<Env>): readonly string[] {
   return url.startsWith('/') ? [host] : [host, new URL(c.req.url).host]
 }
 
-/** For answers that are given in any case: none where it is too long. */
+/** The Accept header, for answers that are sent in any case; undefined where the header is too long. */
 export function acceptOf(c: Context<Env>): string | undefined {
   const value = givenHeaderOf(c, 'accept')
   return value === undefined || value.length <= MAX_HEADER_CHARACTERS ? value : undefined
 }
 
-/** @throws FluxError `malformed` for several: Node shows one of them only, and the others may be bad */
+/** @throws FluxError `malformed` for several headers: Node gives only the first of them */
 export function authorizationOf(c: Context<Env>): string | undefined {
   const header = headerOf(c, 'authorization')
   if (header === undefined || !socketed(c)) return header
@@ -80,29 +78,27 @@ export function authorizationOf(c: Context<Env>): string | undefined {
 }
 
 export interface ReadOptions {
-  /** Bytes; counted while the body comes, whatever its header says. */
+  /** Most bytes of a body. They are counted as they arrive, whatever Content-Length says. */
   readonly limit: number
   /**
-   * Told how many bytes of memory the request takes in all: those that come, and later what is made of them. @throws
-   * FluxError `overloaded`
+   * Called with the bytes of memory that the request takes in total: those that arrived, and later what is made of
+   * them.
+   * @throws FluxError `overloaded`
    */
   readonly charge: (bytes: number) => void
 }
 
-/**
- * Beside what it is parsed to, the body is there as bytes, as a text, as what the store gets of it, and in base64 as
- * what functions see.
- */
+/** Copies of the body besides the parsed data: bytes, text, the text for the store, and base64 for functions. */
 const COPIES = 6
-/** What is parsed is copied as it is checked. */
+/** Copies of the parsed data: checking it makes one. */
 const PARSED_COPIES = 2
 
 /** Bytes of memory that a body takes until it is dealt with, about. */
 export const bodyMemoryOf = (body: Buffer): number => body.length * COPIES + parsedBytes(body) * PARSED_COPIES
 
 /**
- * What is made of the whole body. One promise, if it is small.
- * @throws FluxError `tooLarge`, `malformed` when it breaks off, `overloaded` when the server has no room for it
+ * Reads the whole body and resolves with what is made of it. Costs one promise if the body is small.
+ * @throws FluxError `tooLarge`, `malformed` when the body ends early, `overloaded` when the budget is used up
  */
 export function readBytes<T>(
   c: Context<Env>,
@@ -124,7 +120,7 @@ export function readBytes<T>(
   return socketed(c) ? readIncoming(c.env.incoming, grow, whole) : readStream(c.req.raw.body, grow).then(whole)
 }
 
-/** `grow` is told how much has come, and throws when it is too much. */
+/** `grow` is called with the number of bytes that have arrived, and throws when there are too many. */
 function readIncoming<T>(
   incoming: IncomingMessage,
   grow: (size: number) => void,
@@ -139,7 +135,7 @@ function readIncoming<T>(
       try {
         grow(size)
       } catch (error) {
-        // The rest isn't wanted, but to break off here would break the connection before the refusal is sent.
+        // The rest is not read. Destroying the request would close the connection before the refusal is sent.
         incoming.off('data', take).pause()
         reject(error)
       }
@@ -153,7 +149,7 @@ function readIncoming<T>(
       }
       resolve(made)
     }
-    // A request without a length has no body (RFC 9112, 6.3): there is no end to wait for.
+    // A request without a length has no body (RFC 9112, 6.3), so there is no end to wait for.
     if (incoming.headers['transfer-encoding'] === undefined && Number(incoming.headers['content-length'] ?? 0) === 0)
       return end()
     if (incoming.destroyed) return reject(brokenOff())

@@ -1,4 +1,4 @@
-// http: multipart/form-data (RFC 7578). Either the whole form is understood, or it is refused.
+// http: decodes multipart/form-data (RFC 7578). A form that is not wholly valid is refused.
 import { Dicer } from '@fastify/busboy'
 import { z } from 'zod'
 import { FluxError, malformed } from '../../model/failure.ts'
@@ -18,7 +18,7 @@ export async function readMultipart(
   boundary: string | undefined,
   { maxParts }: { readonly maxParts: number },
 ): Promise<JsonObject> {
-  // RFC 2046, 5.1.1, save that more than 70 characters are taken.
+  // As RFC 2046, 5.1.1, but with up to 200 characters instead of 70.
   if (boundary === undefined || !/^[ -~]{1,200}$/.test(boundary))
     throw malformed('the Content-Type of the form names no boundary')
   const fields: FormFields<Json> = new Map()
@@ -31,28 +31,28 @@ export async function readMultipart(
   return fieldsToJson(fields)
 }
 
-/** Bytes that are split, and parts that are read, before others are served: some milliseconds. */
+/** Bytes that are split, and parts that are read, until other requests are served: some milliseconds of work. */
 const BYTES_PER_TURN = 16 * 1024
 const PARTS_PER_TURN = 100
 
-/** Bytes of the headers of a part. */
+/** Most bytes of the headers of a part. */
 const MAX_HEADERS_BYTES = 8192
-/** What is more is cut off without a word: so it is given more than may be. */
+/** Dicer cuts longer headers silently, so its limits are higher than those that are checked here. */
 const SEEN_HEADERS = { maxHeaderSize: 2 * MAX_HEADERS_BYTES, maxHeaderPairs: MAX_HEADERS_BYTES }
 
 interface Part {
-  /** undefined until they have come whole. */
+  /** undefined until all headers have been read. */
   headers: { readonly [name: string]: readonly string[] } | undefined
   readonly chunks: Uint8Array[]
 }
 
-/** Busboy itself would pass over parts that it can't read, without a word; so this is the layer beneath. */
+/** Splits a form into its parts, with the layer below Busboy: Busboy itself skips parts that it cannot read. */
 function split(bytes: Buffer, boundary: string, maxParts: number): Promise<Part[]> {
   return new Promise((resolve, reject) => {
     const parts: Part[] = []
     const splitter = new Dicer({ boundary, ...SEEN_HEADERS })
     splitter.on('part', (stream) => {
-      // Breaks off the splitting, too.
+      // An error here also ends the splitting.
       if (parts.length === maxParts)
         throw new FluxError({ kind: 'tooLarge', detail: `the form has more than ${maxParts} parts` })
       const part: Part = { headers: undefined, chunks: [] }
@@ -63,7 +63,7 @@ function split(bytes: Buffer, boundary: string, maxParts: number): Promise<Part[
       stream.on('data', (chunk) => {
         part.chunks.push(Buffer.from(chunk))
       })
-      // That it breaks off the splitter says as well.
+      // The splitter reports the same error.
       stream.on('error', () => {})
     })
     splitter.on('error', () => reject(malformed('the form ends early')))
@@ -72,7 +72,7 @@ function split(bytes: Buffer, boundary: string, maxParts: number): Promise<Part[
   })
 }
 
-/** @throws whatever a listener throws */
+/** @throws any error that a listener throws */
 async function feed(splitter: Dicer, bytes: Buffer): Promise<void> {
   for (let at = 0; at < bytes.length; at += BYTES_PER_TURN) {
     if (at > 0) await nextTurn()
@@ -81,7 +81,10 @@ async function feed(splitter: Dicer, bytes: Buffer): Promise<void> {
   splitter.end()
 }
 
-/** Bytes as characters. Anything else in them plays no part, Content-Transfer-Encoding neither (RFC 7578, 4.7). */
+/**
+ * The headers of a part, with each byte as a character. Other headers are ignored, also Content-Transfer-Encoding (RFC
+ * 7578, 4.7).
+ */
 const PartHeaders = z.object({
   'content-disposition': z.tuple([z.string()]),
   'content-type': z.tuple([z.string()]).default(['text/plain']),
@@ -114,19 +117,19 @@ function readPart({ headers, chunks }: Part): { name: string; value: Json } {
   return { name: unescapeName(name), value }
 }
 
-/** With the colon and the end of each line. */
+/** The bytes of the headers, including colons and line ends. */
 const lengthOf = (headers: Part['headers']): number =>
   Object.entries(headers ?? {}).reduce(
     (sum, [name, values]) => values.reduce((length, value) => length + name.length + value.length + 3, sum),
     0,
   )
 
-/** What has another type and no file name is a file without a name. */
+/** The types of fields. A part of another type without a filename is a file without a name. */
 const TEXT = /^text\/|[/+](?:json|xml)$/
 
-/** The three characters that browsers escape in names, and so that they do. */
+/** Undoes the escapes of the three characters that browsers escape in names. */
 const unescapeName = (name: string): string =>
   name.replaceAll(/%(?:22|0[AaDd])/g, (escape) => String.fromCharCode(Number.parseInt(escape.slice(1), 16)))
 
-/** Without directories (RFC 2183, 2.3). */
+/** The filename without directories (RFC 2183, 2.3). */
 const lastOf = (path: string): string => path.replace(/^[^]*[/\\]/, '').replace(/^\.\.?$/, '')

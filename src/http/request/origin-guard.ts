@@ -1,42 +1,40 @@
-// http: protects a server that a browser can reach: from pages of other origins that send requests (CSRF), and from
-// names that were made to lead here (DNS rebinding).
+// http: protects a server that browsers can reach against requests from pages of other origins (CSRF), and against host
+// names that were made to resolve to it (DNS rebinding).
 import { BlockList, isIP } from 'node:net'
 import type { Context } from 'hono'
 import { FluxError } from '../../model/failure.ts'
 import { headerOf, requestHosts, type Env } from './incoming.ts'
 
 export interface OriginGuardOptions {
-  /** Whether only this machine can connect: the server then answers to loopback names alone, and to `allowedHosts`. */
+  /** Whether only this machine can connect. If so, the server answers only to loopback names and to `allowedHosts`. */
   readonly isLoopback: () => boolean
-  /** Names and addresses without ports, as URLs have them, by which clients may call the server; `*` means any. */
+  /** Host names and addresses without ports, as in URLs, by which clients may call the server; `*` means any. */
   readonly allowedHosts: readonly string[]
   /** Origins whose pages may call; `*` means any. */
   readonly origins: readonly string[]
 }
 
 /**
- * Both throw a FluxError: `misdirected` for a Host that the server doesn't answer to, `crossOrigin` for a page that may
- * not call.
+ * Both checks throw a FluxError: `misdirected` for a Host to which the server does not answer, `crossOrigin` for a page
+ * that may not make the call.
  */
 export interface OriginGuard {
-  /**
-   * For what only shows something: browsers keep the answer from pages of other origins, as long as the name is right.
-   */
+  /** For requests that only read: if the host name is right, browsers hide the answer from pages of other origins. */
   checkHost(c: Context<Env>): void
-  /** For calls: those that may change something are refused to pages of other origins. */
+  /** For calls: also refuses those of pages of other origins that may change something. */
   checkCall(c: Context<Env>): void
 }
 
 export function originGuard({ isLoopback, allowedHosts, origins }: OriginGuardOptions): OriginGuard {
   const allowed = new Set(allowedHosts)
-  /** The name that was found good last: most clients use one. */
-  let known: string | undefined
+  /** The host that was accepted last: most clients use the same one. */
+  let lastAccepted: string | undefined
   const answersTo = (host: string): boolean => {
-    if (host === known) return true
+    if (host === lastAccepted) return true
     const name = nameOf(host)
     if (name === null || !(isLoopbackName(name) || allowed.has(name) || (allowed.size === 0 && !isLoopback())))
       return false
-    known = host
+    lastAccepted = host
     return true
   }
   const checkHost = (c: Context<Env>): void => {
@@ -65,18 +63,18 @@ export function originGuard({ isLoopback, allowedHosts, origins }: OriginGuardOp
   }
 }
 
-/** Whether the request was sent by a page, or on behalf of one: only browsers send these headers. */
+/** Whether the request was sent by a page, or on behalf of one. Only browsers send these headers. */
 export const isFromPage = (c: Context<Env>): boolean =>
   headerOf(c, 'origin') !== undefined || headerOf(c, 'sec-fetch-site') !== undefined
 
 /** Methods that aren't safe (RFC 9110, 9.2.1). */
 const changes = (method: string): boolean => method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS'
 
-/** With either scheme: TLS may end at a proxy. */
+/** Whether a host is that of an origin, with either scheme, because a proxy may terminate TLS. */
 function isOriginOf(origin: string, host: string): boolean {
   if (origin === `http://${host}` || origin === `https://${host}`) return true
   const [scheme] = /^https?:\/\//.exec(origin) ?? []
-  // The port that the scheme implies may be left out or not.
+  // The default port of the scheme may be left out or not.
   if (scheme === undefined || nameOf(host) === null || !URL.canParse(origin) || !URL.canParse(scheme + host))
     return false
   return new URL(origin).host === new URL(scheme + host).host
@@ -92,13 +90,13 @@ export function isLoopbackAddress(address: string): boolean {
   return version !== 0 && LOOPBACK.check(address, version === 6 ? 'ipv6' : 'ipv4')
 }
 
-/** `name` as `nameOf` gives it. RFC 6761, 6.3: all names under `localhost` are loopback names. */
+/** `name`: as `nameOf` returns it. RFC 6761, 6.3: all names under `localhost` are loopback names. */
 function isLoopbackName(name: string): boolean {
   if (name === 'localhost' || name.endsWith('.localhost')) return true
   return isLoopbackAddress(name.startsWith('[') ? name.slice(1, -1) : name)
 }
 
-/** The host without its port, as a URL has it; null for what is no host. */
+/** The host name without port, as in a URL; null if the text is no host. */
 function nameOf(host: string): string | null {
   if (/[@/\\?#\s]/.test(host) || !URL.canParse(`http://${host}`)) return null
   const { hostname } = new URL(`http://${host}`)

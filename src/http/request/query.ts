@@ -1,13 +1,13 @@
-// http: reads the query part of a URL. Stricter than URLSearchParams: what is malformed is refused, not mended.
+// http: reads the query of a URL. Unlike URLSearchParams, it refuses malformed input instead of repairing it.
 import { FluxError, malformed } from '../../model/failure.ts'
 import { unknownFields } from '../../model/unknown-fields.ts'
 import { fromText, type CallFields, type Field, type FieldsByName } from './call-fields.ts'
 import { addField, type FormFields } from './form-fields.ts'
 
 /**
- * The parameters that the URL has. A list may be repeated, or separated by commas.
- * @throws FluxError `malformed` for an escape that is broken or not UTF-8, for a list without a value, and for a
- * parameter that is repeated or not known
+ * The parameters of the URL. A list may be repeated, or separated by commas.
+ * @throws FluxError `malformed` for an escape that is invalid or not UTF-8, a list without a value, and a parameter
+ * that is repeated without being a list, or not known
  */
 export function readQuery(url: string, known: FieldsByName): CallFields {
   const query: CallFields = {}
@@ -43,7 +43,7 @@ function valueOf(name: string, texts: readonly string[], field: Field | undefine
   })
 }
 
-/** Most texts have nothing to decode, and to find that out is cheaper. */
+/** Most texts contain nothing to decode, and checking for that is cheaper than decoding. */
 function decode(text: string): string {
   if (!/[%+]/.test(text)) return text
   try {

@@ -1,18 +1,18 @@
-// http: text out of bytes. Charsets, percent escapes and the parameters of header values; what can't be read is
-// refused, not mended.
+// http: decodes charsets, percent escapes and the parameters of header values. Malformed text is refused, not repaired;
+// only unreadable parameters of headers are skipped.
 import { isUtf8 } from 'node:buffer'
 import { textIn } from '../../model/charset.ts'
 import { malformed, unsupportedType } from '../../model/failure.ts'
 
-/** ASCII is a part of it. */
+/** Names of UTF-8, and of ASCII, which is a subset of it. */
 const UTF8 = /^(?:utf-?8|us-ascii|ascii)$/i
 
 export const isUtf8Name = (charset: string): boolean => UTF8.test(charset)
 
 /**
- * A byte order mark stays in the text.
- * @param charset its name, as a Content-Type has it
- * @throws FluxError `malformed` for bytes that are no such text, `unsupportedType` for a charset nobody here knows
+ * Decodes a body. A byte order mark stays in the text.
+ * @param charset the name, as in Content-Type
+ * @throws FluxError `malformed` for bytes that are not valid in the charset, `unsupportedType` for an unknown charset
  */
 export function decodeBody(bytes: Buffer, charset = 'utf-8'): string {
   if (isUtf8Name(charset)) {
@@ -33,10 +33,10 @@ const [PERCENT, PLUS, SPACE] = [37, 43, 32]
  * The bytes that a text with percent escapes stands for.
  * @param text each character is a byte
  * @param form whether `+` stands for a space, as in forms and queries
- * @throws FluxError `malformed` for a % that begins no escape
+ * @throws FluxError `malformed` for a `%` that begins no escape
  */
 export function percentDecode(text: string, { form }: { readonly form: boolean }): Buffer {
-  // Byte by byte: patterns and their replacements take a tenth of a second for a megabyte of escapes.
+  // Byte by byte: replacing by a pattern takes a tenth of a second for a megabyte of escapes.
   const bytes = Buffer.allocUnsafe(text.length)
   let length = 0
   for (let at = 0; at < text.length; at++, length++) {
@@ -49,7 +49,7 @@ export function percentDecode(text: string, { form }: { readonly form: boolean }
   return bytes.subarray(0, length)
 }
 
-/** @throws FluxError `malformed` for what is no hexadecimal digit, and for NaN */
+/** @throws FluxError `malformed` for a code that is no hexadecimal digit, and for NaN */
 function digitOf(code: number): number {
   if (code >= 48 && code <= 57) return code - 48
   const lower = code | 32
@@ -58,14 +58,14 @@ function digitOf(code: number): number {
 }
 
 export interface HeaderValue {
-  /** What stands before the first semicolon, in lower case. */
+  /** The text before the first semicolon, in lower case. */
   readonly value: string
-  /** By name in lower case. */
+  /** The parameters by name, in lower case. */
   readonly parameters: ReadonlyMap<string, string>
 }
 
-// The parts of a parameter, each looked for where the last one ended: in one pattern, those that may be empty or white
-// space would be tried against one another.
+// The parts of a parameter. Each is matched where the previous one ended: in a single pattern, adjacent parts that may
+// be empty or white space would take more than linear time.
 const NAME = /\s*([^\s;="]+)\s*=\s*/y
 const QUOTED = /"((?:[^"\\]|\\.)*)"/y
 const TOKEN = /[^\s;"]*/y
@@ -77,7 +77,7 @@ interface Parameter {
   readonly token: string
 }
 
-/** Name, then a text in quotes or a token. What is none of that is passed over. Linear in the length of the text. */
+/** Each parameter is a name, then a quoted text or a token. Anything else is skipped. Takes linear time. */
 function* parametersOf(text: string): Generator<Parameter> {
   for (let at = text.indexOf(';'); at !== -1;) {
     const start = at + 1
@@ -97,16 +97,16 @@ function take(pattern: RegExp, text: string, at: number): RegExpExecArray | null
 }
 
 /**
- * `text/plain; charset=utf-8`, `form-data; name="a"`. The first of several parameters of one name counts, and before
- * all of them `name*=utf-8''…` (RFC 8187). Parameters that can't be read are passed over.
- * @throws FluxError `malformed` for a broken escape in a parameter of the latter kind
+ * Reads a value such as `text/plain; charset=utf-8` or `form-data; name="a"`. Of several parameters of one name the
+ * first counts, and `name*=utf-8''…` (RFC 8187) has precedence. Parameters that cannot be read are skipped.
+ * @throws FluxError `malformed` for an invalid escape in a parameter of RFC 8187
  */
 export function readHeaderValue(text: string): HeaderValue {
   const plain = new Map<string, string>()
   const extended = new Map<string, string>()
   for (const { name: spelled, quoted, token } of parametersOf(text)) {
     const name = spelled.toLowerCase()
-    // Nothing else is escaped: browsers send a backslash as it is.
+    // Only quotes and backslashes are unescaped: browsers send other backslashes as they are.
     if (!plain.has(name)) plain.set(name, quoted?.replaceAll(/\\(["\\])/g, '$1') ?? token)
     const [, charset, escaped = ''] = name.endsWith('*') ? (/^([^']+)'[^']*'(.*)$/.exec(token) ?? []) : []
     if (charset !== undefined)

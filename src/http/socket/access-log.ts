@@ -1,14 +1,14 @@
-// http: what the log tells of requests: method, path, query, status and duration, and no secret.
+// http: logs requests: method, path, query, status and duration, without secrets.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from 'hono'
 import { redactQuery } from '../../model/secret-names.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Env } from '../request/incoming.ts'
 
-/** Paths that hold a secret, as they may be told. */
+/** For requests whose path contains a secret: the path to log instead. */
 const shownPaths = new WeakMap<object, string>()
 
-/** From now on the log tells another path for this request. */
+/** Sets the path that is logged for this request. */
 export function shownPath(c: Context<Env>, path: string): void {
   shownPaths.set(requestOf(c), path)
 }
@@ -16,10 +16,10 @@ export function shownPath(c: Context<Env>, path: string): void {
 /** The path for the log, without the query. */
 export const pathShown = (c: Context<Env>): string => shownPaths.get(requestOf(c)) ?? c.req.path
 
-/** Without a socket, in tests, there is only the one of the web API. */
+/** In tests without a socket, there is only the request of the web API. */
 const requestOf = (c: Context<Env>): object => c.env?.incoming ?? c.req.raw
 
-/** Logs the request when its answer is out, or its client is gone. `duration`: milliseconds. */
+/** Logs the request when its answer is sent, or its client has disconnected. `duration`: milliseconds. */
 export function logAccess(log: Log, request: IncomingMessage, response: ServerResponse): void {
   const began = performance.now()
   response.once('close', () => {
@@ -28,7 +28,7 @@ export function logAccess(log: Log, request: IncomingMessage, response: ServerRe
       method: request.method,
       path: shownPaths.get(request) ?? path,
       ...(query !== undefined && { query: redactQuery(query) }),
-      // A client that hangs up hears nothing, whatever it was to be told.
+      // null if the client disconnected before an answer was sent.
       status: response.headersSent ? response.statusCode : null,
       ...(!response.writableFinished && { aborted: true }),
       duration: Math.round((performance.now() - began) * 10) / 10,

@@ -1,19 +1,19 @@
-// http: the connections of clients: how many there may be, and which are ended because their clients read nothing.
+// http: bounds the number of connections, and ends those whose clients read nothing.
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { overloaded } from '../../model/failure.ts'
 import { hangUp } from './faults.ts'
 
 /**
- * Connections beyond the bound that may be refused with an answer at the same time. More are closed without one.
+ * Connections above the limit that may be refused with an answer at the same time. Further ones are closed without one.
  */
 const MAX_REFUSED_CONNECTIONS = 1000
 
 /** How long a refused connection stays open, so that its client can read the answer. */
 const REFUSED_OPEN_MS = 1000
 
-/** Time between two looks at what clients have read, at most. */
-const MAX_LOOK_INTERVAL_MS = 1000
+/** Longest time between two checks of what clients have read. */
+const MAX_CHECK_INTERVAL_MS = 1000
 
 export interface ConnectionLimits {
   readonly maxConnections: number
@@ -41,12 +41,12 @@ export class Connections {
     this.#timer = watchReaders(this.#open, answerTimeout)
   }
 
-  /** Whether the connection was refused: its requests are not served. */
+  /** Whether the connection was refused, so that its requests are not served. */
   isRefused(socket: Socket): boolean {
     return this.#refused.has(socket)
   }
 
-  /** Ends connections on which nothing ever came: Node counts them as busy. */
+  /** Ends connections on which nothing was ever received, because Node counts them as busy. */
   endUnused(): void {
     for (const socket of this.#open) if (socket.bytesRead === 0) socket.destroy()
   }
@@ -58,12 +58,12 @@ export class Connections {
 }
 
 /**
- * Ends connections whose clients read nothing of what is sent to them for `patience` milliseconds. Everything is
- * written in small pieces, so any progress of a client is noticed. Looks are counted, not time: while the process is
- * held up, no client can read anything.
+ * Ends connections whose clients read nothing of their answer for `patience` milliseconds. Answers are written in small
+ * pieces, so any progress of a client is noticed. Checks are counted, not time, because no client can make progress
+ * while the process is blocked.
  */
 function watchReaders(sockets: ReadonlySet<Socket>, patience: number): NodeJS.Timeout {
-  const every = Math.min(MAX_LOOK_INTERVAL_MS, patience / 4)
+  const every = Math.min(MAX_CHECK_INTERVAL_MS, patience / 4)
   const stuck = new WeakMap<Socket, { readonly taken: number; readonly looks: number }>()
   return setInterval(() => {
     for (const socket of sockets) {
@@ -81,8 +81,8 @@ function watchReaders(sockets: ReadonlySet<Socket>, patience: number): NodeJS.Ti
 }
 
 /**
- * Answers at once that there is no place, whatever the request will be. The connection stays open for a while, because
- * closing it with unread data on it would discard the answer.
+ * Answers at once that there are too many connections, without reading the request. The connection stays open for a
+ * while, because closing it with unread data would discard the answer.
  */
 function refuse(socket: Socket): void {
   hangUp(socket, overloaded('there are too many connections').failure, () => {

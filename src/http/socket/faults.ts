@@ -1,5 +1,5 @@
-// http: what becomes of a connection on which something comes that isn't HTTP. Each request gets one answer, in the
-// order in which they came.
+// http: answers a connection that sends something other than HTTP, or is too slow. Each request gets one answer, in the
+// order of the requests.
 import { STATUS_CODES, type ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import type { Duplex } from 'node:stream'
@@ -7,9 +7,9 @@ import { malformed, type Failure } from '../../model/failure.ts'
 import { problemAnswer } from '../problem.ts'
 
 export interface ConnectionFaults {
-  /** To be told of each request before it is answered. */
+  /** Must be called for each request before it is answered. */
   note(answer: ServerResponse): void
-  /** To be told when what came can't be read, or didn't come in time. */
+  /** Must be called when Node cannot parse what was received, or when it did not arrive in time. */
   onFault(error: NodeJS.ErrnoException, socket: Duplex): void
 }
 
@@ -22,11 +22,11 @@ export const mayComeSlowly = (answer: ServerResponse | Http2ServerResponse): voi
 export function connectionFaults(): ConnectionFaults {
   /** The answer to the newest request of each connection. */
   const newest = new WeakMap<Duplex, ServerResponse>()
-  /** Nothing more is read from these. */
-  const given = new WeakSet<Duplex>()
+  /** Sockets whose fault has been handled; nothing more is read from them. */
+  const handled = new WeakSet<Duplex>()
   return {
     note(answer) {
-      // Not its own socket: it gets that when those before it have been sent.
+      // The socket of the request: the response gets its socket only when the answers before it have been sent.
       newest.set(answer.req.socket, answer)
     },
     onFault(error, socket) {
@@ -34,18 +34,18 @@ export function connectionFaults(): ConnectionFaults {
         socket.destroy()
         return
       }
-      // The rest of what can't be read comes as a fault, too.
-      if (given.has(socket)) return
+      // Node reports the rest of the unreadable data as a fault, too.
+      if (handled.has(socket)) return
       const answer = newest.get(socket)
       if (answer !== undefined && !answer.req.complete && endless.has(answer)) {
         // What is broken off has nobody who waits for the rest of the answer.
         if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT') socket.destroy()
         return
       }
-      given.add(socket)
+      handled.add(socket)
       const isNext = answer === undefined || answer.req.complete
-      // What is wrong belongs to the newest request unless that came whole. If it has its answer already, there is
-      // nothing more to say.
+      // The fault belongs to the newest request unless that was received as a whole. If that request has been answered
+      // already, nothing more is sent.
       const end = () => {
         if (isNext || !answer.headersSent) hangUp(socket, refusalOf(error.code))
         else socket.end(() => socket.destroy())
@@ -56,7 +56,7 @@ export function connectionFaults(): ConnectionFaults {
   }
 }
 
-/** Answers what is no request. */
+/** Answers with a problem, directly on the socket, and closes the connection. */
 export function hangUp(
   socket: Duplex,
   failure: Failure,

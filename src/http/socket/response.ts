@@ -1,4 +1,4 @@
-// http: the response of Node with what every answer of this server has, whoever writes it.
+// http: the class of Node's responses, with what every answer of this server has in common.
 import { ServerResponse, type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders } from 'node:http'
 import { NOSNIFF } from '../problem.ts'
 

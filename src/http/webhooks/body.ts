@@ -1,5 +1,5 @@
-// http: the body of a webhook's request as data, by its Content-Type. Here any type is welcome: what isn't understood
-// goes on as bytes.
+// http: decodes the body of a webhook's request by its Content-Type. Any type is accepted; bodies of unknown types
+// become base64.
 import { charsetOfXml } from '../../model/charset.ts'
 import { FluxError, malformed } from '../../model/failure.ts'
 import { isObject, setOwn, type Json } from '../../model/json/value.ts'
@@ -12,7 +12,7 @@ import { decodeBody, isUtf8Name, readHeaderValue } from '../request/text.ts'
 import { pauseFor } from '../answers/turns.ts'
 
 export interface WebhookLimits extends BodyLimits {
-  /** Of a form, or a query. */
+  /** Most fields of a form or a query. */
   readonly maxParts: number
 }
 
@@ -23,10 +23,10 @@ export interface WebhookBody {
 }
 
 /**
- * JSON, XML, forms and texts; of another type, or of none, in base64. An empty body is null, save for an empty text and
- * an empty form.
- * @throws FluxError `malformed` for what isn't what its type says, `tooLarge` for a form of too many parts,
- * `unsupportedType` for a charset that can't be read
+ * Decodes JSON, XML, forms and texts; a body of another type, or of none, becomes base64. An empty body is null, except
+ * for an empty text and an empty form.
+ * @throws FluxError `malformed` for a body that does not fit its type, `tooLarge` for a form with too many fields,
+ * `unsupportedType` for an unknown charset
  */
 export async function decodeWebhookBody(
   bytes: Buffer,
@@ -67,10 +67,10 @@ async function decodeFormat(
   return body
 }
 
-/** JSON text can tell numbers that no double holds. */
+/** JSON text may contain numbers beyond the range of a double, which become infinities. */
 const isInfinite = (value: Json): boolean => value === Infinity || value === -Infinity
 
-/** They become null, in the data itself: a copy of what is large takes long. */
+/** Replaces infinities by null, in place: copying large data takes long. */
 function dropInfinities(data: Json): void {
   if (Array.isArray(data)) {
     for (const [index, item] of data.entries()) {
@@ -93,5 +93,5 @@ function decodeForm(bytes: Buffer, charset: string | undefined, { maxParts }: We
   return fieldsToJson(readPairs(pairs, charset))
 }
 
-/** A byte order mark says something about bytes; it is no part of a text. */
+/** The text without its byte order mark. */
 const withoutMark = (text: string): string => (text.startsWith('\uFEFF') ? text.slice(1) : text)

@@ -1,4 +1,4 @@
-// http: the cookies of `$response`, as values of Set-Cookie.
+// http: turns the cookies of `$response` into values of Set-Cookie.
 import { validateHeaderValue } from 'node:http'
 import { serialize } from 'hono/utils/cookie'
 import { z } from 'zod'
@@ -48,7 +48,7 @@ function cookieOf({
   if (/\p{Cc}/u.test(String(value))) refuse('a cookie has a value that HTTP forbids')
   let text
   try {
-    // The library refuses names, paths and domains that would end the attribute.
+    // The library refuses names, paths and domains that would end their attribute.
     text = serialize(name, '', {
       ...(path === undefined ? {} : { path }),
       ...(domain === undefined ? {} : { domain }),
@@ -57,8 +57,8 @@ function cookieOf({
       ...(site ? { sameSite: site } : {}),
     })
     text = text.replace('=', () => `=${valueOf(String(value))}`)
-    // Not by the library, which drops a negative age, the usual way to delete a cookie, and refuses more than 400 days:
-    // it is the browser's to judge.
+    // Written here: the library drops a negative age, which is the usual way to delete a cookie, and refuses more than
+    // 400 days, which browsers limit themselves.
     if (maxAge !== undefined) text += `; Max-Age=${Math.trunc(maxAge)}`
     if (date) text += `; Expires=${date.toUTCString()}`
     validateHeaderValue('Set-Cookie', text)
@@ -69,8 +69,8 @@ function cookieOf({
 }
 
 /**
- * As it is where a cookie can hold it (RFC 6265, 4.1.1): it may be signed. Else with escapes, which this server undoes,
- * and so are escapes themselves escaped.
+ * The value as it is if a cookie can contain it (RFC 6265, 4.1.1), because it may be signed. Otherwise, and if it has a
+ * `%`, it is escaped; this server undoes that.
  */
 const valueOf = (value: string): string =>
   /^[\x21\x23-\x24\x26-\x2B\x2D-\x3A\x3C-\x5B\x5D-\x7E]*$/.test(value) ? value : encodeURIComponent(value)

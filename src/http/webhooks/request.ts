@@ -1,4 +1,4 @@
-// http: a request to a webhook as data: `$request`, and the texts that inputs may take by their name.
+// http: turns a request to a webhook into `$request`, and into the texts that inputs take by their names.
 import type { Context } from 'hono'
 import { malformed, unsupportedType } from '../../model/failure.ts'
 import type { Json, JsonObject } from '../../model/json/value.ts'
@@ -9,13 +9,14 @@ import { decodeWebhookBody, type WebhookLimits } from './body.ts'
 export type { WebhookLimits }
 
 export interface WebhookRequest {
-  /** `$request`, as services see it, secrets and all. */
+  /** `$request` as services see it, including secrets. */
   readonly request: JsonObject
-  /** The body as it came. */
+  /** The bytes of the body. */
   readonly rawBody: Buffer
   /**
-   * The texts that came under that name: in the path, else in the query, else in the headers, whose names count as the
-   * client wrote them. Empty: none did. A query and a header may repeat a name.
+   * The texts with that name: from the path, else from the query, else from the headers, whose names are compared in
+   * the case in which the client wrote them. Empty if there are none. A name may occur several times in a query and in
+   * headers.
    */
   readonly textsOf: (name: string) => readonly string[]
 }
@@ -26,11 +27,11 @@ export interface RequestOptions {
   /** Milliseconds. */
   readonly timeout: number
   readonly limits: WebhookLimits
-  /** Told how many bytes of memory the request takes. @throws FluxError `overloaded` */
+  /** Called with the bytes of memory that the request takes. @throws FluxError `overloaded` */
   readonly charge: (bytes: number) => void
 }
 
-/** @throws FluxError for a query or a body that can't be read, or is too large */
+/** @throws FluxError for a query or a body that cannot be read, or is too large */
 export async function readWebhookRequest(
   c: Context<Env>,
   { path, timeout, limits, charge }: RequestOptions,
@@ -62,8 +63,8 @@ export async function readWebhookRequest(
 }
 
 /**
- * Path and query as they were sent. A client may send more: the origin before them, when it takes this server for a
- * proxy, or a fragment.
+ * Path and query as they were sent. The origin, which a client may send before them as to a proxy, and a fragment are
+ * removed.
  */
 function uriOf(c: Context<Env>): string {
   const target = c.env === undefined ? c.req.url : (c.env.incoming.url ?? '')
@@ -79,7 +80,9 @@ function readQueryOf(uri: string, maxParts: number): FormFields<string> {
 
 type Pair = readonly [name: string, value: string]
 
-/** As they were sent: order, case, and each as often as it came. Without a socket the names are in lower case. */
+/**
+ * The headers as they were sent, with order, case and repetitions. In tests without a socket, names are in lower case.
+ */
 function headersOf(c: Context<Env>): readonly Pair[] {
   if (c.env === undefined) return [...c.req.raw.headers]
   const { rawHeaders } = c.env.incoming
@@ -89,8 +92,8 @@ function headersOf(c: Context<Env>): readonly Pair[] {
 }
 
 /**
- * RFC 6265, 4.2.1. Quotes around a value don't belong to it, and escapes are undone as answers make them; a value in
- * which they are broken stays as it is.
+ * The cookies (RFC 6265, 4.2.1). Quotes around a value are removed, and escapes are decoded, as answers write them. A
+ * value with an invalid escape stays as it is.
  */
 function cookiesOf(headers: readonly Pair[]): Json[] {
   return headers

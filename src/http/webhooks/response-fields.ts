@@ -1,13 +1,12 @@
-// http: the fields of `$response` and their types. A value of another type makes the response unsafe: nothing of it is
-// sent.
+// http: the fields of `$response` and their types. If a value has another type, nothing of the response is sent.
 import { z } from 'zod'
 
-/** The `$response` of a service can't be sent; the message says why. */
+/** The `$response` of a service cannot be sent; the message says why. */
 export class UnsafeResponse extends Error {
   override readonly name = 'UnsafeResponse'
 }
 
-/** Also as text, since lines with literals write text. */
+/** A boolean, also as text, since lines with literals write text. */
 export const booleanField = z.union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')])
 /** The value of a header or a cookie. */
 export const scalar = z.union([z.string(), z.number(), z.boolean()])

@@ -1,4 +1,4 @@
-// http: the headers of `$response`. What HTTP forbids, and what belongs to the connection, is refused.
+// http: the headers of `$response`. Headers that HTTP forbids, or that belong to the connection, are refused.
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { isObject, type Json } from '../../model/json/value.ts'
 import { refuse, scalar, fieldOf } from './response-fields.ts'
@@ -17,11 +17,11 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** Headers of an answer, and also cookies. Clients accept fewer; what a webhook was sent may end up here. */
+/** Most headers of an answer, and most cookies. Clients accept fewer; the data of a request may end up here. */
 export const MAX_HEADERS = 256
 
 /**
- * From a list of `{name, value}`, or an object; a value that is a list stands for several headers.
+ * The headers from a list of `{name, value}`, or from an object. A value that is a list stands for several headers.
  * @throws UnsafeResponse
  */
 export function headersOf(given: Json): [string, string][] {

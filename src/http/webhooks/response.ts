@@ -1,5 +1,4 @@
-// http: what a workflow put into `$response`, as an HTTP response. What HTTP forbids is refused as a whole: nothing of
-// it is sent.
+// http: turns `$response` into an HTTP response. If HTTP forbids any part of it, nothing of it is sent.
 import { z } from 'zod'
 import type { Json, JsonObject } from '../../model/json/value.ts'
 import type { AnswerInit } from '../answers/answers.ts'
@@ -10,7 +9,7 @@ import { cookiesOf } from './cookies.ts'
 import { booleanField, numeral, refuse, fieldOf } from './response-fields.ts'
 import { headersOf, MAX_HEADERS } from './response-headers.ts'
 
-/** Characters of all headers and cookies together. Clients accept fewer. */
+/** Most characters of all headers and cookies together. Clients accept fewer. */
 const MAX_HEADERS_CHARACTERS = 64 * 1024
 
 /** Statuses whose answers have no body (RFC 9110, 15.3.5, 15.3.6, 15.4.5). */
@@ -18,7 +17,7 @@ const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
 
 const code = numeral(/^\d{3}$/).pipe(z.int().min(200).max(599))
 
-/** What is sent. */
+/** A response, ready to be sent. */
 export interface ResponseBody {
   readonly content:
     { readonly bytes: Uint8Array<ArrayBuffer> } | { readonly value: Json; readonly pieces: TextPieces } | null
@@ -41,8 +40,8 @@ export function responseOf(given: JsonObject, format: Codec): ResponseBody {
 }
 
 /**
- * Text is plain text, data is in the format that its Content-Type names, else in the requested one; null is no content
- * unless `always` is set.
+ * Text is sent as plain text; data is sent in the format that its Content-Type names, else in the requested one. null
+ * means no content, unless `always` is set.
  * @throws UnsafeResponse
  */
 export function bodyOf(
@@ -57,9 +56,9 @@ export function bodyOf(
     readonly status: number
     readonly headers: [string, string][]
     readonly format: Codec
-    /** The content is base64 of what is to be sent. */
+    /** Whether the content is base64 of the bytes to send. */
     readonly encoded?: boolean
-    /** null is data, too. */
+    /** Whether null is data. */
     readonly always?: boolean
   },
 ): ResponseBody {
@@ -89,7 +88,9 @@ function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(Buffer.from(text, 'base64'))
 }
 
-/** As an object, which keeps the case of the names; as a list, which does not, only if a name is repeated. */
+/**
+ * The headers as an object, which keeps the case of the names, or, if a name is repeated, as a list, which does not.
+ */
 function namesKept(headers: [string, string][]): [string, string][] | { [name: string]: string } {
   const names = new Set(headers.map(([name]) => name.toLowerCase()))
   return names.size === headers.length ? Object.fromEntries(headers) : headers

@@ -1,5 +1,5 @@
-// http: the webhooks under /api: found by method and path, called with what the request holds, answered as the workflow
-// says.
+// http: serves the webhooks under /api: finds them by method and path, starts their services with the request, and
+// answers with the result.
 import type { Context, Hono } from 'hono'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import { FluxError, malformed } from '../../model/failure.ts'
@@ -19,15 +19,18 @@ import { readWebhookRequest, type WebhookLimits } from './request.ts'
 
 export interface WebhookOptions extends WebhookLimits, BodyAdmission {
   readonly webhooks: WebhookApi
-  /** Milliseconds until a webhook is answered that doesn't say so itself. */
+  /** Milliseconds after which a webhook is answered with 504, unless it has a `timeout` of its own. */
   readonly webhookTimeout: number
-  /** For callers who wait for an answer: apart from requests, or the events would be refused that end their waiting. */
+  /**
+   * Budget for callers that wait for an answer. It is separate from that of requests, because otherwise the events that
+   * they wait for might be refused.
+   */
   readonly waiting: ByteBudget
   readonly log: Log
   readonly answers: Answers
 }
 
-/** Bytes of memory that a caller takes who waits for an answer: a connection, and what is told of its context. */
+/** Bytes of memory that a waiting caller takes: a connection, and the state of its context. */
 const WAITING_BYTES = 16 * 1024
 
 export function addWebhooks(
@@ -50,7 +53,8 @@ export function addWebhooks(
     const endWaiting = waiting.take(WAITING_BYTES)
     const hold = inFlight.hold()
     try {
-      // Handed on and not kept: once the context is stored, a caller who waits holds nothing of what was sent.
+      // Passed on without a variable: once the context is stored, a waiting caller keeps nothing of the request in
+      // memory.
       const answer = await readWebhookRequest(c, { path: parameters, timeout, limits, charge: hold.resize }).then(
         (call) => webhooks.receive({ ...call, endpoint, timeout, onStarted: hold.release }).catch(asBadRequest),
       )
@@ -75,11 +79,11 @@ export function addWebhooks(
   })
 }
 
-/** Whether a path has a parameter that says that it is a secret. */
+/** Whether the path has a parameter whose name indicates a secret. */
 const hasSecret = ({ urlPath }: Endpoint): boolean =>
   urlPath.split('/').some((segment) => segment.startsWith('{') && isSecretName(segment))
 
-/** null: there is none, or one whose own path, other than its parameters, was sent in a disguise. */
+/** The endpoint of a request. null: there is none, or a literal segment of its path was sent with needless escapes. */
 function findEndpoint(webhooks: WebhookApi, c: Context<Env>): FoundEndpoint | null {
   const raw = rawPathOf(c.req.url)
     .slice(WEBHOOKS.length + 1)
@@ -98,7 +102,7 @@ function findEndpoint(webhooks: WebhookApi, c: Context<Env>): FoundEndpoint | nu
   return raw.every((segment, index) => !isDisguised(segment) || isParameter(own[index])) ? found : null
 }
 
-/** Once. */
+/** Decodes each segment once. @throws FluxError `malformed` */
 function decoded(segments: readonly string[]): string[] {
   try {
     return segments.map(decodeURIComponent)
@@ -118,7 +122,9 @@ function contentSent(
     : answers.send(c, content.value, content.pieces, init)
 }
 
-/** What a provider sent doesn't fit: to it that is one and the same as a malformed request. */
+/**
+ * Turns an invalid input (422) into a malformed request (400), since senders of webhooks do not distinguish the two.
+ */
 function asBadRequest(error: unknown): never {
   if (!(error instanceof FluxError) || error.failure.kind !== 'invalid') throw error
   const { detail, errors } = error.failure
@@ -138,7 +144,7 @@ async function respond(
         return await send(responseOf(answer.response, format))
       } catch (error) {
         if (!(error instanceof UnsafeResponse)) throw error
-        log.error("what a webhook was to answer can't be sent", {
+        log.error("the answer of a webhook can't be sent", {
           contextId,
           path: pathShown(c),
           reason: error.message,
@@ -166,7 +172,7 @@ async function respond(
     case 'late':
       throw new FluxError({
         kind: 'webhookTimeout',
-        detail: 'the workflow takes longer than this request may: it runs on',
+        detail: 'the workflow did not finish in time, and continues',
         contextId,
       })
   }

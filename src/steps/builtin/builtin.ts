@@ -1,4 +1,4 @@
-// steps: the classes that every service can call without a module.
+// steps: the built-in classes, which every service can call without a module.
 import { getOwn, type JsonObject } from '../../model/json/value.ts'
 import type { LogLevel } from '../../ports/log.ts'
 import type { Flux } from '../../ports/step-runner.ts'
@@ -12,7 +12,9 @@ type Methods = { readonly [methodName: string]: BuiltinMethod }
 
 export type Classes = { readonly [className: string]: Methods }
 
-/** Logs `message` with the other arguments, or without a message all of them. The log hides what is secret. */
+/**
+ * Logs `message` with the other arguments as fields; without a message, all arguments as text. The log redacts secrets.
+ */
 const logAt =
   (level: LogLevel): BuiltinMethod =>
   (args, { log }) => {
@@ -29,7 +31,7 @@ const LOGGER: Methods = {
   error: logAt('error'),
 }
 
-/** `message`, and as the error's name `type`, if there is one. */
+/** Throws an error with `message`, and with `type` as its name, if given. */
 const throwException: BuiltinMethod = (args) => {
   const error = new Error(textOf(args, 'message') ?? 'an exception was thrown')
   error.name = textOf(args, 'type') ?? 'Exception'
@@ -41,7 +43,7 @@ function textOf(args: JsonObject, key: string): string | null {
   return value == null || value === '' ? null : typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** `allowPrivate`: `Http` may reach addresses that aren't public. */
+/** `allowPrivate`: whether `Http` may connect to addresses that are not public. */
 export const builtInClasses = ({ allowPrivate }: { allowPrivate: boolean }): Classes => ({
   Logger: LOGGER,
   Errors: { throwException },

@@ -4,19 +4,19 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Flux } from '../../ports/step-runner.ts'
 
-/** Seconds that a message may be old, or ahead of our clock. */
+/** Maximum difference between the timestamp of a message and the clock of this server. */
 const TOLERANCE_SECONDS = 300
 
-type Verdict = { valid: true; id: string; timestamp: number } | { valid: false; reason: string }
+type Verification = { valid: true; id: string; timestamp: number } | { valid: false; reason: string }
 
 /**
- * Whether the webhook that started the context was signed with one of the secrets. Arguments: `headers`
+ * Verifies that the webhook that started the context was signed with one of the secrets. Arguments: `headers`
  * (`$request.headers`), `secrets` (a text or a list, `whsec_…` or plain base64; several while one is being replaced),
  * `tolerance` in seconds (300).
- * @throws Error when no webhook started the context, or an argument can't be used: that is a fault of the service, not
- * of the sender
+ * @throws Error if no webhook started the context, or an argument is invalid: both are faults of the service, not of
+ * the sender
  */
-export function verify(args: JsonObject, { rawBody }: Pick<Flux, 'rawBody'>): Verdict {
+export function verify(args: JsonObject, { rawBody }: Pick<Flux, 'rawBody'>): Verification {
   if (rawBody === null) throw new Error('Webhooks.verify needs a context that a webhook started')
   const secrets = secretsOf(getOwn(args, 'secrets') ?? null)
   const tolerance = toleranceOf(getOwn(args, 'tolerance') ?? TOLERANCE_SECONDS)
@@ -43,7 +43,7 @@ export function verify(args: JsonObject, { rawBody }: Pick<Flux, 'rawBody'>): Ve
   const known = secrets.map((secret) =>
     createHmac('sha256', secret).update(`${id}.${timestamp}.`).update(rawBody).digest(),
   )
-  // All are compared with all, so that the time taken tells nothing.
+  // All signatures are compared with all digests, so that the time taken reveals nothing.
   let valid = false
   for (const signature of signatures.join(' ').split(' ')) {
     const [version, text = ''] = signature.split(',', 2)
@@ -54,23 +54,23 @@ export function verify(args: JsonObject, { rawBody }: Pick<Flux, 'rawBody'>): Ve
   return valid ? { valid, id, timestamp: seconds * 1000 } : refuse('no signature fits')
 }
 
-const refuse = (reason: string): Verdict => ({ valid: false, reason })
+const refuse = (reason: string): Verification => ({ valid: false, reason })
 
 function toleranceOf(text: Json): number {
-  // Literal lines write text.
+  // A literal line in a service writes text.
   const given = typeof text === 'string' && /^\d+$/.test(text) ? Number(text) : text
   if (typeof given !== 'number' || !Number.isFinite(given) || given < 0)
     throw new Error('"tolerance" of Webhooks.verify must be a number of seconds, 0 or more')
   return given
 }
 
-/** Null and empty ones are passed over: the second of two is there only while it is being replaced. */
+/** The decoded secrets. Null and empty ones are ignored: a second secret may be set only during a rotation. */
 function secretsOf(given: Json): Buffer[] {
   const secrets = (Array.isArray(given) ? given : [given]).filter((secret) => secret !== null && secret !== '')
   if (secrets.length === 0) throw new Error('Webhooks.verify needs secrets')
   return secrets.map((secret) => {
     const text = typeof secret === 'string' ? secret.replace(/^whsec_/, '') : ''
-    // Node would skip what isn't base64, and then no signature would ever fit.
+    // Node ignores characters that are not base64, and then no signature would ever match.
     if (!BASE64.test(text) || (text.includes('=') ? text.indexOf('=') : text.length) % 4 === 1)
       throw new Error('"secrets" of Webhooks.verify must be base64, after "whsec_" or without it')
     return Buffer.from(text, 'base64')
@@ -79,7 +79,9 @@ function secretsOf(given: Json): Buffer[] {
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
-/** Of all lines of that name, in a list of {name, value} or an object; without regard to case. */
+/**
+ * The values of all headers of that name, in a list of `{ name, value }` or an object. Names are not case-sensitive.
+ */
 function headersOf(headers: Json, name: string): string[] {
   const entries = Array.isArray(headers)
     ? headers.flatMap((entry) => (isObject(entry) ? [[entry['name'], entry['value']] as const] : []))

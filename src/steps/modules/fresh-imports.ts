@@ -1,11 +1,9 @@
-// steps: makes Node forget the ES modules below some folders. It keeps each module for good under its URL, so later
+// steps: makes Node load ES modules below some folders again. Node caches each module permanently by URL, so later
 // imports get another URL.
 import { register } from 'node:module'
 import { pathToFileURL } from 'node:url'
 
-/**
- * A module customization hook of Node's (node:module, `register`); registered again, it is the same one with new data.
- */
+/** A module customization hook (node:module, `register`). Registering it again updates its data. */
 const HOOK = `data:text/javascript,${encodeURIComponent(`
   let fresh = { roots: [], mark: '' }
   export function initialize(data) { fresh = data }
@@ -20,9 +18,9 @@ let times = 0
 const known = new Set<string>()
 
 /**
- * From now on, imports of files below the roots (absolute, with a separator at the end) read them again. Installed
- * packages stay as they are. Costs nothing as long as no root comes a second time, so a server that never reloads has
- * no hook.
+ * Makes later imports of files below the roots (absolute paths that end with a separator) read the files again.
+ * Installed packages are not read again. The hook is registered only when a root is passed a second time, so a server
+ * that never reloads has no hook.
  */
 export function importFreshly(roots: readonly string[]): void {
   const isAgain = roots.some((root) => known.has(root))

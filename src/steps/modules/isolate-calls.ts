@@ -1,11 +1,11 @@
-// steps: what an isolated function asks of the server is done here, and its outcome is sent back as data.
+// steps: performs the API calls of isolated functions in the server, and returns the outcome as data.
 import { FluxError } from '../../model/failure.ts'
 import type { Flux } from '../../ports/step-runner.ts'
 import { describeThrown } from '../processes/remote-error.ts'
 import type { FromIsolate, ToIsolate } from './isolate-process.ts'
 
 /**
- * Makes a call of a function. It never rejects.
+ * Performs a call of an isolated function. Never rejects.
  * @param flux null when the function has ended
  */
 export async function answerCall(

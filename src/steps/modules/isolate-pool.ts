@@ -1,5 +1,5 @@
-// steps: the processes that isolated functions run in, one function at a time in each. A function that does not return
-// within its time ends with its process.
+// steps: the pool of processes for isolated functions. Each runs one function at a time. A function that does not
+// return within its time limit is ended by killing its process.
 import type { Json } from '../../model/json/value.ts'
 import type { Flux, IsolatedCall, PackageFolder } from '../../ports/step-runner.ts'
 import { PooledProcess } from '../processes/pooled-process.ts'
@@ -7,13 +7,13 @@ import { rethrown } from '../processes/remote-error.ts'
 import { answerCall } from './isolate-calls.ts'
 import type { FromIsolate, ToIsolate } from './isolate-process.ts'
 
-/** Time that a process may take to start, and a module to load. */
+/** Maximum time for the start of a process, and for loading a module. */
 const MAX_START_MS = 60_000
-/** Time that a function has to end after it was aborted. If it does, its process is used again. */
+/** Time in which an aborted function may end. If it does, its process is reused (except after a timeout). */
 const GRACE_MS = 500
-/** Time for which a process stays without work. */
+/** Time after which an idle process is ended. */
 const IDLE_MS = 60_000
-/** A function fails when so many processes ended unexpectedly before it began. */
+/** A function fails after this many processes ended unexpectedly before it began. */
 const MAX_BREAKS = 3
 
 interface Job extends IsolatedCall {
@@ -23,24 +23,27 @@ interface Job extends IsolatedCall {
 
 interface Place {
   readonly process: PooledProcess<ToIsolate, FromIsolate>
-  /** null: it is free, or what runs there was aborted. */
+  /** null: the process is idle, or its function was aborted. */
   job: Job | null
-  /** Number of the function that it was given last, and what that may call until it has ended, also when aborted. */
+  /**
+   * Number of the last run in this process, and the `flux` argument of its function, which is valid until the function
+   * ends, even if it was aborted.
+   */
   run: number
   flux: Flux | null
   isReady: boolean
   hasBegun: boolean
-  /** It is not used again after what runs there now. */
+  /** Whether the process is ended after its current function. */
   isLast: boolean
   isFree: boolean
   timer?: NodeJS.Timeout
 }
 
 export interface IsolatePoolOptions {
-  /** Processes at once. */
+  /** Maximum number of processes. */
   readonly places: number
   readonly allowPrivate: boolean
-  /** Bytes that a result may have as JSON. */
+  /** Maximum size of a result, in bytes of JSON. */
   readonly maxResult: number
 }
 
@@ -55,7 +58,7 @@ export class IsolatePool {
     this.#options = options
   }
 
-  /** Sets the packages. What runs continues with the modules that it began with. */
+  /** Sets the packages. Running functions continue with the modules that they began with. */
   mount(packages: readonly PackageFolder[]): void {
     this.#packages = packages
     for (const place of this.#places) {
@@ -64,7 +67,7 @@ export class IsolatePool {
     }
   }
 
-  /** @throws what the function threw; ResultTooLarge; TimeoutError; whatever `flux.signal` was aborted with */
+  /** @throws what the function threw; ResultTooLarge; TimeoutError; the abort reason of `flux.signal` */
   async run(call: IsolatedCall): Promise<Json> {
     const { signal } = call.flux
     signal.throwIfAborted()
@@ -84,7 +87,7 @@ export class IsolatePool {
     })
   }
 
-  /** Ends all processes, and what runs in them. */
+  /** Ends all processes, and rejects their functions. */
   close(): void {
     for (const { settle } of this.#waiting.splice(0)) settle(closed())
     for (const place of this.#places) {
@@ -180,14 +183,14 @@ export class IsolatePool {
   }
 
   /**
-   * Null when the request comes from a function that has ended but left something running: its log is no longer
-   * redacted for it, and its package is no longer the current one.
+   * The `flux` argument for a message of the current run; null if an ended function left something running that sent
+   * it: the redactor and the package of the current run are those of another step.
    */
   #fluxOf({ run, flux }: Place, asked: FromIsolate & { kind: 'log' | 'call' }): Flux | null {
     return asked.run === run ? flux : null
   }
 
-  /** For a function whose time is over, or for which nobody waits any more. */
+  /** Aborts a function after a timeout, or because its result is no longer needed. */
   #abort(job: Job, reason: unknown): void {
     const index = this.#waiting.indexOf(job)
     if (index >= 0) this.#waiting.splice(index, 1)
@@ -210,7 +213,7 @@ export class IsolatePool {
     place.process.rest(IDLE_MS, () => this.#drop(place))
   }
 
-  /** Its process ended unexpectedly. A function that had not begun is tried again. */
+  /** Handles the unexpected end of a process. A function that had not begun is tried again. */
   #onEnd(place: Place, how: string): void {
     if (!this.#places.has(place)) return
     const { job, hasBegun } = place
@@ -229,7 +232,7 @@ export class IsolatePool {
   }
 }
 
-/** Flags of Node's inspector are left out: its port is taken. */
+/** The flags of Node's inspector are omitted, because its port is in use by this process. */
 function processOptions() {
   const flags = process.execArgv.filter((flag) => !flag.startsWith('--inspect'))
   return {

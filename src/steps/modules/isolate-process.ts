@@ -1,4 +1,5 @@
-// steps: the process that isolated functions run in, one at a time. Its `flux` asks the server over the channel.
+// steps: the process in which isolated functions run, one at a time. Its `flux` argument forwards calls to the server
+// over the channel.
 import type { FluxApi } from '../../api/flux-api.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
 import { isObject, toBoundedJson, tryJson, type JsonObject } from '../../model/json/value.ts'
@@ -8,13 +9,13 @@ import { Functions } from '../functions.ts'
 import { describeThrown, rethrown, type RemoteThrown } from '../processes/remote-error.ts'
 import { guardProcess } from '../processes/start.ts'
 
-/** What a function may know of its step. */
+/** The facts about the step in the `flux` argument. */
 export type FluxFacts = Pick<Flux, 'contextId' | 'fluxName' | 'stateName' | 'stepKey' | 'attempt' | 'rawBody'>
 
 export type ToIsolate =
-  /** The first one. */
+  /** The first message. */
   | { readonly kind: 'open'; readonly packages: readonly PackageFolder[]; readonly allowPrivate: boolean }
-  /** `run`: its number. `args`: JSON text. `maxResult`: bytes of JSON text. */
+  /** `run`: number of the run. `args`: JSON text. `maxResult`: maximum size of the result in bytes of JSON. */
   | {
       readonly kind: 'run'
       readonly run: number
@@ -24,7 +25,7 @@ export type ToIsolate =
       readonly maxResult: number
     }
   | { readonly kind: 'abort'; readonly name: string; readonly message: string }
-  /** The answer to a call: JSON text, or why there is none. */
+  /** The outcome of a call: JSON text, or the reason why it failed. */
   | { readonly kind: 'answer'; readonly call: number; readonly json: string }
   | { readonly kind: 'refusal'; readonly call: number; readonly failure: Failure | null; readonly thrown: RemoteThrown }
 
@@ -32,7 +33,7 @@ export type FromIsolate =
   | { readonly kind: 'ready' }
   /** The function is loaded and is being called. */
   | { readonly kind: 'begun' }
-  /** `run`: the number of the function that it comes from. */
+  /** `run`: number of the run that logs. */
   | {
       readonly kind: 'log'
       readonly run: number
@@ -48,22 +49,22 @@ export type FromIsolate =
       readonly method: keyof FluxApi
       readonly request: string
     }
-  /** `json`: the text of the result. */
+  /** `json`: JSON text of the result. */
   | { readonly kind: 'done'; readonly json: string }
   | { readonly kind: 'failed'; readonly thrown: RemoteThrown }
 
 guardProcess()
-// As in the server: the loss of whoever forgot to await something, and nobody else's.
+// As in the server, an unhandled rejection is logged and does not end the process.
 process.on('unhandledRejection', (error) =>
   logOf(latest).error('a promise was rejected and nobody handled it', { error: describeThrown(error) }),
 )
 
-const say = (message: FromIsolate) => process.send?.(message)
+const post = (message: FromIsolate) => process.send?.(message)
 
 let functions: Functions | null = null
 let controller = new AbortController()
 let calls = 0
-/** Number of the newest function. */
+/** Number of the newest run. */
 let latest = 0
 const waiting = new Map<
   number,
@@ -75,7 +76,7 @@ async function ask<T>(run: number, method: keyof FluxApi, request: unknown): Pro
   const answer = new Promise<string>((resolve, reject) => {
     waiting.set(call, { resolve, reject })
   })
-  say({ kind: 'call', run, call, method, request: JSON.stringify(request ?? null) })
+  post({ kind: 'call', run, call, method, request: JSON.stringify(request ?? null) })
   return JSON.parse(await answer)
 }
 
@@ -104,7 +105,7 @@ function logOf(run: number): Log {
           ? message.message
           : JSON.stringify(tryJson(message))
     const data = tryJson(fields ?? {})
-    say({ kind: 'log', run, level, message: text, fields: isObject(data) ? data : {} })
+    post({ kind: 'log', run, level, message: text, fields: isObject(data) ? data : {} })
   }
   return {
     trace: logAt('trace'),
@@ -122,7 +123,7 @@ async function run({ run: number, name, args, facts, maxResult }: ToIsolate & { 
     if (functions === null) throw new Error('the process was not opened')
     const method = await functions.newest(name)
     const rawBody = facts.rawBody && Buffer.from(facts.rawBody)
-    say({ kind: 'begun' })
+    post({ kind: 'begun' })
     const result = await method(JSON.parse(args), {
       ...apiOf(number),
       ...facts,
@@ -137,10 +138,10 @@ async function run({ run: number, name, args, facts, maxResult }: ToIsolate & { 
 }
 
 function settle({ call, ...answer }: ToIsolate & { kind: 'answer' | 'refusal' }): void {
-  const asker = waiting.get(call)
+  const caller = waiting.get(call)
   waiting.delete(call)
-  if (answer.kind === 'answer') asker?.resolve(answer.json)
-  else asker?.reject(answer.failure === null ? rethrown(answer.thrown) : new FluxError(answer.failure))
+  if (answer.kind === 'answer') caller?.resolve(answer.json)
+  else caller?.reject(answer.failure === null ? rethrown(answer.thrown) : new FluxError(answer.failure))
 }
 
 process.on('message', (message: ToIsolate) => {
@@ -148,10 +149,10 @@ process.on('message', (message: ToIsolate) => {
     case 'open':
       functions = new Functions({ allowPrivate: message.allowPrivate })
       functions.mount(message.packages)
-      say({ kind: 'ready' })
+      post({ kind: 'ready' })
       return
     case 'run':
-      void run(message).then(say)
+      void run(message).then(post)
       return
     case 'abort':
       controller.abort(new DOMException(message.message, message.name))

@@ -1,4 +1,4 @@
-// steps: the user's modules, TypeScript and JavaScript alike, loaded without a build step and only from below their
+// steps: loads users' modules, in TypeScript or JavaScript, without a build step, and only from folders below their
 // package's root.
 import { readdir, stat } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
@@ -12,20 +12,19 @@ import { SourceMaps } from './source-maps.ts'
 import { userStack, type UserError } from './user-stack.ts'
 import { messageOf } from '../../model/error-message.ts'
 
-/** Milliseconds. */
+/** Time limit for loading a module. */
 const LOAD_TIME_MS = 10_000
 const EXTENSIONS = ['.ts', '.mts', '.js', '.mjs']
 
-// Nothing is written to disk: what is transpiled stays in memory. A module's exports are what it exports, its default
-// isn't mixed in.
+// Transpiled code is kept in memory, not on disk. The default export is not merged into the named exports.
 const OPTIONS = { fsCache: false, interopDefault: false }
 const createLoader = (maps: SourceMaps) =>
   createJiti(import.meta.url, { ...OPTIONS, transform: (options) => ({ code: maps.transpile(options) }) })
 
-/** There is no module of that name: what there is may be asked for by `names`. */
+/** There is no module of that name. `names` lists the existing ones. */
 export class NoModule extends Error {}
 
-/** Modules of a package that are looked through for a name that was meant. */
+/** Maximum number of modules that are searched for a similar name. */
 const MAX_NAMES = 1000
 
 export class Modules {
@@ -33,18 +32,18 @@ export class Modules {
   readonly #maps = new SourceMaps()
   #loader: Jiti = createLoader(this.#maps)
   #loaded = new Map<string, Promise<unknown>>()
-  /** Functions as they last loaded, by name. */
+  /** The last loaded version of each function, by name. */
   readonly #good = new Map<string, BuiltinMethod>()
-  /** One import at a time: two that share a module would else both run it. */
+  /** The last import. Imports run one at a time: two concurrent ones that share a module would both run it. */
   #last: Promise<unknown> = Promise.resolve()
 
-  /** Sets the packages and forgets all modules, also those that modules imported, save for installed packages. */
+  /** Sets the packages, and discards all loaded modules and what they imported, except installed packages. */
   mount(packages: readonly PackageFolder[]): void {
     const roots = [...this.#packages, ...packages].map(({ root }) => root + sep)
     this.#packages = packages
     this.#loader = createLoader(this.#maps)
     this.#loaded = new Map()
-    const { cache } = this.#loader // that of the whole process
+    const { cache } = this.#loader // shared by the whole process
     for (const file of Object.keys(cache)) {
       if (roots.some((root) => file.startsWith(root) && !file.slice(root.length).split(sep).includes('node_modules')))
         Reflect.deleteProperty(cache, file)
@@ -52,7 +51,10 @@ export class Modules {
     importFreshly(roots)
   }
 
-  /** The function, or as it was before its module was broken. @throws Error that says why there is no such function */
+  /**
+   * The function; if its module cannot be loaded, the version that was loaded last. @throws Error with the reason why
+   * there is none
+   */
   async lastGood(name: FunctionName): Promise<BuiltinMethod> {
     try {
       return await this.method(name)
@@ -63,7 +65,7 @@ export class Modules {
     }
   }
 
-  /** @throws Error that says why there is no such function */
+  /** The function from the current source. @throws Error with the reason why it cannot be loaded */
   async method(name: FunctionName): Promise<BuiltinMethod> {
     const { package: owner, className, methodName } = name
     const file = await this.#find(owner, className)
@@ -102,7 +104,7 @@ export class Modules {
     return found.flat().slice(0, MAX_NAMES)
   }
 
-  /** Where in the sources of packages an error of a function of that package arose; null: nowhere. */
+  /** The part of an error's stack in the sources of packages, for a function of that package; null: there is none. */
   stackOf(thrown: UserError, owner: string): string | null {
     const own = this.#packages.flatMap(({ name, root }) => (name === owner ? [root] : []))
     return userStack(thrown, [...own, ...this.#packages.map(({ root }) => root)], (file, loaded) =>
@@ -140,7 +142,7 @@ export class Modules {
     const loading = this.#last
       .then(() => inTime(loader.import(file)))
       .catch((error: unknown) => {
-        loaded.delete(file) // What it lacked may be there the next time.
+        loaded.delete(file) // The next try may succeed.
         throw new Error(`module "${className}" can't be loaded: ${messageOf(error)}`, { cause: error })
       })
     loaded.set(file, loading)
@@ -149,7 +151,7 @@ export class Modules {
   }
 }
 
-/** A module may wait for something at its top level, but not for ever: all others wait for it. */
+/** Limits the time of an import, which may use top-level await, because all other imports wait for it. */
 async function inTime<T>(loading: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {

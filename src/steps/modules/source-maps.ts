@@ -1,5 +1,5 @@
-// steps: where a position in a transpiled module lies in its source. Lines are the same, columns aren't where types
-// were taken out.
+// steps: maps positions in transpiled modules to their sources. Lines are the same; columns differ where types were
+// removed.
 import { SourceMap } from 'node:module'
 import { createJiti, type TransformOptions } from 'jiti'
 import type { SourcePosition } from './user-stack.ts'
@@ -8,13 +8,13 @@ const MARK = '\n//# sourceMappingURL=data:application/json;charset=utf-8;base64,
 
 export class SourceMaps {
   readonly #transpiler = createJiti(import.meta.url, { fsCache: false, interopDefault: false })
-  /** By file, as base64 of JSON until somebody asks. */
+  /** By file: base64 of JSON, parsed on first use. */
   readonly #maps = new Map<string, string | SourceMap>()
 
-  /** The code of a module, whose map is remembered. */
+  /** Transpiles a module, and stores its source map. */
   transpile(options: TransformOptions): string {
     const { babel: own = {}, ...others } = options
-    // Options for the transpiler replace what it was made with.
+    // These options replace those with which the transpiler was created.
     const code = this.#transpiler.transform({
       ...others,
       babel: { ...own, sourceMaps: 'inline', sourceFileName: options.filename },
@@ -25,10 +25,10 @@ export class SourceMaps {
     return code.slice(0, mark)
   }
 
-  /** The same position for what wasn't transpiled. */
+  /** The position in the source. Unchanged for a file that was not transpiled. */
   sourcePosition(file: string, loaded: SourcePosition): SourcePosition {
     const entry = this.#mapOf(file)?.findEntry(loaded.line - 1, loaded.column - 1)
-    // What lies between two entries of a line is told by the first; a line never moves.
+    // A position between two entries of a line maps to the first of them. An entry of another line is not used.
     const isThere = entry !== undefined && 'originalLine' in entry && entry.originalLine === loaded.line - 1
     return isThere ? { line: loaded.line, column: entry.originalColumn + 1 } : loaded
   }

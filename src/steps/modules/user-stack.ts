@@ -1,14 +1,15 @@
-// steps: where in a user's own source an error arose, out of the text of its stack: without the frames of Node, of
-// dependencies and of the server, and without telling where the server lies. It works on text, which is all that
-// crosses to another process.
+// steps: extracts from the text of a stack the frames in users' sources, without frames of Node, of dependencies and of
+// the server, and without paths of the server. It works on text, because only text is sent between processes.
 import { relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Bytes of a stack, its message included. */
+/** Maximum size of a stack, including its message. */
 const MAX_BYTES = 4096
-/** Bytes of the message in it. */
+/** Maximum size of the message in it. */
 const MAX_MESSAGE_BYTES = 1024
-/** Characters at the end of a text in which frames are looked for: before them stands the message, of any length. */
+/**
+ * Number of characters at the end of a text that are searched for frames. The message before them may have any length.
+ */
 const MAX_STACK_CHARACTERS = 64 * 1024
 const MAX_FRAMES = 30
 
@@ -18,20 +19,21 @@ export interface SourcePosition {
   readonly column: number
 }
 
-/** Where a position in a module as it was loaded lies in its source. */
+/** Maps a position in a loaded module to its source. */
 export type ToSource = (file: string, loaded: SourcePosition) => SourcePosition
 
 export interface UserError {
   readonly name: string
   readonly message: string
-  /** As V8 or QuickJS writes it. */
+  /** In the format of V8 or QuickJS. */
   readonly stack: string
 }
 
 /**
- * `Error: no such order`, then lines such as `    at inner (lib/work.mjs:3:9)`, with paths relative to the first root.
+ * The stack as text: `Error: no such order`, then lines such as `    at inner (lib/work.mjs:3:9)`, with paths relative
+ * to the first root.
  * @param roots folders of users' sources; the package's own first
- * @returns null when no frame is a user's
+ * @returns null if no frame is in users' sources
  */
 export function userStack(
   { name, message, stack }: UserError,
@@ -57,7 +59,7 @@ interface Frame {
   readonly position: SourcePosition
 }
 
-/** A message may hold lines that look like frames. */
+/** The frames of a stack. The message is removed first, because it may have lines that look like frames. */
 function framesOf(stack: string, message: string): Frame[] {
   const text = stack.startsWith(message) ? stack.slice(message.length) : stack
   return text
@@ -66,7 +68,7 @@ function framesOf(stack: string, message: string): Frame[] {
     .flatMap((line) => frameOf(line.trim()) ?? [])
 }
 
-/** `at called (place:line:column)`, or without the call. */
+/** Parses `at called (place:line:column)`, or the form without parentheses; null: the line is not a frame. */
 function frameOf(line: string): Frame | null {
   if (!line.startsWith('at ')) return null
   const open = line.endsWith(')') ? line.indexOf(' (') : -1
@@ -81,21 +83,21 @@ function frameOf(line: string): Frame | null {
   }
 }
 
-/** null: it is no user's. */
+/** The text of a frame; null: it is not in users' sources. */
 function shown({ called, place, position }: Frame, roots: readonly string[], sourcePosition: ToSource): string | null {
   const found = sourceOf(place, roots)
   if (found === null) return null
   const { line, column } = found.file === null ? position : sourcePosition(found.file, position)
   const at = `${found.name}:${line}:${column}`
-  // What a transpiled module calls is a method of its exports.
+  // In a transpiled module, an imported function is called as a method of `Object`.
   const name = called.replace(/^(async )?Object\./, '$1')
   if (name === '' || name === '<anonymous>') return `at ${at}`
   return name === 'async' ? `at async ${at}` : `at ${name} (${at})`
 }
 
 /**
- * What has been shown already stays as it is: a script, or a path that is relative. `file`: as a loader of ours knows
- * it.
+ * The source of a frame. A script, or a relative path from an earlier conversion, is not changed. `file`: the path by
+ * which the source maps know the module; null: it has no map.
  */
 function sourceOf(
   place: string,
@@ -114,7 +116,7 @@ const RELATIVE = /^(?!\/)[^<>:()\\]+\.[cm]?[jt]sx?$/
 
 const isDependency = (path: string): boolean => path.split(/[/\\]/).includes('node_modules')
 
-/** Without what tells one import of a file from another. */
+/** The path of a file URL, without the query that marks a reload; null: the URL is invalid. */
 function pathOf(url: string): string | null {
   try {
     return fileURLToPath(url.split('?', 1)[0] ?? '')
@@ -123,7 +125,7 @@ function pathOf(url: string): string | null {
   }
 }
 
-/** Between two characters. */
+/** Cuts a text to a number of bytes, at a character boundary. */
 function cut(text: string, bytes: number): string {
   const start = Buffer.from(text.slice(0, bytes))
   if (text.length <= bytes && start.length <= bytes) return text

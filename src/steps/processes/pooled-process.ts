@@ -1,17 +1,17 @@
-// steps: a process of a pool, with the one timer that limits what it does at present. It keeps the server's process
-// alive only while it has work.
+// steps: a process of a pool, with one timer that limits its current activity. It keeps the server's process alive only
+// while it has work.
 import type { ChildProcess } from 'node:child_process'
 import { startProcess, type ProcessOptions } from './start.ts'
 
 /**
- * The last part of each limit. When the server's process was itself held up, a message that has arrived by then is
- * still read before the limit takes effect.
+ * The last part of each limit. If the server's process was itself delayed, a message that has already arrived is read
+ * before the limit takes effect.
  */
 const REPLY_MS = 100
 
 export interface ProcessEvents<Received> {
   onMessage(message: Received): void
-  /** It could not be started, or has ended. May be called several times. */
+  /** The process could not be started, or has ended. May be called several times. */
   onEnd(how: string): void
 }
 
@@ -19,7 +19,7 @@ export class PooledProcess<Sent extends object, Received> {
   readonly #process: ChildProcess
   #timer: NodeJS.Timeout | undefined
 
-  /** @throws Error when the system refuses, unless it does so later */
+  /** @throws Error if the system refuses at once; later errors are reported by `onEnd` */
   constructor(options: ProcessOptions, { onMessage, onEnd }: ProcessEvents<Received>) {
     this.#process = startProcess(options)
       .on('message', (message: Received) => onMessage(message))
@@ -28,24 +28,24 @@ export class PooledProcess<Sent extends object, Received> {
     this.#process.channel?.unref()
   }
 
-  /** A message to a process that is ending is discarded: its end is reported by `onEnd`. */
+  /** Sends a message. A message to a process that is ending is discarded; `onEnd` reports the end. */
   send(message: Sent): void {
     if (this.#process.connected) this.#process.send(message, () => {})
   }
 
-  /** From now on it has work. */
+  /** Marks the process as working. */
   use(): void {
     this.#process.ref()
   }
 
-  /** From now on it has no work; after `milliseconds` of that, `then` is called. */
+  /** Marks the process as idle. Calls `then` after `milliseconds` without work. */
   rest(milliseconds: number, then: () => void): void {
     this.#process.unref()
     this.#after(milliseconds, then)
     this.#timer?.unref()
   }
 
-  /** Calls `then` after a time, unless another limit is set before. */
+  /** Calls `then` after `milliseconds`, unless another limit is set before. */
   limit(milliseconds: number, then: () => void): void {
     this.#after(Math.max(0, milliseconds - REPLY_MS), () => this.#after(Math.min(REPLY_MS, milliseconds), then))
   }
@@ -55,7 +55,7 @@ export class PooledProcess<Sent extends object, Received> {
     clearTimeout(this.#timer)
   }
 
-  /** Ends it, whatever runs in it. */
+  /** Kills the process. */
   kill(): void {
     this.unlimit()
     this.#process.kill('SIGKILL')

@@ -1,26 +1,26 @@
-// steps: what was thrown in another process, as data on the way and as an error again here.
+// steps: converts what was thrown in another process to data, and back to an error in this one.
 import { isObject, toBoundedJson, type Json, type JsonObject } from '../../model/json/value.ts'
 
-/** What was thrown: an error, or something else. */
+/** A thrown error, or another thrown value. */
 export type RemoteThrown =
   | {
       readonly name: string
       readonly message: string
       readonly stack: string
-      /** That of the error's class. */
+      /** Name of the error's class. */
       readonly className: string
-      /** What else the error held, as far as it is data. */
+      /** Other fields of the error that can be converted to data. */
       readonly fields: JsonObject
-      /** Its cause as text; null: it has none. */
+      /** Its cause as text; null: there is none. */
       readonly cause: string | null
     }
   | { readonly value: Json }
 
-/** Characters of a text, and bytes of all that an error holds besides: it explains a failure, and isn't a result. */
+/** Characters of each text, and bytes of the other fields of an error: it explains a failure, and is not a result. */
 const MAX_ERROR_CHARACTERS = 10_000
 const MAX_FIELDS_BYTES = 65_536
 
-/** Never fails, however odd it is. */
+/** Converts any thrown value to data of bounded size. */
 export function describeThrown(thrown: unknown): RemoteThrown {
   if (!(thrown instanceof Error)) return { value: dataOf(thrown) }
   const { name, message, stack } = thrown
@@ -35,7 +35,7 @@ export function describeThrown(thrown: unknown): RemoteThrown {
   }
 }
 
-/** To be thrown: with the name, message, stack, class name and fields that it had there. */
+/** The value to throw, with the original name, message, stack, class name and fields. */
 export function rethrown(thrown: RemoteThrown): unknown {
   if ('value' in thrown) return thrown.value
   const { name, message, stack, className, fields, cause } = thrown
@@ -51,7 +51,7 @@ export function rethrown(thrown: RemoteThrown): unknown {
   Object.defineProperties(error, {
     name: { value: name, configurable: true, writable: true },
     stack: { value: stack, configurable: true, writable: true },
-    // Whoever shows an error asks this for the name of the class, and that class is not here.
+    // Error views read the class name from `constructor`. The class itself does not exist in this process.
     constructor: { value: { name: className }, configurable: true },
   })
   return error
@@ -60,7 +60,7 @@ export function rethrown(thrown: RemoteThrown): unknown {
 const textOf = (value: unknown, otherwise: string): string =>
   typeof value === 'string' ? value.slice(0, MAX_ERROR_CHARACTERS) : otherwise
 
-/** null for what is no data, or too much. */
+/** The value as JSON; null if it cannot be converted or is too large. */
 function dataOf(value: unknown): Json {
   try {
     return toBoundedJson(value, MAX_FIELDS_BYTES)

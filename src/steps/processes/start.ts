@@ -1,4 +1,4 @@
-// steps: starts a process of Node in which something of a service runs, and what such a process does first.
+// steps: starts a Node process that runs code of a service, and initializes such a process.
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -11,20 +11,20 @@ export interface ProcessOptions {
   /** Flags of Node. */
   readonly flags: readonly string[]
   readonly env: NodeJS.ProcessEnv
-  /** Its working directory; that of this process if left out. */
+  /** Its working directory; default: that of this process. */
   readonly cwd?: string
-  /** Whether it may write to the server's output. */
+  /** Whether it may write to the stdout and stderr of the server. */
   readonly output: boolean
 }
 
 /**
- * It speaks over a channel, which doesn't keep this process alive once unreferenced. @throws Error when the system
- * refuses, if it doesn't tell so later
+ * Starts a process with an IPC channel. @throws Error if the system refuses at once; later errors are events of the
+ * process
  */
 export function startProcess({ module, flags, env, cwd, output }: ProcessOptions): ChildProcess {
   const isBuilt = import.meta.url.endsWith('.js')
   const file = `${fileURLToPath(module)}.${isBuilt ? 'js' : 'ts'}`
-  // Unbuilt, Node can't read it by itself.
+  // In a source checkout, Node cannot load the TypeScript module without jiti.
   const command = isBuilt
     ? [file]
     : [join(dirname(createRequire(import.meta.url).resolve('jiti')), 'jiti-cli.mjs'), file]
@@ -35,22 +35,22 @@ export function startProcess({ module, flags, env, cwd, output }: ProcessOptions
     env,
     stdio,
     serialization: 'advanced',
-    detached: true, // What a terminal sends to its whole group is the server's business, which may still want an answer.
+    detached: true, // A signal of the terminal to its process group is for the server, which may still wait for a result.
   })
 }
 
-/** In a thread, for what runs may never let go of the process's own. */
+/** Runs in a thread, because code of a service may block the main thread. */
 const GUARD = `
   const { workerData: { server, maxMemory } } = require('node:worker_threads')
   setInterval(() => { if (process.ppid !== server || process.memoryUsage.rss() > maxMemory) process.kill(process.pid, 'SIGKILL') }, 250)
 `
 
 /**
- * For the process that was started: it ends with its server, and when it holds more bytes of memory than it may,
- * whatever runs in it.
+ * Called in the started process: ends it when its server ends, or when it uses more than `maxMemory` bytes, even if its
+ * main thread is blocked.
  */
 export function guardProcess({ maxMemory = Infinity }: { readonly maxMemory?: number } = {}): void {
-  // Who stops all processes of a service, as systemd does, means the server, which may still want an answer.
+  // A signal to all processes of a service, as systemd sends it, is for the server, which may still wait for a result.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
   process.on('disconnect', () => process.exit())
   new Worker(GUARD, { eval: true, execArgv: [], workerData: { server: Number(process.argv[2]), maxMemory } }).unref()

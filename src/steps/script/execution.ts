@@ -1,30 +1,33 @@
-// steps: one execution of a script: what a caller asks for, and the outcomes that the pool itself gives.
+// steps: one execution of a script: its parameters, and the outcomes that the pool itself produces.
 import type { JsonObject } from '../../model/json/value.ts'
 import type { ScriptOutcome } from './sandbox.ts'
 
 export interface Execution {
   readonly script: string
-  /** Or a way to get their JSON text once there is a process for it; null: it is only parsed. */
+  /**
+   * The names that the script sees, or a function that returns their JSON text when there is a process for it; null:
+   * the script is only parsed.
+   */
   readonly names: JsonObject | (() => Promise<string>) | null
   /** Milliseconds. */
   readonly timeout: number
-  /** Bytes that its result may have as JSON. */
+  /** Maximum size of the result, in bytes of JSON. */
   readonly maxResult: number
-  /** Called when it is counted among the slow ones. */
+  /** Called when the script is classified as slow. */
   readonly onSlow?: (() => void) | undefined
 }
 
 /** An execution in the pool. */
 export interface ScriptJob extends Execution {
-  /** Whether it uses the processes for slow scripts. */
+  /** Whether it uses a process for slow scripts. */
   isSlow: boolean
-  /** How often its process ended unexpectedly. */
+  /** Number of times that its process ended unexpectedly. */
   breaks: number
   settle(outcome: ScriptOutcome): void
   reject(error: unknown): void
 }
 
-/** Characters of the JSON text of what a script sees. */
+/** Maximum length of the JSON text of the names that a script sees. */
 export const MAX_NAMES_CHARACTERS = 16 * 1024 * 1024
 
 export const BROKEN: ScriptOutcome = { name: 'InternalError', message: 'the process of the script broke off' }

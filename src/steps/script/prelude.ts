@@ -1,8 +1,8 @@
-// steps: what is inside the sandbox before a script comes. It is JavaScript for QuickJS, and runs anew in each fresh
-// context. What few scripts need is text until one does: QuickJS takes longer to read it all than to run a script. It
-// keeps what it needs to itself, since a property may be called `JSON` or `Map`.
+// steps: the JavaScript code that QuickJS runs in each new context before a script. Rarely used functions are kept as
+// text and evaluated on first use, because parsing all of them takes longer than running a script. The code saves the
+// globals that it uses, because a property of a service may be named `JSON` or `Map`.
 
-/** The base64 of bytes. */
+/** Encodes bytes as base64. */
 const BASE64 = String.raw`({ Array }) => {
   const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
   // Two digits at once: that halves the time, and large results have little of it.
@@ -17,7 +17,9 @@ const BASE64 = String.raw`({ Array }) => {
   }
 }`
 
-/** What a list of a request has under a name, as in expressions; `methods` are those of all lists. */
+/**
+ * Looks up an element of a list of headers or cookies by name, as expressions do. `methods`: the prototype of arrays.
+ */
 const FIND = String.raw`({ Object, Reflect }) => {
   const sameButCase = (name, wanted) => name.length === wanted.length && name.toLowerCase() === wanted.toLowerCase()
   return (methods, key, list, anyCase) => {
@@ -29,8 +31,8 @@ const FIND = String.raw`({ Object, Reflect }) => {
   }
 }`
 
-/** The text of what was thrown: `{ name, message, className, stack, fields }`. */
-const TOLD = String.raw`({ Array, Error, Object, String, data, stringify }) => {
+/** The JSON text of a thrown value: `{ name, message, className, stack, fields }`. */
+const DESCRIBE_THROWN = String.raw`({ Array, Error, Object, String, data, stringify }) => {
   const textOf = (thrown) => typeof thrown === 'string' ? thrown : typeof thrown === 'symbol' ? String(thrown) : stringify(thrown, data) ?? String(thrown)
   // As text. What is long or can't be data is left out: the message matters more.
   function fieldsOf(thrown) {
@@ -56,16 +58,16 @@ const TOLD = String.raw`({ Array, Error, Object, String, data, stringify }) => {
 }`
 
 /**
- * Tells whether a function was written as this text (JSON, since a NUL would end it), from its first character to its
- * last. Made before a script that is only parsed: one that isn't whole may have run something.
+ * Tells whether the source of a function is exactly this text (passed as JSON, because a NUL would end it). It is
+ * evaluated before a script that is only parsed, because a script that closes its function early may have run code.
  */
 export const IS_WHOLE = String.raw`(({ apply }, { parse }, { toString }) => (script, text) => typeof script === 'function' && apply(toString, script, []) === parse(text))(Reflect, JSON, Function.prototype)`
 
 /**
- * A function that takes a script (as an async function), the text of its names and the bound of the result's length,
- * and promises the text of `{ value }`, of what was thrown, `null` when that was null, or an empty one when the result
- * is too large. Data is made of a result like of one that a module returns: dates become milliseconds, Map an object,
- * Set a list, bytes base64.
+ * A function that takes a script (as an async function), the JSON text of its names, and the maximum length of the
+ * result. It resolves with the JSON text of `{ value }` or of what was thrown, with `null` if null was thrown, or with
+ * an empty text if the result is too large. A result is converted to data like that of a module: dates become
+ * milliseconds, a Map an object, a Set an array, bytes base64.
  */
 export const PRELUDE = String.raw`(() => {
   const { parse, stringify } = JSON, { create, fromEntries, setPrototypeOf } = Object, { ownKeys, defineProperty } = Reflect, { isView } = ArrayBuffer
@@ -96,7 +98,7 @@ export const PRELUDE = String.raw`(() => {
 
   function failure(thrown) {
     try {
-      return need(${JSON.stringify(TOLD)})(thrown)
+      return need(${JSON.stringify(DESCRIBE_THROWN)})(thrown)
     } catch {
       return '{"name":"Error","message":"something was thrown that can\'t be shown"}'
     }

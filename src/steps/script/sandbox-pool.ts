@@ -1,6 +1,6 @@
-// steps: the processes that scripts run in. A turn never waits for a script, and a script that can't be interrupted ends
-// with its process. Threads would not do: ending one during WebAssembly, or one that runs out of memory, may end the
-// server (nodejs/node#56312, #47224).
+// steps: the pool of processes for scripts. A turn never waits for a script, and a script that cannot be interrupted is
+// ended by killing its process. Threads are not used, because ending a thread during WebAssembly, or one that runs out
+// of memory, may end the server (nodejs/node#56312, #47224).
 import { availableParallelism } from 'node:os'
 import type { PooledProcess } from '../processes/pooled-process.ts'
 import {
@@ -17,22 +17,26 @@ import type { ScriptOutcome } from './sandbox.ts'
 import { ScriptQueue } from './script-queue.ts'
 import { startSandbox } from './start-sandbox.ts'
 
-/** Time after which a script counts as slow, this time and the next. */
+/** Time after which a script is classified as slow, for this run and the next. */
 const SLOW_MS = 1000
-/** After this time beyond its limit, a process is ended. Some built-in functions of QuickJS can't be interrupted. */
+/**
+ * Time after the time limit at which the process is killed: some built-in functions of QuickJS cannot be interrupted.
+ */
 const GRACE_MS = 500
-/** Time that a process may take to start. */
 const MAX_START_MS = 60_000
-/** Time until the next start after one that failed. */
+/** Pause after a failed start of a process. */
 const RESTART_MS = 500
-/** A script fails when so many processes ended unexpectedly. Memory may have run out, here or on the machine. */
+/**
+ * A script fails after this many processes ended unexpectedly, for example because memory ran out in the process or on
+ * the machine.
+ */
 const MAX_BREAKS = 4
-/** Time for which a process stays without work, except the last one: a new one takes a tenth of a second. */
+/** Time after which an idle process is ended. The last one is kept: starting a process takes 100 ms. */
 const IDLE_MS = 60_000
-/** Processes for slow scripts, and as many for all others. */
+/** Maximum number of processes for slow scripts, and the same number for all others. */
 const MAX_PROCESSES = Math.max(2, Math.min(4, availableParallelism() - 1))
 
-/** A process. It has a job from its start, until it has answered the first one. */
+/** A process. It is started for a job, and idle after the job. */
 interface Place {
   readonly process: PooledProcess<ToProcess, FromProcess>
   job: ScriptJob | null
@@ -43,11 +47,10 @@ interface Place {
 export class SandboxPool {
   readonly #places = new Set<Place>()
   readonly #queue = new ScriptQueue()
-  /** After a start that failed, none is tried for a while. */
   #isPaused = false
   #isScheduled = false
 
-  /** Its time begins when it gets a process: others may be before it. @throws whatever the signal was aborted with */
+  /** Runs a script. Its time limit starts when it gets a process. @throws the abort reason of the signal */
   run(call: Execution, signal?: AbortSignal): Promise<ScriptOutcome> {
     return new Promise((resolve, reject) => {
       const abort = () => {
@@ -67,21 +70,16 @@ export class SandboxPool {
     })
   }
 
-  /** Whether that script took long the last time. */
   isSlow(script: string): boolean {
     return this.#queue.isKnownSlow(script)
   }
 
-  /** Ends all processes, and what runs in them. */
   close(): void {
     for (const { settle } of this.#queue.removeAll()) settle(CLOSED)
     for (const place of this.#places) this.#end(place, CLOSED)
   }
 
-  /**
-   * Once for all that happens in this turn: when many are aborted, none of them gets a process that the next abort
-   * would end.
-   */
+  /** Assigns once per turn of the event loop, so that no job gets a process that the next of many aborts would kill. */
   #schedule(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true
@@ -91,7 +89,6 @@ export class SandboxPool {
     })
   }
 
-  /** Assigns what waits to processes that are free, and starts those that are missing. */
   #assign(): void {
     for (;;) {
       const free = [...this.#places].find(({ job }) => job === null)
@@ -136,7 +133,7 @@ export class SandboxPool {
       this.#send(place, job)
       return
     }
-    // What a script itself throws is in the JSON, whatever its name.
+    // An error that the script itself throws is in the JSON, even if its name is `TimeoutError`.
     this.#queue.remember(job, took > SLOW_MS || (!('json' in outcome) && outcome.name === 'TimeoutError'))
     this.#answer(place, job, outcome)
   }
@@ -151,7 +148,7 @@ export class SandboxPool {
   #send(place: Place, job: ScriptJob): void {
     const { names } = job
     if (typeof names !== 'function') return this.#post(place, job, names && JSON.stringify(names))
-    // Neither its start nor its idle time is limited meanwhile.
+    // No limit applies while the names are fetched.
     place.process.unlimit()
     void this.#fetch(place, job, names)
   }
@@ -174,7 +171,10 @@ export class SandboxPool {
     else place.process.limit(timeout + GRACE_MS, () => this.#endLate(place, job))
   }
 
-  /** It goes on as a slow one. If there are enough of these, it starts again later: a script has no effects. */
+  /**
+   * Continues a script as a slow one. If all processes for slow scripts are in use, it starts again later: a script has
+   * no effects.
+   */
   #onSlow(place: Place, job: ScriptJob): void {
     this.#queue.remember(job, true)
     if (place.isSlow || this.#slowPlaces() < MAX_PROCESSES) {
@@ -213,7 +213,7 @@ export class SandboxPool {
     this.#schedule()
   }
 
-  /** Its process ended unexpectedly. */
+  /** Handles the unexpected end of a process. */
   #onEnd(place: Place): void {
     if (!this.#places.has(place)) return
     const { job, isReady } = place
@@ -224,8 +224,8 @@ export class SandboxPool {
   }
 
   /**
-   * Tries a script again. A process that ended unexpectedly says little about its script, which has no effects; one that
-   * did not start says nothing as long as the script can wait for others.
+   * Tries a script again, which is safe because scripts have no effects. A failed start is counted against the script
+   * only if no other process is ready.
    */
   #retry(job: ScriptJob, hadBegun: boolean): void {
     if (hadBegun || ![...this.#places].some(({ isReady }) => isReady)) job.breaks += 1

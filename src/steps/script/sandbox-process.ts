@@ -1,18 +1,18 @@
-// steps: the process that scripts run in, one at a time. It says when it is ready for the next one, and never
+// steps: the process in which scripts run, one at a time. It reports when it is ready for the first one, and never
 // outlives its server.
 import { Sandbox, type ScriptOutcome, type Script } from './sandbox.ts'
 import { guardProcess } from '../processes/start.ts'
 
 export type ToProcess = Script
-/** The first has no outcome. `took`: milliseconds that the script took. */
+/** The first message has no outcome. `took`: milliseconds that the script took. */
 export interface FromProcess {
   readonly outcome?: ScriptOutcome
   readonly took?: number
 }
 
 /**
- * What Node and QuickJS can't need, bounded as they are: should a bound fail, the process ends before the machine's
- * memory does.
+ * More memory than Node and QuickJS need within their own limits. If one of these fails, the process is killed before
+ * the machine runs out of memory.
  */
 const MAX_MEMORY_BYTES = 512 * 1024 * 1024
 
@@ -20,15 +20,15 @@ guardProcess({ maxMemory: MAX_MEMORY_BYTES })
 
 const sandbox = new Sandbox()
 await sandbox.open()
-const say = (message: FromProcess) => process.send?.(message)
+const post = (message: FromProcess) => process.send?.(message)
 
 async function run(script: ToProcess): Promise<void> {
   await sandbox.open()
   const began = performance.now()
   const outcome = sandbox.run(script)
-  say({ outcome, took: performance.now() - began })
+  post({ outcome, took: performance.now() - began })
   await sandbox.open()
 }
 
 process.on('message', (script: ToProcess) => void run(script))
-say({})
+post({})

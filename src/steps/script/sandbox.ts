@@ -1,5 +1,5 @@
-// steps: runs a script in QuickJS. Each gets a runtime of its own, so none can leave anything to the next; text goes
-// in, text comes out.
+// steps: runs scripts in QuickJS. Each script gets a new runtime, so that it cannot affect the next one. Input and
+// output are text.
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import {
@@ -17,23 +17,22 @@ import { lineOf } from './script-error.ts'
 
 const PAGE_BYTES = 64 * 1024
 /**
- * The memory of WebAssembly: what QuickJS needs for itself, and at most 32 MiB for a script and what it sees. QuickJS's
- * own limit wouldn't hold: built for WebAssembly it doesn't know how large what it allocated is, and adds up 8 bytes
- * for each piece.
+ * The WebAssembly memory: what QuickJS itself needs, and at most 32 MiB for a script and its names. QuickJS's own limit
+ * is not effective: in the WebAssembly build it does not know the size of an allocation, and counts 8 bytes for each.
  */
 const OWN_BYTES = 16 * 1024 * 1024
 const MEMORY_BYTES = OWN_BYTES + 32 * 1024 * 1024
 const STACK_BYTES = 256 * 1024
-/** Jobs between two looks at the clock. */
+/** Number of QuickJS jobs (promise reactions) between two checks of the time limit. */
 const JOBS = 100
 
 export interface Script {
   readonly script: string
-  /** JSON text of an object; null: the script is only parsed. */
+  /** JSON text of the object of names; null: the script is only parsed. */
   readonly names: string | null
   /** Milliseconds. */
   readonly timeout: number
-  /** Bytes that its result may have as JSON. */
+  /** Maximum size of the result, in bytes of JSON. */
   readonly maxResult: number
 }
 
@@ -43,15 +42,15 @@ export type ScriptOutcome = { readonly json: string } | { readonly name: string;
 const OUT_OF_MEMORY: ScriptOutcome = { name: 'InternalError', message: 'out of memory' }
 const THROWN_NULL: ScriptOutcome = { json: '{"name":"Error","message":"null"}' }
 
-/** A fresh context that has seen nothing but the prelude. */
-interface Room {
-  /** Of all that must be freed. */
+/** A new context in which only the prelude has run. */
+interface SandboxContext {
+  /** Owns all handles, to free them. */
   readonly scope: Scope
   readonly runtime: QuickJSRuntime
   readonly context: QuickJSContext
   readonly memory: WebAssembly.Memory
   readonly call: QuickJSHandle
-  /** When the script must have ended. */
+  /** Deadline of the script, in the time of `performance.now()`. */
   end: number
 }
 
@@ -61,34 +60,37 @@ interface Engine {
 }
 
 export class Sandbox {
-  /** null: the last one is not to be used any more. */
+  /** null: the last engine must not be used again. */
   #engine: Promise<Engine> | null = null
-  #room: Room | null = null
+  #prepared: SandboxContext | null = null
 
-  /** Gets ready for the next script, also after something broke. Half a millisecond that nobody has to wait for. */
+  /**
+   * Prepares a context for the next script, also after a failure. It takes half a millisecond, for which no script
+   * waits.
+   */
   async open(): Promise<void> {
     this.#engine ??= newEngine()
     const engine = await this.#engine
-    this.#room ??= newRoom(engine)
+    this.#prepared ??= newContext(engine)
   }
 
-  /** Whatever becomes of the script, the sandbox can be opened for another. */
+  /** Runs a script. After that, the sandbox can be opened for another one, whatever the outcome. */
   run(script: Script): ScriptOutcome {
-    const room = this.#room
-    if (room === null) throw new Error('the sandbox is not open')
-    this.#room = null
+    const prepared = this.#prepared
+    if (prepared === null) throw new Error('the sandbox is not open')
+    this.#prepared = null
     let outcome: ScriptOutcome = { name: 'InternalError', message: 'the script broke its sandbox' }
     try {
-      outcome = runIn(room, script)
-      room.scope.dispose()
-      const hasGrown = room.memory.buffer.byteLength > OWN_BYTES
-      // What QuickJS throws when there is no memory left for an error.
+      outcome = runIn(prepared, script)
+      prepared.scope.dispose()
+      const hasGrown = prepared.memory.buffer.byteLength > OWN_BYTES
+      // QuickJS throws null if there is no memory for an error object.
       if (script.names !== null && 'json' in outcome && outcome.json === 'null')
         outcome = hasGrown ? OUT_OF_MEMORY : THROWN_NULL
-      // Memory never shrinks, and what filled it may have left it in pieces: the next script gets a new one.
+      // The memory never shrinks, and may be fragmented, so the next script gets a new engine.
       if (hasGrown) this.#engine = null
     } catch (error) {
-      // QuickJS itself gave up, or could not clean up. Its memory can't be trusted any more.
+      // QuickJS itself failed, or could not free its objects. The state of its memory is unknown.
       this.#engine = null
       if (error instanceof RangeError) outcome = { name: 'InternalError', message: 'stack overflow' }
     }
@@ -98,7 +100,7 @@ export class Sandbox {
 
 async function newEngine(): Promise<Engine> {
   const { default: loaded } = await import('@jitl/quickjs-wasmfile-release-sync')
-  // Its types are those of the CommonJS module.
+  // The types are those of the CommonJS module.
   const variant = 'default' in loaded ? loaded.default : loaded
   const wasmMemory = new WebAssembly.Memory({ initial: OWN_BYTES / PAGE_BYTES, maximum: MEMORY_BYTES / PAGE_BYTES })
   const wasmModule = await (compiled ??= compile())
@@ -108,7 +110,7 @@ async function newEngine(): Promise<Engine> {
   }
 }
 
-/** Kept for all engines of this process: V8 compiles and optimizes its functions once, not once for each engine. */
+/** Shared by all engines of this process, so that V8 compiles and optimizes the functions only once. */
 let compiled: Promise<WebAssembly.Module> | null = null
 
 async function compile(): Promise<WebAssembly.Module> {
@@ -116,14 +118,14 @@ async function compile(): Promise<WebAssembly.Module> {
   return WebAssembly.compile(await readFile(resolve('@jitl/quickjs-wasmfile-release-sync/wasm')))
 }
 
-function newRoom({ quickjs, memory }: Engine): Room {
+function newContext({ quickjs, memory }: Engine): SandboxContext {
   const scope = new Scope()
   const runtime = scope.manage(quickjs.newRuntime())
-  // Refuses a single piece that could never fit before memory is grown for it.
+  // Refuses a single allocation that could never fit, before the memory grows for it.
   runtime.setMemoryLimit(MEMORY_BYTES)
   runtime.setMaxStackSize(STACK_BYTES)
   const context = scope.manage(runtime.newContext())
-  const room: Room = {
+  const prepared: SandboxContext = {
     scope,
     runtime,
     context,
@@ -131,23 +133,23 @@ function newRoom({ quickjs, memory }: Engine): Room {
     call: scope.manage(context.evalCode(PRELUDE, 'prelude').unwrap()),
     end: Infinity,
   }
-  runtime.setInterruptHandler(() => isLate(room))
-  return room
+  runtime.setInterruptHandler(() => isLate(prepared))
+  return prepared
 }
 
-const isLate = ({ end }: Room) => performance.now() > end
+const isLate = ({ end }: SandboxContext) => performance.now() > end
 
 /**
- * On one line with its start, so that lines count from 1; a line of its own for the end, in case the last one is a
- * comment.
+ * The source of the function. Its start is on the first line of the script, so that lines count from 1. Its end is on a
+ * new line, in case the script ends with a comment.
  */
 const functionOf = (script: string) => `async function () {${script}\n}`
 
 /**
- * Nothing of the script runs, unless it ends its function with a `}` too many, and begins another with the rest. Then
- * that isn't the one that was written.
+ * Parses a script without running it. A script with an extra `}` that closes its function early could run code here; it
+ * is refused, because the source of the resulting function differs from the text.
  */
-function check({ scope, context }: Room, script: string): ScriptOutcome {
+function check({ scope, context }: SandboxContext, script: string): ScriptOutcome {
   const source = functionOf(script)
   const isWhole = scope.manage(context.evalCode(IS_WHOLE).unwrap())
   const parsed = context.evalCode(`(${source})`, 'script')
@@ -163,13 +165,13 @@ function check({ scope, context }: Room, script: string): ScriptOutcome {
   return whole ? { json: 'null' } : { name: 'SyntaxError', message: 'it has a "}" that closes nothing of its own' }
 }
 
-function runIn(room: Room, { script, names, timeout, maxResult }: Script): ScriptOutcome {
-  const { scope, runtime, context, call } = room
-  room.end = performance.now() + timeout
-  if (names === null) return inTime(check(room, script), room, timeout)
+function runIn(prepared: SandboxContext, { script, names, timeout, maxResult }: Script): ScriptOutcome {
+  const { scope, runtime, context, call } = prepared
+  prepared.end = performance.now() + timeout
+  if (names === null) return inTime(check(prepared, script), prepared, timeout)
   const parsed = context.evalCode(`(${functionOf(script)})`, 'script')
   const body = scope.manage(parsed.error ?? parsed.value)
-  if (parsed.error) return inTime(faultOf(context, body, script), room, timeout)
+  if (parsed.error) return inTime(faultOf(context, body, script), prepared, timeout)
 
   const called = context.callFunction(
     call,
@@ -179,11 +181,11 @@ function runIn(room: Room, { script, names, timeout, maxResult }: Script): Scrip
     scope.manage(context.newNumber(maxResult)),
   )
   const promise = scope.manage(called.error ?? called.value)
-  while (!called.error && runtime.hasPendingJob() && !isLate(room)) {
+  while (!called.error && runtime.hasPendingJob() && !isLate(prepared)) {
     const done = runtime.executePendingJobs(JOBS)
     if (done.error) scope.manage(done.error)
   }
-  if (isLate(room)) return late(timeout)
+  if (isLate(prepared)) return late(timeout)
   if (called.error) return OUT_OF_MEMORY
   return outcomeOf(context, scope, promise, maxResult)
 }
@@ -192,10 +194,10 @@ function outcomeOf(context: QuickJSContext, scope: Scope, promise: QuickJSHandle
   const state = context.getPromiseState(promise)
   if (state.type === 'pending') return { name: 'Error', message: 'the script waits for something that never comes' }
   const result = scope.manage(state.type === 'fulfilled' ? state.value : state.error)
-  // Without memory for the text of an error, even that is refused.
+  // If there is no memory for the text of an error, the promise is rejected.
   if (state.type === 'rejected' || context.typeof(result) !== 'string') return OUT_OF_MEMORY
   const json = context.getString(result)
-  // The prelude has counted characters, of which each is a byte at least.
+  // The prelude limits characters; here the bytes are counted.
   return json === '' || (json.startsWith(VALUE) && Buffer.byteLength(json) - VALUE.length - 1 > maxResult)
     ? tooLarge(maxResult)
     : { json }
@@ -207,12 +209,12 @@ function faultOf(context: QuickJSContext, error: QuickJSHandle, script: string):
       .getProp(error, key)
       .consume((handle) => (context.typeof(handle) === 'string' ? context.getString(handle) : ''))
   const line = lineOf(read('stack'))
-  // What is missing at the end is missed where the function ends, a line later.
+  // A token missing at the end is reported on the line of the function's end, one line after the script.
   const place = line === undefined ? '' : `line ${Math.min(line, script.trimEnd().split('\n').length)}: `
   return { name: read('name') || 'Error', message: `${place}${read('message') || "it can't be parsed"}` }
 }
 
-/** What the text of a value begins with; a bracket ends it. */
+/** The start of the JSON text of a value; a closing brace ends it. */
 const VALUE = '{"value":'
 
 function tooLarge(maxResult: number): ScriptOutcome {
@@ -220,8 +222,8 @@ function tooLarge(maxResult: number): ScriptOutcome {
   return { name, message }
 }
 
-const inTime = (outcome: ScriptOutcome, room: Room, timeout: number): ScriptOutcome =>
-  isLate(room) ? late(timeout) : outcome
+const inTime = (outcome: ScriptOutcome, prepared: SandboxContext, timeout: number): ScriptOutcome =>
+  isLate(prepared) ? late(timeout) : outcome
 
 const late = (timeout: number): ScriptOutcome => ({
   name: 'TimeoutError',

@@ -1,20 +1,20 @@
-// steps: what a script threw, as an error here, and where.
+// steps: converts what a script threw to an error with its position in the script.
 import type { JsonObject } from '../../model/json/value.ts'
 
 interface Thrown {
   readonly name: string
   readonly message: string
-  /** That of the class that the script's error was made of. */
+  /** Name of the error's class in the script. */
   readonly className?: string
-  /** Of the script, counted from 1. */
+  /** Line of the script, from 1. */
   readonly line?: number | undefined
-  /** Frames, as QuickJS tells them. */
+  /** Stack frames in the format of QuickJS. */
   readonly frames?: string
-  /** What else the thrown object held. */
+  /** Other fields of the thrown object. */
   readonly fields?: JsonObject
 }
 
-/** Its stack has frames of the script alone: others would tell where the server lies. */
+/** The error of a script. Its stack has only frames of the script: others would reveal paths of the server. */
 export class ScriptError extends Error {
   constructor({ name, message, className = name, line, frames = '', fields = {} }: Thrown) {
     super(message)
@@ -24,17 +24,17 @@ export class ScriptError extends Error {
     this.name = name
     this.message = message
     this.stack = [`${name}: ${message}`, ...framesOf(frames, className).map((frame) => `    ${frame}`)].join('\n')
-    // Whoever shows an error asks this for the name of the class, and the script's class is not here.
+    // Error views read the class name from `constructor`. The script's class does not exist in this process.
     Object.defineProperty(this, 'constructor', { value: { name: className }, enumerable: false })
   }
 }
 
-/** Characters before a script on its first line: it runs as the body of a function. */
+/** Number of characters before a script on its first line, because it runs as the body of a function. */
 const BEFORE = '(async function () {'.length
-/** Frames beyond which a script that calls itself says nothing new. */
+/** Maximum number of frames, for recursive scripts. */
 const MAX_FRAMES = 30
 
-/** Those of the script, with places in it. */
+/** The frames of the script, with positions in it. */
 function framesOf(stack: string, constructor: string): string[] {
   const frames = stack
     .split('\n')
@@ -49,8 +49,8 @@ function framesOf(stack: string, constructor: string): string[] {
 }
 
 /**
- * Where in the script it came from, after what QuickJS tells; undefined: it doesn't. The constructor of an error is
- * where it is made, not where it comes from.
+ * The line of the script that threw, from a stack of QuickJS; undefined: unknown. Frames of the error's constructor are
+ * skipped.
  */
 export function lineOf(stack: string, constructor = ''): number | undefined {
   const frames = stack.split('\n').filter((frame) => !frame.trimStart().startsWith(`at ${constructor} (`))

@@ -1,11 +1,11 @@
-// steps: the scripts that wait for a process: slow ones apart from the others, so that these never wait behind endless
-// ones; each in the order in which they came.
+// steps: the scripts that wait for a process. Slow scripts have a queue of their own, so that the others never wait
+// behind them. Both queues are in order of arrival.
 import type { ScriptJob } from './execution.ts'
 
-/** Slow scripts that are remembered. The one remembered longest is forgotten first. */
+/** Maximum number of slow scripts that are remembered. The oldest is removed first. */
 const MAX_SLOW_SCRIPTS = 1000
 
-/** Of each of the two kinds, how many may run at once and how many do. */
+/** The maximum number of running scripts of each kind, and the current numbers. */
 export interface Load {
   readonly most: number
   readonly slow: number
@@ -15,7 +15,7 @@ export interface Load {
 export class ScriptQueue {
   readonly #waiting: ScriptJob[] = []
   readonly #slow: ScriptJob[] = []
-  /** Texts of scripts that took long the last time. */
+  /** Texts of scripts whose last run was slow. */
   readonly #slowScripts = new Set<string>()
 
   add(job: ScriptJob): void {
@@ -23,14 +23,14 @@ export class ScriptQueue {
     else this.#waiting.push(job)
   }
 
-  /** Adds it as a slow one, whatever it was before. */
+  /** Adds a job to the queue of slow scripts. */
   addSlow(job: ScriptJob): void {
     job.isSlow = true
     this.#slow.push(job)
     job.onSlow?.()
   }
 
-  /** Adds it before all others. */
+  /** Adds a job at the front of the queue. */
   addFirst(job: ScriptJob): void {
     this.#waiting.unshift(job)
   }
@@ -42,12 +42,12 @@ export class ScriptQueue {
     }
   }
 
-  /** Removes all. */
+  /** Removes and returns all jobs. */
   removeAll(): ScriptJob[] {
     return [...this.#waiting.splice(0), ...this.#slow.splice(0)]
   }
 
-  /** Removes the next one that may run. */
+  /** Removes and returns the next job that may run; undefined: none. */
   next({ most, slow, others }: Load): ScriptJob | undefined {
     if (slow < most && this.#slow.length > 0) return this.#slow.shift()
     if (others >= most) return undefined
@@ -58,7 +58,7 @@ export class ScriptQueue {
     }
   }
 
-  /** Whether that script took long the last time. */
+  /** Whether the last run of the script was slow. */
   isKnownSlow(script: string): boolean {
     return this.#slowScripts.has(script)
   }
@@ -67,7 +67,7 @@ export class ScriptQueue {
     return isSlow || (names !== null && this.#slowScripts.has(script))
   }
 
-  /** Remembers whether the script took long. What was only parsed says nothing about that. */
+  /** Records whether the script was slow. A script that was only parsed is not recorded. */
   remember({ script, names }: ScriptJob, isSlow: boolean): void {
     if (names === null) return
     this.#slowScripts.delete(script)

@@ -1,29 +1,29 @@
-// steps: scripts of users. What goes in and what comes out is data.
+// steps: runs scripts of users. Input and output are data.
 import { isObject, toJson, type Json } from '../../model/json/value.ts'
 import type { ScriptCall } from '../../ports/step-runner.ts'
 import { SandboxPool } from './sandbox-pool.ts'
 import type { ScriptOutcome } from './sandbox.ts'
 import { lineOf, ScriptError } from './script-error.ts'
 
-/** Milliseconds that a script may compute at most, whatever its timeout: about what a timer of Node can wait. */
+/** Upper limit of the timeout of a script: about the longest delay of a timer in Node. */
 const MAX_TIME_MS = 2 ** 30
-/** Milliseconds for looking whether it can be understood. */
+/** Time limit for parsing a script without running it. */
 const CHECK_TIME_MS = 1000
 
-/** What comes out of the sandbox: a value, or what was thrown, which has a name. */
+/** The output of the sandbox: a value, or a thrown error, which has a name. */
 interface Answer {
   readonly value?: unknown
   readonly name?: string
   readonly message?: string
   readonly className?: string
   readonly stack?: string
-  /** As JSON text. */
+  /** JSON text. */
   readonly fields?: string
 }
 
 export class Scripts {
   readonly #pool = new SandboxPool()
-  /** Bytes that a result may have as JSON. */
+  /** Maximum size of a result, in bytes of JSON. */
   readonly #maxResult: number
 
   constructor({ maxResult }: { readonly maxResult: number }) {
@@ -31,8 +31,8 @@ export class Scripts {
   }
 
   /**
-   * @throws Error with the name and the message that the script threw; ResultTooLarge; TimeoutError; whatever the
-   * signal was aborted with
+   * @throws Error with the name and the message that the script threw; ResultTooLarge; TimeoutError; the abort reason
+   * of the signal
    */
   async run({ script, names, signal, timeout, onSlow }: ScriptCall): Promise<Json> {
     signal.throwIfAborted()
@@ -44,18 +44,18 @@ export class Scripts {
     )
   }
 
-  /** Whether that script took long the last time. */
+  /** Whether the last run of the script was slow. */
   isSlow(script: string): boolean {
     return this.#pool.isSlow(script)
   }
 
-  /** Why it can't be parsed; null if it can. */
+  /** The reason why the script cannot be parsed; null if it can. */
   async fault(script: string): Promise<string | null> {
     const outcome = await this.#pool.run({ script, names: null, timeout: CHECK_TIME_MS, maxResult: 0 })
     return 'json' in outcome ? null : outcome.message
   }
 
-  /** Ends what runs. */
+  /** Ends all processes and the scripts in them. */
   close(): void {
     this.#pool.close()
   }
@@ -64,7 +64,7 @@ export class Scripts {
 function valueOf(outcome: ScriptOutcome): Json {
   if (!('json' in outcome)) throw new ScriptError(outcome)
   const answer: Answer = JSON.parse(outcome.json)
-  if (answer.name === undefined) return toJson(answer.value) // Absent for what can't be data, like a function.
+  if (answer.name === undefined) return toJson(answer.value) // `value` is absent if it cannot be data, like a function.
   const { name, message = '', className = name, stack = '', fields = '{}' } = answer
   const data: unknown = JSON.parse(fields)
   throw new ScriptError({

@@ -3,14 +3,14 @@ import { PooledProcess, type ProcessEvents } from '../processes/pooled-process.t
 import type { FromProcess, ToProcess } from './sandbox-process.ts'
 
 /**
- * Flags of Node: kilobytes for the stack, of which QuickJS needs more than Node gives, and megabytes for what it holds
- * beside QuickJS.
+ * Flags of Node: the stack in kilobytes, of which QuickJS needs more than the default, and the JavaScript heap in
+ * megabytes.
  */
 const LIMITS = ['--stack-size=4000', '--max-old-space-size=128']
 
 /**
- * The process has no environment, except the time zone of dates, and cannot write to the server's output.
- * @throws Error when the system refuses, unless it does so later
+ * Starts a process without environment variables, except `TZ` for dates. It cannot write to the server's output.
+ * @throws Error if the system refuses at once; later errors are reported by `onEnd`
  */
 export function startSandbox(events: ProcessEvents<FromProcess>): PooledProcess<ToProcess, FromProcess> {
   const { TZ } = process.env

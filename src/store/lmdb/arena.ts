@@ -1,8 +1,8 @@
-// store/lmdb: what a group writes lies side by side in one buffer, which the next group uses again.
+// store/lmdb: a buffer for the bytes that a group of commits writes; the next group uses it again.
 
 const ARENA_BYTES = 256 * 1024
 
-/** What may take more has a buffer of its own. */
+/** A value that may take more bytes gets a buffer of its own. */
 const SHARED_BYTES = 64 * 1024
 
 export class Arena {
@@ -10,8 +10,8 @@ export class Arena {
   #used = 0
 
   /**
-   * Takes what `fill` writes from `start` on, `most` bytes at most; `fill` gives where that ends.
-   * The result is there until the arena is cleared.
+   * Lets `fill` write at most `most` bytes from `start` on, and returns these bytes; `fill` returns where they end.
+   * They are valid until the arena is cleared.
    */
   write(most: number, fill: (bytes: Buffer, start: number) => number): Buffer {
     if (most > SHARED_BYTES) {
@@ -24,12 +24,12 @@ export class Arena {
     return this.#bytes.subarray(start, this.#used)
   }
 
-  /** What was written is needed no more. */
+  /** Declares that the bytes are no longer needed. */
   clear(): void {
     this.#used = 0
   }
 
-  /** Leaves the buffer to those who still read it. */
+  /** Uses a new buffer from now on, because the old one is still being read. */
   renew(): void {
     this.#bytes = Buffer.allocUnsafeSlow(ARENA_BYTES)
     this.#used = 0

@@ -11,10 +11,10 @@ import type { Memory } from './index/memory.ts'
 import { decodeStored } from './records/stored-context.ts'
 import type { WriteGroup } from './write-group.ts'
 
-/** Candidates for a list looked at in one turn of the event loop: about a millisecond. */
+/** Candidates for a list that are examined in one turn of the event loop: about a millisecond. */
 const MAX_HOPS = 10_000
 
-/** Parts of logs that are told of as unreadable, each once. */
+/** Most parts of logs that are remembered as unreadable, so that each is logged once. */
 const MAX_LOGGED_ROWS = 10_000
 
 export interface ContextReaderParts {
@@ -28,7 +28,7 @@ export interface ContextReaderParts {
 
 export class ContextReader {
   readonly #parts: ContextReaderParts
-  /** Parts of logs that can't be read. */
+  /** Parts of logs that were logged as unreadable. */
   readonly #loggedRows = new Set<string>()
 
   constructor(parts: ContextReaderParts) {
@@ -36,8 +36,8 @@ export class ContextReader {
   }
 
   /**
-   * @throws FluxError `unreadable`, and leaves the context out of the index: no list, broadcast or timer stumbles over
-   * it again
+   * @throws FluxError `unreadable`; the context is then also left out of the index, so that no list, broadcast or timer
+   * meets it again
    */
   read(id: ContextId): StoredContext | null {
     const { disk, memory, log, checkOpen } = this.#parts
@@ -61,8 +61,8 @@ export class ContextReader {
       const onPage = waited ? await this.#find(query) : ids
       const before = memory.size
       const contexts = this.#readAll(onPage, query.characters ?? Infinity)
-      // A record that can't be read takes nobody else's place: now that it is left out of the index, who is on the page
-      // is looked for again.
+      // An unreadable record is left out of the index when it is found, so the page is searched again to fill its
+      // place.
       if (memory.size === before) return contexts
     }
   }
@@ -72,7 +72,7 @@ export class ContextReader {
     return limit > 0 ? this.#parts.disk.rows.newest(id, limit, (row, error) => this.#logRow(id, row, error)) : []
   }
 
-  /** Once: a log is read with each look at its context. */
+  /** Logs an unreadable part of a log, once, because a log is read whenever its context is shown. */
   #logRow(id: ContextId, row: number, error: unknown): void {
     const name = `${id}:${row}`
     if (this.#loggedRows.has(name) || this.#loggedRows.size >= MAX_LOGGED_ROWS) return
@@ -81,7 +81,7 @@ export class ContextReader {
     log.error(`a part of the log of context ${id} can't be read, and is left out`, { contextId: id, row, error })
   }
 
-  /** Those that can be read, and no more once they have so many characters. */
+  /** Reads the contexts that can be read, until they have so many characters. */
   #readAll(ids: readonly ContextId[], characters: number): StoredContext[] {
     const contexts: StoredContext[] = []
     let size = 0
@@ -99,7 +99,7 @@ export class ContextReader {
     return contexts
   }
 
-  /** In strides: to pass over a million contexts takes a while. */
+  /** Searches in several turns of the event loop, because skipping a million contexts takes long. */
   async #find(query: ListQuery): Promise<ContextId[]> {
     const { memory } = this.#parts
     const { ids, rest } = memory.list(query, MAX_HOPS)

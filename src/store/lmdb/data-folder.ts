@@ -1,19 +1,19 @@
-// store/lmdb: the data folder: who may open it, and whether there has been data in it.
+// store/lmdb: the data folder: its lock, and the mark that it has contained data.
 import { closeSync, fsyncSync, ftruncateSync, mkdirSync, openSync, readFileSync, statSync, writeSync } from 'node:fs'
 import { tryLock } from 'fs-native-extensions'
 import type { Log } from '../../ports/log.ts'
 import { messageOf } from '../../model/error-message.ts'
 
-/** The data folder can't be used; the message says why in one line. */
+/** The data folder cannot be used; the message says why in one line. */
 export class DataFolderError extends Error {
   override readonly name = 'DataFolderError'
 }
 
 /**
- * Makes the folder if need be and takes its lock; gives the lock's descriptor, to be closed. The kernel holds it for
- * the open file and frees it with the process, however that ends, and within one process it keeps out a second store
- * too.
- * @throws DataFolderError when someone else has it
+ * Creates the folder if necessary and takes its lock; returns the lock's descriptor, which the caller closes. The
+ * kernel holds the lock for the open file and releases it when the process ends in any way. Within one process, it
+ * excludes a second store, too.
+ * @throws DataFolderError when the lock is taken, or the folder cannot be used
  */
 export function lockFolder(folder: string, file: string): number {
   let descriptor: number
@@ -28,15 +28,17 @@ export function lockFolder(folder: string, file: string): number {
   throw new DataFolderError(`the data folder ${folder} is in use by another server: one at a time can open it`)
 }
 
-/** Stands in the lock's file since there has been data: a file that is gone or empty afterwards was lost. */
+/**
+ * The text of the lock's file once there has been data: if the data file is missing or empty after that, it was lost.
+ */
 const MARK = 'The data file beside this one has been written. Without it, this folder is refused.\n'
 
-/** Whether there has been data. */
+/** Whether the folder has contained data. */
 export function isMarked(file: string): boolean {
   return readFileSync(file, 'utf8') === MARK
 }
 
-/** Notes that there is data, as well as that can be done: a full disk must not keep what is there from being read. */
+/** Marks the folder as one with data. A failure is only logged: a full disk must not prevent reading. */
 export function mark(descriptor: number, log: Log): void {
   try {
     ftruncateSync(descriptor)
@@ -47,12 +49,12 @@ export function mark(descriptor: number, log: Log): void {
   }
 }
 
-/** Bytes of the data file; 0 if there is none. */
+/** The size of the data file in bytes; 0 if there is none. */
 export function fileBytesOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0
 }
 
-/** Makes the data file, for its owner alone, if there is none. */
+/** Creates the data file if there is none, readable by its owner only. */
 export function makeFile(file: string): void {
   closeSync(openSync(file, 'a', 0o600))
 }

@@ -1,5 +1,5 @@
-// store/lmdb: the one call of fs-native-extensions that we make; the package brings no types.
+// store/lmdb: the type of the only function of fs-native-extensions that is used; the package has no types.
 declare module 'fs-native-extensions' {
-  /** Takes an exclusive lock on an open file, which the kernel frees with the file; false if someone else has it. */
+  /** Takes an exclusive lock on an open file, which the kernel releases with the file; false if the lock is taken. */
   export function tryLock(fd: number): boolean
 }

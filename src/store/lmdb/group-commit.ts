@@ -1,19 +1,23 @@
-// store/lmdb: many requests, one flush. While a group is being written the next one gathers; it is decided only when
-// the one before is on disk and in memory, or has failed, so a decision never rests on something that may yet be lost.
+// store/lmdb: group commit: many requests share one flush. While a group is being written, the requests for the next
+// one gather. They are decided only when the group before is durable and visible, or has failed, so a decision never
+// rests on data that may still be lost.
 import { FluxError, unavailable } from '../../model/failure.ts'
 
 export interface Group {
-  /** It is large enough: what else waits is for the next one, and others are served in between. */
+  /**
+   * Whether the group is large enough: the other requests wait for the next one, and the event loop serves others in
+   * between.
+   */
   readonly full: boolean
   /**
-   * Writes what was decided, all or nothing. Resolves when it is durable. A FluxError that it throws is told as it is.
+   * Writes all decisions or nothing. Resolves when they are durable. A FluxError is passed to the callers unchanged.
    */
   write(): Promise<void>
-  /** Makes it visible. */
+  /** Makes the decisions visible. */
   adopt(): void
 }
 
-/** A request, from when it is made until it is answered. */
+/** A request that waits to be decided or answered. */
 class Request<G, T> {
   readonly #decide: (group: G) => T
   readonly #resolve: (decision: T) => void
@@ -26,7 +30,7 @@ class Request<G, T> {
     this.reject = reject
   }
 
-  /** Whether it was decided. A decision that throws is the request's answer. */
+  /** Decides the request; true on success. If `decide` throws, the request is rejected with that error. */
   decide(group: G): boolean {
     try {
       this.#decision = { value: this.#decide(group) }
@@ -37,7 +41,7 @@ class Request<G, T> {
     }
   }
 
-  /** Tells the decision, which is durable by now. */
+  /** Resolves the request with its decision, which is durable now. */
   answer(): void {
     if (this.#decision !== null) this.#resolve(this.#decision.value)
   }
@@ -51,7 +55,7 @@ export class GroupCommit<G extends Group> {
   #writing: { readonly group: G; readonly done: Promise<void> } | null = null
   /** Whether a group is being written, or will be in the next turn of the event loop. */
   #isRunning = false
-  /** To be called when there is nothing left to write. */
+  /** Called when there is nothing left to write. */
   #onIdle: (() => void) | null = null
   #closed = false
 
@@ -60,9 +64,9 @@ export class GroupCommit<G extends Group> {
   }
 
   /**
-   * Resolves with the decision when its group is durable. A decision that throws fails alone, and must leave the group
-   * as it was.
-   * @throws FluxError `unavailable` when the group can't be written, or the store is closed
+   * Resolves with the decision when its group is durable. A decision that throws rejects only its own request, and must
+   * leave the group unchanged.
+   * @throws FluxError `unavailable` when the group cannot be written, or the store is closed
    */
   run<T>(decide: (group: G) => T): Promise<T> {
     if (this.#closed) return Promise.reject(unavailable('the server is stopping'))
@@ -72,14 +76,15 @@ export class GroupCommit<G extends Group> {
     })
   }
 
-  /** Whether any group is being written. */
+  /** Whether a group is being written. */
   get isWriting(): boolean {
     return this.#writing !== null
   }
 
   /**
-   * Resolves when no group is being written that concerns the caller, with whether there was one. What lies on the disk
-   * already is until then neither durable nor in memory: who read it would know more than the rest of the store.
+   * Resolves when no group is being written that concerns the caller, with whether there was one. Until then, its data
+   * may be on the disk already, but is neither durable nor in memory: a caller that read it would be ahead of the rest
+   * of the store.
    */
   async settled(concerns: (group: G) => boolean): Promise<boolean> {
     let waited = false
@@ -90,7 +95,7 @@ export class GroupCommit<G extends Group> {
     return waited
   }
 
-  /** Takes no more requests; resolves when those taken are answered. */
+  /** Accepts no more requests; resolves when those that were accepted are answered. */
   async close(): Promise<void> {
     this.#closed = true
     if (this.#isRunning)
@@ -99,7 +104,10 @@ export class GroupCommit<G extends Group> {
       })
   }
 
-  /** What else comes in this turn of the event loop, and what the callers of the group before do next, comes along. */
+  /**
+   * Writes a group in the next turn of the event loop, so that it includes the other requests of this turn, and those
+   * that callers make when the group before is answered.
+   */
   #writeSoon(): void {
     this.#isRunning = true
     setImmediate(() => this.#writeNext())
@@ -113,7 +121,7 @@ export class GroupCommit<G extends Group> {
     }
     const group = this.#begin()
     const decided = this.#decide(group)
-    // Not awaited: each async function costs a promise, and so does each await.
+    // Not an async function: it would cost a promise, and so would each await.
     const done = group.write().then(
       () => this.#finish(group, decided),
       (error: unknown) => this.#fail(decided, error),
@@ -121,7 +129,7 @@ export class GroupCommit<G extends Group> {
     this.#writing = { group, done }
   }
 
-  /** Gives the requests that are to be answered once the group is durable. */
+  /** Decides the waiting requests until the group is full; returns those to answer once it is durable. */
   #decide(group: G): readonly AnyRequest<G>[] {
     const requests = this.#waiting
     const decided: AnyRequest<G>[] = []
@@ -134,7 +142,7 @@ export class GroupCommit<G extends Group> {
     return decided
   }
 
-  /** The group is durable. */
+  /** Called when the group is durable. */
   #finish(group: G, decided: readonly AnyRequest<G>[]): void {
     try {
       group.adopt()
@@ -142,22 +150,22 @@ export class GroupCommit<G extends Group> {
     } catch (error) {
       this.#reject(decided, error)
     }
-    this.#goOn()
+    this.#next()
   }
 
   #fail(decided: readonly AnyRequest<G>[], error: unknown): void {
     this.#reject(decided, error)
-    this.#goOn()
+    this.#next()
   }
 
   #reject(decided: readonly AnyRequest<G>[], error: unknown): void {
-    const isTold = error instanceof FluxError
-    const failure = isTold ? error : unavailable('the store can not write at present', { cause: error })
+    const isFailure = error instanceof FluxError
+    const failure = isFailure ? error : unavailable('the store can not write at present', { cause: error })
     for (const { reject } of decided) reject(failure)
   }
 
-  /** The answers run as microtasks, after this. */
-  #goOn(): void {
+  /** Begins the next group. The callers that were answered run before it, as microtasks. */
+  #next(): void {
     this.#writing = null
     this.#writeSoon()
   }

@@ -1,4 +1,5 @@
-// store/lmdb: how lmdb is opened, and what its interface hides: numbers of its statistics, the reason of a failed commit.
+// store/lmdb: opens lmdb, and reads what its interface hides: numbers of its statistics, and the cause of a failed
+// commit.
 import { open, type RootDatabase } from 'lmdb'
 import { ROW_DATABASES } from './row-tables.ts'
 
@@ -10,10 +11,10 @@ export function openRoot(file: string): RootDatabase {
   return open({
     path: file,
     noSubdir: true,
-    // The promise of a put then means that it is on disk, and a failed flush rejects it: with overlapping sync,
-    // `flushed` would never settle.
+    // So the promise of a put resolves when it is on disk, and is rejected when the flush fails. With overlapping sync,
+    // `flushed` would never settle in that case.
     overlappingSync: false,
-    // A batch that lmdb makes by itself has a promise that nobody sees: its rejection would end the process.
+    // The promise of a batch that lmdb starts by itself is not accessible, and its rejection would end the process.
     eventTurnBatching: false,
     encoding: 'binary',
     maxDbs: DATABASES + ROW_DATABASES,
@@ -27,7 +28,7 @@ export function numberIn(stats: object, name: string): number {
   return value
 }
 
-/** The reason of a failed commit: lmdb hides it in a promise, which is rejected with it. */
+/** The cause of a failed commit, which lmdb stores in a promise that is rejected with it. */
 export async function causeOf(error: unknown): Promise<unknown> {
   if (!(error instanceof Error) || !('commitError' in error)) return error
   try {

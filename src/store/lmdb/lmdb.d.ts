@@ -1,7 +1,7 @@
-// store/lmdb: a function of lmdb's that its types leave out.
+// store/lmdb: the type of a function of lmdb that its own types omit.
 import 'lmdb'
 
 declare module 'lmdb' {
-  /** The key that these bytes are in the file; anything at all if they are none. */
+  /** Decodes the bytes of a key in the file. For other bytes, the result is arbitrary. */
   export function bufferToKeyValue(buffer: Buffer): unknown
 }

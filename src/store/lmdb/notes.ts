@@ -1,4 +1,5 @@
-// store/lmdb: what the watchdog's thread writes down of a standstill: a file beside the data, whole or not there.
+// store/lmdb: the note that the watchdog's thread writes when the event loop is blocked: a file beside the data, which
+// is complete or does not exist.
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
@@ -13,7 +14,7 @@ export const fileNotesPlace = (folder: string, namespace: string): NotesPlace =>
   place: { file: join(folder, `${encodeURIComponent(namespace)}.standstill.json`) },
 })
 
-/** For the thread: synchronous, since nobody waits for it but the thread. */
+/** Opens the notes in the watchdog's thread. Writes are synchronous, because nothing else runs in that thread. */
 export function openNotes(place: unknown): StandstillNotes {
   const { file } = Place.parse(place)
   return {
@@ -31,7 +32,7 @@ export function openNotes(place: unknown): StandstillNotes {
   }
 }
 
-/** What was written of that server; null: nothing that can be read. */
+/** The note about that server; null if there is none that can be read. */
 export function readNote(place: unknown, owner: string): Standstill | null {
   try {
     const note = Note.parse(JSON.parse(readFileSync(Place.parse(place).file, 'utf8')))
@@ -41,7 +42,7 @@ export function readNote(place: unknown, owner: string): Standstill | null {
   }
 }
 
-/** The new name is durable with its folder. Not every system lets a folder be opened. */
+/** Flushes the folder, which makes the new name of the file durable. Not every system allows opening a folder. */
 function syncFolder(folder: string): void {
   try {
     const descriptor = openSync(folder, 'r')

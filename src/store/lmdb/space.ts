@@ -1,17 +1,17 @@
-// store/lmdb: nothing is written unless the disk has room for it. lmdb overwrites memory when a write of a page meets a
-// full disk.
+// store/lmdb: refuses writes for which the disk has no space, because lmdb overwrites memory when writing a page fails
+// on a full disk.
 import { statfsSync } from 'node:fs'
 import { type FluxError, unavailable } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
 
-/** Milliseconds for which an answer of the file system counts. */
+/** Milliseconds for which a reading of the free space is used. */
 const ASK_EVERY_MS = 50
 
 export interface SpaceOptions {
   readonly folder: string
   /** Bytes to leave free. */
   readonly minFree: number
-  /** What is asked for the free space; the file system if left out. */
+  /** Reads the free space; that of the file system if left out. */
   readonly gauge?: Gauge | undefined
   readonly log: Log
 }
@@ -19,7 +19,7 @@ export interface SpaceOptions {
 export interface Gauge {
   /** Bytes that can still be written to the file system of a folder. */
   freeBytes(folder: string): number
-  /** Milliseconds that only rise. */
+  /** Monotonic time in milliseconds. */
   now(): number
 }
 
@@ -33,10 +33,10 @@ const SYSTEM_GAUGE: Gauge = {
 
 export class Space {
   readonly #options: SpaceOptions
-  /** Free bytes as last told, less what was taken since. */
+  /** Free bytes at the last reading, minus those that were taken since. */
   #free = Infinity
   #askedAt = -Infinity
-  /** Bytes that were refused last; 0 when there is room. */
+  /** Bytes that were refused last; 0 when there is enough space. */
   #refused = 0
   #isUnknown = false
 
@@ -45,8 +45,8 @@ export class Space {
   }
 
   /**
-   * Why nothing can be written at present, or null. Asks again, so that a server that gets no requests meanwhile goes
-   * on, too.
+   * Why nothing can be written at present, or null. Reads the free space again, so that a server without requests
+   * notices when there is space again.
    */
   trouble(): string | null {
     this.#ask()
@@ -55,8 +55,8 @@ export class Space {
   }
 
   /**
-   * Takes so many bytes of what is free.
-   * @throws FluxError `unavailable` when that would leave less than is to stay free
+   * Takes so many of the free bytes.
+   * @throws FluxError `unavailable` when fewer than `minFree` bytes would remain
    */
   take(bytes: number): void {
     this.#ask()
@@ -100,9 +100,9 @@ export class Space {
       this.#free = gauge.freeBytes(folder)
       this.#isUnknown = false
     } catch (error) {
-      // What can't be known must not stop the server.
+      // An unknown amount of free space must not stop the server.
       this.#free = Infinity
-      if (!this.#isUnknown) log.warn("the free space of the data folder can't be told", { folder, error })
+      if (!this.#isUnknown) log.warn("the free space on the disk of the data folder can't be read", { folder, error })
       this.#isUnknown = true
     }
   }

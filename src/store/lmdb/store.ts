@@ -1,4 +1,5 @@
-// store/lmdb: the embedded store, nothing to install. Records on disk, the index in memory, one process at a time.
+// store/lmdb: the embedded store: records on disk, the index in memory, for one process at a time. It needs no
+// installation.
 import type { ContextId } from '../../model/context.ts'
 import { unavailable } from '../../model/failure.ts'
 import type { RowSpace, StoredRow } from '../../model/rows.ts'
@@ -41,9 +42,9 @@ export async function openLmdbStore({
 }: {
   readonly folder: string
   readonly namespace?: string
-  /** Bytes to leave free on the disk of the folder; 0 if left out. */
+  /** Bytes that are left free on the disk of the folder; 0 if left out. */
   readonly minFree?: number
-  /** What tells how much is free there; the file system if left out. */
+  /** Reads the free space; that of the file system if left out. */
   readonly gauge?: Gauge
   readonly log: Log
   readonly clock: Clock
@@ -60,7 +61,7 @@ export async function openLmdbStore({
   }
 }
 
-/** Ids given out at once: each time costs a write to the disk. */
+/** Ids that are issued at once, because each time costs a write to the disk. */
 const IDS_AT_ONCE = 1000
 /** Rows swept by one group: others wait for it. */
 const SWEPT_AT_ONCE = 10_000
@@ -114,7 +115,7 @@ class LmdbStore implements Store {
     return this.#memory.entry(id)?.version ?? null
   }
 
-  /** Not async: that would cost each commit another promise. */
+  /** Not an async function, which would cost each commit another promise. */
   commit(request: CommitRequest): Promise<CommitOutcome> {
     return this.#commits.run((group) => group.commit(request))
   }
@@ -177,7 +178,7 @@ class LmdbStore implements Store {
     return this.#memory.leasedTo(owner)
   }
 
-  /** Nobody listens: no other process can be there. */
+  /** No other process can use this store, so a heartbeat is not needed. */
   async heartbeat(): Promise<boolean> {
     return true
   }

@@ -1,35 +1,35 @@
-// store/redis: which ids were given out ahead, before anybody asked for them. A context is created under such an id only
-// while no later id of its partition was given to anybody: so a context that starts later has a higher id, on whichever
+// store/redis: remembers which ids were issued ahead, before they were needed. A context is created under such an id
+// only while no later id of its partition has been issued: so a context that starts later has a higher id, on whichever
 // server.
 
-/** Ids that were given out ahead together, as their partition counts them. */
+/** Ids that were issued ahead together, as numbers of their partition. */
 interface Block {
   readonly first: number
   readonly last: number
 }
 
-/** Blocks that are remembered. */
+/** Most blocks that are remembered. */
 const MAX_BLOCKS = 16
 
-/** What no id is: the commit is refused. */
+/** A text that is no id, so that the commit is refused. */
 const NEVER = '-'
 
-/** Of one partition. */
+/** The ids of one partition that were issued ahead. */
 export class AheadIds {
-  /** Ascending. */
+  /** In ascending order. */
   readonly #blocks: Block[] = []
   /** The highest id of a block that is not remembered any more. */
   #forgotten = 0
 
-  /** Later ones are higher. */
+  /** Adds a block. It must be higher than those before it. */
   add(block: Block): void {
     this.#blocks.push(block)
     if (this.#blocks.length > MAX_BLOCKS) this.#forgotten = this.#blocks.shift()?.last ?? this.#forgotten
   }
 
   /**
-   * What must be the last id given out when contexts of these ids are created; empty: it doesn't matter. Of an id of
-   * long ago it is not known whether it was given out ahead: it is refused.
+   * The number that the last issued id must have when contexts of these ids are created; empty: any. It is not known
+   * whether an id below all remembered blocks was issued ahead, so it is refused.
    */
   fenceOf(numbers: readonly number[]): string {
     let fence = ''

@@ -1,5 +1,5 @@
-// store/redis: what servers claim of one another and of the clock: contexts that are due, and those whose server is
-// dead. A partition that is out of reach holds up no other.
+// store/redis: claims contexts that are due, and contexts whose server is dead or whose step is ready. A partition that
+// cannot be reached does not delay the others.
 import type { ContextId } from '../../model/context.ts'
 import type { AbandonedLease } from '../../ports/store.ts'
 import type { RedisAddress } from './connection.ts'
@@ -7,9 +7,9 @@ import type { PartitionClient } from './partition-client.ts'
 import { idsOf, texts } from './scripts.ts'
 import type { RedisTime } from './time.ts'
 
-/** Milliseconds until the next look for due contexts when a partition was out of reach. */
-const LOOK_AGAIN_MS = 1_000
-/** Ids read at once. */
+/** Milliseconds until due contexts are queried again when a partition could not be reached. */
+const RETRY_MS = 1_000
+/** Ids that are read at once. */
 const PIECE = 1_000
 
 interface ClaimsOptions {
@@ -24,8 +24,8 @@ export class PartitionClaims {
   readonly #options: ClaimsOptions
   readonly #time: RedisTime
   /**
-   * This server's last heartbeat in each partition that took it, and since when they followed one another without a gap
-   * there, by the clock of the Redis that took them.
+   * For each partition: this server's last heartbeat that the partition accepted, and since when the heartbeats have
+   * had no gap, both by the clock of that Redis.
    */
   readonly #beats = new Map<number, { readonly last: number; readonly steadySince: number }>()
 
@@ -47,7 +47,7 @@ export class PartitionClaims {
   }): Promise<{ ids: ContextId[]; next: number | null }> {
     const claims = await this.#client.reachable(async (partition) => {
       const asked = performance.now()
-      // Nodes of a cluster may have clocks of their own.
+      // In a cluster, the estimate may come from the clock of another node.
       const bounded = !this.#options.address.cluster || this.#time.isFrom(partition)
       const [time = '', ...claim] = texts(
         await this.#client.run('claim-due', partition, [now, limit, now + hideFor, bounded ? 1 : 0]),
@@ -56,7 +56,7 @@ export class PartitionClaims {
       return claim
     })
     const claimed: { id: ContextId; time: number }[] = []
-    let next = claims.length < this.#options.partitions ? now + LOOK_AGAIN_MS : Infinity
+    let next = claims.length < this.#options.partitions ? now + RETRY_MS : Infinity
     for (const [soonest = '', ...pairs] of claims) {
       if (soonest !== '') next = Math.min(next, Number(soonest))
       for (let place = 0; place < pairs.length; place += 2)
@@ -80,7 +80,8 @@ export class PartitionClaims {
   }): Promise<AbandonedLease[]> {
     const { deadAfterMs } = this.#options
     const claims = await this.#client.reachable(async (partition) => {
-      // After a partition was away nobody's heartbeat is fresh there: the others get as long as anyone to send theirs.
+      // When a partition was unreachable, no server's heartbeat is fresh there. So this server judges only after it has
+      // sent heartbeats for the whole time after which a server is dead.
       const { last = 0, steadySince = last } = this.#beats.get(partition) ?? {}
       const judges = last - steadySince >= deadAfterMs
       return texts(
@@ -117,7 +118,7 @@ export class PartitionClaims {
       const asked = performance.now()
       const [lives, time] = texts(await this.#client.run('heartbeat', partition, [owner]))
       const now = Number(time)
-      // At once: others may take long to answer, or never do.
+      // Immediately, because other partitions may answer late or never.
       this.#receiveTime(now, asked, partition)
       const steady = before !== undefined && now - before.last <= this.#options.deadAfterMs
       this.#beats.set(partition, { last: now, steadySince: steady ? before.steadySince : now })

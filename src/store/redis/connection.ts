@@ -1,5 +1,5 @@
-// store/redis: connections, to one Redis or to a cluster. What is sent while Redis is away fails at once, and what was
-// under way when it went is never sent again behind our back.
+// store/redis: connections to one Redis or to a cluster. A command fails at once while Redis is away, and a command
+// that was under way when the connection was lost is never sent again automatically.
 import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis'
 import { messageOf } from '../../model/error-message.ts'
 
@@ -7,24 +7,24 @@ export type Connection = Redis | Cluster
 
 /** Milliseconds without an answer after which a connection counts as dead. */
 const SILENCE_MS = 5_000
-/** A worker blocks for up to 10 seconds. */
+/** The same for a worker, which blocks for up to 10 seconds. */
 const WORKER_SILENCE_MS = 15_000
 const CONNECT_TIMEOUT_MS = 5_000
-/** How often a command goes to another node of a cluster, or waits 100 ms for its own to come back. */
+/** How often a command is redirected to another node of a cluster, or waits 100 ms for its node to come back. */
 const MAX_REDIRECTIONS = 5
 /** Milliseconds between attempts to connect. */
 const RETRY = { first: 50, most: 1_000 }
 
-/** A Redis can't be used as it is: told in one line. */
+/** Redis cannot be used as it is; the message says why in one line. */
 export class RedisError extends Error {
   override readonly name = 'RedisError'
 }
 
-/** Redis's addresses, as the setting has them. */
+/** The addresses of Redis, from the setting. */
 export interface RedisAddress {
   readonly urls: readonly string[]
   readonly cluster: boolean
-  /** For people: without user and password. */
+  /** The address without user and password, to be shown to people. */
   readonly place: string
 }
 
@@ -32,23 +32,23 @@ const retry = (times: number) => Math.min(RETRY.first * 2 ** Math.min(times, 10)
 
 const COMMON = {
   connectTimeout: CONNECT_TIMEOUT_MS,
-  // After a failover the old master refuses writes: the name is to be looked up again.
+  // After a failover, the old master refuses writes: reconnecting resolves the name again.
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 } satisfies RedisOptions
 
-/** For a store. */
+/** For the store. */
 const STORE = { ...COMMON, enableOfflineQueue: false, maxRetriesPerRequest: 0, socketTimeout: SILENCE_MS }
-/** For an alarm's queue: what can't be added now isn't worth waiting for. */
+/** For the alarm's queue: a job that cannot be added now is not worth waiting for. */
 const QUEUE = { ...COMMON, enableOfflineQueue: false, maxRetriesPerRequest: 0, socketTimeout: SILENCE_MS }
-/** For an alarm's worker, which blocks until there is something to do and waits as long as Redis is away. */
+/** For the alarm's worker, which blocks until there is a job, and waits as long as Redis is away. */
 const WORKER = { ...COMMON, enableOfflineQueue: true, maxRetriesPerRequest: null, socketTimeout: WORKER_SILENCE_MS }
 
-/** For a feed, on which nothing may come for days. */
+/** For the feed, on which no message may arrive for days. */
 const FEED = { ...COMMON, enableOfflineQueue: true, maxRetriesPerRequest: null, keepAlive: SILENCE_MS }
 
 const ROLES = { store: STORE, queue: QUEUE, worker: WORKER, feed: FEED } as const
 
-/** A new connection; the caller closes it, and must listen to its errors. */
+/** Opens a connection. The caller must close it, and listen to its errors. */
 export function connect({ urls, cluster }: RedisAddress, role: keyof typeof ROLES): Connection {
   const [first = ''] = urls
   const { enableOfflineQueue, ...options } = ROLES[role]
@@ -69,18 +69,18 @@ export function connect({ urls, cluster }: RedisAddress, role: keyof typeof ROLE
   })
 }
 
-/** Certificates name hosts: they must not be replaced by addresses. */
+/** Host names are not resolved here, because certificates contain names, not addresses. */
 const asGiven: NonNullable<ClusterOptions['dnsLookup']> = (host, callback) => callback(null, host)
 
-/** All nodes of a cluster take the same. */
+/** User, password and TLS, which are the same for all nodes of a cluster. */
 function credentials(url: string): { username: string; password: string; tls: boolean } {
   const { username, password, protocol } = new URL(url)
   return { username: decodeURIComponent(username), password: decodeURIComponent(password), tls: protocol === 'rediss:' }
 }
 
 /**
- * Looks whether a cluster is there or a lone Redis, by the first node that answers.
- * @throws RedisError when none does
+ * Finds out whether the addresses lead to a cluster or to a single Redis, from the first node that answers.
+ * @throws RedisError when no node answers
  */
 export async function explore(setting: string): Promise<RedisAddress> {
   const urls = setting.split(',').map((url) => url.trim())
@@ -113,7 +113,7 @@ export async function explore(setting: string): Promise<RedisAddress> {
 export const outOfReach = ({ place }: Pick<RedisAddress, 'place'>, reason: string) =>
   new RedisError(`Redis can't be reached at ${place}: ${reason}`)
 
-/** The number after the slash; 0 without. @throws RedisError when something else stands there */
+/** The database number after the slash; 0 without one. @throws RedisError for anything else */
 function databaseOf(url: string): number {
   const { pathname, searchParams } = new URL(url)
   const database = pathname.slice(1) || (searchParams.get('db') ?? '')
@@ -121,7 +121,10 @@ function databaseOf(url: string): number {
   throw new RedisError(`what follows Redis's address ${placeOf(url)} must be the number of a database, such as /0`)
 }
 
-/** A connection whose own SELECT failed only says so and goes on, on database 0. */
+/**
+ * Selects the database explicitly: ioredis only reports a failed SELECT of its own, and continues on database 0.
+ * @throws RedisError
+ */
 async function select(probe: Redis, database: number, place: string): Promise<void> {
   if (database === 0) return
   try {
@@ -133,18 +136,18 @@ async function select(probe: Redis, database: number, place: string): Promise<vo
   }
 }
 
-/** Without user and password. */
+/** The address without user and password. */
 function placeOf(url: string): string {
   const { hostname, port } = new URL(url)
   return `${hostname}:${port || '6379'}`
 }
 
-/** A line of what INFO tells. */
+/** The value of a field in the reply of INFO. */
 export function infoOf(info: string, name: string): string | undefined {
   return new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1]
 }
 
-/** Resolves once commands may be sent, or when so many milliseconds have passed. */
+/** Resolves when commands may be sent, or after `patience` milliseconds. */
 export function untilReady(connection: Connection, patience: number): Promise<void> {
   if (connection.status === 'ready') return Promise.resolve()
   return new Promise((resolve) => {
@@ -158,7 +161,7 @@ export function untilReady(connection: Connection, patience: number): Promise<vo
   })
 }
 
-/** Every master. */
+/** The masters of a cluster, or the single Redis. */
 export function mastersOf(connection: Connection): Redis[] {
   return connection instanceof Cluster ? connection.nodes('master') : [connection]
 }

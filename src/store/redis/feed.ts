@@ -1,5 +1,5 @@
-// store/redis: tells servers of commits by Redis's own publishing. What is told while a server isn't connected it never
-// hears; it is a hint.
+// store/redis: notifies servers of commits over a channel of Redis. A server that is not connected misses the message:
+// messages are only hints.
 import { randomUUID } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
 import type { CommitFeed } from '../../ports/commit-feed.ts'
@@ -8,7 +8,7 @@ import type { Connection } from './connection.ts'
 import { feedChannel } from './keys.ts'
 
 interface FeedOptions {
-  /** For nothing else: one that listens can send nothing. */
+  /** A connection for this feed alone: a subscribed connection cannot send other commands. */
   readonly listening: Connection
   readonly publish: (channel: string, text: string) => Promise<unknown>
   readonly namespace: string
@@ -19,9 +19,9 @@ const LATE =
   'callers that wait may wait up to a second longer, steps whose context has ended run on for some heartbeats, and ' +
   'steps that wait for a free slot are not taken by other servers before their next heartbeat'
 
-/** What a server asks for: `watch:<server>:<id>,<id>`. */
+/** The start of the message in which a server asks for notifications: `watch:<server>:<id>,<id>`. */
 const WATCH = 'watch:'
-/** Says that steps are ready; any other text is the id of a context. */
+/** The message that steps are ready; any other message is the id of a context. */
 const READY = 'ready'
 
 export function redisFeed({ listening, publish, namespace, log }: FeedOptions): CommitFeed {
@@ -30,14 +30,14 @@ export function redisFeed({ listening, publish, namespace, log }: FeedOptions): 
   const onNotified: ((id: ContextId) => void)[] = []
   const onWatched: ((ids: readonly ContextId[]) => void)[] = []
   const onReady: (() => void)[] = []
-  let isTold = false
-  /** Once: whoever waits looks all the same, and that Redis is away others tell. */
+  let isLogged = false
+  /** Logged once: servers that wait also query, and the store logs that Redis is away. */
   const fail = (error: unknown) => {
-    if (isTold) return
-    isTold = true
-    log.warn(`servers can not tell one another of commits at once: ${LATE}`, { channel, error })
+    if (isLogged) return
+    isLogged = true
+    log.warn(`servers cannot notify each other of commits at once: ${LATE}`, { channel, error })
   }
-  listening.on('error', (error) => log.debug('the feed of commits is broken off', { error }))
+  listening.on('error', (error) => log.debug('the connection of the commit feed failed', { error }))
   const send = (text: string) => void publish(channel, text).catch(fail)
   const hear = (text: string) => {
     if (text === READY) for (const listener of onReady) listener()
@@ -49,7 +49,7 @@ export function redisFeed({ listening, publish, namespace, log }: FeedOptions): 
     if (isSubscribed) return
     isSubscribed = true
     listening.on('message', (_, text: string) => hear(text))
-    // It is subscribed to again after each reconnect.
+    // ioredis subscribes again after each reconnect.
     listening.subscribe(channel).catch(fail)
   }
   return {

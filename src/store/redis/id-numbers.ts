@@ -1,5 +1,5 @@
-// store/redis: ids of contexts, counted in each partition. None is given out twice, though a Redis may come back that
-// has forgotten the last of them, or all.
+// store/redis: issues ids of contexts, counted in each partition. No id is issued twice, even if a Redis comes back
+// that has lost the last ids, or all.
 import { randomInt } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
 import { AheadIds } from './ahead-ids.ts'
@@ -7,24 +7,27 @@ import type { PartitionClient } from './partition-client.ts'
 import { idsOf, texts } from './scripts.ts'
 
 /**
- * Ids that are passed over by a Redis that may have lost its last moments: more than it can have given out in them. Not
- * always as many, since a Redis that soon goes away again may forget these, too.
+ * Ids that are skipped when Redis may have lost its last writes: more than it can have issued in that time. The number
+ * is varied, because a Redis that soon fails again may lose these ids, too.
  */
 const GAP = 100_000
 
-/** Ids given ahead to a server that has been the only one to ask for some time. Those that it does not use are lost. */
+/**
+ * How many ids are issued ahead to a server that has been the only one to request any for `aloneMs`. Ids that it does
+ * not use are lost.
+ */
 const AHEAD = { ids: 1000, aloneMs: 1000 }
 
 export class IdNumbers {
   readonly #client: PartitionClient
   readonly #partitions: number
-  /** Names this store among all that ask. */
+  /** Identifies this store among those that request ids. */
   readonly #writer: string
-  /** Run id of the Redis that gave out ids of each partition last. */
+  /** For each partition, the run id of the Redis that issued the last ids. */
   readonly #issuerRunIds = new Map<number, string>()
   /**
-   * The last id of each partition that this server knows to have been given out, as the partition counts: a Redis that
-   * has forgotten it is told.
+   * For each partition, the number of the last issued id that this server knows. It is sent along, for a Redis that has
+   * lost it.
    */
   readonly #last = new Map<number, number>()
   readonly #ahead: readonly AheadIds[]
@@ -43,8 +46,8 @@ export class IdNumbers {
     count: number
     partition: number
   }): Promise<{ first: ContextId; count: number }> {
-    // A Redis that lost its last moments has forgotten the ids it gave then: whoever was told one must not find another
-    // context under it.
+    // A Redis that lost its last writes does not know which ids it issued then. An id that a client has been given must
+    // never name another context.
     const gap = GAP + randomInt(GAP)
     const known = [this.#issuerRunIds.get(partition) ?? '', this.#last.get(partition) ?? 0]
     const values = [count, gap, ...known, this.#writer, AHEAD.ids, AHEAD.aloneMs]
@@ -53,14 +56,13 @@ export class IdNumbers {
     const last = Number(number)
     this.#raise(partition, last)
     const given = count + Number(ahead)
-    // Those that were asked for are for contexts that start already.
+    // The first `count` ids are for contexts that start now; only the others are ahead.
     if (given > count) this.#ahead[partition]?.add({ first: last - given + count + 1, last })
     return { first: (last - given) * this.#partitions + (partition === 0 ? this.#partitions : partition), count: given }
   }
 
   /**
-   * What must be the last id given out in their partition, as it counts them, when contexts of these ids are created;
-   * empty: it doesn't matter.
+   * The number that the last issued id of their partition must have when contexts of these ids are created; empty: any.
    */
   fenceOf(ids: readonly ContextId[]): string {
     const [first] = ids
@@ -76,7 +78,7 @@ export class IdNumbers {
     return Math.max(0, ...ids)
   }
 
-  /** There is a context of that id. */
+  /** Notes that a context with that id exists. */
   seen(id: ContextId): void {
     this.#raise(id % this.#partitions, this.#numberOf(id))
   }

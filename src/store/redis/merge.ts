@@ -1,7 +1,7 @@
-// store/redis: ascending lists of ids, one a partition, read in pieces and merged into one.
+// store/redis: merges ascending lists of ids, one for each partition, which are read in pieces.
 import type { ContextId } from '../../model/context.ts'
 
-/** The next piece of a list; empty: there is nothing more. */
+/** Reads the next piece of a list; empty at its end. */
 export type Source = () => Promise<readonly ContextId[]>
 
 interface Stream {
@@ -11,7 +11,7 @@ interface Stream {
   over: boolean
 }
 
-/** Ids of all lists, ascending: passes over `skip` of them and gives `limit` at most. */
+/** The ids of all lists, ascending, without the first `skip`, at most `limit`. */
 export async function merged(
   sources: readonly Source[],
   { skip, limit }: { readonly skip: number; readonly limit: number },

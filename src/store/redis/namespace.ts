@@ -1,21 +1,22 @@
-// store/redis: what a namespace and its Redis must be like before a server works with them.
+// store/redis: checks Redis and the namespace before a server works with them.
 import type { Log } from '../../ports/log.ts'
 import { infoOf, mastersOf, RedisError, type Connection } from './connection.ts'
 import { settingsKey } from './keys.ts'
 
-/** Raised when keys or their content change so that older versions can't go on with them. */
+/** The format of keys and their content; incremented when older versions cannot work with it. */
 const FORMAT = '2'
 /**
- * What version 0.1 wrote is read, too: a context is kept anew when it is next written, a set of ids stays where it is.
- * Version 0.1 is refused from then on; none of its servers may run any more.
+ * The format of version 0.1, which is also read: a context is converted when it is next written, a set of ids stays as
+ * it is. Version 0.1 refuses the namespace from then on; none of its servers may still be running.
  */
 const OLDER = '1'
 /**
- * The scripts say in their first line what they may do, so that Redis refuses them whole when it has no memory left.
+ * Since version 7, the first line of a script declares what it may do, so that Redis refuses it as a whole when it has
+ * no memory left.
  */
 const OLDEST_REDIS_VERSION = 7
 
-/** @throws RedisError in one line, when nothing must be kept there */
+/** @throws RedisError with one line, when contexts would not be safe in this Redis */
 export async function checkRedis(connection: Connection, log: Log): Promise<void> {
   for (const master of mastersOf(connection)) {
     const info = await master.info()
@@ -25,7 +26,7 @@ export async function checkRedis(connection: Connection, log: Log): Promise<void
     const policy = infoOf(info, 'maxmemory_policy')
     if (policy !== 'noeviction') {
       throw new RedisError(
-        `Redis would throw contexts away when its memory is full: its maxmemory-policy is ${policy}, and must be noeviction`,
+        `Redis would delete contexts when its memory is full: its maxmemory-policy is ${policy}, and must be noeviction`,
       )
     }
     if (infoOf(info, 'aof_enabled') !== '1')
@@ -34,8 +35,8 @@ export async function checkRedis(connection: Connection, log: Log): Promise<void
 }
 
 /**
- * Makes the namespace, if it isn't there.
- * @throws RedisError when it was made otherwise
+ * Creates the namespace if it does not exist.
+ * @throws RedisError when it was created with other settings or another format
  */
 export async function checkNamespace(
   connection: Connection,
@@ -53,7 +54,7 @@ export async function checkNamespace(
     throw new RedisError(`namespace '${namespace}' has data of format ${found['format']}; this version reads ${FORMAT}`)
   if (found['partitions'] !== String(partitions)) {
     throw new RedisError(
-      `namespace '${namespace}' was made with ACTORFLUX_PARTITIONS=${found['partitions']}, which can't be changed; now it is ${partitions}`,
+      `namespace '${namespace}' was created with ACTORFLUX_PARTITIONS=${found['partitions']}, which can't be changed; the setting is now ${partitions}`,
     )
   }
 }

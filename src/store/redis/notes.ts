@@ -1,12 +1,12 @@
-// store/redis: what the watchdog's thread writes down of a standstill, over a connection of its own: that of the server
-// stands still, too.
+// store/redis: the notes that the watchdog's thread writes when the event loop is blocked, over a connection of its
+// own, since that of the server is blocked, too.
 import type { StandstillNotes, NotesPlace } from '../../ports/step-watch.ts'
 import { connect, untilReady, type RedisAddress } from './connection.ts'
 import { standstillKey } from './keys.ts'
 
-/** Milliseconds for which a note is kept: servers on Redis take over within minutes. */
+/** Milliseconds for which a note is kept. Servers take over steps within minutes. */
 const KEPT_MS = 7 * 86_400_000
-/** Milliseconds to connect. */
+/** Milliseconds to wait for the connection. */
 const PATIENCE_MS = 3_000
 
 interface Place {
@@ -23,7 +23,7 @@ export function openNotes(place: Place): StandstillNotes {
   const { address, namespace } = place
   const ask = async (question: (connection: ReturnType<typeof connect>) => Promise<unknown>) => {
     const connection = connect(address, 'store')
-    // Each attempt that fails is told by the question.
+    // The commands report failures; an error without a listener would end the process.
     connection.on('error', () => {})
     try {
       await untilReady(connection, PATIENCE_MS)

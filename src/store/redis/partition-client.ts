@@ -1,19 +1,20 @@
-// store/redis: asks Redis, and says what it means when there is no answer.
+// store/redis: sends scripts to the partitions, repeats commits until their outcome is known, and turns errors of Redis
+// into failures.
 import { FluxError, inDoubt, unavailable } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
 import { untilReady, type Connection } from './connection.ts'
 import { WriteCoalescer } from './write-coalescer.ts'
 import { codeOf, listOf, sendScript, type Reply, type ScriptName } from './scripts.ts'
 
-/** Milliseconds for which a commit whose answer was lost is asked for again. */
+/** Milliseconds for which a commit whose answer was lost is sent again. */
 export const PATIENCE_MS = 3_000
-/** Milliseconds between two lines in the log about the same trouble. */
-const TELL_AGAIN_MS = 10_000
+/** Milliseconds between two log lines about the same trouble. */
+const LOG_AGAIN_MS = 10_000
 
-/** Place of an argument of the commit script. */
+/** Index of the argument of the commit script that says that it was sent before. */
 const SENT_BEFORE = 3
 
-/** What Redis says when it can't serve now, as opposed to being asked for nonsense. */
+/** Error codes of Redis that mean that it cannot serve at present, as opposed to an invalid command. */
 const CANNOT_NOW = new Set([
   'LOADING',
   'CLUSTERDOWN',
@@ -32,17 +33,17 @@ const CANNOT_NOW = new Set([
 /** `commit-rows` also writes rows, and looks after unique keys. */
 type CommitScript = Extract<ScriptName, 'commit' | 'commit-rows'>
 
-/** What came of sending a commit. */
+/** The result of sending a commit once. */
 type Answer = { readonly reply: Reply } | { readonly error: unknown }
 
-/** A connection was made; a node of a cluster came or went. */
+/** Events of ioredis: connected; a node of a cluster was added or removed. */
 const INTERRUPTIONS = ['ready', '+node', '-node'] as const
 
 export class PartitionClient {
   readonly #connection: Connection
   readonly #log: Log
   readonly #writes: WriteCoalescer
-  /** What the keys of each partition begin with. */
+  /** The key prefix of each partition. */
   readonly #roots: readonly string[]
   #storeIncarnation = 0
   #loggedAt = -Infinity
@@ -60,7 +61,7 @@ export class PartitionClient {
       })
   }
 
-  /** Counts how often another Redis may have come in place of the one that answered before. */
+  /** A counter that increases whenever another Redis may have taken the place of the one that answered before. */
   get storeIncarnation(): number {
     return this.#storeIncarnation
   }
@@ -75,15 +76,15 @@ export class PartitionClient {
     return this.ask((connection) => sendScript(connection, name, this.#roots[partition] ?? '', values))
   }
 
-  /** Asks all partitions at once; answers in their order. */
+  /** Asks all partitions at once; resolves with the answers in the order of the partitions. */
   everywhere<T>(ask: (partition: number) => Promise<T>): Promise<T[]> {
     return Promise.all(this.#roots.map((_, partition) => ask(partition)))
   }
 
   /**
-   * Asks all partitions at once, for what each can tell by itself: gives the answers that came. So a node of a cluster
-   * that is away holds up only what is kept there.
-   * @throws FluxError the first failure, when none came
+   * Asks all partitions at once, and resolves with the answers that arrived. For queries that each partition can answer
+   * alone, so that an unreachable node affects only its own contexts.
+   * @throws FluxError the first failure, when no partition answered
    */
   async reachable<T>(ask: (partition: number) => Promise<T>): Promise<T[]> {
     const answers = await Promise.allSettled(this.#roots.map((_, partition) => ask(partition)))
@@ -94,9 +95,9 @@ export class PartitionClient {
   }
 
   /**
-   * Sends a commit until it is known what became of it, and gives what `read` makes of that. Waits while others go
-   * first. Not an async function: each event comes through here.
-   * @throws FluxError `unavailable`, `inDoubt` when it may have been sent
+   * Sends a commit until its outcome is known, and resolves with what `read` makes of the reply. Waits while the
+   * context is reserved for another writer. Not an async function, because every event calls it.
+   * @throws FluxError `unavailable`; `inDoubt` when the commit may have been done
    */
   commit<T>(name: CommitScript, partition: number, values: string[], read: (reply: Reply) => T): Promise<T> {
     const refusal = this.#refusal()
@@ -116,9 +117,9 @@ export class PartitionClient {
   }
 
   /**
-   * What follows the first answer. Sent again, a commit mostly asks: the script knows its number and says whether it
-   * was done, and if it wasn't, the caller has to decide anew, since another Redis may be there, which knows less than
-   * the one that it was decided on.
+   * Continues after a first answer other than success. A commit that is sent again is mostly a query: the script
+   * recognizes its number and says whether it was done. If it was not done, the caller decides again, because another
+   * Redis with less data may have answered.
    */
   async #commitAgain<T>(
     run: () => Promise<Reply>,
@@ -148,12 +149,12 @@ export class PartitionClient {
       if (this.#closing || performance.now() >= end) {
         throw inDoubt('Redis went out of reach before it answered: this may have been done, or not', { cause: error })
       }
-      // Ready is soon said, and the first commands may fail all the same.
+      // The first commands may fail although the connection is ready.
       await pause(10)
     }
   }
 
-  /** @throws FluxError `unavailable` when Redis can't serve; Unanswered when it may have done so all the same */
+  /** @throws FluxError `unavailable` when Redis cannot serve; Unanswered when it may have executed the command */
   async ask<T>(question: (connection: Connection) => Promise<T>): Promise<T> {
     const refusal = this.#refusal()
     if (refusal) throw refusal
@@ -170,17 +171,17 @@ export class PartitionClient {
     return this.#connection.status === 'ready' ? null : unavailable('Redis is out of reach')
   }
 
-  /** What it means that Redis refused, or was not heard. */
+  /** The failure for an error of Redis, or for a missing answer. */
   #meaningOf(error: unknown): unknown {
     const code = codeOf(error)
     if (code === null) return new Unanswered(error)
     if (!CANNOT_NOW.has(code)) return error
-    // Told here, now and then: not once for each request.
+    // Logged here, and not for each request.
     this.#logFault(error)
     return unavailable("Redis can't serve now")
   }
 
-  /** What is under way is answered first. */
+  /** Closes the connection after the commands under way have been answered. */
   close(): Promise<void> {
     this.#closing ??= this.#quit()
     return this.#closing
@@ -195,13 +196,13 @@ export class PartitionClient {
   }
 
   #logFault(error: unknown): void {
-    if (this.#closing || performance.now() - this.#loggedAt < TELL_AGAIN_MS) return
+    if (this.#closing || performance.now() - this.#loggedAt < LOG_AGAIN_MS) return
     this.#loggedAt = performance.now()
     this.#log.error('Redis does not serve', { error })
   }
 }
 
-/** The connection broke, or stayed silent, after something was sent. */
+/** The connection was lost, or there was no answer, after a command was sent. */
 class Unanswered extends FluxError {
   constructor(cause: unknown) {
     super({ kind: 'unavailable', detail: 'Redis went out of reach', retryAfter: 1 }, { cause })

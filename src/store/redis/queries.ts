@@ -1,5 +1,5 @@
-// store/redis: pages of contexts and of ids, over all partitions. Each script looks at a bounded number, so that others
-// are served in between.
+// store/redis: reads pages of contexts and of ids from all partitions. Each script examines a bounded number, so that
+// other commands are served in between.
 import type { ContextId } from '../../model/context.ts'
 import { charactersOf } from '../../model/texts.ts'
 import type { Log } from '../../ports/log.ts'
@@ -10,25 +10,25 @@ import { idsOf, listOf, texts, type Reply } from './scripts.ts'
 import { decodeContext, encodeText } from './stored-context.ts'
 
 /**
- * Ids read at once, and candidates looked at for them: a millisecond or two. What all partitions are asked for together
- * may come to one Redis.
+ * Ids read by one script, and candidates examined for them: a millisecond or two. The candidates are divided by the
+ * number of partitions, because these may all be on one Redis.
  */
 const PIECE = 1_000
 const HOPS = 2_000
-/** Ids read by one script for all keys together of which a context has any, and the fewest for each of them. */
+/** Ids read by one script for all keys of a query for any of several keys, and the least number for each key. */
 const ANY_IDS = 2_000
 const LEAST = 16
-/** Matches for each partition, of which it isn't worth the while to find out how many may be passed over. */
+/** Matches per partition up to which skipping them in the index is not worth the effort. */
 const FEW = 50
-/** Contexts read by one script, and bytes. */
+/** Most contexts, and bytes, read by one script. */
 const BULK = 100
 const BULK_BYTES = 512 * 1024
-/** Contexts read together from many partitions, as long as it isn't known how large they are. */
+/** Contexts read at once from several partitions while their size is not known. */
 const FIRST = 16
-/** Contexts that can't be read of which the log tells once each. */
+/** Most contexts that are remembered as unreadable, so that each is logged once. */
 const MAX_LOGGED_IDS = 10_000
 
-/** As the keys have them, each once: the scripts look at each that they are given. */
+/** The keys as they are stored, each once, because the scripts read each key that they get. */
 const keysOf = (keys: readonly string[]): string[] => Array.from(new Set(keys), encodeText)
 
 export class Queries {
@@ -36,7 +36,7 @@ export class Queries {
   readonly #partitions: number
   readonly #log: Log
   readonly #hops: number
-  /** Contexts of which the log has said that they can't be read. */
+  /** Contexts that were logged as unreadable. */
   readonly #damaged = new Set<ContextId>()
 
   constructor(client: PartitionClient, { partitions, log }: { readonly partitions: number; readonly log: Log }) {
@@ -60,12 +60,12 @@ export class Queries {
     const keys = [excluded.length, ...excluded, ...shared]
     const start = this.#partitions === 1 ? { after, skip } : await this.#passOver(keys, { after, skip })
     if (start === null) return []
-    // Only a lone partition can pass over matches by itself.
+    // A single partition skips matches in its script; several cannot, since each knows only its own matches.
     const alone = this.#partitions === 1
     const contexts: StoredContext[] = []
     let size = 0
-    // Some may have been purged meanwhile, or can't be read, however many: others follow them, and who gets less than
-    // was asked for takes that for the end.
+    // Any number of contexts may have been purged meanwhile, or be unreadable. More are read in their place, because
+    // callers take a short page for the end of the list.
     for (let [from, left] = [start.after, start.skip]; contexts.length < limit && size < characters; left = 0) {
       const wanted = limit - contexts.length
       const piece = Math.min(PIECE, alone ? wanted : left + wanted)
@@ -111,8 +111,8 @@ export class Queries {
   }
 
   /**
-   * Most of the way to a page, without reading the ids that lie before it: each partition names the match that is a
-   * fair share ahead, and all that lie before the lowest of these can be passed over. Null when there is no such page.
+   * Skips most of the matches before a page without reading their ids: each partition names the match that is its share
+   * ahead, and everything below the lowest of these is counted. Null when there is no such page.
    */
   async #passOver(
     keys: readonly (string | number)[],
@@ -132,7 +132,7 @@ export class Queries {
     return { after, skip }
   }
 
-  /** Matches above one id and below another. */
+  /** Counts the matches of a partition above one id and below another. */
   async #count(
     partition: number,
     keys: readonly (string | number)[],
@@ -174,7 +174,7 @@ export class Queries {
     return merged(sources, { skip, limit })
   }
 
-  /** One that is damaged spoils no list: it is left out, and the log says so. */
+  /** Decodes a context. A damaged one is left out of the list and logged, once. */
   #readable(id: ContextId, kept: Reply): StoredContext | null {
     try {
       return decodeContext(id, kept)
@@ -182,7 +182,7 @@ export class Queries {
       if (this.#damaged.has(id)) return null
       if (this.#damaged.size >= MAX_LOGGED_IDS) this.#damaged.clear()
       this.#damaged.add(id)
-      this.#log.error("a context is left out of a list: what is kept of it can't be read", { contextId: id, error })
+      this.#log.error("a context is left out of a list: its stored data can't be read", { contextId: id, error })
       return null
     }
   }
@@ -191,10 +191,11 @@ export class Queries {
     return Array.from({ length: this.#partitions }, (_, partition) => of(partition))
   }
 
-  /** Those that are there, in that order, and no more once they have so many characters. */
+  /** Reads the contexts that exist, in the order of their ids, until they have so many characters. */
   async #loadAll(ids: readonly ContextId[], characters: number): Promise<StoredContext[]> {
     const [found, read]: [StoredContext[], Map<ContextId, StoredContext | null>] = [[], new Map()]
-    // Each partition reads one at least, however large: few are asked for until it is known that they are small.
+    // Each partition reads at least one context, however large. So few are requested until it is known that they are
+    // small.
     let [stride, size] = [this.#partitions === 1 ? BULK : FIRST, 0]
     for (let place = 0; place < ids.length && size < characters;) {
       const some = ids.slice(place, place + stride)
@@ -205,7 +206,7 @@ export class Queries {
       )
       for (const id of some) {
         const context = read.get(id)
-        // Too much for one script: the rest is read by the next ones.
+        // The script stopped at its limit of bytes; the next one reads the rest.
         if (context === undefined || size >= characters) break
         place += 1
         if (context === null) continue
@@ -217,7 +218,10 @@ export class Queries {
     return found
   }
 
-  /** As many of them as one script of each partition may read, the first at least; null for those that aren't there. */
+  /**
+   * Reads as many contexts as one script of each partition may read, at least the first; null for those that do not
+   * exist.
+   */
   async #read(ids: readonly ContextId[], bytes: number, read: Map<ContextId, StoredContext | null>): Promise<void> {
     await this.#client.everywhere(async (partition) => {
       const own = ids.filter((id) => id % this.#partitions === partition)

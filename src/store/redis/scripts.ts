@@ -1,4 +1,4 @@
-// store/redis: the Lua files as functions. Each runs in one partition, and its header tells what it takes and gives.
+// store/redis: loads and runs the Lua scripts. Each runs in one partition; its header describes arguments and results.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { ReplyError, type Cluster, type Redis } from 'ioredis'
@@ -29,7 +29,7 @@ const NAMES = [
 
 export type ScriptName = (typeof NAMES)[number]
 
-/** What a script gives: texts, numbers, lists of them. */
+/** The reply of a script: texts, numbers, null and lists of them. */
 export type Reply = string | number | null | readonly Reply[]
 
 interface Script {
@@ -39,7 +39,10 @@ interface Script {
 
 const sourceOf = (file: string) => readFileSync(new URL(`lua/${file}.lua`, import.meta.url), 'utf8')
 
-/** What scripts share: a piece for each name, after those that it needs. Comments stay here. */
+/**
+ * The shared Lua code, split into one piece for each name, in an order in which each piece follows those that it needs.
+ * Comments are removed.
+ */
 const SHARED_FILES = ['packed', 'leaves', 'row-text', 'time'].map((name) => sourceOf(`shared/${name}`))
 const SHARED = [PARTITION_KEYS, ...SHARED_FILES].flatMap((text) =>
   text
@@ -52,8 +55,8 @@ const SHARED = [PARTITION_KEYS, ...SHARED_FILES].flatMap((text) =>
 )
 
 /**
- * With the shared pieces that it needs, after the first line, which says what the script may do. Each piece costs time
- * whenever a script runs.
+ * Reads a script, and inserts the shared pieces that it needs after the first line, which declares what it may do.
+ * Unneeded pieces are left out, because each costs time whenever the script runs.
  */
 function read(name: ScriptName): Script {
   const [first = '', ...lines] = linesOf(name)
@@ -81,8 +84,8 @@ function linesOf(name: ScriptName): string[] {
 const SCRIPTS = new Map(NAMES.map((name) => [name, read(name)]))
 
 /**
- * Runs a script on the partition whose keys begin with `root`. One round trip, save when Redis doesn't know the script
- * yet.
+ * Runs a script in the partition whose keys begin with `root`. Takes one round trip, except when Redis does not know
+ * the script yet.
  */
 export function sendScript(
   redis: Redis | Cluster,
@@ -98,7 +101,7 @@ export function sendScript(
   })
 }
 
-/** The first word of what Redis said when it refused; null when it said nothing. */
+/** The code of an error that Redis returned, which is its first word; null for any other error. */
 export function codeOf(error: unknown): string | null {
   return error instanceof Error && error instanceof ReplyError ? (/^\w*/.exec(error.message)?.[0] ?? '') : null
 }
@@ -114,7 +117,7 @@ export function listOf(reply: Reply): readonly Reply[] {
   return reply
 }
 
-/** A list of texts and numbers, as texts. */
+/** Converts a list of texts and numbers to texts. */
 export function texts(reply: Reply): string[] {
   return listOf(reply).map((one) => {
     if (typeof one !== 'string' && typeof one !== 'number')
@@ -123,6 +126,6 @@ export function texts(reply: Reply): string[] {
   })
 }
 
-/** The ids among members of a sorted set: what is none is passed over. */
+/** The ids among the members of a set; other members are skipped. */
 export const idsOf = (members: readonly string[]): number[] =>
   members.map(Number).filter((id) => Number.isSafeInteger(id) && id > 0)

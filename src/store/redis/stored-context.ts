@@ -1,5 +1,6 @@
-// store/redis: a context as Redis keeps it, one text while it is small and a hash when it is large, and as arguments of
-// the commit. Texts of users' become bytes: one that is not well-formed Unicode is told in JSON's escapes.
+// store/redis: encodes and decodes stored contexts: one text while a context is small, a hash when it is large, and the
+// arguments of the commit script. Texts of users are stored as bytes; one that is not well-formed Unicode is stored
+// with JSON's escapes.
 import type { ContextId } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
 import { MAX_LOG_ROWS } from '../../model/record.ts'
@@ -7,7 +8,7 @@ import type { StoredContext, Write } from '../../ports/store.ts'
 import type { Reply } from './scripts.ts'
 import { texts } from './scripts.ts'
 
-/** No two texts become the same. */
+/** Encodes a text such that no two texts have the same result. */
 export function encodeText(text: string): string {
   return text.isWellFormed() && !text.startsWith('"') ? text : JSON.stringify(text)
 }
@@ -16,7 +17,7 @@ export function decodePacked(text: string): string {
   return text.startsWith('"') ? JSON.parse(text) : text
 }
 
-/** Lists of keys are often the same ones as before. */
+/** Cache of encoded lists: the lists of index keys are often the same objects as before. */
 const known = new WeakMap<readonly string[], string>()
 
 function encodeIndexKeys(indexKeys: readonly string[]): string {
@@ -27,19 +28,22 @@ function encodeIndexKeys(indexKeys: readonly string[]): string {
   return text
 }
 
-/** Names of a hash's fields, as the commit script has them. A part is kept under a point and its name. */
+/** Prefix of the fields of a hash that hold parts. */
 const PART = '.'
 const fieldOf = (name: string) => PART + encodeText(name)
 
 const textOf = (value: number | string | null) => (value === null ? '' : String(value))
 
-/** Between the texts of a context that is one text, and around its facts (`lua/shared/packed.lua`). */
+/** Separators between the texts of a packed context, and around its facts (`lua/shared/packed.lua`). */
 const SEPARATOR = '\x1f'
 const FACTS = '\x1e'
-/** Characters of parts that are kept as one text: all of it is written at each commit; it takes half as much memory. */
+/**
+ * Most characters of parts that are stored as one text. One text takes half the memory of a hash, but each commit
+ * writes all of it.
+ */
 const PACKED_CHARACTERS = 4096
 
-/** All parts as one text; null when they are too large for it, or hold its separator. */
+/** All parts as one text; null when they are too large, or contain the separator. */
 function packedParts(parts: StoredContext['parts']): string | null {
   let packed = ''
   for (const name of Object.keys(parts)) {
@@ -59,7 +63,10 @@ function factsOf({ due, owner, endedAt, parent, indexKeys }: StoredContext): str
   return times + SEPARATOR + textOf(parent) + SEPARATOR + encodeIndexKeys(indexKeys)
 }
 
-/** Arguments of the commit script for one write, after those of the commit: its writer and number first. */
+/**
+ * Appends the arguments of the commit script for one write. `values` begins with those of the commit: its writer and
+ * number first.
+ */
 export function pushWrite(
   values: string[],
   { context, previous, changed, log, notifies, answersNotification }: Write,
@@ -80,7 +87,7 @@ export function pushWrite(
   if (packed === null) {
     pushChanged(values, parts, changed)
   } else {
-    // Put together here: Lua looks at each byte of a text that it makes.
+    // Concatenated here, because Lua reads each byte of a text that it creates.
     const [writer = '', number = ''] = values
     const head = `${previous + 1}${SEPARATOR}${SEPARATOR}${SEPARATOR}${writer}=${number}`
     values.push('1', head + FACTS + facts + FACTS + packed, '0')
@@ -100,8 +107,8 @@ function pushChanged(values: string[], parts: StoredContext['parts'], changed: r
 }
 
 /**
- * The context that is kept; null when there is none.
- * @throws FluxError `unreadable` when what is kept is no context
+ * Decodes a stored context; null when there is none.
+ * @throws FluxError `unreadable` when the stored value is no context
  */
 export function decodeContext(id: ContextId, kept: Reply): StoredContext | null {
   try {
@@ -141,7 +148,7 @@ function contextOfHash(id: ContextId, list: readonly string[]): StoredContext {
   return contextOf(id, { v, d, o, e, p, t }, parts)
 }
 
-/** Under the names that a hash has for them. */
+/** The facts of a context, under the names of the fields of its hash. */
 type Facts = Readonly<Record<'v' | 'd' | 'o' | 'e' | 'p' | 't', string | undefined>>
 
 function contextOf(
@@ -157,12 +164,12 @@ function contextOf(
     owner: o || null,
     endedAt: numberOf(e),
     parent: numberOf(p),
-    // Own properties only, whatever their names: `__proto__` too.
+    // `fromEntries` creates own properties, whatever their names, also `__proto__`.
     parts: Object.fromEntries(parts),
   }
 }
 
-/** @throws Error when it is none: compared with a number, it would differ for ever */
+/** @throws Error when the text is no version: as NaN, it would never equal any version */
 export function versionOf(text: string): number {
   const version = Number(text)
   if (!Number.isSafeInteger(version) || version < 1) throw new Error('its version is no number')

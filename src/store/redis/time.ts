@@ -1,38 +1,38 @@
-// store/redis: the time of Redis, which all servers share, estimated between two answers that tell it. The estimate is
-// never ahead of it.
+// store/redis: estimates the time of Redis, which all servers share, from answers that contain it. The estimate is
+// never ahead of Redis's clock.
 
-/** Answers that are remembered: one that took long bounds the time less tightly than the ones before it. */
+/** How many answers are remembered. A slow answer bounds the time less tightly than the ones before it. */
 const REMEMBERED = 5
 /**
- * Milliseconds for which other partitions are not asked once one has told the time: nodes of a cluster have clocks of
- * their own.
+ * Milliseconds for which the answers of later partitions are ignored once a partition has given the time, because nodes
+ * of a cluster may have different clocks.
  */
 const SOURCE_MS = 60_000
-/** Milliseconds that a time in whole milliseconds may be behind what it was rounded down from. */
+/** Milliseconds by which rounding down may have reduced a time. */
 const ROUNDING_MS = 1
 
-/** An answer that tells the time of a partition's Redis. */
+/** An answer with the time of a partition's Redis. */
 export interface TimeAnswer {
   /** Epoch milliseconds, rounded down. */
   readonly time: number
-  /** When it was asked for, by `performance.now()`. */
+  /** When the request was sent, by `performance.now()`. */
   readonly asked: number
   readonly partition: number
-  /** Which Redis answered: after a new connection another one may have, and what the last one told counts no more. */
+  /** Which Redis answered. After a new connection, another Redis may answer, and the earlier times no longer count. */
   readonly storeIncarnation: number
 }
 
 export class RedisTime {
-  /** Lower bounds of Redis's time less this process's: each holds since the moment when its answer had come. */
+  /** Lower bounds of the difference between Redis's time and this process's, valid since the answer arrived. */
   #offsets: number[] = []
   #storeIncarnation = 0
   #source = Infinity
   #receivedAt = -Infinity
 
   /**
-   * Takes an answer that has just come. Redis read its clock between question and answer: so its time is at least what
-   * the answer says now, and was at most that when the question was sent. Whatever is remembered above that bound was
-   * told by a clock that has been set back since.
+   * Uses an answer that has just arrived. Redis read its clock between request and answer. So its time is at least
+   * `time` now, and was at most `time` when the request was sent. Remembered bounds above that are discarded: the clock
+   * has been set back since.
    */
   received({ time, asked, partition, storeIncarnation }: TimeAnswer): void {
     const now = performance.now()
@@ -46,7 +46,7 @@ export class RedisTime {
     this.#receivedAt = now
   }
 
-  /** Whether the time is told by that partition at present. */
+  /** Whether the estimate is of that partition's clock at present. */
   isFrom(partition: number): boolean {
     return partition === this.#source
   }

@@ -1,10 +1,9 @@
-// store/redis: what is sent in one turn of the event loop goes to Redis in few pieces. A write to a socket of its own
-// for each costs more than all else about it; but Redis should begin before this process has come to the end of a long
-// turn.
+// store/redis: combines the commands of one turn of the event loop into few writes. A separate write to the socket
+// costs more than the rest of a command, but Redis should be able to start before a long turn has ended.
 import type { Socket } from 'node:net'
 import { mastersOf, type Connection } from './connection.ts'
 
-/** Commands in one piece. */
+/** Most commands in one write. */
 const PIECE = 16
 
 export class WriteCoalescer {
@@ -16,7 +15,9 @@ export class WriteCoalescer {
     this.#connection = connection
   }
 
-  /** Holds back the command that follows, until the turn has ended or enough others have come. */
+  /**
+   * Must be called before each command. Delays the command until the turn has ended or enough others have been added.
+   */
   hold(): void {
     if (this.#held === null) {
       this.#held = mastersOf(this.#connection).flatMap(({ status, stream }) => (status === 'ready' ? [stream] : []))

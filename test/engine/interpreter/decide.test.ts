@@ -170,6 +170,18 @@ describe('a decision', () => {
     expect(tell(born(), { type: 'TAKE_OVER', owner: 'me' }, { owner: 'third' })).toEqual({ kind: 'noop' })
   })
 
+  test('gives a step back to nobody, unless another one was meant', () => {
+    const record = working()
+    for (const step of [
+      { epoch: 1, attempt: 1 },
+      { epoch: 2, attempt: 2 },
+    ])
+      expect(tell(record, { type: 'RELEASE', step })).toEqual({ kind: 'noop' })
+    expect(tell(record, { type: 'RELEASE' }, { owner: 'other' })).toEqual({ kind: 'noop' })
+    const released = next(tell(record, { type: 'RELEASE', step: { epoch: 2, attempt: 1 } }))
+    expect(released).toMatchObject({ step: null, record: { lease: { owner: UNOWNED, takeovers: 0 } } })
+  })
+
   test('gives up on a step after five takeovers; one that was given back is no takeover', () => {
     let record = working()
     for (let server = 1; server <= 5; server += 1) {

@@ -1,8 +1,8 @@
-// http: what all HTML pages of the server are made of. They run no script, load nothing, and show data as text.
+// http: the frame of all HTML pages. They contain no script, load nothing, and show data as text.
 import { createHash } from 'node:crypto'
 import { html, raw } from 'hono/html'
 
-/** What a template with `html` gives. */
+/** The result of a template with `html`. */
 export type Markup = ReturnType<typeof html>
 
 const STYLE = `
@@ -24,7 +24,7 @@ const CONTENT_SECURITY_POLICY = [
 
 export const PAGE_TYPE = 'text/html; charset=utf-8'
 
-/** Headers of every page, besides its type. */
+/** Headers of every page, besides Content-Type. */
 export const PAGE_HEADERS = {
   'content-security-policy': CONTENT_SECURITY_POLICY,
   'x-content-type-options': 'nosniff',
@@ -32,7 +32,7 @@ export const PAGE_HEADERS = {
   'cross-origin-opener-policy': 'same-origin',
 } as const
 
-/** The whole document. The content is made with `html`, which escapes what is put into it. */
+/** The whole document. `content` is made with `html`, which escapes the values in it. */
 export function page(title: string, content: Markup): string {
   const text = html`<!doctype html>
 <html lang="en">
@@ -48,7 +48,7 @@ ${content}
 </body>
 </html>
 `
-  // Only content that is still to come makes a promise of it.
+  // The result is a promise only if the content contains one.
   if (text instanceof Promise) throw new TypeError('the content of a page must be there')
   return text.toString()
 }

@@ -3,7 +3,7 @@ import { html } from 'hono/html'
 import type { FieldError } from '../../../model/failure.ts'
 import { page } from './document.ts'
 
-/** What a page shows of a problem. */
+/** The fields of a problem that the page shows. */
 export interface ShownProblem {
   readonly type: string
   readonly title: string
@@ -29,5 +29,5 @@ ${instance === undefined ? '' : html`<p><a href="${rootFrom(instance)}">What run
   )
 }
 
-/** A relative way from that path to the root of the server, which may stand behind a proxy under any path. */
+/** The relative path from that path to the root of the server, which may be behind a proxy under any path. */
 const rootFrom = (path: string): string => '../'.repeat(path.split('/').length - 2) || './'

@@ -1,15 +1,15 @@
-// http: JSON as bodies have it (RFC 8259).
+// http: decodes JSON bodies (RFC 8259).
 import { FluxError, malformed } from '../../../model/failure.ts'
 import type { Json } from '../../../model/json/value.ts'
 import { characterAt, positionOf, scanJson } from '../../../model/json/scan.ts'
 import { excessOf, type JsonLimits } from '../../../model/json/text.ts'
 
 /**
- * @throws FluxError `malformed`, also for what nests deeper than `maxDepth`; `tooLarge` for more than `maxValues`
- * values and names
+ * @throws FluxError `malformed`, also for nesting deeper than `maxDepth`; `tooLarge` for more than `maxValues` values
+ * and names
  */
 export function decodeJson(text: string, { maxDepth, maxValues }: JsonLimits): Json {
-  // Looked at before it is parsed: to parse a megabyte of brackets takes hundreds of milliseconds.
+  // Measured before it is parsed: parsing a megabyte of brackets takes hundreds of milliseconds.
   const excess = excessOf(text, { maxDepth, maxValues })
   if (excess === 'depth') throw malformed(`the body is nested deeper than ${maxDepth}`)
   if (excess === 'values') throw tooMany(maxValues)
@@ -20,11 +20,14 @@ export function decodeJson(text: string, { maxDepth, maxValues }: JsonLimits): J
   }
 }
 
-/** For every format. */
+/** The failure for too many values, used by every format. */
 export const tooMany = (maxValues: number) =>
   new FluxError({ kind: 'tooLarge', detail: `the body holds more than ${maxValues} values and names` })
 
-/** The parser's own words quote the body, or tell no place: of ours, one character is the body's. */
+/**
+ * Where the JSON is invalid. The parser's own message quotes the body, or names no place; this one contains at most one
+ * character of the body.
+ */
 function placeOfFault(text: string): string {
   const at = scanJson(text)
   if (at < 0) return ''

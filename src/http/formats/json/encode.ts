@@ -1,13 +1,14 @@
-// http: data as JSON text, in pieces, so that others are served in between.
+// http: encodes data as JSON text in pieces, so that other requests are served in between.
 import { isObject } from '../../../model/json/value.ts'
 import { PIECE_CHARACTERS, slices } from '../../answers/pieces.ts'
 
 /**
- * Levels of nesting beyond which a value is taken apart whatever its size: what looks at it as a whole uses the stack.
+ * Levels of nesting beyond which a value is written part by part whatever its size, because `JSON.stringify` and
+ * `weight` recurse.
  */
 const DEEPEST = 100
 
-/** A list or an object that is being written; `next`: the place of its next item. */
+/** A list or an object that is being written. `next`: the index of its next item. */
 interface Open {
   readonly value: object
   readonly keys: readonly string[] | null
@@ -16,15 +17,15 @@ interface Open {
 }
 
 /**
- * JSON text of a value, as `JSON.stringify` has it. Small data comes in one piece, other in pieces that are made when
- * they are asked for.
+ * The JSON text of a value, as `JSON.stringify` writes it. Small data is one piece; otherwise each piece is made when
+ * it is asked for.
  */
 export function* jsonPieces(value: unknown): Generator<string, void> {
   const writer = new Writer()
   writer.write(value)
   for (;;) {
     if (writer.long !== null) yield* longText(writer)
-    const more = writer.go()
+    const more = writer.advance()
     if (writer.text !== '') yield writer.text
     writer.text = ''
     if (!more) return
@@ -44,11 +45,11 @@ function* longText(writer: Writer): Generator<string, void> {
 
 class Writer {
   text = ''
-  /** A text that is too long to be written at once: it comes next. */
+  /** A text that is too long for one piece, and is written next. */
   long: string | null = null
   readonly #open: Open[] = []
 
-  /** Writes what is small, and begins what is large. */
+  /** Writes a small value, and begins a large one. */
   write(value: unknown): void {
     if (weight(value, PIECE_CHARACTERS) <= PIECE_CHARACTERS) this.text += JSON.stringify(value) ?? 'null'
     else if (typeof value === 'string') this.long = value
@@ -59,8 +60,8 @@ class Writer {
     }
   }
 
-  /** Goes on until there is a piece, or a long text. False at the end. */
-  go(): boolean {
+  /** Continues until there is a piece or a long text. False at the end. */
+  advance(): boolean {
     for (let open = this.#open.at(-1); open !== undefined; open = this.#open.at(-1)) {
       if (this.long !== null || this.text.length >= PIECE_CHARACTERS) return true
       const { value, keys } = open
@@ -75,7 +76,7 @@ class Writer {
     return this.long !== null
   }
 
-  /** As many items as are small together, or one that isn't. */
+  /** Writes as many items as are small together, or begins a single large one. */
   #items(open: Open, list: readonly unknown[]): void {
     const start = open.next
     this.text += start === 0 ? '' : ','
@@ -96,7 +97,7 @@ class Writer {
   }
 }
 
-/** About the length of its JSON text; stops counting beyond the limit. */
+/** The approximate length of the JSON text of a value; stops counting beyond the limit. */
 export function weight(value: unknown, limit: number, depth = 0): number {
   if (typeof value === 'string') return value.length + 2
   if (typeof value !== 'object' || value === null) return 8
@@ -117,7 +118,9 @@ export function weight(value: unknown, limit: number, depth = 0): number {
 /** Values weighed in one turn of the event loop: about a millisecond. */
 const STRIDE = 20_000
 
-/** Bytes that data takes in memory, about: what has been counted so far, time and again, and then all. */
+/**
+ * The approximate bytes that data takes in memory: yields the count so far from time to time, and finally the whole.
+ */
 export function* weighing(value: unknown): Generator<number, void> {
   const left: { readonly items: readonly unknown[]; next: number }[] = [{ items: [value], next: 0 }]
   let [bytes, count] = [0, 0]

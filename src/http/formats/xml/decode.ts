@@ -1,5 +1,5 @@
-// http: XML as JSON, and well-formed at that. What `type` doesn't say is told from the element: its text, its fields,
-// or its <item>s.
+// http: decodes well-formed XML to JSON. Where there is no `type`, the type follows from the content of the element:
+// text, fields or <item>s.
 import { createRequire } from 'node:module'
 import { malformed } from '../../../model/failure.ts'
 import { isObject, setOwn, type Json, type JsonObject } from '../../../model/json/value.ts'
@@ -8,13 +8,13 @@ import { tooMany } from '../json/decode.ts'
 import { isBlank, resolveReferences, trimSpace, unescapeText } from './names.ts'
 import { notXml, scanXml, tooDeep } from './scan.ts'
 
-/** As CommonJS it is one file, and as ES modules it is thirty, which take six times as long to load. */
+/** As CommonJS, the package is one file; as ES modules it is thirty, which take six times as long to load. */
 const { XMLParser }: typeof import('fast-xml-parser') = createRequire(import.meta.url)('fast-xml-parser')
 
 export interface XmlOptions extends JsonLimits {
   /**
-   * The document knows nothing of our attributes: where they don't fit they are attributes like any other. Nor is its
-   * encoding ours to judge.
+   * Whether the document may use our attributes for something else: where they do not fit, they are ignored. The
+   * encoding that it names does not matter, because the caller has decoded the bytes.
    */
   readonly foreign?: boolean
 }
@@ -29,18 +29,18 @@ interface Content {
   readonly elements: readonly Element[]
 }
 
-/** Set before each name: to the parser some names are dangerous as keys, and here they are data. */
+/** Prefix of each name. The parser treats some names as dangerous keys; here, names are data. */
 const MARK = '<'
 const TEXT = '#text'
 const CDATA = '#cdata'
 
 /**
- * What an XML document says. The name of the root plays no part.
- * @throws FluxError `malformed`, `tooLarge`, `unsupportedType` for another encoding than UTF-8
+ * The data of an XML document. The name of the root does not matter.
+ * @throws FluxError `malformed`; `tooLarge`; `unsupportedType` for an encoding other than UTF-8
  */
 export function decodeXml(text: string, { maxDepth, maxValues, foreign = false }: XmlOptions): Json {
   if (isBlank(text)) throw malformed('the body is empty')
-  // A value of the deepest list or object is an element, too.
+  // One more level than in JSON, because a value of the deepest list or object is an element, too.
   const [root] = contentOf(parse(scanXml(text, { maxNested: maxDepth + 1, maxValues, anyEncoding: foreign }))).elements
   if (root === undefined) throw notXml()
   return new Reader({ maxValues, foreign }).value(root, maxDepth)
@@ -59,14 +59,14 @@ function parse(text: string): readonly unknown[] {
     parseAttributeValue: false,
     processEntities: false,
     maxNestedTags: Infinity,
-    // It marks the names of some elements twice.
+    // For some elements, the parser calls this twice.
     transformTagName: (name) => MARK + name,
   })
   try {
     const parsed: unknown = parser.parse(text)
     if (Array.isArray(parsed)) return parsed
   } catch {
-    // Its errors quote the body.
+    // The parser's errors quote the body, so they are not passed on.
   }
   throw notXml()
 }
@@ -90,7 +90,7 @@ function contentOf(children: readonly unknown[]): Content {
 const NOTHING: JsonObject = {}
 const attributesOf = (node: JsonObject): JsonObject => (isObject(node[':@']) ? node[':@'] : NOTHING)
 
-/** What an element with that `type` may hold. */
+/** Whether the content of an element fits its `type`. */
 const FITS: ReadonlyMap<string, (content: Content) => boolean> = new Map([
   ['string', ({ elements }: Content) => elements.length === 0],
   ['array', ({ text, elements }: Content) => isBlank(text) && elements.every(({ name }) => name === 'item')],
@@ -148,7 +148,7 @@ class Reader {
     return elements.every(({ name }) => name === 'item') ? 'array' : 'object'
   }
 
-  /** Several elements of one name are a list: so others write it. */
+  /** Several elements of one name are a list, as other programs write lists. */
   #object(elements: readonly Element[], depth: number): JsonObject {
     const fields = new Map<string, Element[]>()
     for (const element of elements) {
@@ -172,7 +172,7 @@ class Reader {
     return result
   }
 
-  /** Values and names, as in JSON. */
+  /** Counts values and names, as in JSON. @throws FluxError `tooLarge` */
   #count(more: number): void {
     this.#values += more
     if (this.#values > this.#maxValues) throw tooMany(this.#maxValues)
@@ -199,7 +199,7 @@ function below(depth: number): number {
   return depth - 1
 }
 
-/** White space in an attribute is a space, unless it is written as a reference (XML 1.0, 3.3.3). */
+/** The value of an attribute. White space in it is a space, unless it is written as a reference (XML 1.0, 3.3.3). */
 function attribute({ attributes }: Element, name: string): string | null {
   const value = attributes[`@${name}`]
   return typeof value === 'string' ? resolveReferences(value.replaceAll(/[\t\n]/g, ' ')) : null

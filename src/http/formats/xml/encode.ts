@@ -1,12 +1,11 @@
-// http: JSON as XML, so that nothing is lost on the way back. A field is an element, a list holds <item>s; `type` says
-// what the text alone can't. Written as text at once: through fast-xml-parser's builder it took six times as long, and
-// others waited meanwhile.
+// http: encodes JSON as XML without loss. A field is an element, a list has <item>s, and `type` says what the text
+// alone does not. The text is written directly: the builder of fast-xml-parser takes six times as long.
 import { PROBLEM_NAMESPACE } from '../../../api/problem.ts'
 import { isObject, type JsonObject } from '../../../model/json/value.ts'
 import { PIECE_CHARACTERS, slices } from '../../answers/pieces.ts'
 import { attributeMarkup, escapeText, isXmlName, needsEscape, textMarkup, withoutForbidden } from './names.ts'
 
-/** How an element begins: its name, and attributes of a name that can't stand there itself. */
+/** The start of an element: its name, and attributes for a name that cannot be that of an element. */
 interface Head {
   readonly name: string
   readonly attributes: string
@@ -17,7 +16,7 @@ const DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 const ITEM: Head = { name: 'item', attributes: '', escaped: false }
 
-/** The document in pieces, each made when it is asked for. */
+/** The text of the document in pieces, each made when it is asked for. */
 export function* xmlPieces(value: unknown, root: string): Generator<string, void> {
   yield* new Writer(DECLARATION).pieces({ name: root, attributes: '', escaped: false }, value)
 }
@@ -27,7 +26,7 @@ export function* xmlItemPieces(value: unknown): Generator<string, void> {
   yield* new Writer('').pieces(ITEM, value)
 }
 
-/** What stands around the elements of a list. */
+/** The markup around the elements of a list. */
 export const xmlListMarkup = (
   root: string,
 ): { readonly start: string; readonly end: string; readonly empty: string } => ({
@@ -36,7 +35,10 @@ export const xmlListMarkup = (
   empty: `${DECLARATION}<${root} type="array"/>`,
 })
 
-/** RFC 9457, appendix B: no types, lists hold <i>s. It is for people, so what XML can't hold is shown as U+FFFD. */
+/**
+ * A problem as XML, as RFC 9457, appendix B defines it: no types, and lists have <i>s. It is for people, so characters
+ * that XML forbids are shown as U+FFFD.
+ */
 export const encodeProblemXml = (problem: object): string =>
   `${DECLARATION}<problem xmlns="${PROBLEM_NAMESPACE}">${plain(problem)}</problem>`
 
@@ -48,11 +50,11 @@ interface Open {
   next: number
 }
 
-/** Goes through the data step by step, so that it can rest anywhere. */
+/** Writes the data in steps, so that it can pause anywhere. */
 class Writer {
   #text: string
   readonly #open: Open[] = []
-  /** A text that is too long for one step, and how its element begins. */
+  /** A text that is too long for one step, and the start of its element. */
   #long: { readonly head: Head; readonly value: string } | null = null
 
   constructor(start: string) {
@@ -74,7 +76,7 @@ class Writer {
     return text
   }
 
-  /** Goes on until there is a piece, or a long text. */
+  /** Continues until there is a piece or a long text. */
   #write(): void {
     for (
       let open = this.#open.at(-1);
@@ -120,7 +122,7 @@ class Writer {
     if (!isObject(value)) return this.#whole(head, 'null', '')
     const keys = Object.keys(value).filter((key) => value[key] !== undefined)
     if (keys.length === 0) return this.#whole(head, 'object', '')
-    // With one <item> it would be a list.
+    // Without a type, an element with a single <item> would be a list.
     this.#begin(head, keys.length === 1 && keys[0] === 'item' ? 'object' : null, {
       name: head.name,
       value,
@@ -151,7 +153,7 @@ const withEscapedText = (head: Head): Head => ({
   escaped: false,
 })
 
-/** A type of null can be told from the element itself. */
+/** The start tag. `type` is null if the type follows from the element itself. */
 const startOf = ({ name, attributes, escaped }: Head, type: string | null): string =>
   `<${name}${attributes}${escaped ? ' escaped="name"' : ''}${type === null ? '' : ` type="${type}"`}`
 

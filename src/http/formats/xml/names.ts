@@ -1,27 +1,29 @@
-// http: what XML can't hold as it stands: names that aren't XML's, markup in text, and characters that no reference may
-// name.
+// http: names, markup and characters that XML cannot contain literally.
 import { malformed } from '../../../model/failure.ts'
 
 /**
- * Those that begin with xml are XML's own. Of all others only these: what a letter is, readers of XML's fourth edition
- * and of its fifth don't agree on, and some have a limit.
+ * Names that are written as they are. Names that begin with xml are reserved. Letters outside ASCII are left out
+ * because readers of XML's fourth and fifth edition disagree about them, and the length is bounded because some readers
+ * have a limit.
  */
 const PLAIN = /^(?!xml)[A-Z_a-z][-.\w]{0,999}$/i
 
-/** True for what every reader takes for the name of an element. */
+/** Whether every reader accepts the text as the name of an element. */
 export const isXmlName = (name: string): boolean => PLAIN.test(name)
 
 const START =
   ':A-Z_a-z\\xC0-\\xD6\\xD8-\\xF6\\xF8-\\u02FF\\u0370-\\u037D\\u037F-\\u167F\\u1681-\\u1FFF\\u200C\\u200D\\u2070-\\u218F\\u2C00-\\u2FEF\\u3001-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFEFE\\uFF00-\\uFFFD\\u{10000}-\\u{EFFFF}'
 /**
- * Source of an expression for the names that are read: those of the fifth edition (production 5), save for U+1680 and
- * U+FEFF, which fast-xml-parser takes for white space.
+ * Source of a regular expression for the names that are accepted: those of the fifth edition (production 5), except for
+ * U+1680 and U+FEFF, which fast-xml-parser treats as white space.
  */
 export const XML_NAME = `[${START}][${START}\\-.\\d\\xB7\\u0300-\\u036F\\u203F\\u2040]*`
 
 const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9
 
-/** Without the white space of XML (production 3) around it: JavaScript's has more, which is text here. */
+/**
+ * Removes the white space of XML (production 3) around a text. JavaScript's `trim` removes more, which is text here.
+ */
 export function trimSpace(text: string): string {
   let [start, end] = [0, text.length]
   while (start < end && isSpace(text.charCodeAt(start))) start++
@@ -32,16 +34,16 @@ export function trimSpace(text: string): string {
 export const isBlank = (text: string): boolean => trimSpace(text) === ''
 
 /**
- * XML 1.0, production 2, is what is left: controls, halves of surrogate pairs, U+FFFE and U+FFFF have no place in a
- * document, not even as a reference.
+ * Characters that XML 1.0, production 2, excludes: controls, halves of surrogate pairs, U+FFFE and U+FFFF. They are not
+ * allowed in a document, not even as a reference.
  */
 const FORBIDDEN = /(?![\t\n\r\u007F-\u009F])\p{Cc}|\p{Cs}|[\uFFFE\uFFFF]/u
 const ALL_FORBIDDEN = new RegExp(FORBIDDEN, 'gu')
 
-/** True for text that only an escape gets into XML. */
+/** Whether a text contains characters that XML can only contain escaped. */
 export const needsEscape = (text: string): boolean => FORBIDDEN.test(text)
 
-/** `\uXXXX` for what XML forbids, and so `\\` for a backslash. */
+/** Writes `\uXXXX` for characters that XML forbids, and `\\` for a backslash. */
 export const escapeText = (text: string): string =>
   text
     .replaceAll('\\', '\\\\')
@@ -59,7 +61,7 @@ export function unescapeText(text: string): string {
   )
 }
 
-/** With a sign that something was there: for texts that are only to be read by people. */
+/** Replaces forbidden characters by U+FFFD, in texts that are only read by people. */
 export const withoutForbidden = (text: string): string => text.replaceAll(ALL_FORBIDDEN, '\uFFFD')
 
 const REFERENCES: { readonly [character: string]: string } = {
@@ -73,9 +75,9 @@ const REFERENCES: { readonly [character: string]: string } = {
 }
 const reference = (character: string): string => REFERENCES[character] ?? character
 
-/** Readers turn a carriage return into a line feed, unless it is written as a reference. */
+/** Escapes a text. Readers turn a literal carriage return into a line feed, so it is written as a reference. */
 export const textMarkup = (text: string): string => text.replaceAll(/[&<>\r]/g, reference)
-/** In an attribute they turn all white space into spaces. */
+/** Escapes an attribute. Readers turn literal white space in attributes into spaces, so it is written as references. */
 export const attributeMarkup = (text: string): string => text.replaceAll(/[&<>"\t\n\r]/g, reference)
 
 const NAMED: ReadonlyMap<string, string> = new Map([
@@ -89,14 +91,14 @@ const NAMED: ReadonlyMap<string, string> = new Map([
 const REFERENCE = /&(?:#0*(\d{1,7})|#x0*([\dA-Fa-f]{1,6})|(\w{1,8}));|&/g
 
 /**
- * Puts characters in place of references. There are no entities but XML's own five: a document can't declare any here.
+ * Replaces references by characters. Only XML's own five entities exist, because a document cannot declare any here.
  * @throws FluxError `malformed`
  */
 export function resolveReferences(text: string): string {
   if (!text.includes('&')) return text
   let result = ''
   let after = 0
-  // One by one: there may be a million, and the first may be none.
+  // One by one: there may be a million, and the first may be invalid.
   for (const { 0: whole, 1: decimal, 2: hex, 3: name, index } of text.matchAll(REFERENCE)) {
     result +=
       text.slice(after, index) +

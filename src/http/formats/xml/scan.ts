@@ -1,5 +1,5 @@
-// http: whether a text is well-formed XML, to the letter. fast-xml-parser takes much that isn't, and what is said in
-// one place must not be read as markup in another.
+// http: checks that a text is well-formed XML. fast-xml-parser accepts much that is not, and text must never be read as
+// markup.
 import { malformed, unsupportedType } from '../../../model/failure.ts'
 import { tooMany } from '../json/decode.ts'
 import { isBlank, XML_NAME, needsEscape, resolveReferences } from './names.ts'
@@ -18,12 +18,11 @@ export const notXml = () => malformed('the body is not well-formed XML')
 export const tooDeep = () => malformed('the body is nested too deep')
 
 /**
- * The document without what says nothing: declaration and instructions.
+ * The document without declaration and instructions.
  * @param maxNested elements within each other
  * @param maxValues elements and attributes
- * @param anyEncoding whether it doesn't matter which encoding the document names: whoever made text of it has seen to
- * that
- * @throws FluxError `malformed`, `tooLarge`, `unsupportedType` for another encoding than UTF-8
+ * @param anyEncoding whether any encoding in the declaration is accepted, because the caller has decoded the bytes
+ * @throws FluxError `malformed`; `tooLarge`; `unsupportedType` for an encoding other than UTF-8
  */
 export function scanXml(text: string, options: ScanOptions): string {
   if (needsEscape(text)) throw malformed('the body has a character that XML does not allow')
@@ -46,7 +45,7 @@ class Scan {
   readonly #open: string[] = []
   #roots = 0
   #at = 0
-  /** What is kept, up to `#kept`. */
+  /** The text that is kept so far; `#kept`: where the rest of it begins. */
   #result = ''
   #kept = 0
 
@@ -67,7 +66,7 @@ class Scan {
       if (next === -1) break
       this.#at = next
       const kind = text[next + 1]
-      // What stands on both sides of a comment is read as one text.
+      // The parser joins the texts on both sides of a comment, so references are checked here, before that.
       if (kind === '!' || kind === '?') resolveReferences(piece)
       if (kind === '!') this.#special()
       else if (kind === '?') this.#instruction()
@@ -83,14 +82,14 @@ class Scan {
     this.#skip(declaration.length)
   }
 
-  /** The parser takes quotes in an instruction for something. */
+  /** Removes an instruction, because the parser misreads quotes in it. */
   #instruction(): void {
     INSTRUCTION.lastIndex = this.#at
     if (!INSTRUCTION.test(this.#text)) throw notXml()
     this.#skip(this.#end('?>', this.#at))
   }
 
-  /** Leaves out the text up to there. */
+  /** Leaves out the text up to `end`. */
   #skip(end: number): void {
     this.#result += this.#text.slice(this.#kept, this.#at)
     this.#at = this.#kept = end
@@ -134,7 +133,7 @@ class Scan {
     if (++this.#values > this.#maxValues) throw tooMany(this.#maxValues)
   }
 
-  /** The rest of a tag. True if it closes the element, too. */
+  /** Reads the rest of a tag. True if the tag also closes the element. */
   #attributes(): boolean {
     const names = new Set<string>()
     ATTRIBUTE.lastIndex = this.#at

@@ -1,4 +1,4 @@
-// http: the thread in which large XML is decoded, one document at a time. It says when it is ready for the first.
+// http: the thread that decodes large XML, one document at a time. Its first message says that it is ready.
 import { parentPort } from 'node:worker_threads'
 import { FluxError, type Failure } from '../../../model/failure.ts'
 import { decodeXml, type XmlOptions } from './decode.ts'
@@ -10,7 +10,7 @@ export interface DecodeJob {
 }
 export type DecodeOutcome =
   { readonly pieces: TransferredPieces } | { readonly failure: Failure } | { readonly fault: string }
-/** The first has no outcome. */
+/** The first message has no outcome. */
 export interface FromThread {
   readonly outcome?: DecodeOutcome
 }
@@ -24,7 +24,7 @@ function outcomeOf({ text, options }: DecodeJob): DecodeOutcome {
 }
 
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-const say = (message: FromThread) => parentPort?.postMessage(message)
+const post = (message: FromThread) => parentPort?.postMessage(message)
 
-parentPort?.on('message', (document: DecodeJob) => say({ outcome: outcomeOf(document) }))
-say({})
+parentPort?.on('message', (document: DecodeJob) => post({ outcome: outcomeOf(document) }))
+post({})

@@ -1,5 +1,5 @@
-// http: large XML is decoded in a thread of its own, so that others are served meanwhile. It starts when it is first
-// needed, and ends when it isn't for a while.
+// http: decodes large XML in a thread, so that other requests are served meanwhile. The thread starts when it is first
+// needed, and ends when it has been idle for a while.
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import { FluxError, unavailable } from '../../../model/failure.ts'
@@ -8,14 +8,14 @@ import { decodeXml, type XmlOptions } from './decode.ts'
 import { joinTransferred } from './transfer.ts'
 import type { FromThread, DecodeOutcome, DecodeJob } from './thread.ts'
 
-/** Characters, and tags, up to which a document is decoded at once: some milliseconds. */
+/** Most characters and tags of a document that is decoded without the thread: some milliseconds of work. */
 const SMALL = { length: 32_768, tags: 2000 }
-/** Milliseconds for which a thread stays without work. */
+/** Milliseconds after which an idle thread ends. */
 const IDLE_MS = 30_000
 /** Milliseconds that a document may take; a megabyte of it takes some tenths of a second. */
 const MAX_TIME_MS = 5_000
 const MAX_TIME_PER_CHARACTER_MS = 0.01
-/** Characters of the documents that wait, some seconds of work. */
+/** Most characters of the documents that wait: some seconds of work. */
 const MAX_WAITING_CHARACTERS = 16 * 1024 * 1024
 
 interface Job {
@@ -25,9 +25,9 @@ interface Job {
 }
 
 /**
- * What an XML document says; at once if it is small.
- * @throws FluxError as `decodeXml`, also `unavailable` when too many wait, when it takes too long, and when the thread
- * breaks off
+ * The data of an XML document; without a promise if it is small.
+ * @throws FluxError as `decodeXml`; also `unavailable` when too many documents wait, when decoding takes too long, or
+ * when the thread fails
  */
 export const decodeLargeXml = (text: string, options: XmlOptions): Json | Promise<Json> =>
   isSmall(text) ? decodeXml(text, options) : decoder.decode({ text, options })
@@ -59,7 +59,10 @@ class XmlThread {
     return joinTransferred(outcome.pieces)
   }
 
-  /** Only when no document is being decoded. */
+  /**
+   * Starts the next document, or the one that waits for the thread to be ready. Must not be called while a document is
+   * being decoded.
+   */
   #next(): void {
     if (this.#job === null) {
       this.#job = this.#waiting.shift() ?? null
@@ -77,7 +80,7 @@ class XmlThread {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     if (this.#isReady) this.#worker.postMessage(document)
     const longest = MAX_TIME_MS + document.text.length * MAX_TIME_PER_CHARACTER_MS
-    // Twice, since the answer may already be there when this process was itself held up.
+    // Two timers in succession: if this process was blocked, the outcome may have arrived when the first one fires.
     this.#limit(longest / 2, () =>
       this.#limit(longest / 2, () => this.#end(unavailable('the body took too long to read'))),
     )
@@ -123,7 +126,7 @@ class XmlThread {
 
 const decoder = new XmlThread()
 
-/** Without arguments, environment, or a way to the process's output. */
+/** Starts a thread without arguments, environment, or access to the process's output. */
 function startWorker(): Worker {
   const options = { execArgv: [], env: {}, stdout: true, stderr: true }
   return import.meta.url.endsWith('.js')
@@ -131,7 +134,7 @@ function startWorker(): Worker {
     : fromSource(options)
 }
 
-/** Unbuilt, Node can't read the thread's module by itself. */
+/** Starts the thread from the TypeScript source, which Node cannot load by itself. */
 function fromSource(options: object): Worker {
   const data = {
     jiti: createRequire(import.meta.url).resolve('jiti'),

@@ -1,19 +1,19 @@
-// http: large data on its way from a thread, in pieces of JSON text, so that others are served while it is put together
-// again.
+// http: transfers large data from a thread in pieces of JSON text, so that other requests are served while it is
+// assembled.
 import { isObject, setOwn, type Json, type JsonObject } from '../../../model/json/value.ts'
 import { nextTurn } from '../../answers/turns.ts'
 
 /**
- * JSON text of small data; else the parts of a list, or of an object: JSON text of several of its values, or a large
- * one with its key.
+ * JSON text of small data, else the parts of a list or an object. A part is JSON text of several values, or one large
+ * value with its key.
  */
 export type TransferredPieces = string | { readonly list: readonly Part[] } | { readonly object: readonly Part[] }
 type Part = string | readonly [key: string, value: TransferredPieces]
 
-/** Characters of a piece: about a millisecond. */
+/** Characters of a piece: about a millisecond of work. */
 const PIECE_CHARACTERS = 32_768
 
-/** Data without -0, infinities and NaN, which JSON text can't hold. */
+/** Splits data. It must not contain -0, infinities or NaN, which JSON text cannot represent. */
 export function cut(value: Json): TransferredPieces {
   if (Array.isArray(value)) {
     const parts = partsOf(
@@ -60,7 +60,7 @@ function partsOf(
   return parts
 }
 
-/** The data again. */
+/** Assembles the data. */
 export async function joinTransferred(pieces: TransferredPieces): Promise<Json> {
   if (typeof pieces === 'string') return parse(pieces)
   if ('list' in pieces) {

@@ -1,10 +1,11 @@
-// steps: which addresses are public. Requests that services make go to no others, unless a setting allows it.
+// steps: tells which IP addresses are public. Requests of services can only reach these, unless a setting allows
+// others.
 import { lookup as resolve, type LookupAddress } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 
 /**
- * IANA IPv4 Special-Purpose Address Registry (RFC 6890), what isn't globally reachable; multicast and class E (RFC
- * 1112).
+ * Entries of the IANA IPv4 Special-Purpose Address Registry (RFC 6890) that are not globally reachable; multicast and
+ * class E (RFC 1112).
  */
 const SPECIAL_4: readonly (readonly [string, number])[] = [
   ['0.0.0.0', 8],
@@ -22,7 +23,7 @@ const SPECIAL_4: readonly (readonly [string, number])[] = [
   ['203.0.113.0', 24],
   ['224.0.0.0', 4],
   ['240.0.0.0', 4],
-  ['168.63.129.16', 32], // Looks public, and is the platform's own service inside Azure.
+  ['168.63.129.16', 32], // A public address that is used for a platform service inside Azure.
 ]
 
 /** IANA IPv6 Special-Purpose Address Registry, within the global unicast addresses. */
@@ -38,8 +39,8 @@ for (const [net, prefix] of SPECIAL_4) special4.addSubnet(net, prefix, 'ipv4')
 const special6 = new BlockList()
 for (const [net, prefix] of SPECIAL_6) special6.addSubnet(net, prefix, 'ipv6')
 /**
- * IANA IPv6 Address Space: the only part that is given out, so loopback, link-local, unique local, mapped IPv4 and
- * multicast lie outside.
+ * IANA IPv6 Address Space: the only allocated global unicast part. Loopback, link-local, unique local, IPv4-mapped and
+ * multicast addresses are outside it.
  */
 const global6 = new BlockList()
 global6.addSubnet('2000::', 3, 'ipv6')
@@ -47,10 +48,7 @@ global6.addSubnet('2000::', 3, 'ipv6')
 const nat64 = new BlockList()
 nat64.addSubnet('64:ff9b::', 96, 'ipv6')
 
-/**
- * Whether the address (as text, IPv4 or IPv6) is one that anybody on the internet may reach. False for what is no
- * address.
- */
+/** Whether the address (text, IPv4 or IPv6) is globally reachable. False for text that is not an address. */
 export function isPublic(address: string): boolean {
   const family = isIP(address)
   if (family === 4) return !special4.check(address, 'ipv4')
@@ -59,7 +57,7 @@ export function isPublic(address: string): boolean {
   return global6.check(address, 'ipv6') && !special6.check(address, 'ipv6')
 }
 
-/** The last 32 bits of an IPv6 address, in the notation of IPv4. */
+/** The last 32 bits of an IPv6 address as an IPv4 address. */
 function lastOf(address: string): string {
   const groups = new URL(`http://[${address}]`).hostname
     .slice(1, -1)
@@ -77,7 +75,8 @@ export class ForbiddenAddress extends Error {
 }
 
 /**
- * Resolves names for a connection, and leaves only public addresses: what is looked at here is what is connected to.
+ * Resolves host names for a connection, and returns only public addresses. The connection uses the addresses that are
+ * checked here, so a second lookup cannot return others.
  */
 export const publicLookup: LookupFunction = (host, options, callback) => {
   resolve(host, { ...options, all: true }, (error, found: LookupAddress[]) => {

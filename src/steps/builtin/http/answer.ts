@@ -1,4 +1,4 @@
-// steps: the answer to a request as data.
+// steps: converts the response to a request to data.
 import type { IncomingMessage } from 'node:http'
 import { pipeline, type Duplex } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
@@ -7,26 +7,29 @@ import { setOwn, type Json, type JsonObject } from '../../../model/json/value.ts
 import { excessOf } from '../../../model/json/text.ts'
 import { HttpError } from './call.ts'
 
-/** A type, not an interface, so that it is JSON. */
+/** A type, not an interface, so that it is assignable to JSON. */
 export type HttpAnswer = {
   status: number
-  /** By lower-case name. Repeated ones are joined by commas, save for `set-cookie`, which is a list. */
+  /** By lower-case name. Repeated headers are joined by commas, except `set-cookie`, which is an array. */
   headers: JsonObject
   contentType: string | null
-  /** Data for JSON, text for what is text, else base64; null when there is none. */
+  /** Parsed data for JSON, a string for text, base64 for anything else; null: there is no body. */
   body: Json
-  /** The body is base64. */
+  /** Whether the body is base64. */
   encoded: boolean
-  /** The one that answered, after redirects. */
+  /** The URL that answered, after redirects. */
   url: string
 }
 
-/** @throws HttpError when the body is longer than `maxSize` bytes, packed too often, nested too deep, or broken */
+/**
+ * @throws HttpError if the body is longer than `maxSize` bytes, has too many content codings, is nested too deep, or
+ * cannot be decompressed
+ */
 export async function httpAnswerOf(response: IncomingMessage, url: URL, maxSize: number): Promise<HttpAnswer> {
   const contentType = response.headers['content-type'] ?? null
   const unpackers = unpackersOf(response.headers['content-encoding'] ?? '')
   const bytes = await bytesOf(unpacked(response, unpackers ?? []), maxSize)
-  // What is still packed is neither text nor data.
+  // A body with an unknown content coding is returned as bytes.
   const body =
     unpackers === null && bytes.length > 0
       ? { body: bytes.toString('base64'), encoded: true }
@@ -42,7 +45,8 @@ function headersOf({ headersDistinct }: IncomingMessage): JsonObject {
 }
 
 /**
- * Some servers compress without having been asked. Nothing at all, as for HEAD, isn't packed, whatever the header says.
+ * Decompresses the body: some servers compress without being asked. An empty body, as for HEAD, is not decompressed,
+ * even if the header names a coding.
  */
 async function* unpacked(response: IncomingMessage, unpackers: readonly Unpacker[]): AsyncGenerator<Buffer> {
   const chunks: AsyncIterator<Buffer> = response[Symbol.asyncIterator]()
@@ -51,7 +55,7 @@ async function* unpacked(response: IncomingMessage, unpackers: readonly Unpacker
   const all = joined(first.value, chunks)
   if (unpackers.length === 0) return yield* all
   let stream: AsyncIterable<Buffer> = all
-  // Who reads is told of a failure by what is read.
+  // Errors reach the reader through the stream, so the callback does nothing.
   for (const unpacker of unpackers) stream = pipeline(stream, unpacker(first.value), () => {})
   try {
     yield* stream
@@ -69,10 +73,12 @@ async function* joined(first: Buffer, others: AsyncIterator<Buffer>): AsyncGener
 
 type Unpacker = (first: Buffer) => Duplex
 
-/** Codings of one answer: each takes memory and time of its own. */
+/** Maximum number of content codings of one response: each takes memory and time. */
 const MAX_CODINGS = 4
 
-/** In the order in which they are to be undone; null: one isn't known. @throws HttpError for more than are undone */
+/**
+ * The decompressors, in the order of decoding; null: a coding is unknown. @throws HttpError for more than `MAX_CODINGS`
+ */
 function unpackersOf(encodings: string): readonly Unpacker[] | null {
   const names = encodings
     .split(',')
@@ -92,7 +98,7 @@ function unpackerOf(encoding: string, isFirst: boolean): Unpacker | null {
       return () => createGunzip()
     case 'br':
       return () => createBrotliDecompress()
-    // Some send it without the header that belongs to it (RFC 9110, 8.4.1.2, note).
+    // Some servers send raw deflate data without the zlib header (RFC 9110, 8.4.1.2, note).
     case 'deflate':
       return ([byte = 0]) => (!isFirst || (byte & 15) === 8 ? createInflate() : createInflateRaw())
     default:
@@ -126,12 +132,12 @@ function bodyOf(bytes: Buffer, contentType: string): { body: Json; encoded: bool
   return { body: bytes.toString('base64'), encoded: true }
 }
 
-/** More than a context can hold. */
+/** Nesting depth, more than a context accepts. */
 const MAX_DEPTH = 1000
 
-/** What calls itself JSON and isn't stays text: the status may matter all the same. */
+/** The parsed JSON. Invalid JSON is returned as text, because the status may still be useful. */
 function parsed(text: string): Json {
-  // To parse a megabyte of brackets takes hundreds of milliseconds.
+  // Checked first: parsing a megabyte of brackets takes hundreds of milliseconds.
   if (excessOf(text, { maxDepth: MAX_DEPTH, maxValues: Infinity })) throw new HttpError('the answer is nested too deep')
   try {
     return JSON.parse(text)
@@ -140,7 +146,7 @@ function parsed(text: string): Json {
   }
 }
 
-/** Without a byte order mark. What its charset doesn't fit is told by U+FFFD. */
+/** The decoded text without a byte order mark. Invalid bytes become U+FFFD. An unknown charset is read as UTF-8. */
 function textOf(bytes: Buffer, charset: string): string {
   try {
     return textIn(bytes, charset, { strict: false }).replace(/^\uFEFF/, '')

@@ -1,17 +1,17 @@
-// steps: what `Http.request` is asked for, checked, and ready to be sent.
+// steps: checks the arguments of `Http.request`, and converts them to a request.
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { getOwn, isObject, type Json, type JsonObject } from '../../../model/json/value.ts'
 
 const MIB_BYTES = 1024 * 1024
 const MAX_SIZE = 16 * MIB_BYTES
-/** Seconds; what a timer can hold. */
+/** The longest time that a timer supports. */
 const MAX_TIMEOUT_SECONDS = 2_147_483
 
 /**
- * Those of the connection itself (RFC 9110, 7.6.1), and what follows from URL and body. A workflow that passes on what
- * it got would break them.
+ * Headers that are ignored: those of the connection (RFC 9110, 7.6.1), and those that are derived from URL and body. A
+ * workflow that forwards the headers it received would set wrong values.
  */
-const NOT_THEIRS: ReadonlySet<string> = new Set([
+const IGNORED_HEADERS: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
   'proxy-connection',
@@ -37,7 +37,10 @@ export interface HttpCall {
   readonly maxSize: number
 }
 
-/** A request that can't be made, or whose answer can't be had. Its message names neither addresses nor secrets. */
+/**
+ * A request that cannot be sent, or whose response cannot be read. The message contains neither IP addresses nor
+ * secrets.
+ */
 export class HttpError extends Error {
   override readonly name = 'HttpError'
 }
@@ -58,7 +61,7 @@ export function httpCall(args: JsonObject): HttpCall {
   return { ...call, headers, body }
 }
 
-/** @throws HttpError for what isn't a URL of http or https without credentials */
+/** @throws HttpError if the value is not an http or https URL, or has credentials */
 export function urlOf(value: Json, base?: URL): URL {
   if (typeof value !== 'string' || !URL.canParse(value, base?.href))
     throw new HttpError(base ? 'the answer redirects to no URL' : '"url" must be an absolute URL')
@@ -78,7 +81,7 @@ function methodOf(value: Json): string {
   return method
 }
 
-/** `{ a: 1, b: [2, 3] }` as pairs of text; null and undefined stay out. */
+/** `{ a: 1, b: [2, 3] }` as pairs of strings. null and undefined are omitted. */
 function pairsOf(value: JsonObject): [string, string][] {
   return Object.entries(value).flatMap(([name, item]) =>
     (Array.isArray(item) ? item : [item])
@@ -98,7 +101,7 @@ function headersOf(value: Json): Map<string, string[]> {
   const headers = new Map<string, string[]>()
   for (const [given, text] of headerPairs(value)) {
     const name = given.toLowerCase()
-    if (NOT_THEIRS.has(name)) continue
+    if (IGNORED_HEADERS.has(name)) continue
     try {
       validateHeaderName(name)
       validateHeaderValue(name, text)
@@ -123,7 +126,7 @@ function headerPairs(value: Json): [string, string][] {
   })
 }
 
-/** Says of which type it is, too, where no header does. */
+/** The body as text. Sets the header `content-type` if it is missing. */
 function bodyOf(value: Json, headers: Map<string, string[]>): string | null {
   if (value === null) return null
   const type = headers.get('content-type')?.[0]

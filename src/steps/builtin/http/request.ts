@@ -1,4 +1,5 @@
-// steps: `Http.request`. A status is a result; a failure is an error whose message tells what a workflow may know.
+// steps: `Http.request`. Every HTTP status is a result. Other failures are errors, whose messages contain only what a
+// workflow may know.
 import { request as requestHttp, type IncomingMessage } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isIP } from 'node:net'
@@ -9,7 +10,7 @@ import { httpAnswerOf, type HttpAnswer } from './answer.ts'
 import { httpCall, HttpError, urlOf, type HttpCall } from './call.ts'
 
 const MAX_REDIRECTS = 5
-/** What alone is carried to another origin: any other header may hold a secret, whatever its name. */
+/** The only headers that are sent to another origin after a redirect. Any other header may contain a secret. */
 const HARMLESS: ReadonlySet<string> = new Set([
   'accept',
   'accept-charset',
@@ -31,7 +32,7 @@ interface Options {
  * Args: `method` (GET), `url`, `headers` and `query` (objects; headers also as a list of `{ name, value }`), `body`
  * (text, or data that becomes JSON), `encoded` (false; true: `body` is base64 of the bytes to send), `timeout` (30
  * seconds), `followRedirects` (true; at most 5), `maxSize` (1 MiB, in bytes).
- * @throws HttpError, TimeoutError, ForbiddenAddress; whatever the step was aborted with
+ * @throws HttpError, TimeoutError, ForbiddenAddress; the abort reason of the step
  */
 export const httpRequest =
   ({ allowPrivate }: { allowPrivate: boolean }) =>
@@ -46,7 +47,7 @@ export const httpRequest =
         url = next
       })
       try {
-        return held(await httpAnswerOf(response, last, call.maxSize))
+        return checkedAnswer(await httpAnswerOf(response, last, call.maxSize))
       } finally {
         response.destroy()
       }
@@ -59,8 +60,8 @@ export const httpRequest =
     }
   }
 
-/** Data from outside may be nested deeper than a context can hold. */
-function held(answer: HttpAnswer): HttpAnswer {
+/** Checks that the answer is data that a context accepts. It may be nested too deep. */
+function checkedAnswer(answer: HttpAnswer): HttpAnswer {
   try {
     toJson(answer)
     return answer
@@ -90,7 +91,9 @@ async function follow(
   }
 }
 
-/** RFC 9110, 15.4, and the Fetch standard where browsers do otherwise. */
+/**
+ * The request that follows a redirect, according to RFC 9110, 15.4, and to the Fetch standard where browsers deviate.
+ */
 function redirected({ method, url, headers, body }: Request, target: URL, status: number): Request {
   const isGet =
     status === 303 ? method !== 'HEAD' && method !== 'GET' : (status === 301 || status === 302) && method === 'POST'
@@ -103,14 +106,14 @@ function redirected({ method, url, headers, body }: Request, target: URL, status
 function send({ method, url, headers, body }: Request, { allowPrivate, signal }: Options): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const host = url.hostname.replace(/^\[|\]$/g, '')
-    // Whoever connects to an address doesn't look it up. The URL has brought odd notations into the usual one.
+    // An address as host is not looked up, so it is checked here. `URL` has normalized unusual notations.
     if (!allowPrivate && isIP(host) !== 0 && !isPublic(host)) throw new ForbiddenAddress(host)
     const request = url.protocol === 'https:' ? requestHttps : requestHttp
     const sent = request(url, {
       method,
       signal,
-      // A connection of its own: one that is kept may be closed by the other side just when it is used, and then nobody
-      // knows whether the request was heard.
+      // A new connection for each request. The server may close a kept-alive connection while a request is sent, and
+      // then it is unknown whether the request was processed.
       agent: false,
       headers: {
         ...Object.fromEntries([...headers].map(([name, values]) => [name, joined(name, values)])),
@@ -127,7 +130,7 @@ function send({ method, url, headers, body }: Request, { allowPrivate, signal }:
   })
 }
 
-/** RFC 9110, 5.3, and for cookies RFC 6265, 5.4. */
+/** Joins repeated headers (RFC 9110, 5.3; for cookies RFC 6265, 5.4). */
 const joined = (name: string, values: readonly string[]) => values.join(name === 'cookie' ? '; ' : ', ')
 
 const UNTRUSTED = 'nobody whom this server trusts has signed its certificate'

@@ -7,11 +7,11 @@ import type { StoredContext } from '../../../ports/store.ts'
 import { type Header, NO_LARGE_PARTS } from './header.ts'
 
 type OldHeader = Omit<Header, 'large' | 'indexKeys'> & {
-  /** Index keys. */
+  /** The index keys. */
   readonly terms: Header['indexKeys']
-  /** Names and lengths. */
+  /** Names and lengths of the parts. */
   readonly parts: readonly (readonly [name: string, length: number])[]
-  /** The texts are UTF-16. */
+  /** Whether the texts are UTF-16. */
   readonly wide?: true
 }
 
@@ -47,7 +47,7 @@ function oldHeaderOf(id: ContextId, bytes: Buffer): OldHeader {
   throw unreadable(id)
 }
 
-/** We wrote it ourselves: this is to notice that the disk, or someone, has changed it. */
+/** Checks the shape of the header. The server wrote it, so this detects changes by the disk or by others. */
 function isOldHeader(value: unknown): value is OldHeader {
   if (!isObject(value)) return false
   const { version, terms, firstRow, nextRow, parts } = value
@@ -60,7 +60,7 @@ function isOldHeader(value: unknown): value is OldHeader {
   )
 }
 
-/** A buffer that lmdb lends is longer than its `length`: beyond that is old data. */
+/** Where the header ends. A buffer of lmdb is longer than its `length`, and has old data behind it. */
 function endOfHeader(bytes: Buffer): number {
   const end = bytes.indexOf(NEWLINE)
   return end < bytes.length ? end : -1

@@ -1,33 +1,32 @@
-// store/lmdb: parts that are too large to be written with each version of their context. Each is a row of its own,
-// written when it changes.
+// store/lmdb: large parts of contexts. Each is a row of its own, written only when it changes.
 import { isObject } from '../../../model/json/value.ts'
 import type { Write } from '../../../ports/store.ts'
 import type { Arena } from '../arena.ts'
 import type { LargePart } from './header.ts'
 
 /**
- * A part of so many UTF-16 units, of a byte at least each, is a row of its own. lmdb gives a value of about half a page
- * (2 KB) pages of its own, so a record with such a part would take these for each version. Smaller parts cost less than
- * another key.
+ * A part of at least so many UTF-16 units, each of which takes at least a byte, is a row of its own. lmdb stores a
+ * value of about half a page (2 KB) in pages of its own, so a record with such a part would take these for each
+ * version. For smaller parts, another key would cost more.
  */
 const LARGE_PART_BYTES = 2048
 
-/** What the first byte of a row says. A row of a log begins with a bracket. */
+/** The first byte of a row: the encoding of its text. Rows of a log begin with a bracket instead. */
 const UTF8 = 1
 const UTF16 = 2
 const VERSION_AT = 1
 const TEXT_AT = 9
 
 export interface Placement {
-  /** All large parts of the next version. */
+  /** All large parts of the new version. */
   readonly parts: readonly LargePart[]
-  /** Those of them that are to be written. */
+  /** Those of them that must be written. */
   readonly written: readonly LargePart[]
-  /** Slots whose rows are to be removed. */
+  /** Slots whose rows must be removed. */
   readonly freed: readonly number[]
 }
 
-/** Which parts are rows of their own; null: none, before or after. */
+/** Assigns the large parts of a write to rows; null if there are none, before and after. */
 export function placeLargeParts(write: Write, before: readonly LargePart[]): Placement | null {
   const {
     context: { version, parts },
@@ -50,7 +49,7 @@ export function placeLargeParts(write: Write, before: readonly LargePart[]): Pla
   return { parts: all, written, freed: Array.from(known.values(), ({ slot }) => slot) }
 }
 
-/** The bytes lie in the arena until it is cleared. */
+/** Encodes a row. The bytes are valid until the arena is cleared. */
 export function encodeLargePart(arena: Arena, version: number, text: string): Buffer {
   const encoding = text.isWellFormed() ? 'utf8' : 'utf16le'
   return arena.write(TEXT_AT + Buffer.byteLength(text, encoding), (row, start) => {
@@ -60,24 +59,24 @@ export function encodeLargePart(arena: Arena, version: number, text: string): Bu
   })
 }
 
-/** Whether these bytes may be the row of a large part, and not of a log. */
+/** Whether these bytes may be the row of a large part, as opposed to one of a log. */
 export const isLargePartRow = (row: Buffer): boolean => row.length >= TEXT_AT && (row[0] === UTF8 || row[0] === UTF16)
 
-/** The version of the context that wrote the row. */
+/** The version of the context in which the row was written. */
 export const versionOfRow = (row: Buffer): number => row.readDoubleLE(VERSION_AT)
 
-/** @throws TypeError when the row isn't that of the part */
+/** @throws TypeError when the row is not that of the part */
 export function decodeLargePart(row: Buffer | undefined, { length, version }: LargePart): string {
   if (row === undefined || !isLargePartRow(row) || versionOfRow(row) !== version) {
     throw new TypeError('this is no large part, or one of another version')
   }
-  // lmdb lends a larger buffer, of which only `length` tells the end.
+  // The buffer of lmdb is larger; only `length` says where the row ends.
   const text = row.toString(row[0] === UTF8 ? 'utf8' : 'utf16le', TEXT_AT, row.length)
   if (text.length !== length) throw new TypeError('this large part has another length')
   return text
 }
 
-/** Whether this is what a record says of a large part. */
+/** Whether a value of a record's table describes a large part. */
 export function isLargePart(value: unknown): value is LargePart {
   return (
     isObject(value) &&

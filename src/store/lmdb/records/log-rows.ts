@@ -1,4 +1,4 @@
-// store/lmdb: the rows of the contexts' logs. One record of the table holds the rows of one commit.
+// store/lmdb: the rows of the contexts' logs. One record of this table has the rows of one commit.
 import type { Database } from 'lmdb'
 import type { ContextId } from '../../../model/context.ts'
 
@@ -19,12 +19,12 @@ export class LogRows {
     void this.#table.remove([id, row])
   }
 
-  /** Numbers under which rows of a context are kept, ascending, up to and including `upTo`. */
+  /** Keys of the rows of a context, ascending, up to and including `upTo`. */
   numbersOf(id: ContextId, upTo = Number.MAX_SAFE_INTEGER): number[] {
     return Array.from(this.#table.getKeys({ start: [id, 0], end: [id, upTo], inclusiveEnd: true }), ([, row]) => row)
   }
 
-  /** The newest rows of a context, oldest of them first. Those that can't be read are left out, and reported. */
+  /** The newest rows of a context, in ascending order. Unreadable ones are left out and reported. */
   newest(id: ContextId, limit: number, unreadable: (row: number, error: unknown) => void): string[] {
     const newestFirst: string[][] = []
     let count = 0

@@ -1,5 +1,5 @@
-// store/lmdb: the record of one context as bytes: what the index needs at fixed places, then its index keys, then its
-// parts. Large parts are rows of their own, to which the record refers.
+// store/lmdb: encodes and decodes the record of a context: the facts for the index at fixed offsets, then its index
+// keys, then its parts. Large parts are rows of their own, to which the record refers.
 import type { ContextId } from '../../../model/context.ts'
 import { unreadable } from '../../../model/failure.ts'
 import { setOwn } from '../../../model/json/value.ts'
@@ -9,10 +9,12 @@ import { decodeFormat3, headerOfFormat3, isFormat3 } from './format-3.ts'
 import { type Header, type LargePart, NO_LARGE_PARTS } from './header.ts'
 import { decodeLargePart, isLargePart } from './large-parts.ts'
 
-/** What the first byte says. */
+/** The first byte of a record: its layout. */
 const LAYOUT = 4
 
-/** Where the facts lie. Lengths are bytes. Times are floating-point numbers, NaN for null; the rest is integers. */
+/**
+ * Offsets of the facts. Lengths are in bytes. Times are floating-point numbers, NaN for null; all others are integers.
+ */
 const FLAGS_AT = 1
 const WORDS_LENGTH_AT = 4
 const TABLE_LENGTH_AT = 8
@@ -25,15 +27,18 @@ const FIRST_ROW_AT = 48
 const NEXT_ROW_AT = 56
 const FACTS_BYTES = 64
 
-/** The texts are UTF-16, since UTF-8 can't hold the lone surrogates in them. */
+/** Flag: the texts are UTF-16, because UTF-8 cannot represent lone surrogates in them. */
 const WIDE = 1
-/** The table has an owner, or large parts. */
+/** Flag: the table has an owner, or large parts. */
 const HAS_MORE = 2
 
-/** JSON between keys and texts: names and lengths of the other parts by turns, the owner, and the large parts. */
+/**
+ * JSON between the keys and the texts: alternating names and lengths of the other parts, the owner, and the large
+ * parts.
+ */
 type Table = readonly [parts: readonly unknown[], owner: string | null, large: readonly LargePart[]]
 
-/** The bytes lie in the arena until it is cleared. */
+/** Encodes a record. The bytes are valid until the arena is cleared. */
 export function encode(arena: Arena, header: Header, { parts }: StoredContext): Buffer {
   const { indexKeys, owner, large } = header
   const elsewhere = large.length === 0 ? null : new Set(large.map(({ name }) => name))
@@ -49,7 +54,7 @@ export function encode(arena: Arena, header: Header, { parts }: StoredContext): 
   const keys = JSON.stringify(indexKeys)
   const table = JSON.stringify(hasMore ? [lengths, owner, large] : [lengths])
   const isWide = !texts.isWellFormed()
-  // A UTF-16 unit takes 3 bytes of UTF-8 at most.
+  // A UTF-16 unit takes at most 3 bytes in UTF-8.
   return arena.write(FACTS_BYTES + 3 * (keys.length + table.length + texts.length), (bytes, start) => {
     const keysEnd = start + FACTS_BYTES + bytes.write(keys, start + FACTS_BYTES)
     const tableEnd = keysEnd + bytes.write(table, keysEnd)
@@ -69,7 +74,7 @@ export function encode(arena: Arena, header: Header, { parts }: StoredContext): 
   })
 }
 
-/** Reads index keys from their JSON text. @throws Error when it is none */
+/** Reads index keys from their JSON text. @throws Error when the text is no JSON list of texts */
 export type ReadKeys = (text: string) => readonly string[]
 
 /** @throws FluxError `unreadable` that names the context, if these bytes are no record */
@@ -84,7 +89,7 @@ export function decodeHeader(id: ContextId, bytes: Buffer, readKeys: ReadKeys = 
 }
 
 /**
- * `readRow` gives the row of a large part; what it reads may take the place of `bytes`.
+ * `readRow` reads the row of a large part, and may overwrite `bytes`.
  * @throws FluxError `unreadable` that names the context, if these bytes are no record, or a large part is lost
  */
 export function decodeStored(
@@ -106,7 +111,7 @@ export function decodeStored(
   }
 }
 
-/** Where in the bytes what ends. */
+/** The offsets at which the sections of a record end. */
 interface Ends {
   readonly keys: number
   readonly table: number
@@ -114,7 +119,10 @@ interface Ends {
   readonly flags: number
 }
 
-/** A buffer that lmdb lends is longer than its `length`: beyond that is old data. @throws TypeError */
+/**
+ * A buffer of lmdb is longer than its `length`, and has old data behind it. @throws TypeError when the bytes are no
+ * record
+ */
 function endsOf(bytes: Buffer): Ends {
   if (bytes.length >= FACTS_BYTES && bytes[0] === LAYOUT) {
     const keys = FACTS_BYTES + bytes.readUInt32LE(WORDS_LENGTH_AT)
@@ -148,7 +156,7 @@ function headerOf(bytes: Buffer, { keys }: Ends, [, owner, large]: Table, readKe
   }
 }
 
-/** Beyond all ids. */
+/** A number above all ids, for a context without parent. */
 const NO_PARENT = 2 ** 53
 
 function writeInteger(bytes: Buffer, value: number, at: number): void {
@@ -156,7 +164,7 @@ function writeInteger(bytes: Buffer, value: number, at: number): void {
   bytes.writeUInt32LE(Math.floor(value / 2 ** 32), at + 4)
 }
 
-/** Not read as a floating-point number: V8 would give each an object of its own. */
+/** Reads an integer in two halves: for each floating-point number, V8 would create an object. */
 function integerAt(bytes: Buffer, at: number): number {
   const low = bytes.readUInt32LE(at)
   const high = bytes.readUInt32LE(at + 4)
@@ -177,7 +185,7 @@ export function keysOf(text: string): string[] {
 
 const NOTHING_MORE: Table = [[], null, NO_LARGE_PARTS]
 
-/** What we wrote ourselves is trusted as far as its shape goes. @throws Error when there is no table */
+/** Reads the table. Only its shape is checked, because the server wrote it. @throws Error when there is no table */
 function tableIn(bytes: Buffer, ends: Ends): Table {
   const table: unknown = JSON.parse(bytes.toString('utf8', ends.keys, ends.table))
   if (!Array.isArray(table)) throw new TypeError('this is no table of parts')
@@ -190,7 +198,7 @@ function tableIn(bytes: Buffer, ends: Ends): Table {
 
 const isLargeParts = (value: unknown): value is readonly LargePart[] => Array.isArray(value) && value.every(isLargePart)
 
-/** @throws TypeError when lengths and texts don't go together */
+/** @throws TypeError when the lengths do not fit the texts */
 function partsOf(lengths: readonly unknown[], texts: string): { [name: string]: string } {
   const parts: { [name: string]: string } = {}
   let start = 0

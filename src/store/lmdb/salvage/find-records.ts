@@ -1,5 +1,5 @@
-// store/lmdb: every record that a data file still has, whatever else is damaged. What no tree leads to is known by its
-// content.
+// store/lmdb: finds every record that a damaged data file still contains. Records that no tree leads to are recognized
+// by their content.
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { bufferToKeyValue } from 'lmdb'
@@ -12,19 +12,19 @@ import { spaceOf, tableOf } from '../row-tables.ts'
 import { FREE_PAGES, type Walk } from './page-walk.ts'
 import { decodeHeader } from '../records/stored-context.ts'
 
-/** Where a record lies: the number of its leaf page, and of its node there. */
+/** The place of a record: the number of its leaf page, and of its node there. */
 export interface RecordPlace {
   readonly page: number
   readonly index: number
-  /** Of several records with one key the highest counts. */
+  /** Of several records with the same key, the one with the highest rank counts. */
   readonly rank: number
 }
 
 export interface Records {
   readonly contexts: Map<ContextId, RecordPlace>
-  /** By context and number, with a colon between them. */
+  /** Rows of logs, by `<context>:<number>`. */
   readonly rows: Map<string, RecordPlace>
-  /** By context, slot and version, with colons between them. */
+  /** Rows of large parts, by `<context>:<slot>:<version>`. */
   readonly parts: Map<string, RecordPlace>
   readonly notifications: Map<ContextId, RecordPlace>
   readonly definitions: Map<string, RecordPlace>
@@ -33,11 +33,11 @@ export interface Records {
   readonly stored: Map<string, RecordPlace>
   /** Contexts of which only the id can be read. */
   readonly unreadable: Set<ContextId>
-  /** It can't be told which pages are free: a record may be older than what was there last, or of what was deleted. */
+  /** Whether it is not known which pages are free: a record may then be an old version, or one of a deleted context. */
   readonly isDoubtful: boolean
 }
 
-/** Pages after which others get their turn. */
+/** Pages that are read until the event loop serves others. */
 const STRIDE = 250
 
 export async function findRecords(file: PageFile, { used, trees, damage }: Walk): Promise<Records> {
@@ -70,7 +70,7 @@ export async function findRecords(file: PageFile, { used, trees, damage }: Walk)
   return records
 }
 
-/** Null when it can't be read, or is no page of a tree. */
+/** Reads a page; null when it cannot be read, or is no page of a tree. */
 function pageOf(file: PageFile, number: number): FilePage | null {
   try {
     return file.page(number)
@@ -80,7 +80,7 @@ function pageOf(file: PageFile, number: number): FilePage | null {
   }
 }
 
-/** `database`: empty when no tree leads to the record. */
+/** Adds a record. `database`: empty when no tree leads to it. */
 function sortIn(records: Records, file: PageFile, node: Node, place: RecordPlace, database: string): void {
   const key = keyOf(node)
   try {
@@ -101,7 +101,7 @@ function sortIn(records: Records, file: PageFile, node: Node, place: RecordPlace
     else if (isIn(database, 'meta') && /^\d{1,15}$/.test(value.toString('latin1', 0, 16)))
       keep(records.meta, key, place)
   } catch {
-    // What no tree leads to may be anything.
+    // A record that no tree leads to may be anything, so it does not count as unreadable.
     if (database === 'contexts' && isId(key)) records.unreadable.add(key)
   }
 }
@@ -120,7 +120,7 @@ function keep<K>(records: Map<K, RecordPlace>, key: K, place: RecordPlace): void
 
 function keyOf({ key }: Node): unknown {
   try {
-    // A copy: to read a key, lmdb may look at the bytes behind it.
+    // A copy, because lmdb may read the bytes behind a key.
     return bufferToKeyValue(Buffer.from(key))
   } catch {
     return undefined
@@ -132,7 +132,7 @@ const isId = (key: unknown): key is number => Number.isSafeInteger(key) && Numbe
 const isRowKey = (key: unknown): key is [number, number] =>
   Array.isArray(key) && key.length === 2 && isId(key[0]) && Number.isSafeInteger(key[1])
 
-/** Of a file whose list of free pages is whole. */
+/** The free pages of a file whose list of them is whole. */
 function freePagesOf(file: PageFile): Set<number> {
   const free = new Set<number>()
   const open = file.meta === null || file.meta.free.depth === 0 ? [] : [file.meta.free.root]
@@ -144,7 +144,10 @@ function freePagesOf(file: PageFile): Set<number> {
   return free
 }
 
-/** A list has its length first; a negative number is how many pages are free from the next number on. */
+/**
+ * Adds a list of free pages. It begins with its length. A negative number is the count of free pages that begin at the
+ * next number.
+ */
 function addPages(free: Set<number>, list: Buffer): void {
   const numbers = Array.from({ length: Math.floor(list.length / 8) }, (_, index) =>
     Number(list.readBigInt64LE(8 * index)),

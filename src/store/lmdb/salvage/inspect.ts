@@ -1,23 +1,23 @@
-// store/lmdb: whether a data file may be opened. lmdb has no checksums: it serves a damaged file in part, or as empty,
-// or crashes.
+// store/lmdb: checks whether a data file may be opened. lmdb has no checksums: it serves a damaged file in part, or as
+// empty, or crashes.
 import { DataFolderError, fileBytesOf } from '../data-folder.ts'
 import { PageFile } from './page-file.ts'
 import { type Walk, walkAll } from './page-walk.ts'
 import { messageOf } from '../../../model/error-message.ts'
 
-/** What to do about damage. */
+/** What to do about damage, for messages. */
 export const ADVICE =
   'restore a backup of the data folder, or write what can be read into a new one: actorflux doctor --salvage <new folder>'
 
 export const noFormat = (file: string): string =>
   `the data in ${file} has no format: it is not ours, or a part of it is lost; ${ADVICE}`
 
-/** The database that has the number of our format. */
+/** The database that contains the number of the format. */
 export const META = 'meta'
 
 /**
- * Looks at every page of the file; others get their turn meanwhile.
- * @param marked whether there has been data
+ * Examines every page of the file, and lets the event loop serve others in between.
+ * @param marked whether the folder has contained data
  * @returns whether there is data
  * @throws DataFolderError that says in one line what is wrong and what to do
  */
@@ -37,14 +37,14 @@ export async function inspect(file: string, marked: boolean): Promise<boolean> {
     const more = damage.length > 1 ? ` (and ${damage.length - 1} more)` : ''
     throw new DataFolderError(`the data in ${file} is damaged: ${first}${more}; ${ADVICE}`)
   }
-  // A process that is killed while it makes the file leaves one without anything in it.
+  // A process that is killed while it creates the file leaves an empty one.
   const records = [...counted.values()].reduce((sum, count) => sum + count, 0)
   if ((counted.get(META) ?? 0) > 0) return true
   if (marked || records > 0) throw new DataFolderError(noFormat(file))
   return false
 }
 
-/** What is wrong with a file. @throws DataFolderError when it can't be read at all */
+/** Finds what is wrong with a file. @throws DataFolderError when it cannot be read at all */
 export async function inspectFile(file: string): Promise<{ readonly isDatabase: boolean; readonly walk: Walk }> {
   let pages: PageFile
   try {

@@ -1,5 +1,5 @@
-// store/lmdb: reads the data file page by page, without lmdb and without mapping it, so that no damage in it can end
-// the process.
+// store/lmdb: reads the data file page by page, without lmdb and without mapping it into memory, so that no damage in
+// it can end the process.
 import {
   childAt,
   HEADER_BYTES,
@@ -24,25 +24,25 @@ export type FilePage =
   | { readonly kind: 'branch'; readonly children: readonly number[]; readonly transaction: number }
   | { readonly kind: 'leaf'; readonly nodes: readonly Node[]; readonly transaction: number }
 
-/** A page without what is in its nodes. */
+/** A page without the contents of its nodes. */
 export type PageOutline =
   | { readonly kind: 'branch'; readonly children: readonly number[] }
   | { readonly kind: 'leaf'; readonly records: number; readonly overflows: readonly Overflow[] }
 
-/** Bytes that a page may have, the usual first. */
+/** Possible page sizes in bytes, the most usual first. */
 const PAGE_SIZES = [4096, 16_384, 8192, 32_768, 65_536, 2048, 1024, 512]
 
 export class PageFile {
   /** Bytes. */
   readonly size: number
-  /** What is wrong with the meta pages; none are missing in a whole file. */
+  /** What is wrong with the meta pages; empty for a whole file. */
   readonly damage: readonly string[]
   /** Null when neither meta page can be read. */
   readonly meta: Meta | null
   readonly pageBytes: number
   readonly #reader: PageReader
 
-  /** @throws Error when it can't be opened */
+  /** @throws Error when the file cannot be opened */
   constructor(file: string) {
     this.#reader = new PageReader(file)
     this.size = this.#reader.size
@@ -62,7 +62,7 @@ export class PageFile {
     this.meta = metas.sort((a, b) => b.transaction - a.transaction)[0] ?? null
   }
 
-  /** Pages that are there, a cut one included. */
+  /** The number of pages, including a truncated one. */
   get pages(): number {
     return Math.ceil(this.size / this.pageBytes)
   }
@@ -71,7 +71,7 @@ export class PageFile {
     this.#reader.close()
   }
 
-  /** A page of a tree; with `room`, the bytes of its nodes are there until the next is read. @throws PageError */
+  /** Reads a page of a tree. With `room`, its bytes are valid until the next page is read. @throws PageError */
   page(number: number, room?: Buffer): FilePage {
     const bytes = this.#reader.read(number * this.pageBytes, this.pageBytes, `page ${number}`, room)
     const kind = this.#check(bytes, number)
@@ -83,7 +83,7 @@ export class PageFile {
     throw new PageError(`page ${number} is of no known kind`)
   }
 
-  /** What a walk needs to know of a page; it takes a third of what `page` takes. @throws PageError */
+  /** Reads what a walk needs of a page, in a third of the time that `page` takes. @throws PageError */
   outline(number: number): PageOutline {
     const bytes = this.#reader.pageInOrder(number, this.pageBytes)
     const kind = this.#check(bytes, number)
@@ -98,7 +98,7 @@ export class PageFile {
     return { kind: 'leaf', records: offsets.length, overflows }
   }
 
-  /** @throws PageError when what the node says of its value's pages isn't so */
+  /** @throws PageError when the pages of a large value are not as its node says */
   checkOverflow({ page, pages, bytes }: Overflow): void {
     const header = this.#reader.read(page * this.pageBytes, HEADER_BYTES, `page ${page}`)
     const end = page * this.pageBytes + HEADER_BYTES + bytes
@@ -110,7 +110,7 @@ export class PageFile {
     if (end > this.size) throw new PageError(`the large value at page ${page} goes beyond the end of the file`)
   }
 
-  /** A node's whole value. @throws PageError */
+  /** The whole value of a node. @throws PageError */
   valueOf({ data, overflow }: Node): Buffer {
     if (overflow === null) return data
     this.checkOverflow(overflow)
@@ -121,7 +121,7 @@ export class PageFile {
     )
   }
 
-  /** The page size that a meta page says, if it is where it would be with pages of this size. */
+  /** The page size that a meta page contains, if that page is where it would be with pages of this size. */
   #pageBytesOf(number: number, pageBytes: number): number | null {
     try {
       const found = pageBytesIn(this.#reader.read(number * pageBytes, META_BYTES, ''))
@@ -131,11 +131,13 @@ export class PageFile {
     }
   }
 
-  /** The kind of a page. @throws PageError when its header isn't that of this page */
+  /**
+   * Checks the header of a page and returns the page's kind. @throws PageError when the header is not that of this page
+   */
   #check(bytes: Buffer, number: number): number {
     const { number: found, transaction, kind } = headerAt(bytes)
     if (found !== number) throw new PageError(`page ${number} has the header of another page, or none`)
-    // A meta page that is lost may have been the newer one.
+    // With a damaged meta page the last transaction is not known, since the lost one may have been the newer.
     const last = this.damage.length === 0 ? (this.meta?.transaction ?? Infinity) : Infinity
     if (transaction > last) throw new PageError(`page ${number} is of a transaction that did not end`)
     return kind

@@ -1,21 +1,21 @@
-// store/lmdb: reads bytes of the data file. Pages that are asked for one after the other are read many at once.
+// store/lmdb: reads bytes of the data file. Pages that are requested in sequence are read many at once.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { PageError } from './page-layout.ts'
 import { messageOf } from '../../../model/error-message.ts'
 
-/** Pages that are read at once: each read costs more than the bytes that it gives. */
+/** Pages that are read at once: the overhead of a read is larger than the cost of its bytes. */
 const AHEAD = 32
 
 export class PageReader {
-  /** Bytes. */
+  /** The size of the file in bytes. */
   readonly size: number
   readonly #descriptor: number
-  /** The pages that were read at once last. */
+  /** The pages of the last read. */
   #ahead = { first: 0, count: 0, bytes: Buffer.alloc(0) }
-  /** The page that was last asked for in order. */
+  /** The last page that was requested in sequence. */
   #last = -1
 
-  /** @throws Error when the file can't be opened */
+  /** @throws Error when the file cannot be opened */
   constructor(file: string) {
     this.#descriptor = openSync(file, 'r')
     this.size = fstatSync(this.#descriptor).size
@@ -25,7 +25,7 @@ export class PageReader {
     closeSync(this.#descriptor)
   }
 
-  /** `what`: for the message; a number is that of a page. @throws PageError */
+  /** Reads bytes. `what`: names them in the message; a number is that of a page. @throws PageError */
   read(position: number, length: number, what: string | number, bytes: Buffer = Buffer.allocUnsafe(length)): Buffer {
     const name = () => (typeof what === 'number' ? `page ${what}` : what)
     let read = 0
@@ -40,7 +40,7 @@ export class PageReader {
     return bytes
   }
 
-  /** A page, whose bytes stay there until the next is asked for. @throws PageError */
+  /** Reads a page. Its bytes are valid until the next page is requested. @throws PageError */
   pageInOrder(number: number, pageBytes: number): Buffer {
     const isNext = number === this.#last + 1
     this.#last = number
@@ -60,7 +60,7 @@ export class PageReader {
     try {
       read = readSync(this.#descriptor, bytes, 0, bytes.length, first * pageBytes)
     } catch {
-      // Told when the page that can't be read is read by itself.
+      // The error is reported when the unreadable page is read alone.
     }
     this.#ahead = { first, count: Math.floor(read / pageBytes), bytes }
   }

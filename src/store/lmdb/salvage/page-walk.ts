@@ -1,33 +1,33 @@
-// store/lmdb: every page that the trees of a data file lead to, each once, and what is wrong with them.
+// store/lmdb: walks through all pages that the trees of a data file lead to, and records what is wrong with them.
 import type { FilePage, PageFile } from './page-file.ts'
 import { PageError, type Tree, TREE_BYTES, treeAt } from './page-layout.ts'
 
-/** Pages after which others get their turn: a few milliseconds of work. */
+/** Pages that are read until the event loop serves others: a few milliseconds of work. */
 const STRIDE = 500
 
-/** Trees that a walk can tell apart; ours are eight. */
+/** Most trees that a walk follows; a data file has eight. */
 const MOST_TREES = 200
 
-/** Lines of damage that are kept. */
+/** Most lines of damage that are kept. */
 const MOST_DAMAGE = 1000
 
-/** What a walk came upon. */
+/** The result of a walk. */
 export interface Walk {
-  /** A line for each page, or value, that can't be read, as far as there aren't too many. */
+  /** A line for each page or value that cannot be read, up to a limit. */
   readonly damage: string[]
-  /** By number of a page the number of its tree, in `trees`; 0: none leads to it. */
+  /** For each page, the index of its tree in `trees`; 0: no tree leads to it. */
   readonly used: Uint8Array
-  /** What the trees are called; the databases by their names. */
+  /** The names of the trees; databases have their own names. */
   readonly trees: readonly string[]
-  /** Records by the name of their database, as lmdb counted them; null where that can't be read. */
+  /** The number of records of each database, by its name, as counted by lmdb. */
   readonly counted: Map<string, number>
 }
 
-/** The first two trees. */
+/** The names of the first two trees. */
 export const FREE_PAGES = 'the list of free pages'
 const DATABASES = 'the list of databases'
 
-/** Walks through all databases of the file; others get their turn meanwhile. */
+/** Walks through all databases of the file, and lets the event loop serve others in between. */
 export async function walkAll(file: PageFile): Promise<Walk> {
   const walk = {
     damage: [...file.damage],
@@ -54,7 +54,7 @@ const treesIn = (page: FilePage): { name: string; tree: Tree }[] =>
         isTree && data.length === TREE_BYTES ? { name: nameOf(key), tree: treeAt(data) } : [],
       )
 
-/** lmdb-js ends its names with a zero. */
+/** The name of a database. lmdb-js ends it with a zero byte. */
 const nameOf = (key: Buffer): string => key.toString('latin1').replace(/\0$/, '')
 
 async function walkTree(
@@ -99,7 +99,7 @@ async function walkTree(
     walk.damage.push(`${what} has ${entries} records, and ${tree.entries} were counted`)
 }
 
-/** @throws PageError when the trees lead to one of the pages twice */
+/** Marks pages as used by a tree. @throws PageError when the trees lead to one of them twice */
 function use({ used }: Walk, tree: number, first: number, count: number): void {
   for (let page = first; page < first + count; page++) {
     if (used[page] !== 0) throw new PageError(`page ${page} is in use twice`)

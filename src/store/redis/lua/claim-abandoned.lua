@@ -1,14 +1,14 @@
 #!lua
--- Claims contexts whose server is dead, and those whose step is ready. What a dead server leaves is unowned from then on.
+-- Claims contexts whose server is dead, and those whose step is ready. The steps of a dead server become unowned.
 --
 -- Keys  context, dead, owners, packed, running
 -- ARGV[1]  how many
 -- ARGV[2]  milliseconds for which they are hidden from other claims
--- ARGV[3]  milliseconds without heartbeat after which a server is dead; empty: don't judge
--- ARGV[4…] owners under which ready steps are listed that are wanted
+-- ARGV[3]  milliseconds without heartbeat after which a server is declared dead; empty: none is
+-- ARGV[4…] owners whose ready steps are claimed
 --
 -- Returns
---   {id, owner, …}  each with whom its step is leased to
+--   {id, owner, …}  each with the owner of its step
 local limit, hide_for, dead_after = unpack(ARGV, 1, 3)
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -21,7 +21,7 @@ if dead_after ~= '' then
     redis.call('ZREM', owners, owner)
     redis.call('ZADD', dead, text(now), owner)
   end
-  -- Whoever comes back after a day has a new boot id.
+  -- Forgets those after a day: a server that comes back after that has a new boot id.
   redis.call('ZREMRANGEBYSCORE', dead, '-inf', text(now - 86400000))
 end
 

@@ -2,10 +2,10 @@
 -- Claims contexts that are due or notified, earliest first.
 --
 -- Keys  due
--- ARGV[1]  now, milliseconds, as the caller estimates it
+-- ARGV[1]  the present time, milliseconds, as estimated by the caller
 -- ARGV[2]  how many
 -- ARGV[3]  until when they are hidden from other claims
--- ARGV[4]  1 when the caller goes by the clock of this Redis: the estimate is then bounded by it, since it may have been set back
+-- ARGV[4]  1 when the estimate is of this Redis's clock: it is then bounded by the clock, which may have been set back
 --
 -- Returns
 --   {now, next, id, time, …}  milliseconds, by this Redis's clock; when the next one can be claimed, empty if none; ids, each with the time at which it could be

@@ -201,7 +201,8 @@ local function lease(id, from, to)
   if from == to then
     -- Whoever claimed it did something else: it can be claimed again.
     redis.call('ZADD', running(unowned), 'XX', 0, id)
-    if is_unowned then redis.call('ZADD', running(to), 'XX', 0, id) end
+    -- One that is ready keeps its place, unless a claim has hidden it.
+    if is_unowned and to ~= unowned then redis.call('ZADD', running(to), 'XX', 'LT', milliseconds(), id) end
     return
   end
   if from ~= '' then redis.call('ZREM', running(from), id) redis.call('ZREM', running(unowned), id) end

@@ -3,7 +3,7 @@
 --
 -- Keys  running
 -- ARGV[1]  its boot id
--- ARGV[2]  how many to pass over
+-- ARGV[2]  how many to skip
 -- ARGV[3]  how many, at least 1
 --
 -- Returns

@@ -1,12 +1,12 @@
 #!lua flags=no-writes
--- Reads contexts, in their order, the first at least.
+-- Reads contexts in the order of their ids in ARGV, at least the first.
 --
 -- Keys  context, packed
--- ARGV[1]  bytes after which no more are read: others want to be served, too
+-- ARGV[1]  bytes after which no more are read, so that other commands are served
 -- ARGV[2…] ids
 --
 -- Returns
---   {contexts…}  one for each context that was read: the text that it is; or a list of names and values of its hash,
+--   {contexts…}  one for each context that was read: its text; or a list of names and values of its hash,
 --                empty when there is none; 'err' and a message when the key holds something else
 local bytes, found = tonumber(ARGV[1]), {}
 for place = 2, #ARGV do

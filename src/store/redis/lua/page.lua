@@ -1,22 +1,22 @@
 #!lua flags=no-writes
--- Reads ids of contexts that have all of some keys and none of others, by ascending id. Stops early when it has looked
--- at many: others want to be served, too.
+-- Reads ids of contexts that have all of some keys and none of others, by ascending id. Stops early when it has
+-- examined many, so that other commands are served.
 --
 -- Keys  all, index_key
 -- ARGV[1]  the lowest id
 -- ARGV[2]  the highest
--- ARGV[3]  how many matches to pass over
--- ARGV[4]  how many ids; 0: matches are only passed over, to be counted
--- ARGV[5]  how many candidates may be looked at
+-- ARGV[3]  how many matches to skip
+-- ARGV[4]  how many ids; 0: matches are only skipped, which counts them
+-- ARGV[5]  how many candidates may be examined
 -- ARGV[6]  number of keys that they must not have
 -- ARGV[7…] those keys, then the keys that they must have; without any of the latter, all contexts match
 --
 -- Returns
---   {from, skip, ids…}  where to go on and how many matches to pass over then; from is empty when there are no more
+--   {from, skip, ids…}  where to continue and how many matches to skip there; from is empty when there are no more
 local from, to, skip = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local limit, hops = tonumber(ARGV[4]), tonumber(ARGV[5])
 local page = {}
--- What it costs to read a leaf, in candidates.
+-- The cost of reading a leaf, in candidates.
 local LEAF_HOPS = 24
 
 local function answer(where)
@@ -31,12 +31,12 @@ for place = 7, #ARGV do
   elseif size[name] > 0 then without[#without + 1] = name end
 end
 if #sets == 0 then sets, size[all] = { all }, size_of(all) end
--- The smallest leads.
+-- Candidates are read from the smallest set.
 table.sort(sets, function(one, other) return size[one] < size[other] end)
 local lead = sets[1]
 if limit > 0 and skip >= size[lead] then return answer() end
 
--- The leaf in which ids from one on begin, and where the next one begins; nil: there is none up to the highest id.
+-- The leaf to which an id belongs, and the id at which the next leaf begins; nil: none up to the highest id.
 local function leaf_from(name, id)
   return leaf_of(name, text_of(id)), tonumber(leaves_after(name, id, to, 1)[1])
 end
@@ -51,7 +51,7 @@ local function at_or_after(name, id)
   end
 end
 
--- The first that is excluded, from an id on. It stays the same until it is passed.
+-- The first excluded id from an id on. It is remembered until it is passed.
 local stop, known_from
 local function excluded_from(id)
   if known_from and (not stop or stop >= id) then return stop end
@@ -63,11 +63,11 @@ local function excluded_from(id)
   return stop
 end
 
--- Which of the candidates a set has.
+-- Which of the candidates are in a set.
 local function members(name, candidates)
   local lowest, highest, has = candidates[1], candidates[#candidates], {}
   local function look(first, wanted)
-    -- To ask for each costs more than to read a few members too many.
+    -- Reading a few members too many costs less than querying each candidate.
     if first then
       for _, id in ipairs(ids_of(name, first)) do has[id] = true end
     elseif count_in_first(name, lowest, highest) > 3 * #wanted then
@@ -87,7 +87,7 @@ local function members(name, candidates)
   return has
 end
 
--- Takes those that are left of a number of candidates; true when that is all that was wanted.
+-- Takes the candidates that match; true when the page is complete.
 local function take(candidates)
   local needed, unwanted = {}, {}
   for place = 2, #sets do needed[place - 1] = members(sets[place], candidates) end
@@ -103,7 +103,7 @@ local function take(candidates)
   end
 end
 
--- Passes over the ids of the first leaf up to one, or takes them, as many as are wanted.
+-- Skips or takes the ids of the first leaf up to an id, until the page is complete.
 local function pass_first(up_to)
   local count = count_in_first(lead, text_of(from), text_of(up_to))
   local passed = math.min(count, skip)
@@ -114,7 +114,7 @@ local function pass_first(up_to)
   for _, id in ipairs(ranked(lead, rank, rank + taken - 1)) do page[#page + 1] = id end
 end
 
--- The same in another leaf. One that is passed over as a whole isn't read.
+-- Does the same in another leaf. A leaf that is skipped as a whole is not read.
 local function pass(first, up_to, is_whole)
   local count = is_whole and skip > 0 and count_of(lead, first)
   if count and count <= skip then
@@ -136,7 +136,7 @@ while hops > 0 do
     hops = hops - 2
   end
   if #sets == 1 and (not stops or not first and count_in_first(lead, text_of(from), text_of(stops - 1)) >= 100) then
-    -- Up to the next one that is excluded.
+    -- Up to the next excluded id.
     local up_to = stops and stops - 1 or to
     if first then pass(first, up_to, not stops and following and from <= tonumber(first)) else pass_first(up_to) end
     if limit > 0 and #page == limit then return answer(page[#page] + 1) end
@@ -151,7 +151,7 @@ while hops > 0 do
       if not following then return answer() end
       from = following
     end
-    -- Whoever lacks what comes next says how far to leap.
+    -- Continues at the highest of the ids that the other sets have next.
     local ahead = from
     for place = 2, #sets do
       local id = at_or_after(sets[place], from)

@@ -1,21 +1,21 @@
 #!lua flags=allow-oom
--- Deletes contexts that finished before a time, with all that is known of them. One whose parent has yet to look at it stays.
--- May run when the memory is full: it makes room.
+-- Deletes contexts that finished before a time, with their index entries. A child stays until its parent has read it.
+-- May run when the memory is full, because it frees memory.
 --
 -- Keys  all, context, due, ended, log, packed, running, index_key
 -- ARGV[1]  finished before this, milliseconds
--- ARGV[2]  how many to look at
--- ARGV[3]  how many of them to pass over
+-- ARGV[2]  how many to examine
+-- ARGV[3]  how many of them to skip
 --
 -- Returns
 --   {deleted, stayed}
--- One that is damaged goes, too, and keeps no other from it.
+-- A field of a hash; empty when it cannot be read, so that a damaged context is deleted, too, and stops no other.
 local function field(id, name)
   local value = redis.pcall('HGET', context(id), name)
   return type(value) == 'string' and value or ''
 end
 
--- Whether a relative asks it to look, its owner, its parent and its keys.
+-- Whether a relative has notified it ('1'), its owner, its parent and its index keys.
 local function read(id)
   local text = redis.pcall('GET', packed(id))
   if type(text) ~= 'string' then return field(id, 'k'), field(id, 'o'), field(id, 'p'), field(id, 't') end
@@ -34,7 +34,7 @@ end
 for _, one in ipairs(goes) do
   local id, owner = one.id, one.owner
   local readable, keys = pcall(cjson.decode, one.index_keys)
-  -- What is no id is in no set of ids.
+  -- A member that is no id is in no set of ids.
   if tonumber(id) then
     for _, key in ipairs(readable and type(keys) == 'table' and keys or {}) do remove(index_key(tostring(key)), id) end
     remove(all, id)

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Reads the newest rows of a context's log, the oldest of them first.
+-- Reads the newest rows of a context's log, in ascending order.
 --
 -- Keys  log
 -- ARGV[1]  id

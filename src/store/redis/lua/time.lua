@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Tells the time.
+-- Reads the clock.
 --
 -- Returns
 --   {now}  milliseconds

@@ -6,6 +6,6 @@
 --
 -- Returns
 --   version  or nil when there is none
--- More than any version has digits.
+-- 31 digits are more than any version has.
 local version = string.match(redis.call('GETRANGE', packed(ARGV[1]), 0, 31), '^([^\31]*)\31')
 return version or redis.call('HGET', context(ARGV[1]), 'v')

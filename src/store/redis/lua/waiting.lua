@@ -3,7 +3,7 @@
 --
 -- Keys  index_key
 -- ARGV[1]  ids above this one
--- ARGV[2]  and up to this one
+-- ARGV[2]  and up to and including this one
 -- ARGV[3]  how many
 -- ARGV[4…] keys
 --
@@ -17,7 +17,7 @@ for place = 4, #ARGV do
     known[id] = true
   end
 end
--- What is no id is passed over by the caller.
+-- The caller skips members that are no ids.
 table.sort(found, function(one, other) return (tonumber(one) or 0) < (tonumber(other) or 0) end)
 for place = #found, limit + 1, -1 do found[place] = nil end
 return found

@@ -1,7 +1,7 @@
--- Sets of ids, named as in the keys, in leaves of few ids each: Redis keeps a small set of numbers in four bytes each,
--- and a large one in a hundred. The first leaf is a sorted set under the name itself: all of it while it is small, and
--- what version 0.1 wrote, of any size. The others are sets; the directory, a sorted set, has the lowest id that belongs
--- to each. A leaf is known by that id, the first one by false.
+-- Sets of ids, named by their keys, in leaves of few ids each: Redis stores a small set of numbers in four bytes per
+-- number, and a large one in a hundred. The first leaf is a sorted set under the name itself: the whole set while it is
+-- small, and sets of version 0.1, of any size. The other leaves are sets. The directory, a sorted set, has the lowest
+-- id that belongs to each of them. A leaf is named by that id, the first one by false.
 local FIRST_IDS = 64
 local LEAF_IDS = 128
 local function directory(name) return root .. 'd:' .. name end
@@ -17,20 +17,21 @@ local function leaf_of(name, id)
   return redis.call('ZRANGE', directory(name), id, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1] or false
 end
 
--- Leaves after an id, and up to another.
+-- The leaves that begin after an id, up to another id.
 local function leaves_after(name, id, last, limit)
   return redis.call('ZRANGE', directory(name), '(' .. text_of(id), text_of(last), 'BYSCORE', 'LIMIT', 0, limit)
 end
 
--- What is in the first leaf from one rank to another.
+-- The ids of the first leaf from one rank to another.
 local function ranked(name, from, to) return redis.call('ZRANGE', root .. name, from, to) end
 
--- At least as many ids as there are. A leaf may get as many again as fit into it, near to its first.
+-- An upper bound of the number of ids. A leaf may have up to twice its usual size, when its ids are close to its first
+-- one.
 local function size_of(name)
   return redis.call('ZCARD', root .. name) + redis.call('ZCARD', directory(name)) * 2 * LEAF_IDS
 end
 
--- How many the first leaf has from one id on and up to another, and any other leaf.
+-- How many ids the first leaf has in a range, and how many any other leaf has.
 local function count_in_first(name, from, to) return redis.call('ZCOUNT', root .. name, from, to) end
 local function count_of(name, first) return redis.call('SCARD', leaf(name, first)) end
 
@@ -42,8 +43,8 @@ local function contains(name, id)
   return redis.call('ZSCORE', root .. name, id)
 end
 
--- All ids of a leaf that isn't the first, ascending. They come in that order, save where Redis is told to keep sets
--- otherwise: to look whether they do is much cheaper than to sort them.
+-- All ids of a leaf other than the first, ascending. Redis returns them in that order, unless it is configured to
+-- encode sets differently. Checking the order is much cheaper than sorting.
 local function ids_of(name, first)
   local ids, before = redis.call('SMEMBERS', leaf(name, first)), 0
   for _, id in ipairs(ids) do
@@ -57,7 +58,7 @@ local function ids_of(name, first)
   return ids
 end
 
--- Ids of a leaf from one on and up to another, ascending.
+-- The ids of a leaf from one id up to another, ascending.
 local function ids_between(name, first, from, to, limit)
   if not first then
     return redis.call('ZRANGE', root .. name, text_of(from), text_of(to), 'BYSCORE', 'LIMIT', 0, limit)
@@ -88,8 +89,8 @@ local function highest_id(name)
   return found[#found]
 end
 
--- Moves ids from a leaf that has too many to a new one: the highest of all if it has just come, so that ascending ids
--- fill their leaves, else the upper half. What is no id stays.
+-- Moves ids from a leaf that has too many to a new one: only the highest if it was just inserted, so that ascending ids
+-- fill their leaves, else the upper half. Members that are no ids stay.
 local function split(name, first, id, is_last, count)
   local ids = first and ids_of(name, first) or redis.call('ZRANGE', root .. name, -FIRST_IDS, -1)
   local moved = {}
@@ -104,12 +105,12 @@ local function split(name, first, id, is_last, count)
   redis.call('SADD', leaf(name, moved[1]), unpack(moved))
 end
 
--- Into some hundreds of sets at most.
+-- Inserts an id into sets, a few hundred at most.
 local function insert(names, id)
   local number, known, begins = tonumber(id), false, 0
   for place, last in ipairs(redis.call('HMGET', last_leaves, unpack(names))) do
     local name, first, count = names[place], last, 0
-    -- Many sets have leaves that begin alike.
+    -- Many sets have last leaves that begin with the same id.
     if last ~= known then known, begins = last, tonumber(last or 0) end
     if number < begins then first = leaf_of(name, id) end
     if not first then
@@ -119,14 +120,14 @@ local function insert(names, id)
     else
       local key = leaf(name, first)
       redis.call('SADD', key, id)
-      -- Ids so near to its first can't be too many.
+      -- A leaf whose ids are this close to its first one cannot have too many.
       if first == last and number - begins < LEAF_IDS then count = 0 else count = redis.call('SCARD', key) end
       if count > LEAF_IDS then split(name, first, id, first == last, count) end
     end
   end
 end
 
--- An empty leaf goes; one with few ids stays as it is.
+-- Removes an id from a set. A leaf that becomes empty is removed; leaves with few ids are not merged.
 local function remove(name, id)
   local first = leaf_of(name, id)
   if not first then

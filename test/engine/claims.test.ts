@@ -1,0 +1,362 @@
+// Slots, and the steps that wait for them: a free slot and a step of its kind always meet, although nobody asks again.
+import { describe, expect, test, vi } from 'vitest'
+import { Admission } from '../../src/engine/steps/admission.ts'
+import { Claims } from '../../src/engine/steps/claims.ts'
+import { ReadyHints } from '../../src/engine/steps/ready-hints.ts'
+import type { Recovery, StepShortage } from '../../src/engine/steps/recovery.ts'
+import { ByteBudget } from '../../src/model/byte-budget.ts'
+import type { CommitFeed } from '../../src/ports/commit-feed.ts'
+import type { Log } from '../../src/ports/log.ts'
+import type { AbandonedLease, Store } from '../../src/ports/store.ts'
+import { Slots } from '../../src/steps/slots.ts'
+import { stepKeyOf } from '../../src/model/standstill.ts'
+import { inDoubt, unavailable } from '../../src/model/failure.ts'
+import { openBench } from '../support/engine.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
+import { withVerbs } from '../support/stores.ts'
+
+const nothing = (): void => {}
+const log: Log = { trace: nothing, debug: nothing, info: nothing, warn: nothing, error: nothing }
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+type TakeOver = Recovery['takeOver']
+type Claim = Store['claimAbandoned']
+
+/** Claims with the given slots. Takeovers are what the test makes of them; hints are those of other servers. */
+function claimsOf({ slots, takeOver, claim = async () => [], bytes = 1000 }: Options) {
+  const listeners: (() => void)[] = []
+  const feed: CommitFeed = {
+    notify: nothing,
+    watch: nothing,
+    onNotified: nothing,
+    onWatched: nothing,
+    notifyReady: nothing,
+    onReady: (listener) => listeners.push(listener),
+    close: () => Promise.resolve(),
+  }
+  const clock = new SimulatedClock()
+  const budget = new ByteBudget({ bytes, what: 'steps' })
+  const claims = new Claims({
+    store: { claimAbandoned: claim, partitions: 1 },
+    owner: () => 'here',
+    clock,
+    log,
+    slots,
+    admission: new Admission({ slots, runner: { isSlowScript: () => false }, budget }),
+    recovery: { takeOver },
+    hints: new ReadyHints({ feed, clock }),
+  })
+  return {
+    claims,
+    budget,
+    hint: () => {
+      for (const listener of listeners) listener()
+    },
+  }
+}
+
+interface Options {
+  readonly slots: Slots
+  readonly takeOver: TakeOver
+  readonly claim?: Claim
+  readonly bytes?: number
+}
+
+describe('a step that becomes ready while its context is being taken', () => {
+  test('is taken after that, though what was found there needed no slot', async () => {
+    const slots = new Slots({ code: 1, isolated: 1 })
+    const taken: AbandonedLease[] = []
+    const found: (() => void)[] = []
+    const { claims } = claimsOf({
+      slots,
+      takeOver: async (lease, slot) => {
+        taken.push(lease)
+        if (taken.length === 1) await new Promise<void>((resolve) => found.push(resolve))
+        slot?.release()
+        return null
+      },
+    })
+    slots.tryTake('code')
+    claims.ready(1, 'code')
+    slots.release('code')
+    await turn()
+    expect(taken).toHaveLength(1)
+    // It has moved on meanwhile, and is ready again.
+    claims.ready(1, 'code')
+    found.pop()?.()
+    await turn()
+    expect(taken).toEqual([1, 1].map((id) => ({ id, owner: 'nobody' })))
+    expect([claims.has(1), slots.free('code')]).toEqual([false, 1])
+  })
+
+  test('is taken as nobody’s, though it was found as that of a gone server', async () => {
+    const slots = new Slots({ code: 1, isolated: 1 })
+    const taken: AbandonedLease[] = []
+    let left: AbandonedLease[] = [{ id: 1, owner: 'gone' }]
+    const { claims } = claimsOf({
+      slots,
+      claim: async () => left.splice(0),
+      takeOver: async (lease, given): Promise<StepShortage | null> => {
+        taken.push(lease)
+        const slot = given ?? (slots.tryTake('code') ? 'code' : null)
+        if (!slot) return { kind: 'code', weight: null }
+        slots.release('code')
+        return null
+      },
+    })
+    slots.tryTake('code')
+    await claims.look()
+    await turn()
+    expect(taken).toEqual([{ id: 1, owner: 'gone' }])
+    claims.ready(1, 'code')
+    slots.release('code')
+    await turn()
+    expect(taken.slice(1)).toEqual([{ id: 1, owner: 'nobody' }])
+    left = []
+  })
+})
+
+test('slots that become free while many contexts wait for memory are used once fewer do', async () => {
+  const slots = new Slots({ code: 100, isolated: 1 })
+  const taken: number[] = []
+  const { claims, budget } = claimsOf({
+    slots,
+    takeOver: async ({ id }, slot): Promise<StepShortage | null> => {
+      taken.push(id)
+      slot?.release()
+      return id > 1 && slot?.kind === 'code' && taken.filter((other) => other === id).length === 1
+        ? { kind: 'code', weight: 10 }
+        : null
+    },
+  })
+  const release = budget.take(1000)
+  slots.tryTake('isolated')
+  claims.ready(1, 'isolated')
+  for (let id = 2; id < 66; id += 1) claims.ready(id, 'code')
+  await turn()
+  expect(taken).toHaveLength(64)
+  slots.release('isolated')
+  await turn()
+  expect(taken).not.toContain(1)
+  release()
+  await turn()
+  expect(taken).toContain(1)
+})
+
+test('a hint that comes while the store is asked leads to another question', async () => {
+  const slots = new Slots({ code: 1, isolated: 1 })
+  const answers: ((leases: AbandonedLease[]) => void)[] = []
+  const { claims, hint } = claimsOf({
+    slots,
+    claim: () => new Promise((resolve) => answers.push(resolve)),
+    takeOver: async (_, slot) => {
+      slot?.release()
+      return null
+    },
+  })
+  const looked = claims.look()
+  expect(answers).toHaveLength(1)
+  hint()
+  answers[0]?.([])
+  await turn()
+  expect(answers).toHaveLength(2)
+  answers[1]?.([])
+  await looked
+  await turn()
+  expect(answers).toHaveLength(2)
+})
+
+test('steps that wait for slots of another kind after all keep their order', async () => {
+  const slots = new Slots({ code: 1, isolated: 1, script: 4, slowScript: 1 })
+  const begun: number[] = []
+  const { claims } = claimsOf({
+    slots,
+    claim: async () => [],
+    takeOver: async ({ id }, given): Promise<StepShortage | null> => {
+      // The context is read first.
+      await turn()
+      const kind = given?.kind
+      if (kind !== 'slowScript') given?.release()
+      if (kind !== 'slowScript') return { kind: 'slowScript', weight: null }
+      begun.push(id)
+      return null
+    },
+  })
+  for (let taken = 0; taken < 4; taken += 1) slots.tryTake('script')
+  slots.tryTake('slowScript')
+  for (let id = 1; id <= 20; id += 1) claims.ready(id, 'script')
+  for (let taken = 0; taken < 4; taken += 1) slots.release('script')
+  await vi.waitUntil(() => slots.free('script') === 4, { interval: 1 })
+  for (let id = 1; id <= 20; id += 1) {
+    slots.release('slowScript')
+    await vi.waitUntil(() => begun.length === id, { interval: 1 })
+  }
+  expect(begun).toEqual(Array.from({ length: 20 }, (_, place) => place + 1))
+})
+
+test('a server that stops tells the others of each step that it gives back', async () => {
+  let hints = 0
+  const feed: CommitFeed = {
+    notify: nothing,
+    watch: nothing,
+    onNotified: nothing,
+    onWatched: nothing,
+    notifyReady: () => {
+      hints += 1
+    },
+    onReady: nothing,
+    close: () => Promise.resolve(),
+  }
+  const clock = new SimulatedClock()
+  const ready = new ReadyHints({ feed, clock })
+  ready.stop()
+  // One that ends while the server waits for it, and the next one soon after.
+  ready.notify()
+  ready.notify()
+  expect(hints).toBe(2)
+  await clock.advance(100)
+  expect(hints).toBe(3)
+  ready.notify()
+  ready.close()
+  expect([hints, clock.pending]).toEqual([4, []])
+})
+
+test('a step that is being claimed when the server stops is given back', async () => {
+  const files = {
+    'p/Fn.ts': 'export const deaf = () => new Promise(() => {})',
+    'p/Deaf.flux': { states: [{ name: 's', action: { type: 'invokeCode', className: 'Fn', methodName: 'deaf' } }] },
+  }
+  let [second, isClaimed] = [0, false]
+  let owner: string | null | undefined
+  const wrap = (store: Store) =>
+    withVerbs(store, {
+      // It is done, and the server learns so late.
+      commit: async (request) => {
+        const outcome = await store.commit(request)
+        const isClaim = request.writes.some(
+          ({ context, previous }) => context.id === second && previous > 0 && !context.owner?.startsWith('nobody'),
+        )
+        if (!isClaim || !outcome.ok) return outcome
+        isClaimed = true
+        await new Promise((resolve) => {
+          setTimeout(resolve, 50)
+        })
+        return outcome
+      },
+      close: async () => {
+        owner = (await store.load({ id: second }))?.owner
+        await store.close()
+      },
+    })
+  const bench = await openBench(files, { stepConcurrency: 1, wrap })
+  const first = await bench.run('Deaf')
+  second = await bench.run('Deaf')
+  await bench.terminate({ contextId: first })
+  await vi.waitUntil(() => isClaimed, { interval: 1 })
+  await bench.close()
+  expect(owner).toBe('nobody/code')
+})
+
+test('a step whose claim was done, although its outcome was unknown, is claimed again', async () => {
+  const files = {
+    'p/Fn.ts': 'export const deaf = () => new Promise(() => {})\nexport const quick = () => null',
+    'p/Deaf.flux': { states: [{ name: 's', action: { type: 'invokeCode', className: 'Fn', methodName: 'deaf' } }] },
+    'p/Quick.flux': { states: [{ name: 's', action: { type: 'invokeCode', className: 'Fn', methodName: 'quick' } }] },
+  }
+  let [second, isClaimed] = [0, false]
+  const wrap = (store: Store) =>
+    withVerbs(store, {
+      commit: async (request) => {
+        const outcome = await store.commit(request)
+        if (isClaimed || second === 0 || request.writes.every(({ context }) => context.id !== second)) return outcome
+        isClaimed = true
+        throw inDoubt('the answer was lost')
+      },
+    })
+  const bench = await openBench(files, { stepConcurrency: 1, wrap })
+  const first = await bench.run('Deaf')
+  second = await bench.run('Quick')
+  await bench.terminate({ contextId: first })
+  await vi.waitUntil(() => isClaimed, { interval: 1 })
+  for (let seconds = 0; seconds < 10; seconds += 1) await bench.advance(1_000)
+  await bench.until(second, ({ status }) => status === 'COMPLETED')
+  await bench.close()
+})
+
+// Nothing is given back at the end, as after a kill.
+const deadly = (store: Store) =>
+  withVerbs(store, {
+    commit: (request) =>
+      request.writes.some(({ context }) => context.owner?.startsWith('nobody') === true)
+        ? Promise.reject(unavailable('dead'))
+        : store.commit(request),
+  })
+
+const code = (methodName: string) => ({ action: { type: 'invokeCode', className: 'Fn', methodName, timeout: 600 } })
+
+test('a step that follows one that blocked its server is run, although there was no slot when it was found', async () => {
+  const files = {
+    'p/Fn.ts': `
+export const deaf = () => new Promise(() => {})
+export const undo = () => null`,
+    'p/Deaf.flux': { states: [{ name: 's', ...code('deaf') }] },
+    'p/Blocks.flux': {
+      states: [
+        { name: 's', ...code('deaf'), transitions: [{ to: 'undone', event: '$exception' }] },
+        { name: 'undone', ...code('undo') },
+      ],
+    },
+  }
+  const first = await openBench(files, { stepConcurrency: 2, wrap: deadly })
+  const [blocking, other] = [await first.run('Blocks'), await first.run('Deaf')]
+  await first.engine.close({ grace: 0 })
+  let isOtherTaken = false
+  const later = (store: Store) =>
+    withVerbs(store, {
+      standstill: async () => ({
+        step: { stepKey: stepKeyOf(blocking, 1), attempt: 1 },
+        message: 'it blocked the event loop',
+        stack: '',
+        isCertain: true,
+      }),
+      load: async ({ id }) => {
+        if (id === blocking) await vi.waitUntil(() => isOtherTaken, { interval: 1 })
+        return store.load({ id })
+      },
+      commit: async (request) => {
+        const outcome = await store.commit(request)
+        if (request.writes.some(({ context }) => context.id === other)) isOtherTaken = true
+        return outcome
+      },
+    })
+  const { folder, clock } = first
+  const bench = await openBench({}, { folder, clock, stepConcurrency: 1, wrap: later })
+  await bench.until(blocking, ({ currentState, step }) => currentState === 'undone' && step?.server === null)
+  await bench.terminate({ contextId: other })
+  await bench.until(blocking, ({ status }) => status === 'COMPLETED')
+  await bench.close()
+})
+
+test('no more scripts are claimed than are remembered, when all of them turn out to be slow', async () => {
+  const slots = new Slots({ code: 1, isolated: 1, script: 2, slowScript: 1, maxWaiting: 10 })
+  slots.tryTake('slowScript')
+  let [left, claimed] = [1000, 0]
+  const { claims } = claimsOf({
+    slots,
+    claim: async ({ ready = [], limit }) => {
+      if (!ready.includes('nobody/script')) return []
+      const ids = Array.from({ length: Math.min(limit, left) }, () => (left -= 1) + 1)
+      claimed += ids.length
+      return ids.map((id) => ({ id, owner: 'nobody/script' }))
+    },
+    takeOver: async (_, slot): Promise<StepShortage | null> => {
+      slot?.release()
+      return { kind: 'slowScript', weight: null }
+    },
+  })
+  await claims.look()
+  for (let turns = 0; turns < 2000; turns += 1) await turn()
+  // The queue, and what one question to the store brought at most.
+  expect(claimed).toBeGreaterThanOrEqual(10)
+  expect(claimed).toBeLessThanOrEqual(20)
+})
