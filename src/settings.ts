@@ -22,6 +22,10 @@ export interface Settings {
   readonly recovery: number
   /** Milliseconds. */
   readonly retention: number
+  /** Milliseconds for which the answer to a request under a key is kept. */
+  readonly idempotency: number
+  /** Answers under keys, and contexts that events under keys moved, kept at once. */
+  readonly maxIdempotency: number
   /** Milliseconds. */
   readonly webhookTimeout: number
   /** Bytes. */

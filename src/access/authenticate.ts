@@ -95,13 +95,13 @@ function knownOf(
   file: string,
   { now, before }: { readonly now: () => number; readonly before: readonly Known[] },
 ): readonly Known[] {
-  return parseTokens(text, file).map(({ sha256, roles, expires, rate = null }) => {
+  return parseTokens(text, file).map(({ name, sha256, roles, expires, rate = null }) => {
     const digest = Buffer.from(sha256, 'hex')
     const earlier =
       rate === null ? undefined : before.find((known) => known.rate === rate && known.digest.equals(digest))
     const limits = rate === null ? null : rateOf(rate)
     const quota = earlier?.caller.quota ?? (limits && new TokenBucket(limits, now))
-    return { digest, expires: expires ?? Infinity, rate, caller: { roles, ...(quota && { quota }) } }
+    return { digest, expires: expires ?? Infinity, rate, caller: { name, roles, ...(quota && { quota }) } }
   })
 }
 

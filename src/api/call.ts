@@ -25,6 +25,8 @@ interface Facts {
   readonly problems: readonly number[]
   readonly bodyExample?: object
   readonly answerExample: unknown
+  /** Whether it takes the header `Idempotency-Key`; in process it has the field `idempotencyKey`. */
+  readonly takesKey?: true
   /** Whether `Prefer: wait=N` holds its answer until the context that it moved or started rests. */
   readonly prefersWait?: true
   /** Headers that the answer may have: name and description. */
@@ -75,6 +77,11 @@ export function describeCall<
     request: together ? z.object(shape).superRefine(together) : z.object(shape),
     fields: new Set(Object.keys(shape)),
   }
+}
+
+/** What is needed of a call to give an answer of it again. `parse` throws for what is no such answer. */
+export interface AnswerKind<A> extends Pick<Facts, 'method' | 'route'> {
+  readonly answer: { readonly parse: (data: unknown) => A }
 }
 
 /** The request as callers give it. */

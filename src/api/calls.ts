@@ -3,6 +3,7 @@ import type { Call } from './call.ts'
 import { EXECUTE } from './execute.ts'
 import { GET_CONTEXT } from './get-context.ts'
 import { GET_DEFINITION } from './get-definition.ts'
+import { GET_EVENT } from './get-event.ts'
 import { GET_STATE } from './get-state.ts'
 import { LIST_CONTEXTS } from './list-contexts.ts'
 import { SEND_EVENT } from './send-event.ts'
@@ -13,6 +14,7 @@ import { WAIT_FOR } from './wait-for.ts'
 export const CALLS: readonly Call[] = [
   EXECUTE,
   SEND_EVENT,
+  GET_EVENT,
   TERMINATE,
   LIST_CONTEXTS,
   GET_CONTEXT,

@@ -7,10 +7,11 @@ import {
   bodyTags,
   contextId,
   contextKey,
-  eventKey,
+  idempotencyKey,
   input,
   name,
   orNull,
+  REPLAYED_HEADER,
   RESPONSE,
   text,
   untyped,
@@ -25,6 +26,7 @@ export const EXECUTE = describeCall({
   route: '/flux-api/:package/execute',
   role: 'invoke',
   problems: [404, 409, 413, 415, 422],
+  takesKey: true,
   // Callers in process may leave it out: their own package is searched first.
   path: {
     package: name('Name of a package: its folder')
@@ -47,14 +49,11 @@ export const EXECUTE = describeCall({
         .meta({ description: 'What to do when the key is in use; refuse, if left out' }),
     ),
   },
-  internal: {
-    untyped,
-    waits,
-    idempotencyKey: orNull(eventKey('Key under which the start is done once')),
-  },
+  internal: { untyped, waits, idempotencyKey },
   content: ['startState', 'input', 'tags', 'key'],
   strict: true,
   ...PREFERS_WAIT,
+  answerHeaders: { ...PREFERS_WAIT.answerHeaders, ...REPLAYED_HEADER },
   answer: component(
     'Execution',
     z.object({

@@ -89,6 +89,14 @@ export const eventKey = (description: string) =>
     })
     .meta({ type: 'string', minLength: 1, maxLength: 255, description })
 
+/** In process alone: HTTP has the header `Idempotency-Key`. */
+export const idempotencyKey = orNull(eventKey('Key under which the call is carried out once'))
+
+/** Of calls that take it: the names of headers of their answers. */
+export const REPLAYED_HEADER = {
+  'Idempotency-Replayed': 'true, where the answer is that to an earlier request under this key',
+}
+
 /** Only for callers in process: over HTTP, the format of the body decides it. */
 export const untyped = z
   .boolean({ error: 'must be true or false' })

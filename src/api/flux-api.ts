@@ -3,6 +3,7 @@ import type { JsonObject } from '../model/json/value.ts'
 import type { ExecuteAnswer, ExecuteRequest } from './execute.ts'
 import type { ContextView, GetContextRequest } from './get-context.ts'
 import type { DefinitionRequest } from './get-definition.ts'
+import type { GetEventRequest, Receipt } from './get-event.ts'
 import type { GetStateRequest, StateContextView } from './get-state.ts'
 import type { ContextPage, Fits, ListRequest } from './list-contexts.ts'
 import type { EventAnswer, EventRequest } from './send-event.ts'
@@ -15,6 +16,8 @@ export interface FluxApi {
   execute(request: ExecuteRequest): Promise<ExecuteAnswer>
   terminate(request: ContextRequest): Promise<MessageAnswer>
   sendEvent(request: EventRequest): Promise<EventAnswer>
+  /** What became of an event that was sent under a key, with an eventId, or with `receipt`. */
+  getEvent(request: GetEventRequest): Promise<Receipt>
   /** Returns one page. It may have fewer than `limit` contexts when they are large: see `listPage`. */
   listContexts(request: ListRequest): Promise<ContextView[]>
   /**

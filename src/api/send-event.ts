@@ -8,9 +8,12 @@ import {
   bodyTags,
   contextId,
   eventKey,
+  flag,
+  idempotencyKey,
   input,
   name,
   orNull,
+  REPLAYED_HEADER,
   RESPONSE,
   text,
   time,
@@ -31,6 +34,12 @@ const event = name('Name of the event')
 
 const contextState = z.object({ contextId, state: text })
 
+export const ignoredEntry = z
+  .object({ contextId: contextId.nullable(), fluxName: text, state: text.nullable(), reason: text })
+  .meta({ xsd: { anyOrder: true } })
+
+export const pendingEntry = z.object({ contextId: contextId.nullable(), expiresAt: time.nullable() })
+
 export const SEND_EVENT = describeCall({
   id: 'sendEvent',
   summary: 'Send an event to one context, or to all that wait for it',
@@ -38,40 +47,40 @@ export const SEND_EVENT = describeCall({
   route: '/flux-api/event',
   role: 'invoke',
   problems: [404, 409, 413, 415, 422, 429],
+  takesKey: true,
   query: address('Id of the context that the event is for, or else its key; all that wait for it, if left out'),
   body: {
     ...address('Id of the context that the event is for, here or in the query'),
     event,
     input: input(),
     tags: bodyTags(),
-    eventId: orNull(eventKey('Id of the event, chosen by its sender; one is made if it is left out')),
+    eventId: orNull(
+      eventKey('Id of the event, chosen by its sender, under which it is taken once; one is made if it is left out'),
+    ),
+    receipt: orNull(flag('Whether what becomes of the event can be read by its id for a while')),
   },
   internal: {
     untyped,
+    idempotencyKey,
     waits,
   },
   together: checkAddressIfAny,
   content: ['input', 'tags', 'key'],
   strict: true,
   ...PREFERS_WAIT,
+  answerHeaders: { ...PREFERS_WAIT.answerHeaders, ...REPLAYED_HEADER },
   answer: component(
     'EventResult',
     z.object({
       message: text,
       transitions: z.array(contextState).meta({ description: 'Contexts that the event moved' }),
       executions: z.array(contextState).meta({ description: 'Contexts that the event started' }),
-      ignored: z
-        .array(
-          z
-            .object({ contextId: contextId.nullable(), fluxName: text, state: text.nullable(), reason: text })
-            .meta({ xsd: { anyOrder: true } }),
-        )
-        .meta({
-          description:
-            'Contexts and services that the event was for but could not move or start; contextId and state are null for a start',
-        }),
+      ignored: z.array(ignoredEntry).meta({
+        description:
+          'Contexts and services that the event was for but could not move or start; contextId and state are null for a start',
+      }),
       eventId: text.meta({ description: 'The one that was sent, else a UUID of version 7', xsd: ADDED }),
-      pending: z.array(z.object({ contextId: contextId.nullable(), expiresAt: time.nullable() })).meta({
+      pending: z.array(pendingEntry).meta({
         description: 'For whom the event is kept; contextId is null where nobody waits for it yet',
         xsd: ADDED,
       }),

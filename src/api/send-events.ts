@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { component } from './component.ts'
 import { SEND_EVENT } from './send-event.ts'
-import type { StreamCall } from './stream-call.ts'
+import { replayedLine, type StreamCall } from './stream-call.ts'
 
 const { message: _message, context: _context, ...told } = SEND_EVENT.answer.shape
 
@@ -13,7 +13,10 @@ export const SEND_EVENTS: StreamCall = {
   each: SEND_EVENT,
   line: SEND_EVENT.body ?? {},
   lineExample: { event: 'approve', contextId: 1, input: { by: 'Ada' } },
-  answer: component('EventLine', z.object({ n: z.number().int(), status: z.number().int(), ...told })),
+  answer: component(
+    'EventLine',
+    z.object({ n: z.number().int(), status: z.number().int(), ...told, replayed: replayedLine }),
+  ),
   answerExample: {
     n: 0,
     status: 200,

@@ -19,6 +19,11 @@ export interface StreamCall {
   readonly answerExample: object
 }
 
+export const replayedLine = z
+  .literal(true)
+  .exactOptional()
+  .meta({ description: 'There where the line repeats an earlier request under its key, and has the answer to that' })
+
 const count = z.number().int().nonnegative()
 
 export const refusedLine = component(

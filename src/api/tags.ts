@@ -1,7 +1,7 @@
 // api: adds tags to a context, or removes them.
 import { address, checkAddress } from './address.ts'
 import { describeCall, type RequestOf } from './call.ts'
-import { tags } from './fields.ts'
+import { idempotencyKey, REPLAYED_HEADER, tags } from './fields.ts'
 import { messageAnswer } from './terminate.ts'
 
 export const ADD_TAGS = describeCall({
@@ -11,7 +11,10 @@ export const ADD_TAGS = describeCall({
   route: '/flux-api/context/tag',
   role: 'invoke',
   problems: [404, 409, 422, 429],
+  takesKey: true,
+  answerHeaders: REPLAYED_HEADER,
   query: { ...address(), tag: tags('The tags. Repeat the parameter, or separate by commas') },
+  internal: { idempotencyKey },
   together: checkAddress,
   content: ['tag', 'key'],
   answer: messageAnswer,

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { address, checkAddress } from './address.ts'
 import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
-import { RESPONSE, text } from './fields.ts'
+import { idempotencyKey, REPLAYED_HEADER, RESPONSE, text } from './fields.ts'
 
 export const messageAnswer = component('Message', z.object({ message: text }), { xml: RESPONSE })
 
@@ -14,7 +14,10 @@ export const TERMINATE = describeCall({
   route: '/flux-api/terminate',
   role: 'invoke',
   problems: [404, 409, 422, 429],
+  takesKey: true,
+  answerHeaders: REPLAYED_HEADER,
   query: address(),
+  internal: { idempotencyKey },
   together: checkAddress,
   content: ['key'],
   answer: messageAnswer,

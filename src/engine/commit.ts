@@ -4,6 +4,7 @@ import type { CompiledFlux } from '../definitions/flux.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import { FluxError } from '../model/failure.ts'
 import { UNOWNED, type ContextRecord } from '../model/record.ts'
+import type { RowWrite } from '../model/rows.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Log } from '../ports/log.ts'
 import type { CommitOutcome, StaleOutcome, Store, Write } from '../ports/store.ts'
@@ -42,6 +43,14 @@ export interface CommitsParts {
   readonly onUnknownOutcome: (id: ContextId) => void
 }
 
+interface CommitOptions {
+  /** Written in the same commit. */
+  readonly rows?: readonly RowWrite[] | undefined
+  /** How often another server was faster. */
+  readonly lost: number
+  readonly incarnation: number
+}
+
 export class Commits {
   readonly #parts: CommitsParts
   readonly #watchers = new Map<ContextId, CommitWatcher>()
@@ -67,10 +76,10 @@ export class Commits {
   commit(
     work: UnitOfWork,
     writes: readonly Write[],
-    { lost, incarnation }: { readonly lost: number; readonly incarnation: number },
+    { rows, lost, incarnation }: CommitOptions,
   ): Promise<CommitOutcome> {
     // Not an async function: each await would create two more promises for each event.
-    return this.#parts.store.commit({ writes, lost }).then(
+    return this.#parts.store.commit({ writes, rows, lost }).then(
       (outcome) => {
         if (outcome.ok) this.#publish(work, writes, incarnation)
         else {

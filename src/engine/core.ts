@@ -2,29 +2,23 @@
 // other when it is needed, so the order of creation matters only to constructors.
 import { randomUUID } from 'node:crypto'
 import type { FluxApi } from '../api/flux-api.ts'
-import type { Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { ByteBudget } from '../model/byte-budget.ts'
 import { SYSTEM } from '../model/caller.ts'
 import { CountBound } from '../model/count-bound.ts'
 import type { ContextId } from '../model/context.ts'
 import type { ContextRecord } from '../model/record.ts'
-import type { TagLimits } from '../model/tags.ts'
-import type { AlarmClock } from '../ports/alarm-clock.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { CommitFeed } from '../ports/commit-feed.ts'
-import type { Log } from '../ports/log.ts'
-import type { StepDispatcher, StepRunner } from '../ports/step-runner.ts'
-import type { StepSlots } from '../ports/step-slots.ts'
-import type { Store } from '../ports/store.ts'
 import type { Access, CallParts } from './calls/call-env.ts'
 import { EventHints } from './calls/event-hint.ts'
 import { facade } from './calls/facade.ts'
 import { ShownContexts } from './calls/shown-contexts.ts'
 import { Commits } from './commit.ts'
 import { ContextCache } from './context-cache.ts'
-import { ContextLoader, type MemoryLimits } from './context-loader.ts'
+import { ContextLoader } from './context-loader.ts'
+import type { EngineParts } from './engine-parts.ts'
 import { Heartbeat, Identity } from './heartbeat.ts'
+import { Idempotency } from './idempotency/idempotency.ts'
+import { KeptBroadcasts } from './idempotency/kept-broadcasts.ts'
 import { Ids } from './ids.ts'
 import { Mailboxes } from './mailboxes.ts'
 import { Pins } from './pins.ts'
@@ -42,32 +36,6 @@ import { Timers } from './timers.ts'
 import type { TurnEnv } from './unit-of-work.ts'
 import { waitsOf } from './waits/waits-of.ts'
 import type { Waits } from './waits/waits.ts'
-
-export interface EngineParts {
-  readonly store: Store
-  readonly catalog: Catalog
-  readonly runner: StepRunner
-  readonly dispatcher: StepDispatcher
-  /** Limits how many steps run on this server at once. */
-  readonly slots: StepSlots
-  readonly alarm: AlarmClock
-  readonly clock: Clock
-  readonly log: Log
-  /** Milliseconds for which finished contexts are kept. */
-  readonly retention: number
-  /** null: no other server can use the store. */
-  readonly others: {
-    /** Milliseconds between heartbeats. */
-    readonly beat: number
-    readonly feed: CommitFeed
-  } | null
-  readonly tagLimits: TagLimits
-  readonly memory: MemoryLimits
-  /** How many of each there may be at once; calls beyond are refused. */
-  readonly bounds: { readonly commits: number; readonly broadcasts: number; readonly waits: number }
-  /** Called with the boot id of this server, and again when the id changes. */
-  readonly onOwner?: ((owner: string) => void) | undefined
-}
 
 /** The parts of one engine. */
 export class EngineCore {
@@ -95,6 +63,8 @@ export class EngineCore {
   readonly recovery: Recovery
   readonly claims: Claims
   readonly heartbeat: Heartbeat
+  readonly idempotency: Idempotency
+  readonly keptBroadcasts: KeptBroadcasts
 
   constructor(given: EngineParts) {
     const { store, catalog, alarm, clock, log, memory, others, runner, slots } = given
@@ -132,6 +102,22 @@ export class EngineCore {
       claims: this.claims,
       identity: this.identity,
     })
+    this.idempotency = new Idempotency({ store, clock, ...given.idempotency })
+    const [{ refusals, idempotency, identity }, { kept }] = [this, given.idempotency]
+    const beat = others?.beat ?? null
+    this.keptBroadcasts = new KeptBroadcasts({
+      store,
+      catalog,
+      mailboxes,
+      clock,
+      log,
+      refusals,
+      idempotency,
+      identity,
+      kept,
+      beat,
+      bound: this.broadcasts,
+    })
   }
 
   /** What a turn depends on in addition to the context and its messages. */
@@ -158,7 +144,7 @@ export class EngineCore {
 
   /** The calls, bound to a caller and its permissions. */
   api(access: Access): FluxApi {
-    const { mailboxes, hints, refusals, startedAt, waits, shown, broadcasts } = this
+    const { mailboxes, hints, refusals, startedAt, waits, shown, broadcasts, idempotency, keptBroadcasts } = this
     const { store, catalog, log, tagLimits } = this.given
     const parts: CallParts = {
       store,
@@ -167,6 +153,8 @@ export class EngineCore {
       hints,
       log,
       refusals,
+      idempotency,
+      keptBroadcasts,
       tagLimits,
       startedAt,
       waits,
@@ -236,7 +224,8 @@ function stepsOf(core: EngineCore): Steps {
     turns: core.turns,
     answer: (id, input) => core.redelivery.deliver(id, input),
     // The calls of a step are part of work that was already accepted, so they are not refused for lack of memory.
-    apiOf: (packageName) => core.api({ caller: SYSTEM, home: packageName, admission: null, isStep: true }),
+    apiOf: ({ id, package: home }) =>
+      core.api({ caller: SYSTEM, scope: `context ${id}`, home, admission: null, isStep: true }),
   })
 }
 

@@ -1,12 +1,13 @@
 // engine: its public interface: the calls, the webhooks, start and close.
 import type { FluxApi } from '../api/flux-api.ts'
-import { SYSTEM, type Caller } from '../model/caller.ts'
+import { scopeOfToken, SYSTEM, type Caller } from '../model/caller.ts'
 import type { WebhookApi } from '../model/webhook.ts'
 import { webhooks } from './calls/webhooks.ts'
-import { EngineCore, type EngineParts } from './core.ts'
+import { EngineCore } from './core.ts'
+import type { EngineParts } from './engine-parts.ts'
 import { Retention } from './retention.ts'
 
-export type { EngineParts } from './core.ts'
+export type { EngineParts } from './engine-parts.ts'
 
 export interface Engine {
   /** Why the engine cannot serve now; null if it can. */
@@ -36,11 +37,13 @@ export function createEngine(parts: EngineParts): Engine {
   const apis = new WeakMap<Caller, FluxApi>()
   return {
     api(caller) {
-      const known = apis.get(caller) ?? core.api({ caller, home: null, admission: null, isStep: false })
+      const known =
+        apis.get(caller) ??
+        core.api({ caller, scope: scopeOfToken(caller.name), home: null, admission: null, isStep: false })
       apis.set(caller, known)
       return known
     },
-    local: () => core.api({ caller: SYSTEM, home: null, admission: memory.requests, isStep: false }),
+    local: () => core.api({ caller: SYSTEM, scope: 'runtime', home: null, admission: memory.requests, isStep: false }),
     webhooks: webhooks({ catalog, mailboxes, commits, store, clock, feed: others?.feed ?? null, refusals }),
     endWaits: () => core.waits.giveUp(),
     trouble: () => store.trouble(),
@@ -48,17 +51,29 @@ export function createEngine(parts: EngineParts): Engine {
       await core.heartbeat.start()
       alarm.start(() => core.timers.dispatchDue())
       purges.start()
+      core.keptBroadcasts.start()
     },
     close: ({ grace = 10_000 } = {}) => close(core, purges, grace),
   }
 }
 
 async function close(
-  { given: { store, runner, alarm, others }, life, recovery, claims, steps, heartbeat, mailboxes, waits }: EngineCore,
+  {
+    given: { store, runner, alarm, others },
+    keptBroadcasts,
+    life,
+    recovery,
+    claims,
+    steps,
+    heartbeat,
+    mailboxes,
+    waits,
+  }: EngineCore,
   purges: Retention,
   grace: number,
 ): Promise<void> {
   const takenOver = recovery.stop()
+  keptBroadcasts.stop()
   claims.stop()
   waits.giveUp()
   await steps.stop(grace)

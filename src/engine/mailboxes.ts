@@ -2,12 +2,11 @@
 // waiting messages is bounded.
 import type { ContextId } from '../model/context.ts'
 import { FluxError, overloaded } from '../model/failure.ts'
-import type { CommitWatcher } from './commit.ts'
 import type { Input } from './interpreter/decision.ts'
-import { isBounded, type Message, type MessageOutcome } from './message.ts'
+import { isBounded, type Message, type MessageOptions, type MessageOutcome } from './message.ts'
 import { Pace } from './pace.ts'
 import type { RootRequest } from './start-request.ts'
-import { Starts } from './starts.ts'
+import { Starts, type StartOptions } from './starts.ts'
 import { TurnLoop, type TurnLoopParts } from './turn-loop.ts'
 
 /** Number of waiting messages at which calls to a context are refused. */
@@ -18,21 +17,6 @@ const MAX_BATCH_MESSAGES = 100
 export interface MailboxesParts extends TurnLoopParts {
   /** Contexts in which calls may have turns under way at once, starts included. */
   readonly maxCalls: number
-}
-
-/** `isCall`: a caller from outside asks for it, who is refused when there is too much to do. */
-export interface PostOptions {
-  readonly isCall?: boolean
-}
-
-export interface MessageOptions extends PostOptions {
-  /** A full mailbox takes it all the same: whoever sends it bounds how many there are. */
-  readonly waits?: boolean
-}
-
-export interface StartOptions extends PostOptions {
-  /** Called for the first commit, and for all later ones of this server until it is removed (`Commits.unwatch`). */
-  readonly watcher?: CommitWatcher
 }
 
 export class Mailboxes {
@@ -62,11 +46,16 @@ export class Mailboxes {
 
   /**
    * Sends a message to a context. Resolves after the commit.
-   * @throws FluxError when the context doesn't exist, or its mailbox is full; of a call, `overloaded`
+   * @throws FluxError when the context doesn't exist, or its mailbox is full; of a call, `overloaded`; RowTaken when the
+   * guard of one of its rows fails
    */
-  post(id: ContextId, input: Input, { isCall = false, waits = false }: MessageOptions = {}): Promise<MessageOutcome> {
+  post(
+    id: ContextId,
+    input: Input,
+    { isCall = false, waits = false, rows, rowsAlways }: MessageOptions = {},
+  ): Promise<MessageOutcome> {
     return new Promise((resolve, reject) => {
-      const message = { input, resolve, reject }
+      const message = { input, rows, rowsAlways, resolve, reject }
       const mailbox = this.#waiting.get(id)
       if (mailbox && mailbox.length >= MAX_MESSAGES && !waits && isBounded(input)) {
         reject(
@@ -90,16 +79,17 @@ export class Mailboxes {
 
   /**
    * Starts a context. Resolves after the commit.
-   * @throws FluxError when its inputs, tags or start state are invalid; of a call, `overloaded`
+   * @throws FluxError when its inputs, tags or start state are invalid; of a call, `overloaded`; RowTaken when the guard
+   * of one of its rows fails
    */
-  start(request: RootRequest, { watcher, isCall = false }: StartOptions = {}): Promise<MessageOutcome> {
-    if (!isCall) return this.#starts.start(request, { watcher })
+  start(request: RootRequest, options: StartOptions = {}): Promise<MessageOutcome> {
+    if (options.isCall !== true) return this.#starts.start(request, options)
     if (this.#isFull) return Promise.reject(tooManyCalls())
     this.#callStarts += 1
     const onEnd = () => {
       this.#callStarts -= 1
     }
-    return this.#starts.start(request, { watcher, onEnd })
+    return this.#starts.start(request, options, onEnd)
   }
 
   get #isFull(): boolean {

@@ -3,7 +3,9 @@ import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ContextId } from '../model/context.ts'
 import type { Failure } from '../model/failure.ts'
 import type { ContextRecord } from '../model/record.ts'
+import type { RowSpace, RowWrite } from '../model/rows.ts'
 import type { Input } from './interpreter/decision.ts'
+import type { Applied } from './unit-of-work.ts'
 
 export interface MessageOutcome {
   /** False: the message was refused, was stale, or was not addressed to the context. */
@@ -23,8 +25,43 @@ export interface Sender {
   readonly reject: (error: unknown) => void
 }
 
-export interface Message extends Sender {
+/**
+ * The rows that are written in the commit of a message, if it changes anything. A pure function, called again with each
+ * try; the record is as the commit leaves it. `replaced`: of a start, as in its outcome. Rows must be in the partition of the context.
+ */
+export type RowsOf = (
+  applied: Applied,
+  record: ContextRecord,
+  flux: CompiledFlux,
+  replaced?: ContextId | null,
+) => readonly RowWrite[]
+
+export interface MessageOptions {
+  /** A caller from outside asks for it, who is refused when there is too much to do. */
+  readonly isCall?: boolean | undefined
+  /** A full mailbox takes it all the same: somebody else bounds how many there are. */
+  readonly waits?: boolean | undefined
+  readonly rows?: RowsOf | undefined
+  /** Its rows are asked for also when it changes nothing. */
+  readonly rowsAlways?: boolean | undefined
+}
+
+export interface Message extends Sender, Pick<MessageOptions, 'rows' | 'rowsAlways'> {
   readonly input: Input
+}
+
+/** The guard of a row failed: nothing of its message was committed. `value`: what is there; null: nothing. */
+export class RowTaken extends Error {
+  override readonly name = 'RowTaken'
+  readonly space: RowSpace
+  readonly key: string
+  readonly value: string | null
+  constructor({ space, key, value }: { space: RowSpace; key: string; value: string | null }) {
+    super(`a row of the space '${space}' is not as expected`)
+    this.space = space
+    this.key = key
+    this.value = value
+  }
 }
 
 /**
@@ -35,7 +72,7 @@ export const isBounded = (input: Input): boolean =>
   input.type === 'TAG' || input.type === 'TERMINATE' || input.type === 'EVENT'
 
 /** The state of a context, as the answer to an event reports it. */
-export const standOf = ({ record, flux }: MessageOutcome) => ({
+export const standOf = ({ record, flux }: Pick<MessageOutcome, 'record' | 'flux'>) => ({
   contextId: record.id,
   state: flux.states[record.state]?.name ?? '',
 })

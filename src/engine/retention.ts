@@ -1,4 +1,4 @@
-// engine: deletes, at regular intervals, contexts that finished longer ago than the retention time.
+// engine: deletes, at regular intervals, contexts that finished longer ago than the retention time, and expired rows.
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
@@ -11,7 +11,7 @@ export interface RetentionParts {
   readonly retention: number
 }
 
-/** Maximum number of contexts deleted in one request. */
+/** Maximum number of contexts, or rows, deleted in one request. */
 const MAX_PURGED_AT_ONCE = 500
 /** Bounds of the interval between purges, which is a tenth of the retention time. */
 const EVERY_MS = { min: 1_000, max: 60_000 }
@@ -49,6 +49,8 @@ export class Retention {
       let purged = 1
       while (purged > 0 && !this.#stopped)
         purged = await store.purge({ endedBefore: clock.now() - retention, limit: MAX_PURGED_AT_ONCE })
+      let swept = 1
+      while (swept > 0 && !this.#stopped) swept = await store.sweepRows({ now: clock.now(), limit: MAX_PURGED_AT_ONCE })
     } catch (error) {
       log.error('finished contexts could not be purged; trying again later', { error })
     }

@@ -5,7 +5,7 @@ import { FluxError, type Failure } from '../model/failure.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { CommitRefusal, Write } from '../ports/store.ts'
 import type { CommitWatcher } from './commit.ts'
-import type { MessageOutcome, Sender } from './message.ts'
+import { RowTaken, type MessageOutcome, type RowsOf, type Sender } from './message.ts'
 import type { Pace } from './pace.ts'
 import { keyInUse } from './start-key.ts'
 import type { RootRequest, StartRequest } from './start-request.ts'
@@ -13,10 +13,19 @@ import { runStart, type TurnResult } from './turn.ts'
 import { TurnData } from './turn-data.ts'
 import type { TurnLoopParts } from './turn-loop.ts'
 
+export interface StartOptions {
+  /** Called for the first commit, and for all later ones of this server until it is removed (`Commits.unwatch`). */
+  readonly watcher?: CommitWatcher | undefined
+  readonly rows?: RowsOf | undefined
+  /** See `MessageOptions`. */
+  readonly isCall?: boolean | undefined
+  /** The partition in which it is stored; left out: any. */
+  readonly partition?: number | undefined
+}
+
 /** A context that is being started. */
-interface Start extends Sender {
+interface Start extends Sender, Pick<StartOptions, 'watcher' | 'rows'> {
   request: StartRequest
-  readonly watcher: CommitWatcher | null
   readonly data: TurnData
   /** How often others were faster. */
   lost: number
@@ -37,7 +46,8 @@ export class Starts {
   /** See `Mailboxes.start`. */
   start(
     { flux, startState, input, untyped, unknown, tags, trigger, request, key, existing }: RootRequest,
-    { watcher = null, onEnd }: { readonly watcher?: CommitWatcher | null | undefined; readonly onEnd?: () => void },
+    { watcher, rows, partition = this.#parts.ids.nextPartition() }: StartOptions,
+    onEnd?: () => void,
   ): Promise<MessageOutcome> {
     return new Promise((succeed, fail) => {
       const resolve = (outcome: MessageOutcome) => {
@@ -48,7 +58,6 @@ export class Starts {
         onEnd?.()
         fail(error)
       }
-      const partition = this.#parts.ids.nextPartition()
       const whole = { flux, startState, input, untyped, unknown, tags, trigger, parent: null, partition, request }
       const data = new TurnData(this.#parts)
       const over =
@@ -60,6 +69,7 @@ export class Starts {
       const start = {
         request: { ...whole, key, existing },
         watcher,
+        rows,
         data,
         lost: 0,
         resolve: over(resolve),
@@ -98,9 +108,11 @@ export class Starts {
   }
 
   #commit(start: Start, { work, context, writes }: TurnResult & { kind: 'decided' }): void {
-    const { request, watcher, data, resolve, reject } = start
+    const { request, watcher, rows, data, resolve, reject } = start
     const { commits } = this.#parts
-    const { id } = context.record
+    const { record, flux } = context
+    const { id } = record
+    const written = rows?.({ kind: 'next' }, record, flux, work.replaced)
     // A broadcast may find the new context in the store before the commit has resolved here.
     const releaseHold = this.#hold(id)
     if (watcher) commits.watch(id, watcher)
@@ -109,7 +121,8 @@ export class Starts {
       reject(error)
       releaseHold()
     }
-    commits.commit(work, writes, { lost: start.lost, incarnation: data.incarnation }).then((outcome) => {
+    commits.commit(work, writes, { rows: written, lost: start.lost, incarnation: data.incarnation }).then((outcome) => {
+      if ('row' in outcome) return fail(new RowTaken(outcome.row))
       if (!outcome.ok && !this.#isStartedEarlier(outcome, writes)) {
         if (!mayStartAgain(start, id, outcome)) return fail(new FluxError(failureOf(context.record, outcome)))
         commits.unwatch(id)

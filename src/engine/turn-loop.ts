@@ -4,7 +4,8 @@ import type { ContextId } from '../model/context.ts'
 import { FluxError, notFound } from '../model/failure.ts'
 import type { Commits } from './commit.ts'
 import type { Input } from './interpreter/decision.ts'
-import type { Message } from './message.ts'
+import { RowTaken, type Message } from './message.ts'
+import { hasRows, rowsOfTurn, type MessageRow } from './message-rows.ts'
 import type { Pace } from './pace.ts'
 import { runTurn, type TurnResult } from './turn.ts'
 import { TurnData, type TurnDataParts } from './turn-data.ts'
@@ -75,6 +76,7 @@ export class TurnLoop {
         switch (result.kind) {
           case 'decided':
             this.#pace.spend(result.steps)
+            if (turn.messages.some(hasRows)) return this.#commitWithRows(turn, result)
             return this.#commit(turn, result)
           case 'lacks':
             return void data.fetch(result.need, id).then(
@@ -130,17 +132,44 @@ export class TurnLoop {
       }
   }
 
-  #commit(turn: Turn, decided: Decided): void {
+  #commit(turn: Turn, decided: Decided, rows?: readonly MessageRow[]): void {
     const { work, writes } = decided
     const { commits } = this.#parts
     const conclude = (isTrue: boolean) => (isTrue ? this.#settle(turn, decided) : this.#again(turn))
     const fail = (error: unknown) => this.#fail(turn, error)
-    if (writes.length === 0) commits.isCurrent(work).then(conclude, fail)
-    else
-      commits.commit(work, writes, { lost: turn.lost, incarnation: turn.data.incarnation }).then((outcome) => {
+    const commit = () => {
+      const { lost, data } = turn
+      const written = rows?.map(({ row }) => row)
+      return commits.commit(work, writes, { rows: written, lost, incarnation: data.incarnation }).then((outcome) => {
+        if ('row' in outcome) return this.#refuseRow(turn, rows ?? [], new RowTaken(outcome.row))
         if ('overtaken' in outcome) this.#parts.ids.drop(outcome.overtaken)
         return conclude(outcome.ok)
       }, fail)
+    }
+    if (writes.length > 0) void commit()
+    else if (rows) commits.isCurrent(work).then((isTrue) => (isTrue ? commit() : this.#again(turn)), fail)
+    else commits.isCurrent(work).then(conclude, fail)
+  }
+
+  /**
+   * A message that writes a row that an earlier message of the turn writes, too, is put back with those after it: the
+   * next turn finds whether its guard fails.
+   */
+  #commitWithRows(turn: Turn, decided: Decided): void {
+    const rows = rowsOfTurn(turn.messages, decided)
+    if (!('place' in rows)) return this.#commit(turn, decided, rows.length === 0 ? undefined : rows)
+    decided.work.releaseSlots()
+    this.#putBack(turn, turn.messages.splice(rows.place))
+    this.#trySoon(turn)
+  }
+
+  /** The guard of a row failed: only the message whose row it is, is taken out. */
+  #refuseRow(turn: Turn, rows: readonly MessageRow[], error: RowTaken): void {
+    const culprit = rows.find(({ row: { space, key } }) => space === error.space && key === error.key)
+    if (!culprit) return this.#fail(turn, error)
+    this.#takeOut(turn, { place: culprit.place, error })
+    if (turn.messages.length === 0) return this.#end(turn)
+    this.#trySoon(turn)
   }
 
   /** Decides the turn again: another server was faster, or the cached context was outdated. */

@@ -20,11 +20,21 @@ const KINDS: { readonly [kind in Failure['kind']]: Kind } = {
   notAcceptable: { status: 406, type: 'not-acceptable', title: 'No format fits the Accept header' },
   timeout: { status: 408, type: 'request-timeout', title: 'The request took too long to come' },
   conflict: { status: 409, type: 'conflict', title: 'This can not be done now' },
+  idempotencyInProgress: {
+    status: 409,
+    type: 'idempotency-in-progress',
+    title: 'The first request under this key is still under way',
+  },
   tooLarge: { status: 413, type: 'body-too-large', title: 'The body is too large' },
   unsupportedType: { status: 415, type: 'unsupported-media-type', title: 'The body has a type that is not understood' },
   expectation: { status: 417, type: 'expectation-failed', title: 'The Expect header can not be met' },
   misdirected: { status: 421, type: 'misdirected-request', title: 'The server does not answer to this host' },
   invalid: { status: 422, type: 'invalid-content', title: 'The content is not valid' },
+  idempotencyMismatch: {
+    status: 422,
+    type: 'idempotency-mismatch',
+    title: 'The key was used for another request',
+  },
   // 429 and not 503: only this context has too much to do.
   busy: { status: 429, type: 'context-busy', title: 'The context has too many events waiting' },
   rateLimited: { status: 429, type: 'rate-limited', title: 'The token is used too often' },

@@ -22,7 +22,7 @@ export async function openEngine(
   settings: Settings,
   given: Pick<EngineParts, 'catalog' | 'runner' | 'clock' | 'log' | 'memory' | 'onOwner'>,
 ): Promise<OpenedEngine> {
-  const { retention, maxTags, maxTagBytes } = settings
+  const { retention, idempotency: kept, maxIdempotency: max, maxTags, maxTagBytes } = settings
   const { storage, parts } = await openStorage(settings, given).catch((error: unknown) => {
     given.runner.close()
     throw error
@@ -31,6 +31,15 @@ export async function openEngine(
   const tagLimits = { count: maxTags, bytes: maxTagBytes }
   const dispatcher = createDispatcher({ runner: given.runner, clock: parts.clock })
   const slots = new Slots({ code: settings.stepConcurrency, isolated: settings.isolated })
-  const engine = createEngine({ ...given, ...parts, retention, dispatcher, slots, tagLimits, bounds })
+  const engine = createEngine({
+    ...given,
+    ...parts,
+    retention,
+    idempotency: { kept, max },
+    dispatcher,
+    slots,
+    tagLimits,
+    bounds,
+  })
   return { engine, storage, notes: parts.store.notes }
 }

@@ -23,10 +23,15 @@ export interface QuotaState {
 
 /** A caller without roles is anonymous and may use everything that is not secured. */
 export interface Caller {
+  /** Of the token; left out: no token was sent, or the runtime itself calls. */
+  readonly name?: string
   readonly roles: readonly Role[]
   /** Left out: as many calls as it likes. */
   readonly quota?: Quota
 }
+
+/** Whose idempotency keys those of a token are; undefined: no token. */
+export const scopeOfToken = (name: string | undefined): string => (name === undefined ? 'nobody' : `token ${name}`)
 
 export const ANONYMOUS: Caller = { roles: [] }
 /** The runtime itself, and the functions of services. */

@@ -76,6 +76,18 @@ export const schema = z.object({
     trueOrFalse,
   ),
   retention: setting('ACTORFLUX_RETENTION', '7d', 'how long finished contexts can be read', duration),
+  idempotency: setting(
+    'ACTORFLUX_IDEMPOTENCY',
+    '24h',
+    'how long an Idempotency-Key, or the eventId of a sender, is remembered with its answer',
+    duration,
+  ),
+  maxIdempotency: setting(
+    'ACTORFLUX_IDEMPOTENCY_MAX',
+    '1000000',
+    'answers remembered at once, and contexts that remembered events moved; beyond it requests with a key get 503',
+    integer(1, 1_000_000_000),
+  ),
   webhookTimeout: setting('ACTORFLUX_WEBHOOK_TIMEOUT', '30s', 'how long a webhook waits for its answer', duration),
   maxBody: setting('ACTORFLUX_MAX_BODY', '1mb', 'largest body of a request', memorySize),
   maxDepth: setting('ACTORFLUX_MAX_DEPTH', '64', 'levels of nesting of a body', integer(1, 150)),

@@ -1,45 +1,19 @@
 // What one try of a turn leaves for the next, and what it doesn't.
 import { describe, expect, test } from 'vitest'
-import { ByteBudget } from '../../src/model/byte-budget.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
 import { unavailable } from '../../src/model/failure.ts'
-import type { Store, StoredContext } from '../../src/ports/store.ts'
-import { Commits } from '../../src/engine/commit.ts'
-import { ContextCache } from '../../src/engine/context-cache.ts'
-import { ContextLoader } from '../../src/engine/context-loader.ts'
-import { Ids } from '../../src/engine/ids.ts'
+import type { StoredContext } from '../../src/ports/store.ts'
 import type { Input } from '../../src/engine/interpreter/decision.ts'
-import { Mailboxes } from '../../src/engine/mailboxes.ts'
-import { Pins } from '../../src/engine/pins.ts'
 import type { RootRequest } from '../../src/engine/start-request.ts'
 import { TurnData } from '../../src/engine/turn-data.ts'
-import { folderOf, open, quiet, type Files } from '../definitions/catalog-files.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
-import { emptyStore, withVerbs } from '../support/stores.ts'
-import { compiled, env, event, Hand } from '../support/turns.ts'
+import { openMailboxes, partsOn } from '../support/mailboxes.ts'
+import { compiled, event, Hand } from '../support/turns.ts'
 
-const MIB = 1024 * 1024
-const nobody = () => {}
 const waits = compiled({
   output: [{ name: 'text', defaultValue: 'x'.repeat(100_000) }],
   states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'go' }] }],
 })
 const end = compiled({ states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'go' }] }] })
-
-async function partsOn(verbs: Partial<Store>, bytes = MIB, files: Files = { 'p/readme.md': '' }) {
-  const state = { incarnation: 0 }
-  const store = withVerbs(emptyStore(verbs), {
-    get incarnation() {
-      return state.incarnation
-    },
-  })
-  const { catalog } = await open(await folderOf(files))
-  const cache = new ContextCache(MIB)
-  const turns = new ByteBudget({ bytes, what: 'turns' })
-  const loader = new ContextLoader({ store, catalog, cache, bytes })
-  const [ids, pins] = [new Ids(store), new Pins(store, new SimulatedClock())]
-  return { state, parts: { store, log: quiet, catalog, ids, cache, loader, pins, turns } }
-}
 
 describe('what a turn has at hand', () => {
   test('is of the present incarnation after a conflict, and not before', async () => {
@@ -90,29 +64,6 @@ describe('what a turn has at hand', () => {
     expect([data.context(1), data.context(2), turns.held]).toEqual([undefined, undefined, 0])
   })
 })
-
-async function openMailboxes(verbs: Partial<Store>, files?: Files) {
-  const { parts } = await partsOn(verbs, MIB, files)
-  const commits = new Commits({
-    store: parts.store,
-    cache: parts.cache,
-    alarm: { start: nobody, set: nobody, close: () => Promise.resolve() },
-    log: quiet,
-    owner: () => 'me',
-    onStep: nobody,
-    onReady: nobody,
-    onEnd: nobody,
-    onOthersStep: nobody,
-    onParent: nobody,
-    onAnswer: nobody,
-    onCommitted: nobody,
-    onUnknownOutcome: nobody,
-  })
-  return Object.assign(new Mailboxes({ ...parts, commits, env: () => env(), maxCalls: 1000 }), {
-    turns: parts.turns,
-    catalog: parts.catalog,
-  })
-}
 
 const request: RootRequest = { flux: end, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null }
 

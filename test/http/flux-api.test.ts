@@ -57,6 +57,7 @@ describe('a call that is right', () => {
     ],
     ['POST', `${EVENT}?contextId=5`, { event: 'e', contextId: '5' }, 'sendEvent', { contextId: 5, event: 'e' }],
     ['DELETE', '/flux-api/terminate?contextId=5', undefined, 'terminate', { contextId: 5 }],
+    ['GET', '/flux-api/event?eventId=e-1', undefined, 'getEvent', { eventId: 'e-1' }],
     ['GET', '/flux-api/contexts', undefined, 'listPage', { limit: 30, page: 0 }],
     [
       'GET',
@@ -110,6 +111,7 @@ describe('a call that is right', () => {
             contextId: 1,
             fluxName: 'F',
             event: 'e',
+            eventId: 'i',
             stateName: 'a',
             tag: [],
           }),

@@ -171,6 +171,7 @@ describe('the document', () => {
       'GET /flux-api/context/wait',
       'GET /flux-api/contexts',
       'GET /flux-api/definition',
+      'GET /flux-api/event',
       'GET /flux-api/schema.xsd',
       'POST /flux-api/context/tag',
       'POST /flux-api/event',
@@ -183,8 +184,8 @@ describe('the document', () => {
 
   test('has parameters as they are', () => {
     const address = ['query contextId?', 'query key?', 'query fluxName?', 'query package?']
-    expect(parametersOf('execute')).toEqual(['path package', 'header Prefer?'])
-    expect(parametersOf('sendEvent')).toEqual([...address, 'header Prefer?'])
+    expect(parametersOf('execute')).toEqual(['path package', 'header Idempotency-Key?', 'header Prefer?'])
+    expect(parametersOf('sendEvent')).toEqual([...address, 'header Idempotency-Key?', 'header Prefer?'])
     expect(parametersOf('waitFor')).toEqual([
       ...address,
       ...['status', 'state', 'tag', 'timeout'].map((name) => `query ${name}?`),
@@ -210,10 +211,11 @@ describe('the document', () => {
   test('names the headers of answers', () => {
     const rate = ['RateLimit', 'RateLimit-Policy']
     expect(headersOf('listContexts', 200)).toEqual(['Link', ...rate])
-    expect(headersOf('execute', 200)).toEqual(['Preference-Applied', ...rate])
+    expect(headersOf('execute', 200)).toEqual(['Preference-Applied', 'Idempotency-Replayed', ...rate])
     expect(headersOf('getContext', 401)).toEqual(['WWW-Authenticate'])
     expect(headersOf('getContext', 503)).toEqual(['Retry-After'])
     expect(headersOf('sendEvent', 429)).toEqual(['Retry-After', ...rate])
+    expect(headersOf('terminate', 409)).toEqual(['Retry-After'])
     expect(headersOf('getContext', 404)).toEqual([])
   })
 
@@ -299,12 +301,14 @@ async function calls(): Promise<{ readonly [id: string]: { query: string; reques
   const id = await start('Waiter', { tag: 'x' })
   const doomed = await start('Waiter')
   await live.call('POST', '/flux-api/event', { body: { event: 'hold', input: { by: 'a' }, tags: ['x'] } })
+  await live.call('POST', '/flux-api/event', { body: { event: 'alarm', eventId: 'known' } })
   return {
     execute: {
       query: '',
       request: { body: { fluxName: 'Typed', input: { thing: { 'a b': [1, null, {}], '\u0000': '\ud800' } } } },
     },
     sendEvent: { query: '', request: { body: { event: 'alarm' } } },
+    getEvent: { query: '?eventId=known' },
     terminate: { query: `?contextId=${doomed}` },
     listContexts: { query: '' },
     getContext: { query: `?contextId=${id}&snapshot=true` },

@@ -5,6 +5,7 @@ import { openTokens } from '../../src/access/authenticate.ts'
 import { systemClock } from '../../src/alarms/clock.ts'
 import { createApp, type AppOptions } from '../../src/http/app.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
+import { RECEIPT_EXAMPLE } from '../../src/api/get-event.ts'
 import type { FluxApi } from '../../src/api/flux-api.ts'
 import type { ContextView } from '../../src/api/get-context.ts'
 import type { ModelDescriptor } from '../../src/model/context.ts'
@@ -67,6 +68,7 @@ export function fakeApi(overrides: Partial<FluxApi> = {}): { api: FluxApi; calls
       ignored: [],
       pending: [],
     }),
+    getEvent: note('getEvent', RECEIPT_EXAMPLE),
     listContexts: note('listContexts', [contextView(1), contextView(2)]),
     listPage: note('listPage', { contexts: [contextView(1), contextView(2)], next: null }),
     getContext: note('getContext', contextView(1)),

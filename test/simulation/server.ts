@@ -94,6 +94,7 @@ export class SimulatedServer implements Actor {
       log,
       slots: new Slots({ code: stepConcurrency, isolated: ISOLATED, maxWaiting }),
       dispatcher: createDispatcher({ runner, clock }),
+      idempotency: { kept: 86_400_000, max: 1_000_000 },
       retention: RETENTION_MS,
       tagLimits: { count: 64, bytes: 256 },
       bounds: { commits: 1_000_000, broadcasts: 1000, waits: 20_000 },

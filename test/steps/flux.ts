@@ -17,6 +17,7 @@ export const flux: Flux = {
   execute: refuse,
   terminate: refuse,
   sendEvent: refuse,
+  getEvent: refuse,
   listContexts: refuse,
   listPage: refuse,
   getContext: refuse,

@@ -5,7 +5,7 @@ import { denial, type Role } from '../../model/caller.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
 import { FluxError, malformed, notFound } from '../../model/failure.ts'
 import type { Input } from '../interpreter/decision.ts'
-import type { MessageOutcome } from '../message.ts'
+import type { MessageOptions, MessageOutcome } from '../message.ts'
 import { keptKey, partitionOfKey, usingKey } from '../record/context-key.ts'
 import { serviceNamed, type CallEnv } from './call-env.ts'
 
@@ -37,11 +37,21 @@ export async function sendTo(
 }
 
 /** Sends a message to the context that is named, and gives its id. @throws FluxError when it is refused, or there is none */
-export async function send(env: CallEnv, address: Address, input: Input): Promise<ContextId> {
-  const { record, failure } = await sendTo(env, address, (id) => env.mailboxes.post(id, input, { isCall: !env.isStep }))
+export async function send(
+  env: CallEnv,
+  address: Address,
+  input: Input,
+  options?: Pick<MessageOptions, 'rows' | 'rowsAlways'>,
+): Promise<ContextId> {
+  const post = (id: ContextId) => env.mailboxes.post(id, input, { ...options, isCall: !env.isStep })
+  const { record, failure } = await sendTo(env, address, post)
   if (failure) throw new FluxError(failure)
   return record.id
 }
+
+/** The partition in which a message to the context has its effect; null: only the context that the key finds tells. */
+export const partitionOfEffect = ({ store }: Pick<CallEnv, 'store'>, { contextId }: Address): number | null =>
+  contextId === undefined ? null : contextId % store.partitions
 
 async function findByKey(env: CallEnv, { key, fluxName, package: given }: Address, role: Role): Promise<ContextId> {
   if (key === undefined || fluxName === undefined) throw malformed('contextId must be given, or else key and fluxName')

@@ -6,6 +6,7 @@ import { FluxError, type Failure } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
+import type { BroadcastItems } from '../idempotency/broadcast-items.ts'
 import type { Mailboxes } from '../mailboxes.ts'
 import { standOf } from '../message.ts'
 import { decodeHead } from '../record/decode.ts'
@@ -37,16 +38,19 @@ export interface ReceiverParts {
   readonly mailboxes: Pick<Mailboxes, 'post' | 'start'>
   readonly log: Log
   readonly refusals: Pick<RefusalLog, 'log'>
+  /** What is kept of a broadcast under a key; null: it has none. */
+  readonly items: BroadcastItems | null
 }
 
 /** Moves the context. `tags`: null if they don't count. */
 export async function move(
-  { store, mailboxes, log, refusals }: ReceiverParts,
+  { store, mailboxes, log, refusals, items }: ReceiverParts,
   id: ContextId,
   { event, input, untyped, tags, caller }: Omit<BroadcastEvent, 'tags'> & { readonly tags: readonly string[] | null },
 ): Promise<Found> {
   try {
-    const outcome = await mailboxes.post(id, { type: 'EVENT', name: event, input, untyped, tags, caller })
+    const message = { type: 'EVENT', name: event, input, untyped, tags, caller } as const
+    const outcome = await mailboxes.post(id, message, { rows: items?.moved })
     if (outcome.moved) return { answer: 'transitions', stand: standOf(outcome) }
     if (!outcome.failure) return null
     const {
@@ -58,7 +62,9 @@ export async function move(
     const entry = { contextId, fluxName, state, reason: failure.detail }
     return { answer: 'ignored', entry, failure, hasEnded: isFinished(status) }
   } catch (error) {
-    // Purged in between: there is nobody left who could have ignored it.
+    const done = items?.doneBefore(error)
+    if (done) return done
+    // The context was purged after it was found.
     if (error instanceof FluxError && error.failure.kind === 'notFound') return null
     if (isUnreadable(error, log)) return null
     const fluxName = error instanceof FluxError && error.failure.kind === 'busy' ? await nameOf(store, id) : ''

@@ -15,7 +15,8 @@ export async function startTriggered(
 ): Promise<Found[]> {
   const triggered = services.flatMap((flux) => {
     const trigger = flux.triggers.find(({ event }) => event === sent.event)
-    return !trigger || (flux.secured && denial(sent.caller, 'invoke')) ? [] : [{ flux, trigger }]
+    const isOut = (flux.secured && denial(sent.caller, 'invoke')) || parts.items?.hasStarted(flux) === true
+    return !trigger || isOut ? [] : [{ flux, trigger }]
   })
   const startAll = (some: readonly Triggered[]) => Promise.all(some.map((one) => start(parts, one, sent, moved)))
   const always = await startAll(triggered.filter(({ trigger }) => !trigger.unlessMoved))
@@ -38,7 +39,7 @@ async function start(
   sent: BroadcastEvent,
   moved: readonly Found[],
 ): Promise<Found> {
-  const { mailboxes, refusals } = parts
+  const { mailboxes, refusals, items } = parts
   const { event, input, untyped, tags } = sent
   const request = {
     flux,
@@ -51,9 +52,11 @@ async function start(
   }
   for (let tries = 1; ; tries += 1) {
     try {
-      const outcome = await mailboxes.start(request)
+      const outcome = await mailboxes.start(request, { rows: items?.started, partition: items?.partition })
       return { answer: 'executions', stand: standOf(outcome) }
     } catch (error) {
+      const done = items?.doneBefore(error)
+      if (done) return done
       const holder = holderIn(error)
       if (holder === null) return ignored(refusals, { contextId: null, fluxName: flux.fluxName, state: null }, error)
       if (moved.some((one) => idOf(one) === holder)) return null

@@ -6,70 +6,54 @@ import type { ContextId } from '../../model/context.ts'
 import type { CountBound } from '../../model/count-bound.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { Store } from '../../ports/store.ts'
+import type { BroadcastItems } from '../idempotency/broadcast-items.ts'
 import { keysOfEvent } from '../record/index-keys.ts'
+import { BroadcastPlace } from './broadcast-place.ts'
 import { startTriggered } from './broadcast-triggers.ts'
 import { move, type BroadcastEvent, type Found, type ReceiverParts } from './broadcast-receivers.ts'
 
 /** Contexts that are sent the event at the same time. */
 const MAX_WAVE_CONTEXTS = 1000
-/** Contexts up to which a broadcast costs about as little as a call for one context. */
-const MAX_SMALL_CONTEXTS = 64
 
-interface BroadcastParts extends ReceiverParts {
+export interface BroadcastParts extends Omit<ReceiverParts, 'items'> {
   readonly catalog: Pick<Catalog, 'triggeredBy'>
   /** Of large broadcasts; null: it isn't refused. */
   readonly bound: CountBound | null
 }
 
-export type BroadcastAnswer = Pick<EventAnswer, 'message' | 'transitions' | 'executions' | 'ignored'>
+type BroadcastAnswer = Pick<EventAnswer, 'message' | 'transitions' | 'executions' | 'ignored'>
 
 /**
  * @throws FluxError `unavailable` when the store was unavailable and the event moved and started nothing; `overloaded`
  * when it addresses many contexts, and too many such broadcasts are in progress
  */
-export async function broadcast(parts: BroadcastParts, sent: BroadcastEvent): Promise<BroadcastAnswer> {
-  const place = new Place(parts.bound)
+export async function broadcast(
+  parts: BroadcastParts,
+  sent: BroadcastEvent,
+  items: BroadcastItems | null = null,
+): Promise<BroadcastAnswer> {
+  const place = new BroadcastPlace(parts.bound)
   try {
-    return await run(parts, sent, place)
+    return await run(parts, sent, { place, items })
   } finally {
     place.release()
-  }
-}
-
-/** What a broadcast has of the bound: nothing while it is as small as a call for one context. */
-class Place {
-  readonly #bound: CountBound | null
-  #isTaken = false
-
-  constructor(bound: CountBound | null) {
-    this.#bound = bound
-  }
-
-  /** @throws FluxError `overloaded` */
-  take(addressed: number): void {
-    if (this.#isTaken || this.#bound === null || addressed <= MAX_SMALL_CONTEXTS) return
-    this.#bound.take()
-    this.#isTaken = true
-  }
-
-  release(): void {
-    if (this.#isTaken) this.#bound?.release()
   }
 }
 
 async function run(
   { store, catalog, mailboxes, log, refusals }: BroadcastParts,
   sent: BroadcastEvent,
-  place: Place,
+  { place, items }: { readonly place: BroadcastPlace; readonly items: BroadcastItems | null },
 ): Promise<BroadcastAnswer> {
-  const receivers = { store, mailboxes, log, refusals }
-  const found: Found[] = []
+  const receivers = { store, mailboxes, log, refusals, items }
+  const found: Found[] = [...(items?.earlier() ?? [])]
   const any = keysOfEvent(sent.event, sent.tags)
-  const addressed = await waitingFor(store, any, place)
+  const waiting = await waitingFor(store, any, { place, upTo: items?.upTo ?? (await store.highestId()) })
+  const addressed = items ? waiting.filter((id) => !items.hasMoved(id)) : waiting
   for (let from = 0; from < addressed.length; from += MAX_WAVE_CONTEXTS) {
     const ids = addressed.slice(from, from + MAX_WAVE_CONTEXTS)
     found.push(...(await Promise.all(ids.map((id) => move(receivers, id, sent)))))
-    // Where nothing is written, nothing above has waited: other work of the event loop comes first.
+    // A wave in which nothing is written does not yield to the event loop. Other work is served before the next wave.
     if (from + MAX_WAVE_CONTEXTS < addressed.length)
       await new Promise((resolve) => {
         setImmediate(resolve)
@@ -89,12 +73,21 @@ async function run(
   return { ...answer, message: `'${sent.event}': ${counts}` }
 }
 
+/** The answer to an event that was for all that wait for it. */
+export const answerToAll = (
+  { message, transitions, executions, ignored }: BroadcastAnswer,
+  eventId: string,
+): EventAnswer => ({ message, transitions, executions, ignored, eventId, pending: [] })
+
 /**
  * The contexts that wait for the event. All are read before any is moved: a child that the event itself starts may have
  * a lower id than contexts of other partitions that are read later.
  */
-async function waitingFor(store: Store, any: readonly string[], place: Place): Promise<ContextId[]> {
-  const upTo = await store.highestId()
+async function waitingFor(
+  store: Store,
+  any: readonly string[],
+  { place, upTo }: { readonly place: BroadcastPlace; readonly upTo: ContextId },
+): Promise<ContextId[]> {
   const found: ContextId[] = []
   for (;;) {
     const ids = await store.waitingFor({ any, upTo, after: found.at(-1) ?? 0, limit: MAX_WAVE_CONTEXTS })

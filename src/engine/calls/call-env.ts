@@ -14,6 +14,8 @@ import type { TagLimits } from '../../model/tags.ts'
 import { breathe, charactersOf } from '../../model/texts.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
+import type { Idempotency } from '../idempotency/idempotency.ts'
+import type { KeptBroadcasts } from '../idempotency/kept-broadcasts.ts'
 import type { Mailboxes } from '../mailboxes.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
@@ -34,6 +36,8 @@ export interface CallParts {
   /** The start time of a step that runs or waits on this server. */
   readonly startedAt: StartedAt
   readonly refusals: RefusalLog
+  readonly idempotency: Idempotency
+  readonly keptBroadcasts: KeptBroadcasts
   readonly waits: Waits
   readonly shown: ShownContexts
   /** Broadcasts to many contexts at once. */
@@ -43,6 +47,8 @@ export interface CallParts {
 /** The caller, and the package it calls from. */
 export interface Access {
   readonly caller: Caller
+  /** Idempotency keys of different scopes are different keys. */
+  readonly scope: string
   /** The package that is searched first for services named without a package; null: none. */
   readonly home: string | null
   /** The budget that is charged with the input until the call ends; null: the input is charged elsewhere. */

@@ -1,16 +1,17 @@
 // engine/calls: `addTags` and `removeTags` change the tags of a context, and answer once the change is committed.
-import type { TagRequest } from '../../api/tags.ts'
+import { ADD_TAGS, REMOVE_TAGS, type TagRequest } from '../../api/tags.ts'
 import type { MessageAnswer } from '../../api/terminate.ts'
-import { send } from './address.ts'
+import type { ContextId } from '../../model/context.ts'
 import type { CallEnv } from './call-env.ts'
 import { tagRequest } from './requests.ts'
+import { sendOnce } from './send-once.ts'
 
 /** See `FluxApi`. */
 export async function changeTags(env: CallEnv, request: TagRequest, change: 'add' | 'remove'): Promise<MessageAnswer> {
-  const { address, tags } = tagRequest(request, env.tagLimits)
-  const contextId = await send(env, address, { type: 'TAG', add: [], remove: [], [change]: tags, caller: env.caller })
+  const { address, tags, idempotencyKey: key } = tagRequest(request, env.tagLimits)
+  const input = { type: 'TAG', add: [], remove: [], [change]: tags, caller: env.caller } as const
   const names = tags.map((name) => `'${name}'`).join(', ')
-  return {
-    message: change === 'add' ? `added ${names} to context ${contextId}` : `removed ${names} from context ${contextId}`,
-  }
+  const [done, of] = change === 'add' ? [`added ${names} to`, ADD_TAGS] : [`removed ${names} from`, REMOVE_TAGS]
+  const answerOf = (contextId: ContextId) => ({ message: `${done} context ${contextId}` })
+  return sendOnce(env, { of, key, content: { ...address, tags }, address, input, answerOf })
 }

@@ -1,7 +1,11 @@
 // engine/calls: `execute` starts a context of a loaded service, and answers once the start is committed.
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ExecuteAnswer, ExecuteRequest } from '../../api/execute.ts'
+import { EXECUTE, type ExecuteAnswer, type ExecuteRequest } from '../../api/execute.ts'
+import type { ContextId } from '../../model/context.ts'
+import { RowTaken, type MessageOutcome, type RowsOf } from '../message.ts'
 import { holderIn } from '../start-key.ts'
+import type { StartOptions } from '../starts.ts'
+import type { Keeping } from '../idempotency/idempotency.ts'
 import { admitted, isRefusable, requireRole, serviceNamed, type CallEnv } from './call-env.ts'
 import { executeRequest } from './requests.ts'
 
@@ -9,23 +13,79 @@ import { executeRequest } from './requests.ts'
 export async function execute(env: CallEnv, request: ExecuteRequest): Promise<ExecuteAnswer> {
   const wanted = executeRequest(request, env.tagLimits)
   if (wanted.isLarge) await nextTurn()
+  const { idempotencyKey } = wanted
+  if (idempotencyKey != null) return executeOnce(env, wanted, idempotencyKey)
+  try {
+    return answerOf(await start(env, wanted))
+  } catch (error) {
+    return usedAnswer(wanted, error)
+  }
+}
+
+type Wanted = ReturnType<typeof executeRequest>
+
+function executeOnce(env: CallEnv, wanted: Wanted, key: string): Promise<ExecuteAnswer> {
+  const { package: given, fluxName, startState, input, tags, key: contextKey, existing } = wanted
+  const content = { package: given, fluxName, startState, input, tags, key: contextKey, existing }
+  const isKeyed = contextKey !== undefined || hasKeys(env, wanted)
+  const call = {
+    scope: env.scope,
+    of: EXECUTE,
+    key,
+    content,
+    partition: isKeyed ? null : undefined,
+    // The key that a service gives may be made of the time, or by chance.
+    looksFirst: isKeyed && contextKey === undefined,
+  }
+  return env.idempotency.once(call, async (keeping) => {
+    const rows: RowsOf = (_, record, __, replaced) => [
+      keeping.rowOf(answerOf({ record, replaced: replaced ?? null }), record.id),
+    ]
+    try {
+      return answerOf(await start(env, wanted, { partition: keeping.partition, rows }))
+    } catch (error) {
+      return keepUsed(env, usedAnswer(wanted, error), keeping)
+    }
+  })
+}
+
+/** That a context has the key already is remembered, too, unless an earlier answer is. @throws RowTaken */
+async function keepUsed({ store }: CallEnv, answer: ExecuteAnswer, { rowOf }: Keeping): Promise<ExecuteAnswer> {
+  const outcome = await store.commit({ writes: [], rows: [rowOf(answer, answer.contextId)] })
+  if ('row' in outcome) throw new RowTaken(outcome.row)
+  return answer
+}
+
+/** Whether the service gives its contexts keys. One that is not loaded may have done so. */
+function hasKeys(env: CallEnv, wanted: Wanted): boolean {
+  try {
+    return serviceNamed(env, wanted).key !== null
+  } catch {
+    return true
+  }
+}
+
+function start(env: CallEnv, wanted: Wanted, options?: StartOptions): Promise<MessageOutcome> {
   const flux = serviceNamed(env, wanted)
   requireRole(env, flux, 'invoke')
   const { startState, input, untyped, waits, tags, key } = wanted
   const existing = wanted.existing === 'replace' ? { caller: env.caller } : wanted.existing
-  try {
-    const { record, replaced } = await admitted(env, input, () =>
-      env.mailboxes.start(
-        { flux, startState, input, untyped, unknown: 'refuse', tags, trigger: null, key, existing },
-        { isCall: isRefusable(env, waits) },
-      ),
-    )
-    const { id: contextId } = record
-    const message = `started '${flux.fluxName}' as context ${contextId}`
-    return { message, contextId, started: true, ...(replaced && { replaced }) }
-  } catch (error) {
-    const holder = existing === 'use' ? holderIn(error) : null
-    if (holder === null) throw error
-    return { message: `context ${holder} of '${flux.fluxName}' has the key already`, contextId: holder, started: false }
-  }
+  return admitted(env, input, () =>
+    env.mailboxes.start(
+      { flux, startState, input, untyped, unknown: 'refuse', tags, trigger: null, key, existing },
+      { ...options, isCall: isRefusable(env, waits) },
+    ),
+  )
+}
+
+function answerOf({ record: { id, fluxName }, replaced }: Pick<MessageOutcome, 'record' | 'replaced'>): ExecuteAnswer {
+  const message = `started '${fluxName}' as context ${id}`
+  return { message, contextId: id, started: true, ...(replaced && { replaced }) }
+}
+
+/** The answer where the context that has the key is used. @throws the error, if it isn't that */
+function usedAnswer({ existing, fluxName }: Wanted, error: unknown): ExecuteAnswer {
+  const contextId: ContextId | null = existing === 'use' ? holderIn(error) : null
+  if (contextId === null) throw error
+  return { message: `context ${contextId} of '${fluxName}' has the key already`, contextId, started: false }
 }

@@ -5,6 +5,7 @@ import { changeTags } from './change-tags.ts'
 import { execute } from './execute.ts'
 import { getContext } from './get-context.ts'
 import { getDefinition } from './get-definition.ts'
+import { getEvent } from './get-event.ts'
 import { getStateContext } from './get-state.ts'
 import { listPage } from './list-contexts.ts'
 import { sendEvent } from './send-event.ts'
@@ -18,6 +19,7 @@ export function facade(parts: CallParts, access: Access): FluxApi {
     execute: (request) => execute(env, request),
     terminate: (request) => terminate(env, request),
     sendEvent: (request) => sendEvent(env, request),
+    getEvent: (request) => getEvent(env, request),
     listContexts: async (request) => (await listPage(env, request)).contexts,
     listPage: (request, fits) => listPage(env, request, fits),
     getContext: (request) => getContext(env, request),

@@ -26,6 +26,7 @@ export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
     tags,
     key,
     existing,
+    idempotencyKey,
   } = check(EXECUTE, request)
   const { input, isLarge } = inputOf(data)
   return {
@@ -40,19 +41,25 @@ export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
     // The service gives its own where none is given.
     key: key ?? undefined,
     existing: existing ?? undefined,
+    idempotencyKey,
   }
 }
 
 export function eventRequest(request: EventRequest, limits: TagLimits) {
-  const fields = check(SEND_EVENT, request)
-  const { contextId, event, eventId, input: data, untyped = false, waits = false, tags } = fields
+  const checked = check(SEND_EVENT, request)
+  const { contextId, key, fluxName, package: owner, event, input: data, untyped = false, waits = false, tags } = checked
+  const { eventId, idempotencyKey, receipt } = checked
+  const given = eventId ?? idempotencyKey ?? null
+  if (given !== null && (idempotencyKey ?? given) !== given)
+    throw malformed('the eventId and the idempotency key must be the same, or one of them be left out')
   const { input, isLarge } = inputOf(data)
   return {
-    contextId,
-    /** null: it is for all, or for the context of that id. */
-    address: fields.key === undefined ? null : fields,
+    /** null: it is for all that wait for it. */
+    address: contextId === undefined && key === undefined ? null : { contextId, key, fluxName, package: owner },
     event,
-    eventId: eventId ?? newEventId(),
+    eventId: given ?? newEventId(),
+    /** Whether what becomes of it is kept under that id. */
+    isKept: given !== null || receipt === true,
     input,
     isLarge,
     untyped,
@@ -62,10 +69,10 @@ export function eventRequest(request: EventRequest, limits: TagLimits) {
 }
 
 export function tagRequest(request: TagRequest, limits: TagLimits) {
-  const { tag, ...address } = check(ADD_TAGS, request)
+  const { tag, idempotencyKey, ...address } = check(ADD_TAGS, request)
   const tags = tagsOf(tag, '/tag', limits)
   if (tags.length === 0) throw malformed('no tag is given')
-  return { address, tags }
+  return { address, tags, idempotencyKey }
 }
 
 export function listRequest(request: ListRequest = {}, limits: TagLimits) {

@@ -1,16 +1,17 @@
 // engine/calls: `sendEvent` sends an event to one context, or to all that wait for it, and answers once the moves are
 // committed. Refused events are logged.
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { EventAnswer, EventRequest } from '../../api/send-event.ts'
+import { SEND_EVENT, type EventAnswer, type EventRequest } from '../../api/send-event.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
-import type { Input } from '../interpreter/decision.ts'
-import { standOf } from '../message.ts'
+import { isReplayed } from '../../api/replayed.ts'
+import type { Address } from '../../api/address.ts'
+import { standOf, type MessageOutcome, type RowsOf } from '../message.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import { isLogged } from '../refusal-log.ts'
-import { sendTo } from './address.ts'
-import { broadcast } from './broadcast.ts'
+import { partitionOfEffect, sendTo } from './address.ts'
+import { answerToAll, broadcast } from './broadcast.ts'
 import { admitted, isRefusable, type CallEnv } from './call-env.ts'
 import { eventRequest } from './requests.ts'
 
@@ -20,43 +21,78 @@ export async function sendEvent(env: CallEnv, request: EventRequest): Promise<Ev
   let target: unknown = request?.contextId
   try {
     const sent = eventRequest(request, env.tagLimits)
-    const { contextId, address, event, eventId, isLarge, input, untyped, waits } = sent
-    if (isLarge) await nextTurn()
-    if (contextId === undefined && address === null) return await sendToAll(env, sent)
-    const post = (id: ContextId) => {
+    const { address } = sent
+    if (sent.isLarge) await nextTurn()
+    if (address === null) return await sendToAll(env, sent)
+    const onTarget = (id: ContextId) => {
       target = id
-      const message: Input = { type: 'EVENT', name: event, input, untyped, tags: null, caller: env.caller }
-      return env.mailboxes.post(id, message, { isCall: isRefusable(env, waits), waits })
     }
-    const outcome = await admitted(env, input, () =>
-      contextId === undefined ? sendTo(env, address ?? {}, post) : post(contextId),
-    )
-    if (outcome.failure) throw new FluxError(await explained(env, event, outcome.failure))
-    const stand = standOf(outcome)
-    return {
-      message: `'${event}' moved context ${stand.contextId}`,
-      transitions: [stand],
-      executions: [],
-      ignored: [],
-      eventId,
-      pending: [],
-    }
+    if (sent.isKept) return await sendOnce(env, sent, { address, onTarget })
+    const outcome = await post(env, sent, { address, onTarget })
+    if (outcome.failure) throw new FluxError(await explained(env, sent.event, outcome.failure))
+    return answerOf(sent, outcome)
   } catch (error) {
     logRefusal(env, request, target, error)
     throw error
   }
 }
 
-async function sendToAll(
+type SentEvent = ReturnType<typeof eventRequest>
+
+interface Target {
+  readonly address: Address
+  /** Called with the context, once it is known. */
+  readonly onTarget: (id: ContextId) => void
+}
+
+function post(
   env: CallEnv,
-  { event, eventId, input, untyped, tags }: ReturnType<typeof eventRequest>,
-): Promise<EventAnswer> {
-  const parts = { ...env, bound: env.isStep ? null : env.broadcasts }
-  const { message, transitions, executions, ignored } = await admitted(env, input, () =>
-    broadcast(parts, { event, input, untyped, tags, caller: env.caller }),
+  { event, input, untyped, waits }: SentEvent,
+  { address, onTarget, rows }: Target & { readonly rows?: RowsOf },
+): Promise<MessageOutcome> {
+  const { caller, mailboxes } = env
+  const message = { type: 'EVENT', name: event, input, untyped, tags: null, caller } as const
+  const postTo = (id: ContextId) => {
+    onTarget(id)
+    return mailboxes.post(id, message, { isCall: isRefusable(env, waits), waits, rows })
+  }
+  const { contextId } = address
+  return admitted(env, input, () => (contextId === undefined ? sendTo(env, address, postTo) : postTo(contextId)))
+}
+
+const answerOf = ({ event, eventId }: SentEvent, moved: Pick<MessageOutcome, 'record' | 'flux'>): EventAnswer => ({
+  message: `'${event}' moved context ${moved.record.id}`,
+  transitions: [standOf(moved)],
+  executions: [],
+  ignored: [],
+  eventId,
+  pending: [],
+})
+
+/** What the event did is kept under its id, and it does it once. */
+function sendOnce(env: CallEnv, sent: SentEvent, target: Target): Promise<EventAnswer> {
+  const { event, eventId, input, tags } = sent
+  const content = { ...target.address, event, input, tags }
+  const partition = partitionOfEffect(env, target.address)
+  const call = { scope: env.scope, of: SEND_EVENT, key: eventId, content, event, partition }
+  return env.idempotency.once(call, async ({ rowOf }) => {
+    const rows: RowsOf = (_, record, flux) => [rowOf(answerOf(sent, { record, flux }), record.id)]
+    const outcome = await post(env, sent, { ...target, rows })
+    if (outcome.failure) throw new FluxError(await explained(env, event, outcome.failure))
+    return answerOf(sent, outcome)
+  })
+}
+
+async function sendToAll(env: CallEnv, sent: SentEvent): Promise<EventAnswer> {
+  const { event, eventId, input, untyped, tags, isKept } = sent
+  const { caller, scope } = env
+  const said = { event, eventId, input, untyped, tags, caller }
+  const answer = await admitted(env, input, async () =>
+    isKept
+      ? env.keptBroadcasts.once({ scope, of: SEND_EVENT, key: eventId }, said)
+      : answerToAll(await broadcast({ ...env, bound: env.isStep ? null : env.broadcasts }, said), eventId),
   )
-  const answer = { message, transitions, executions, ignored, eventId, pending: [] }
-  return isWithoutEffect(answer) ? { ...answer, ...(await hintOn(env, event)) } : answer
+  return isWithoutEffect(answer) && !isReplayed(answer) ? { ...answer, ...(await hintOn(env, event)) } : answer
 }
 
 const isWithoutEffect = ({ transitions, executions, ignored }: EventAnswer): boolean =>

@@ -30,7 +30,7 @@ export interface StepsParts {
   /** Memory budget for the data of scripts, charged until the script has received its names. */
   readonly turns: ByteBudget
   /** The calls for functions of a package. */
-  readonly apiOf: (packageName: string) => FluxApi
+  readonly apiOf: (context: Pick<ContextRecord, 'id' | 'package'>) => FluxApi
   /** Delivers a result, with retries (`Redelivery.deliver`). */
   readonly answer: (id: ContextId, input: Input) => Promise<unknown>
 }
@@ -156,7 +156,7 @@ export class Steps {
     const { className, methodName, isolate } = action.code
     const name = { package: record.package, className, methodName }
     const { signal } = controller
-    const argument = fluxArgumentOf({ step, flux, record, signal, log, api: apiOf(record.package) })
+    const argument = fluxArgumentOf({ step, flux, record, signal, log, api: apiOf(record) })
     return dispatcher.run({ name, args: record.args ?? {}, flux: argument, isolate, timeoutMs, controller })
   }
 

@@ -8,11 +8,13 @@ import { EXECUTE } from '../../api/execute.ts'
 import type { FluxApi } from '../../api/flux-api.ts'
 import { GET_CONTEXT } from '../../api/get-context.ts'
 import { GET_DEFINITION } from '../../api/get-definition.ts'
+import { GET_EVENT } from '../../api/get-event.ts'
 import { GET_STATE } from '../../api/get-state.ts'
 import { LIST_CONTEXTS, type CheckedList } from '../../api/list-contexts.ts'
 import { SEND_EVENT } from '../../api/send-event.ts'
 import { ADD_TAGS, PUT_TAGS, REMOVE_TAGS } from '../../api/tags.ts'
 import { TERMINATE } from '../../api/terminate.ts'
+import { isReplayed } from '../../api/replayed.ts'
 import { WAIT_FOR } from '../../api/wait-for.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
@@ -30,6 +32,7 @@ import type { FieldsByName } from '../request/call-fields.ts'
 import { authorizationOf, headerOf, type Env } from '../request/incoming.ts'
 import type { OriginGuard } from '../request/origin-guard.ts'
 import { readQuery } from '../request/query.ts'
+import { idempotencyKeyOf } from './idempotency-key.ts'
 import { hangUpSignal } from '../request/hang-up.ts'
 import { heldAnswer, onlyContextOf } from './prefer.ts'
 import { quotaHeaders, takeQuota } from './quotas.ts'
@@ -53,6 +56,9 @@ const NOTHING: FieldsByName = new Map()
 
 /** Contexts change, and may be confidential, so answers are not stored by caches. */
 const NOT_KEPT = { 'cache-control': 'no-store', vary: 'Accept', ...NOSNIFF }
+
+const REPLAYED = { 'idempotency-replayed': 'true' }
+const NO_HEADERS = {}
 
 /** What the routes share. */
 interface Parts extends FluxApiParts {
@@ -86,6 +92,7 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
       return mode && answerCloudEvents(c, mode, { caller, calls, parts })
     },
   })
+  addCall(app, parts, GET_EVENT, (calls, request) => calls.getEvent(request))
   addCall(app, parts, TERMINATE, (calls, request) => calls.terminate(request))
   addCall(app, parts, GET_CONTEXT, (calls, request) => calls.getContext(request))
   addCall(app, parts, WAIT_FOR, (calls, request, c) => calls.waitFor(request, { signal: hangUpSignal(c) }))
@@ -132,13 +139,15 @@ function addCall<R extends z.ZodType, A extends object>(
     if (other) return other
     const format = accepted(c)
     const fields = reader.begin(c)
+    if (call.takesKey) fields['idempotencyKey'] = idempotencyKeyOf(c)
     const hold = call.body === null ? null : inFlight.hold()
     try {
       const value = await run(calls, reader.finish(fields, hold && (await readBody(c, parts, hold))), c)
       const held = moved ? heldAnswer(c, value, { calls, moved, hold }) : null
-      if (held === null) return send(c, format, value)
+      const replayed = isReplayed(value) ? REPLAYED : NO_HEADERS
+      if (held === null) return send(c, format, value, replayed)
       const { answer, headers } = await held
-      return await send(c, format, answer, headers)
+      return await send(c, format, answer, { ...headers, ...replayed })
     } finally {
       hold?.release()
     }

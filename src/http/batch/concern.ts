@@ -2,6 +2,7 @@
 // context, or the same key of a service.
 import type { z } from 'zod'
 import type { FluxApi } from '../../api/flux-api.ts'
+import { isReplayed } from '../../api/replayed.ts'
 import type { SEND_EVENT } from '../../api/send-event.ts'
 import type { CallFields } from '../request/call-fields.ts'
 import type { LineRequest } from './line-stream.ts'
@@ -28,8 +29,9 @@ export function eventLine(calls: FluxApi, { request, fields, bytes }: EventLine)
     concern: concern ?? 'everything',
     keepsPlace: typeof concern === 'number' && bytes <= PROMPT_BYTES,
     async run() {
-      const { message: _message, ...answer } = await calls.sendEvent(request)
-      return { status: 200, ...answer }
+      const answer = await calls.sendEvent(request)
+      const { message: _message, ...told } = answer
+      return { status: 200, ...told, ...(isReplayed(answer) && { replayed: true }) }
     },
   }
 }

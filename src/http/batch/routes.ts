@@ -2,6 +2,7 @@
 import type { Context, Hono } from 'hono'
 import { EXECUTE } from '../../api/execute.ts'
 import { EXECUTES } from '../../api/executes.ts'
+import { isReplayed } from '../../api/replayed.ts'
 import type { FluxApi } from '../../api/flux-api.ts'
 import { SEND_EVENT } from '../../api/send-event.ts'
 import { SEND_EVENTS } from '../../api/send-events.ts'
@@ -197,8 +198,9 @@ const starts: ReaderOf = (c, valueOf) => (line, calls) => {
     concern: concernOf(fields),
     keepsPlace: false,
     async run() {
-      const { message: _message, ...answer } = await calls.execute(request)
-      return { status: 200, ...answer }
+      const answer = await calls.execute(request)
+      const { message: _message, ...told } = answer
+      return { status: 200, ...told, ...(isReplayed(answer) && { replayed: true }) }
     },
   }
 }

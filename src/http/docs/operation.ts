@@ -16,14 +16,19 @@ export const pathOf = ({ route }: Pick<Call, 'route'>): string => route.replaceA
 
 /** @param more types of bodies that it takes besides the usual ones */
 export function operationOf(call: Call, more: JsonObject = {}): JsonObject {
-  const { id, summary, path, query, body, bodyExample, answer, answerExample, answerHeaders, problems, prefersWait } =
-    call
+  const { id, summary, path, query, body, bodyExample, answer, answerExample, answerHeaders, problems } = call
+  const { prefersWait, takesKey } = call
   const schema = body && withListHints({ ...objectOf(body), xml: { name: 'request' } })
   return {
     operationId: id,
     tags: ['flux-api'],
     summary,
-    parameters: [...parametersOf('path', path), ...parametersOf('query', query), ...(prefersWait ? [PREFER] : [])],
+    parameters: [
+      ...parametersOf('path', path),
+      ...parametersOf('query', query),
+      ...(takesKey ? [KEY_PARAMETER] : []),
+      ...(prefersWait ? [PREFER] : []),
+    ],
     ...(schema && {
       requestBody: { required: true, content: { ...contentOf(schema, bodyExample, 'request'), ...more } },
     }),
@@ -103,6 +108,14 @@ const contentOf = (schema: JsonObject, example: unknown, root: string): JsonObje
 /** The value without fields that are undefined. */
 const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value))
 
+const KEY_PARAMETER = {
+  in: 'header',
+  name: 'Idempotency-Key',
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
+  required: false,
+  description: 'The request is carried out once under this key, however often it is sent',
+}
+
 /** References to responses, which the document describes once for all calls. */
 export const problemsOf = (statuses: readonly number[]): JsonObject =>
   Object.fromEntries(statuses.toSorted().map((status) => [status, { $ref: `#/components/responses/Problem${status}` }]))
@@ -120,6 +133,7 @@ const RETRY_AFTER = { 'Retry-After': 'Seconds after which to try again' }
 const PROBLEM_HEADERS: { readonly [status: number]: { readonly [name: string]: string } } = {
   401: WWW_AUTHENTICATE,
   403: { 'WWW-Authenticate': 'Bearer, where a token with more rights would do (RFC 6750)' },
+  409: { 'Retry-After': 'Seconds after which to try again, while the first request under a key is under way' },
   429: { ...RETRY_AFTER, ...RATE_HEADERS },
   503: RETRY_AFTER,
 }

@@ -27,6 +27,7 @@ type HeaderName =
   | 'content-encoding'
   | 'content-length'
   | 'content-type'
+  | 'idempotency-key'
   | 'origin'
   | 'prefer'
   | 'sec-fetch-site'

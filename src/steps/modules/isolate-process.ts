@@ -84,6 +84,7 @@ const apiOf = (run: number): FluxApi => ({
   execute: (request) => ask(run, 'execute', request),
   terminate: (request) => ask(run, 'terminate', request),
   sendEvent: (request) => ask(run, 'sendEvent', request),
+  getEvent: (request) => ask(run, 'getEvent', request),
   listContexts: (request) => ask(run, 'listContexts', request),
   listPage: (request) => ask(run, 'listPage', request),
   getContext: (request) => ask(run, 'getContext', request),

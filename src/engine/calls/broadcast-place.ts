@@ -1,0 +1,26 @@
+// engine/calls: the place of a large broadcast among those that may be under way at once.
+import type { CountBound } from '../../model/count-bound.ts'
+
+/** Contexts up to which a broadcast costs about as little as a call for one context. */
+const MAX_SMALL_CONTEXTS = 64
+
+/** What a broadcast has of the bound: nothing while it is as small as a call for one context. */
+export class BroadcastPlace {
+  readonly #bound: CountBound | null
+  #isTaken = false
+
+  constructor(bound: CountBound | null) {
+    this.#bound = bound
+  }
+
+  /** @throws FluxError `overloaded` */
+  take(addressed: number): void {
+    if (this.#isTaken || this.#bound === null || addressed <= MAX_SMALL_CONTEXTS) return
+    this.#bound.take()
+    this.#isTaken = true
+  }
+
+  release(): void {
+    if (this.#isTaken) this.#bound?.release()
+  }
+}

@@ -1,0 +1,39 @@
+// engine: what it is made of that comes from outside: the ports, and the limits of the settings.
+import type { Catalog } from '../definitions/catalog.ts'
+import type { TagLimits } from '../model/tags.ts'
+import type { AlarmClock } from '../ports/alarm-clock.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { CommitFeed } from '../ports/commit-feed.ts'
+import type { Log } from '../ports/log.ts'
+import type { StepDispatcher, StepRunner } from '../ports/step-runner.ts'
+import type { StepSlots } from '../ports/step-slots.ts'
+import type { Store } from '../ports/store.ts'
+import type { MemoryLimits } from './context-loader.ts'
+
+export interface EngineParts {
+  readonly store: Store
+  readonly catalog: Catalog
+  readonly runner: StepRunner
+  readonly dispatcher: StepDispatcher
+  /** How many steps run here at once. */
+  readonly slots: StepSlots
+  readonly alarm: AlarmClock
+  readonly clock: Clock
+  readonly log: Log
+  /** Milliseconds for which finished contexts stay readable. */
+  readonly retention: number
+  /** Answers to calls under a key: the milliseconds for which they are kept, and how many. */
+  readonly idempotency: { readonly kept: number; readonly max: number }
+  /** Null: no other server can be there. */
+  readonly others: {
+    /** Milliseconds between heartbeats. */
+    readonly beat: number
+    readonly feed: CommitFeed
+  } | null
+  readonly tagLimits: TagLimits
+  readonly memory: MemoryLimits
+  /** How many of each there may be at once; calls beyond are refused. */
+  readonly bounds: { readonly commits: number; readonly broadcasts: number; readonly waits: number }
+  /** Called with the boot id of this server, and again when it gets another. */
+  readonly onOwner?: ((owner: string) => void) | undefined
+}

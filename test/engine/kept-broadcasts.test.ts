@@ -1,0 +1,136 @@
+// Broadcasts under a key: whom they moved and started is there once, over repeats, crashes and two servers.
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { isReplayed } from '../../src/api/replayed.ts'
+import { unavailable } from '../../src/model/failure.ts'
+import type { Store } from '../../src/ports/store.ts'
+import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
+import { MemoryStore } from '../simulation/memory-store.ts'
+import { Memory } from '../simulation/memory.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
+import { withVerbs } from '../support/stores.ts'
+
+const FILES: Files = {
+  'p/Count.flux': {
+    output: [{ name: 'n', type: 'integer', defaultValue: 0 }],
+    states: [
+      {
+        name: 'w',
+        waiting: true,
+        action: { type: 'map', lines: [{ type: 'set', expression: 'n + 1', evaluate: true, to: ['n'] }] },
+        transitions: [{ to: 'w', event: 'tick' }],
+      },
+    ],
+  },
+  'p/Started.flux': {
+    triggers: ['tick'],
+    states: [{ name: 's', waiting: true, transitions: [{ to: 's', event: 'never' }] }],
+  },
+}
+const CONTEXTS = 7
+const BEAT_MS = 1000
+const once = Array.from({ length: CONTEXTS }, () => 1)
+const startedOf = async (bench: Bench) => (await bench.listContexts({ fluxName: 'Started', limit: 9 })).length
+const tick = (bench: Bench, more: object = {}) => bench.sendEvent({ event: 'tick', eventId: 'e', ...more })
+
+describe.each([1, 3])('in a store of %i partitions, a broadcast under a key', (partitions) => {
+  let memory: Memory
+  let clock: SimulatedClock
+  let servers: Bench[]
+  let ids: number[]
+  /** Commits that the servers may still make; then they are dead. */
+  let left: number
+
+  const open = async () => {
+    const store: Store = new MemoryStore(memory)
+    const bench = await openBench(FILES, {
+      clock,
+      store: withVerbs(store, {
+        commit(request) {
+          left -= 1
+          return left < 0 ? Promise.reject(unavailable('dead')) : store.commit(request)
+        },
+      }),
+      others: {
+        beat: BEAT_MS,
+        feed: {
+          notify() {},
+          onNotified() {},
+          notifyReady() {},
+          onReady() {},
+          watch() {},
+          onWatched() {},
+          close: () => Promise.resolve(),
+        },
+      },
+    })
+    servers.push(bench)
+    return bench
+  }
+
+  beforeEach(async () => {
+    clock = new SimulatedClock(Date.UTC(2026, 0, 1))
+    memory = new Memory({ now: () => clock.now(), silence: 7 * BEAT_MS, partitions })
+    ;[servers, left] = [[], Infinity]
+    const bench = await open()
+    ids = []
+    for (let at = 0; at < CONTEXTS; at += 1) ids.push(await bench.run('Count'))
+  })
+  afterEach(() => Promise.all(servers.map((bench) => bench.close())))
+
+  const first = () => {
+    const [bench] = servers
+    if (!bench) throw new Error('there is a server')
+    return bench
+  }
+  const countsOf = (bench: Bench) =>
+    Promise.all(ids.map(async (contextId) => outputs(await bench.getContext({ contextId }))['n']))
+
+  test('is answered again, and mismatched by another content', async () => {
+    const bench = first()
+    const answer = await tick(bench)
+    expect([answer.transitions.length, answer.executions.length, isReplayed(answer)]).toEqual([CONTEXTS, 1, false])
+    const again = await tick(bench)
+    expect([again, isReplayed(again)]).toEqual([answer, true])
+    expect([await countsOf(bench), await startedOf(bench)]).toEqual([once, 1])
+    await expect(tick(bench, { tags: ['x'] })).rejects.toMatchObject({ failure: { kind: 'idempotencyMismatch' } })
+    await tick(bench, { eventId: 'other' })
+    expect(await countsOf(bench)).toEqual(once.map(() => 2))
+  })
+
+  test('that meets nobody is remembered', async () => {
+    const bench = first()
+    const nobody = () => bench.sendEvent({ event: 'nobody', eventId: 'e' })
+    const answer = await nobody()
+    expect(answer.transitions).toEqual([])
+    expect(isReplayed(await nobody())).toBe(true)
+  })
+
+  test('is refused while the first is under way, on whichever server', async () => {
+    const [one, two] = [first(), await open()]
+    const settled = await Promise.allSettled([tick(one), tick(one), tick(two)])
+    expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
+    expect(settled.slice(1)).toMatchObject([
+      { reason: { failure: { kind: 'idempotencyInProgress' } } },
+      { reason: { failure: { kind: 'idempotencyInProgress' } } },
+    ])
+    expect(await countsOf(two)).toEqual(once)
+  })
+
+  test.each(Array.from({ length: CONTEXTS + 3 }, (_, at) => at))(
+    'cut off after %i commits goes on under its key, and moves nobody twice',
+    async (commits) => {
+      left = commits
+      await expect(tick(first())).rejects.toMatchObject({ failure: { kind: 'unavailable' } })
+      left = Infinity
+      const bench = await open()
+      await clock.advance(8 * BEAT_MS)
+      // Once it has begun, it is carried on without a repeat.
+      if (commits > 0) await expect.poll(() => countsOf(bench)).toEqual(once)
+      if (commits > 0) await expect.poll(() => startedOf(bench)).toBe(1)
+      const answer = await tick(bench).catch(() => tick(bench))
+      const moved = answer.transitions.map(({ contextId }) => contextId).sort((a, b) => a - b)
+      expect([moved, answer.executions.length]).toEqual([ids, 1])
+      expect([await countsOf(bench), await startedOf(bench)]).toEqual([once, 1])
+    },
+  )
+})

@@ -1,0 +1,59 @@
+// The parts of the engine that decide and commit, on a store of a test.
+import { ByteBudget } from '../../src/model/byte-budget.ts'
+import type { Store } from '../../src/ports/store.ts'
+import { Commits } from '../../src/engine/commit.ts'
+import { ContextCache } from '../../src/engine/context-cache.ts'
+import { ContextLoader } from '../../src/engine/context-loader.ts'
+import { Ids } from '../../src/engine/ids.ts'
+import { Mailboxes } from '../../src/engine/mailboxes.ts'
+import { Pins } from '../../src/engine/pins.ts'
+import { folderOf, open, quiet, type Files } from '../definitions/catalog-files.ts'
+import { SimulatedClock } from './simulated-clock.ts'
+import { emptyStore, withVerbs } from './stores.ts'
+import { env } from './turns.ts'
+
+const MIB = 1024 * 1024
+const nobody = () => {}
+
+export async function partsOn(
+  verbs: Partial<Store>,
+  bytes = MIB,
+  files: Files = { 'p/readme.md': '' },
+  of = emptyStore(),
+) {
+  const state = { incarnation: 0 }
+  const store = withVerbs(withVerbs(of, verbs), {
+    get incarnation() {
+      return state.incarnation
+    },
+  })
+  const { catalog } = await open(await folderOf(files))
+  const cache = new ContextCache(MIB)
+  const turns = new ByteBudget({ bytes, what: 'turns' })
+  const loader = new ContextLoader({ store, catalog, cache, bytes })
+  const [ids, pins] = [new Ids(store), new Pins(store, new SimulatedClock())]
+  return { state, parts: { store, log: quiet, catalog, ids, cache, loader, pins, turns } }
+}
+
+export async function openMailboxes(verbs: Partial<Store>, files?: Files, of?: Store) {
+  const { parts } = await partsOn(verbs, MIB, files, of)
+  const commits = new Commits({
+    store: parts.store,
+    cache: parts.cache,
+    alarm: { start: nobody, set: nobody, close: () => Promise.resolve() },
+    log: quiet,
+    owner: () => 'me',
+    onStep: nobody,
+    onReady: nobody,
+    onEnd: nobody,
+    onOthersStep: nobody,
+    onParent: nobody,
+    onAnswer: nobody,
+    onCommitted: nobody,
+    onUnknownOutcome: nobody,
+  })
+  return Object.assign(new Mailboxes({ ...parts, commits, env: () => env(), maxCalls: 1000 }), {
+    turns: parts.turns,
+    catalog: parts.catalog,
+  })
+}
