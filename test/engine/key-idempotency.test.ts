@@ -23,6 +23,8 @@ const FILES: Files = {
   'p/Order.flux': { states, triggers: [{ event: 'ordered', key: 'o-${orderId}' }], input: [{ name: 'orderId' }] },
 }
 
+const named = (key: string) => ({ key, fluxName: 'Plain', package: 'p' })
+
 describe.each([1, 5])('with %i partitions', (partitions) => {
   let bench: Bench
   beforeEach(async () => {
@@ -34,7 +36,6 @@ describe.each([1, 5])('with %i partitions', (partitions) => {
 
   const start = (key: string, idempotencyKey: string, more: object = {}) =>
     bench.execute({ package: 'p', fluxName: 'Plain', key, idempotencyKey, ...more })
-  const named = (key: string) => ({ key, fluxName: 'Plain', package: 'p' })
   /** Contexts that have not ended. */
   const unfinished = async () => (await bench.listContexts({ limit: 100 })).length
 
