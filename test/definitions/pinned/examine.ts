@@ -60,7 +60,8 @@ export async function examine({ now, records, code }: Corpus, folder: string): P
 }
 
 /** Into how many commits a change is parted isn't what is held here, nor are the texts of answers. */
-const withoutVersion = (view: ContextView): unknown => ({ ...view, version: undefined })
+/** Version 0.1 had no keys. */
+const withoutVersion = (view: ContextView): unknown => ({ ...view, version: undefined, key: undefined })
 
 /** What came, or why it was refused. */
 async function orFailure(call: Promise<unknown>): Promise<unknown> {

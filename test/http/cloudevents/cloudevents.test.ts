@@ -41,8 +41,8 @@ const base64 = (text: string) => Buffer.from(text).toString('base64')
 describe('one event', () => {
   test.each(['binary', 'structured'] as const)('sent by the SDK, %s', async (mode) => {
     const id = await start()
-    expect(await sendMessage(HTTP[mode](event({ fluxcontextid: String(id), subject: 'ignored' })))).toEqual(
-      moved(id, '/shop A-1'),
+    expect(await sendMessage(HTTP[mode](event({ id: mode, fluxcontextid: String(id), subject: 'ignored' })))).toEqual(
+      moved(id, `/shop ${mode}`),
     )
   })
 
@@ -50,8 +50,8 @@ describe('one event', () => {
     const { contextId } = (
       await live.call('POST', '/flux-api/p/execute', { body: { fluxName: 'Waiter', tags: ['red', 'blue'] } })
     ).json as { contextId: number }
-    const answer = await sendMessage(HTTP.structured(event({ fluxtags: 'green, blue' })))
-    expect(answer).toEqual(moved(contextId, '/shop A-1'))
+    const answer = await sendMessage(HTTP.structured(event({ id: 'tags', fluxtags: 'green, blue' })))
+    expect(answer).toEqual(moved(contextId, '/shop tags'))
   })
 
   test('may have escapes and quotes in its headers', async () => {
@@ -70,8 +70,14 @@ describe('one event', () => {
     const headers = { 'ce-specversion': '1.0', 'ce-type': 'go', 'ce-id': '1', 'ce-source': 's' }
     const xml = { 'content-type': 'application/xml' }
     expect((await send('<d><n>5</n></d>', { ...headers, ...xml, 'ce-fluxcontextid': String(id) })).status).toBe(200)
+    let sent = 0
     const structured = async (more: object) =>
-      (await send(JSON.stringify({ ...PLAIN, type: 'go', fluxcontextid: String(id), ...more }), STRUCTURED)).status
+      (
+        await send(
+          JSON.stringify({ ...PLAIN, id: `data ${(sent += 1)}`, type: 'go', fluxcontextid: String(id), ...more }),
+          STRUCTURED,
+        )
+      ).status
     expect(await structured({ data_base64: base64('{"n":5}') })).toBe(200)
     expect(await structured({ data_base64: base64('<d><n>5</n></d>'), datacontenttype: 'text/xml' })).toBe(200)
     expect(await structured({ data: '<d><n>5</n></d>', datacontenttype: 'application/xml' })).toBe(200)
