@@ -49,15 +49,6 @@ export interface Write {
   readonly unique?: string
 }
 
-/** What is made true at once, or not at all. All of it is in one partition. */
-export interface CommitRequest {
-  readonly writes: readonly Write[]
-  /** Each row at most once. Guards compare with what was there before the commit. */
-  readonly rows?: readonly RowWrite[] | undefined
-  /** Number of times in a row that other servers were faster; a server that loses repeatedly gets precedence. */
-  readonly lost?: number | undefined
-}
-
 /**
  * Nothing was written, because context `stale` has another version (or exists already, or was deleted). `current`: the
  * stored context, if the adapter can return it at no extra cost.

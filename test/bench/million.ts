@@ -36,7 +36,7 @@ export async function measureMillion(
   const site = await openSite(store, profiles)
   const empty = await weigh(site)
   const begun = performance.now()
-  const first = await fill(site, contexts)
+  const ids = await fill(site, contexts)
   const lines = [`filled with ${contexts} contexts in ${seconds(performance.now() - begun)}`]
   const full = await weigh(site)
   lines.push(
@@ -45,7 +45,7 @@ export async function measureMillion(
     `ready ${seconds(full.readyMs)} after the start of the process`,
   )
   const server = await site.start()
-  const { hot, cold } = await compare({ ...sizes, contexts, server }, first)
+  const { hot, cold } = await compare({ ...sizes, contexts, server }, ids)
   await server.kill('SIGTERM')
   await site.close()
   const share = cold.perSecond / hot.perSecond
@@ -62,16 +62,14 @@ export async function measureMillion(
 /** By turns, so that what else the machine does concerns both. */
 async function compare(
   subject: Sizes & { readonly server: Server },
-  first: number,
+  ids: Float64Array,
 ): Promise<{ readonly hot: Row; readonly cold: Row }> {
   const { contexts, rounds } = subject
-  const hotCalls = Array.from({ length: HOT }, (_, n) => event('tick', first + Math.floor((n / HOT) * contexts)))
+  const hotCalls = Array.from({ length: HOT }, (_, n) => event('tick', ids[Math.floor((n / HOT) * contexts)]))
   const hot: Row[] = []
   const cold: Row[] = []
   for (let round = 0; round < rounds; round += 1) {
-    const coldCalls = Array.from({ length: COLD_CALLS }, () =>
-      event('tick', first + Math.floor(Math.random() * contexts)),
-    )
+    const coldCalls = Array.from({ length: COLD_CALLS }, () => event('tick', ids[Math.floor(Math.random() * contexts)]))
     const once = { ...subject, rounds: 1 }
     hot.push(await run(`hot events, ${HOT} of ${contexts} contexts`, once, hotCalls))
     cold.push(await run(`cold events, any of ${contexts} contexts`, once, coldCalls))
@@ -85,8 +83,8 @@ function together(rows: readonly Row[]): Row {
   return { ...first, ...medianOf(rows) }
 }
 
-/** Gives the lowest of the ids, which follow each other. @throws Error when they don't */
-async function fill({ place, redis }: Site, contexts: number): Promise<number> {
+/** Gives the ids. @throws Error when there are not as many as contexts */
+async function fill({ place, redis }: Site, contexts: number): Promise<Float64Array> {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [
@@ -100,9 +98,12 @@ async function fill({ place, redis }: Site, contexts: number): Promise<number> {
     ],
     { env: { ...process.env, ACTORFLUX_LOG_LEVEL: 'warn' } },
   )
-  const { lowest, highest }: { lowest: number; highest: number } = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '')
-  if (highest - lowest + 1 !== contexts) throw new Error(`the ids from ${lowest} to ${highest} are not ${contexts}`)
-  return lowest
+  const ranges: [first: number, last: number][] = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '')
+  const ids = new Float64Array(contexts)
+  let count = 0
+  for (const [first, last] of ranges) for (let id = first; id <= last; id += 1) ids[count++] = id
+  if (count !== contexts) throw new Error(`${contexts} contexts were started, and there are ${count} ids`)
+  return ids
 }
 
 /** Servers that are started one after the other, each measured as soon as it is ready. */
