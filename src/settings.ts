@@ -57,6 +57,8 @@ export interface Settings {
   readonly maxBroadcasts: number
   /** Requests that may be held at once until a context gets somewhere. */
   readonly maxWaits: number
+  /** Events with a ttl that may be held at once until somebody waits for them. */
+  readonly maxPending: number
   /** Tags of one context. */
   readonly maxTags: number
   /** Bytes of one tag. */

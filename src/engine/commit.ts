@@ -41,6 +41,8 @@ export interface CommitsParts {
   readonly onCommitted: (context: TrackedContext) => void
   /** It is unknown whether a commit to that context was done. */
   readonly onUnknownOutcome: (id: ContextId) => void
+  /** One of the contexts may have come to wait, and there are events in its partition that are held until then. */
+  readonly onLookups: (writes: readonly Write[]) => void
 }
 
 interface CommitOptions {
@@ -81,8 +83,10 @@ export class Commits {
     // Not an async function: each await would create two more promises for each event.
     return this.#parts.store.commit({ writes, rows, lost }).then(
       (outcome) => {
-        if (outcome.ok) this.#publish(work, writes, incarnation)
-        else {
+        if (outcome.ok) {
+          this.#publish(work, writes, incarnation)
+          if (outcome.lookups) this.#parts.onLookups(writes)
+        } else {
           work.releaseSlots()
           if ('stale' in outcome) this.#forget(work, outcome, incarnation)
         }

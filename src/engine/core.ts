@@ -21,6 +21,7 @@ import { Idempotency } from './idempotency/idempotency.ts'
 import { KeptBroadcasts } from './idempotency/kept-broadcasts.ts'
 import { Ids } from './ids.ts'
 import { Mailboxes } from './mailboxes.ts'
+import { HeldEvents } from './pending/held-events.ts'
 import { Pins } from './pins.ts'
 import type { Step } from './record/position.ts'
 import type { StartedAt } from './record/step-view.ts'
@@ -65,6 +66,8 @@ export class EngineCore {
   readonly heartbeat: Heartbeat
   readonly idempotency: Idempotency
   readonly keptBroadcasts: KeptBroadcasts
+  /** Events held for whoever comes to wait for them. */
+  readonly held: HeldEvents
 
   constructor(given: EngineParts) {
     const { store, catalog, alarm, clock, log, memory, others, runner, slots } = given
@@ -104,6 +107,7 @@ export class EngineCore {
     })
     this.idempotency = new Idempotency({ store, clock, ...given.idempotency })
     const [{ refusals, idempotency, identity }, { kept }] = [this, given.idempotency]
+    this.held = new HeldEvents({ store, clock, log, mailboxes, kept, max: given.bounds.pending })
     const beat = others?.beat ?? null
     this.keptBroadcasts = new KeptBroadcasts({
       store,
@@ -117,6 +121,7 @@ export class EngineCore {
       kept,
       beat,
       bound: this.broadcasts,
+      held: this.held,
     })
   }
 
@@ -144,7 +149,7 @@ export class EngineCore {
 
   /** The calls, bound to a caller and its permissions. */
   api(access: Access): FluxApi {
-    const { mailboxes, hints, refusals, startedAt, waits, shown, broadcasts, idempotency, keptBroadcasts } = this
+    const { mailboxes, hints, refusals, startedAt, waits, shown, broadcasts, idempotency, keptBroadcasts, held } = this
     const { store, catalog, log, tagLimits } = this.given
     const parts: CallParts = {
       store,
@@ -160,6 +165,7 @@ export class EngineCore {
       waits,
       shown,
       broadcasts,
+      held,
     }
     return facade(parts, access)
   }
@@ -181,6 +187,7 @@ function commitsOf(core: EngineCore): Commits {
     onAnswer: core.notifyOthers,
     onCommitted: ({ record, history }) => core.waits.onCommit(record, history),
     onUnknownOutcome: (id) => void core.redelivery.reconcile(id),
+    onLookups: (writes) => core.held.onWaiting(writes),
   })
 }
 

@@ -52,6 +52,7 @@ export function createEngine(parts: EngineParts): Engine {
       alarm.start(() => core.timers.dispatchDue())
       purges.start()
       core.keptBroadcasts.start()
+      core.held.start()
     },
     close: ({ grace = 10_000 } = {}) => close(core, purges, grace),
   }
@@ -61,6 +62,7 @@ async function close(
   {
     given: { store, runner, alarm, others },
     keptBroadcasts,
+    held,
     life,
     recovery,
     claims,
@@ -74,6 +76,7 @@ async function close(
 ): Promise<void> {
   const takenOver = recovery.stop()
   keptBroadcasts.stop()
+  const offered = held.stop()
   claims.stop()
   waits.giveUp()
   await steps.stop(grace)
@@ -81,6 +84,7 @@ async function close(
   life.abort()
   await Promise.all([heartbeat.stop(), purges.stop(), alarm.close(), others?.feed.close()])
   await takenOver
+  await offered
   await mailboxes.idle()
   // The takeover of a released step is not counted.
   await Promise.allSettled(steps.abandon('the server stops').map((id) => mailboxes.post(id, { type: 'RELEASE' })))

@@ -27,7 +27,8 @@ export async function openEngine(
     given.runner.close()
     throw error
   })
-  const bounds = { commits: settings.maxCommits, broadcasts: settings.maxBroadcasts, waits: settings.maxWaits }
+  const { maxCommits: commits, maxBroadcasts: broadcasts, maxWaits: waits, maxPending: pending } = settings
+  const bounds = { commits, broadcasts, waits, pending }
   const tagLimits = { count: maxTags, bytes: maxTagBytes }
   const dispatcher = createDispatcher({ runner: given.runner, clock: parts.clock })
   const slots = new Slots({ code: settings.stepConcurrency, isolated: settings.isolated })

@@ -148,6 +148,12 @@ export const schema = z.object({
     'requests that wait for a context at once; beyond it they are refused with 503',
     integer(1, 1_000_000),
   ),
+  maxPending: setting(
+    'ACTORFLUX_PENDING',
+    '100000',
+    'events with a ttl that wait for somebody to wait for them; beyond it such events are refused with 429',
+    integer(1, 100_000_000),
+  ),
   maxTags: setting('ACTORFLUX_MAX_TAGS', '64', 'tags of one context', integer(1, 10_000)),
   maxTagBytes: setting('ACTORFLUX_MAX_TAG_BYTES', '256', 'bytes of one tag', integer(1, 10_000)),
   origins: origins.default([]).register(rows, {

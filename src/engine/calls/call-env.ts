@@ -17,6 +17,7 @@ import type { Store } from '../../ports/store.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import type { KeptBroadcasts } from '../idempotency/kept-broadcasts.ts'
 import type { Mailboxes } from '../mailboxes.ts'
+import type { HeldEvents } from '../pending/held-events.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import type { StartedAt } from '../record/step-view.ts'
@@ -42,6 +43,8 @@ export interface CallParts {
   readonly shown: ShownContexts
   /** Broadcasts to many contexts at once. */
   readonly broadcasts: CountBound
+  /** Events held for whoever comes to wait for them. */
+  readonly held: HeldEvents
 }
 
 /** The caller, and the package it calls from. */

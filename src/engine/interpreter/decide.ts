@@ -82,7 +82,7 @@ function event(
       'conflict',
       `context ${record.id} can't take an event now: it is ${record.status} in state '${state?.name ?? ''}'`,
     )
-  if (!state.choice.events.has(input.name) && state.choice.otherwise === null) {
+  if (!state.choice.events.has(input.name) && (state.choice.otherwise === null || input.isHeld)) {
     return refused('conflict', `context ${record.id} doesn't wait for '${input.name}' in state '${state.name}'`)
   }
   const { value, errors } = validate(state.input, input.input, {

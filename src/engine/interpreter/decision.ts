@@ -28,6 +28,8 @@ export type Input =
       readonly untyped: boolean
       readonly tags: readonly string[] | null
       readonly caller: Caller
+      /** It was held until a context waits for it by its name: a state that takes any event does not. */
+      readonly isHeld?: true
     }
   | { readonly type: 'WAKE' }
   /** `owner`: boot id that the step was leased to when it started; omitted for the end of a child. */

@@ -94,6 +94,20 @@ export function parseIndexKeys(terms: readonly string[]): IndexedFacts {
   }
 }
 
+/** The events that a context waits for by their names, each with a tag that it must have, as its index keys tell. */
+export function heardEvents(terms: readonly string[]): { readonly event: string; readonly tag: string | null }[] {
+  return terms.flatMap((term) => {
+    const [, kind, length, rest = ''] = INDEX_KEY.exec(term) ?? []
+    if (kind !== 'hear') return []
+    const event = rest.slice(0, Number(length))
+    return { event, tag: rest.length > event.length ? rest.slice(event.length + 1) : null }
+  })
+}
+
+/** Keys of which a context that waits for the event by its name has at least one. */
+export const keysOfHearers = (event: string, tags: readonly string[]): string[] =>
+  (tags.length > 0 ? tags : [null]).map((tag) => eventKey(event, tag))
+
 /** The keys that every context of the list has. */
 export function keysOfList({ fluxName, key, tag = [], status, currentState, startState }: ListRequest): string[] {
   const at = status ? setOf(status) : 'u'

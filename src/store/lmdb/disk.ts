@@ -141,11 +141,13 @@ export class Disk {
     if (this.#broken !== null) throw this.#broken
     const isOld = this.#parts === null
     const areFirstRows = hasRows && this.#rowTables === null
-    const pages = (isOld || areFirstRows ? UPGRADE_PAGES : 0) + (areFirstRows ? ROW_DATABASES * PAGES_OF_DATABASE : 0)
+    const missing = hasRows ? (this.#rowTables?.missing ?? ROW_DATABASES) : 0
+    const pages = (isOld || areFirstRows ? UPGRADE_PAGES : 0) + missing * PAGES_OF_DATABASE
     this.#space.take(bytes + pages * this.pageBytes)
     try {
       this.#parts ??= this.#openParts()
       if (areFirstRows) this.#rowTables = new RowTables(this.#root)
+      if (missing > 0) this.#rowTables?.makeMissing()
       await this.#root.batch(() => {
         if (areFirstRows) void this.meta.put('format', FORMAT_WITH_ROWS)
         else if (isOld) void this.meta.put('format', FORMAT)
