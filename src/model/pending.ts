@@ -20,6 +20,9 @@ export interface PendingEvent {
   readonly receipt: string | null
 }
 
+/** Of a context that keeps none: shared, so that it costs nothing. */
+export const NO_PENDING: readonly PendingEvent[] = []
+
 /** What a list shows of it. `contextId` null: nobody waits for it yet. */
 export interface PendingRow extends Pick<PendingEvent, 'eventId' | 'event' | 'tags' | 'receivedAt' | 'expiresAt'> {
   readonly contextId: ContextId | null
@@ -44,3 +47,25 @@ export const copiesPrefix = (eventId: string): string => `${createHash('sha256')
 /** Key in the space `copies`; the value is the key of the pending row. */
 export const copyRowKey = (eventId: string, contextId: ContextId | null): string =>
   `${copiesPrefix(eventId)}${contextId ?? '-'}`
+
+/** What became of an event that was pending. Written for its receipt, in the commit in which it ceased to be pending. */
+export type PendingOutcome =
+  | {
+      readonly became: 'moved'
+      readonly contextId: ContextId
+      readonly state: string
+      /** Epoch milliseconds. */
+      readonly at: number
+    }
+  | { readonly became: 'expired'; readonly at: number; readonly reason: string }
+  | { readonly became: 'withdrawn'; readonly at: number }
+
+/** What the keys of the outcomes of an event begin with, in the space `items`. */
+export const outcomesPrefix = (receipt: string): string => `${receipt}:pending:`
+
+/**
+ * Key of an outcome in the space `items`. `contextId`: for whom it was pending. `taker`: of an event that was pending for
+ * nobody, the context that may take it.
+ */
+export const outcomeRowKey = (receipt: string, contextId: ContextId | null, taker?: ContextId): string =>
+  `${outcomesPrefix(receipt)}${contextId ?? '-'}${taker === undefined ? '' : `:${taker}`}`
