@@ -30,6 +30,27 @@ export const checkAddress: Check = (fields, issues) => {
   checkAddressIfAny(fields, issues)
 }
 
+/** What starts a context where none has the key says, if need be, of which service that is. */
+export const checkAddressOfEvent = (
+  { orStart, ...fields }: Address & { readonly orStart?: Stand | null | undefined },
+  issues: Parameters<Check>[1],
+): void => {
+  if (!orStart) return checkAddressIfAny(fields, issues)
+  const { key, fluxName = orStart.fluxName ?? undefined } = fields
+  if (key === undefined) add(issues, 'key', 'must be given with orStart')
+  for (const field of ['fluxName', 'package'] as const) {
+    const [outer, inner] = [fields[field], orStart[field] ?? undefined]
+    if (outer !== undefined && inner !== undefined && outer !== inner)
+      add(issues, field, 'must be the one in orStart, or be left out')
+  }
+  checkAddressIfAny({ ...fields, fluxName }, issues)
+}
+
+interface Stand {
+  readonly fluxName?: string | null | undefined
+  readonly package?: string | null | undefined
+}
+
 /** A context may be named, in one way. */
 export const checkAddressIfAny: Check = ({ contextId, key, fluxName, package: owner }, issues) => {
   if (key === undefined && fluxName === undefined && owner === undefined) return

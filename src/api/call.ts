@@ -14,7 +14,7 @@ interface Facts {
   readonly route: string
   /** The role that the call requires on secured services. */
   readonly role: Role
-  /** Fields whose errors concern the content (422), not the form (400), of a request. */
+  /** Fields, or fields of fields (`a/b`), whose errors concern the content (422), not the form (400), of a request. */
   readonly content?: readonly string[]
   /**
    * Whether unknown fields are refused in process, too. If one were ignored, the call would do more, or show more, than

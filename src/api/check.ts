@@ -37,8 +37,9 @@ function refusalOf(
   request: { readonly [field: string]: unknown },
   issues: readonly z.core.$ZodIssue[],
 ): FluxError {
-  const isForm = ([field]: readonly PropertyKey[]) =>
-    !content.some((each) => each === field) || request[String(field)] === undefined
+  const isForm = ([field, part]: readonly PropertyKey[]) =>
+    !content.some((each) => each === field || each === `${String(field)}/${String(part)}`) ||
+    request[String(field)] === undefined
   const form = issues.filter(({ path }) => isForm(path))
   if (form.length === 0) return invalid('some of what was sent is not valid', errorsOf(issues))
   const detail = form.map(({ path, message }) => [...path, message].join(' ')).join('; ')

@@ -1,6 +1,7 @@
 // api: sends an event to one context, or to all that wait for it.
 import { z } from 'zod'
-import { address, checkAddressIfAny } from './address.ts'
+import { suggestion } from '../model/nearest.ts'
+import { address, checkAddressOfEvent } from './address.ts'
 import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
 import {
@@ -32,6 +33,39 @@ const event = name('Name of the event')
   })
   .meta({ type: 'string', minLength: 1, description: 'Name of the event' })
 
+/** Seconds for which an event may be kept: 7 days. */
+export const MAX_TTL_SECONDS = 604_800
+
+/** A number that is wrong is told with the content. */
+const ttl = z
+  .custom<number>((value) => typeof value === 'number', { error: 'must be a number' })
+  .meta({
+    type: 'integer',
+    minimum: 1,
+    maximum: MAX_TTL_SECONDS,
+    description: 'Whole seconds for which it is kept where it can not be taken now',
+  })
+
+const startFields = {
+  package: orNull(name('Package of the service')),
+  fluxName: orNull(name('Name of the service, here or beside key')),
+  input: input(),
+  tags: bodyTags(),
+}
+
+const orStart = z
+  .looseObject(startFields, { error: 'must be an object' })
+  .superRefine((fields, { addIssue }) => {
+    const known = Object.keys(startFields)
+    for (const field of Object.keys(fields))
+      if (!known.includes(field))
+        addIssue({ code: 'custom', path: [field], message: `is not known${suggestion(field, known)}` })
+  })
+  .meta({
+    additionalProperties: false,
+    description: 'Starts a context under that key where there is none, which takes the event',
+  })
+
 const contextState = z.object({ contextId, state: text })
 
 export const ignoredEntry = z
@@ -57,6 +91,8 @@ export const SEND_EVENT = describeCall({
     eventId: orNull(
       eventKey('Id of the event, chosen by its sender, under which it is taken once; one is made if it is left out'),
     ),
+    ttl: orNull(ttl),
+    orStart: orNull(orStart),
     receipt: orNull(flag('Whether what becomes of the event can be read by its id for a while')),
   },
   internal: {
@@ -64,8 +100,8 @@ export const SEND_EVENT = describeCall({
     idempotencyKey,
     waits,
   },
-  together: checkAddressIfAny,
-  content: ['input', 'tags', 'key'],
+  together: checkAddressOfEvent,
+  content: ['input', 'tags', 'key', 'orStart/input', 'orStart/tags'],
   strict: true,
   ...PREFERS_WAIT,
   answerHeaders: { ...PREFERS_WAIT.answerHeaders, ...REPLAYED_HEADER },

@@ -21,6 +21,8 @@ export interface CompiledFlux {
   readonly key: Template | null
   readonly keyReuse: KeyReuse
   readonly triggers: readonly CompiledTrigger[]
+  /** By event: how long a context keeps one that comes while it isn't waiting for it, in milliseconds. */
+  readonly early: ReadonlyMap<string, number>
   readonly webhooks: readonly Webhook[]
   readonly secured: boolean
   readonly allowExtraProperties: boolean

@@ -14,7 +14,9 @@ import { isOf } from './steps/job.ts'
 import { stepOf, type Step } from './record/position.ts'
 import type { Slot } from './steps/admission.ts'
 import type { ContextCache } from './context-cache.ts'
-import type { TrackedContext, UnitOfWork } from './unit-of-work.ts'
+import { logSettled } from './pending-events.ts'
+import type { TrackedContext } from './tracked-context.ts'
+import type { UnitOfWork } from './unit-of-work.ts'
 
 /** Called after each commit of this server to one context. */
 export type CommitWatcher = (record: ContextRecord, flux: CompiledFlux) => void
@@ -160,6 +162,7 @@ export class Commits {
       else if (record.lease?.owner === UNOWNED) this.#follow(id, () => onReady(context))
       if (endsStepElsewhere(context, owner())) this.#follow(id, () => onOthersStep(id))
       logFailures(log, context)
+      logSettled(log, context)
       if (due !== null) this.#follow(id, () => alarm.set(due))
       for (const parent of context.parents) this.#follow(id, () => onParent(parent))
       this.#follow(id, () => onCommitted(context))

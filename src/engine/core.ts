@@ -133,6 +133,7 @@ export class EngineCore {
     owner: this.identity.owner,
     tagLimits: this.given.tagLimits,
     maxRecord: this.given.memory.record,
+    receiptsMs: this.given.idempotency.kept,
     admit: this.#admit,
   })
 

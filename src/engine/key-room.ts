@@ -5,6 +5,7 @@ import { isFinished, type ContextId } from '../model/context.ts'
 import type { Failure } from '../model/failure.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { Input } from './interpreter/decision.ts'
+import type { Applied } from './tracked-context.ts'
 import { Lacking, type KnownContexts } from './known-contexts.ts'
 import { keptKey, partitionOfKey, usingKey, type KeyAddress } from './record/context-key.ts'
 import { keyInUse } from './start-key.ts'
@@ -13,10 +14,7 @@ import type { StartRequest } from './start-request.ts'
 /** The unit of work in which the context is started. */
 interface Work<C> {
   find(id: ContextId): C | null
-  apply(
-    context: C,
-    input: Input,
-  ): { readonly kind: 'next' | 'noop' } | { readonly kind: 'refused'; readonly failure: Failure }
+  apply(context: C, input: Input): Applied
 }
 
 /** The context because of which a new one can't have the key; null: there was none. @throws Lacking */

@@ -1,9 +1,10 @@
 // engine: the rows that messages write in the commit of their turn.
 import type { RowWrite } from '../model/rows.ts'
 import type { Message } from './message.ts'
+import type { Applied } from './tracked-context.ts'
 import type { TurnResult } from './turn.ts'
 
-/** A row, and the place among the messages of the turn of the one that writes it. */
+/** A row, and the place among the messages of the turn of the one that writes it; -1: the turn itself does. */
 export interface MessageRow {
   readonly place: number
   readonly row: RowWrite
@@ -11,18 +12,20 @@ export interface MessageRow {
 
 export const hasRows = ({ rows }: Message): boolean => rows !== undefined
 
+const isWithoutEffect = ({ kind }: Applied): boolean => kind === 'noop' || kind === 'refused'
+
 /**
- * The rows of all messages that were decided; or the place of the first that writes a row that one before it writes, too.
+ * The rows of the turn itself, and those of all messages that were decided; or the place of the first that writes a row that one before it writes, too.
  */
 export function rowsOfTurn(
   messages: readonly Message[],
-  { results, context: { record, flux } }: TurnResult & { kind: 'decided' },
+  { results, rows: own, context: { record, flux } }: TurnResult & { kind: 'decided' },
 ): MessageRow[] | { readonly place: number } {
-  const rows: MessageRow[] = []
+  const rows: MessageRow[] = own.map((row) => ({ place: -1, row }))
   const known = new Set<string>()
   for (const [place, applied] of results.entries()) {
     const message = messages[place]
-    if (!message?.rows || (applied.kind !== 'next' && message.rowsAlways !== true)) continue
+    if (!message?.rows || (isWithoutEffect(applied) && message.rowsAlways !== true)) continue
     for (const row of message.rows(applied, record, flux)) {
       const name = `${row.space}:${row.key}`
       if (known.has(name) && place > 0) return { place }

@@ -5,11 +5,15 @@ import type { Failure } from '../model/failure.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { RowSpace, RowWrite } from '../model/rows.ts'
 import type { Input } from './interpreter/decision.ts'
-import type { Applied } from './unit-of-work.ts'
+import type { Applied, StartedEvent } from './tracked-context.ts'
 
 export interface MessageOutcome {
   /** False: the message was refused, was stale, or was not addressed to the context. */
   readonly moved: boolean
+  /** The context keeps the event, which came early. `expiresAt`: epoch milliseconds; null: when the context ends. */
+  readonly kept?: { readonly expiresAt: number | null } | undefined
+  /** Of a start with an event: what became of that. */
+  readonly started?: StartedEvent | undefined
   /** Why it was refused. */
   readonly failure: Failure | null
   /** The record as committed. */
@@ -69,7 +73,7 @@ export class RowTaken extends Error {
  * internal messages are bounded where they arise.
  */
 export const isBounded = (input: Input): boolean =>
-  input.type === 'TAG' || input.type === 'TERMINATE' || input.type === 'EVENT'
+  input.type === 'TAG' || input.type === 'TERMINATE' || input.type === 'EVENT' || input.type === 'WITHDRAW'
 
 /** The state of a context, as the answer to an event reports it. */
 export const standOf = ({ record, flux }: Pick<MessageOutcome, 'record' | 'flux'>) => ({

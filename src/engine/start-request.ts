@@ -8,6 +8,7 @@ import type { ContextId } from '../model/context.ts'
 import type { FieldError, Failure } from '../model/failure.ts'
 import { getOwn, type Json, type JsonObject } from '../model/json/value.ts'
 import type { Caller } from '../model/caller.ts'
+import { NO_PENDING, type PendingEvent } from '../model/pending.ts'
 import type { ContextRecord, Parent } from '../model/record.ts'
 import { describeInputErrors } from './calls/describe.ts'
 import { START } from './interpreter/turn-state.ts'
@@ -39,6 +40,8 @@ export interface StartRequest {
    * a look at the input; `caller`: that context is ended in the same commit, as far as the caller may do so.
    */
   readonly existing?: 'refuse' | 'use' | { readonly caller: Caller } | undefined
+  /** The event that it is to take as soon as it waits for it. */
+  readonly event?: Pick<PendingEvent, 'eventId' | 'event' | 'input' | 'untyped' | 'tags' | 'receipt'> | undefined
   /** The partition in which it is stored, unless it has a key, which then tells the partition. */
   readonly partition: number
   /** The part of an ancestor's `$request` whose secrets views must also redact here. */
@@ -107,7 +110,7 @@ interface StartFacts {
 /** The fields are in the same order in all functions that create records: see `interpreter/next-record.ts`. */
 function recordOf(
   id: ContextId,
-  { flux, trigger, parent, request, inherited }: Omit<StartRequest, 'partition'>,
+  { flux, trigger, parent, request, inherited, event }: Omit<StartRequest, 'partition'>,
   { startState, input, trackerId, key, tags, now }: StartFacts,
 ): ContextRecord {
   return {
@@ -147,6 +150,7 @@ function recordOf(
     answer: null,
     paused: undefined,
     response: null,
+    pending: event ? [{ ...event, receivedAt: now, expiresAt: null }] : NO_PENDING,
     args: null,
     states: {},
   }

@@ -10,6 +10,7 @@ import type { Pace } from './pace.ts'
 import { keyInUse } from './start-key.ts'
 import type { RootRequest, StartRequest } from './start-request.ts'
 import { runStart, type TurnResult } from './turn.ts'
+import type { StartedEvent, TrackedContext } from './tracked-context.ts'
 import { TurnData } from './turn-data.ts'
 import type { TurnLoopParts } from './turn-loop.ts'
 
@@ -45,7 +46,7 @@ export class Starts {
 
   /** See `Mailboxes.start`. */
   start(
-    { flux, startState, input, untyped, unknown, tags, trigger, request, key, existing }: RootRequest,
+    { flux, startState, input, untyped, unknown, tags, trigger, request, key, existing, event }: RootRequest,
     { watcher, rows, partition = this.#parts.ids.nextPartition() }: StartOptions,
     onEnd?: () => void,
   ): Promise<MessageOutcome> {
@@ -67,7 +68,7 @@ export class Starts {
           settle(result)
         }
       const start = {
-        request: { ...whole, key, existing },
+        request: { ...whole, key, existing, event },
         watcher,
         rows,
         data,
@@ -107,12 +108,14 @@ export class Starts {
     }
   }
 
-  #commit(start: Start, { work, context, writes }: TurnResult & { kind: 'decided' }): void {
+  #commit(start: Start, { work, context, writes, rows: own }: TurnResult & { kind: 'decided' }): void {
     const { request, watcher, rows, data, resolve, reject } = start
     const { commits } = this.#parts
     const { record, flux } = context
     const { id } = record
-    const written = rows?.({ kind: 'next' }, record, flux, work.replaced)
+    const started = startedEventOf(context)
+    const asked = rows?.({ kind: 'next', started }, record, flux, work.replaced)
+    const written = own.length === 0 ? asked : [...own, ...(asked ?? [])]
     // A broadcast may find the new context in the store before the commit has resolved here.
     const releaseHold = this.#hold(id)
     if (watcher) commits.watch(id, watcher)
@@ -129,7 +132,8 @@ export class Starts {
         releaseHold()
         return this.#startAgain(start, outcome)
       }
-      resolve({ moved: true, failure: null, record: context.record, flux: request.flux, replaced: work.replaced })
+      const { replaced } = work
+      resolve({ moved: true, failure: null, record: context.record, flux: request.flux, replaced, started })
       return releaseHold()
     }, fail)
   }
@@ -155,6 +159,10 @@ export class Starts {
     return true
   }
 }
+
+/** What became of the event that it was started with; undefined: there was none. */
+const startedEventOf = ({ record, settled }: TrackedContext): StartedEvent | undefined =>
+  record.pending.length > 0 ? 'pending' : settled[0]?.outcome.became
 
 /** Whether the next try may fare better: with other ids, or after a look at who has the key now. */
 const mayStartAgain = ({ request }: Start, id: ContextId, outcome: CommitRefusal): boolean =>

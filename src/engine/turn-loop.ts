@@ -76,7 +76,7 @@ export class TurnLoop {
         switch (result.kind) {
           case 'decided':
             this.#pace.spend(result.steps)
-            if (turn.messages.some(hasRows)) return this.#commitWithRows(turn, result)
+            if (result.rows.length > 0 || turn.messages.some(hasRows)) return this.#commitWithRows(turn, result)
             return this.#commit(turn, result)
           case 'lacks':
             return void data.fetch(result.need, id).then(
@@ -185,7 +185,8 @@ export class TurnLoop {
     results.forEach((result, place) => {
       const failure = result.kind === 'refused' ? result.failure : null
       turn.messages[place]?.resolve({
-        moved: result.kind === 'next',
+        moved: result.kind === 'next' || result.kind === 'withdrawn',
+        kept: result.kind === 'kept' ? result : undefined,
         failure,
         record: context.record,
         flux: context.flux,

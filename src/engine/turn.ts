@@ -3,12 +3,15 @@
 import type { ContextId } from '../model/context.ts'
 import { isFinished } from '../model/context.ts'
 import { FluxError, type Failure } from '../model/failure.ts'
+import type { RowWrite } from '../model/rows.ts'
 import type { Write } from '../ports/store.ts'
 import { RecordTooLarge } from './record/encode.ts'
+import { tooLargeToKeep } from './interpreter/early.ts'
 import type { Input } from './interpreter/decision.ts'
 import type { StartRequest } from './start-request.ts'
 import { Lacking, type KnownContexts, type Need } from './known-contexts.ts'
-import { UnitOfWork, type TurnEnv, type TrackedContext, type Applied } from './unit-of-work.ts'
+import type { Applied, TrackedContext } from './tracked-context.ts'
+import { UnitOfWork, type TurnEnv } from './unit-of-work.ts'
 import { messageOf } from '../model/error-message.ts'
 
 /**
@@ -37,6 +40,8 @@ export type TurnResult =
       /** Results of the decided messages, from the first one on. Messages beyond the work limit have none. */
       readonly results: readonly Applied[]
       readonly writes: readonly Write[]
+      /** Rows of events that contexts keep, or have kept, for the same commit. */
+      readonly rows: readonly RowWrite[]
       /** Steps of work that the turn took. */
       readonly steps: number
     }
@@ -52,8 +57,8 @@ export type TurnResult =
   | { readonly kind: 'refused'; readonly failure: Failure }
 
 /**
- * Decides the messages in order. An overdue wake-up is decided first, unless the context is to end because it has
- * become too large.
+ * Decides the messages in order. Events that the context has kept, and waits for, are taken first, then an overdue wake-up,
+ * unless the context is to end because it has become too large.
  */
 export function runTurn(id: ContextId, messages: readonly Input[], atHand: KnownContexts, env: TurnEnv): TurnResult {
   const work = new UnitOfWork(atHand, env)
@@ -61,18 +66,23 @@ export function runTurn(id: ContextId, messages: readonly Input[], atHand: Known
   try {
     const context = work.find(id)
     if (!context) return { kind: 'notFound' }
+    const isEnd = messages[0]?.type === 'OUTGROWN'
+    let steps = isEnd ? 0 : takePending(work, context, TURN_STEPS)
     const { due, status } = context.record
-    if (due !== null && due <= env.now && !isFinished(status) && messages[0]?.type !== 'OUTGROWN')
+    if (due !== null && due <= env.now && !isFinished(status) && !isEnd && steps < TURN_STEPS) {
       work.apply(context, { type: 'WAKE' })
+      steps += takePending(work, context, TURN_STEPS - steps)
+    }
     const results: Applied[] = []
-    let steps = 0
-    for (; results.length < messages.length && steps < TURN_STEPS; steps += work.spent + STEPS_A_MESSAGE) {
+    while (results.length < messages.length && steps < TURN_STEPS) {
       place = results.length
       const message = messages[place]
       if (message) results.push(work.apply(context, message))
+      steps += work.spent + STEPS_A_MESSAGE
+      steps += takePending(work, context, TURN_STEPS - steps)
     }
     place = -1
-    return { kind: 'decided', work, context, results, writes: work.writes(), steps }
+    return { kind: 'decided', work, context, results, writes: work.writes(), rows: work.rows(), steps }
   } catch (error) {
     if (error instanceof Lacking) return { kind: 'lacks', need: error.need, place }
     if (error instanceof RecordTooLarge) return { kind: 'tooLarge', error }
@@ -81,14 +91,28 @@ export function runTurn(id: ContextId, messages: readonly Input[], atHand: Known
   }
 }
 
+/**
+ * Takes events that the context keeps and waits for, the oldest first, until that many steps of work are spent. Returns
+ * the steps.
+ */
+function takePending(work: UnitOfWork, context: TrackedContext, limit: number): number {
+  let steps = 0
+  while (steps < limit && work.takeNext(context)) steps += work.spent + STEPS_A_MESSAGE
+  return steps
+}
+
 /** Decides the first turn of a new context. */
 export function runStart(request: StartRequest, atHand: KnownContexts, env: TurnEnv): TurnResult {
   const work = new UnitOfWork(atHand, env)
   try {
     const created = work.create(request)
     if ('failure' in created) return { kind: 'refused', failure: created.failure }
+    const { context } = created
     const steps = work.spent + STEPS_A_MESSAGE
-    return { kind: 'decided', work, context: created.context, results: [], writes: work.writes(), steps }
+    const all = steps + takePending(work, context, TURN_STEPS)
+    const failure = context.settled[0]?.failure ?? tooLargeToKeep(context.record)
+    if (failure) return { kind: 'refused', failure }
+    return { kind: 'decided', work, context, results: [], writes: work.writes(), rows: work.rows(), steps: all }
   } catch (error) {
     if (error instanceof Lacking) return { kind: 'lacks', need: error.need, place: -1, key: work.startKey }
     if (error instanceof RecordTooLarge) return { kind: 'tooLarge', error }

@@ -7,48 +7,32 @@ import { SYSTEM } from '../model/caller.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import type { Failure } from '../model/failure.ts'
 import type { JsonObject } from '../model/json/value.ts'
-import { MAX_LOG_ROWS, type ContextRecord, type Move } from '../model/record.ts'
-import type { StoredContext, Write } from '../ports/store.ts'
-import type { FailedAttempt } from './steps/attempts.ts'
+import { MAX_LOG_ROWS, type Move } from '../model/record.ts'
+import type { RowWrite } from '../model/rows.ts'
+import type { Write } from '../ports/store.ts'
 import { initialRecordOf, type StartRequest } from './start-request.ts'
 import { partitionOfKey } from './record/context-key.ts'
 import { writeOf } from './record/encode.ts'
+import { nextPending } from './interpreter/early.ts'
 import { holderOf, makeRoom } from './key-room.ts'
 import { keyInUse } from './start-key.ts'
 import { begin, decide } from './interpreter/decide.ts'
 import type { Decision, Input, DecisionEnv } from './interpreter/decision.ts'
-import type { Step } from './record/position.ts'
 import { readied, type Slot } from './steps/admission.ts'
 import { childRequestOf, childResultOf, notStarted } from './children.ts'
 import { Lacking, type KnownContexts } from './known-contexts.ts'
-
-/** A context in the unit of work: its state before, and the state to commit. */
-export interface TrackedContext {
-  /** null: the unit of work creates the context. */
-  readonly before: ContextRecord | null
-  readonly flux: CompiledFlux
-  /** The texts of `before`. */
-  readonly texts: StoredContext['parts']
-  record: ContextRecord
-  readonly history: Move[]
-  step: Step | null
-  /** The slot in which the step starts after the commit. */
-  slot: Slot | null
-  /** Parents to notify of the end of this context. */
-  readonly parents: Set<ContextId>
-  /** Attempts that failed. */
-  readonly failures: FailedAttempt[]
-}
+import { endPending, settle, takeNext } from './pending-events.ts'
+import { pendingRowsOf } from './pending-rows.ts'
+import { startsHere, trackedContext, type Applied, type TrackedContext } from './tracked-context.ts'
 
 export type TurnEnv = Omit<DecisionEnv, 'history' | 'budget'> & {
   /** Characters of JSON that a context may have. */
   readonly maxRecord: number
+  /** Milliseconds for which receipts are kept. */
+  readonly receiptsMs: number
   /** Takes a slot for the step of that state; null: none is free. */
   readonly admit: (flux: CompiledFlux, state: number) => Slot | null
 }
-
-/** The effect of a message. */
-export type Applied = { readonly kind: 'next' } | Exclude<Decision, { kind: 'next' } | { kind: 'needsHistory' }>
 
 export class UnitOfWork {
   readonly contexts = new Map<ContextId, TrackedContext>()
@@ -60,12 +44,14 @@ export class UnitOfWork {
   readonly #env: DecisionEnv
   readonly #admit: TurnEnv['admit']
   readonly #maxRecord: number
+  readonly #receiptsMs: number
   /** The work budget of one message, including the relatives that it starts or ends. */
   readonly #budget = new WorkBudget()
 
   constructor(atHand: KnownContexts, env: TurnEnv) {
     this.#atHand = atHand
     this.#maxRecord = env.maxRecord
+    this.#receiptsMs = env.receiptsMs
     const { now, random, uuid, owner, tagLimits } = env
     this.#admit = env.admit
     this.#env = { now, random, uuid, owner, tagLimits, history: null, budget: this.#budget }
@@ -104,9 +90,32 @@ export class UnitOfWork {
       decision = decide(context.flux, context.record, message, { ...this.#env, history: this.#historyOf(context) })
       if (decision.kind === 'needsHistory') throw new Error('a decision asks for a history that it has')
     }
-    if (decision.kind !== 'next') return decision
-    this.#take(context, decision)
-    return NEXT
+    switch (decision.kind) {
+      case 'next':
+        this.#take(context, decision)
+        return NEXT
+      case 'kept':
+        context.record = decision.record
+        return { kind: 'kept', expiresAt: decision.event.expiresAt }
+      case 'withdrawn':
+        context.record = decision.record
+        for (const event of decision.events) settle(context, event, { became: 'withdrawn', at: this.#env.now })
+        return WITHDRAWN
+      default:
+        return decision
+    }
+  }
+
+  /** See `pending-events.ts`. @throws Lacking */
+  takeNext(context: TrackedContext): boolean {
+    this.#budget.spent = 0
+    return takeNext(context, this.#env.now, (input) => this.#apply(context, input))
+  }
+
+  /** The rows of events that contexts keep or have kept, for the commit of the writes. */
+  rows(): readonly RowWrite[] {
+    const { partitions } = this.#atHand
+    return pendingRowsOf(this.contexts, { partitions, receiptsMs: this.#receiptsMs })
   }
 
   /** Creates a context. @throws Lacking */
@@ -179,7 +188,10 @@ export class UnitOfWork {
       written = writeOf({ ...change, next: readied(record), maxRecord })
     }
     context.record = written.record
-    return written.write
+    // The work of the turn was spent before all events were taken: a wake-up goes on. The record says when the context
+    // itself is due.
+    if (nextPending(flux, record) === null) return written.write
+    return { ...written.write, context: { ...written.write.context, due: this.#env.now } }
   }
 
   #take(context: TrackedContext, decision: Decision & { kind: 'next' }): void {
@@ -191,6 +203,7 @@ export class UnitOfWork {
     if (decision.child) this.#spawnChild(context, decision.child)
     const { status, parent } = context.record
     if (isFinished(status) && parent) context.parents.add(parent.id)
+    if (isFinished(status)) endPending(context, this.#env.now)
   }
 
   #historyOf({ before, history }: TrackedContext): readonly Move[] {
@@ -232,19 +245,6 @@ export class UnitOfWork {
   }
 }
 
-function trackedContext(
-  before: ContextRecord | null,
-  flux: CompiledFlux,
-  texts: StoredContext['parts'],
-  record: ContextRecord,
-): TrackedContext {
-  return { before, flux, texts, record, history: [], step: null, slot: null, parents: new Set(), failures: [] }
-}
-
-/** A later message of the same turn may have ended what an earlier one began. */
-function startsHere({ epoch, attempt, owner }: Step, { lease, position }: ContextRecord): boolean {
-  return lease?.owner === owner && position.epoch === epoch && position.attempt === attempt
-}
-
 const NEXT = { kind: 'next' } as const
+const WITHDRAWN = { kind: 'withdrawn' } as const
 const NO_TEXTS = {}

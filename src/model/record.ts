@@ -1,6 +1,7 @@
 // model: the record of one context, which a turn reads and produces. Everything in it is plain data.
 import type { ContextId, FluxException, Status } from './context.ts'
 import type { Json, JsonObject } from './json/value.ts'
+import type { PendingEvent } from './pending.ts'
 
 export interface StateData {
   readonly input: JsonObject
@@ -160,6 +161,8 @@ export interface ContextRecord {
   readonly paused?: Status | undefined
   /** `$response`; null until a line writes to it. */
   readonly response: JsonObject | null
+  /** Events that came early, in the order of their arrival. They are kept until the context waits for them. */
+  readonly pending: readonly PendingEvent[]
   /** Arguments of the current step or child. They stay the same over retries and takeovers. */
   readonly args: JsonObject | null
   /** Data of the visited states, by state index. */

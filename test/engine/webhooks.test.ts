@@ -106,6 +106,7 @@ test('the last look at a silent store takes no longer than a moment', async () =
       tagLimits: { count: 64, bytes: 256 },
       admit: () => null,
       maxRecord: 1024 * 1024,
+      receiptsMs: 1000,
     }),
   })
   const api = webhooks({

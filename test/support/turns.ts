@@ -39,6 +39,7 @@ export const env = (more: Partial<TurnEnv> = {}): TurnEnv => ({
   tagLimits: { count: 64, bytes: 256 },
   admit: (flux, state) => freeSlot(readyKindOfStep(flux, state)),
   maxRecord: 1_000_000,
+  receiptsMs: 86_400_000,
   ...more,
 })
 

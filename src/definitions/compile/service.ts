@@ -107,6 +107,7 @@ function compile(
     key,
     keyReuse,
     triggers,
+    early: new Map(),
     webhooks,
     secured: root.secured ?? isSecured(source),
     allowExtraProperties: extra,

@@ -2,7 +2,7 @@
 import { check } from '../../api/check.ts'
 import { EXECUTE, type ExecuteRequest } from '../../api/execute.ts'
 import { LIST_CONTEXTS, type ListRequest } from '../../api/list-contexts.ts'
-import { SEND_EVENT, type EventRequest } from '../../api/send-event.ts'
+import { MAX_TTL_SECONDS, SEND_EVENT, type EventRequest } from '../../api/send-event.ts'
 import { ADD_TAGS, type TagRequest } from '../../api/tags.ts'
 import { WAIT_FOR, type WaitRequest } from '../../api/wait-for.ts'
 import { invalid, malformed } from '../../model/failure.ts'
@@ -48,14 +48,25 @@ export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
 export function eventRequest(request: EventRequest, limits: TagLimits) {
   const checked = check(SEND_EVENT, request)
   const { contextId, key, fluxName, package: owner, event, input: data, untyped = false, waits = false, tags } = checked
-  const { eventId, idempotencyKey, receipt } = checked
+  const { eventId, idempotencyKey, receipt, ttl, orStart } = checked
   const given = eventId ?? idempotencyKey ?? null
   if (given !== null && (idempotencyKey ?? given) !== given)
     throw malformed('the eventId and the idempotency key must be the same, or one of them be left out')
   const { input, isLarge } = inputOf(data)
+  const start = startOf(orStart, limits)
+  const address = {
+    contextId,
+    key,
+    fluxName: fluxName ?? start?.fluxName,
+    package: owner ?? start?.package,
+  }
   return {
     /** null: it is for all that wait for it. */
-    address: contextId === undefined && key === undefined ? null : { contextId, key, fluxName, package: owner },
+    address: contextId === undefined && key === undefined ? null : address,
+    /** Milliseconds; null: its sender says nothing of it. */
+    ttl: ttlOf(ttl),
+    /** How a context is started if none has the key; null: none is. */
+    start,
     event,
     eventId: given ?? newEventId(),
     /** Whether what becomes of it is kept under that id. */
@@ -66,6 +77,26 @@ export function eventRequest(request: EventRequest, limits: TagLimits) {
     waits,
     tags: tagsOf(tags, '/tags', limits),
   }
+}
+
+/** Inputs and tags of a context that is started if there is none. */
+function startOf(given: EventRequest['orStart'], limits: TagLimits) {
+  if (given == null) return null
+  const { fluxName, package: owner, input, tags } = given
+  return {
+    fluxName: fluxName ?? undefined,
+    package: owner ?? undefined,
+    input: inputOf(input, '/orStart/input').input,
+    tags: tagsOf(tags, '/orStart/tags', limits),
+  }
+}
+
+/** In milliseconds. */
+function ttlOf(seconds: number | null | undefined): number | null {
+  if (seconds == null) return null
+  if (!Number.isInteger(seconds) || seconds < 1 || seconds > MAX_TTL_SECONDS)
+    return refuse('/ttl', `must be a whole number of seconds from 1 to ${MAX_TTL_SECONDS}`)
+  return seconds * 1000
 }
 
 export function tagRequest(request: TagRequest, limits: TagLimits) {
@@ -100,15 +131,18 @@ const MAX_STATES = 1000
 const MANY_VALUES = 5000
 
 /** A copy of the input as plain data. `isLarge`: the event loop should be served before further work on it. */
-function inputOf(given: JsonObject | null | undefined): { readonly input: JsonObject; readonly isLarge: boolean } {
+function inputOf(
+  given: JsonObject | null | undefined,
+  pointer = '/input',
+): { readonly input: JsonObject; readonly isLarge: boolean } {
   const tally = { values: 0 }
   let value
   try {
     value = toJson(given ?? {}, refuseNumber, tally)
   } catch (error) {
-    return refuse('/input', `is no plain data: ${error instanceof Error ? error.message : "it can't be read"}`)
+    return refuse(pointer, `is no plain data: ${error instanceof Error ? error.message : "it can't be read"}`)
   }
-  return isObject(value) ? { input: value, isLarge: tally.values > MANY_VALUES } : refuse('/input', 'must be an object')
+  return isObject(value) ? { input: value, isLarge: tally.values > MANY_VALUES } : refuse(pointer, 'must be an object')
 }
 
 /** `1e999` in JSON is parsed as infinity: the number that was sent is lost. */

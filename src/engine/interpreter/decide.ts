@@ -10,6 +10,7 @@ import { describeInputErrors } from '../calls/describe.ts'
 import { endNow, release, takeOver } from '../steps/leases.ts'
 import { NeedsHistory } from './choose.ts'
 import type { Decision, Input, DecisionEnv, StepAnswer } from './decision.ts'
+import { keepOrRefuse, withdraw } from './early.ts'
 import { transition } from './machine.ts'
 import type { MachineEvent } from './machine-events.ts'
 import { conclude } from './next-record.ts'
@@ -46,6 +47,8 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
       return env.history ? endNow(flux, record, input.error, env, env.history) : { kind: 'needsHistory' }
     case 'TAG':
       return tag(record, input, env)
+    case 'WITHDRAW':
+      return withdraw(record, input.eventId, env.now)
   }
 }
 
@@ -78,13 +81,15 @@ function event(
   const state = flux.states[record.state]
   const waits = record.position.phase === 'waiting'
   if (!state || !waits)
-    return refused(
-      'conflict',
-      `context ${record.id} can't take an event now: it is ${record.status} in state '${state?.name ?? ''}'`,
-    )
-  if (!state.choice.events.has(input.name) && (state.choice.otherwise === null || input.isHeld)) {
-    return refused('conflict', `context ${record.id} doesn't wait for '${input.name}' in state '${state.name}'`)
-  }
+    return keepOrRefuse(flux, record, input, {
+      now: env.now,
+      refusal: `context ${record.id} can't take an event now: it is ${record.status} in state '${state?.name ?? ''}'`,
+    })
+  if (!state.choice.events.has(input.name) && (state.choice.otherwise === null || input.isHeld))
+    return keepOrRefuse(flux, record, input, {
+      now: env.now,
+      refusal: `context ${record.id} doesn't wait for '${input.name}' in state '${state.name}'`,
+    })
   const { value, errors } = validate(state.input, input.input, {
     now: env.now,
     unknown: 'ignore',

@@ -6,6 +6,7 @@ import type { Caller } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { Failure } from '../../model/failure.ts'
 import type { Json, JsonObject } from '../../model/json/value.ts'
+import type { PendingEvent } from '../../model/pending.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
 import type { TagLimits } from '../../model/tags.ts'
 import type { FailedAttempt } from '../steps/attempts.ts'
@@ -16,6 +17,12 @@ export interface StepAnswer {
   readonly epoch: number
   readonly attempt: number
   readonly owner?: string
+}
+
+/** What is known of an event, for a context that keeps it. */
+export interface Arrival extends Pick<PendingEvent, 'eventId' | 'tags' | 'receipt'> {
+  /** Milliseconds for which its sender wants it kept; `end`: until the context ends; null: the definition decides. */
+  readonly keep: number | 'end' | null
 }
 
 /** A message to a context, as the interpreter sees it. */
@@ -30,7 +37,11 @@ export type Input =
       readonly caller: Caller
       /** It was held until a context waits for it by its name: a state that takes any event does not. */
       readonly isHeld?: true
+      /** Left out: the context can't keep it. */
+      readonly arrival?: Arrival
     }
+  /** Removes an event that came early: all copies of it that the context keeps. */
+  | { readonly type: 'WITHDRAW'; readonly eventId: string; readonly caller: Caller }
   | { readonly type: 'WAKE' }
   /** `owner`: boot id that the step was leased to when it started; omitted for the end of a child. */
   | {
@@ -93,6 +104,10 @@ export type Decision =
       /** The attempt that failed in this decision. */
       readonly failure: FailedAttempt | null
     }
+  /** The context keeps the event, and nothing else changes. */
+  | { readonly kind: 'kept'; readonly record: ContextRecord; readonly event: PendingEvent }
+  /** Events that it kept are gone, and nothing else changes. */
+  | { readonly kind: 'withdrawn'; readonly record: ContextRecord; readonly events: readonly PendingEvent[] }
   /** Nothing changes. The sender gets the reason. */
   | { readonly kind: 'refused'; readonly failure: Failure }
   /** Nothing changes: the input is stale, or not addressed to this context. */

@@ -102,6 +102,7 @@ function nextRecord(
       record.paused ??
       (record.request !== null && (status === 'WAITING' || status === 'WAITING_UNTIL') ? status : undefined),
     response: data.response,
+    pending: record.pending,
     args: data.args,
     states: data.states,
   }

@@ -2,11 +2,12 @@
 // failure (`unreadable`) of that context alone.
 import { unreadable } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
+import { NO_PENDING, type PendingEvent } from '../../model/pending.ts'
 import type { ContextRecord, Position, StateData } from '../../model/record.ts'
 import type { StoredContext } from '../../ports/store.ts'
 import { phaseOf } from '../interpreter/nodes.ts'
 import { movesOfTail } from './move-log.ts'
-import { stateIndexOf, type Base, type DataPart, type Head } from './parts.ts'
+import { PENDING_PART, stateIndexOf, type Base, type DataPart, type Head } from './parts.ts'
 
 /**
  * The record of a stored context. The engine wrote it, so its shape is trusted if it parses as JSON.
@@ -68,6 +69,7 @@ function recordOf({ id, version, parts }: Pick<StoredContext, 'id' | 'version' |
     answer,
     paused: head.paused,
     response: dataOf(parts, 'response'),
+    pending: pendingOf(parts),
     args: dataOf(parts, 'args'),
     states,
   }
@@ -92,6 +94,12 @@ function positionOf({
 export function definitionOf({ parts }: StoredContext): string {
   const { definition }: Base = JSON.parse(parts['base'] ?? '{}')
   return definition
+}
+
+/** The events that came early, as the part of the record has them. */
+export function pendingOf(parts: StoredContext['parts']): readonly PendingEvent[] {
+  const text = parts[PENDING_PART]
+  return text === undefined ? NO_PENDING : JSON.parse(text)
 }
 
 function dataOf(parts: StoredContext['parts'], name: DataPart): JsonObject | null {

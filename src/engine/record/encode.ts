@@ -9,7 +9,7 @@ import { indexKeysOf } from './index-keys.ts'
 import { sizeOf } from './json-size.ts'
 import { tailAfter } from './move-log.ts'
 import { ownerOf } from './position.ts'
-import { baseOf, DATA_PARTS, headOf, statePart } from './parts.ts'
+import { baseOf, DATA_PARTS, headOf, PENDING_PART, statePart } from './parts.ts'
 
 interface Change {
   /** null: the context is new. */
@@ -94,6 +94,11 @@ function encodeParts(
     if (!same && parts[name] !== texts[name]) changed.push(name)
   }
   for (const name of DATA_PARTS) encode(name, next[name], before?.[name])
+  if (next.pending.length > 0) {
+    const text = next.pending === before?.pending ? texts[PENDING_PART] : undefined
+    parts[PENDING_PART] = text ?? JSON.stringify(next.pending)
+    if (parts[PENDING_PART] !== texts[PENDING_PART]) changed.push(PENDING_PART)
+  }
   // A state that was visited stays in the record: `next` has every state that `before` has.
   for (const index of Object.keys(next.states)) encode(statePart(index), next.states[index], before?.states[index])
   return { parts, changed }

@@ -20,6 +20,9 @@ export const DATA_PARTS = [
 
 export type DataPart = (typeof DATA_PARTS)[number]
 
+/** The part with the events that came early. It is absent where there are none, and has a bound of its own. */
+export const PENDING_PART = 'pending'
+
 const STATE = 's'
 
 /** The name of the part with the data of that state. */
@@ -35,7 +38,7 @@ export type Base = Pick<
   /** Left out where there is none. */
   readonly key?: string | undefined
 }
-export type Head = Omit<ContextRecord, 'id' | 'version' | 'states' | keyof Base | DataPart>
+export type Head = Omit<ContextRecord, 'id' | 'version' | 'states' | typeof PENDING_PART | keyof Base | DataPart>
 
 /** Each field is named: a rest pattern is many times as slow, and this runs for every commit. */
 export function headOf(record: ContextRecord): Head {

@@ -4,13 +4,16 @@ import type { z } from 'zod'
 import type { FluxApi } from '../../api/flux-api.ts'
 import { isReplayed } from '../../api/replayed.ts'
 import type { SEND_EVENT } from '../../api/send-event.ts'
+import { getOwn, isObject } from '../../model/json/value.ts'
 import type { CallFields } from '../request/call-fields.ts'
 import type { LineRequest } from './line-stream.ts'
 
 /** null: it names no context. */
-export function concernOf({ contextId, key, fluxName, package: given }: CallFields): number | string | null {
+export function concernOf({ contextId, key, fluxName, package: given, orStart }: CallFields): number | string | null {
   if (typeof contextId === 'number') return contextId
-  return typeof key === 'string' ? JSON.stringify([given, fluxName, key]) : null
+  if (typeof key !== 'string') return null
+  const start = isObject(orStart) ? orStart : {}
+  return JSON.stringify([given ?? getOwn(start, 'package'), fluxName ?? getOwn(start, 'fluxName'), key])
 }
 
 /** Bytes of a line up to which an event is in its context's mailbox as soon as it is sent. */

@@ -5,7 +5,7 @@ import type { FieldShape } from '../../api/call.ts'
 import { NOT_SEPARATED } from '../../api/fields.ts'
 import { fieldSchema } from '../../api/json-schema.ts'
 import { FluxError } from '../../model/failure.ts'
-import { getOwn, isObject } from '../../model/json/value.ts'
+import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
 import { unknownFields } from '../../model/unknown-fields.ts'
 import { isBlank, trimSpace } from '../formats/xml/names.ts'
 import type { ReadBody } from './body.ts'
@@ -16,6 +16,8 @@ export interface Field {
   readonly canBeNull: boolean
   /** A list: whether a parameter of a query may have several elements, separated by commas. */
   readonly isSeparated: boolean
+  /** Of an object: the fields that it may have; null: any. */
+  readonly fields?: FieldsByName | undefined
 }
 export type FieldsByName = ReadonlyMap<string, Field>
 
@@ -27,13 +29,20 @@ export interface CallFields {
 export const fieldsOf = (shape: FieldShape): FieldsByName =>
   new Map(Object.entries(shape).map(([name, type]) => [name, fieldOf(type)]))
 
-function fieldOf(type: z.core.$ZodType): Field {
-  const { type: own, anyOf, [NOT_SEPARATED]: notSeparated } = fieldSchema(type)
-  const types = (Array.isArray(anyOf) ? anyOf.map((each) => (isObject(each) ? each['type'] : null)) : [own]).map(String)
+const fieldOf = (type: z.core.$ZodType): Field => fieldOfSchema(fieldSchema(type))
+
+function fieldOfSchema(schema: JsonObject): Field {
+  const { anyOf, [NOT_SEPARATED]: notSeparated } = schema
+  const some = Array.isArray(anyOf) ? anyOf.filter(isObject) : [schema]
+  const types = some.map(({ type }) => String(type))
+  const [properties] = some.flatMap((each) => getOwn(each, 'properties') ?? [])
   return {
     type: types.find((each) => each !== 'null'),
     canBeNull: types.includes('null'),
     isSeparated: notSeparated !== true,
+    fields: isObject(properties)
+      ? new Map(Object.entries(properties).map(([name, each]) => [name, fieldOfSchema(isObject(each) ? each : {})]))
+      : undefined,
   }
 }
 
@@ -60,17 +69,34 @@ export function readFields(fields: CallFields, { value, untyped }: ReadBody, kno
     })
   const unknown = unknownFields(Object.keys(value), known)
   if (unknown) throw unknown
-  for (const [name, { type, canBeNull }] of known) {
+  for (const [name, field] of known) {
+    const { canBeNull } = field
     const sent = getOwn(value, name)
     // Null, and an empty element in XML without types, count as left out.
     if (sent === undefined || (canBeNull && (sent === null || (untyped && typeof sent === 'string' && isBlank(sent)))))
       continue
-    const typed = untyped ? fromUntyped(sent, type) : sent
-    const field = typeof typed === 'string' ? fromText(typed, type) : typed
-    if (fields[name] !== undefined && fields[name] !== field) throw differing(name)
-    fields[name] = field
+    const read = valueOf(sent, field, untyped)
+    if (fields[name] !== undefined && fields[name] !== read) throw differing(name)
+    fields[name] = read
   }
   return fields
+}
+
+function valueOf(sent: unknown, { type, fields }: Field, untyped: boolean): unknown {
+  const typed = untyped ? fromUntyped(sent, type) : sent
+  if (untyped && fields && isObject(typed)) return fieldsInside(typed, fields)
+  return typeof typed === 'string' ? fromText(typed, type) : typed
+}
+
+/** Of an object in XML without types: its own fields as they are declared, and the others as they are. */
+function fieldsInside(object: JsonObject, known: FieldsByName): CallFields {
+  const fields: [string, unknown][] = []
+  for (const [name, sent] of Object.entries(object)) {
+    const field = known.get(name)
+    const value = field ? valueOf(sent, field, true) : sent
+    if (!(field?.canBeNull && typeof sent === 'string' && isBlank(sent))) fields.push([name, value])
+  }
+  return Object.fromEntries(fields)
 }
 
 function differing(name: string): FluxError {

@@ -1,0 +1,89 @@
+// engine/interpreter: events that come early. A context keeps them in its record, and takes them as soon as it waits for
+// them. Pure, as all decisions.
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { Failure } from '../../model/failure.ts'
+import { NO_PENDING, type PendingEvent } from '../../model/pending.ts'
+import type { ContextRecord } from '../../model/record.ts'
+import type { Decision, Input } from './decision.ts'
+
+/** What one context may keep: events, and bytes of their inputs as JSON. */
+const MAX_PENDING = { count: 100, bytes: 64 * 1024 }
+
+/** Whether a waiting state of the service has a transition for the event. */
+export const isNamed = ({ states }: CompiledFlux, event: string): boolean =>
+  states.some(({ waiting, choice }) => waiting && choice.events.has(event))
+
+/** Keeps an event that the context can't take now, if its sender or its definition asks for that; else refuses it. */
+export function keepOrRefuse(
+  flux: CompiledFlux,
+  record: ContextRecord,
+  { name, input, untyped, arrival }: Input & { type: 'EVENT' },
+  { now, refusal }: { readonly now: number; readonly refusal: string },
+): Decision {
+  const keep = arrival?.keep ?? flux.early.get(name)
+  if (arrival === undefined || keep === undefined)
+    return { kind: 'refused', failure: { kind: 'conflict', detail: refusal } }
+  if (keep === 'end' && !isNamed(flux, name)) return { kind: 'refused', failure: notNamed(flux, name) }
+  const { eventId, tags, receipt } = arrival
+  const expiresAt = keep === 'end' ? null : now + keep
+  const event = { eventId, event: name, input, untyped, tags, receivedAt: now, expiresAt, receipt }
+  const kept = unexpired(record.pending, now)
+  const failure = overBound(record, kept, event)
+  return failure
+    ? { kind: 'refused', failure }
+    : { kind: 'kept', record: { ...record, pending: [...kept, event], updatedAt: now }, event }
+}
+
+/** An event that waits for a context until it ends must be one that it can wait for. */
+export function notNamed({ fluxName }: CompiledFlux, event: string): Failure {
+  const detail = `no state of '${fluxName}' waits for '${event}'`
+  return { kind: 'invalid', detail, errors: [{ pointer: '/event', detail }] }
+}
+
+function overBound({ id }: ContextRecord, kept: readonly PendingEvent[], event: PendingEvent): Failure | null {
+  const bytes = bytesOfInput(event)
+  if (bytes > MAX_PENDING.bytes)
+    return {
+      kind: 'tooLarge',
+      detail: `context ${id} can't keep the event: its input has more than ${MAX_PENDING.bytes} bytes`,
+    }
+  const all = kept.reduce((sum, one) => sum + bytesOfInput(one), bytes)
+  if (kept.length < MAX_PENDING.count && all <= MAX_PENDING.bytes) return null
+  return { kind: 'busy', detail: `context ${id} can't keep more events until it takes some`, retryAfter: 1 }
+}
+
+const bytesOfInput = ({ input }: PendingEvent): number => Buffer.byteLength(JSON.stringify(input))
+
+/** Why the context can't keep the event that it was started with; null: it can. */
+export const tooLargeToKeep = (record: ContextRecord): Failure | null => {
+  const [event, ...others] = record.pending
+  return event && others.length === 0 ? overBound(record, NO_PENDING, event) : null
+}
+
+const isOver = ({ expiresAt }: PendingEvent, now: number): boolean => expiresAt !== null && expiresAt <= now
+
+export const unexpired = (pending: readonly PendingEvent[], now: number): readonly PendingEvent[] =>
+  pending.filter((event) => !isOver(event, now))
+
+/**
+ * The first of the events that the context keeps and waits for now; null: there is none. It may be over. A later version
+ * of the program must take it where that wrote the definition.
+ */
+export function nextPending({ states, isNewer }: CompiledFlux, record: ContextRecord): PendingEvent | null {
+  const { pending, position, state } = record
+  if (pending.length === 0 || position.phase !== 'waiting' || isNewer) return null
+  const events = states[state]?.choice.events
+  return pending.find(({ event }) => events?.has(event)) ?? null
+}
+
+/** The record without those events, and without what is over. */
+export function without(record: ContextRecord, gone: readonly PendingEvent[], now: number): ContextRecord {
+  const left = unexpired(record.pending, now).filter((event) => !gone.includes(event))
+  return { ...record, pending: left.length === 0 ? NO_PENDING : left }
+}
+
+export function withdraw(record: ContextRecord, eventId: string, now: number): Decision {
+  const events = unexpired(record.pending, now).filter((event) => event.eventId === eventId)
+  if (events.length === 0) return { kind: 'noop' }
+  return { kind: 'withdrawn', record: { ...without(record, events, now), updatedAt: now }, events }
+}

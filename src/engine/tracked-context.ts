@@ -1,0 +1,78 @@
+// engine: a context as a unit of work has it, and what a message came to.
+import type { CompiledFlux } from '../definitions/flux.ts'
+import type { ContextId } from '../model/context.ts'
+import type { Failure } from '../model/failure.ts'
+import type { PendingEvent, PendingOutcome } from '../model/pending.ts'
+import type { ContextRecord, Move } from '../model/record.ts'
+import type { StoredContext } from '../ports/store.ts'
+import type { Decision } from './interpreter/decision.ts'
+import type { Step } from './record/position.ts'
+import type { Slot } from './steps/admission.ts'
+import type { FailedAttempt } from './steps/attempts.ts'
+
+/** A context in the unit of work: its state before, and the state to commit. */
+export interface TrackedContext {
+  /** null: the unit of work creates the context. */
+  readonly before: ContextRecord | null
+  readonly flux: CompiledFlux
+  /** The texts of `before`. */
+  readonly texts: StoredContext['parts']
+  record: ContextRecord
+  readonly history: Move[]
+  step: Step | null
+  /** The slot in which the step starts after the commit. */
+  slot: Slot | null
+  /** Parents to notify of the end of this context. */
+  readonly parents: Set<ContextId>
+  /** Attempts that failed. */
+  readonly failures: FailedAttempt[]
+  /** Events that it kept, or was started with, and keeps no more. */
+  settled: readonly SettledEvent[]
+}
+
+/** An event that ceased to be pending. */
+export interface SettledEvent {
+  readonly event: PendingEvent
+  readonly outcome: PendingOutcome
+  /** Why the context could not take it when it waited for it; null: that is not the reason. */
+  readonly failure: Failure | null
+}
+
+/** What became of the event that a context was started with. */
+export type StartedEvent = PendingOutcome['became'] | 'pending'
+
+/** The effect of a message. */
+export type Applied =
+  /** `started`: of a start with an event. */
+  | { readonly kind: 'next'; readonly started?: StartedEvent | undefined }
+  | { readonly kind: 'kept'; readonly expiresAt: number | null }
+  | { readonly kind: 'withdrawn' }
+  | Extract<Decision, { kind: 'refused' | 'noop' }>
+
+/** Shared: most turns settle nothing. */
+export const NONE_SETTLED: readonly SettledEvent[] = []
+
+export function trackedContext(
+  before: ContextRecord | null,
+  flux: CompiledFlux,
+  texts: StoredContext['parts'],
+  record: ContextRecord,
+): TrackedContext {
+  return {
+    before,
+    flux,
+    texts,
+    record,
+    history: [],
+    step: null,
+    slot: null,
+    parents: new Set(),
+    failures: [],
+    settled: NONE_SETTLED,
+  }
+}
+
+/** A later message of the same turn may have ended what an earlier one began. */
+export function startsHere({ epoch, attempt, owner }: Step, { lease, position }: ContextRecord): boolean {
+  return lease?.owner === owner && position.epoch === epoch && position.attempt === attempt
+}
