@@ -63,6 +63,7 @@ function open(
     onParent: tell('parent'),
     onAnswer: tell('answer'),
     onCommitted() {},
+    onLookups: () => {},
     onUnknownOutcome: tell('unknown'),
   })
   return {

@@ -85,6 +85,7 @@ test('the last look at a silent store takes no longer than a moment', async () =
     onParent() {},
     onAnswer() {},
     onCommitted() {},
+    onLookups: () => {},
     onUnknownOutcome() {},
   })
   const mailboxes = new Mailboxes({

@@ -50,6 +50,7 @@ export async function openMailboxes(verbs: Partial<Store>, files?: Files, of?: S
     onParent: nobody,
     onAnswer: nobody,
     onCommitted: nobody,
+    onLookups: () => {},
     onUnknownOutcome: nobody,
   })
   return Object.assign(new Mailboxes({ ...parts, commits, env: () => env(), maxCalls: 1000 }), {

@@ -7,11 +7,13 @@ import { FluxError, type Failure } from '../../model/failure.ts'
 import { isReplayed } from '../../api/replayed.ts'
 import type { Address } from '../../api/address.ts'
 import { standOf, type MessageOutcome, type RowsOf } from '../message.ts'
+import { endBroadcast, type SentToAll } from '../pending/end-of-broadcast.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import { isLogged } from '../refusal-log.ts'
 import { partitionOfEffect, sendTo } from './address.ts'
 import { answerToAll, broadcast } from './broadcast.ts'
+import type { BroadcastEvent } from './broadcast-receivers.ts'
 import { admitted, isRefusable, type CallEnv } from './call-env.ts'
 import { eventRequest } from './requests.ts'
 
@@ -84,15 +86,20 @@ function sendOnce(env: CallEnv, sent: SentEvent, target: Target): Promise<EventA
 }
 
 async function sendToAll(env: CallEnv, sent: SentEvent): Promise<EventAnswer> {
-  const { event, eventId, input, untyped, tags, isKept } = sent
+  const { event, eventId, input, untyped, tags, isKept, ttl } = sent
   const { caller, scope } = env
-  const said = { event, eventId, input, untyped, tags, caller }
-  const answer = await admitted(env, input, async () =>
-    isKept
-      ? env.keptBroadcasts.once({ scope, of: SEND_EVENT, key: eventId }, said)
-      : answerToAll(await broadcast({ ...env, bound: env.isStep ? null : env.broadcasts }, said), eventId),
+  const said = { event, eventId, input, untyped, tags, caller, ttl }
+  const answer = await admitted(env, input, () =>
+    isKept ? env.keptBroadcasts.once({ scope, of: SEND_EVENT, key: eventId }, said) : broadcastUnkept(env, said),
   )
   return isWithoutEffect(answer) && !isReplayed(answer) ? { ...answer, ...(await hintOn(env, event)) } : answer
+}
+
+async function broadcastUnkept(env: CallEnv, said: BroadcastEvent & SentToAll): Promise<EventAnswer> {
+  const receivedAt = env.held.now()
+  const done = await broadcast({ ...env, bound: env.isStep ? null : env.broadcasts }, said)
+  const answer = answerToAll(done, said.eventId)
+  return (await endBroadcast(env.held, said, { answer, receivedAt, receipt: null })) ?? answer
 }
 
 const isWithoutEffect = ({ transitions, executions, ignored }: EventAnswer): boolean =>

@@ -10,6 +10,8 @@ import type { Clock } from '../../ports/clock.ts'
 import type { CommitOutcome } from '../../ports/store.ts'
 import { answerToAll, broadcast, type BroadcastParts } from '../calls/broadcast.ts'
 import type { BroadcastEvent } from '../calls/broadcast-receivers.ts'
+import { endBroadcast, type SentToAll } from '../pending/end-of-broadcast.ts'
+import type { HeldEvents } from '../pending/held-events.ts'
 import type { Identity } from '../heartbeat.ts'
 import { BroadcastItems } from './broadcast-items.ts'
 import { inProgress, mismatch, type Idempotency } from './idempotency.ts'
@@ -23,11 +25,10 @@ export interface KeptBroadcastsParts extends BroadcastParts {
   readonly identity: Pick<Identity, 'owner'>
   /** Milliseconds between heartbeats; null: no other server can be there. */
   readonly beat: number | null
+  readonly held: Pick<HeldEvents, 'hold'>
 }
 
-export interface KeptEvent extends BroadcastEvent {
-  readonly eventId: string
-}
+export type KeptEvent = BroadcastEvent & SentToAll
 
 /** A broadcast under way, as its row has it. */
 interface Running {
@@ -62,9 +63,9 @@ export class KeptBroadcasts {
    * @throws FluxError as `Idempotency.once`
    */
   async once(call: ScopedKey & { readonly of: AnswerKind<EventAnswer> }, sent: KeptEvent): Promise<EventAnswer> {
-    const { event, input, tags } = sent
+    const { event, input, tags, ttl } = sent
     const key = rowKeyOf(call)
-    const hash = contentHashOf({ event, input, tags })
+    const hash = contentHashOf({ event, input, tags, ttl: ttl ?? undefined })
     const release = this.#parts.idempotency.hold(key, hash)
     try {
       return await this.#begin(key, { hash, of: call.of, sent })
@@ -140,11 +141,17 @@ export class KeptBroadcasts {
     const endLease = this.#keepLease(key, running)
     try {
       await items.load()
-      const answer = answerToAll(await broadcast(this.#parts, sent, items), sent.eventId)
+      const done = answerToAll(await broadcast(this.#parts, sent, items), sent.eventId)
       const { hash, at } = readKept(value)
-      const done = JSON.stringify({ hash, at, by: randomUUID(), event: sent.event, answer })
-      endLease()
-      await this.#write(key, { answer: { expects: value, value: done, expiresAt }, running: { running: null } })
+      const write = async (given: EventAnswer, rows: readonly RowWrite[]): Promise<boolean> => {
+        const told = JSON.stringify({ hash, at, by: randomUUID(), event: sent.event, answer: given })
+        endLease()
+        const written = { answer: { expects: value, value: told, expiresAt }, running: { running: null }, rows }
+        return (await this.#write(key, written)).ok
+      }
+      const answer = await endBroadcast(this.#parts.held, sent, { answer: done, receivedAt: at, receipt: key, write })
+      // Another server has carried it on meanwhile.
+      if (answer === null) throw inProgress()
       return answer
     } catch (error) {
       endLease()
@@ -194,6 +201,7 @@ export class KeptBroadcasts {
     rows: {
       readonly answer?: Pick<RowWrite, 'expects' | 'value'> & { readonly expiresAt?: number }
       readonly running: { readonly expects?: string | null; readonly running: Running | null }
+      readonly rows?: readonly RowWrite[]
     },
   ): Promise<CommitOutcome> {
     const { store, clock, kept } = this.#parts
@@ -206,6 +214,7 @@ export class KeptBroadcasts {
       rows: [
         ...(rows.answer ? [{ ...at, space: 'idempotency', ...rows.answer } as const] : []),
         { ...at, space: 'broadcasts', ...(expects !== undefined && { expects }), value },
+        ...(rows.rows ?? []),
       ],
     })
   }

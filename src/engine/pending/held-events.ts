@@ -65,6 +65,11 @@ export class HeldEvents {
     await this.#lookUps.idle()
   }
 
+  /** Epoch milliseconds. */
+  now(): number {
+    return this.#parts.clock.now()
+  }
+
   /** Contexts have come to wait, in a partition in which events are held. */
   onWaiting(writes: readonly Write[]): void {
     for (const { context } of writes) if (context.endedAt === null) this.#lookUps.request(context.id, context.indexKeys)
@@ -105,7 +110,8 @@ export class HeldEvents {
       mayWithdraw(found.event)
       const free = await this.#held.unclaimed(found, true)
       if (free === 'taken') return false
-      if (free !== null && (await this.#held.end(free, { became: 'withdrawn', at: this.#parts.clock.now() }))) return true
+      if (free !== null && (await this.#held.end(free, { became: 'withdrawn', at: this.#parts.clock.now() })))
+        return true
     }
     throw unavailable('others are about to take the event')
   }

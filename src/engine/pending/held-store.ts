@@ -30,6 +30,9 @@ export interface HeldStoreParts {
 /** Milliseconds for which a claim is left to who made it. */
 const LEASE_MS = 10_000
 
+/** Receipts are written that much after the event came, at most. */
+const RECEIPT_SLACK_MS = 600_000
+
 /** What became of a claim. */
 type Fate = 'taken' | 'void'
 
@@ -116,7 +119,7 @@ export class HeldStore {
   /** For the commit that makes it true. `taker`: of one that moved a context. */
   outcomeRows({ receipt, receivedAt, ...event }: HeldEvent, outcome: PendingOutcome): RowWrite[] {
     const { store, clock, kept } = this.#parts
-    const expiresAt = receivedAt + kept
+    const expiresAt = receivedAt + kept + RECEIPT_SLACK_MS
     // Whoever might ask for the receipt doesn't find it any more.
     if (receipt === null || expiresAt <= clock.now()) return []
     const taker = outcome.became === 'moved' ? outcome.contextId : undefined

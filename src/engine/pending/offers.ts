@@ -57,7 +57,9 @@ export class Offers {
     if (free === 'taken') return GONE
     if (free === null) return PASSED
     const isAtHome = id % held.partitions === free.home
-    return isAtHome ? this.#give(free, id, removalOfHome(free.event, held.partitions, free.text)) : this.#giveAway(free, id)
+    return isAtHome
+      ? this.#give(free, id, removalOfHome(free.event, held.partitions, free.text))
+      : this.#giveAway(free, id)
   }
 
   /** In another partition: under a claim, which is given up if the context does not take it. */
@@ -128,7 +130,13 @@ export class Offers {
     const ended = await held.end(row, { became: 'expired', at: clock.now(), reason })
     if (!ended) return PASSED
     const { eventId, event: name } = event
-    log.info('a pending event expired', { eventId, event: name, contextId: record.id, fluxName: record.fluxName, reason })
+    log.info('a pending event expired', {
+      eventId,
+      event: name,
+      contextId: record.id,
+      fluxName: record.fluxName,
+      reason,
+    })
     return GONE
   }
 
