@@ -6,15 +6,19 @@ import { GET_DEFINITION } from './get-definition.ts'
 import { GET_EVENT } from './get-event.ts'
 import { GET_STATE } from './get-state.ts'
 import { LIST_CONTEXTS } from './list-contexts.ts'
+import { LIST_PENDING } from './list-pending.ts'
 import { SEND_EVENT } from './send-event.ts'
 import { ADD_TAGS, PUT_TAGS, REMOVE_TAGS } from './tags.ts'
 import { TERMINATE } from './terminate.ts'
 import { WAIT_FOR } from './wait-for.ts'
+import { WITHDRAW } from './withdraw.ts'
 
 export const CALLS: readonly Call[] = [
   EXECUTE,
   SEND_EVENT,
   GET_EVENT,
+  LIST_PENDING,
+  WITHDRAW,
   TERMINATE,
   LIST_CONTEXTS,
   GET_CONTEXT,

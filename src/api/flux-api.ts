@@ -6,10 +6,12 @@ import type { DefinitionRequest } from './get-definition.ts'
 import type { GetEventRequest, Receipt } from './get-event.ts'
 import type { GetStateRequest, StateContextView } from './get-state.ts'
 import type { ContextPage, Fits, ListRequest } from './list-contexts.ts'
+import type { PendingPage, PendingRequest, PendingView } from './list-pending.ts'
 import type { EventAnswer, EventRequest } from './send-event.ts'
 import type { TagRequest } from './tags.ts'
 import type { ContextRequest, MessageAnswer } from './terminate.ts'
 import type { WaitRequest } from './wait-for.ts'
+import type { WithdrawRequest } from './withdraw.ts'
 
 /** The calls. Each throws a FluxError when it refuses a request. */
 export interface FluxApi {
@@ -18,6 +20,15 @@ export interface FluxApi {
   sendEvent(request: EventRequest): Promise<EventAnswer>
   /** What became of an event that was sent under a key, with an eventId, or with `receipt`. */
   getEvent(request: GetEventRequest): Promise<Receipt>
+  /** Events that are kept until a context waits for them: one page, as `listPendingPage`. */
+  listPending(request?: PendingRequest): Promise<PendingView[]>
+  /** Returns one page and the position of the next. It may end early, since a call looks at a bounded number of events. */
+  listPendingPage(request?: PendingRequest): Promise<PendingPage>
+  /**
+   * Withdraws an event that is kept until a context waits for it: all copies of it.
+   * @throws FluxError `conflict` when nothing of it is pending any more
+   */
+  withdraw(request: WithdrawRequest): Promise<MessageAnswer>
   /** Returns one page. It may have fewer than `limit` contexts when they are large: see `listPage`. */
   listContexts(request: ListRequest): Promise<ContextView[]>
   /**

@@ -8,9 +8,11 @@ import { getDefinition } from './get-definition.ts'
 import { getEvent } from './get-event.ts'
 import { getStateContext } from './get-state.ts'
 import { listPage } from './list-contexts.ts'
+import { listPendingPage } from './list-pending.ts'
 import { sendEvent } from './send-event.ts'
 import { terminate } from './terminate.ts'
 import { waitFor } from './wait-for.ts'
+import { withdraw } from './withdraw.ts'
 
 /** The calls, bound to a caller and its permissions. */
 export function facade(parts: CallParts, access: Access): FluxApi {
@@ -20,6 +22,9 @@ export function facade(parts: CallParts, access: Access): FluxApi {
     terminate: (request) => terminate(env, request),
     sendEvent: (request) => sendEvent(env, request),
     getEvent: (request) => getEvent(env, request),
+    listPending: async (request) => (await listPendingPage(env, request)).events,
+    listPendingPage: (request) => listPendingPage(env, request),
+    withdraw: (request) => withdraw(env, request),
     listContexts: async (request) => (await listPage(env, request)).contexts,
     listPage: (request, fits) => listPage(env, request, fits),
     getContext: (request) => getContext(env, request),

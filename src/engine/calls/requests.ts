@@ -37,7 +37,7 @@ export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
     isLarge,
     untyped,
     waits,
-    tags: tagsOf(tags, '/tags', limits),
+    tags: checkedTags(tags, '/tags', limits),
     // The service gives its own where none is given.
     key: key ?? undefined,
     existing: existing ?? undefined,
@@ -75,7 +75,7 @@ export function eventRequest(request: EventRequest, limits: TagLimits) {
     isLarge,
     untyped,
     waits,
-    tags: tagsOf(tags, '/tags', limits),
+    tags: checkedTags(tags, '/tags', limits),
   }
 }
 
@@ -87,7 +87,7 @@ function startOf(given: EventRequest['orStart'], limits: TagLimits) {
     fluxName: fluxName ?? undefined,
     package: owner ?? undefined,
     input: inputOf(input, '/orStart/input').input,
-    tags: tagsOf(tags, '/orStart/tags', limits),
+    tags: checkedTags(tags, '/orStart/tags', limits),
   }
 }
 
@@ -101,19 +101,24 @@ function ttlOf(seconds: number | null | undefined): number | null {
 
 export function tagRequest(request: TagRequest, limits: TagLimits) {
   const { tag, idempotencyKey, ...address } = check(ADD_TAGS, request)
-  const tags = tagsOf(tag, '/tag', limits)
+  const tags = checkedTags(tag, '/tag', limits)
   if (tags.length === 0) throw malformed('no tag is given')
   return { address, tags, idempotencyKey }
 }
 
 export function listRequest(request: ListRequest = {}, limits: TagLimits) {
   const { tag, limit, page, ...others } = check(LIST_CONTEXTS, request)
-  return { ...others, tag: tagsOf(tag, '/tag', limits), limit, skip: others.after === undefined ? page * limit : 0 }
+  return {
+    ...others,
+    tag: checkedTags(tag, '/tag', limits),
+    limit,
+    skip: others.after === undefined ? page * limit : 0,
+  }
 }
 
 export function waitRequest(request: WaitRequest, limits: TagLimits) {
   const { status: statuses = [], state = [], tag, timeout, ...address } = check(WAIT_FOR, request)
-  const tags = tagsOf(tag, '/tag', limits)
+  const tags = checkedTags(tag, '/tag', limits)
   if (statuses.length + state.length + tags.length === 0)
     throw malformed('no status, state or tag to wait for is given')
   // What may be waited for is small: it is kept as long as the request is held.
@@ -151,7 +156,11 @@ function refuseNumber(): never {
 }
 
 /** A checked copy, which the caller cannot change afterwards. */
-function tagsOf(given: readonly string[] | null | undefined, pointer: string, limits: TagLimits): readonly string[] {
+export function checkedTags(
+  given: readonly string[] | null | undefined,
+  pointer: string,
+  limits: TagLimits,
+): readonly string[] {
   const tags = [...(given ?? [])]
   const errors = tagErrors(tags, pointer, limits)
   if (errors.length > 0) throw invalid(describeInputErrors(errors), errors)

@@ -34,7 +34,12 @@ export interface HeldRow {
 
 /** Row of the list. `byToken`: its sender may use secured services; others do not see it. */
 export interface ListedHeld extends PendingRow {
-  readonly byToken: boolean
+  readonly byToken?: boolean
+}
+
+export function listedHeldOf(value: string): ListedHeld {
+  const listed: ListedHeld = JSON.parse(value)
+  return listed
 }
 
 /** Characters of the key of a receipt that tell apart events of the same id, of different senders. */

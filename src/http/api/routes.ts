@@ -11,11 +11,13 @@ import { GET_DEFINITION } from '../../api/get-definition.ts'
 import { GET_EVENT } from '../../api/get-event.ts'
 import { GET_STATE } from '../../api/get-state.ts'
 import { LIST_CONTEXTS, type CheckedList } from '../../api/list-contexts.ts'
+import { LIST_PENDING } from '../../api/list-pending.ts'
 import { SEND_EVENT } from '../../api/send-event.ts'
 import { ADD_TAGS, PUT_TAGS, REMOVE_TAGS } from '../../api/tags.ts'
 import { TERMINATE } from '../../api/terminate.ts'
 import { isReplayed } from '../../api/replayed.ts'
 import { WAIT_FOR } from '../../api/wait-for.ts'
+import { WITHDRAW } from '../../api/withdraw.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
@@ -93,6 +95,7 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
     },
   })
   addCall(app, parts, GET_EVENT, (calls, request) => calls.getEvent(request))
+  addCall(app, parts, WITHDRAW, (calls, request) => calls.withdraw(request))
   addCall(app, parts, TERMINATE, (calls, request) => calls.terminate(request))
   addCall(app, parts, GET_CONTEXT, (calls, request) => calls.getContext(request))
   addCall(app, parts, WAIT_FOR, (calls, request, c) => calls.waitFor(request, { signal: hangUpSignal(c) }))
@@ -102,6 +105,7 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   addCall(app, parts, REMOVE_TAGS, (calls, request) => calls.removeTags(request))
   addCall(app, parts, GET_DEFINITION, (calls, request) => calls.getDefinition(request))
   addList(app, parts)
+  addPending(app, parts)
   addBatch(app, parts)
   const schema = xmlSchema()
   app.get('/flux-api/schema.xsd', (c) => {
@@ -164,12 +168,24 @@ function addList(app: Hono<Env>, { api, callerOf, answers }: Parts): void {
     const page = new PageWriter(answers, format, rootOf(LIST_CONTEXTS.answer))
     try {
       const next = await fill(page, calls, request)
-      const link = next === null ? {} : { link: `<${nextPage(request, next)}>; rel="next"` }
+      const link = next === null ? {} : { link: `<${nextPage(LIST_CONTEXTS.route, request, next)}>; rel="next"` }
       return page.respond(c, { ...headersOf(c, format), ...link })
     } catch (error) {
       page.drop()
       throw error
     }
+  })
+}
+
+function addPending(app: Hono<Env>, { api, callerOf, answers }: Parts): void {
+  const [reader, root] = [requestReader(LIST_PENDING), rootOf(LIST_PENDING.answer)]
+  app.get(LIST_PENDING.route, async (c) => {
+    const calls = api(callerOf(c, LIST_PENDING.role))
+    const format = accepted(c)
+    const request = reader.finish(reader.begin(c), null)
+    const { events, next } = await calls.listPendingPage(request)
+    const link = next === null ? {} : { link: `<${nextPage(LIST_PENDING.route, request, next)}>; rel="next"` }
+    return answers.send(c, events, format.pieces(events, root), { headers: { ...headersOf(c, format), ...link } })
   })
 }
 
@@ -198,13 +214,17 @@ function accepted(c: Context<Env>): Codec {
 }
 
 /**
- * The URL of the next page: the same filters and limit, after that id. It is relative, so that it also works behind a
+ * The URL of the next page: the same filters and limit, after that place. It is relative, so that it also works behind a
  * proxy.
  */
-function nextPage({ tag, ...filters }: CheckedList, after: ContextId): string {
+function nextPage(
+  route: string,
+  { tag, ...filters }: { readonly tag?: readonly string[] | undefined; readonly [name: string]: unknown },
+  after: ContextId | string,
+): string {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries({ ...filters, page: undefined, after }))
     if (value !== undefined) query.set(name, String(value))
   for (const each of tag ?? []) query.append('tag', each)
-  return `/flux-api/contexts?${query}`
+  return `${route}?${query}`
 }
