@@ -26,7 +26,8 @@ export interface KeptBroadcastsParts extends BroadcastParts {
 }
 
 export interface KeptEvent extends BroadcastEvent {
-  readonly eventId: string
+  /** Milliseconds; null: its sender says nothing of it. */
+  readonly ttl: number | null
 }
 
 /** A broadcast under way, as its row has it. */
@@ -62,9 +63,9 @@ export class KeptBroadcasts {
    * @throws FluxError as `Idempotency.once`
    */
   async once(call: ScopedKey & { readonly of: AnswerKind<EventAnswer> }, sent: KeptEvent): Promise<EventAnswer> {
-    const { event, input, tags } = sent
+    const { event, input, tags, ttl } = sent
     const key = rowKeyOf(call)
-    const hash = contentHashOf({ event, input, tags })
+    const hash = contentHashOf({ event, input, tags, ttl: ttl ?? undefined })
     const release = this.#parts.idempotency.hold(key, hash)
     try {
       return await this.#begin(key, { hash, of: call.of, sent })
@@ -140,7 +141,7 @@ export class KeptBroadcasts {
     const endLease = this.#keepLease(key, running)
     try {
       await items.load()
-      const answer = answerToAll(await broadcast(this.#parts, sent, items), sent.eventId)
+      const answer = answerToAll(await broadcast(this.#parts, { ...sent, receipt: key }, items), sent.eventId)
       const { hash, at } = readKept(value)
       const done = JSON.stringify({ hash, at, by: randomUUID(), event: sent.event, answer })
       endLease()
