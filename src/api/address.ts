@@ -32,12 +32,14 @@ export const checkAddress: Check = (fields, issues) => {
 
 /** What starts a context where none has the key says, if need be, of which service that is. */
 export const checkAddressOfEvent = (
-  { orStart, ...fields }: Address & { readonly orStart?: Stand | null | undefined },
+  { orStart, ttl, ...fields }: Address & { readonly orStart?: ServiceName | null | undefined; readonly ttl?: unknown },
   issues: Parameters<Check>[1],
 ): void => {
   if (!orStart) return checkAddressIfAny(fields, issues)
   const { key, fluxName = orStart.fluxName ?? undefined } = fields
   if (key === undefined) add(issues, 'key', 'must be given with orStart')
+  // It is kept until the context ends.
+  if (ttl != null) add(issues, 'ttl', 'must not be given beside orStart')
   for (const field of ['fluxName', 'package'] as const) {
     const [outer, inner] = [fields[field], orStart[field] ?? undefined]
     if (outer !== undefined && inner !== undefined && outer !== inner)
@@ -46,7 +48,7 @@ export const checkAddressOfEvent = (
   checkAddressIfAny({ ...fields, fluxName }, issues)
 }
 
-interface Stand {
+interface ServiceName {
   readonly fluxName?: string | null | undefined
   readonly package?: string | null | undefined
 }
@@ -59,6 +61,6 @@ export const checkAddressIfAny: Check = ({ contextId, key, fluxName, package: ow
   else if (fluxName === undefined) add(issues, 'fluxName', 'must be given with key')
 }
 
-function add(issues: Parameters<Check>[1], field: keyof Address, message: string): void {
+function add(issues: Parameters<Check>[1], field: keyof Address | 'ttl', message: string): void {
   issues.addIssue({ code: 'custom', message, path: [field] })
 }

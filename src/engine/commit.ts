@@ -102,8 +102,8 @@ export class Commits {
   }
 
   /** Commits without effects. @throws FluxError `unavailable` */
-  write(writes: readonly Write[], lost: number): Promise<CommitOutcome> {
-    return this.#parts.store.commit({ writes, lost }).catch((error: unknown) => this.#failed(writes, error))
+  write(writes: readonly Write[], { rows, lost }: Pick<CommitOptions, 'rows' | 'lost'>): Promise<CommitOutcome> {
+    return this.#parts.store.commit({ writes, rows, lost }).catch((error: unknown) => this.#failed(writes, error))
   }
 
   /**

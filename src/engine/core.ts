@@ -151,8 +151,9 @@ export class EngineCore {
   /** The calls, bound to a caller and its permissions. */
   api(access: Access): FluxApi {
     const { mailboxes, hints, refusals, startedAt, waits, shown, broadcasts, idempotency, keptBroadcasts, held } = this
-    const { store, catalog, log, tagLimits } = this.given
+    const { store, catalog, log, tagLimits, clock } = this.given
     const parts: CallParts = {
+      now: () => clock.now(),
       store,
       catalog,
       mailboxes,

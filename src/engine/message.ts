@@ -12,7 +12,7 @@ export interface MessageOutcome {
   readonly moved: boolean
   /** The context keeps the event, which came early. `expiresAt`: epoch milliseconds; null: when the context ends. */
   readonly kept?: { readonly expiresAt: number | null } | undefined
-  /** Of a start with an event: what became of that. */
+  /** Of a start with an event: what became of the event. */
   readonly started?: StartedEvent | undefined
   /** Why it was refused. */
   readonly failure: Failure | null

@@ -3,10 +3,15 @@ import { SYSTEM } from '../model/caller.ts'
 import { messageOf } from '../model/error-message.ts'
 import type { Failure } from '../model/failure.ts'
 import { NO_PENDING, type PendingEvent, type PendingOutcome } from '../model/pending.ts'
+import type { ContextRecord } from '../model/record.ts'
+import type { RowWrite } from '../model/rows.ts'
 import type { Log } from '../ports/log.ts'
+import type { StoredContext } from '../ports/store.ts'
 import type { Input } from './interpreter/decision.ts'
 import { nextPending, unexpired, without } from './interpreter/early.ts'
 import { Lacking } from './known-contexts.ts'
+import { pendingRowsOf, type RowsEnv } from './pending-rows.ts'
+import { pendingOf } from './record/decode.ts'
 import { NONE_SETTLED, type Applied, type TrackedContext } from './tracked-context.ts'
 
 /**
@@ -45,9 +50,12 @@ function tryToApply(
   }
 }
 
+/** What changes where an event ceases to be pending. */
+type Settling = Pick<TrackedContext, 'record' | 'settled'>
+
 /** Notes what became of an event that the context keeps no more. */
 export function settle(
-  context: TrackedContext,
+  context: Settling,
   event: PendingEvent,
   outcome: PendingOutcome,
   failure: Failure | null = null,
@@ -56,7 +64,7 @@ export function settle(
 }
 
 /** The context has ended: it keeps no events. */
-export function endPending(context: TrackedContext, now: number): void {
+export function endPending(context: Settling, now: number): void {
   const { pending } = context.record
   if (pending.length === 0) return
   context.record = { ...context.record, pending: NO_PENDING }
@@ -76,4 +84,28 @@ export function logSettled(log: Log, { settled, record: { id, fluxName } }: Trac
         eventId: event.eventId,
         reason: failure.detail,
       })
+}
+
+/** What a context that is ended without a turn keeps until then: its record, of which only the head was read, and rows. */
+export function endWithoutTurn(
+  {
+    before,
+    parts,
+    record,
+  }: { readonly before: ContextRecord; readonly parts: StoredContext['parts']; readonly record: ContextRecord },
+  env: RowsEnv & { readonly now: number },
+): { readonly record: ContextRecord; readonly rows: readonly RowWrite[] } {
+  const pending = readable(parts)
+  const ended = { before: { ...before, pending }, record: { ...record, pending }, settled: NONE_SETTLED }
+  endPending(ended, env.now)
+  return { record: ended.record, rows: pendingRowsOf(new Map([[record.id, ended]]), env) }
+}
+
+/** What can't be read must not keep the context from ending. */
+function readable(parts: StoredContext['parts']): readonly PendingEvent[] {
+  try {
+    return pendingOf(parts)
+  } catch {
+    return NO_PENDING
+  }
 }

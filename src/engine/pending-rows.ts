@@ -13,7 +13,7 @@ import type { ContextRecord } from '../model/record.ts'
 import type { RowWrite } from '../model/rows.ts'
 import { NONE_SETTLED, type TrackedContext } from './tracked-context.ts'
 
-interface RowsEnv {
+export interface RowsEnv {
   readonly partitions: number
   /** Milliseconds for which receipts are kept. */
   readonly receiptsMs: number

@@ -62,6 +62,7 @@ export function initialRecordOf(
   turn: Turn & { readonly tagLimits: TagLimits },
 ): { readonly recordOf: (id: ContextId) => ContextRecord; readonly key: string | null } | Refused {
   const { flux, trigger } = request
+  const at = request.event ? '/orStart' : ''
   const startState = request.startState === undefined ? flux.startState : flux.stateIndex.get(request.startState)
   if (startState === undefined) {
     const meant = suggestion(request.startState ?? '', flux.stateIndex.keys())
@@ -75,7 +76,7 @@ export function initialRecordOf(
     reserved: request.unknown,
     fill: true,
     text: request.untyped,
-    pointer: '/input',
+    pointer: `${at}/input`,
   })
   // Where the key that is in use is told, other inputs may be invalid.
   if (errors.length > 0 && request.existing !== 'use') return refuse(errors)

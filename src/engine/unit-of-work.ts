@@ -108,8 +108,7 @@ export class UnitOfWork {
 
   /** See `pending-events.ts`. @throws Lacking */
   takeNext(context: TrackedContext): boolean {
-    this.#budget.spent = 0
-    return takeNext(context, this.#env.now, (input) => this.#apply(context, input))
+    return takeNext(context, this.#env.now, (input) => this.apply(context, input))
   }
 
   /** The rows of events that contexts keep or have kept, for the commit of the writes. */

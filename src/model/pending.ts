@@ -30,8 +30,8 @@ export interface PendingRow extends Pick<PendingEvent, 'eventId' | 'event' | 'ta
   readonly fluxName: string | null
 }
 
-/** Digits of the time in a key, so that keys sort by it. */
-const TIME_DIGITS = 15
+/** Digits of the time of arrival in a key, so that keys sort by it. */
+const ARRIVAL_CHARACTERS = 15
 
 /** Key in the spaces `pending` and `held`: rows sort by arrival. */
 export const pendingRowKey = ({
@@ -39,7 +39,7 @@ export const pendingRowKey = ({
   eventId,
   contextId,
 }: Pick<PendingRow, 'receivedAt' | 'eventId' | 'contextId'>): string =>
-  `${String(receivedAt).padStart(TIME_DIGITS, '0')}:${eventId}:${contextId ?? '-'}`
+  `${String(receivedAt).padStart(ARRIVAL_CHARACTERS, '0')}:${eventId}:${contextId ?? '-'}`
 
 /** What the keys of the copies of an event begin with. */
 export const copiesPrefix = (eventId: string): string => `${createHash('sha256').update(eventId).digest('hex')}:`

@@ -3,6 +3,7 @@ import { freeze, getOwn, isObject, type Json, type JsonObject } from '../../mode
 import { alternatives } from '../../model/nearest.ts'
 import { checkKeys } from '../lint/keys.ts'
 import { checkReachable } from '../lint/reachable.ts'
+import { compileEarly } from './early.ts'
 import { compileState, outlineStates, placeholderOf, type Service } from './state.ts'
 import { compileKey, compileKeyReuse } from './key.ts'
 import { compileText } from './templates.ts'
@@ -87,7 +88,9 @@ function compile(
   const seen = extra ? null : seenIn([input])
   const tags = (root.tags ?? []).map((tag, index) => compileText(tag, seen, `/tags/${index}`, report))
   // To the versions that wrote the first format, these keys meant nothing.
-  const keyed = hasKeys(text) ? source : NO_KEYS
+  const isKeyed = hasKeys(text)
+  const keyed = isKeyed ? source : NO_KEYS
+  const early = isKeyed ? compileEarly(source, states, report) : NO_EARLY
   const key = compileKey(getOwn(keyed, 'key'), seen, '/key', report)
   const keyReuse = compileKeyReuse(getOwn(keyed, 'keyReuse'), report)
   const triggers = compileTriggers(getOwn(source, 'triggers'), seen, report)
@@ -107,7 +110,7 @@ function compile(
     key,
     keyReuse,
     triggers,
-    early: new Map(),
+    early,
     webhooks,
     secured: root.secured ?? isSecured(source),
     allowExtraProperties: extra,
@@ -121,6 +124,7 @@ function compile(
 }
 
 const NO_KEYS: JsonObject = {}
+const NO_EARLY: CompiledFlux['early'] = new Map()
 
 /** Whether a service is secured when `secured` is not a boolean: any value but null is treated as true. */
 const isSecured = (source: JsonObject): boolean => (getOwn(source, 'secured') ?? false) !== false

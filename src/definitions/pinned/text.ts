@@ -2,6 +2,7 @@
 // compiled from.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { hasEarly } from '../compile/early.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 
 /**
@@ -11,7 +12,7 @@ import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../mode
  */
 const FORMAT: number = 2
 
-/** From 2 on, a service may say which keys its contexts have. */
+/** From 2 on, a service may say which keys its contexts have, and which events they keep that come early. */
 const KEYED = 2
 
 const formatOf = (source: JsonObject): number => {
@@ -19,7 +20,8 @@ const formatOf = (source: JsonObject): number => {
   const isKeyed =
     (getOwn(source, 'key') ?? null) !== null ||
     (getOwn(source, 'keyReuse') ?? null) !== null ||
-    (Array.isArray(triggers) && triggers.some(isObject))
+    (Array.isArray(triggers) && triggers.some(isObject)) ||
+    hasEarly(source)
   return isKeyed ? KEYED : 1
 }
 
@@ -61,7 +63,7 @@ export function isLater(text: string): boolean {
   return isObject(stored) && typeof stored['format'] === 'number' && stored['format'] > FORMAT
 }
 
-/** Whether the definition's `key` and `keyReuse` count: in format 1 they had no meaning. */
+/** Whether the definition's `key`, `keyReuse` and `early` count: in format 1 they had no meaning. */
 export function hasKeys(text: string): boolean {
   // The format is the first thing in a text that has one.
   const stored = text.startsWith('{"format":') ? parsed(text) : null

@@ -27,6 +27,7 @@ export const Root = z.object({
   comment: ANYTHING,
   key: ANYTHING,
   keyReuse: ANYTHING,
+  early: ANYTHING,
   triggers: ANYTHING,
   tags: texts,
   startState: text,
@@ -58,7 +59,14 @@ export const State = z.object({
   transitions: LIST,
 })
 
-export const TransitionSchema = z.object({ to: STATE_NAME, event: text, wait: text, lines: LIST, comments: ANYTHING })
+export const TransitionSchema = z.object({
+  to: STATE_NAME,
+  event: text,
+  early: ANYTHING,
+  wait: text,
+  lines: LIST,
+  comments: ANYTHING,
+})
 
 export const LineSchema = z.object({
   type: ANYTHING,

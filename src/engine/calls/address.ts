@@ -6,7 +6,7 @@ import { isFinished, type ContextId } from '../../model/context.ts'
 import { FluxError, malformed, notFound } from '../../model/failure.ts'
 import type { Input } from '../interpreter/decision.ts'
 import type { MessageOptions, MessageOutcome } from '../message.ts'
-import { keptKey, partitionOfKey, usingKey } from '../record/context-key.ts'
+import { keptKey, partitionOfKey, usingKey, type KeyAddress } from '../record/context-key.ts'
 import { serviceNamed, type CallEnv } from './call-env.ts'
 
 /** How often a message follows a key to another context, because the one that it was for ended just then. */
@@ -53,14 +53,27 @@ export async function send(
 export const partitionOfEffect = ({ store }: Pick<CallEnv, 'store'>, { contextId }: Address): number | null =>
   contextId === undefined ? null : contextId % store.partitions
 
-async function findByKey(env: CallEnv, { key, fluxName, package: given }: Address, role: Role): Promise<ContextId> {
+/** The context that uses the key; null: it is free. @throws FluxError when the caller hasn't that role */
+export function holderOfKey(env: CallEnv, address: Address, role: Role): Promise<ContextId | null> {
+  const { store } = env
+  const named = keyAddressOf(env, address, role)
+  return store.newest({ key: usingKey(named), partition: partitionOfKey(named, store.partitions) })
+}
+
+function keyAddressOf(env: CallEnv, { key, fluxName, package: given }: Address, role: Role): KeyAddress {
   if (key === undefined || fluxName === undefined) throw malformed('contextId must be given, or else key and fluxName')
-  const { store, caller } = env
+  const { caller } = env
   const flux = given === undefined ? serviceNamed(env, { fluxName }) : env.catalog.find(given, fluxName)
   const failure = flux?.secured ? denial(caller, role) : null
   if (failure) throw new FluxError(failure)
   // A service that is no longer loaded may have contexts all the same.
-  const address = { package: flux?.package ?? given ?? '', fluxName, key }
+  return { package: flux?.package ?? given ?? '', fluxName, key }
+}
+
+async function findByKey(env: CallEnv, given: Address, role: Role): Promise<ContextId> {
+  const { store } = env
+  const address = keyAddressOf(env, given, role)
+  const { fluxName, key } = address
   const partition = partitionOfKey(address, store.partitions)
   const id =
     (await store.newest({ key: usingKey(address), partition })) ??

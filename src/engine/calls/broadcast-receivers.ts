@@ -19,11 +19,15 @@ export interface BroadcastEvent {
   readonly untyped: boolean
   readonly tags: readonly string[]
   readonly caller: Caller
+  readonly eventId: string
+  /** Key of the row of its receipt; null: it has none. */
+  readonly receipt: string | null
 }
 
 /** What an event came to for one receiver; null: nothing, and there is nothing to be told. */
 export type Found =
   | { readonly answer: 'transitions' | 'executions'; readonly stand: EventAnswer['transitions'][number] }
+  | { readonly answer: 'pending'; readonly kept: EventAnswer['pending'][number] }
   | {
       readonly answer: 'ignored'
       readonly entry: EventAnswer['ignored'][number]
@@ -42,15 +46,18 @@ export interface ReceiverParts {
   readonly items: BroadcastItems | null
 }
 
-/** Moves the context. `tags`: null if they don't count. */
+/** Moves the context, or has it keep the event. `byTags`: whether its tags must fit. */
 export async function move(
   { store, mailboxes, log, refusals, items }: ReceiverParts,
   id: ContextId,
-  { event, input, untyped, tags, caller }: Omit<BroadcastEvent, 'tags'> & { readonly tags: readonly string[] | null },
+  { event, input, untyped, tags, caller, eventId, receipt }: BroadcastEvent,
+  { byTags }: { readonly byTags: boolean } = { byTags: true },
 ): Promise<Found> {
   try {
-    const message = { type: 'EVENT', name: event, input, untyped, tags, caller } as const
+    const arrival = { eventId, tags, receipt, keep: null }
+    const message = { type: 'EVENT', name: event, input, untyped, tags: byTags ? tags : null, caller, arrival } as const
     const outcome = await mailboxes.post(id, message, { rows: items?.moved })
+    if (outcome.kept) return { answer: 'pending', kept: { contextId: id, expiresAt: outcome.kept.expiresAt } }
     if (outcome.moved) return { answer: 'transitions', stand: standOf(outcome) }
     if (!outcome.failure) return null
     const {

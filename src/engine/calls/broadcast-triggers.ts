@@ -20,7 +20,7 @@ export async function startTriggered(
   })
   const startAll = (some: readonly Triggered[]) => Promise.all(some.map((one) => start(parts, one, sent, moved)))
   const always = await startAll(triggered.filter(({ trigger }) => !trigger.unlessMoved))
-  if ([...moved, ...always].some((one) => one?.answer === 'transitions')) return always
+  if ([...moved, ...always].some((one) => one?.answer === 'transitions' || one?.answer === 'pending')) return always
   return [...always, ...(await startAll(triggered.filter(({ trigger }) => trigger.unlessMoved)))]
 }
 
@@ -60,7 +60,7 @@ async function start(
       const holder = holderIn(error)
       if (holder === null) return ignored(refusals, { contextId: null, fluxName: flux.fluxName, state: null }, error)
       if (moved.some((one) => idOf(one) === holder)) return null
-      const given = await move(parts, holder, { ...sent, tags: null })
+      const given = await move(parts, holder, sent, { byTags: false })
       const isOver = given === null || (given.answer === 'ignored' && given.hasEnded && flux.keyReuse === 'ended')
       if (!isOver || tries === MAX_TRIES) return given
     }
@@ -68,4 +68,10 @@ async function start(
 }
 
 const idOf = (one: Found): ContextId | null =>
-  one === null ? null : one.answer === 'ignored' ? one.entry.contextId : one.stand.contextId
+  one === null
+    ? null
+    : one.answer === 'ignored'
+      ? one.entry.contextId
+      : one.answer === 'pending'
+        ? one.kept.contextId
+        : one.stand.contextId

@@ -7,7 +7,7 @@ import type { CountBound } from '../../model/count-bound.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { Store } from '../../ports/store.ts'
 import type { BroadcastItems } from '../idempotency/broadcast-items.ts'
-import { keysOfEvent } from '../record/index-keys.ts'
+import { keysOfEarly, keysOfEvent } from '../record/index-keys.ts'
 import { BroadcastPlace } from './broadcast-place.ts'
 import { startTriggered } from './broadcast-triggers.ts'
 import { move, type BroadcastEvent, type Found, type ReceiverParts } from './broadcast-receivers.ts'
@@ -21,7 +21,7 @@ export interface BroadcastParts extends Omit<ReceiverParts, 'items'> {
   readonly bound: CountBound | null
 }
 
-type BroadcastAnswer = Pick<EventAnswer, 'message' | 'transitions' | 'executions' | 'ignored'>
+type BroadcastAnswer = Pick<EventAnswer, 'message' | 'transitions' | 'executions' | 'ignored' | 'pending'>
 
 /**
  * @throws FluxError `unavailable` when the store was unavailable and the event moved and started nothing; `overloaded`
@@ -47,7 +47,7 @@ async function run(
 ): Promise<BroadcastAnswer> {
   const receivers = { store, mailboxes, log, refusals, items }
   const found: Found[] = [...(items?.earlier() ?? [])]
-  const any = keysOfEvent(sent.event, sent.tags)
+  const any = [...keysOfEvent(sent.event, sent.tags), ...keysOfEarly(sent.event, sent.tags)]
   const waiting = await waitingFor(store, any, { place, upTo: items?.upTo ?? (await store.highestId()) })
   const addressed = items ? waiting.filter((id) => !items.hasMoved(id)) : waiting
   for (let from = 0; from < addressed.length; from += MAX_WAVE_CONTEXTS) {
@@ -60,7 +60,7 @@ async function run(
       })
   }
   found.push(...(await startTriggered(receivers, catalog.triggeredBy(sent.event), sent, found)))
-  const answer: BroadcastAnswer = { message: '', transitions: [], executions: [], ignored: [] }
+  const answer: BroadcastAnswer = { message: '', transitions: [], executions: [], ignored: [], pending: [] }
   collect(answer, found)
   logRefusal(refusals, sent.event, answer, found)
   const unreached = found.flatMap((one) =>
@@ -68,16 +68,18 @@ async function run(
   )
   // An unknown outcome takes precedence over a certain failure: that context may have moved.
   const outOfReach = unreached.find(({ inDoubt }) => inDoubt) ?? unreached[0]
-  if (outOfReach && answer.transitions.length + answer.executions.length === 0) throw new FluxError(outOfReach)
+  if (outOfReach && answer.transitions.length + answer.executions.length + answer.pending.length === 0)
+    throw new FluxError(outOfReach)
   const counts = `moved ${answer.transitions.length}, started ${answer.executions.length}, ignored by ${answer.ignored.length}`
-  return { ...answer, message: `'${sent.event}': ${counts}` }
+  const kept = answer.pending.length > 0 ? `, kept for ${answer.pending.length}` : ''
+  return { ...answer, message: `'${sent.event}': ${counts}${kept}` }
 }
 
 /** The answer to an event that was for all that wait for it. */
 export const answerToAll = (
-  { message, transitions, executions, ignored }: BroadcastAnswer,
+  { message, transitions, executions, ignored, pending }: BroadcastAnswer,
   eventId: string,
-): EventAnswer => ({ message, transitions, executions, ignored, eventId, pending: [] })
+): EventAnswer => ({ message, transitions, executions, ignored, eventId, pending })
 
 /**
  * The contexts that wait for the event. All are read before any is moved: a child that the event itself starts may have
@@ -100,6 +102,7 @@ async function waitingFor(
 function collect(answer: BroadcastAnswer, found: readonly Found[]): void {
   for (const one of found) {
     if (one?.answer === 'ignored') answer.ignored.push(one.entry)
+    else if (one?.answer === 'pending') answer.pending.push(one.kept)
     else if (one) answer[one.answer].push(one.stand)
   }
 }

@@ -29,6 +29,8 @@ import type { ShownContexts } from './shown-contexts.ts'
 /** The parts of the engine that calls use. */
 export interface CallParts {
   readonly tagLimits: TagLimits
+  /** Epoch milliseconds. */
+  readonly now: () => number
   readonly store: Store
   readonly catalog: Catalog
   readonly mailboxes: Mailboxes

@@ -13,7 +13,7 @@ export async function getEvent(env: CallEnv, request: GetEventRequest): Promise<
   const failure = named === undefined ? null : denial(env.caller, 'admin')
   if (failure) throw new FluxError(failure)
   const scope = named === undefined ? env.scope : scopeOfToken(named === 'nobody' ? undefined : named)
-  const receipt = await receiptOf(env.store, { scope, of: SEND_EVENT, key: eventId })
+  const receipt = await receiptOf(env.store, { scope, of: SEND_EVENT, key: eventId }, env.now())
   if (!receipt) throw notFound(`nothing is kept of an event '${eventId}'`)
   return receipt
 }

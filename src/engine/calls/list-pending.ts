@@ -106,7 +106,7 @@ async function keptBy({ store }: CallEnv, id: ContextId): Promise<Listed[]> {
 async function isShown(env: CallEnv, { event, tags }: Asked, { key, partition, row }: Listed): Promise<boolean> {
   if (event !== undefined && row.event !== event) return false
   if (!tags.every((tag) => row.tags.includes(tag))) return false
-  if (row.expiresAt !== null && row.expiresAt <= env.held.now()) return false
+  if (row.expiresAt !== null && row.expiresAt <= env.now()) return false
   const isPrivileged = denial(env.caller, 'read') === null
   const { contextId: id } = row
   if (id === null)

@@ -6,8 +6,11 @@ import type { ContextId } from '../../model/context.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
 import { isReplayed } from '../../api/replayed.ts'
 import type { Address } from '../../api/address.ts'
+import { rowKeyOf } from '../idempotency/kept-answer.ts'
+import { isNamed } from '../interpreter/early.ts'
 import { standOf, type MessageOutcome, type RowsOf } from '../message.ts'
 import { endBroadcast, type SentToAll } from '../pending/end-of-broadcast.ts'
+import type { StartedEvent } from '../tracked-context.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import { isLogged } from '../refusal-log.ts'
@@ -16,6 +19,7 @@ import { answerToAll, broadcast } from './broadcast.ts'
 import type { BroadcastEvent } from './broadcast-receivers.ts'
 import { admitted, isRefusable, type CallEnv } from './call-env.ts'
 import { eventRequest } from './requests.ts'
+import { sendOrStart } from './send-or-start.ts'
 
 /** See `FluxApi`. For an event to one context it calls no other async function, because each creates promises. */
 export async function sendEvent(env: CallEnv, request: EventRequest): Promise<EventAnswer> {
@@ -32,7 +36,8 @@ export async function sendEvent(env: CallEnv, request: EventRequest): Promise<Ev
     if (sent.isKept) return await sendOnce(env, sent, { address, onTarget })
     const outcome = await post(env, sent, { address, onTarget })
     if (outcome.failure) throw new FluxError(await explained(env, sent.event, outcome.failure))
-    return answerOf(sent, outcome)
+    const answer = answerOf(sent, outcome)
+    return outcome.kept ? withHint(env, sent.event, answer, outcome) : answer
   } catch (error) {
     logRefusal(env, request, target, error)
     throw error
@@ -49,46 +54,86 @@ interface Target {
 
 function post(
   env: CallEnv,
-  { event, input, untyped, waits }: SentEvent,
+  { event, eventId, input, untyped, waits, tags: sentTags, ttl, isKept, start }: SentEvent,
   { address, onTarget, rows }: Target & { readonly rows?: RowsOf },
 ): Promise<MessageOutcome> {
   const { caller, mailboxes } = env
-  const message = { type: 'EVENT', name: event, input, untyped, tags: null, caller } as const
+  const receipt = isKept ? receiptKeyOf(env.scope, eventId) : null
+  const arrival = { eventId, tags: sentTags, receipt, keep: start ? ('end' as const) : ttl }
+  const message = { type: 'EVENT', name: event, input, untyped, tags: null, caller, arrival } as const
   const postTo = (id: ContextId) => {
     onTarget(id)
     return mailboxes.post(id, message, { isCall: isRefusable(env, waits), waits, rows })
   }
   const { contextId } = address
-  return admitted(env, input, () => (contextId === undefined ? sendTo(env, address, postTo) : postTo(contextId)))
+  return admitted(env, input, () => {
+    if (contextId !== undefined) return postTo(contextId)
+    if (start === null) return sendTo(env, address, postTo)
+    const pending = { eventId, event, input, untyped, tags: sentTags, receipt }
+    const options = { rows, isCall: isRefusable(env, waits) }
+    return sendOrStart(env, { address, start, event: pending, options }, postTo)
+  })
 }
 
-const answerOf = ({ event, eventId }: SentEvent, moved: Pick<MessageOutcome, 'record' | 'flux'>): EventAnswer => ({
-  message: `'${event}' moved context ${moved.record.id}`,
-  transitions: [standOf(moved)],
-  executions: [],
-  ignored: [],
-  eventId,
-  pending: [],
-})
+const receiptKeyOf = (scope: string, eventId: string): string => rowKeyOf({ scope, of: SEND_EVENT, key: eventId })
+
+type Sent = Pick<MessageOutcome, 'record' | 'flux' | 'kept' | 'started'>
+
+function answerOf(sent: SentEvent, outcome: Sent): EventAnswer {
+  const { event, eventId } = sent
+  const { record, flux, kept, started } = outcome
+  if (started !== undefined) return answerOfStart(sent, { record, flux, started })
+  return {
+    message: `'${event}' ${kept ? 'is kept for' : 'moved'} context ${record.id}`,
+    transitions: kept ? [] : [standOf({ record, flux })],
+    executions: [],
+    ignored: [],
+    eventId,
+    pending: kept ? [{ contextId: record.id, expiresAt: kept.expiresAt }] : [],
+  }
+}
+
+/** The event started the context: then it has taken it, keeps it, or has ended without it. */
+function answerOfStart(
+  { event, eventId }: SentEvent,
+  { record, flux, started }: Pick<MessageOutcome, 'record' | 'flux'> & { readonly started: StartedEvent },
+): EventAnswer {
+  const stand = standOf({ record, flux })
+  const { contextId, state } = stand
+  const isIgnored = started !== 'moved' && started !== 'pending'
+  return {
+    message: `'${event}' started '${record.fluxName}' as context ${contextId}`,
+    transitions: started === 'moved' ? [stand] : [],
+    executions: [stand],
+    ignored: isIgnored ? [{ contextId, fluxName: record.fluxName, state, reason: 'the context ended' }] : [],
+    eventId,
+    pending: started === 'pending' ? [{ contextId, expiresAt: null }] : [],
+  }
+}
 
 /** What the event did is kept under its id, and it does it once. */
 function sendOnce(env: CallEnv, sent: SentEvent, target: Target): Promise<EventAnswer> {
-  const { event, eventId, input, tags } = sent
-  const content = { ...target.address, event, input, tags }
+  const { event, eventId, input, tags, ttl, start } = sent
+  const content = { ...target.address, event, input, tags, ttl: ttl ?? undefined, start: start ?? undefined }
   const partition = partitionOfEffect(env, target.address)
   const call = { scope: env.scope, of: SEND_EVENT, key: eventId, content, event, partition }
   return env.idempotency.once(call, async ({ rowOf }) => {
-    const rows: RowsOf = (_, record, flux) => [rowOf(answerOf(sent, { record, flux }), record.id)]
+    const rows: RowsOf = (applied, record, flux) => {
+      const kept = applied.kind === 'kept' ? applied : undefined
+      const started = applied.kind === 'next' ? applied.started : undefined
+      return [rowOf(answerOf(sent, { record, flux, kept, started }), record.id)]
+    }
     const outcome = await post(env, sent, { ...target, rows })
     if (outcome.failure) throw new FluxError(await explained(env, event, outcome.failure))
-    return answerOf(sent, outcome)
+    const answer = answerOf(sent, outcome)
+    return outcome.kept ? withHint(env, event, answer, outcome) : answer
   })
 }
 
 async function sendToAll(env: CallEnv, sent: SentEvent): Promise<EventAnswer> {
-  const { event, eventId, input, untyped, tags, isKept, ttl } = sent
+  const { event, eventId, input, untyped, tags, ttl, isKept } = sent
   const { caller, scope } = env
-  const said = { event, eventId, input, untyped, tags, caller, ttl }
+  const said = { event, eventId, input, untyped, tags, caller, ttl, receipt: null }
   const answer = await admitted(env, input, () =>
     isKept ? env.keptBroadcasts.once({ scope, of: SEND_EVENT, key: eventId }, said) : broadcastUnkept(env, said),
   )
@@ -96,14 +141,23 @@ async function sendToAll(env: CallEnv, sent: SentEvent): Promise<EventAnswer> {
 }
 
 async function broadcastUnkept(env: CallEnv, said: BroadcastEvent & SentToAll): Promise<EventAnswer> {
-  const receivedAt = env.held.now()
+  const receivedAt = env.now()
   const done = await broadcast({ ...env, bound: env.isStep ? null : env.broadcasts }, said)
   const answer = answerToAll(done, said.eventId)
   return (await endBroadcast(env.held, said, { answer, receivedAt, receipt: null })) ?? answer
 }
 
-const isWithoutEffect = ({ transitions, executions, ignored }: EventAnswer): boolean =>
-  transitions.length + executions.length + ignored.length === 0
+/** Of an event that is kept, though the context can never wait for it. */
+const withHint = async (
+  env: CallEnv,
+  event: string,
+  answer: EventAnswer,
+  { flux }: Pick<MessageOutcome, 'flux'>,
+): Promise<EventAnswer> => (isNamed(flux, event) ? answer : { ...answer, ...(await hintOn(env, event)) })
+
+/** Nobody may ever wait for an event that is held for nobody yet. */
+const isWithoutEffect = ({ transitions, executions, ignored, pending }: EventAnswer): boolean =>
+  transitions.length + executions.length + ignored.length === 0 && pending.every(({ contextId }) => contextId === null)
 
 const explained = async (env: CallEnv, event: string, failure: Failure): Promise<Failure> =>
   failure.kind === 'conflict' ? { ...failure, ...(await hintOn(env, event)) } : failure

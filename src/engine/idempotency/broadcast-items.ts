@@ -5,14 +5,16 @@ import type { EventAnswer } from '../../api/send-event.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { ContextRecord } from '../../model/record.ts'
+import { outcomesPrefix, type PendingOutcome } from '../../model/pending.ts'
 import { partitionOf, type RowWrite, type StoredRow } from '../../model/rows.ts'
 import type { Store } from '../../ports/store.ts'
 import { RowTaken, standOf, type RowsOf } from '../message.ts'
 
 /** What the event did to one context. */
-interface Item {
-  readonly answer: 'transitions' | 'executions'
-  readonly stand: EventAnswer['transitions'][number]
+type Item = (
+  | { readonly answer: 'transitions' | 'executions'; readonly stand: EventAnswer['transitions'][number] }
+  | { readonly answer: 'pending'; readonly kept: EventAnswer['pending'][number] }
+) & {
   /** Epoch milliseconds. */
   readonly at: number
 }
@@ -47,7 +49,7 @@ export class BroadcastItems {
 
   /** Reads what was done before. */
   async load(): Promise<void> {
-    for await (const { key, value } of rowsOf(this.#store, this.#rowKey)) this.#earlier.set(key, itemOf(value))
+    for (const [key, item] of (await itemsOf(this.#store, this.#rowKey)).items) this.#earlier.set(key, item)
   }
 
   /** Whether that context was moved before. */
@@ -59,18 +61,30 @@ export class BroadcastItems {
     return this.#earlier.has(this.#startedKey(flux))
   }
 
-  readonly moved: RowsOf = (_, record, flux) => [this.#row(this.#movedKey(record.id), 'transitions', record, flux)]
+  readonly moved: RowsOf = (applied, record, flux) => {
+    const { id: contextId, updatedAt: at } = record
+    const item: Item =
+      applied.kind === 'kept'
+        ? { answer: 'pending', kept: { contextId, expiresAt: applied.expiresAt }, at }
+        : { answer: 'transitions', stand: standOf({ record, flux }), at }
+    return [this.#row(this.#movedKey(contextId), record, item)]
+  }
 
-  readonly started: RowsOf = (_, record, flux) => [this.#row(this.#startedKey(flux), 'executions', record, flux)]
+  readonly started: RowsOf = (_, record, flux) => [
+    this.#row(this.#startedKey(flux), record, {
+      answer: 'executions',
+      stand: standOf({ record, flux }),
+      at: record.updatedAt,
+    }),
+  ]
 
   /** What was done already, where that is why it was refused now. */
   doneBefore(error: unknown): Item | null {
     return error instanceof RowTaken && error.space === 'items' && error.value !== null ? itemOf(error.value) : null
   }
 
-  #row(key: string, answer: Item['answer'], record: ContextRecord, flux: CompiledFlux): RowWrite {
-    const partition = record.id % this.#store.partitions
-    const value = JSON.stringify({ answer, stand: standOf({ record, flux }), at: record.updatedAt } satisfies Item)
+  #row(key: string, { id }: ContextRecord, item: Item): RowWrite {
+    const [partition, value] = [id % this.#store.partitions, JSON.stringify(item)]
     return { partition, space: 'items', key, expects: null, value, expiresAt: this.#expiresAt }
   }
 
@@ -90,11 +104,16 @@ function itemOf(value: string): Item {
   return item
 }
 
-/** All that was done under that key of a row. */
-export async function itemsOf(store: Store, rowKey: string): Promise<Item[]> {
-  const items: Item[] = []
-  for await (const { value } of rowsOf(store, rowKey)) items.push(itemOf(value))
-  return items
+/** What was done under that key of a row, by the keys of its rows, and what became of what it left pending. */
+export async function itemsOf(
+  store: Store,
+  rowKey: string,
+): Promise<{ readonly items: ReadonlyMap<string, Item>; readonly outcomes: ReadonlyMap<string, PendingOutcome> }> {
+  const [items, outcomes] = [new Map<string, Item>(), new Map<string, PendingOutcome>()]
+  for await (const { key, value } of rowsOf(store, rowKey))
+    if (key.startsWith(outcomesPrefix(rowKey))) outcomes.set(key, JSON.parse(value))
+    else items.set(key, itemOf(value))
+  return { items, outcomes }
 }
 
 async function* rowsOf(store: Store, rowKey: string): AsyncGenerator<StoredRow> {

@@ -141,7 +141,7 @@ export class KeptBroadcasts {
     const endLease = this.#keepLease(key, running)
     try {
       await items.load()
-      const done = answerToAll(await broadcast(this.#parts, sent, items), sent.eventId)
+      const done = answerToAll(await broadcast(this.#parts, { ...sent, receipt: key }, items), sent.eventId)
       const { hash, at } = readKept(value)
       const write = async (given: EventAnswer, rows: readonly RowWrite[]): Promise<boolean> => {
         const told = JSON.stringify({ hash, at, by: randomUUID(), event: sent.event, answer: given })
@@ -150,7 +150,6 @@ export class KeptBroadcasts {
         return (await this.#write(key, written)).ok
       }
       const answer = await endBroadcast(this.#parts.held, sent, { answer: done, receivedAt: at, receipt: key, write })
-      // Another server has carried it on meanwhile.
       if (answer === null) throw inProgress()
       return answer
     } catch (error) {

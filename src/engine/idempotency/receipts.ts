@@ -1,8 +1,10 @@
 // engine/idempotency: what became of an event, as its rows tell.
 import type { Receipt } from '../../api/get-event.ts'
 import { SEND_EVENT } from '../../api/send-event.ts'
+import type { ContextId } from '../../model/context.ts'
 import type { Store } from '../../ports/store.ts'
 import { itemsOf } from './broadcast-items.ts'
+import { outcomeRowKey, type PendingOutcome } from '../../model/pending.ts'
 import { findKept } from './kept-row.ts'
 import { readKept, rowKeyOf, type ScopedKey } from './kept-answer.ts'
 import { repeatsOf } from './repeats.ts'
@@ -10,23 +12,26 @@ import { repeatsOf } from './repeats.ts'
 /** Entries of each list. */
 const MAX_LISTED = 1000
 
-/** Null: nothing is kept of it. */
-export async function receiptOf(store: Store, event: ScopedKey): Promise<Receipt | null> {
+/** Null: nothing is kept of it. `now`: epoch milliseconds. */
+export async function receiptOf(store: Store, event: ScopedKey, now: number): Promise<Receipt | null> {
   const key = rowKeyOf(event)
   const row = await findKept(store, key)
   if (!row) return null
   const { at, event: name = '', answer: given } = readKept(row.value)
   const answer = given && SEND_EVENT.answer.parse(given)
-  const items = await itemsOf(store, key)
+  const { items, outcomes } = await itemsOf(store, key)
+  const kept = new Map((answer?.pending ?? []).map((entry) => [entry.contextId, entry]))
+  for (const item of items.values()) if (item.answer === 'pending') kept.set(item.kept.contextId, item.kept)
+  const left = leftOf([...kept.values()], (id) => outcomes.get(outcomeRowKey(key, id)), now)
   const toldOf = (kind: 'transitions' | 'executions') => {
-    const found = items.flatMap((item) => (item.answer === kind ? [{ ...item.stand, at: item.at }] : []))
+    const found = [...items.values()].flatMap((item) => (item.answer === kind ? [{ ...item.stand, at: item.at }] : []))
     // An event for one context has no items: all it did is in its answer.
-    return found.length > 0
-      ? found.sort((a, b) => a.at - b.at)
-      : (answer?.[kind] ?? []).map((stand) => ({ ...stand, at }))
+    return found.length > 0 ? found : (answer?.[kind] ?? []).map((stand) => ({ ...stand, at }))
   }
-  const [moved, started] = [toldOf('transitions'), toldOf('executions')]
-  const { ignored, pending } = answer ?? { ignored: [], pending: [] }
+  const moved = [...toldOf('transitions'), ...left.moved].sort((a, b) => a.at - b.at)
+  const started = toldOf('executions').sort((a, b) => a.at - b.at)
+  const { ignored } = answer ?? { ignored: [] }
+  const { pending, expired, withdrawn } = left
   return {
     eventId: event.key,
     event: name,
@@ -36,16 +41,42 @@ export async function receiptOf(store: Store, event: ScopedKey): Promise<Receipt
     started: started.slice(-MAX_LISTED),
     ignored: ignored.slice(-MAX_LISTED),
     pending: pending.slice(-MAX_LISTED),
-    expired: [],
-    withdrawn: [],
+    expired: expired.slice(-MAX_LISTED),
+    withdrawn: withdrawn.slice(-MAX_LISTED),
     counts: {
       moved: moved.length,
       started: started.length,
       ignored: ignored.length,
       pending: pending.length,
-      expired: 0,
-      withdrawn: 0,
+      expired: expired.length,
+      withdrawn: withdrawn.length,
     },
     done: answer !== null,
   }
+}
+
+type Left = Pick<Receipt, 'moved' | 'pending' | 'expired' | 'withdrawn'>
+
+/** What became of events that were pending. That the time of one is over is true whether or not anybody saw it. */
+function leftOf(
+  kept: Receipt['pending'],
+  outcomeOf: (id: ContextId | null) => PendingOutcome | undefined,
+  now: number,
+): Left {
+  const left: Left = { moved: [], pending: [], expired: [], withdrawn: [] }
+  for (const entry of kept) {
+    const { contextId, expiresAt } = entry
+    const outcome = outcomeOf(contextId)
+    if (outcome?.became === 'moved')
+      left.moved.push({ contextId: outcome.contextId, state: outcome.state, at: outcome.at })
+    else if (outcome?.became === 'expired') left.expired.push({ contextId, at: outcome.at, reason: outcome.reason })
+    else if (outcome?.became === 'withdrawn') left.withdrawn.push({ contextId, at: outcome.at })
+    else if (expiresAt !== null && expiresAt <= now)
+      left.expired.push({ contextId, at: expiresAt, reason: 'its time was over' })
+    else left.pending.push(entry)
+  }
+  const byTime = (one: { readonly at: number }, other: { readonly at: number }) => one.at - other.at
+  left.expired.sort(byTime)
+  left.withdrawn.sort(byTime)
+  return left
 }

@@ -19,7 +19,7 @@ export interface EndOfBroadcast {
   readonly write?: (answer: EventAnswer, rows: readonly RowWrite[]) => Promise<boolean>
 }
 
-/** The answer to the sender; null: it was to be held, and that was refused. @throws FluxError as `HeldEvents.hold` */
+/** The answer to the sender; null: it was to be held, and another server has ended it meanwhile. @throws FluxError as `HeldEvents.hold` */
 export async function endBroadcast(
   heldEvents: Pick<HeldEvents, 'hold'>,
   { ttl, eventId, event, input, untyped, tags, caller }: SentToAll,
@@ -33,7 +33,7 @@ export async function endBroadcast(
   const expiresAt = receivedAt + ttl
   const told: EventAnswer = {
     ...answer,
-    message: `${answer.message}; it waits for the first context that waits for it`,
+    message: `${answer.message}, kept for the first that waits for it`,
     pending: [{ contextId: null, expiresAt }],
   }
   const toHold = { eventId, event, input, untyped, tags, receivedAt, expiresAt, receipt, caller }

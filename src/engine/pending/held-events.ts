@@ -65,11 +65,6 @@ export class HeldEvents {
     await this.#lookUps.idle()
   }
 
-  /** Epoch milliseconds. */
-  now(): number {
-    return this.#parts.clock.now()
-  }
-
   /** Contexts have come to wait, in a partition in which events are held. */
   onWaiting(writes: readonly Write[]): void {
     for (const { context } of writes) if (context.endedAt === null) this.#lookUps.request(context.id, context.indexKeys)

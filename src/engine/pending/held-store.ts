@@ -116,16 +116,16 @@ export class HeldStore {
     return ok
   }
 
-  /** For the commit that makes it true. `taker`: of one that moved a context. */
-  outcomeRows({ receipt, receivedAt, ...event }: HeldEvent, outcome: PendingOutcome): RowWrite[] {
+  /** For the commit that makes it true. */
+  outcomeRows(event: HeldEvent, outcome: PendingOutcome): RowWrite[] {
     const { store, clock, kept } = this.#parts
-    const expiresAt = receivedAt + kept + RECEIPT_SLACK_MS
+    const { receipt } = event
+    const expiresAt = event.receivedAt + kept + RECEIPT_SLACK_MS
     // Whoever might ask for the receipt doesn't find it any more.
     if (receipt === null || expiresAt <= clock.now()) return []
-    const taker = outcome.became === 'moved' ? outcome.contextId : undefined
-    const home = homeOf({ ...event, receipt, receivedAt }, store.partitions)
-    const partition = taker === undefined ? home : taker % store.partitions
-    const key = outcomeRowKey(receipt, null, taker)
+    const isAtHome = outcome.became !== 'moved'
+    const partition = isAtHome ? homeOf(event, store.partitions) : outcome.contextId % store.partitions
+    const key = outcomeRowKey(receipt, null)
     return [{ partition, space: 'items', key, value: JSON.stringify(outcome), expiresAt }]
   }
 

@@ -1,7 +1,7 @@
 // engine/record: encodes a record to the write that the store commits. Only the parts that changed are encoded again. A
 // context that is too large is refused before it is encoded.
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import type { ContextId } from '../../model/context.ts'
+import { isFinished, type ContextId } from '../../model/context.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
 import type { StoredContext, Write } from '../../ports/store.ts'
 import { addressOf, usingKey } from './context-key.ts'
@@ -104,6 +104,11 @@ function encodeParts(
   return { parts, changed }
 }
 
+/** A context that has ended keeps no events. */
+function withoutPending({ [PENDING_PART]: _pending, ...others }: StoredContext['parts']): StoredContext['parts'] {
+  return others
+}
+
 /** The write that changes only the head of a context, whose other parts need not be parsed for it. */
 export function headWrite(
   stored: StoredContext,
@@ -118,7 +123,10 @@ export function headWrite(
     due: next.due,
     owner: ownerOf(next, flux),
     endedAt: next.endedAt,
-    parts: { ...stored.parts, head: JSON.stringify(headOf(next)) },
+    parts: {
+      ...(isFinished(next.status) ? withoutPending(stored.parts) : stored.parts),
+      head: JSON.stringify(headOf(next)),
+    },
   }
   return {
     context,

@@ -9,6 +9,8 @@ import { indexKey } from './index-key.ts'
 
 const eventKey = (event: string, tag: string | null) =>
   tag === null ? indexKey('hear', event) : `${indexKey('hear', event)}:${tag}`
+const earlyKey = (event: string, tag: string | null) =>
+  tag === null ? indexKey('early', event) : `${indexKey('early', event)}:${tag}`
 const elseKey = (tag: string | null) => (tag === null ? 'any' : indexKey('any', tag))
 /** Finished and unfinished contexts have separate keys: most queries ask for the unfinished ones, which are few. */
 const setOf = (status: Status) => (isFinished(status) ? 'f' : 'u')
@@ -59,6 +61,10 @@ function keysOf(record: ContextRecord, flux: CompiledFlux): string[] {
       if (choice.otherwise !== null) terms.push(elseKey(tag))
     }
   }
+  // The same over the life of a context, apart from its tags.
+  if (flux.early.size > 0 && !isFinished(status))
+    for (const tag of tags.length > 0 ? tags : [null])
+      for (const event of flux.early.keys()) terms.push(earlyKey(event, tag))
   return terms
 }
 
@@ -121,6 +127,10 @@ export function keysOfList({ fluxName, key, tag = [], status, currentState, star
   ]
   return filters.length > 0 ? filters : [`${at}:all`]
 }
+
+/** Keys of which an unfinished context that keeps the event when it comes early has at least one. */
+export const keysOfEarly = (event: string, tags: readonly string[]): string[] =>
+  (tags.length > 0 ? tags : [null]).map((tag) => earlyKey(event, tag))
 
 /** Keys of which a context that waits for the event has at least one. */
 export function keysOfEvent(event: string, tags: readonly string[]): string[] {

@@ -2,6 +2,7 @@
 // the context is parsed, because that data may have killed the other server.
 import { isFinished } from '../../model/context.ts'
 import { UNOWNED, type ContextRecord } from '../../model/record.ts'
+import type { RowWrite } from '../../model/rows.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { StepKind } from '../../ports/step-slots.ts'
 import type { Log } from '../../ports/log.ts'
@@ -14,6 +15,7 @@ import type { Commits } from '../commit.ts'
 import type { Decision } from '../interpreter/decision.ts'
 import { decide } from '../interpreter/decide.ts'
 import { blockOf, lossOf } from './leases.ts'
+import { endWithoutTurn } from '../pending-events.ts'
 import { weightOf, type ContextLoader } from '../context-loader.ts'
 import type { Mailboxes } from '../mailboxes.ts'
 import type { ContextCache } from '../context-cache.ts'
@@ -103,8 +105,9 @@ export class Recovery {
           return null
         }
         const isUncounted = standstill?.isCertain ?? false
-        const decision = decide(flux, record, { type: 'TAKE_OVER', owner, isUncounted }, { ...env(), history: null })
-        if (decision.kind !== 'next') {
+        const turnEnv = env()
+        const decided = decide(flux, record, { type: 'TAKE_OVER', owner, isUncounted }, { ...turnEnv, history: null })
+        if (decided.kind !== 'next') {
           if (!found.isInMemory) {
             // An earlier try may have claimed it, with an unknown outcome: it is released unless it runs.
             if (record.lease?.owner === env().owner) void this.#parts.redelivery.reconcile(id)
@@ -114,6 +117,7 @@ export class Recovery {
           this.#parts.cache.delete(id)
           continue
         }
+        const { decision, rows } = this.#ended(found, decided, turnEnv)
         if (decision.step) {
           const kind = admission.kindOf(flux, decision.step.state)
           if (slot?.kind !== kind) {
@@ -124,7 +128,7 @@ export class Recovery {
           if (!slot.fits(stored.parts)) return { kind, weight: weightOf(stored.parts) }
         }
         const write = this.#writeOf(found, decision)
-        if (!(await commits.write([write], lost)).ok) {
+        if (!(await commits.write([write], { rows, lost })).ok) {
           this.#parts.cache.delete(id)
           continue
         }
@@ -149,6 +153,18 @@ export class Recovery {
     if (!stored) return null
     const record = decodeHead(stored)
     return { stored, record, flux: await loader.flux(stored, record), isInMemory: false }
+  }
+
+  /** Where the context ends, it keeps no events. */
+  #ended(
+    { stored: { parts }, record: before }: Found,
+    decision: Next,
+    { now, receiptsMs }: TurnEnv,
+  ): { readonly decision: Next; readonly rows?: readonly RowWrite[] } {
+    if (!isFinished(decision.record.status)) return { decision }
+    const { partitions } = this.#parts.store
+    const { record, rows } = endWithoutTurn({ before, parts, record: decision.record }, { partitions, receiptsMs, now })
+    return { decision: { ...decision, record }, rows }
   }
 
   #writeOf({ stored, record: before, flux }: Found, { record }: Next): Write {

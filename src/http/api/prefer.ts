@@ -23,10 +23,10 @@ function preferredWait(c: Context<Env>): number | null {
 /** What a client is told whose preference was followed. */
 const APPLIED = { 'preference-applied': 'wait' }
 
-/** The context that an event moved or started; null: it was not exactly one. */
-export function onlyContextOf({ transitions, executions }: EventAnswer): ContextId | null {
-  const [first, ...others] = [...transitions, ...executions]
-  return first && others.length === 0 ? first.contextId : null
+/** The context that an event moved or started, or that keeps it; null: it is not exactly one. */
+export function onlyContextOf({ transitions, executions, pending }: EventAnswer): ContextId | null {
+  const [first, ...others] = [...transitions, ...executions, ...pending]
+  return first && others.every(({ contextId }) => contextId === first.contextId) ? first.contextId : null
 }
 
 /**
