@@ -63,9 +63,6 @@ export type PendingOutcome =
 /** What the keys of the outcomes of an event begin with, in the space `items`. */
 export const outcomesPrefix = (receipt: string): string => `${receipt}:pending:`
 
-/**
- * Key of an outcome in the space `items`. `contextId`: for whom it was pending. `taker`: of an event that was pending for
- * nobody, the context that may take it.
- */
-export const outcomeRowKey = (receipt: string, contextId: ContextId | null, taker?: ContextId): string =>
-  `${outcomesPrefix(receipt)}${contextId ?? '-'}${taker === undefined ? '' : `:${taker}`}`
+/** Key of an outcome in the space `items`. `contextId`: for whom it was pending; null: for nobody yet. */
+export const outcomeRowKey = (receipt: string, contextId: ContextId | null): string =>
+  `${outcomesPrefix(receipt)}${contextId ?? '-'}`

@@ -12,7 +12,7 @@ import { listPendingPage } from './list-pending.ts'
 import { sendEvent } from './send-event.ts'
 import { terminate } from './terminate.ts'
 import { waitFor } from './wait-for.ts'
-import { withdraw } from './withdraw.ts'
+import { withdrawEvent } from './withdraw.ts'
 
 /** The calls, bound to a caller and its permissions. */
 export function facade(parts: CallParts, access: Access): FluxApi {
@@ -24,7 +24,7 @@ export function facade(parts: CallParts, access: Access): FluxApi {
     getEvent: (request) => getEvent(env, request),
     listPending: async (request) => (await listPendingPage(env, request)).events,
     listPendingPage: (request) => listPendingPage(env, request),
-    withdraw: (request) => withdraw(env, request),
+    withdraw: (request) => withdrawEvent(env, request),
     listContexts: async (request) => (await listPage(env, request)).contexts,
     listPage: (request, fits) => listPage(env, request, fits),
     getContext: (request) => getContext(env, request),

@@ -21,7 +21,7 @@ const WAVE = 100
 type Withdrawn = boolean | Failure
 
 /** See `FluxApi`. */
-export async function withdraw(env: CallEnv, request: WithdrawRequest): Promise<MessageAnswer> {
+export async function withdrawEvent(env: CallEnv, request: WithdrawRequest): Promise<MessageAnswer> {
   const { eventId } = check(WITHDRAW, request)
   const place = new BroadcastPlace(env.isStep ? null : env.broadcasts)
   const results: Withdrawn[] = []

@@ -83,7 +83,7 @@ export function lookupKeysOf(event: HeldEvent): readonly string[] {
 export const tokenKeyOf = (event: HeldEvent): string => lookupKeysOf(event)[0] ?? ''
 
 /** What a look-up row says. */
-export interface Lookup {
+export interface LookupFacts {
   readonly home: number
   /** Of the first one, in another partition than the home. */
   readonly token?: string
@@ -91,13 +91,13 @@ export interface Lookup {
   readonly taken?: ContextId
 }
 
-export function lookupOf(value: string): Lookup {
-  const lookup: Lookup = JSON.parse(value)
+export function lookupOf(value: string): LookupFacts {
+  const lookup: LookupFacts = JSON.parse(value)
   return lookup
 }
 
-export const newToken = (home: number): string => JSON.stringify({ home, token: randomUUID() } satisfies Lookup)
-export const takenBy = (home: number, taken: ContextId): string => JSON.stringify({ home, taken } satisfies Lookup)
+export const newToken = (home: number): string => JSON.stringify({ home, token: randomUUID() } satisfies LookupFacts)
+export const takenBy = (home: number, taken: ContextId): string => JSON.stringify({ home, taken } satisfies LookupFacts)
 
 export const textOf = (event: HeldEvent): string => JSON.stringify(event)
 
@@ -122,7 +122,7 @@ export function rowsOfHome(event: HeldEvent, partitions: number): RowWrite[] {
     expiresAt,
     byToken: isOfToken(event),
   }
-  const value = JSON.stringify({ home } satisfies Lookup)
+  const value = JSON.stringify({ home } satisfies LookupFacts)
   return [
     { ...at, space: 'held', key, expects: null, value: textOf(event) },
     { ...at, space: 'pending', key, value: JSON.stringify(listed) },
@@ -138,7 +138,7 @@ export function rowsElsewhere(event: HeldEvent, partition: number, partitions: n
   return lookupKeysOf(event).map((key, place) =>
     place === 0
       ? { ...at, key, expects: null, value: newToken(home) }
-      : { ...at, key, value: JSON.stringify({ home } satisfies Lookup) },
+      : { ...at, key, value: JSON.stringify({ home } satisfies LookupFacts) },
   )
 }
 
