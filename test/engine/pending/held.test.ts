@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ANONYMOUS } from '../../../src/model/caller.ts'
 import type { Bench } from '../../support/engine.ts'
-import { embedded, inMemory, onRedis, seenBy, seenByAll, SWEPT_MS, type World } from './world.ts'
+import { embedded, inMemory, onRedis, seenBy, seenByAll, pass, type World } from './world.ts'
 
 const DAY_S = 86_400
 const paid = (by: number, more: object = {}) => ({ event: 'paid', input: { by }, ttl: DAY_S, ...more })
@@ -74,7 +74,7 @@ describe.each([
     ]
     for (const id of [plain, blue, red]) await go(id)
     const { eventId } = await bench.sendEvent(paid(1, { tags: ['red', 'green'] }))
-    await world.clock.advance(SWEPT_MS)
+    await pass(world)
     expect(await listed({ tag: ['green'], event: 'paid' })).toEqual([eventId])
     expect([await listed({ tag: ['green', 'blue'] }), await listed({ event: 'other' })]).toEqual([[], []])
     await bench.addTags({ contextId: red, tag: ['green'] })
@@ -82,7 +82,7 @@ describe.each([
     expect([await seenBy(bench, plain), await seenBy(bench, blue)]).toEqual([[], []])
     // Of those that have tags, none takes an event without.
     const { eventId: other } = await bench.sendEvent(paid(2, { tags: ['white'] }))
-    await world.clock.advance(SWEPT_MS)
+    await pass(world)
     expect(await listed()).toEqual([other])
   })
 
@@ -90,7 +90,7 @@ describe.each([
     await bench.sendEvent({ event: 'paid', ttl: DAY_S })
     const [any = 0] = await start(1, 'Any')
     await go(any)
-    await world.clock.advance(SWEPT_MS)
+    await pass(world)
     expect((await bench.getContext({ contextId: any })).currentState).toBe('any')
     const [parent = 0] = await start(1, 'Parent')
     await go(parent)
@@ -126,7 +126,7 @@ describe.each([
       setTimeout(resolve, 1100)
     })
     await go(id)
-    await world.clock.advance(SWEPT_MS)
+    await pass(world)
     expect(await seenBy(bench, id)).toEqual([])
     await expect(bench.withdraw({ eventId: 'late' })).rejects.toMatchObject({ failure: { kind: 'conflict' } })
   })
@@ -149,7 +149,7 @@ describe.each([
       })
     expect((await bench.sendEvent(paid(1, { eventId: 'e' }))).pending).toEqual(pending)
     await go(id)
-    await world.clock.advance(SWEPT_MS)
+    await pass(world)
     expect(await seenBy(bench, id)).toEqual([1])
   })
 
@@ -163,7 +163,7 @@ describe.each([
     await expect(bench.withdraw({ eventId: 'none' })).rejects.toMatchObject({ failure: { kind: 'notFound' } })
     expect(await bench.getEvent({ eventId: 'own' })).toMatchObject({ pending: [], withdrawn: [{ contextId: null }] })
     await go(id)
-    await world.clock.advance(SWEPT_MS)
+    await pass(world)
     expect([await listed(), await seenBy(bench, id)]).toEqual([[], []])
   })
 
@@ -199,7 +199,7 @@ describe.each([
     const [secret = 0] = await start(1, 'Secret')
     await nobody.sendEvent({ event: 'paid', ttl: DAY_S })
     await go(secret)
-    await world.clock.advance(SWEPT_MS)
+    await pass(world)
     expect((await bench.getContext({ contextId: secret })).currentState).toBe('open')
     const [second = 0] = await start(1, 'Secret')
     await bench.sendEvent({ contextId: secret, event: 'paid' })
@@ -272,7 +272,7 @@ test('an event that is held waits for a server that starts', async () => {
       await again.sendEvent({ contextId: id, event: 'go' })
       await expect.poll(() => seenBy(again, id)).toEqual([1])
       await again.sendEvent({ contextId: later, event: 'go' })
-      await world.clock.advance(SWEPT_MS)
+      await pass(world)
       expect(await seenBy(again, later)).toEqual([])
     } finally {
       await again.engine.close({ grace: 0 })

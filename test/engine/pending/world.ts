@@ -71,8 +71,8 @@ const FILES: Files = {
 const quiet = (): void => {}
 const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
 export const BEAT_MS = 1000
-/** More than a pause between two sweeps, and a lease. */
-export const SWEPT_MS = 25_000
+/** More than a pause between two sweeps, and a lease, in steps. */
+const SWEPT = { steps: 25, ms: 1_000 }
 
 export interface World {
   readonly clock: SimulatedClock
@@ -159,6 +159,16 @@ export const cutOff =
     withVerbs(store, {
       commit: (request) => (left() < 0 ? Promise.reject(unavailable('dead')) : store.commit(request)),
     })
+
+/** Lets a lease and a sweep go by, on all servers. */
+export async function pass({ clock }: World): Promise<void> {
+  for (let step = 0; step < SWEPT.steps; step += 1) {
+    await clock.advance(SWEPT.ms)
+    await new Promise((resolve) => {
+      setTimeout(resolve, 1)
+    })
+  }
+}
 
 /** What the context has taken. */
 export async function seenBy(bench: Bench, contextId: number): Promise<unknown[]> {
