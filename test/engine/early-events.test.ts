@@ -102,6 +102,7 @@ export async function work({ file }) {
 
 const refusal = (kind: string, more: object = {}) => ({ failure: expect.objectContaining({ kind, ...more }) })
 
+const quiet = (): void => {}
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
@@ -124,7 +125,6 @@ const embedded: Open = async () => {
 /** Another server goes on, as after a crash of the first. */
 const onRedis: Open = async () => {
   const [address, namespace] = [await explore(inject('redisUrl')), `test-${randomUUID()}`]
-  const quiet = (): void => {}
   const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
   const clock = new SimulatedClock(Date.now())
   const open = async (): Promise<Bench> => {
