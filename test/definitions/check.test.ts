@@ -18,6 +18,8 @@ async function check(service: unknown, others: Files = {}): Promise<{ faults: Fo
   return { faults: of('fault'), warnings: of('warning') }
 }
 
+const EARLY = 'must be 1 second to 7 days, as a number of seconds or a text like "90s", "15m", "1h" or "7d"; or 0'
+const UNNAMED = 'only a transition that names an event can keep one that comes early'
 const end = { name: 'end' }
 const toEnd = (transition: object = {}) => ({ to: 'end', ...transition })
 /** A service with one state before its end. */
@@ -130,6 +132,27 @@ describe('what keeps the server from starting', () => {
       'a tag over something that is no input',
       { tags: ['${x}'], output: [{ name: 'x' }], states: [end] },
       ['/tags/0', 'not visible anywhere: x'],
+    ],
+    ...['x', '1w', -1, 0.5, '8d', 604_801, true, {}].map((early): [string, unknown, Found] => [
+      `early: ${JSON.stringify(early)}`,
+      service({}, { early }),
+      ['/early', EARLY],
+    ]),
+    [
+      'early on a transition for no event of its own',
+      service({
+        waiting: true,
+        transitions: [
+          toEnd({ event: 'e', early: '9d' }),
+          toEnd({ wait: 'duration:5', early: 5 }),
+          toEnd({ event: '$else', early: 0 }),
+          toEnd({ event: '$exception', early: '1h' }),
+        ],
+      }),
+      ['/states/0/transitions/0/early', EARLY],
+      ['/states/0/transitions/1/early', UNNAMED],
+      ['/states/0/transitions/2/early', UNNAMED],
+      ['/states/0/transitions/3/early', UNNAMED],
     ],
     [
       'a wait of an unknown kind',

@@ -24,6 +24,8 @@ test('the first format is not named, so that the hash of an unchanged service is
 test.each<[string, JsonObject]>([
   ['a key', { key: 'k' }],
   ['the reuse of keys', { keyReuse: 'never' }],
+  ['a default for early events', { early: '1h' }],
+  ['an early event', { states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'e', early: 5 }] }] }],
   ['a trigger with a key', { triggers: ['a', { event: 'go', key: 'k' }] }],
 ])('a service with %s is written in the second format, which tells that it is meant', (_, keys) => {
   const keyed = { ...unit, source: { ...unit.source, ...keys } }
@@ -32,7 +34,7 @@ test.each<[string, JsonObject]>([
 })
 
 test('in a text of the first format the words for keys mean nothing', () => {
-  const source = { ...unit.source, key: 3, keyReuse: 'never' }
+  const source = { ...unit.source, key: 3, keyReuse: 'never', early: 'never' }
   expect(recompile(pinnedText({ ...unit, source }, 1))).toMatchObject({ key: null, keyReuse: 'ended', faults: [] })
   const meant = { ...unit.source, key: '', keyReuse: 'never' }
   expect(recompile(pinnedText({ ...unit, source: meant }, 2))).toMatchObject({

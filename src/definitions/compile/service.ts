@@ -88,9 +88,7 @@ function compile(
   const seen = extra ? null : seenIn([input])
   const tags = (root.tags ?? []).map((tag, index) => compileText(tag, seen, `/tags/${index}`, report))
   // To the versions that wrote the first format, these keys meant nothing.
-  const isKeyed = hasKeys(text)
-  const keyed = isKeyed ? source : NO_KEYS
-  const early = isKeyed ? compileEarly(source, states, report) : NO_EARLY
+  const keyed = hasKeys(text) ? source : NO_KEYS
   const key = compileKey(getOwn(keyed, 'key'), seen, '/key', report)
   const keyReuse = compileKeyReuse(getOwn(keyed, 'keyReuse'), report)
   const triggers = compileTriggers(getOwn(source, 'triggers'), seen, report)
@@ -110,7 +108,7 @@ function compile(
     key,
     keyReuse,
     triggers,
-    early,
+    early: compileEarly(keyed, states, report),
     webhooks,
     secured: root.secured ?? isSecured(source),
     allowExtraProperties: extra,
@@ -124,7 +122,6 @@ function compile(
 }
 
 const NO_KEYS: JsonObject = {}
-const NO_EARLY: CompiledFlux['early'] = new Map()
 
 /** Whether a service is secured when `secured` is not a boolean: any value but null is treated as true. */
 const isSecured = (source: JsonObject): boolean => (getOwn(source, 'secured') ?? false) !== false

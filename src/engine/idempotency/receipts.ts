@@ -28,8 +28,8 @@ export async function receiptOf(store: Store, event: ScopedKey, now: number): Pr
     // An event for one context has no items: all it did is in its answer.
     return found.length > 0 ? found : (answer?.[kind] ?? []).map((stand) => ({ ...stand, at }))
   }
-  const moved = [...toldOf('transitions'), ...left.moved].sort((a, b) => a.at - b.at)
-  const started = toldOf('executions').sort((a, b) => a.at - b.at)
+  const moved = [...toldOf('transitions'), ...left.moved].sort(byTime)
+  const started = toldOf('executions').sort(byTime)
   const { ignored } = answer ?? { ignored: [] }
   const { pending, expired, withdrawn } = left
   return {
@@ -55,6 +55,8 @@ export async function receiptOf(store: Store, event: ScopedKey, now: number): Pr
   }
 }
 
+const byTime = (one: { readonly at: number }, other: { readonly at: number }): number => one.at - other.at
+
 type Left = Pick<Receipt, 'moved' | 'pending' | 'expired' | 'withdrawn'>
 
 /** What became of events that were pending. That the time of one is over is true whether or not anybody saw it. */
@@ -75,7 +77,6 @@ function leftOf(
       left.expired.push({ contextId, at: expiresAt, reason: 'its time was over' })
     else left.pending.push(entry)
   }
-  const byTime = (one: { readonly at: number }, other: { readonly at: number }) => one.at - other.at
   left.expired.sort(byTime)
   left.withdrawn.sort(byTime)
   return left
