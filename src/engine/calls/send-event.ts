@@ -6,11 +6,11 @@ import type { ContextId } from '../../model/context.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
 import { isReplayed } from '../../api/replayed.ts'
 import type { Address } from '../../api/address.ts'
-import { standOf, type MessageOutcome, type RowsOf } from '../message.ts'
+import { standOf, type MessageOptions, type MessageOutcome, type RowsOf } from '../message.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import { isLogged } from '../refusal-log.ts'
-import { partitionOfEffect, sendTo } from './address.ts'
+import { sendTo } from './address.ts'
 import { answerToAll, broadcast } from './broadcast.ts'
 import { admitted, isRefusable, type CallEnv } from './call-env.ts'
 import { eventRequest } from './requests.ts'
@@ -48,13 +48,13 @@ interface Target {
 function post(
   env: CallEnv,
   { event, input, untyped, waits }: SentEvent,
-  { address, onTarget, rows }: Target & { readonly rows?: RowsOf },
+  { address, onTarget, rows, first }: Target & Pick<MessageOptions, 'rows' | 'first'>,
 ): Promise<MessageOutcome> {
   const { caller, mailboxes } = env
   const message = { type: 'EVENT', name: event, input, untyped, tags: null, caller } as const
   const postTo = (id: ContextId) => {
     onTarget(id)
-    return mailboxes.post(id, message, { isCall: isRefusable(env, waits), waits, rows })
+    return mailboxes.post(id, message, { isCall: isRefusable(env, waits), waits, rows, first })
   }
   const { contextId } = address
   return admitted(env, input, () => (contextId === undefined ? sendTo(env, address, postTo) : postTo(contextId)))
@@ -73,11 +73,10 @@ const answerOf = ({ event, eventId }: SentEvent, moved: Pick<MessageOutcome, 're
 function sendOnce(env: CallEnv, sent: SentEvent, target: Target): Promise<EventAnswer> {
   const { event, eventId, input, tags } = sent
   const content = { ...target.address, event, input, tags }
-  const partition = partitionOfEffect(env, target.address)
-  const call = { scope: env.scope, of: SEND_EVENT, key: eventId, content, event, partition }
-  return env.idempotency.once(call, async ({ rowOf }) => {
+  const call = { scope: env.scope, of: SEND_EVENT, key: eventId, content, event }
+  return env.idempotency.once(call, async ({ rowOf, first }) => {
     const rows: RowsOf = (_, record, flux) => [rowOf(answerOf(sent, { record, flux }), record.id)]
-    const outcome = await post(env, sent, { ...target, rows })
+    const outcome = await post(env, sent, { ...target, rows, first })
     if (outcome.failure) throw new FluxError(await explained(env, event, outcome.failure))
     return answerOf(sent, outcome)
   })
