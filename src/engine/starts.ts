@@ -111,10 +111,16 @@ export class Starts {
 
   /** Once something is prepared for the key of the context, another one mustn't be found: it may be made by chance. */
   #prepare(start: Start, decided: TurnResult & { kind: 'decided' }): void {
-    const { work, context } = decided
-    const first = start.first?.before(context.record.id % this.#parts.store.partitions)
+    if (!start.first) return this.#commit(start, decided)
+    const {
+      work,
+      context: {
+        record: { id, key },
+      },
+    } = decided
+    start.request = { ...start.request, key }
+    const first = start.first.before(id % this.#parts.store.partitions)
     if (!first) return this.#commit(start, decided)
-    start.request = { ...start.request, key: context.record.key }
     first
       .then(() => this.#commit(start, decided))
       .catch((error: unknown) => {
