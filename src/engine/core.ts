@@ -18,7 +18,7 @@ import { ContextLoader } from './context-loader.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { Heartbeat, Identity } from './heartbeat.ts'
 import { Idempotency } from './idempotency/idempotency.ts'
-import { KeptBroadcasts } from './idempotency/kept-broadcasts.ts'
+import { KeptBroadcasts, LEASE_BEATS } from './idempotency/kept-broadcasts.ts'
 import { Ids } from './ids.ts'
 import { Mailboxes } from './mailboxes.ts'
 import { HeldEvents } from './pending/held-events.ts'
@@ -105,10 +105,10 @@ export class EngineCore {
       claims: this.claims,
       identity: this.identity,
     })
-    this.idempotency = new Idempotency({ store, clock, ...given.idempotency })
+    const beat = others?.beat ?? null
+    this.idempotency = new Idempotency({ store, clock, lease: (beat ?? 0) * LEASE_BEATS, ...given.idempotency })
     const [{ refusals, idempotency, identity }, { kept }] = [this, given.idempotency]
     this.held = new HeldEvents({ store, clock, log, mailboxes, kept, max: given.bounds.pending })
-    const beat = others?.beat ?? null
     this.keptBroadcasts = new KeptBroadcasts({
       store,
       catalog,

@@ -52,10 +52,10 @@ export class Mailboxes {
   post(
     id: ContextId,
     input: Input,
-    { isCall = false, waits = false, rows, rowsAlways }: MessageOptions = {},
+    { isCall = false, waits = false, rows, rowsAlways, first }: MessageOptions = {},
   ): Promise<MessageOutcome> {
     return new Promise((resolve, reject) => {
-      const message = { input, rows, rowsAlways, resolve, reject }
+      const message = { input, rows, rowsAlways, first, resolve, reject }
       const mailbox = this.#waiting.get(id)
       if (mailbox && mailbox.length >= MAX_MESSAGES && !waits && isBounded(input)) {
         reject(

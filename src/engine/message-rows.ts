@@ -35,3 +35,29 @@ export function rowsOfTurn(
   }
   return rows
 }
+
+/** A message that can't be committed, by its place in the turn, and why. */
+export interface Unprepared {
+  readonly place: number
+  readonly error: unknown
+}
+
+/** What comes before the commit of these rows; null: nothing. Gives the messages for which it failed, the last one first. */
+export function beforeRows(
+  messages: readonly Message[],
+  rows: readonly MessageRow[],
+): Promise<readonly Unprepared[]> | null {
+  const under: Promise<Unprepared | null>[] = []
+  for (const { place, row } of rows) {
+    const done = messages[place]?.first?.before(row.partition)
+    if (done)
+      under.push(
+        done.then(
+          () => null,
+          (error: unknown) => ({ place, error }),
+        ),
+      )
+  }
+  if (under.length === 0) return null
+  return Promise.all(under).then((all) => all.flatMap((one) => one ?? []).toReversed())
+}

@@ -48,9 +48,21 @@ export interface MessageOptions {
   readonly rows?: RowsOf | undefined
   /** Its rows are asked for also when it changes nothing. */
   readonly rowsAlways?: boolean | undefined
+  readonly first?: Preparation | undefined
 }
 
-export interface Message extends Sender, Pick<MessageOptions, 'rows' | 'rowsAlways'> {
+/** What must be written elsewhere before the commit that has the rows of a message. */
+export interface Preparation {
+  /**
+   * Does so; null: nothing is left to be done. `partition`: that of the commit. Called before each try of the commit.
+   * @throws whatever is told to the sender; then nothing is committed
+   */
+  readonly before: (partition: number) => Promise<void> | null
+  /** Whether the message is tried again, with other rows, after the guard of a row of its failed. */
+  readonly tryAgain: (error: RowTaken) => boolean
+}
+
+export interface Message extends Sender, Pick<MessageOptions, 'rows' | 'rowsAlways' | 'first'> {
   readonly input: Input
 }
 

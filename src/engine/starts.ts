@@ -5,7 +5,7 @@ import { FluxError, type Failure } from '../model/failure.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { CommitRefusal, Write } from '../ports/store.ts'
 import type { CommitWatcher } from './commit.ts'
-import { RowTaken, type MessageOutcome, type RowsOf, type Sender } from './message.ts'
+import { RowTaken, type MessageOutcome, type Preparation, type RowsOf, type Sender } from './message.ts'
 import type { Pace } from './pace.ts'
 import { keyInUse } from './start-key.ts'
 import type { RootRequest, StartRequest } from './start-request.ts'
@@ -18,6 +18,7 @@ export interface StartOptions {
   /** Called for the first commit, and for all later ones of this server until it is removed (`Commits.unwatch`). */
   readonly watcher?: CommitWatcher | undefined
   readonly rows?: RowsOf | undefined
+  readonly first?: Preparation | undefined
   /** See `MessageOptions`. */
   readonly isCall?: boolean | undefined
   /** The partition in which it is stored; left out: any. */
@@ -25,7 +26,7 @@ export interface StartOptions {
 }
 
 /** A context that is being started. */
-interface Start extends Sender, Pick<StartOptions, 'watcher' | 'rows'> {
+interface Start extends Sender, Pick<StartOptions, 'watcher' | 'rows' | 'first'> {
   request: StartRequest
   readonly data: TurnData
   /** How often others were faster. */
@@ -47,7 +48,7 @@ export class Starts {
   /** See `Mailboxes.start`. */
   start(
     { flux, startState, input, untyped, unknown, tags, trigger, request, key, existing, event }: RootRequest,
-    { watcher, rows, partition = this.#parts.ids.nextPartition() }: StartOptions,
+    { watcher, rows, first, partition = this.#parts.ids.nextPartition() }: StartOptions,
     onEnd?: () => void,
   ): Promise<MessageOutcome> {
     return new Promise((succeed, fail) => {
@@ -71,6 +72,7 @@ export class Starts {
         request: { ...whole, key, existing, event },
         watcher,
         rows,
+        first,
         data,
         lost: 0,
         resolve: over(resolve),
@@ -91,7 +93,7 @@ export class Starts {
       switch (result.kind) {
         case 'decided':
           this.#pace.spend(result.steps)
-          return this.#commit(start, result)
+          return this.#prepare(start, result)
         case 'lacks':
           if (result.key !== undefined) start.request = { ...request, key: result.key }
           return void data.fetch(result.need, null).then(() => this.#try(start), reject)
@@ -106,6 +108,26 @@ export class Starts {
     } catch (error) {
       reject(error)
     }
+  }
+
+  /** Once something is prepared for the key of the context, another one mustn't be found: it may be made by chance. */
+  #prepare(start: Start, decided: TurnResult & { kind: 'decided' }): void {
+    if (!start.first) return this.#commit(start, decided)
+    const {
+      work,
+      context: {
+        record: { id, key },
+      },
+    } = decided
+    start.request = { ...start.request, key }
+    const first = start.first.before(id % this.#parts.store.partitions)
+    if (!first) return this.#commit(start, decided)
+    first
+      .then(() => this.#commit(start, decided))
+      .catch((error: unknown) => {
+        work.releaseSlots()
+        start.reject(error)
+      })
   }
 
   #commit(start: Start, { work, context, writes, rows: own }: TurnResult & { kind: 'decided' }): void {
@@ -125,9 +147,8 @@ export class Starts {
       releaseHold()
     }
     commits.commit(work, writes, { rows: written, lost: start.lost, incarnation: data.incarnation }).then((outcome) => {
-      if ('row' in outcome) return fail(new RowTaken(outcome.row))
       if (!outcome.ok && !this.#isStartedEarlier(outcome, writes)) {
-        if (!mayStartAgain(start, id, outcome)) return fail(new FluxError(failureOf(context.record, outcome)))
+        if (!mayStartAgain(start, id, outcome)) return fail(errorOf(context.record, outcome))
         commits.unwatch(id)
         releaseHold()
         return this.#startAgain(start, outcome)
@@ -165,11 +186,16 @@ const startedEventOf = ({ record, settled }: TrackedContext): StartedEvent | und
   record.pending.length > 0 ? 'pending' : settled[0]?.outcome.became
 
 /** Whether the next try may fare better: with other ids, or after a look at who has the key now. */
-const mayStartAgain = ({ request }: Start, id: ContextId, outcome: CommitRefusal): boolean =>
-  'overtaken' in outcome || (typeof request.existing === 'object' && !('stale' in outcome && outcome.stale === id))
+const mayStartAgain = ({ request, first }: Start, id: ContextId, outcome: CommitRefusal): boolean =>
+  'row' in outcome
+    ? first?.tryAgain(new RowTaken(outcome.row)) === true
+    : 'overtaken' in outcome || (typeof request.existing === 'object' && !('stale' in outcome && outcome.stale === id))
 
-function failureOf({ id, fluxName, key }: ContextRecord, outcome: CommitRefusal): Failure {
-  return 'unique' in outcome
-    ? keyInUse({ fluxName, key: key ?? '' }, outcome.unique.by)
-    : { kind: 'unavailable', detail: `context ${id} exists already`, retryAfter: 1 }
+function errorOf({ id, fluxName, key }: ContextRecord, outcome: CommitRefusal): RowTaken | FluxError {
+  if ('row' in outcome) return new RowTaken(outcome.row)
+  const failure: Failure =
+    'unique' in outcome
+      ? keyInUse({ fluxName, key: key ?? '' }, outcome.unique.by)
+      : { kind: 'unavailable', detail: `context ${id} exists already`, retryAfter: 1 }
+  return new FluxError(failure)
 }

@@ -5,7 +5,7 @@ import { FluxError, notFound } from '../model/failure.ts'
 import type { Commits } from './commit.ts'
 import type { Input } from './interpreter/decision.ts'
 import { RowTaken, type Message } from './message.ts'
-import { hasRows, rowsOfTurn, type MessageRow } from './message-rows.ts'
+import { beforeRows, hasRows, rowsOfTurn, type MessageRow } from './message-rows.ts'
 import type { Pace } from './pace.ts'
 import { runTurn, type TurnResult } from './turn.ts'
 import { TurnData, type TurnDataParts } from './turn-data.ts'
@@ -157,9 +157,23 @@ export class TurnLoop {
    */
   #commitWithRows(turn: Turn, decided: Decided): void {
     const rows = rowsOfTurn(turn.messages, decided)
-    if (!('place' in rows)) return this.#commit(turn, decided, rows.length === 0 ? undefined : rows)
+    if ('place' in rows) {
+      decided.work.releaseSlots()
+      this.#putBack(turn, turn.messages.splice(rows.place))
+      return this.#trySoon(turn)
+    }
+    const first = beforeRows(turn.messages, rows)
+    if (first)
+      first.then((failed) => this.#goOn(turn, decided, failed)).catch((error: unknown) => this.#fail(turn, error))
+    else this.#commit(turn, decided, rows.length === 0 ? undefined : rows)
+  }
+
+  /** What comes before the commit of the rows is done, save for those messages. */
+  #goOn(turn: Turn, decided: Decided, failed: readonly Culprit[]): void {
+    if (failed.length === 0) return this.#commitWithRows(turn, decided)
     decided.work.releaseSlots()
-    this.#putBack(turn, turn.messages.splice(rows.place))
+    for (const culprit of failed) this.#takeOut(turn, culprit)
+    if (turn.messages.length === 0) return this.#end(turn)
     this.#trySoon(turn)
   }
 
@@ -167,7 +181,8 @@ export class TurnLoop {
   #refuseRow(turn: Turn, rows: readonly MessageRow[], error: RowTaken): void {
     const culprit = rows.find(({ row: { space, key } }) => space === error.space && key === error.key)
     if (!culprit) return this.#fail(turn, error)
-    this.#takeOut(turn, { place: culprit.place, error })
+    if (turn.messages[culprit.place]?.first?.tryAgain(error) !== true)
+      this.#takeOut(turn, { place: culprit.place, error })
     if (turn.messages.length === 0) return this.#end(turn)
     this.#trySoon(turn)
   }

@@ -25,6 +25,8 @@ export class Ledger implements Witness {
   servers: ReadonlyMap<string, string> = new Map()
   /** By number, as it stands in their results. */
   calls: readonly Call[] = []
+  /** Called after each commit. */
+  onCommit: () => void = () => {}
   /** Since when nothing goes wrong, epoch milliseconds. */
   calmSince = Infinity
   /** By step key: JSON of its arguments. */
@@ -83,6 +85,7 @@ export class Ledger implements Witness {
       if (answerer !== undefined && answerer !== leaseholder)
         wrong(`takes the answer of ${answerer}, and its step is leased to ${leaseholder}`)
     })
+    this.onCommit()
   }
 
   purged(id: ContextId): void {

@@ -5,6 +5,7 @@ import { openServices, simulate } from './simulate.ts'
 const HELP = `npm run simulate -- [options]
   --seeds 10000  how many
   --from 1       the first of them
+  --keys         calls under keys, instead of calls of all kinds
   --trace        tells everything that happened, too
   --go-on        doesn't end at the first that fails`
 
@@ -12,6 +13,7 @@ const { values } = parseArgs({
   options: {
     seeds: { type: 'string', default: '10000' },
     from: { type: 'string', default: '1' },
+    keys: { type: 'boolean', default: false },
     trace: { type: 'boolean', default: false },
     'go-on': { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -29,7 +31,7 @@ async function main(): Promise<void> {
   const began = Date.now()
   let [failed, commits] = [0, 0]
   for (let seed = from; seed < from + seeds; seed += 1) {
-    const run = await simulate(seed, catalog)
+    const run = await simulate(seed, catalog, values.keys ? 'keys' : 'calls')
     commits += run.commits
     if (values.trace) console.log(run.trace.join('\n'))
     if ((seed - from + 1) % TELL_EVERY === 0) console.log(`${seed - from + 1} seeds`)
@@ -38,7 +40,7 @@ async function main(): Promise<void> {
     if (!values.trace && !values['go-on']) console.log(run.trace.slice(-SHOWN).join('\n'))
     console.log(
       `seed ${seed}, number ${seed - from + 1}:\n  ${run.violations.slice(0, 3).join('\n  ')}\n` +
-        `again: npm run simulate -- --from ${seed} --seeds 1 --trace`,
+        `again: npm run simulate -- ${values.keys ? '--keys ' : ''}--from ${seed} --seeds 1 --trace`,
     )
     process.exitCode = 1
     if (!values['go-on']) break

@@ -67,7 +67,7 @@ export class Scheduler {
   /** Gives what calls it off. */
   after(milliseconds: number, actor: Actor | null, run: () => void): () => void {
     const event: Event = {
-      at: this.now + Math.max(0, milliseconds),
+      at: this.now + Math.max(0, Math.ceil(milliseconds)),
       order: this.random.next(),
       actor,
       run,

@@ -4,6 +4,8 @@ import { resolve } from 'node:path'
 import { openCatalog, type Catalog } from '../../src/definitions/catalog.ts'
 import { isFinished } from '../../src/model/context.ts'
 import { faultsOf } from './checks.ts'
+import { checkContextKeys, keyedFaultsOf } from './keyed-checks.ts'
+import { KeyedCalls } from './keyed-workload.ts'
 import { NO_FAULTS, someFaults } from './faults.ts'
 import { Ledger } from './ledger.ts'
 import { Memory } from './memory.ts'
@@ -47,10 +49,13 @@ export async function openServices(): Promise<Catalog> {
   return catalog
 }
 
-export function simulate(seed: number, catalog: Catalog): Promise<Run> {
+/** What clients do: calls of all kinds; or calls under idempotency keys, and starts by keys of contexts. */
+export type Workload = 'calls' | 'keys'
+
+export function simulate(seed: number, catalog: Catalog, workload: Workload = 'calls'): Promise<Run> {
   const random = new Random(seed)
   const scheduler = new Scheduler(random, NOW)
-  return withSeededProcess(scheduler, () => new Simulation(seed, catalog, scheduler).run())
+  return withSeededProcess(scheduler, () => new Simulation(seed, catalog, { scheduler, workload }).run())
 }
 
 class Simulation {
@@ -58,8 +63,9 @@ class Simulation {
   readonly #scheduler: Scheduler
   readonly #world: World
   readonly #ledger: Ledger
-  readonly #clients: Client[]
-  readonly #calls: Calls
+  readonly #clients: readonly { work(calls: number): Promise<void> }[]
+  /** What they did, if that is known of each; and what is wrong with it. */
+  readonly #faults: () => Promise<string[]>
   /** How many there are, of those that live. */
   readonly #most: number
   #named = 0
@@ -67,7 +73,11 @@ class Simulation {
   /** That live, whether they serve or not. */
   readonly #living = new Set<SimulatedServer>()
 
-  constructor(seed: number, catalog: Catalog, scheduler: Scheduler) {
+  constructor(
+    seed: number,
+    catalog: Catalog,
+    { scheduler, workload }: { readonly scheduler: Scheduler; readonly workload: Workload },
+  ) {
     const { random } = scheduler
     this.#seed = seed
     this.#scheduler = scheduler
@@ -78,13 +88,13 @@ class Simulation {
     this.#most = isAlone ? 1 : random.between(1, 3)
     const memory = new Memory({
       now: () => scheduler.now,
-      partitions: isAlone ? 1 : random.between(1, 2),
+      partitions: isAlone ? 1 : workload === 'keys' ? (random.pick([1, 3, 3]) ?? 3) : random.between(1, 2),
       silence: isAlone ? null : SILENCE_MS,
       witness: ledger,
       ahead: () => (isAlone || random.chance(0.4) ? 0 : random.between(1, 5)),
     })
     const stepConcurrency = random.pick([1, 2, 256]) ?? 1
-    const calls = (this.#calls = {
+    const calls = {
       all: [],
       begins: (call) => ledger.called(call),
       failing: random.pick([0, 0.1, 0.5]) ?? 0,
@@ -94,7 +104,7 @@ class Simulation {
       wrong: (what) => {
         violations.push(what)
       },
-    } satisfies Calls)
+    } satisfies Calls
     ledger.calls = calls.all
     ledger.servers = owners
     if (!isAlone) ledger.mayBeDead = (owner) => memory.isDead(owner)
@@ -114,10 +124,23 @@ class Simulation {
       // What is given up on a disk of one's own doesn't arrive later.
       faults: isAlone ? { ...faults, late: 0, unanswered: 0 } : faults,
     }
-    this.#clients = Array.from(
-      { length: random.between(1, 3) },
-      (_, number) => new Client(number + 1, this.#world, ledger),
-    )
+    const count = random.between(1, 3)
+    if (workload === 'keys') {
+      const keyed = new KeyedCalls(this.#world, ledger)
+      ledger.onCommit = () =>
+        checkContextKeys(ledger, (what) => {
+          violations.push(what)
+        })
+      this.#clients = Array.from({ length: count }, () => keyed)
+      this.#faults = () => this.#probe(keyed)
+    } else {
+      const clients = Array.from({ length: count }, (_, number) => new Client(number + 1, this.#world, ledger))
+      this.#clients = clients
+      this.#faults = () => {
+        const sent = clients.flatMap((client) => client.sent)
+        return faultsOf({ memory, ledger, sent, calls: calls.all })
+      }
+    }
   }
 
   async run(): Promise<Run> {
@@ -133,10 +156,7 @@ class Simulation {
     this.#befall()
     await this.#scheduler.run(() => working === 0 || violations.length > 0)
     if (violations.length === 0) await this.#calm()
-    if (violations.length === 0) {
-      const sent = this.#clients.flatMap((client) => client.sent)
-      violations.push(...(await faultsOf({ memory, ledger: this.#ledger, sent, calls: this.#calls.all })))
-    }
+    if (violations.length === 0) violations.push(...(await this.#faults()))
     const commits = [...memory.kept.values()].reduce((sum, { context }) => sum + context.version, 0)
     return { seed: this.#seed, trace: this.#scheduler.trace, violations, commits }
   }
@@ -209,6 +229,31 @@ class Simulation {
     }
     look()
     await this.#scheduler.run(() => isSettled || this.#world.violations.length > 0)
+  }
+
+  async #probe(keyed: KeyedCalls): Promise<string[]> {
+    const { violations, memory } = this.#world
+    const before = keyed.attempts.length
+    await this.#during(keyed.probe())
+    return violations.length > 0 ? [] : ((await this.#during(keyedFaultsOf(keyed, memory, before))) ?? [])
+  }
+
+  /** Lets everything happen until that is done. */
+  async #during<T>(work: Promise<T>): Promise<T | null> {
+    let result: T | null = null
+    let isOver = false
+    void work
+      .then((value) => {
+        result = value
+      })
+      .catch((error: unknown) => {
+        this.#world.violations.push(error instanceof Error ? (error.stack ?? error.message) : String(error))
+      })
+      .finally(() => {
+        isOver = true
+      })
+    await this.#scheduler.run(() => isOver)
+    return result
   }
 
   /** Whether everything that isn't finished waits for an event. */

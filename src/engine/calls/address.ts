@@ -41,17 +41,13 @@ export async function send(
   env: CallEnv,
   address: Address,
   input: Input,
-  options?: Pick<MessageOptions, 'rows' | 'rowsAlways'>,
+  options?: Pick<MessageOptions, 'rows' | 'rowsAlways' | 'first'>,
 ): Promise<ContextId> {
   const post = (id: ContextId) => env.mailboxes.post(id, input, { ...options, isCall: !env.isStep })
   const { record, failure } = await sendTo(env, address, post)
   if (failure) throw new FluxError(failure)
   return record.id
 }
-
-/** The partition in which a message to the context has its effect; null: only the context that the key finds tells. */
-export const partitionOfEffect = ({ store }: Pick<CallEnv, 'store'>, { contextId }: Address): number | null =>
-  contextId === undefined ? null : contextId % store.partitions
 
 /** The context that uses the key; null: it is free. @throws FluxError when the caller hasn't that role */
 export function holderOfKey(env: CallEnv, address: Address, role: Role): Promise<ContextId | null> {

@@ -27,22 +27,13 @@ type Wanted = ReturnType<typeof executeRequest>
 function executeOnce(env: CallEnv, wanted: Wanted, key: string): Promise<ExecuteAnswer> {
   const { package: given, fluxName, startState, input, tags, key: contextKey, existing } = wanted
   const content = { package: given, fluxName, startState, input, tags, key: contextKey, existing }
-  const isKeyed = contextKey !== undefined || hasKeys(env, wanted)
-  const call = {
-    scope: env.scope,
-    of: EXECUTE,
-    key,
-    content,
-    partition: isKeyed ? null : undefined,
-    // The key that a service gives may be made of the time, or by chance.
-    looksFirst: isKeyed && contextKey === undefined,
-  }
-  return env.idempotency.once(call, async (keeping) => {
+  return env.idempotency.once({ scope: env.scope, of: EXECUTE, key, content }, async (keeping) => {
+    const { partition, first } = keeping
     const rows: RowsOf = (_, record, __, replaced) => [
       keeping.rowOf(answerOf({ record, replaced: replaced ?? null }), record.id),
     ]
     try {
-      return answerOf(await start(env, wanted, { partition: keeping.partition, rows }))
+      return answerOf(await start(env, wanted, { partition, rows, first }))
     } catch (error) {
       return keepUsed(env, usedAnswer(wanted, error), keeping)
     }
@@ -50,18 +41,13 @@ function executeOnce(env: CallEnv, wanted: Wanted, key: string): Promise<Execute
 }
 
 /** That a context has the key already is remembered, too, unless an earlier answer is. @throws RowTaken */
-async function keepUsed({ store }: CallEnv, answer: ExecuteAnswer, { rowOf }: Keeping): Promise<ExecuteAnswer> {
-  const outcome = await store.commit({ writes: [], rows: [rowOf(answer, answer.contextId)] })
-  if ('row' in outcome) throw new RowTaken(outcome.row)
-  return answer
-}
-
-/** Whether the service gives its contexts keys. One that is not loaded may have done so. */
-function hasKeys(env: CallEnv, wanted: Wanted): boolean {
-  try {
-    return serviceNamed(env, wanted).key !== null
-  } catch {
-    return true
+async function keepUsed({ store }: CallEnv, answer: ExecuteAnswer, { rowOf, first }: Keeping): Promise<ExecuteAnswer> {
+  for (;;) {
+    await first?.before(answer.contextId % store.partitions)
+    const outcome = await store.commit({ writes: [], rows: [rowOf(answer, answer.contextId)] })
+    if (!('row' in outcome)) return answer
+    const taken = new RowTaken(outcome.row)
+    if (first?.tryAgain(taken) !== true) throw taken
   }
 }
 

@@ -8,13 +8,13 @@ import { isReplayed } from '../../api/replayed.ts'
 import type { Address } from '../../api/address.ts'
 import { rowKeyOf } from '../idempotency/kept-answer.ts'
 import { isNamed } from '../interpreter/early.ts'
-import { standOf, type MessageOutcome, type RowsOf } from '../message.ts'
+import { standOf, type MessageOptions, type MessageOutcome, type RowsOf } from '../message.ts'
 import { endBroadcast, type SentToAll } from '../pending/end-of-broadcast.ts'
 import type { StartedEvent } from '../tracked-context.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import { isLogged } from '../refusal-log.ts'
-import { partitionOfEffect, sendTo } from './address.ts'
+import { sendTo } from './address.ts'
 import { answerToAll, broadcast } from './broadcast.ts'
 import type { BroadcastEvent } from './broadcast-receivers.ts'
 import { admitted, isRefusable, type CallEnv } from './call-env.ts'
@@ -55,7 +55,7 @@ interface Target {
 function post(
   env: CallEnv,
   { event, eventId, input, untyped, waits, tags: sentTags, ttl, isKept, start }: SentEvent,
-  { address, onTarget, rows }: Target & { readonly rows?: RowsOf },
+  { address, onTarget, rows, first }: Target & Pick<MessageOptions, 'rows' | 'first'>,
 ): Promise<MessageOutcome> {
   const { caller, mailboxes } = env
   const receipt = isKept ? receiptKeyOf(env.scope, eventId) : null
@@ -63,14 +63,14 @@ function post(
   const message = { type: 'EVENT', name: event, input, untyped, tags: null, caller, arrival } as const
   const postTo = (id: ContextId) => {
     onTarget(id)
-    return mailboxes.post(id, message, { isCall: isRefusable(env, waits), waits, rows })
+    return mailboxes.post(id, message, { isCall: isRefusable(env, waits), waits, rows, first })
   }
   const { contextId } = address
   return admitted(env, input, () => {
     if (contextId !== undefined) return postTo(contextId)
     if (start === null) return sendTo(env, address, postTo)
     const pending = { eventId, event, input, untyped, tags: sentTags, receipt }
-    const options = { rows, isCall: isRefusable(env, waits) }
+    const options = { rows, first, isCall: isRefusable(env, waits) }
     return sendOrStart(env, { address, start, event: pending, options }, postTo)
   })
 }
@@ -115,15 +115,14 @@ function answerOfStart(
 function sendOnce(env: CallEnv, sent: SentEvent, target: Target): Promise<EventAnswer> {
   const { event, eventId, input, tags, ttl, start } = sent
   const content = { ...target.address, event, input, tags, ttl: ttl ?? undefined, start: start ?? undefined }
-  const partition = partitionOfEffect(env, target.address)
-  const call = { scope: env.scope, of: SEND_EVENT, key: eventId, content, event, partition }
-  return env.idempotency.once(call, async ({ rowOf }) => {
+  const call = { scope: env.scope, of: SEND_EVENT, key: eventId, content, event }
+  return env.idempotency.once(call, async ({ rowOf, first }) => {
     const rows: RowsOf = (applied, record, flux) => {
       const kept = applied.kind === 'kept' ? applied : undefined
       const started = applied.kind === 'next' ? applied.started : undefined
       return [rowOf(answerOf(sent, { record, flux, kept, started }), record.id)]
     }
-    const outcome = await post(env, sent, { ...target, rows })
+    const outcome = await post(env, sent, { ...target, rows, first })
     if (outcome.failure) throw new FluxError(await explained(env, event, outcome.failure))
     const answer = answerOf(sent, outcome)
     return outcome.kept ? withHint(env, event, answer, outcome) : answer

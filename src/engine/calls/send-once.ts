@@ -5,7 +5,7 @@ import type { ContextId } from '../../model/context.ts'
 import type { Input } from '../interpreter/decision.ts'
 import type { KeyedCall } from '../idempotency/idempotency.ts'
 import type { RowsOf } from '../message.ts'
-import { partitionOfEffect, send } from './address.ts'
+import { send } from './address.ts'
 import type { CallEnv } from './call-env.ts'
 
 interface SentOnce extends Pick<KeyedCall<MessageAnswer>, 'of' | 'content'> {
@@ -22,10 +22,9 @@ export async function sendOnce(
   { of, key, content, address, input, answerOf }: SentOnce,
 ): Promise<MessageAnswer> {
   if (key == null) return answerOf(await send(env, address, input))
-  const call = { scope: env.scope, of, key, content, partition: partitionOfEffect(env, address) }
-  return env.idempotency.once(call, async ({ rowOf }) => {
+  return env.idempotency.once({ scope: env.scope, of, key, content }, async ({ rowOf, first }) => {
     // A call that finds that nothing is to be done is answered 2xx, too, and remembered.
     const rows: RowsOf = ({ kind }, { id }) => (kind === 'refused' ? [] : [rowOf(answerOf(id), id)])
-    return answerOf(await send(env, address, input, { rows, rowsAlways: true }))
+    return answerOf(await send(env, address, input, { rows, first, rowsAlways: true }))
   })
 }

@@ -2,16 +2,18 @@
 // effect, under a guard, so the first call needs no read; a repeat is noticed by the guard, or before it is refused.
 import { randomUUID } from 'node:crypto'
 import type { AnswerKind } from '../../api/call.ts'
-import { FluxError, overloaded } from '../../model/failure.ts'
+import { overloaded } from '../../model/failure.ts'
 import type { ContextId } from '../../model/context.ts'
 import { partitionOf, type RowWrite } from '../../model/rows.ts'
 import { markReplayed } from '../../api/replayed.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
-import { RowTaken } from '../message.ts'
+import { RowTaken, type Preparation } from '../message.ts'
 import { countRepeat } from './repeats.ts'
-import { findKept, keptInstead } from './kept-row.ts'
-import { contentHashOf, readKept, rowKeyOf, type ScopedKey } from './kept-answer.ts'
+import { contentHashOf } from './content-hash.ts'
+import { inProgress, KeyClaim, mismatch } from './key-claim.ts'
+import { isRefusal, keptInstead, type KeptRow } from './kept-row.ts'
+import { readKept, rowKeyOf, type ScopedKey } from './kept-answer.ts'
 
 export interface IdempotencyParts {
   readonly store: Store
@@ -20,6 +22,8 @@ export interface IdempotencyParts {
   readonly kept: number
   /** Answers kept at once, and contexts moved by events under a key. */
   readonly max: number
+  /** Milliseconds for which another server that says nothing is believed to have a call under way. */
+  readonly lease: number
 }
 
 /** A call under a key, whose effect is in one partition. */
@@ -29,18 +33,16 @@ export interface KeyedCall<A> extends ScopedKey {
   readonly content: object
   /** The name of the event, if it is one: its receipt has it, and how often it was repeated. */
   readonly event?: string
-  /** The partition of its effect; left out: that of its key; null: only the effect tells. */
-  readonly partition?: number | null | undefined
-  /** A repeat may come to another partition, where no guard meets it: an earlier answer is looked for first. */
-  readonly looksFirst?: boolean
 }
 
 /** What the commit of the effect must write, with the answer that it leads to. */
 export interface Keeping {
-  /** That of the call, or of its key. */
+  /** That of its key: an effect there costs no other commit. */
   readonly partition: number
   /** The row, for the commit of that context. */
   readonly rowOf: (answer: object, id: ContextId) => RowWrite
+  /** What comes before that commit; undefined: nothing, since there is one partition. */
+  readonly first: Preparation | undefined
 }
 
 /** Milliseconds for which the number of rows is remembered. */
@@ -50,6 +52,8 @@ export class Idempotency {
   readonly #parts: IdempotencyParts
   /** Calls under way here: the hash of each one's content, by the key of its row. */
   readonly #underWay = new Map<string, string>()
+  /** Tells its claims from those of other processes. */
+  readonly #server = randomUUID()
   #counted = { rows: 0, at: -Infinity }
   /** Rows that may have been written since they were counted. */
   #added = 0
@@ -68,12 +72,24 @@ export class Idempotency {
    */
   async once<A extends object>(call: KeyedCall<A>, run: (keeping: Keeping) => Promise<A>): Promise<A> {
     const key = rowKeyOf(call)
-    const hash = contentHashOf(call.content)
+    const hashed = contentHashOf(call.content)
+    // Without a promise, so that the call keeps its place among others.
+    const hash = typeof hashed === 'string' ? hashed : await hashed
     const release = this.hold(key, hash)
     try {
       return await this.#run(call, { key, hash }, run)
     } finally {
       release()
+    }
+  }
+
+  /** Makes way for rows at the partition of that key, where a call has claimed it. @throws FluxError as `once` */
+  async clear(key: string, hash: string, there: string): Promise<void> {
+    try {
+      await this.#claimOf(key, hash).clear(there)
+    } catch (error) {
+      // That call and this one are for different receivers.
+      throw error instanceof RowTaken ? mismatch() : error
     }
   }
 
@@ -111,32 +127,28 @@ export class Idempotency {
   }
 
   async #run<A extends object>(
-    { of, event, partition: given, looksFirst = false }: KeyedCall<A>,
+    { of, event }: KeyedCall<A>,
     { key, hash }: { readonly key: string; readonly hash: string },
     run: (keeping: Keeping) => Promise<A>,
   ): Promise<A> {
     const { store, clock, kept } = this.#parts
-    const partition = given ?? partitionOf(key, store.partitions)
-    const written = { value: '', partition }
+    const partition = partitionOf(key, store.partitions)
+    const claim = store.partitions > 1 ? this.#claimOf(key, hash) : undefined
+    let written = ''
     const rowOf = (answer: object, id: ContextId): RowWrite => {
       const at = clock.now()
       // Told apart from the row of another server, which may have answered the same in the same millisecond.
-      written.value = JSON.stringify({ hash, at, by: randomUUID(), event, answer })
-      written.partition = id % store.partitions
-      return { ...written, space: 'idempotency', key, expects: null, expiresAt: at + kept }
+      written = JSON.stringify({ hash, at, by: randomUUID(), event, answer })
+      const expects = claim?.expected ?? null
+      const of = id % store.partitions
+      return { partition: of, space: 'idempotency', key, expects, value: written, expiresAt: at + kept }
     }
-    const find = () => (given === null ? findKept(store, key) : store.readRow({ partition, space: 'idempotency', key }))
     try {
       // Without a promise, so that the call keeps its place among others.
       if (this.isFull()) await this.requireRoom()
-      if (looksFirst && store.partitions > 1) {
-        const row = await findKept(store, key)
-        written.partition = row?.partition ?? partition
-        if (row) throw new RowTaken({ space: 'idempotency', key, value: row.value })
-      }
-      return await run({ partition, rowOf })
+      return await run({ partition, rowOf, first: claim })
     } catch (error) {
-      const row = await keptInstead(error, { key, partition: written.partition, find })
+      const row = await this.#keptInstead(error, key, claim)
       if (row === null) throw error
       const earlier = readKept(row.value)
       if (earlier.hash !== hash) throw mismatch()
@@ -144,10 +156,23 @@ export class Idempotency {
       if (earlier.answer === null) throw inProgress()
       const answer = of.answer.parse(earlier.answer)
       // Its own row: the reply to the commit was lost, and the commit was tried again.
-      if (row.value === written.value) return answer
+      if (row.value === written) return answer
       if (event !== undefined) await this.noteRepeat({ partition: row.partition, key, at: earlier.at })
       return markReplayed(answer)
     }
+  }
+
+  #claimOf(key: string, hash: string): KeyClaim {
+    return new KeyClaim({ ...this.#parts, key, hash, server: this.#server })
+  }
+
+  /** Without an answer to tell instead, the key is given back, where it is known that there was no effect. */
+  async #keptInstead(error: unknown, key: string, claim: KeyClaim | undefined): Promise<KeptRow | null> {
+    const { store } = this.#parts
+    const row = await keptInstead(error, { store, key, foundIn: claim?.foundIn ?? 0 })
+    if (row !== null || claim === undefined || !isRefusal(error)) return row
+    const value = await claim.release()
+    return value === null ? null : { key, value, partition: claim.foundIn }
   }
 
   /**
@@ -177,13 +202,3 @@ export class Idempotency {
     }
   }
 }
-
-export const inProgress = () =>
-  new FluxError({
-    kind: 'idempotencyInProgress',
-    detail: 'the first request under this key is still under way',
-    retryAfter: 1,
-  })
-
-export const mismatch = () =>
-  new FluxError({ kind: 'idempotencyMismatch', detail: 'the key was used for a request with another content' })

@@ -2,7 +2,7 @@
 // called, which call it was, and the key.
 import { createHash } from 'node:crypto'
 import type { AnswerKind } from '../../api/call.ts'
-import { getOwn, isObject, canonical, type Json, type JsonObject } from '../../model/json/value.ts'
+import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
 
 /** What makes a key one's own. */
 export interface ScopedKey {
@@ -27,12 +27,6 @@ export interface KeptAnswer {
 /** The key of its rows. */
 export const rowKeyOf = ({ scope, of: { method, route }, key }: ScopedKey): string =>
   sha256(JSON.stringify([scope, `${method} ${route}`, key]))
-
-/** The same for contents that differ only in the order of names, and in what is undefined. */
-export function contentHashOf(content: object): string {
-  const data: Json = JSON.parse(JSON.stringify(content))
-  return sha256(canonical(data))
-}
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 

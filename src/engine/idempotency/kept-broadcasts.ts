@@ -14,8 +14,10 @@ import { endBroadcast, type SentToAll } from '../pending/end-of-broadcast.ts'
 import type { HeldEvents } from '../pending/held-events.ts'
 import type { Identity } from '../heartbeat.ts'
 import { BroadcastItems } from './broadcast-items.ts'
-import { inProgress, mismatch, type Idempotency } from './idempotency.ts'
-import { contentHashOf, readKept, rowKeyOf, type ScopedKey } from './kept-answer.ts'
+import type { Idempotency } from './idempotency.ts'
+import { contentHashOf } from './content-hash.ts'
+import { claimIn, inProgress, mismatch } from './key-claim.ts'
+import { readKept, rowKeyOf, type ScopedKey } from './kept-answer.ts'
 
 export interface KeptBroadcastsParts extends BroadcastParts {
   readonly clock: Clock
@@ -42,8 +44,8 @@ interface Running {
   readonly sent: KeptEvent
 }
 
-/** Heartbeats for which a server that says nothing is believed to carry on its broadcasts. */
-const LEASE_BEATS = 7
+/** Heartbeats for which a server that says nothing is believed to have calls under a key under way. */
+export const LEASE_BEATS = 7
 const isInDoubt = ({ failure }: FluxError): boolean => failure.kind === 'unavailable' && failure.inDoubt === true
 
 /** Rows looked at at once. */
@@ -65,7 +67,7 @@ export class KeptBroadcasts {
   async once(call: ScopedKey & { readonly of: AnswerKind<EventAnswer> }, sent: KeptEvent): Promise<EventAnswer> {
     const { event, input, tags, ttl } = sent
     const key = rowKeyOf(call)
-    const hash = contentHashOf({ event, input, tags, ttl: ttl ?? undefined })
+    const hash = await contentHashOf({ event, input, tags, ttl: ttl ?? undefined })
     const release = this.#parts.idempotency.hold(key, hash)
     try {
       return await this.#begin(key, { hash, of: call.of, sent })
@@ -107,6 +109,12 @@ export class KeptBroadcasts {
     if (outcome?.ok === true) return this.#run(key, running)
     const there = row?.value ?? (outcome && 'row' in outcome ? outcome.row.value : null)
     if (there === null) throw inProgress()
+    if (claimIn(there) !== null) {
+      await idempotency.clear(key, hash, there)
+      const next = await this.#write(key, { answer: { expects: there, value }, running: { expects: null, running } })
+      if (next.ok) return this.#run(key, running)
+      throw inProgress()
+    }
     const earlier = readKept(there)
     if (earlier.hash !== hash) throw mismatch()
     if (earlier.answer !== null) await idempotency.noteRepeat({ partition, key, at: earlier.at })

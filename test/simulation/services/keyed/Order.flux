@@ -1,0 +1,73 @@
+{
+  "comment": "Gets its key from who starts it, or from the event that does.",
+  "triggers": [
+    {
+      "event": "ordered",
+      "key": "${k}"
+    }
+  ],
+  "input": [
+    {
+      "name": "token",
+      "type": "integer"
+    },
+    {
+      "name": "k",
+      "type": "string"
+    }
+  ],
+  "output": [
+    {
+      "name": "seen",
+      "type": "integer",
+      "array": true,
+      "defaultValue": []
+    }
+  ],
+  "allowExtraProperties": true,
+  "states": [
+    {
+      "name": "Listen",
+      "waiting": true,
+      "input": [
+        {
+          "name": "token",
+          "type": "integer"
+        }
+      ],
+      "action": {
+        "lines": [
+          {
+            "type": "set",
+            "expression": "[...seen, token]",
+            "evaluate": true,
+            "to": [
+              "seen"
+            ]
+          }
+        ]
+      },
+      "transitions": [
+        {
+          "event": "add",
+          "to": "Listen"
+        },
+        {
+          "event": "ordered",
+          "to": "Listen"
+        },
+        {
+          "event": "late",
+          "to": "Listen"
+        },
+        {
+          "event": "finish",
+          "to": "Finished"
+        }
+      ]
+    },
+    {
+      "name": "Finished"
+    }
+  ]
+}
