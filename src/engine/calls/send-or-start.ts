@@ -20,7 +20,7 @@ interface StartOfEvent {
   readonly address: Address
   readonly start: NonNullable<SentEvent['start']>
   readonly event: Pick<PendingEvent, 'eventId' | 'event' | 'input' | 'untyped' | 'tags' | 'receipt'>
-  readonly options: Pick<MessageOptions, 'rows' | 'isCall'>
+  readonly options: Pick<MessageOptions, 'rows' | 'first' | 'isCall'>
 }
 
 /**
