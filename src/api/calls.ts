@@ -7,6 +7,7 @@ import { GET_EVENT } from './get-event.ts'
 import { GET_STATE } from './get-state.ts'
 import { LIST_CONTEXTS } from './list-contexts.ts'
 import { SEND_EVENT } from './send-event.ts'
+import { STOP_EVENT } from './stop-event.ts'
 import { ADD_TAGS, PUT_TAGS, REMOVE_TAGS } from './tags.ts'
 import { TERMINATE } from './terminate.ts'
 import { WAIT_FOR } from './wait-for.ts'
@@ -15,6 +16,7 @@ export const CALLS: readonly Call[] = [
   EXECUTE,
   SEND_EVENT,
   GET_EVENT,
+  STOP_EVENT,
   TERMINATE,
   LIST_CONTEXTS,
   GET_CONTEXT,

@@ -7,6 +7,7 @@ import type { GetEventRequest, Receipt } from './get-event.ts'
 import type { GetStateRequest, StateContextView } from './get-state.ts'
 import type { ContextPage, Fits, ListRequest } from './list-contexts.ts'
 import type { EventAnswer, EventRequest } from './send-event.ts'
+import type { StopEventRequest } from './stop-event.ts'
 import type { TagRequest } from './tags.ts'
 import type { ContextRequest, MessageAnswer } from './terminate.ts'
 import type { WaitRequest } from './wait-for.ts'
@@ -15,9 +16,18 @@ import type { WaitRequest } from './wait-for.ts'
 export interface FluxApi {
   execute(request: ExecuteRequest): Promise<ExecuteAnswer>
   terminate(request: ContextRequest): Promise<MessageAnswer>
+  /**
+   * In process, an event for all is answered when it was sent to all of them, however many they are. With
+   * `respondAsync` it is answered when it is stored, with empty lists, and `getEvent` tells how far it is.
+   */
   sendEvent(request: EventRequest): Promise<EventAnswer>
-  /** What became of an event that was sent under a key, with an eventId, or with `receipt`. */
+  /** What became of an event that was sent under a key, with an eventId, or with `receipt`; or was accepted. */
   getEvent(request: GetEventRequest): Promise<Receipt>
+  /**
+   * Stops an event that is being sent to all that wait for it; gives its receipt. Whom it moved stays moved.
+   * @throws FluxError `notFound`; `conflict` when it is done
+   */
+  stopEvent(request: StopEventRequest): Promise<Receipt>
   /** Returns one page. It may have fewer than `limit` contexts when they are large: see `listPage`. */
   listContexts(request: ListRequest): Promise<ContextView[]>
   /**

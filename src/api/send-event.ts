@@ -7,6 +7,7 @@ import {
   ADDED,
   bodyTags,
   contextId,
+  countField,
   eventKey,
   flag,
   idempotencyKey,
@@ -63,6 +64,13 @@ export const SEND_EVENT = describeCall({
     untyped,
     idempotencyKey,
     waits,
+    respondAsync: flag(
+      'An event for all is answered, with empty lists, when it is accepted, and then sent to them; its receipt tells how far it is',
+    ).optional(),
+    respondWithin: countField(
+      0,
+      'Seconds: one that is accepted first is answered when it was sent to all, if that is within them',
+    ).optional(),
   },
   together: checkAddressIfAny,
   content: ['input', 'tags', 'key'],
@@ -101,6 +109,20 @@ export const SEND_EVENT = describeCall({
     pending: [],
   },
 })
+
+export const ACCEPTED_EVENT = {
+  answer: component('AcceptedEvent', z.object({ message: text, eventId: text }), { xml: RESPONSE }),
+  description: 'It is for many, or `Prefer: respond-async` was sent: it is stored, and goes to all that it is for',
+  headers: {
+    Location: 'Its receipt, which tells how far it is',
+    'Preference-Applied': 'respond-async, where that was asked for',
+    ...REPLAYED_HEADER,
+  },
+  example: {
+    message: "'approve' goes to 25000 contexts; its receipt tells how far it is",
+    eventId: '019f2c5e-8a4b-7cc3-9d51-2f6a7b8c9d0e',
+  },
+} as const
 
 export type EventRequest = RequestOf<typeof SEND_EVENT>
 export type EventAnswer = AnswerOf<typeof SEND_EVENT>

@@ -160,6 +160,7 @@ export class EngineCore {
       waits,
       shown,
       broadcasts,
+      answeredBroadcast: this.given.bounds.answeredBroadcast,
     }
     return facade(parts, access)
   }
@@ -225,7 +226,7 @@ function stepsOf(core: EngineCore): Steps {
     answer: (id, input) => core.redelivery.deliver(id, input),
     // The calls of a step are part of work that was already accepted, so they are not refused for lack of memory.
     apiOf: ({ id, package: home }) =>
-      core.api({ caller: SYSTEM, scope: `context ${id}`, home, admission: null, isStep: true }),
+      core.api({ caller: SYSTEM, scope: `context ${id}`, home, admission: null, isStep: true, accepts: false }),
   })
 }
 

@@ -33,7 +33,13 @@ export interface EngineParts {
   readonly tagLimits: TagLimits
   readonly memory: MemoryLimits
   /** How many of each there may be at once; calls beyond are refused. */
-  readonly bounds: { readonly commits: number; readonly broadcasts: number; readonly waits: number }
+  readonly bounds: {
+    readonly commits: number
+    readonly broadcasts: number
+    readonly waits: number
+    /** Contexts of an event for all over HTTP that is answered when it was sent to all; one for more is accepted first. */
+    readonly answeredBroadcast: number
+  }
   /** Called with the boot id of this server, and again when it gets another. */
   readonly onOwner?: ((owner: string) => void) | undefined
 }

@@ -27,7 +27,12 @@ export async function openEngine(
     given.runner.close()
     throw error
   })
-  const bounds = { commits: settings.maxCommits, broadcasts: settings.maxBroadcasts, waits: settings.maxWaits }
+  const bounds = {
+    commits: settings.maxCommits,
+    broadcasts: settings.maxBroadcasts,
+    waits: settings.maxWaits,
+    answeredBroadcast: settings.broadcastAsync,
+  }
   const tagLimits = { count: maxTags, bytes: maxTagBytes }
   const dispatcher = createDispatcher({ runner: given.runner, clock: parts.clock })
   const slots = new Slots({ code: settings.stepConcurrency, isolated: settings.isolated })

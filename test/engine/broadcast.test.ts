@@ -44,7 +44,7 @@ test('others are served after each thousand that it finds, though nothing is wri
         start: () => Promise.reject(new Error('nothing is triggered')),
       },
     },
-    { event: 'go', input: {}, untyped: false, tags: [], caller: SYSTEM },
+    { event: 'go', input: {}, untyped: false, tags: [], caller: SYSTEM, eventId: 'e' },
   )
   clearImmediate(handle)
   expect(answer.ignored).toHaveLength(ids.length)

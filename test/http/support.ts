@@ -69,6 +69,7 @@ export function fakeApi(overrides: Partial<FluxApi> = {}): { api: FluxApi; calls
       pending: [],
     }),
     getEvent: note('getEvent', RECEIPT_EXAMPLE),
+    stopEvent: note('stopEvent', RECEIPT_EXAMPLE),
     listContexts: note('listContexts', [contextView(1), contextView(2)]),
     listPage: note('listPage', { contexts: [contextView(1), contextView(2)], next: null }),
     getContext: note('getContext', contextView(1)),

@@ -18,6 +18,7 @@ export const flux: Flux = {
   terminate: refuse,
   sendEvent: refuse,
   getEvent: refuse,
+  stopEvent: refuse,
   listContexts: refuse,
   listPage: refuse,
   getContext: refuse,

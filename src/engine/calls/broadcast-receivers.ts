@@ -19,11 +19,17 @@ export interface BroadcastEvent {
   readonly untyped: boolean
   readonly tags: readonly string[]
   readonly caller: Caller
+  readonly eventId: string
 }
 
 /** What an event came to for one receiver; null: nothing, and there is nothing to be told. */
 export type Found =
-  | { readonly answer: 'transitions' | 'executions'; readonly stand: EventAnswer['transitions'][number] }
+  | {
+      readonly answer: 'transitions' | 'executions'
+      readonly stand: EventAnswer['transitions'][number]
+      /** Epoch milliseconds. */
+      readonly at: number
+    }
   | {
       readonly answer: 'ignored'
       readonly entry: EventAnswer['ignored'][number]
@@ -51,7 +57,7 @@ export async function move(
   try {
     const message = { type: 'EVENT', name: event, input, untyped, tags, caller } as const
     const outcome = await mailboxes.post(id, message, { rows: items?.moved })
-    if (outcome.moved) return { answer: 'transitions', stand: standOf(outcome) }
+    if (outcome.moved) return { answer: 'transitions', stand: standOf(outcome), at: outcome.record.updatedAt }
     if (!outcome.failure) return null
     const {
       failure,

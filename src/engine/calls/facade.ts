@@ -9,6 +9,7 @@ import { getEvent } from './get-event.ts'
 import { getStateContext } from './get-state.ts'
 import { listPage } from './list-contexts.ts'
 import { sendEvent } from './send-event.ts'
+import { stopEvent } from './stop-event.ts'
 import { terminate } from './terminate.ts'
 import { waitFor } from './wait-for.ts'
 
@@ -20,6 +21,7 @@ export function facade(parts: CallParts, access: Access): FluxApi {
     terminate: (request) => terminate(env, request),
     sendEvent: (request) => sendEvent(env, request),
     getEvent: (request) => getEvent(env, request),
+    stopEvent: (request) => stopEvent(env, request),
     listContexts: async (request) => (await listPage(env, request)).contexts,
     listPage: (request, fits) => listPage(env, request, fits),
     getContext: (request) => getContext(env, request),

@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { SEND_EVENT, type EventAnswer, type EventRequest } from '../../api/send-event.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
+import { endOfAccepted } from '../../api/accepted.ts'
 import { isReplayed } from '../../api/replayed.ts'
 import type { Address } from '../../api/address.ts'
 import { standOf, type MessageOutcome, type RowsOf } from '../message.ts'
@@ -11,7 +12,8 @@ import { decodeRecord } from '../record/decode.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import { isLogged } from '../refusal-log.ts'
 import { partitionOfEffect, sendTo } from './address.ts'
-import { answerToAll, broadcast } from './broadcast.ts'
+import { broadcast, type Accepting } from './broadcast.ts'
+import { BroadcastPlace } from './broadcast-place.ts'
 import { admitted, isRefusable, type CallEnv } from './call-env.ts'
 import { eventRequest } from './requests.ts'
 
@@ -84,15 +86,23 @@ function sendOnce(env: CallEnv, sent: SentEvent, target: Target): Promise<EventA
 }
 
 async function sendToAll(env: CallEnv, sent: SentEvent): Promise<EventAnswer> {
-  const { event, eventId, input, untyped, tags, isKept } = sent
-  const { caller, scope } = env
+  const { event, eventId, input, untyped, tags, isKept, within } = sent
+  const { caller, scope, keptBroadcasts } = env
   const said = { event, eventId, input, untyped, tags, caller }
-  const answer = await admitted(env, input, async () =>
-    isKept
-      ? env.keptBroadcasts.once({ scope, of: SEND_EVENT, key: eventId }, said)
-      : answerToAll(await broadcast({ ...env, bound: env.isStep ? null : env.broadcasts }, said), eventId),
-  )
-  return isWithoutEffect(answer) && !isReplayed(answer) ? { ...answer, ...(await hintOn(env, event)) } : answer
+  const call = { scope, of: SEND_EVENT, key: eventId }
+  const bound = env.isStep ? null : env.broadcasts
+  const above = sent.respondAsync ? -1 : env.accepts ? env.answeredBroadcast : null
+  const answer = await admitted(env, input, async () => {
+    if (!isKept) {
+      const accept: Accepting['accept'] = (receivers, place) =>
+        keptBroadcasts.accept(call, said, { receivers, manner: { above, within, place } })
+      return broadcast({ ...env, bound }, said, above === null ? null : { above, accept })
+    }
+    const place = new BroadcastPlace(bound)
+    return keptBroadcasts.once(call, said, { above, within, place }).finally(() => place.release())
+  })
+  const isToldAll = !isReplayed(answer) && endOfAccepted(answer) === null
+  return isToldAll && isWithoutEffect(answer) ? { ...answer, ...(await hintOn(env, event)) } : answer
 }
 
 const isWithoutEffect = ({ transitions, executions, ignored }: EventAnswer): boolean =>

@@ -21,17 +21,14 @@ interface Item {
 const ITEMS_AT_ONCE = 1000
 
 export class BroadcastItems {
-  /** Contexts with higher ids came later: they do not get the event. */
-  readonly upTo: ContextId
   readonly #store: Store
   readonly #rowKey: string
   readonly #expiresAt: number
   readonly #earlier = new Map<string, Item>()
 
-  constructor(facts: { store: Store; rowKey: string; upTo: ContextId; expiresAt: number }) {
+  constructor(facts: { store: Store; rowKey: string; expiresAt: number }) {
     this.#store = facts.store
     this.#rowKey = facts.rowKey
-    this.upTo = facts.upTo
     this.#expiresAt = facts.expiresAt
   }
 
@@ -40,14 +37,11 @@ export class BroadcastItems {
     return partitionOf(this.#rowKey, this.#store.partitions)
   }
 
-  /** What was done before this server carried it on. */
-  earlier(): readonly Item[] {
-    return [...this.#earlier.values()]
-  }
-
-  /** Reads what was done before. */
-  async load(): Promise<void> {
-    for await (const { key, value } of rowsOf(this.#store, this.#rowKey)) this.#earlier.set(key, itemOf(value))
+  /** Reads what was done before this server carried it on: starts, and moves of contexts with higher ids than that. */
+  async load(after: ContextId): Promise<readonly Item[]> {
+    const rows = rowsOf(this.#store, this.#rowKey, after)
+    for await (const { key, value } of rows) this.#earlier.set(key, itemOf(value))
+    return [...this.#earlier.values()].sort((one, other) => one.at - other.at)
   }
 
   /** Whether that context was moved before. */
@@ -75,11 +69,12 @@ export class BroadcastItems {
   }
 
   #movedKey(id: ContextId): string {
-    return `${this.#rowKey}:${id}`
+    return movedKey(this.#rowKey, id)
   }
 
+  /** Behind all contexts. */
   #startedKey({ package: folder, fluxName }: CompiledFlux): string {
-    return `${this.#rowKey}:${createHash('sha256')
+    return `${this.#rowKey}:s${createHash('sha256')
       .update(JSON.stringify([folder, fluxName]))
       .digest('hex')}`
   }
@@ -90,18 +85,24 @@ function itemOf(value: string): Item {
   return item
 }
 
-/** All that was done under that key of a row. */
-export async function itemsOf(store: Store, rowKey: string): Promise<Item[]> {
+/** Starts, and moves of contexts with higher ids than that, under that key of a row. */
+export async function itemsOf(store: Store, rowKey: string, after: ContextId): Promise<Item[]> {
   const items: Item[] = []
-  for await (const { value } of rowsOf(store, rowKey)) items.push(itemOf(value))
-  return items
+  for await (const { value } of rowsOf(store, rowKey, after)) items.push(itemOf(value))
+  return items.sort((one, other) => one.at - other.at)
 }
 
-async function* rowsOf(store: Store, rowKey: string): AsyncGenerator<StoredRow> {
-  for (let after; ;) {
+/** Digits of an id in a key, so that keys sort by it. */
+const ID_DIGITS = 16
+
+const movedKey = (rowKey: string, id: ContextId): string => `${rowKey}:${String(id).padStart(ID_DIGITS, '0')}`
+
+async function* rowsOf(store: Store, rowKey: string, behind: ContextId): AsyncGenerator<StoredRow> {
+  let after: Pick<StoredRow, 'key' | 'partition'> = { key: movedKey(rowKey, behind), partition: store.partitions }
+  for (;;) {
     const rows = await store.listRows({ space: 'items', prefix: `${rowKey}:`, after, limit: ITEMS_AT_ONCE })
     yield* rows
-    after = rows.at(-1)
+    after = rows.at(-1) ?? after
     if (rows.length < ITEMS_AT_ONCE) return
   }
 }

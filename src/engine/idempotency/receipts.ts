@@ -1,51 +1,67 @@
-// engine/idempotency: what became of an event, as its rows tell.
+// engine/idempotency: what became of an event, as its rows tell. Of a broadcast that is what was counted last, and the
+// rows of whom it moved since then: as many as lie between two counts, however many it moved before.
 import type { Receipt } from '../../api/get-event.ts'
-import { SEND_EVENT } from '../../api/send-event.ts'
+import { SEND_EVENT, type EventAnswer } from '../../api/send-event.ts'
 import type { Store } from '../../ports/store.ts'
+import { BroadcastTally, MAX_LISTED, NOTHING_TOLD, type Told } from '../calls/broadcast-tally.ts'
 import { itemsOf } from './broadcast-items.ts'
+import { readSummary, type Summary } from './broadcast-rows.ts'
 import { findKept } from './kept-row.ts'
-import { readKept, rowKeyOf, type ScopedKey } from './kept-answer.ts'
+import { readKept, rowKeyOf, type KeptAnswer, type ScopedKey } from './kept-answer.ts'
 import { repeatsOf } from './repeats.ts'
-
-/** Entries of each list. */
-const MAX_LISTED = 1000
 
 /** Null: nothing is kept of it. */
 export async function receiptOf(store: Store, event: ScopedKey): Promise<Receipt | null> {
   const key = rowKeyOf(event)
   const row = await findKept(store, key)
   if (!row) return null
-  const { at, event: name = '', answer: given } = readKept(row.value)
-  const answer = given && SEND_EVENT.answer.parse(given)
-  const items = await itemsOf(store, key)
-  const toldOf = (kind: 'transitions' | 'executions') => {
-    const found = items.flatMap((item) => (item.answer === kind ? [{ ...item.stand, at: item.at }] : []))
-    // An event for one context has no items: all it did is in its answer.
-    return found.length > 0
-      ? found.sort((a, b) => a.at - b.at)
-      : (answer?.[kind] ?? []).map((stand) => ({ ...stand, at }))
-  }
-  const [moved, started] = [toldOf('transitions'), toldOf('executions')]
-  const { ignored, pending } = answer ?? { ignored: [], pending: [] }
+  const kept = readKept(row.value)
+  const answer = kept.answer && SEND_EVENT.answer.parse(kept.answer)
+  const summary = await readSummary(store, row)
+  const isDone = summary ? summary.isDone : answer !== null && !kept.isAccepted
+  const { told, progress } = isDone
+    ? { told: summary?.told ?? toldBy(answer, kept), progress: progressOf(summary, summary?.told) }
+    : await soFar(store, key, summary)
+  const pending = answer?.pending ?? []
   return {
     eventId: event.key,
-    event: name,
-    receivedAt: at,
+    event: kept.event ?? '',
+    receivedAt: kept.at,
     repeated: await repeatsOf(store, row),
-    moved: moved.slice(-MAX_LISTED),
-    started: started.slice(-MAX_LISTED),
-    ignored: ignored.slice(-MAX_LISTED),
+    moved: [...told.moved],
+    started: [...told.started],
+    ignored: told.ignored,
     pending: pending.slice(-MAX_LISTED),
     expired: [],
     withdrawn: [],
-    counts: {
-      moved: moved.length,
-      started: started.length,
-      ignored: ignored.length,
-      pending: pending.length,
-      expired: 0,
-      withdrawn: 0,
-    },
-    done: answer !== null,
+    counts: { ...told.counts, pending: pending.length, expired: 0, withdrawn: 0 },
+    done: isDone,
+    ...progress,
+  }
+}
+
+/** Of a broadcast that is under way, or was cut off. */
+async function soFar(store: Store, key: string, summary: Summary | null) {
+  const tally = new BroadcastTally({ whole: false, before: summary?.told ?? NOTHING_TOLD })
+  const items = await itemsOf(store, key, summary?.cursor ?? 0)
+  tally.add(items)
+  const told = tally.told()
+  const since = items.filter(({ answer }) => answer === 'transitions').length
+  return { told, progress: progressOf(summary && { ...summary, dealt: summary.dealt + since }, told) }
+}
+
+const progressOf = (summary: Summary | null, told: Told | undefined): Pick<Receipt, 'progress'> =>
+  summary && told ? { progress: { matched: summary.matched, done: summary.dealt, ...told.counts } } : {}
+
+/** Of an event for one context: all it did is in its answer. */
+function toldBy(answer: EventAnswer | null, { at }: KeptAnswer): Told {
+  if (!answer) return NOTHING_TOLD
+  const newest = <T>(list: readonly T[]) => list.slice(-MAX_LISTED)
+  const { transitions, executions, ignored } = answer
+  return {
+    counts: { moved: transitions.length, started: executions.length, ignored: ignored.length },
+    moved: newest(transitions).map((stand) => ({ ...stand, at })),
+    started: newest(executions).map((stand) => ({ ...stand, at })),
+    ignored: newest(ignored),
   }
 }

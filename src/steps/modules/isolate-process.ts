@@ -85,6 +85,7 @@ const apiOf = (run: number): FluxApi => ({
   terminate: (request) => ask(run, 'terminate', request),
   sendEvent: (request) => ask(run, 'sendEvent', request),
   getEvent: (request) => ask(run, 'getEvent', request),
+  stopEvent: (request) => ask(run, 'stopEvent', request),
   listContexts: (request) => ask(run, 'listContexts', request),
   listPage: (request) => ask(run, 'listPage', request),
   getContext: (request) => ask(run, 'getContext', request),
