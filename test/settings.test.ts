@@ -31,6 +31,7 @@ test('have defaults', () => {
     maxCommits: 1024,
     maxBroadcasts: 16,
     maxWaits: 20_000,
+    broadcastAsync: 10_000,
     minFree: 67_108_864,
     allowedHosts: [],
     skipFaulty: false,

@@ -7,7 +7,7 @@ import type { RefusalLog } from '../refusal-log.ts'
 import type { Found } from './broadcast-receivers.ts'
 
 /** Entries that a receipt has of each list. */
-export const MAX_LISTED = 1000
+const MAX_LISTED = 1000
 
 type Stand = EventAnswer['transitions'][number] & {
   /** Epoch milliseconds. */
@@ -28,6 +28,11 @@ export const NOTHING_TOLD: Told = {
   started: [],
   ignored: [],
 }
+
+/** The last entries of a list. */
+export const newest = <T>(list: readonly T[]): T[] => list.slice(-MAX_LISTED)
+
+const withoutTimes = (list: readonly Stand[]) => list.map(({ contextId, state }) => ({ contextId, state }))
 
 export class BroadcastTally {
   readonly #moved: Stand[]
@@ -84,7 +89,6 @@ export class BroadcastTally {
 
   /** The newest of each. */
   told(): Told {
-    const newest = <T>(list: readonly T[]) => list.slice(-MAX_LISTED)
     return {
       counts: { ...this.#counts },
       moved: newest(this.#moved),
@@ -96,11 +100,10 @@ export class BroadcastTally {
   /** The answer to the sender, which has all if all are kept. */
   answer({ event, eventId }: { readonly event: string; readonly eventId: string }): EventAnswer {
     const { moved, started, ignored } = this.#counts
-    const stands = (list: readonly Stand[]) => list.map(({ contextId, state }) => ({ contextId, state }))
     return {
       message: `'${event}': moved ${moved}, started ${started}, ignored by ${ignored}`,
-      transitions: stands(this.#moved),
-      executions: stands(this.#started),
+      transitions: withoutTimes(this.#moved),
+      executions: withoutTimes(this.#started),
       ignored: [...this.#ignored],
       eventId,
       pending: [],

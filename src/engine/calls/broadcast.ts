@@ -56,10 +56,10 @@ export async function broadcast(
     for (const wave of wavesOf(ids, MAX_WAVE_CONTEXTS)) {
       tally.add(await moveAll(receivers, wave, sent))
       // A wave in which nothing is written does not yield to the event loop. Other work is served before the next wave.
-      if (wave.at(-1) !== ids.at(-1)) await nextTurn()
+      if (wave.at(-1) !== ids.at(-1)) await yieldTurn()
     }
     tally.add(await startTriggered(receivers, catalog.triggeredBy(sent.event), sent, tally))
-    return answerOf(tally, sent, refusals)
+    return answerToAll(tally, sent, refusals)
   } finally {
     place.release()
   }
@@ -72,13 +72,13 @@ export function* wavesOf(ids: readonly ContextId[], size: number): Generator<rea
 export const moveAll = (receivers: ReceiverParts, ids: readonly ContextId[], sent: BroadcastEvent): Promise<Found[]> =>
   Promise.all(ids.map((id) => move(receivers, id, sent)))
 
-export const nextTurn = (): Promise<void> =>
+export const yieldTurn = (): Promise<void> =>
   new Promise((resolve) => {
     setImmediate(resolve)
   })
 
 /** The answer to an event that was sent to all. @throws FluxError when nobody could be reached */
-export function answerOf(
+export function answerToAll(
   tally: BroadcastTally,
   sent: BroadcastEvent,
   refusals: BroadcastParts['refusals'],

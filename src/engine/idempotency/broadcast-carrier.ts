@@ -38,11 +38,7 @@ export class BroadcastCarrier {
 
   /** Carries on what was cut off, now and from time to time. */
   start(): void {
-    this.#looking = this.#resume().then((isWhole) => {
-      const { beat, clock } = this.#parts
-      if (this.#stopped || (beat === null && isWhole)) return
-      this.#callOff = clock.after(beat === null ? LOOK_AGAIN_MS : beat * LOOK_BEATS, () => this.start())
-    })
+    this.#looking = this.#look()
   }
 
   /** Nobody waits any longer for the end of a broadcast. */
@@ -60,35 +56,37 @@ export class BroadcastCarrier {
   }
 
   /** Carries it out; what goes wrong is logged. Resolves when this server has no more to do for it. */
-  begin(run: BroadcastRun, place: BroadcastPlace): Promise<void> {
+  async begin(run: BroadcastRun, place: BroadcastPlace): Promise<void> {
     const { log } = this.#parts
-    return this.track(run, run.carryOut())
-      .then(
-        () => {},
-        (error: unknown) => {
-          if (error instanceof BroadcastLost || (error instanceof FluxError && isInDoubt(error)))
-            log.debug('a broadcast is left to whoever carries it on', { error })
-          else log.error('a broadcast could not be carried out', { error })
-        },
-      )
-      .finally(() => place.release())
+    try {
+      await this.track(run, run.carryOut())
+    } catch (error) {
+      if (error instanceof BroadcastLost || (error instanceof FluxError && isInDoubt(error)))
+        log.debug('a broadcast is left to whoever carries it on', { error })
+      else log.error('a broadcast could not be carried out', { error })
+    } finally {
+      place.release()
+    }
   }
 
   /** Until it is settled, it is known to be under way here. */
   track(run: BroadcastRun, made: Promise<EventAnswer>): Promise<EventAnswer> {
+    const settled = this.#settle(run, made)
+    this.#running.set(run.key, { run, ended: endOf(settled) })
+    return settled
+  }
+
+  async #settle(run: BroadcastRun, made: Promise<EventAnswer>): Promise<EventAnswer> {
     const { log } = this.#parts
-    const settled = made.finally(async () => {
+    try {
+      return await made
+    } finally {
       run.reign.rest()
       run.patience.giveUp()
-      if (run.patience.isOver) await run.reign.release().catch((error: unknown) => log.debug('not released', { error }))
+      if (run.patience.isOver)
+        await run.reign.release().catch((error: unknown) => log.debug('a broadcast is left without a word', { error }))
       this.#running.delete(run.key)
-    })
-    const ended = settled.then(
-      () => {},
-      () => {},
-    )
-    this.#running.set(run.key, { run, ended })
-    return settled
+    }
   }
 
   /** Takes the broadcast from a server that does not carry it on any more; null: that one does, or it is done. */
@@ -152,6 +150,13 @@ export class BroadcastCarrier {
     }
   }
 
+  async #look(): Promise<void> {
+    const isWhole = await this.#resume()
+    const { beat, clock } = this.#parts
+    if (this.#stopped || (beat === null && isWhole)) return
+    this.#callOff = clock.after(beat === null ? LOOK_AGAIN_MS : beat * LOOK_BEATS, () => this.start())
+  }
+
   /** Whether all could be looked at. */
   async #resume(): Promise<boolean> {
     const { store, log, bound } = this.#parts
@@ -189,4 +194,9 @@ export class BroadcastCarrier {
     if (this.#running.get(key)?.run.isAccepted === false) void ended.then(release)
     else release()
   }
+}
+
+/** When it is settled, whichever way. */
+async function endOf(made: Promise<unknown>): Promise<void> {
+  await Promise.allSettled([made])
 }

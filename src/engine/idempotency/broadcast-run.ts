@@ -2,9 +2,8 @@
 // whoever carries it on begins there, and looks whether somebody wants it stopped.
 import type { EventAnswer } from '../../api/send-event.ts'
 import type { ContextId } from '../../model/context.ts'
-import { FluxError, inDoubt } from '../../model/failure.ts'
 import type { RowWrite } from '../../model/rows.ts'
-import { answerOf, findReceivers, moveAll, nextTurn, type BroadcastParts } from '../calls/broadcast.ts'
+import { answerToAll, findReceivers, moveAll, yieldTurn, type BroadcastParts } from '../calls/broadcast.ts'
 import type { BroadcastPlace } from '../calls/broadcast-place.ts'
 import type { Found } from '../calls/broadcast-receivers.ts'
 import { BroadcastTally, NOTHING_TOLD } from '../calls/broadcast-tally.ts'
@@ -30,10 +29,6 @@ const WAVE_CONTEXTS = 250
 const STAGE_CONTEXTS = 1000
 /** Contexts up to which the whole answer is kept for a sender that waits for it. */
 const MAX_AWAITED_CONTEXTS = 100_000
-/** Milliseconds after which a store that is out of reach is asked again. */
-const RETRY_MS = 1000
-
-const isAway = (error: unknown): boolean => error instanceof FluxError && error.failure.kind === 'unavailable'
 
 export interface RunFacts {
   readonly rows: BroadcastRows
@@ -177,11 +172,11 @@ export class BroadcastRun {
   async #stage(): Promise<void> {
     const end = Math.min(this.#ids.length, this.#at + STAGE_CONTEXTS)
     for (; this.#at < end; this.#at = Math.min(end, this.#at + WAVE_CONTEXTS)) {
-      if (this.patience.isOver) throw stopping()
+      this.patience.check()
       await this.#wave(this.#ids.slice(this.#at, Math.min(end, this.#at + WAVE_CONTEXTS)))
-      await nextTurn()
+      await yieldTurn()
     }
-    if (this.patience.isOver) throw stopping()
+    this.patience.check()
   }
 
   /** One that is accepted is sent again to those whom the store could not be reached for. */
@@ -192,7 +187,7 @@ export class BroadcastRun {
       this.#tally.add(found.filter((one) => !isOutOfReach(one)))
       left = left.filter((_, place) => isOutOfReach(found[place] ?? null))
       if (left.length === 0) return
-      await this.#waitForStore()
+      await this.patience.waitForStore()
     }
   }
 
@@ -204,7 +199,7 @@ export class BroadcastRun {
     for (;;) {
       const found = await startTriggered(receivers, services, sent, this.#tally)
       if (!this.isAccepted || !found.some(isOutOfReach)) return this.#tally.add(found)
-      await this.#waitForStore()
+      await this.patience.waitForStore()
     }
   }
 
@@ -215,10 +210,13 @@ export class BroadcastRun {
     const summary = { ...this.#summary, ...this.#dealt(), told: this.#tally.told(), isDone: true }
     // Its sender gets the whole answer if it still waits for it.
     const isAnswered = !this.isAccepted || (this.#tally.isWhole && this.patience.close())
-    const answer = answerOf(this.#tally, sent, this.#parts.refusals)
+    const answer = answerToAll(this.#tally, sent, this.#parts.refusals)
     const text = isAnswered ? answerText({ hash, at, event: sent.event, answer }) : this.#answer
     this.reign.rest()
-    const written = [rows.answer(text, this.#answer), rows.event(null), rows.summary(summary)]
+    const { moved, started, ignored } = summary.told.counts
+    // Of one that met nobody the answer says it all.
+    const isKnown = !this.isAccepted && moved + started + ignored === 0
+    const written = [rows.answer(text, this.#answer), rows.event(null), ...(isKnown ? [] : [rows.summary(summary)])]
     await this.#surely(() => this.reign.commit(written, { ends: true }))
     if (isAnswered) this.patience.answer(answer)
     return answer
@@ -240,24 +238,9 @@ export class BroadcastRun {
   }
 
   /** Does it again while the store is out of reach, if the broadcast is accepted. */
-  async #surely(step: () => Promise<void>): Promise<void> {
-    for (;;) {
-      try {
-        return await step()
-      } catch (error) {
-        if (!this.isAccepted || !isAway(error)) throw error
-        await this.#waitForStore()
-      }
-    }
-  }
-
-  async #waitForStore(): Promise<void> {
-    await this.patience.pause(RETRY_MS)
-    if (this.patience.isOver) throw stopping()
+  #surely(step: () => Promise<void>): Promise<void> {
+    return this.isAccepted ? this.patience.persist(step) : step()
   }
 }
-
-/** What was sent so far stays; whoever carries it on sends the rest. */
-const stopping = () => inDoubt('the server is stopping')
 
 const isOutOfReach = (one: Found): boolean => one?.answer === 'ignored' && one.failure?.kind === 'unavailable'

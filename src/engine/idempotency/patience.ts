@@ -1,7 +1,11 @@
 // engine/idempotency: for how long a broadcast goes on: until the server stops; and for how long its sender waits for the
 // whole answer.
 import type { EventAnswer } from '../../api/send-event.ts'
+import { FluxError, inDoubt } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
+
+/** Milliseconds after which a store that is out of reach is asked again. */
+const RETRY_MS = 1000
 
 export class Patience {
   readonly #clock: Clock
@@ -32,17 +36,35 @@ export class Patience {
     this.giveUp()
   }
 
-  /** Resolves after that many milliseconds, or when the server stops. */
-  async pause(milliseconds: number): Promise<void> {
-    if (this.#isOver) return
+  /** @throws FluxError when the server stops: what was sent stays, and whoever carries it on sends the rest */
+  check(): void {
+    if (this.#isOver) throw inDoubt('the server is stopping')
+  }
+
+  /** Does it, and again while the store is out of reach. @throws FluxError when the server stops */
+  async persist(step: () => Promise<void>): Promise<void> {
+    for (;;) {
+      try {
+        return await step()
+      } catch (error) {
+        if (!(error instanceof FluxError) || error.failure.kind !== 'unavailable') throw error
+        await this.waitForStore()
+      }
+    }
+  }
+
+  /** Resolves when the store may be asked again. @throws FluxError when the server stops */
+  async waitForStore(): Promise<void> {
+    this.check()
     await new Promise<void>((resolve) => {
-      const callOff = this.#clock.after(milliseconds, resolve)
+      const callOff = this.#clock.after(RETRY_MS, resolve)
       this.#wake = () => {
         callOff()
         resolve()
       }
     })
     this.#wake = null
+    this.check()
   }
 
   /** The answer, if it is there within so many milliseconds; else null. */

@@ -3,7 +3,7 @@
 import type { Receipt } from '../../api/get-event.ts'
 import { SEND_EVENT, type EventAnswer } from '../../api/send-event.ts'
 import type { Store } from '../../ports/store.ts'
-import { BroadcastTally, MAX_LISTED, NOTHING_TOLD, type Told } from '../calls/broadcast-tally.ts'
+import { BroadcastTally, newest, NOTHING_TOLD, type Told } from '../calls/broadcast-tally.ts'
 import { itemsOf } from './broadcast-items.ts'
 import { readSummary, type Summary } from './broadcast-rows.ts'
 import { findKept } from './kept-row.ts'
@@ -31,7 +31,7 @@ export async function receiptOf(store: Store, event: ScopedKey): Promise<Receipt
     moved: [...told.moved],
     started: [...told.started],
     ignored: told.ignored,
-    pending: pending.slice(-MAX_LISTED),
+    pending: newest(pending),
     expired: [],
     withdrawn: [],
     counts: { ...told.counts, pending: pending.length, expired: 0, withdrawn: 0 },
@@ -56,7 +56,6 @@ const progressOf = (summary: Summary | null, told: Told | undefined): Pick<Recei
 /** Of an event for one context: all it did is in its answer. */
 function toldBy(answer: EventAnswer | null, { at }: KeptAnswer): Told {
   if (!answer) return NOTHING_TOLD
-  const newest = <T>(list: readonly T[]) => list.slice(-MAX_LISTED)
   const { transitions, executions, ignored } = answer
   return {
     counts: { moved: transitions.length, started: executions.length, ignored: ignored.length },

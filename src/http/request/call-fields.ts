@@ -2,7 +2,7 @@
 // check them.
 import type { z } from 'zod'
 import type { FieldShape } from '../../api/call.ts'
-import { NOT_SEPARATED } from '../../api/fields.ts'
+import { AS_IT_IS, NOT_SEPARATED } from '../../api/fields.ts'
 import { fieldSchema } from '../../api/json-schema.ts'
 import { FluxError } from '../../model/failure.ts'
 import { getOwn, isObject } from '../../model/json/value.ts'
@@ -16,6 +16,8 @@ export interface Field {
   readonly canBeNull: boolean
   /** A list: whether a parameter of a query may have several elements, separated by commas. */
   readonly isSeparated: boolean
+  /** A text: in XML without types, white space around it belongs to it, and an empty one is not left out. */
+  readonly isExact: boolean
 }
 export type FieldsByName = ReadonlyMap<string, Field>
 
@@ -28,12 +30,15 @@ export const fieldsOf = (shape: FieldShape): FieldsByName =>
   new Map(Object.entries(shape).map(([name, type]) => [name, fieldOf(type)]))
 
 function fieldOf(type: z.core.$ZodType): Field {
-  const { type: own, anyOf, [NOT_SEPARATED]: notSeparated } = fieldSchema(type)
-  const types = (Array.isArray(anyOf) ? anyOf.map((each) => (isObject(each) ? each['type'] : null)) : [own]).map(String)
+  const schema = fieldSchema(type)
+  const { anyOf, [NOT_SEPARATED]: notSeparated } = schema
+  const alternatives = Array.isArray(anyOf) ? anyOf.filter(isObject) : [schema]
+  const types = alternatives.map((each) => String(each['type']))
   return {
     type: types.find((each) => each !== 'null'),
     canBeNull: types.includes('null'),
     isSeparated: notSeparated !== true,
+    isExact: alternatives.some((each) => each[AS_IT_IS] === true),
   }
 }
 
@@ -60,12 +65,12 @@ export function readFields(fields: CallFields, { value, untyped }: ReadBody, kno
     })
   const unknown = unknownFields(Object.keys(value), known)
   if (unknown) throw unknown
-  for (const [name, { type, canBeNull }] of known) {
+  for (const [name, { type, canBeNull, isExact }] of known) {
     const sent = getOwn(value, name)
     // Null, and an empty element in XML without types, count as left out.
-    if (sent === undefined || (canBeNull && (sent === null || (untyped && typeof sent === 'string' && isBlank(sent)))))
-      continue
-    const typed = untyped ? fromUntyped(sent, type) : sent
+    const isEmpty = untyped && !isExact && typeof sent === 'string' && isBlank(sent)
+    if (sent === undefined || (canBeNull && (sent === null || isEmpty))) continue
+    const typed = untyped && !isExact ? fromUntyped(sent, type) : sent
     const field = typeof typed === 'string' ? fromText(typed, type) : typed
     if (fields[name] !== undefined && fields[name] !== field) throw differing(name)
     fields[name] = field
