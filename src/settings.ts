@@ -55,6 +55,8 @@ export interface Settings {
   readonly maxCommits: number
   /** Broadcasts to many contexts at once. */
   readonly maxBroadcasts: number
+  /** Contexts above which an event for all is accepted first, and then sent to them. */
+  readonly broadcastAsync: number
   /** Requests that may be held at once until a context gets somewhere. */
   readonly maxWaits: number
   /** Events with a ttl that may be held at once until somebody waits for them. */

@@ -8,6 +8,7 @@ import { GET_STATE } from './get-state.ts'
 import { LIST_CONTEXTS } from './list-contexts.ts'
 import { LIST_PENDING } from './list-pending.ts'
 import { SEND_EVENT } from './send-event.ts'
+import { STOP_EVENT } from './stop-event.ts'
 import { ADD_TAGS, PUT_TAGS, REMOVE_TAGS } from './tags.ts'
 import { TERMINATE } from './terminate.ts'
 import { WAIT_FOR } from './wait-for.ts'
@@ -19,6 +20,7 @@ export const CALLS: readonly Call[] = [
   GET_EVENT,
   LIST_PENDING,
   WITHDRAW,
+  STOP_EVENT,
   TERMINATE,
   LIST_CONTEXTS,
   GET_CONTEXT,

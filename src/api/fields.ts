@@ -20,6 +20,9 @@ export const id = (description = 'Id of a context') =>
     .custom<ContextId>(isId, { error: 'must be a positive integer below 2^53' })
     .meta({ type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description })
 
+/** In the schema of a text: it is taken as it is, also where white space around texts does not matter. */
+export const AS_IT_IS = 'x-as-it-is'
+
 /** A key of a context. */
 export const contextKey = (description: string) =>
   z
@@ -28,7 +31,7 @@ export const contextKey = (description: string) =>
       const fault = keyFault(key)
       if (fault !== null) addIssue(fault)
     })
-    .meta({ minLength: 1, maxLength: MAX_KEY_BYTES, description })
+    .meta({ [AS_IT_IS]: true, minLength: 1, maxLength: MAX_KEY_BYTES, description })
 
 /** An integer of at least `minimum`. */
 export const countField = (minimum: number, description: string) =>

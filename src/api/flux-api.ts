@@ -8,6 +8,7 @@ import type { GetStateRequest, StateContextView } from './get-state.ts'
 import type { ContextPage, Fits, ListRequest } from './list-contexts.ts'
 import type { PendingPage, PendingRequest, PendingView } from './list-pending.ts'
 import type { EventAnswer, EventRequest } from './send-event.ts'
+import type { StopEventRequest } from './stop-event.ts'
 import type { TagRequest } from './tags.ts'
 import type { ContextRequest, MessageAnswer } from './terminate.ts'
 import type { WaitRequest } from './wait-for.ts'
@@ -17,8 +18,12 @@ import type { WithdrawRequest } from './withdraw.ts'
 export interface FluxApi {
   execute(request: ExecuteRequest): Promise<ExecuteAnswer>
   terminate(request: ContextRequest): Promise<MessageAnswer>
+  /**
+   * In process, an event for all is answered when it was sent to all of them, however many they are. With
+   * `respondAsync` it is answered when it is stored, with empty lists, and `getEvent` tells how far it is.
+   */
   sendEvent(request: EventRequest): Promise<EventAnswer>
-  /** What became of an event that was sent under a key, with an eventId, or with `receipt`. */
+  /** What became of an event that was sent under a key, with an eventId, or with `receipt`; or was accepted. */
   getEvent(request: GetEventRequest): Promise<Receipt>
   /** Events that are kept until a context waits for them: one page, as `listPendingPage`. */
   listPending(request?: PendingRequest): Promise<PendingView[]>
@@ -29,6 +34,11 @@ export interface FluxApi {
    * @throws FluxError `conflict` when nothing of it is pending any more
    */
   withdraw(request: WithdrawRequest): Promise<MessageAnswer>
+  /**
+   * Stops an event that is being sent to all that wait for it; gives its receipt. Whom it moved stays moved.
+   * @throws FluxError `notFound`; `conflict` when it is done
+   */
+  stopEvent(request: StopEventRequest): Promise<Receipt>
   /** Returns one page. It may have fewer than `limit` contexts when they are large: see `listPage`. */
   listContexts(request: ListRequest): Promise<ContextView[]>
   /**

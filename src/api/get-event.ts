@@ -9,7 +9,7 @@ const count = z.number().int().nonnegative()
 const stand = z.object({ contextId, state: text, at: time })
 const ended = z.object({ contextId: contextId.nullable(), at: time })
 
-const receiptAnswer = component(
+export const receiptAnswer = component(
   'Receipt',
   z.object({
     eventId: text,
@@ -26,6 +26,16 @@ const receiptAnswer = component(
       .object({ moved: count, started: count, ignored: count, pending: count, expired: count, withdrawn: count })
       .meta({ description: 'How many there are of each' }),
     done: z.boolean().meta({ description: 'False: it is still being sent to those that it is for' }),
+    progress: z
+      .object({
+        matched: count.meta({ description: 'Contexts that waited for it' }),
+        done: count.meta({ description: 'Those of them that it was sent to' }),
+        moved: count,
+        started: count,
+        ignored: count,
+      })
+      .exactOptional()
+      .meta({ description: 'Of an event for all. It was stopped if it is done and `done` is less than `matched`' }),
   }),
   { xml: { name: 'receipt' } },
 )
@@ -43,6 +53,37 @@ export const RECEIPT_EXAMPLE: z.output<typeof receiptAnswer> = {
   withdrawn: [],
   counts: { moved: 1, started: 0, ignored: 0, pending: 0, expired: 0, withdrawn: 0 },
   done: true,
+  progress: { matched: 1, done: 1, moved: 1, started: 0, ignored: 0 },
+}
+
+/** An event, as it is named when it was sent. */
+export interface NamedEvent {
+  readonly eventId?: string | undefined
+  readonly source?: string | undefined
+  readonly id?: string | undefined
+}
+
+/** Fields that name an event. What there must be of them, `checkEventName` tells. */
+export const eventName = {
+  eventId: eventKey('Id of the event; or else source and id of the CloudEvent that it was').optional(),
+  source: name('The source of the CloudEvent').optional(),
+  id: name('The id of the CloudEvent').optional(),
+  scope: name(
+    'Name of the token with which it was sent, or `nobody`; for admins. Left out: the one of this request',
+  ).optional(),
+}
+
+/** An event must be named, and in one way. */
+export function checkEventName(
+  { eventId, source, id }: NamedEvent,
+  issues: { addIssue(issue: { code: 'custom'; message: string; path: string[] }): void },
+): void {
+  const add = (field: keyof NamedEvent, message: string) => issues.addIssue({ code: 'custom', message, path: [field] })
+  if (source === undefined && id === undefined) {
+    if (eventId === undefined) add('eventId', 'must be 1 to 255 visible ASCII characters')
+  } else if (eventId !== undefined) add('eventId', 'must not be given beside source and id')
+  else if (source === undefined) add('source', 'must be given with id')
+  else if (id === undefined) add('id', 'must be given with source')
 }
 
 export const GET_EVENT = describeCall({
@@ -52,12 +93,8 @@ export const GET_EVENT = describeCall({
   route: '/flux-api/event',
   role: 'read',
   problems: [404],
-  query: {
-    eventId: eventKey('Id of the event'),
-    scope: name(
-      'Name of the token with which it was sent, or `nobody`; for admins. Left out: the one of this request',
-    ).optional(),
-  },
+  query: eventName,
+  together: checkEventName,
   strict: true,
   answer: receiptAnswer,
   answerExample: RECEIPT_EXAMPLE,

@@ -8,6 +8,7 @@ import {
   ADDED,
   bodyTags,
   contextId,
+  countField,
   eventKey,
   flag,
   idempotencyKey,
@@ -74,6 +75,21 @@ export const ignoredEntry = z
 
 export const pendingEntry = z.object({ contextId: contextId.nullable(), expiresAt: time.nullable() })
 
+/** To an event that is for many. */
+const accepted = {
+  answer: component('AcceptedEvent', z.object({ message: text, eventId: text }), { xml: RESPONSE }),
+  description: 'It is for many, or `Prefer: respond-async` was sent: it is stored, and goes to all that it is for',
+  headers: {
+    Location: 'Its receipt, which tells how far it is',
+    'Preference-Applied': 'respond-async, where that was asked for',
+    ...REPLAYED_HEADER,
+  },
+  example: {
+    message: "'approve' goes to 25000 contexts; its receipt tells how far it is",
+    eventId: '019f2c5e-8a4b-7cc3-9d51-2f6a7b8c9d0e',
+  },
+}
+
 export const SEND_EVENT = describeCall({
   id: 'sendEvent',
   summary: 'Send an event to one context, or to all that wait for it',
@@ -99,6 +115,13 @@ export const SEND_EVENT = describeCall({
     untyped,
     idempotencyKey,
     waits,
+    respondAsync: flag(
+      'An event for all is answered, with empty lists, when it is accepted, and then sent to them; its receipt tells how far it is',
+    ).optional(),
+    respondWithin: countField(
+      0,
+      'Seconds: one that is accepted first is answered when it was sent to all, if that is within them',
+    ).optional(),
   },
   together: checkAddressOfEvent,
   content: ['input', 'tags', 'key', 'orStart/input', 'orStart/tags'],
@@ -136,6 +159,7 @@ export const SEND_EVENT = describeCall({
     eventId: '019f2c5e-8a4b-7cc3-9d51-2f6a7b8c9d0e',
     pending: [],
   },
+  accepted,
 })
 
 export type EventRequest = RequestOf<typeof SEND_EVENT>

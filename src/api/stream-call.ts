@@ -16,6 +16,8 @@ export interface StreamCall {
   readonly lineExample: object
   /** A line of the answer. */
   readonly answer: z.ZodType
+  /** Of one that is carried out after it was answered. */
+  readonly accepted?: z.ZodType
   readonly answerExample: object
 }
 

@@ -18,7 +18,8 @@ import { ContextLoader } from './context-loader.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { Heartbeat, Identity } from './heartbeat.ts'
 import { Idempotency } from './idempotency/idempotency.ts'
-import { KeptBroadcasts, LEASE_BEATS } from './idempotency/kept-broadcasts.ts'
+import { LEASE_BEATS } from './idempotency/broadcast-reign.ts'
+import { KeptBroadcasts } from './idempotency/kept-broadcasts.ts'
 import { Ids } from './ids.ts'
 import { Mailboxes } from './mailboxes.ts'
 import { HeldEvents } from './pending/held-events.ts'
@@ -168,6 +169,7 @@ export class EngineCore {
       shown,
       broadcasts,
       held,
+      answeredBroadcast: this.given.bounds.answeredBroadcast,
     }
     return facade(parts, access)
   }
@@ -234,7 +236,7 @@ function stepsOf(core: EngineCore): Steps {
     answer: (id, input) => core.redelivery.deliver(id, input),
     // The calls of a step are part of work that was already accepted, so they are not refused for lack of memory.
     apiOf: ({ id, package: home }) =>
-      core.api({ caller: SYSTEM, scope: `context ${id}`, home, admission: null, isStep: true }),
+      core.api({ caller: SYSTEM, scope: `context ${id}`, home, admission: null, isStep: true, accepts: false }),
   })
 }
 

@@ -39,6 +39,8 @@ export interface EngineParts {
     readonly waits: number
     /** Events held for nobody yet. */
     readonly pending: number
+    /** Contexts of an event for all over HTTP that is answered when it was sent to all; one for more is accepted first. */
+    readonly answeredBroadcast: number
   }
   /** Called with the boot id of this server, and again when it gets another. */
   readonly onOwner?: ((owner: string) => void) | undefined

@@ -39,13 +39,31 @@ export function createEngine(parts: EngineParts): Engine {
     api(caller) {
       const known =
         apis.get(caller) ??
-        core.api({ caller, scope: scopeOfToken(caller.name), home: null, admission: null, isStep: false })
+        core.api({
+          caller,
+          scope: scopeOfToken(caller.name),
+          home: null,
+          admission: null,
+          isStep: false,
+          accepts: true,
+        })
       apis.set(caller, known)
       return known
     },
-    local: () => core.api({ caller: SYSTEM, scope: 'runtime', home: null, admission: memory.requests, isStep: false }),
+    local: () =>
+      core.api({
+        caller: SYSTEM,
+        scope: 'runtime',
+        home: null,
+        admission: memory.requests,
+        isStep: false,
+        accepts: false,
+      }),
     webhooks: webhooks({ catalog, mailboxes, commits, store, clock, feed: others?.feed ?? null, refusals }),
-    endWaits: () => core.waits.giveUp(),
+    endWaits() {
+      core.waits.giveUp()
+      core.keptBroadcasts.giveUp()
+    },
     trouble: () => store.trouble(),
     async start() {
       await core.heartbeat.start()
@@ -75,16 +93,14 @@ async function close(
   grace: number,
 ): Promise<void> {
   const takenOver = recovery.stop()
-  keptBroadcasts.stop()
-  const offered = held.stop()
+  const [left, offered] = [keptBroadcasts.close(), held.stop()]
   claims.stop()
   waits.giveUp()
   await steps.stop(grace)
   waits.close()
   life.abort()
   await Promise.all([heartbeat.stop(), purges.stop(), alarm.close(), others?.feed.close()])
-  await takenOver
-  await offered
+  await Promise.all([takenOver, left, offered])
   await mailboxes.idle()
   // The takeover of a released step is not counted.
   await Promise.allSettled(steps.abandon('the server stops').map((id) => mailboxes.post(id, { type: 'RELEASE' })))

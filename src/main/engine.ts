@@ -27,8 +27,13 @@ export async function openEngine(
     given.runner.close()
     throw error
   })
-  const { maxCommits: commits, maxBroadcasts: broadcasts, maxWaits: waits, maxPending: pending } = settings
-  const bounds = { commits, broadcasts, waits, pending }
+  const bounds = {
+    commits: settings.maxCommits,
+    broadcasts: settings.maxBroadcasts,
+    waits: settings.maxWaits,
+    pending: settings.maxPending,
+    answeredBroadcast: settings.broadcastAsync,
+  }
   const tagLimits = { count: maxTags, bytes: maxTagBytes }
   const dispatcher = createDispatcher({ runner: given.runner, clock: parts.clock })
   const slots = new Slots({ code: settings.stepConcurrency, isolated: settings.isolated })

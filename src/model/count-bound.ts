@@ -17,6 +17,11 @@ export class CountBound {
     return this.#held
   }
 
+  /** Whether there are as many as may be. */
+  get isFull(): boolean {
+    return this.#held >= this.#limit
+  }
+
   /** Counts one more until `release` is called. @throws FluxError `overloaded` when there are as many as may be */
   take(): void {
     if (this.#held >= this.#limit) throw overloaded(`the server has too many ${this.#what} at present`)

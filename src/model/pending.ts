@@ -61,7 +61,7 @@ export type PendingOutcome =
   | { readonly became: 'withdrawn'; readonly at: number }
 
 /** What the keys of the outcomes of an event begin with, in the space `items`. */
-export const outcomesPrefix = (receipt: string): string => `${receipt}:pending:`
+export const outcomesPrefix = (receipt: string): string => `${receipt}?`
 
 /** Key of an outcome in the space `items`. `contextId`: for whom it was pending; null: for nobody yet. */
 export const outcomeRowKey = (receipt: string, contextId: ContextId | null): string =>

@@ -142,6 +142,12 @@ export const schema = z.object({
     'events for more than 64 contexts under way at once; beyond it they are refused with 503',
     integer(1, 10_000),
   ),
+  broadcastAsync: setting(
+    'ACTORFLUX_BROADCAST_ASYNC',
+    '10000',
+    'an event for more contexts than that is answered with 202 before it is sent to them',
+    integer(0, 1_000_000_000),
+  ),
   maxWaits: setting(
     'ACTORFLUX_MAX_WAITS',
     '20000',

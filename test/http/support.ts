@@ -72,6 +72,7 @@ export function fakeApi(overrides: Partial<FluxApi> = {}): { api: FluxApi; calls
     listPending: note('listPending', []),
     listPendingPage: note('listPendingPage', { events: [], next: null }),
     withdraw: note('withdraw', { message: 'withdrew' }),
+    stopEvent: note('stopEvent', RECEIPT_EXAMPLE),
     listContexts: note('listContexts', [contextView(1), contextView(2)]),
     listPage: note('listPage', { contexts: [contextView(1), contextView(2)], next: null }),
     getContext: note('getContext', contextView(1)),

@@ -97,7 +97,7 @@ export class SimulatedServer implements Actor {
       idempotency: { kept: 86_400_000, max: 1_000_000 },
       retention: RETENTION_MS,
       tagLimits: { count: 64, bytes: 256 },
-      bounds: { commits: 1_000_000, broadcasts: 1000, waits: 20_000, pending: 100_000 },
+      bounds: { commits: 1_000_000, broadcasts: 1000, waits: 20_000, pending: 100_000, answeredBroadcast: 10_000 },
       runner,
       alarm: isAlone ? localAlarm({ clock, log }) : this.bell,
       others: isAlone ? null : { beat: BEAT_MS, feed },

@@ -21,6 +21,7 @@ export const flux: Flux = {
   listPending: refuse,
   listPendingPage: refuse,
   withdraw: refuse,
+  stopEvent: refuse,
   listContexts: refuse,
   listPage: refuse,
   getContext: refuse,

@@ -105,7 +105,14 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
     slots: options.slots ?? new Slots({ code: options.stepConcurrency ?? 256, isolated: 8 }),
     others: options.others ?? null,
     tagLimits: { count: 64, bytes: 256 },
-    bounds: { commits: 1_000_000, broadcasts: 1000, waits: 20_000, pending: 100_000, ...options.bounds },
+    bounds: {
+      commits: 1_000_000,
+      broadcasts: 1000,
+      waits: 20_000,
+      pending: 100_000,
+      answeredBroadcast: 10_000,
+      ...options.bounds,
+    },
     memory: {
       requests: new ByteBudget({ bytes: 256 * MIB, what: 'requests' }),
       steps: 64 * MIB,

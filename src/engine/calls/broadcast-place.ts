@@ -20,7 +20,23 @@ export class BroadcastPlace {
     this.#isTaken = true
   }
 
+  /** Of a broadcast that was accepted before: it is never refused. */
+  add(): void {
+    if (this.#isTaken || this.#bound === null) return
+    this.#bound.add()
+    this.#isTaken = true
+  }
+
+  /** Hands over what it has: whoever gets it releases it. */
+  pass(): BroadcastPlace {
+    const next = new BroadcastPlace(this.#bound)
+    next.#isTaken = this.#isTaken
+    this.#isTaken = false
+    return next
+  }
+
   release(): void {
     if (this.#isTaken) this.#bound?.release()
+    this.#isTaken = false
   }
 }

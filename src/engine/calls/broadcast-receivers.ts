@@ -26,8 +26,18 @@ export interface BroadcastEvent {
 
 /** What an event came to for one receiver; null: nothing, and there is nothing to be told. */
 export type Found =
-  | { readonly answer: 'transitions' | 'executions'; readonly stand: EventAnswer['transitions'][number] }
-  | { readonly answer: 'pending'; readonly kept: EventAnswer['pending'][number] }
+  | {
+      readonly answer: 'pending'
+      readonly kept: EventAnswer['pending'][number]
+      /** Epoch milliseconds. */
+      readonly at: number
+    }
+  | {
+      readonly answer: 'transitions' | 'executions'
+      readonly stand: EventAnswer['transitions'][number]
+      /** Epoch milliseconds. */
+      readonly at: number
+    }
   | {
       readonly answer: 'ignored'
       readonly entry: EventAnswer['ignored'][number]
@@ -57,8 +67,9 @@ export async function move(
     const arrival = { eventId, tags, receipt, keep: null }
     const message = { type: 'EVENT', name: event, input, untyped, tags: byTags ? tags : null, caller, arrival } as const
     const outcome = await mailboxes.post(id, message, { rows: items?.moved })
-    if (outcome.kept) return { answer: 'pending', kept: { contextId: id, expiresAt: outcome.kept.expiresAt } }
-    if (outcome.moved) return { answer: 'transitions', stand: standOf(outcome) }
+    const { updatedAt: at } = outcome.record
+    if (outcome.kept) return { answer: 'pending', kept: { contextId: id, expiresAt: outcome.kept.expiresAt }, at }
+    if (outcome.moved) return { answer: 'transitions', stand: standOf(outcome), at }
     if (!outcome.failure) return null
     const {
       failure,

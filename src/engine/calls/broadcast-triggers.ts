@@ -6,21 +6,28 @@ import { standOf } from '../message.ts'
 import { holderIn } from '../start-key.ts'
 import { ignored, move, type BroadcastEvent, type Found, type ReceiverParts } from './broadcast-receivers.ts'
 
-/** Those that start only if nobody was moved come last. `moved`: what the event came to so far. */
+/** What the event came to so far. */
+export interface ToldSoFar {
+  readonly hasMoved: boolean
+  /** Whether it was dealt with by that context. */
+  has(id: ContextId): boolean
+}
+
+/** Those that start only if nobody was moved come last. */
 export async function startTriggered(
   parts: ReceiverParts,
   services: readonly CompiledFlux[],
   sent: BroadcastEvent,
-  moved: readonly Found[],
+  told: ToldSoFar,
 ): Promise<Found[]> {
   const triggered = services.flatMap((flux) => {
     const trigger = flux.triggers.find(({ event }) => event === sent.event)
     const isOut = (flux.secured && denial(sent.caller, 'invoke')) || parts.items?.hasStarted(flux) === true
     return !trigger || isOut ? [] : [{ flux, trigger }]
   })
-  const startAll = (some: readonly Triggered[]) => Promise.all(some.map((one) => start(parts, one, sent, moved)))
+  const startAll = (some: readonly Triggered[]) => Promise.all(some.map((one) => start(parts, one, sent, told)))
   const always = await startAll(triggered.filter(({ trigger }) => !trigger.unlessMoved))
-  if ([...moved, ...always].some((one) => one?.answer === 'transitions' || one?.answer === 'pending')) return always
+  if (told.hasMoved || always.some((one) => one?.answer === 'transitions' || one?.answer === 'pending')) return always
   return [...always, ...(await startAll(triggered.filter(({ trigger }) => trigger.unlessMoved)))]
 }
 
@@ -37,7 +44,7 @@ async function start(
   parts: ReceiverParts,
   { flux, trigger }: Triggered,
   sent: BroadcastEvent,
-  moved: readonly Found[],
+  told: ToldSoFar,
 ): Promise<Found> {
   const { mailboxes, refusals, items } = parts
   const { event, input, untyped, tags } = sent
@@ -53,25 +60,16 @@ async function start(
   for (let tries = 1; ; tries += 1) {
     try {
       const outcome = await mailboxes.start(request, { rows: items?.started, partition: items?.partition })
-      return { answer: 'executions', stand: standOf(outcome) }
+      return { answer: 'executions', stand: standOf(outcome), at: outcome.record.updatedAt }
     } catch (error) {
       const done = items?.doneBefore(error)
       if (done) return done
       const holder = holderIn(error)
       if (holder === null) return ignored(refusals, { contextId: null, fluxName: flux.fluxName, state: null }, error)
-      if (moved.some((one) => idOf(one) === holder)) return null
+      if (told.has(holder)) return null
       const given = await move(parts, holder, sent, { byTags: false })
       const isOver = given === null || (given.answer === 'ignored' && given.hasEnded && flux.keyReuse === 'ended')
       if (!isOver || tries === MAX_TRIES) return given
     }
   }
 }
-
-const idOf = (one: Found): ContextId | null =>
-  one === null
-    ? null
-    : one.answer === 'ignored'
-      ? one.entry.contextId
-      : one.answer === 'pending'
-        ? one.kept.contextId
-        : one.stand.contextId

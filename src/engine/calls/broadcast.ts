@@ -6,9 +6,9 @@ import type { ContextId } from '../../model/context.ts'
 import type { CountBound } from '../../model/count-bound.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { Store } from '../../ports/store.ts'
-import type { BroadcastItems } from '../idempotency/broadcast-items.ts'
 import { keysOfEarly, keysOfEvent } from '../record/index-keys.ts'
 import { BroadcastPlace } from './broadcast-place.ts'
+import { BroadcastTally } from './broadcast-tally.ts'
 import { startTriggered } from './broadcast-triggers.ts'
 import { move, type BroadcastEvent, type Found, type ReceiverParts } from './broadcast-receivers.ts'
 
@@ -21,7 +21,20 @@ export interface BroadcastParts extends Omit<ReceiverParts, 'items'> {
   readonly bound: CountBound | null
 }
 
-type BroadcastAnswer = Pick<EventAnswer, 'message' | 'transitions' | 'executions' | 'ignored' | 'pending'>
+/** The contexts that wait for an event. */
+export interface Receivers {
+  /** None of them has a higher id. */
+  readonly upTo: ContextId
+  /** Ascending. */
+  readonly ids: readonly ContextId[]
+}
+
+/** What becomes of broadcasts that aren't answered when they are done. */
+export interface Accepting {
+  /** Contexts up to which it is. */
+  readonly above: number
+  readonly accept: (receivers: Receivers, place: BroadcastPlace) => Promise<EventAnswer>
+}
 
 /**
  * @throws FluxError `unavailable` when the store was unavailable and the event moved and started nothing; `overloaded`
@@ -30,104 +43,68 @@ type BroadcastAnswer = Pick<EventAnswer, 'message' | 'transitions' | 'executions
 export async function broadcast(
   parts: BroadcastParts,
   sent: BroadcastEvent,
-  items: BroadcastItems | null = null,
-): Promise<BroadcastAnswer> {
+  accepting: Accepting | null = null,
+): Promise<EventAnswer> {
+  const { store, catalog, refusals } = parts
   const place = new BroadcastPlace(parts.bound)
   try {
-    return await run(parts, sent, { place, items })
+    const upTo = await store.highestId()
+    const ids = await findReceivers(store, sent, { upTo, place })
+    if (accepting && ids.length > accepting.above) return await accepting.accept({ upTo, ids }, place)
+    const receivers = { ...parts, items: null }
+    const tally = new BroadcastTally({ whole: true })
+    for (const wave of wavesOf(ids, MAX_WAVE_CONTEXTS)) {
+      tally.add(await moveAll(receivers, wave, sent))
+      // A wave in which nothing is written does not yield to the event loop. Other work is served before the next wave.
+      if (wave.at(-1) !== ids.at(-1)) await yieldTurn()
+    }
+    tally.add(await startTriggered(receivers, catalog.triggeredBy(sent.event), sent, tally))
+    return answerToAll(tally, sent, refusals)
   } finally {
     place.release()
   }
 }
 
-async function run(
-  { store, catalog, mailboxes, log, refusals }: BroadcastParts,
-  sent: BroadcastEvent,
-  { place, items }: { readonly place: BroadcastPlace; readonly items: BroadcastItems | null },
-): Promise<BroadcastAnswer> {
-  const receivers = { store, mailboxes, log, refusals, items }
-  const found: Found[] = [...(items?.earlier() ?? [])]
-  const any = [...keysOfEvent(sent.event, sent.tags), ...keysOfEarly(sent.event, sent.tags)]
-  const waiting = await waitingFor(store, any, { place, upTo: items?.upTo ?? (await store.highestId()) })
-  const addressed = items ? waiting.filter((id) => !items.hasMoved(id)) : waiting
-  for (let from = 0; from < addressed.length; from += MAX_WAVE_CONTEXTS) {
-    const ids = addressed.slice(from, from + MAX_WAVE_CONTEXTS)
-    found.push(...(await Promise.all(ids.map((id) => move(receivers, id, sent)))))
-    // A wave in which nothing is written does not yield to the event loop. Other work is served before the next wave.
-    if (from + MAX_WAVE_CONTEXTS < addressed.length)
-      await new Promise((resolve) => {
-        setImmediate(resolve)
-      })
-  }
-  found.push(...(await startTriggered(receivers, catalog.triggeredBy(sent.event), sent, found)))
-  const answer: BroadcastAnswer = { message: '', transitions: [], executions: [], ignored: [], pending: [] }
-  collect(answer, found)
-  logRefusal(refusals, sent.event, answer, found)
-  const unreached = found.flatMap((one) =>
-    one?.answer === 'ignored' && one.failure?.kind === 'unavailable' ? [one.failure] : [],
-  )
-  // An unknown outcome takes precedence over a certain failure: that context may have moved.
-  const outOfReach = unreached.find(({ inDoubt }) => inDoubt) ?? unreached[0]
-  if (outOfReach && answer.transitions.length + answer.executions.length + answer.pending.length === 0)
-    throw new FluxError(outOfReach)
-  const counts = `moved ${answer.transitions.length}, started ${answer.executions.length}, ignored by ${answer.ignored.length}`
-  const kept = answer.pending.length > 0 ? `, kept for ${answer.pending.length}` : ''
-  return { ...answer, message: `'${sent.event}': ${counts}${kept}` }
+export function* wavesOf(ids: readonly ContextId[], size: number): Generator<readonly ContextId[]> {
+  for (let from = 0; from < ids.length; from += size) yield ids.slice(from, from + size)
 }
 
-/** The answer to an event that was for all that wait for it. */
-export const answerToAll = (
-  { message, transitions, executions, ignored, pending }: BroadcastAnswer,
-  eventId: string,
-): EventAnswer => ({ message, transitions, executions, ignored, eventId, pending })
+export const moveAll = (receivers: ReceiverParts, ids: readonly ContextId[], sent: BroadcastEvent): Promise<Found[]> =>
+  Promise.all(ids.map((id) => move(receivers, id, sent)))
+
+export const yieldTurn = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve)
+  })
+
+/** The answer to an event that was sent to all. @throws FluxError when nobody could be reached */
+export function answerToAll(
+  tally: BroadcastTally,
+  sent: BroadcastEvent,
+  refusals: BroadcastParts['refusals'],
+): EventAnswer {
+  tally.logRefusals(refusals, sent.event)
+  const { counts, outOfReach } = tally
+  if (outOfReach && counts.moved + counts.started + counts.pending === 0) throw new FluxError(outOfReach)
+  return tally.answer(sent)
+}
 
 /**
  * The contexts that wait for the event. All are read before any is moved: a child that the event itself starts may have
  * a lower id than contexts of other partitions that are read later.
+ * @throws FluxError `overloaded` when they are many, and there is no place for that
  */
-async function waitingFor(
+export async function findReceivers(
   store: Store,
-  any: readonly string[],
-  { place, upTo }: { readonly place: BroadcastPlace; readonly upTo: ContextId },
+  { event, tags }: Pick<BroadcastEvent, 'event' | 'tags'>,
+  { place, upTo, after = 0 }: { readonly place: BroadcastPlace; readonly upTo: ContextId; readonly after?: ContextId },
 ): Promise<ContextId[]> {
+  const any = [...keysOfEvent(event, tags), ...keysOfEarly(event, tags)]
   const found: ContextId[] = []
   for (;;) {
-    const ids = await store.waitingFor({ any, upTo, after: found.at(-1) ?? 0, limit: MAX_WAVE_CONTEXTS })
+    const ids = await store.waitingFor({ any, upTo, after: found.at(-1) ?? after, limit: MAX_WAVE_CONTEXTS })
     for (const id of ids) found.push(id)
     place.take(found.length)
     if (ids.length < MAX_WAVE_CONTEXTS) return found
   }
-}
-
-function collect(answer: BroadcastAnswer, found: readonly Found[]): void {
-  for (const one of found) {
-    if (one?.answer === 'ignored') answer.ignored.push(one.entry)
-    else if (one?.answer === 'pending') answer.pending.push(one.kept)
-    else if (one) answer[one.answer].push(one.stand)
-  }
-}
-
-/** Logs one line for all contexts and services that refused the event. */
-function logRefusal(
-  refusals: ReceiverParts['refusals'],
-  event: string,
-  { transitions, executions, ignored }: BroadcastAnswer,
-  found: readonly Found[],
-): void {
-  const refused: { [kind: string]: number } = {}
-  for (const one of found)
-    if (one?.answer === 'ignored' && one.failure) refused[one.failure.kind] = (refused[one.failure.kind] ?? 0) + 1
-  const kinds = Object.keys(refused)
-  if (kinds.length === 0) return
-  const [first] = ignored
-  void refusals.log('a broadcast was refused by some', kinds.sort().join(' '), () => ({
-    event,
-    moved: transitions.length,
-    started: executions.length,
-    refused,
-    contextId: first?.contextId,
-    fluxName: first?.fluxName,
-    state: first?.state,
-    reason: first?.reason,
-  }))
 }

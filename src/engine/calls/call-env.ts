@@ -47,6 +47,8 @@ export interface CallParts {
   readonly broadcasts: CountBound
   /** Events held for whoever comes to wait for them. */
   readonly held: HeldEvents
+  /** Contexts up to which an event for all is answered when it was sent to all. */
+  readonly answeredBroadcast: number
 }
 
 /** The caller, and the package it calls from. */
@@ -60,6 +62,8 @@ export interface Access {
   readonly admission: ByteBudget | null
   /** A step calls: that belongs to what was acknowledged already, so it isn't refused when there is much to do. */
   readonly isStep: boolean
+  /** Whether an event for many is accepted before it is sent to them; else its answer tells of all. */
+  readonly accepts: boolean
 }
 
 export interface CallEnv extends CallParts, Access {}

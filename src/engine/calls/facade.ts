@@ -10,6 +10,7 @@ import { getStateContext } from './get-state.ts'
 import { listPage } from './list-contexts.ts'
 import { listPendingPage } from './list-pending.ts'
 import { sendEvent } from './send-event.ts'
+import { stopEvent } from './stop-event.ts'
 import { terminate } from './terminate.ts'
 import { waitFor } from './wait-for.ts'
 import { withdrawEvent } from './withdraw.ts'
@@ -25,6 +26,7 @@ export function facade(parts: CallParts, access: Access): FluxApi {
     listPending: async (request) => (await listPendingPage(env, request)).events,
     listPendingPage: (request) => listPendingPage(env, request),
     withdraw: (request) => withdrawEvent(env, request),
+    stopEvent: (request) => stopEvent(env, request),
     listContexts: async (request) => (await listPage(env, request)).contexts,
     listPage: (request, fits) => listPage(env, request, fits),
     getContext: (request) => getContext(env, request),

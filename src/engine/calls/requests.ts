@@ -4,7 +4,7 @@ import { EXECUTE, type ExecuteRequest } from '../../api/execute.ts'
 import { LIST_CONTEXTS, type ListRequest } from '../../api/list-contexts.ts'
 import { MAX_TTL_SECONDS, SEND_EVENT, type EventRequest } from '../../api/send-event.ts'
 import { ADD_TAGS, type TagRequest } from '../../api/tags.ts'
-import { WAIT_FOR, type WaitRequest } from '../../api/wait-for.ts'
+import { MAX_TIMEOUT_SECONDS, WAIT_FOR, type WaitRequest } from '../../api/wait-for.ts'
 import { invalid, malformed } from '../../model/failure.ts'
 import { isObject, toJson, type JsonObject } from '../../model/json/value.ts'
 import { tagErrors, type TagLimits } from '../../model/tags.ts'
@@ -48,7 +48,7 @@ export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
 export function eventRequest(request: EventRequest, limits: TagLimits) {
   const checked = check(SEND_EVENT, request)
   const { contextId, key, fluxName, package: owner, event, input: data, untyped = false, waits = false, tags } = checked
-  const { eventId, idempotencyKey, receipt, ttl, orStart } = checked
+  const { eventId, idempotencyKey, receipt, ttl, orStart, respondAsync = false, respondWithin = 0 } = checked
   const given = eventId ?? idempotencyKey ?? null
   if (given !== null && (idempotencyKey ?? given) !== given)
     throw malformed('the eventId and the idempotency key must be the same, or one of them be left out')
@@ -71,6 +71,9 @@ export function eventRequest(request: EventRequest, limits: TagLimits) {
     eventId: given ?? newEventId(),
     /** Whether what becomes of it is kept under that id. */
     isKept: given !== null || receipt === true,
+    respondAsync,
+    /** Milliseconds. */
+    within: Math.min(respondWithin, MAX_TIMEOUT_SECONDS) * 1000,
     input,
     isLarge,
     untyped,

@@ -4,19 +4,21 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { SEND_EVENT, type EventAnswer, type EventRequest } from '../../api/send-event.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
+import { endOfAccepted } from '../../api/accepted.ts'
 import { isReplayed } from '../../api/replayed.ts'
 import type { Address } from '../../api/address.ts'
+import type { KeptEvent } from '../idempotency/broadcast-rows.ts'
 import { rowKeyOf } from '../idempotency/kept-answer.ts'
 import { isNamed } from '../interpreter/early.ts'
 import { standOf, type MessageOptions, type MessageOutcome, type RowsOf } from '../message.ts'
-import { endBroadcast, type SentToAll } from '../pending/end-of-broadcast.ts'
+import { endBroadcast } from '../pending/end-of-broadcast.ts'
 import type { StartedEvent } from '../tracked-context.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import { isLogged } from '../refusal-log.ts'
 import { sendTo } from './address.ts'
-import { answerToAll, broadcast } from './broadcast.ts'
-import type { BroadcastEvent } from './broadcast-receivers.ts'
+import { broadcast, type Accepting, type BroadcastParts } from './broadcast.ts'
+import { BroadcastPlace } from './broadcast-place.ts'
 import { admitted, isRefusable, type CallEnv } from './call-env.ts'
 import { eventRequest } from './requests.ts'
 import { sendOrStart } from './send-or-start.ts'
@@ -130,19 +132,33 @@ function sendOnce(env: CallEnv, sent: SentEvent, target: Target): Promise<EventA
 }
 
 async function sendToAll(env: CallEnv, sent: SentEvent): Promise<EventAnswer> {
-  const { event, eventId, input, untyped, tags, ttl, isKept } = sent
-  const { caller, scope } = env
+  const { event, eventId, input, untyped, tags, ttl, isKept, within } = sent
+  const { caller, scope, keptBroadcasts } = env
   const said = { event, eventId, input, untyped, tags, caller, ttl, receipt: null }
-  const answer = await admitted(env, input, () =>
-    isKept ? env.keptBroadcasts.once({ scope, of: SEND_EVENT, key: eventId }, said) : broadcastUnkept(env, said),
-  )
-  return isWithoutEffect(answer) && !isReplayed(answer) ? { ...answer, ...(await hintOn(env, event)) } : answer
+  const call = { scope, of: SEND_EVENT, key: eventId }
+  const bound = env.isStep ? null : env.broadcasts
+  const above = sent.respondAsync ? -1 : env.accepts ? env.answeredBroadcast : null
+  const answer = await admitted(env, input, async () => {
+    if (!isKept) {
+      const accept: Accepting['accept'] = (receivers, place) =>
+        keptBroadcasts.accept(call, said, { receivers, manner: { above, within, place } })
+      return broadcastUnkept({ ...env, bound }, said, above === null ? null : { above, accept })
+    }
+    const place = new BroadcastPlace(bound)
+    return keptBroadcasts.once(call, said, { above, within, place }).finally(() => place.release())
+  })
+  const isToldAll = !isReplayed(answer) && endOfAccepted(answer) === null
+  return isToldAll && isWithoutEffect(answer) ? { ...answer, ...(await hintOn(env, event)) } : answer
 }
 
-async function broadcastUnkept(env: CallEnv, said: BroadcastEvent & SentToAll): Promise<EventAnswer> {
+async function broadcastUnkept(
+  env: CallEnv & Pick<BroadcastParts, 'bound'>,
+  said: KeptEvent,
+  accepting: Accepting | null,
+): Promise<EventAnswer> {
   const receivedAt = env.now()
-  const done = await broadcast({ ...env, bound: env.isStep ? null : env.broadcasts }, said)
-  const answer = answerToAll(done, said.eventId)
+  const answer = await broadcast(env, said, accepting)
+  if (endOfAccepted(answer) !== null) return answer
   return (await endBroadcast(env.held, said, { answer, receivedAt, receipt: null })) ?? answer
 }
 

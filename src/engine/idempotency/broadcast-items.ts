@@ -23,17 +23,14 @@ type Item = (
 const ITEMS_AT_ONCE = 1000
 
 export class BroadcastItems {
-  /** Contexts with higher ids came later: they do not get the event. */
-  readonly upTo: ContextId
   readonly #store: Store
   readonly #rowKey: string
   readonly #expiresAt: number
   readonly #earlier = new Map<string, Item>()
 
-  constructor(facts: { store: Store; rowKey: string; upTo: ContextId; expiresAt: number }) {
+  constructor(facts: { store: Store; rowKey: string; expiresAt: number }) {
     this.#store = facts.store
     this.#rowKey = facts.rowKey
-    this.upTo = facts.upTo
     this.#expiresAt = facts.expiresAt
   }
 
@@ -42,14 +39,11 @@ export class BroadcastItems {
     return partitionOf(this.#rowKey, this.#store.partitions)
   }
 
-  /** What was done before this server carried it on. */
-  earlier(): readonly Item[] {
-    return [...this.#earlier.values()]
-  }
-
-  /** Reads what was done before. */
-  async load(): Promise<void> {
-    for (const [key, item] of (await itemsOf(this.#store, this.#rowKey)).items) this.#earlier.set(key, item)
+  /** Reads what was done before this server carried it on: starts, and moves of contexts with higher ids than that. */
+  async load(after: ContextId): Promise<readonly Item[]> {
+    const rows = doneRows(this.#store, this.#rowKey, after)
+    for await (const { key, value } of rows) this.#earlier.set(key, itemOf(value))
+    return [...this.#earlier.values()].sort((one, other) => one.at - other.at)
   }
 
   /** Whether that context was moved before. */
@@ -89,38 +83,57 @@ export class BroadcastItems {
   }
 
   #movedKey(id: ContextId): string {
-    return `${this.#rowKey}:${id}`
+    return movedKey(this.#rowKey, id)
   }
 
+  /** Behind all contexts. */
   #startedKey({ package: folder, fluxName }: CompiledFlux): string {
-    return `${this.#rowKey}:${createHash('sha256')
+    return `${this.#rowKey}:s${createHash('sha256')
       .update(JSON.stringify([folder, fluxName]))
       .digest('hex')}`
   }
 }
+
+/** The context that the event moved, or that keeps it; null: it started one. */
+export const receiverOf = (item: Item): ContextId | null =>
+  item.answer === 'pending' ? item.kept.contextId : item.answer === 'transitions' ? item.stand.contextId : null
 
 function itemOf(value: string): Item {
   const item: Item = JSON.parse(value)
   return item
 }
 
-/** What was done under that key of a row, by the keys of its rows, and what became of what it left pending. */
-export async function itemsOf(
-  store: Store,
-  rowKey: string,
-): Promise<{ readonly items: ReadonlyMap<string, Item>; readonly outcomes: ReadonlyMap<string, PendingOutcome> }> {
-  const [items, outcomes] = [new Map<string, Item>(), new Map<string, PendingOutcome>()]
-  for await (const { key, value } of rowsOf(store, rowKey))
-    if (key.startsWith(outcomesPrefix(rowKey))) outcomes.set(key, JSON.parse(value))
-    else items.set(key, itemOf(value))
-  return { items, outcomes }
+/** Starts, and moves of contexts with higher ids than that, under that key of a row. */
+export async function itemsOf(store: Store, rowKey: string, after: ContextId): Promise<Item[]> {
+  const items: Item[] = []
+  for await (const { value } of doneRows(store, rowKey, after)) items.push(itemOf(value))
+  return items.sort((one, other) => one.at - other.at)
 }
 
-async function* rowsOf(store: Store, rowKey: string): AsyncGenerator<StoredRow> {
-  for (let after; ;) {
-    const rows = await store.listRows({ space: 'items', prefix: `${rowKey}:`, after, limit: ITEMS_AT_ONCE })
+/** Digits of an id in a key, so that keys sort by it. */
+const ID_DIGITS = 16
+
+const movedKey = (rowKey: string, id: ContextId): string => `${rowKey}:${String(id).padStart(ID_DIGITS, '0')}`
+
+const doneRows = (store: Store, rowKey: string, behind: ContextId): AsyncGenerator<StoredRow> =>
+  rowsOf(store, `${rowKey}:`, { key: movedKey(rowKey, behind), partition: store.partitions })
+
+/** What became of what an event left pending, by the keys of the rows. */
+export async function outcomesOf(store: Store, rowKey: string): Promise<ReadonlyMap<string, PendingOutcome>> {
+  const outcomes = new Map<string, PendingOutcome>()
+  for await (const { key, value } of rowsOf(store, outcomesPrefix(rowKey))) outcomes.set(key, JSON.parse(value))
+  return outcomes
+}
+
+async function* rowsOf(
+  store: Store,
+  prefix: string,
+  behind?: Pick<StoredRow, 'key' | 'partition'>,
+): AsyncGenerator<StoredRow> {
+  for (let after = behind; ;) {
+    const rows = await store.listRows({ space: 'items', prefix, after, limit: ITEMS_AT_ONCE })
     yield* rows
-    after = rows.at(-1)
+    after = rows.at(-1) ?? after
     if (rows.length < ITEMS_AT_ONCE) return
   }
 }

@@ -22,6 +22,8 @@ export interface KeptAnswer {
   readonly event?: string | undefined
   /** Null: of a broadcast that is not done. */
   readonly answer: JsonObject | null
+  /** The answer only says that the event is accepted. */
+  readonly isAccepted: boolean
 }
 
 /** The key of its rows. */
@@ -37,7 +39,13 @@ export function readKept(text: string): KeptAnswer {
     const [hash, at, event] = [getOwn(value, 'hash'), getOwn(value, 'at'), getOwn(value, 'event')]
     const answer = getOwn(value, 'answer') ?? null
     if (typeof hash === 'string' && typeof at === 'number' && (answer === null || isObject(answer)))
-      return { hash, at, answer, event: typeof event === 'string' ? event : undefined }
+      return {
+        hash,
+        at,
+        answer,
+        event: typeof event === 'string' ? event : undefined,
+        isAccepted: getOwn(value, 'isAccepted') === true,
+      }
   }
   throw new Error('the row of an idempotency key is not as it was written')
 }

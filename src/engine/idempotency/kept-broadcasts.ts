@@ -1,258 +1,227 @@
-// engine/idempotency: broadcasts under a key. A row says that one is under way, and who carries it on; when it is done,
-// the answer takes its place. One that a crash has cut off is carried on by whoever repeats it, or by a server that starts.
-import { randomUUID } from 'node:crypto'
+// engine/idempotency: broadcasts that are stored: those under a key, and those that are accepted before they are sent to
+// all. One that a crash has cut off is carried on by whoever repeats it, or by a server that starts.
 import type { AnswerKind } from '../../api/call.ts'
+import { markAccepted } from '../../api/accepted.ts'
 import { markReplayed } from '../../api/replayed.ts'
 import type { EventAnswer } from '../../api/send-event.ts'
-import { FluxError } from '../../model/failure.ts'
-import { partitionOf, type RowWrite } from '../../model/rows.ts'
-import type { Clock } from '../../ports/clock.ts'
-import type { CommitOutcome } from '../../ports/store.ts'
-import { answerToAll, broadcast, type BroadcastParts } from '../calls/broadcast.ts'
-import type { BroadcastEvent } from '../calls/broadcast-receivers.ts'
-import { endBroadcast, type SentToAll } from '../pending/end-of-broadcast.ts'
-import type { HeldEvents } from '../pending/held-events.ts'
-import type { Identity } from '../heartbeat.ts'
-import { BroadcastItems } from './broadcast-items.ts'
-import type { Idempotency } from './idempotency.ts'
+import { conflict, FluxError, inDoubt, notFound } from '../../model/failure.ts'
+import { partitionOf } from '../../model/rows.ts'
+import type { Receivers } from '../calls/broadcast.ts'
+import type { BroadcastPlace } from '../calls/broadcast-place.ts'
+import { BroadcastCarrier, isInDoubt, type CarrierParts } from './broadcast-carrier.ts'
+import { BroadcastLost, readReign } from './broadcast-reign.ts'
+import { answerText, BroadcastRows, type KeptEvent, type StoredBroadcast } from './broadcast-rows.ts'
+import { BroadcastRun } from './broadcast-run.ts'
 import { contentHashOf } from './content-hash.ts'
 import { claimIn, inProgress, mismatch } from './key-claim.ts'
-import { readKept, rowKeyOf, type ScopedKey } from './kept-answer.ts'
+import { readKept, rowKeyOf, type KeptAnswer, type ScopedKey } from './kept-answer.ts'
+import { findKept } from './kept-row.ts'
 
-export interface KeptBroadcastsParts extends BroadcastParts {
-  readonly clock: Clock
-  readonly idempotency: Idempotency
+export interface KeptBroadcastsParts extends CarrierParts {
   /** Milliseconds for which answers are kept. */
   readonly kept: number
-  readonly identity: Pick<Identity, 'owner'>
-  /** Milliseconds between heartbeats; null: no other server can be there. */
-  readonly beat: number | null
-  readonly held: Pick<HeldEvents, 'hold'>
 }
 
-export type KeptEvent = BroadcastEvent & SentToAll
-
-/** A broadcast under way, as its row has it. */
-interface Running {
-  readonly owner: string
-  /** Epoch milliseconds after which it is taken for cut off, if other servers may be there. */
-  readonly until: number
-  readonly upTo: number
-  readonly expiresAt: number
-  /** The row of its key. */
-  readonly value: string
-  readonly sent: KeptEvent
+/** How a broadcast is answered. */
+export interface Manner {
+  /** Contexts up to which it is answered when it is done; of more, it is accepted first. Null: however many. */
+  readonly above: number | null
+  /** Milliseconds for which the sender of one that is accepted waits for the answer all the same. */
+  readonly within: number
+  readonly place: BroadcastPlace
 }
 
-/** Heartbeats for which a server that says nothing is believed to have calls under a key under way. */
-export const LEASE_BEATS = 7
-const isInDoubt = ({ failure }: FluxError): boolean => failure.kind === 'unavailable' && failure.inDoubt === true
+type BroadcastCall = ScopedKey & { readonly of: AnswerKind<EventAnswer> }
 
-/** Rows looked at at once. */
-const ROWS_AT_ONCE = 100
+/** Tries of a wish that the server that carries it on outruns with its own commits. */
+const MAX_STOP_TRIES = 100
 
 export class KeptBroadcasts {
   readonly #parts: KeptBroadcastsParts
-  #callOff: (() => void) | null = null
-  #stopped = false
+  readonly #carrier: BroadcastCarrier
 
   constructor(parts: KeptBroadcastsParts) {
     this.#parts = parts
+    this.#carrier = new BroadcastCarrier(parts)
   }
 
   /**
    * Sends the event to all that it is for, unless that was done before: then gives the answer to that.
    * @throws FluxError as `Idempotency.once`
    */
-  async once(call: ScopedKey & { readonly of: AnswerKind<EventAnswer> }, sent: KeptEvent): Promise<EventAnswer> {
-    const { event, input, tags, ttl } = sent
+  async once(call: BroadcastCall, sent: KeptEvent, manner: Manner): Promise<EventAnswer> {
     const key = rowKeyOf(call)
-    const hash = await contentHashOf({ event, input, tags, ttl: ttl ?? undefined })
+    const hash = await hashOf(sent)
     const release = this.#parts.idempotency.hold(key, hash)
     try {
-      return await this.#begin(key, { hash, of: call.of, sent })
+      return await this.#begin(key, { hash, of: call.of, sent, manner })
+    } catch (error) {
+      throw error instanceof BroadcastLost ? inProgress() : error
     } finally {
       release()
     }
+  }
+
+  /** Stores an event that has no key, and sends it to those receivers. @throws FluxError */
+  async accept(
+    call: ScopedKey,
+    sent: KeptEvent,
+    { receivers, manner }: { readonly receivers: Receivers; readonly manner: Manner },
+  ): Promise<EventAnswer> {
+    const { idempotency, clock } = this.#parts
+    if (idempotency.isFull()) await idempotency.requireRoom()
+    const hash = await hashOf(sent)
+    const at = clock.now()
+    const answer = answerText({ hash, at, event: sent.event, answer: null })
+    const run = this.#newRun(rowKeyOf(call), { sent, upTo: receivers.upTo, above: manner.above, answer, at })
+    await run.look(manner.place, receivers.ids)
+    return this.#letGo(run, manner, { isBegun: false })
+  }
+
+  /**
+   * Stops it, on whichever server it is under way. @throws FluxError `notFound` when nothing is kept of it, `conflict`
+   * when it is done
+   */
+  async stop(call: ScopedKey): Promise<void> {
+    const { store } = this.#parts
+    const kept = await findKept(store, rowKeyOf(call))
+    if (!kept) throw notFound(`nothing is kept of an event '${call.key}'`)
+    for (let tries = 0; tries < MAX_STOP_TRIES; tries += 1) {
+      const row = await store.readRow({ ...kept, space: 'broadcasts' })
+      if (!row) throw conflict('the event was sent to all that it was for')
+      const value = JSON.stringify({ ...readReign(row.value), stops: true })
+      const { ok } = await store.commit({
+        writes: [],
+        rows: [{ ...row, space: 'broadcasts', expects: row.value, value }],
+      })
+      if (ok) return this.#carrier.waitForStop(kept)
+    }
+    throw inDoubt('the event could not be stopped')
   }
 
   /** Carries on what a crash has cut off, now and from time to time. */
   start(): void {
-    void this.#resume().finally(() => {
-      const { beat, clock } = this.#parts
-      if (beat !== null && !this.#stopped) this.#callOff = clock.after(beat * LEASE_BEATS, () => this.start())
-    })
+    this.#carrier.start()
   }
 
-  /** Carries on nothing more. What is under way ends with the store. */
-  stop(): void {
-    this.#stopped = true
-    this.#callOff?.()
+  /** Nobody waits any longer for the end of a broadcast. */
+  giveUp(): void {
+    this.#carrier.giveUp()
+  }
+
+  /** Carries on nothing more; resolves when it has left what is under way. It goes on at the next start. */
+  close(): Promise<void> {
+    return this.#carrier.close()
   }
 
   async #begin(
     key: string,
-    { hash, of, sent }: { hash: string; of: AnswerKind<EventAnswer>; sent: KeptEvent },
+    { hash, of, sent, manner }: { hash: string; of: AnswerKind<EventAnswer>; sent: KeptEvent; manner: Manner },
   ): Promise<EventAnswer> {
-    const { store, clock, kept, idempotency } = this.#parts
-    const partition = partitionOf(key, store.partitions)
+    const { store, clock, idempotency } = this.#parts
     const at = clock.now()
-    const value = JSON.stringify({ hash, at, by: randomUUID(), event: sent.event, answer: null })
-    const running = { ...this.#lease(), upTo: await store.highestId(), expiresAt: at + kept, value, sent }
+    const answer = answerText({ hash, at, event: sent.event, answer: null })
+    const run = this.#newRun(key, { sent, upTo: await store.highestId(), above: manner.above, answer, at })
     // Where there is no room, repeats are still answered.
     const isFull = idempotency.isFull()
-    const row = isFull ? await store.readRow({ partition, space: 'idempotency', key }) : null
-    if (isFull && !row) await idempotency.requireRoom()
-    const outcome = row
-      ? null
-      : await this.#write(key, { answer: { expects: null, value }, running: { expects: null, running } })
-    if (outcome?.ok === true) return this.#run(key, running)
-    const there = row?.value ?? (outcome && 'row' in outcome ? outcome.row.value : null)
+    let there = isFull ? ((await findKept(store, key))?.value ?? null) : null
+    if (isFull && there === null) await idempotency.requireRoom()
+    if (there === null) {
+      try {
+        return await this.#receive(run, manner, null)
+      } catch (error) {
+        if (!(error instanceof BroadcastLost)) throw error
+        there = error.answer ?? (await findKept(store, key))?.value ?? null
+      }
+    }
     if (there === null) throw inProgress()
     if (claimIn(there) !== null) {
       await idempotency.clear(key, hash, there)
-      const next = await this.#write(key, { answer: { expects: there, value }, running: { expects: null, running } })
-      if (next.ok) return this.#run(key, running)
-      throw inProgress()
+      return this.#receive(run, manner, there)
     }
     const earlier = readKept(there)
     if (earlier.hash !== hash) throw mismatch()
-    if (earlier.answer !== null) await idempotency.noteRepeat({ partition, key, at: earlier.at })
-    if (earlier.answer !== null) return markReplayed(of.answer.parse(earlier.answer))
-    const taken = await this.#takeOver(key, partition)
+    return this.#repeat(key, earlier, { of, manner })
+  }
+
+  async #repeat(
+    key: string,
+    earlier: KeptAnswer,
+    { of, manner }: { of: AnswerKind<EventAnswer>; manner: Manner },
+  ): Promise<EventAnswer> {
+    const { idempotency, store } = this.#parts
+    const partition = partitionOf(key, store.partitions)
+    if (earlier.answer !== null) {
+      await idempotency.noteRepeat({ partition, key, at: earlier.at })
+      const answer = markReplayed(of.answer.parse(earlier.answer))
+      if (!earlier.isAccepted) return answer
+      return markAccepted(answer, (await this.#carrier.carryOn(key, partition)).ended)
+    }
+    const taken = await this.#carrier.takeOver(key, partition)
     if (!taken) throw inProgress()
-    return markReplayed(await this.#run(key, taken))
+    return markReplayed(await this.#carryOut(taken, manner))
   }
 
-  /** Takes the broadcast from a server that does not carry it on any more; null: that one does, or it is done. */
-  async #takeOver(key: string, partition: number): Promise<Running | null> {
-    const { store, clock, identity, beat } = this.#parts
-    const row = await store.readRow({ partition, space: 'broadcasts', key })
-    if (!row) return null
-    const running: Running = JSON.parse(row.value)
-    const isHeld = beat !== null && running.owner !== identity.owner && running.until > clock.now()
-    if (isHeld) return null
-    const ours = { ...running, ...this.#lease() }
-    const outcome = await this.#write(key, { running: { expects: row.value, running: ours } })
-    return outcome.ok ? ours : null
+  /** Stores it, in place of that row of its key, and sends it to all that it is for. @throws BroadcastLost */
+  async #receive(run: BroadcastRun, manner: Manner, before: string | null): Promise<EventAnswer> {
+    await run.begin(before)
+    return this.#carryOut(run, manner)
   }
 
-  #lease(): Pick<Running, 'owner' | 'until'> {
-    const { identity, clock, beat } = this.#parts
-    return { owner: identity.owner, until: clock.now() + (beat ?? 0) * LEASE_BEATS }
-  }
-
-  async #run(key: string, running: Running): Promise<EventAnswer> {
-    const { store } = this.#parts
-    const { upTo, expiresAt, value, sent } = running
-    const items = new BroadcastItems({ store, rowKey: key, upTo, expiresAt })
-    const endLease = this.#keepLease(key, running)
+  /** Sends it to all that it is for; one for many is accepted first. */
+  async #carryOut(run: BroadcastRun, manner: Manner): Promise<EventAnswer> {
     try {
-      await items.load()
-      const done = answerToAll(await broadcast(this.#parts, { ...sent, receipt: key }, items), sent.eventId)
-      const { hash, at } = readKept(value)
-      const write = async (given: EventAnswer, rows: readonly RowWrite[]): Promise<boolean> => {
-        const told = JSON.stringify({ hash, at, by: randomUUID(), event: sent.event, answer: given })
-        endLease()
-        const written = { answer: { expects: value, value: told, expiresAt }, running: { running: null }, rows }
-        return (await this.#write(key, written)).ok
-      }
-      const answer = await endBroadcast(this.#parts.held, sent, { answer: done, receivedAt: at, receipt: key, write })
-      if (answer === null) throw inProgress()
-      return answer
+      await run.look(manner.place)
+      if (run.isForMany) return await this.#letGo(run, manner, { isBegun: true })
+      return await this.#carrier.track(run, run.carryOut())
     } catch (error) {
-      endLease()
       // Nobody was moved: then it is not remembered.
-      if (error instanceof FluxError && !isInDoubt(error)) await this.#forget(key, value)
+      if (error instanceof FluxError && !isInDoubt(error) && run.isUntouched) await this.#forget(run)
       throw error
     }
   }
 
-  async #forget(key: string, value: string): Promise<void> {
+  /** Accepts it, and carries it out while its sender has the answer, or waits for so long as it likes. */
+  async #letGo(run: BroadcastRun, { within, place }: Manner, how: { isBegun: boolean }): Promise<EventAnswer> {
+    const waited = within > 0 ? run.patience.wait(within) : null
     try {
-      await this.#write(key, { answer: { expects: value, value: null }, running: { running: null } })
+      await run.accept(how)
+    } catch (error) {
+      run.patience.giveUp()
+      throw error
+    }
+    const ended = this.#carrier.begin(run, place.pass())
+    return (await waited) ?? markAccepted(run.acceptance(), ended)
+  }
+
+  #newRun(
+    key: string,
+    {
+      at,
+      answer,
+      sent,
+      ...facts
+    }: Omit<StoredBroadcast, 'expiresAt'> & { readonly at: number; readonly answer: string },
+  ): BroadcastRun {
+    const { store, kept } = this.#parts
+    const stored = { ...facts, sent: { ...sent, receipt: key }, expiresAt: at + kept }
+    return new BroadcastRun(this.#parts, {
+      rows: new BroadcastRows({ key, store, ...stored }),
+      stored,
+      answer,
+      reign: null,
+    })
+  }
+
+  async #forget(run: BroadcastRun): Promise<void> {
+    try {
+      await run.forget()
     } catch (error) {
       this.#parts.log.debug('a broadcast that moved nobody is carried on when it is repeated', { error })
     }
   }
-
-  /** Says, with each heartbeat, that it is still under way. */
-  #keepLease(key: string, running: Running): () => void {
-    const { beat, clock, log } = this.#parts
-    if (beat === null) return () => {}
-    let [callOff, isOver, latest] = [() => {}, false, JSON.stringify(running)]
-    const renew = async () => {
-      const next = { ...running, ...this.#lease() }
-      try {
-        // Once it is done, or another server has taken it over, the row is another.
-        const { ok } = await this.#write(key, { running: { expects: latest, running: next } })
-        if (ok) latest = JSON.stringify(next)
-      } catch (error) {
-        log.debug('the lease of a broadcast could not be renewed', { error })
-      }
-      renewLater()
-    }
-    const renewLater = () => {
-      if (!isOver) callOff = clock.after(beat, () => void renew())
-    }
-    renewLater()
-    return () => {
-      isOver = true
-      callOff()
-    }
-  }
-
-  /** Writes the rows of a broadcast, both or none. */
-  #write(
-    key: string,
-    rows: {
-      readonly answer?: Pick<RowWrite, 'expects' | 'value'> & { readonly expiresAt?: number }
-      readonly running: { readonly expects?: string | null; readonly running: Running | null }
-      readonly rows?: readonly RowWrite[]
-    },
-  ): Promise<CommitOutcome> {
-    const { store, clock, kept } = this.#parts
-    const partition = partitionOf(key, store.partitions)
-    const at = { partition, key, expiresAt: clock.now() + kept }
-    const { expects, running } = rows.running
-    const value = running && JSON.stringify(running)
-    return store.commit({
-      writes: [],
-      rows: [
-        ...(rows.answer ? [{ ...at, space: 'idempotency', ...rows.answer } as const] : []),
-        { ...at, space: 'broadcasts', ...(expects !== undefined && { expects }), value },
-        ...(rows.rows ?? []),
-      ],
-    })
-  }
-
-  async #resume(): Promise<void> {
-    const { store, log } = this.#parts
-    try {
-      for (let after; !this.#stopped;) {
-        const rows = await store.listRows({ space: 'broadcasts', prefix: '', after, limit: ROWS_AT_ONCE })
-        for (const { key, partition } of rows) if (!this.#stopped) await this.#carryOn(key, partition)
-        after = rows.at(-1)
-        if (rows.length < ROWS_AT_ONCE) return
-      }
-    } catch (error) {
-      if (!this.#stopped)
-        log.error('broadcasts that were cut off could not be carried on; trying again later', { error })
-    }
-  }
-
-  async #carryOn(key: string, partition: number): Promise<void> {
-    const { store, idempotency, log } = this.#parts
-    const row = await store.readRow({ partition, space: 'idempotency', key })
-    if (!row || idempotency.isHeld(key)) return
-    const release = idempotency.hold(key, readKept(row.value).hash)
-    try {
-      const taken = await this.#takeOver(key, partition)
-      if (!taken) return
-      await this.#run(key, taken)
-      log.info('a broadcast that was cut off has been carried on', { event: taken.sent.event })
-    } finally {
-      release()
-    }
-  }
 }
+
+/** Of what is sent. */
+const hashOf = ({ event, input, tags, ttl }: KeptEvent): string | Promise<string> =>
+  contentHashOf({ event, input, tags, ttl: ttl ?? undefined })

@@ -1,83 +1,119 @@
-// engine/idempotency: what became of an event, as its rows tell.
+// engine/idempotency: what became of an event, as its rows tell. Of a broadcast that is what was counted last, and the
+// rows of whom it moved since then: as many as lie between two counts, however many it moved before.
 import type { Receipt } from '../../api/get-event.ts'
-import { SEND_EVENT } from '../../api/send-event.ts'
-import type { ContextId } from '../../model/context.ts'
+import { SEND_EVENT, type EventAnswer } from '../../api/send-event.ts'
 import type { Store } from '../../ports/store.ts'
-import { itemsOf } from './broadcast-items.ts'
+import { BroadcastTally, newest, NOTHING_TOLD, type Told } from '../calls/broadcast-tally.ts'
+import type { ContextId } from '../../model/context.ts'
 import { outcomeRowKey, type PendingOutcome } from '../../model/pending.ts'
+import { itemsOf, outcomesOf, receiverOf } from './broadcast-items.ts'
+import { readSummary, type Summary } from './broadcast-rows.ts'
 import { findKept } from './kept-row.ts'
-import { readKept, rowKeyOf, type ScopedKey } from './kept-answer.ts'
+import { readKept, rowKeyOf, type KeptAnswer, type ScopedKey } from './kept-answer.ts'
 import { repeatsOf } from './repeats.ts'
-
-/** Entries of each list. */
-const MAX_LISTED = 1000
 
 /** Null: nothing is kept of it. `now`: epoch milliseconds. */
 export async function receiptOf(store: Store, event: ScopedKey, now: number): Promise<Receipt | null> {
   const key = rowKeyOf(event)
   const row = await findKept(store, key)
   if (!row) return null
-  const { at, event: name = '', answer: given } = readKept(row.value)
-  const answer = given && SEND_EVENT.answer.parse(given)
-  const { items, outcomes } = await itemsOf(store, key)
-  const kept = new Map((answer?.pending ?? []).map((entry) => [entry.contextId, entry]))
-  for (const item of items.values()) if (item.answer === 'pending') kept.set(item.kept.contextId, item.kept)
-  const left = leftOf([...kept.values()], (id) => outcomes.get(outcomeRowKey(key, id)), now)
-  const toldOf = (kind: 'transitions' | 'executions') => {
-    const found = [...items.values()].flatMap((item) => (item.answer === kind ? [{ ...item.stand, at: item.at }] : []))
-    // An event for one context has no items: all it did is in its answer.
-    return found.length > 0 ? found : (answer?.[kind] ?? []).map((stand) => ({ ...stand, at }))
-  }
-  const moved = [...toldOf('transitions'), ...left.moved].sort(byTime)
-  const started = toldOf('executions').sort(byTime)
-  const { ignored } = answer ?? { ignored: [] }
-  const { pending, expired, withdrawn } = left
+  const kept = readKept(row.value)
+  const answer = kept.answer && SEND_EVENT.answer.parse(kept.answer)
+  const summary = await readSummary(store, row)
+  const isDone = summary ? summary.isDone : answer !== null && !kept.isAccepted
+  const { told, progress } = isDone
+    ? { told: summary?.told ?? toldBy(answer, kept), progress: progressOf(summary, summary?.told) }
+    : await soFar(store, key, summary)
+  const { moved, pending, expired, withdrawn, counts } = await leftOf(store, key, told, now)
   return {
     eventId: event.key,
-    event: name,
-    receivedAt: at,
+    event: kept.event ?? '',
+    receivedAt: kept.at,
     repeated: await repeatsOf(store, row),
-    moved: moved.slice(-MAX_LISTED),
-    started: started.slice(-MAX_LISTED),
-    ignored: ignored.slice(-MAX_LISTED),
-    pending: pending.slice(-MAX_LISTED),
-    expired: expired.slice(-MAX_LISTED),
-    withdrawn: withdrawn.slice(-MAX_LISTED),
+    moved: newest([...told.moved, ...moved].sort(byTime)),
+    started: [...told.started],
+    ignored: told.ignored,
+    pending,
+    expired: newest(expired),
+    withdrawn: newest(withdrawn),
+    counts,
+    done: isDone,
+    ...progress,
+  }
+}
+
+/** Of a broadcast that is under way, or was cut off. */
+async function soFar(store: Store, key: string, summary: Summary | null) {
+  const tally = new BroadcastTally({ whole: false, before: summary?.told ?? NOTHING_TOLD })
+  const items = await itemsOf(store, key, summary?.cursor ?? 0)
+  tally.add(items)
+  const told = tally.told()
+  const since = items.filter((item) => receiverOf(item) !== null).length
+  return { told, progress: progressOf(summary && { ...summary, dealt: summary.dealt + since }, told) }
+}
+
+function progressOf(summary: Summary | null, told: Told | undefined): Pick<Receipt, 'progress'> {
+  if (!summary || !told) return {}
+  const { moved, started, ignored } = told.counts
+  return { progress: { matched: summary.matched, done: summary.dealt, moved, started, ignored } }
+}
+
+/** Of an event for one context: all it did is in its answer. */
+function toldBy(answer: EventAnswer | null, { at }: KeptAnswer): Told {
+  if (!answer) return NOTHING_TOLD
+  const { transitions, executions, ignored, pending } = answer
+  return {
     counts: {
-      moved: moved.length,
-      started: started.length,
+      moved: transitions.length,
+      started: executions.length,
       ignored: ignored.length,
       pending: pending.length,
-      expired: expired.length,
-      withdrawn: withdrawn.length,
     },
-    done: answer !== null,
+    moved: newest(transitions).map((stand) => ({ ...stand, at })),
+    started: newest(executions).map((stand) => ({ ...stand, at })),
+    ignored: newest(ignored),
+    pending: newest(pending),
   }
 }
 
 const byTime = (one: { readonly at: number }, other: { readonly at: number }): number => one.at - other.at
 
-type Left = Pick<Receipt, 'moved' | 'pending' | 'expired' | 'withdrawn'>
+type Left = Pick<Receipt, 'moved' | 'pending' | 'expired' | 'withdrawn' | 'counts'>
 
-/** What became of events that were pending. That the time of one is over is true whether or not anybody saw it. */
-function leftOf(
-  kept: Receipt['pending'],
-  outcomeOf: (id: ContextId | null) => PendingOutcome | undefined,
-  now: number,
-): Left {
-  const left: Left = { moved: [], pending: [], expired: [], withdrawn: [] }
-  for (const entry of kept) {
+/** What became of those for whom it was pending. That the time of one is over is true whether or not anybody saw it. */
+async function leftOf(store: Store, key: string, told: Told, now: number): Promise<Left> {
+  const counts = { ...told.counts, expired: 0, withdrawn: 0 }
+  const left: Left = { moved: [], pending: [], expired: [], withdrawn: [], counts }
+  if (counts.pending === 0) return left
+  const outcomes = await outcomesOf(store, key)
+  for (const { became } of outcomes.values()) {
+    counts.pending -= 1
+    counts[became] += 1
+  }
+  for (const entry of told.pending) {
     const { contextId, expiresAt } = entry
-    const outcome = outcomeOf(contextId)
-    if (outcome?.became === 'moved')
-      left.moved.push({ contextId: outcome.contextId, state: outcome.state, at: outcome.at })
-    else if (outcome?.became === 'expired') left.expired.push({ contextId, at: outcome.at, reason: outcome.reason })
-    else if (outcome?.became === 'withdrawn') left.withdrawn.push({ contextId, at: outcome.at })
-    else if (expiresAt !== null && expiresAt <= now)
+    const outcome = outcomes.get(outcomeRowKey(key, contextId))
+    if (outcome !== undefined) addOutcome(left, contextId, outcome)
+    else if (expiresAt === null || expiresAt > now) left.pending.push(entry)
+    else {
+      counts.pending -= 1
+      counts.expired += 1
       left.expired.push({ contextId, at: expiresAt, reason: 'its time was over' })
-    else left.pending.push(entry)
+    }
   }
   left.expired.sort(byTime)
   left.withdrawn.sort(byTime)
   return left
+}
+
+function addOutcome(left: Left, contextId: ContextId | null, outcome: PendingOutcome): void {
+  const { at } = outcome
+  switch (outcome.became) {
+    case 'moved':
+      return void left.moved.push({ contextId: outcome.contextId, state: outcome.state, at })
+    case 'expired':
+      return void left.expired.push({ contextId, at, reason: outcome.reason })
+    case 'withdrawn':
+      return void left.withdrawn.push({ contextId, at })
+  }
 }

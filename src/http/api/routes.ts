@@ -13,6 +13,7 @@ import { GET_STATE } from '../../api/get-state.ts'
 import { LIST_CONTEXTS, type CheckedList } from '../../api/list-contexts.ts'
 import { LIST_PENDING } from '../../api/list-pending.ts'
 import { SEND_EVENT } from '../../api/send-event.ts'
+import { STOP_EVENT } from '../../api/stop-event.ts'
 import { ADD_TAGS, PUT_TAGS, REMOVE_TAGS } from '../../api/tags.ts'
 import { TERMINATE } from '../../api/terminate.ts'
 import { isReplayed } from '../../api/replayed.ts'
@@ -36,7 +37,7 @@ import type { OriginGuard } from '../request/origin-guard.ts'
 import { readQuery } from '../request/query.ts'
 import { idempotencyKeyOf } from './idempotency-key.ts'
 import { hangUpSignal } from '../request/hang-up.ts'
-import { heldAnswer, onlyContextOf } from './prefer.ts'
+import { heldAnswer, isForAll, preferEvent, settledEvent, type SettledAnswer } from './prefer.ts'
 import { quotaHeaders, takeQuota } from './quotas.ts'
 import { requestReader } from './request.ts'
 
@@ -86,9 +87,13 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   if (requireAuth) app.use('/flux-api/*', guard)
 
   const parts = { ...given, callerOf }
-  addCall(app, parts, EXECUTE, (calls, request) => calls.execute(request), { moved: ({ contextId }) => contextId })
+  addCall(app, parts, EXECUTE, (calls, request) => calls.execute(request), {
+    settle: (c, answer, holding) => heldAnswer(c, answer, { ...holding, contextId: answer.contextId }),
+  })
   addCall(app, parts, SEND_EVENT, (calls, request) => calls.sendEvent(request), {
-    moved: onlyContextOf,
+    prefer: preferEvent,
+    settle: (c, answer, { request, ...holding }) =>
+      settledEvent(c, answer, { ...holding, isForAll: isForAll(request) }),
     otherwise(c, caller, calls) {
       const mode = modeOf(c)
       return mode && answerCloudEvents(c, mode, { caller, calls, parts })
@@ -96,6 +101,7 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   })
   addCall(app, parts, GET_EVENT, (calls, request) => calls.getEvent(request))
   addCall(app, parts, WITHDRAW, (calls, request) => calls.withdraw(request))
+  addCall(app, parts, STOP_EVENT, (calls, request) => calls.stopEvent(request))
   addCall(app, parts, TERMINATE, (calls, request) => calls.terminate(request))
   addCall(app, parts, GET_CONTEXT, (calls, request) => calls.getContext(request))
   addCall(app, parts, WAIT_FOR, (calls, request, c) => calls.waitFor(request, { signal: hangUpSignal(c) }))
@@ -117,9 +123,15 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
 
 type Run<R extends z.ZodType, A> = (calls: FluxApi, request: z.output<R>, c: Context<Env>) => Promise<A>
 
-interface CallOptions<A> {
-  /** The one context that an answer tells of, if `Prefer: wait` may hold it until that one rests. */
-  readonly moved?: (answer: A) => ContextId | null
+interface CallOptions<R, A> {
+  /** Fields of the request that its client's preferences are. */
+  readonly prefer?: (c: Context<Env>) => object
+  /** What is answered in the end, if the client prefers that; null: the answer as it is. */
+  readonly settle?: (
+    c: Context<Env>,
+    answer: A,
+    parts: { readonly calls: FluxApi; readonly hold: { release(): void } | null; readonly request: R },
+  ) => SettledAnswer | Promise<SettledAnswer> | null
   /** What answers requests of another kind; null: it is a usual one. */
   readonly otherwise?: (c: Context<Env>, caller: Caller, calls: FluxApi) => Promise<Response> | null
 }
@@ -129,13 +141,13 @@ function addCall<R extends z.ZodType, A extends object>(
   parts: Parts,
   call: Call<R>,
   run: Run<R, A>,
-  { moved, otherwise }: CallOptions<A> = {},
+  { prefer, settle, otherwise }: CallOptions<z.output<R>, A> = {},
 ): void {
   const { api, callerOf, answers, inFlight } = parts
   const reader = requestReader(call)
   const root = rootOf(call.answer)
-  const send = (c: Context<Env>, format: Codec, value: object, more?: { readonly [name: string]: string }) =>
-    answers.send(c, value, format.pieces(value, root), { headers: { ...headersOf(c, format), ...more } })
+  const send = (c: Context<Env>, format: Codec, { answer, status = 200, headers }: SettledAnswer) =>
+    answers.send(c, answer, format.pieces(answer, root), { status, headers: { ...headersOf(c, format), ...headers } })
   app.on(call.method, call.route, async (c) => {
     const caller = callerOf(c, call.role)
     const calls = api(caller)
@@ -144,14 +156,16 @@ function addCall<R extends z.ZodType, A extends object>(
     const format = accepted(c)
     const fields = reader.begin(c)
     if (call.takesKey) fields['idempotencyKey'] = idempotencyKeyOf(c)
+    if (prefer) Object.assign(fields, prefer(c))
     const hold = call.body === null ? null : inFlight.hold()
     try {
-      const value = await run(calls, reader.finish(fields, hold && (await readBody(c, parts, hold))), c)
-      const held = moved ? heldAnswer(c, value, { calls, moved, hold }) : null
+      const request = reader.finish(fields, hold && (await readBody(c, parts, hold)))
+      const value = await run(calls, request, c)
+      const settled = settle ? settle(c, value, { calls, hold, request }) : null
       const replayed = isReplayed(value) ? REPLAYED : NO_HEADERS
-      if (held === null) return send(c, format, value, replayed)
-      const { answer, headers } = await held
-      return await send(c, format, answer, { ...headers, ...replayed })
+      if (settled === null) return send(c, format, { answer: value, headers: replayed })
+      const { headers, ...rest } = await settled
+      return await send(c, format, { ...rest, headers: { ...headers, ...replayed } })
     } finally {
       hold?.release()
     }

@@ -2,6 +2,7 @@
 // context, or the same key of a service.
 import type { z } from 'zod'
 import type { FluxApi } from '../../api/flux-api.ts'
+import { endOfAccepted, markAccepted } from '../../api/accepted.ts'
 import { isReplayed } from '../../api/replayed.ts'
 import type { SEND_EVENT } from '../../api/send-event.ts'
 import { getOwn, isObject } from '../../model/json/value.ts'
@@ -33,8 +34,11 @@ export function eventLine(calls: FluxApi, { request, fields, bytes }: EventLine)
     keepsPlace: typeof concern === 'number' && bytes <= PROMPT_BYTES,
     async run() {
       const answer = await calls.sendEvent(request)
+      const replayed = isReplayed(answer) && { replayed: true }
+      const ended = endOfAccepted(answer)
+      if (ended) return markAccepted({ status: 202, eventId: answer.eventId, ...replayed }, ended)
       const { message: _message, ...told } = answer
-      return { status: 200, ...told, ...(isReplayed(answer) && { replayed: true }) }
+      return { status: 200, ...told, ...replayed }
     },
   }
 }

@@ -1,5 +1,6 @@
 // http: a request that is read line by line and answered line by line. It is read no faster than its lines are dealt
 // with and their answers are taken, so memory stays flat however long it is.
+import { endOfAccepted } from '../../api/accepted.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import { FluxError, unavailable, type Failure } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -7,6 +8,7 @@ import { isLarge, ownTurn, pauseFor } from '../answers/turns.ts'
 import { problemOf, type Problem } from '../problem.ts'
 import { bodyMemoryOf } from '../request/incoming.ts'
 import { AnswerLines } from './answer-lines.ts'
+import { HeldBack } from './held-back.ts'
 import { Lanes, type Concern } from './lanes.ts'
 import { LineSplitter } from './line-splitter.ts'
 import type { PausableSource, SourceEvents } from './source.ts'
@@ -43,6 +45,8 @@ const LINES_AT_ONCE = 512
 /** Lines whose answers aren't taken yet, and characters of these answers. */
 const MAX_OPEN_LINES = 2048
 const MAX_OPEN_CHARACTERS = 1_048_576
+/** The status of a line that is carried out after it was answered. */
+const ACCEPTED = 202
 /** Bytes that are read ahead. */
 const AHEAD_BYTES = 131_072
 
@@ -52,6 +56,7 @@ export class LineStream {
   readonly #splitter: LineSplitter
   readonly #answers = new AnswerLines(() => this.#goOnSoon())
   readonly #lanes = new Lanes({ atOnce: LINES_AT_ONCE, onRoom: () => this.#goOnSoon() })
+  readonly #heldBack = new HeldBack(() => !this.#hasEnded || this.#splitter.held > 0)
   #ok = 0
   #failed = 0
   /** Why it was broken off. */
@@ -100,6 +105,7 @@ export class LineStream {
   /** As `breakOff`, and drops what hasn't begun. */
   stop(failure: Failure = unavailable('the server is stopping').failure): void {
     this.#splitter.clear()
+    this.#heldBack.check()
     this.breakOff(failure)
   }
 
@@ -107,6 +113,7 @@ export class LineStream {
     this.#hasEnded = true
     this.#source.close()
     this.#rest()
+    this.#heldBack.check()
     this.#goOnSoon()
   }
 
@@ -185,6 +192,9 @@ export class LineStream {
         const answer = await request.run()
         this.#ok += 1
         this.#answers.answer(place, this.#options.minimal ? null : { n: place, ...answer })
+        // It goes on, and lines that are to come after it wait for its end.
+        const ended = answer.status === ACCEPTED ? endOfAccepted(answer) : null
+        if (ended) await this.#heldBack.until(ended)
       } catch (error) {
         this.#fail(place, error)
       } finally {

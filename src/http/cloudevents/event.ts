@@ -1,5 +1,5 @@
 // http: what a CloudEvent (CloudEvents 1.0.2) says, as the fields of the event call.
-import { createHash } from 'node:crypto'
+import { eventIdOf } from '../../model/cloud-event.ts'
 import { malformed, unsupportedType } from '../../model/failure.ts'
 import { isObject } from '../../model/json/value.ts'
 import type { CallFields } from '../request/call-fields.ts'
@@ -13,9 +13,6 @@ const REQUIRED = ['specversion', 'id', 'source', 'type'] as const
 const EXTENSIONS = { fluxkey: 'key', fluxname: 'fluxName', fluxpackage: 'package' } as const
 
 const BASE64 = /^[A-Za-z\d+/]*={0,2}$/
-
-/** Visible text, with spaces between. */
-const VISIBLE = /^[!-~][ -~]{0,253}[!-~]$/
 
 /**
  * The body of an event call.
@@ -71,12 +68,6 @@ function dataOf({ data, packed, type }: SentData, decode: Decode): ReadBody | Pr
   // Buffer passes over what isn't base64.
   if (typeof packed !== 'string' || !BASE64.test(packed)) throw malformed('data_base64 is no base64')
   return decode(Buffer.from(packed, 'base64'), format)
-}
-
-/** `source` and `id` together; of what isn't plain or is long, a hash. */
-export function eventIdOf(source: string, id: string): string {
-  const joined = `${source} ${id}`
-  return VISIBLE.test(joined) ? joined : `ce-${createHash('sha256').update(joined).digest('hex')}`
 }
 
 /** In the JSON format null is as good as nothing. */

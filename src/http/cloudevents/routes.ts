@@ -2,6 +2,8 @@
 import { isUtf8 } from 'node:buffer'
 import type { Context } from 'hono'
 import type { FluxApi } from '../../api/flux-api.ts'
+import { endOfAccepted } from '../../api/accepted.ts'
+import { isReplayed } from '../../api/replayed.ts'
 import { SEND_EVENT } from '../../api/send-event.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import type { Caller } from '../../model/caller.ts'
@@ -9,7 +11,7 @@ import { FluxError, malformed, unsupportedType, type Failure } from '../../model
 import type { Log } from '../../ports/log.ts'
 import type { Answers } from '../answers/answers.ts'
 import { failureLog } from '../api/failure-log.ts'
-import { heldAnswer, onlyContextOf } from '../api/prefer.ts'
+import { isForAll, preferEvent, settledEvent, type SettledAnswer } from '../api/prefer.ts'
 import { quotaHeaders } from '../api/quotas.ts'
 import { requestReader } from '../api/request.ts'
 import { eventLine } from '../batch/concern.ts'
@@ -82,7 +84,7 @@ export async function answerCloudEvents(
   const read = <T>(use: (bytes: Buffer) => Promise<T>) => readBytes(c, { limit: maxBody, charge: hold.resize }, use)
   try {
     let answer: object
-    let more = {}
+    let [status, more] = [200, {}]
     if (mode === 'batch') {
       readQuery(c.req.url, NOTHING)
       answer = await read(async (bytes) => {
@@ -92,13 +94,16 @@ export async function answerCloudEvents(
     } else {
       const fields = READER.begin(c)
       const body = await read((bytes) => (mode === 'binary' ? binary(c, bytes, decode) : structured(c, bytes, decode)))
-      const sent = await calls.sendEvent(READER.finish(fields, body))
-      const held = heldAnswer(c, sent, { calls, moved: onlyContextOf, hold })
-      const { answer: told, headers } = held === null ? { answer: sent } : await held
-      answer = told
-      more = { ...headers }
+      Object.assign(fields, preferEvent(c))
+      const request = READER.finish(fields, body)
+      const sent = await calls.sendEvent(request)
+      const settled = settledEvent(c, sent, { calls, hold, isForAll: isForAll(request) })
+      const { answer: told, status: given = 200, headers }: SettledAnswer = (await settled) ?? { answer: sent }
+      ;[answer, status] = [told, given]
+      more = { ...headers, ...(isReplayed(sent) && { 'idempotency-replayed': 'true' }) }
     }
     return await answers.send(c, answer, JSON_FORMAT.pieces(answer, ''), {
+      status,
       headers: { ...HEADERS, ...quotaHeaders(c), ...more },
     })
   } finally {
@@ -149,10 +154,14 @@ async function sendAll(events: unknown, { caller, calls, decode, failureOf }: Se
       wake = resolve
     })
   const run = async (n: number, { run: send }: LineRequest) => {
-    answers[n] = await send().then(
-      (answer) => ({ n, ...answer }),
-      (error: unknown) => refusedLineOf(n, failureOf(error)),
-    )
+    try {
+      const answer = await send()
+      answers[n] = { n, ...answer }
+      // Those behind it wait for that.
+      if (n < events.length - 1) await endOfAccepted(answer)
+    } catch (error) {
+      answers[n] = refusedLineOf(n, failureOf(error))
+    }
   }
   for (const [n, event] of events.entries()) {
     try {

@@ -17,7 +17,7 @@ export const pathOf = ({ route }: Pick<Call, 'route'>): string => route.replaceA
 /** @param more types of bodies that it takes besides the usual ones */
 export function operationOf(call: Call, more: JsonObject = {}): JsonObject {
   const { id, summary, path, query, body, bodyExample, answer, answerExample, answerHeaders, problems } = call
-  const { prefersWait, takesKey } = call
+  const { prefersWait, takesKey, accepted } = call
   const schema = body && withListHints({ ...objectOf(body), xml: { name: 'request' } })
   return {
     operationId: id,
@@ -27,7 +27,7 @@ export function operationOf(call: Call, more: JsonObject = {}): JsonObject {
       ...parametersOf('path', path),
       ...parametersOf('query', query),
       ...(takesKey ? [KEY_PARAMETER] : []),
-      ...(prefersWait ? [PREFER] : []),
+      ...(prefersWait ? [accepted ? PREFER_ASYNC : PREFER] : []),
     ],
     ...(schema && {
       requestBody: { required: true, content: { ...contentOf(schema, bodyExample, 'request'), ...more } },
@@ -38,6 +38,13 @@ export function operationOf(call: Call, more: JsonObject = {}): JsonObject {
         headers: headersToldOf({ ...answerHeaders, ...RATE_HEADERS }),
         content: contentOf(referenceTo(answer), answerExample, rootOf(answer)),
       },
+      ...(accepted && {
+        202: {
+          description: accepted.description,
+          headers: headersToldOf({ ...accepted.headers, ...RATE_HEADERS }),
+          content: contentOf(referenceTo(accepted.answer), accepted.example, rootOf(accepted.answer)),
+        },
+      }),
       ...problemsOf([...new Set([...USUAL_PROBLEMS, ...problems])]),
     },
   }
@@ -61,6 +68,14 @@ const PREFER = {
   required: false,
   description:
     '`wait=N`: the answer is held until the one context that was moved or started rests, at most N seconds, and has it as `context`',
+}
+
+const PREFER_ASYNC = {
+  ...PREFER,
+  schema: { type: 'string', examples: ['wait=10', 'respond-async', 'respond-async, wait=10'] },
+  description:
+    `${PREFER.description}. \`respond-async\`: an event for all is answered with 202 as soon as it is stored; with ` +
+    '`wait=N`, with 200 if it was sent to all within N seconds',
 }
 
 /** On every answer to a token with a rate. */

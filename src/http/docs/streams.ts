@@ -10,7 +10,7 @@ const perLine = (schema: JsonObject, example: object): JsonObject =>
   JSON.parse(JSON.stringify(Object.fromEntries(TYPES.map((type) => [type, { schema, example }]))))
 
 export function streamOperation(call: StreamCall): JsonObject {
-  const { id, summary, each, line, lineExample, answer, answerExample } = call
+  const { id, summary, each, line, lineExample, answer, accepted, answerExample } = call
   return {
     operationId: id,
     tags: ['flux-api'],
@@ -25,7 +25,10 @@ export function streamOperation(call: StreamCall): JsonObject {
       200: {
         description: 'The request was accepted',
         headers: headersToldOf({ 'Preference-Applied': 'return=minimal, where that was asked for', ...RATE_HEADERS }),
-        content: perLine({ anyOf: [answer, refusedLine, lastLine].map(referenceTo) }, answerExample),
+        content: perLine(
+          { anyOf: [answer, ...(accepted ? [accepted] : []), refusedLine, lastLine].map(referenceTo) },
+          answerExample,
+        ),
       },
       ...problemsOf([...USUAL_PROBLEMS, 415]),
     },

@@ -28,7 +28,10 @@ interface Field {
 
 export function xmlSchema(): string {
   const answers = new Map<string, Set<z.ZodType>>()
-  for (const answer of [...CALLS.map((call) => call.answer), pausedAnswer]) {
+  for (const answer of [
+    ...CALLS.flatMap(({ answer, accepted }) => [answer, accepted?.answer ?? []].flat()),
+    pausedAnswer,
+  ]) {
     const root = rootOf(answer)
     answers.set(root, (answers.get(root) ?? new Set()).add(answer))
   }

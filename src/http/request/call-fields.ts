@@ -2,7 +2,7 @@
 // check them.
 import type { z } from 'zod'
 import type { FieldShape } from '../../api/call.ts'
-import { NOT_SEPARATED } from '../../api/fields.ts'
+import { AS_IT_IS, NOT_SEPARATED } from '../../api/fields.ts'
 import { fieldSchema } from '../../api/json-schema.ts'
 import { FluxError } from '../../model/failure.ts'
 import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
@@ -18,6 +18,8 @@ export interface Field {
   readonly isSeparated: boolean
   /** Of an object: the fields that it may have; null: any. */
   readonly fields?: FieldsByName | undefined
+  /** A text: in XML without types, white space around it belongs to it, and an empty one is not left out. */
+  readonly isExact: boolean
 }
 export type FieldsByName = ReadonlyMap<string, Field>
 
@@ -43,6 +45,7 @@ function fieldOfSchema(schema: JsonObject): Field {
     fields: isObject(properties)
       ? new Map(Object.entries(properties).map(([name, each]) => [name, fieldOfSchema(isObject(each) ? each : {})]))
       : undefined,
+    isExact: some.some((each) => each[AS_IT_IS] === true),
   }
 }
 
@@ -70,11 +73,10 @@ export function readFields(fields: CallFields, { value, untyped }: ReadBody, kno
   const unknown = unknownFields(Object.keys(value), known)
   if (unknown) throw unknown
   for (const [name, field] of known) {
-    const { canBeNull } = field
     const sent = getOwn(value, name)
     // Null, and an empty element in XML without types, count as left out.
-    if (sent === undefined || (canBeNull && (sent === null || (untyped && typeof sent === 'string' && isBlank(sent)))))
-      continue
+    const isEmpty = untyped && !field.isExact && typeof sent === 'string' && isBlank(sent)
+    if (sent === undefined || (field.canBeNull && (sent === null || isEmpty))) continue
     const read = valueOf(sent, field, untyped)
     if (fields[name] !== undefined && fields[name] !== read) throw differing(name)
     fields[name] = read
@@ -82,8 +84,8 @@ export function readFields(fields: CallFields, { value, untyped }: ReadBody, kno
   return fields
 }
 
-function valueOf(sent: unknown, { type, fields }: Field, untyped: boolean): unknown {
-  const typed = untyped ? fromUntyped(sent, type) : sent
+function valueOf(sent: unknown, { type, fields, isExact }: Field, untyped: boolean): unknown {
+  const typed = untyped && !isExact ? fromUntyped(sent, type) : sent
   if (untyped && fields && isObject(typed)) return fieldsInside(typed, fields)
   return typeof typed === 'string' ? fromText(typed, type) : typed
 }
@@ -94,7 +96,7 @@ function fieldsInside(object: JsonObject, known: FieldsByName): CallFields {
   for (const [name, sent] of Object.entries(object)) {
     const field = known.get(name)
     const value = field ? valueOf(sent, field, true) : sent
-    if (!(field?.canBeNull && typeof sent === 'string' && isBlank(sent))) fields.push([name, value])
+    if (!(field?.canBeNull && !field.isExact && typeof sent === 'string' && isBlank(sent))) fields.push([name, value])
   }
   return Object.fromEntries(fields)
 }

@@ -88,6 +88,7 @@ const apiOf = (run: number): FluxApi => ({
   listPending: (request = {}) => ask(run, 'listPending', request),
   listPendingPage: (request = {}) => ask(run, 'listPendingPage', request),
   withdraw: (request) => ask(run, 'withdraw', request),
+  stopEvent: (request) => ask(run, 'stopEvent', request),
   listContexts: (request) => ask(run, 'listContexts', request),
   listPage: (request) => ask(run, 'listPage', request),
   getContext: (request) => ask(run, 'getContext', request),

@@ -1,7 +1,7 @@
 // CloudEvents by the HTTP binding, sent with the SDK that others use.
 import { CloudEvent, HTTP, type Message } from 'cloudevents'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { eventIdOf } from '../../../src/http/cloudevents/event.ts'
+import { eventIdOf } from '../../../src/model/cloud-event.ts'
 import { openLive, type Live } from '../live.ts'
 
 let live: Live

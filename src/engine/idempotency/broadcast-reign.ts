@@ -1,0 +1,145 @@
+// engine/idempotency: which server carries a broadcast on, and whether somebody has asked to stop it: a row that each of
+// its commits guards. A server that was held up for too long finds there that another one has taken it over.
+import { randomUUID } from 'node:crypto'
+import { FluxError } from '../../model/failure.ts'
+import type { RowWrite } from '../../model/rows.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Store } from '../../ports/store.ts'
+import type { Identity } from '../heartbeat.ts'
+import type { BroadcastRows } from './broadcast-rows.ts'
+
+export interface ReignParts {
+  readonly store: Store
+  readonly clock: Clock
+  readonly identity: Pick<Identity, 'owner'>
+  /** Milliseconds between heartbeats; null: no other server can be there. */
+  readonly beat: number | null
+}
+
+/** As its row has it. */
+export interface ReignRow {
+  /** Of who has taken it over, each time another. */
+  readonly id: string
+  readonly owner: string
+  /** Epoch milliseconds after which it is taken for cut off, if other servers may be there. */
+  readonly until: number
+  /** Somebody has asked to stop it. */
+  readonly stops: boolean
+}
+
+/** Heartbeats for which a server that says nothing is believed to have calls under a key under way. */
+export const LEASE_BEATS = 7
+
+/** Another server carries the broadcast on, or has ended it. `answer`: the row of its key, if the commit told it. */
+export class BroadcastLost extends Error {
+  override readonly name = 'BroadcastLost'
+  readonly answer: string | null
+  constructor(answer: string | null) {
+    super('another server carries the broadcast on')
+    this.answer = answer
+  }
+}
+
+export function readReign(text: string): ReignRow {
+  const row: ReignRow = JSON.parse(text)
+  return row
+}
+
+/** Whether the server that carries it on must be believed to do so. `parts`: of who asks. */
+export const isHeldElsewhere = ({ owner, until }: ReignRow, { clock, identity, beat }: ReignParts): boolean =>
+  beat !== null && owner !== identity.owner && until > clock.now()
+
+export class BroadcastReign {
+  readonly #parts: ReignParts
+  readonly #rows: BroadcastRows
+  readonly #id = randomUUID()
+  #latest: string | null
+  #stops: boolean
+  /** A commit that was to end it may have been made. */
+  #mayHaveEnded = false
+  #turn: Promise<void> = Promise.resolve()
+  #callOff: (() => void) | null = null
+  #rests = false
+
+  /** @param before its row as another one left it; null: there is none yet */
+  constructor(parts: ReignParts, rows: BroadcastRows, before: string | null) {
+    this.#parts = parts
+    this.#rows = rows
+    this.#latest = before
+    this.#stops = before !== null && readReign(before).stops
+  }
+
+  /** Whether somebody has asked to stop it, as far as the last commit told. */
+  get stops(): boolean {
+    return this.#stops
+  }
+
+  /**
+   * Makes the rows true, one commit after the other, and says that it goes on, or with `ends` that it is over.
+   * @throws BroadcastLost when another server has it; FluxError `unavailable`
+   */
+  commit(rows: readonly RowWrite[], { ends = false } = {}): Promise<void> {
+    const made = this.#turn.then(() => this.#commit(rows, ends))
+    this.#turn = made.catch(() => {})
+    return made
+  }
+
+  /** Says with each heartbeat that it goes on, until `rest` is called. */
+  keep(onError: (error: unknown) => void): void {
+    const { beat, clock } = this.#parts
+    if (beat === null || this.#rests) return
+    this.#callOff = clock.after(beat, () => {
+      this.commit([])
+        .catch(onError)
+        .finally(() => this.keep(onError))
+    })
+  }
+
+  rest(): void {
+    this.#rests = true
+    this.#callOff?.()
+  }
+
+  /** Leaves it to whoever comes next. */
+  async release(): Promise<void> {
+    this.rest()
+    await this.#turn
+    const { store } = this.#parts
+    const text = JSON.stringify({ ...this.#row(), until: 0 })
+    await store.commit({ writes: [], rows: [this.#rows.reign(text, this.#latest)] })
+  }
+
+  async #commit(rows: readonly RowWrite[], ends: boolean): Promise<void> {
+    for (;;) {
+      const next = ends ? null : JSON.stringify(this.#row())
+      const outcome = await this.#try([this.#rows.reign(next, this.#latest), ...rows], ends)
+      if (outcome.ok) {
+        this.#latest = next
+        return
+      }
+      const { space, value } = 'row' in outcome ? outcome.row : { space: null, value: null }
+      if (space !== 'broadcasts') throw new BroadcastLost(value)
+      if (value === null && this.#mayHaveEnded) return
+      if (value === null || readReign(value).id !== this.#id) throw new BroadcastLost(null)
+      // Its own, of a commit whose outcome was unknown, or with the wish to stop it.
+      this.#latest = value
+      this.#stops ||= readReign(value).stops
+    }
+  }
+
+  async #try(rows: readonly RowWrite[], ends: boolean) {
+    try {
+      return await this.#parts.store.commit({ writes: [], rows })
+    } catch (error) {
+      const isUnknown = error instanceof FluxError && error.failure.kind === 'unavailable' && error.failure.inDoubt
+      if (ends && isUnknown === true) this.#mayHaveEnded = true
+      throw error
+    }
+  }
+
+  #row(): ReignRow {
+    const { identity, clock, beat } = this.#parts
+    const until = beat === null ? 0 : clock.now() + beat * LEASE_BEATS
+    return { id: this.#id, owner: identity.owner, until, stops: this.#stops }
+  }
+}

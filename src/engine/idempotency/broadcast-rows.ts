@@ -1,0 +1,108 @@
+// engine/idempotency: the rows of a broadcast, beside those of whom it moved: what is sent, who carries it on, and what
+// it came to so far. The first two are there while it is under way.
+import { randomUUID } from 'node:crypto'
+import type { EventAnswer } from '../../api/send-event.ts'
+import type { ContextId } from '../../model/context.ts'
+import { partitionOf, type RowWrite } from '../../model/rows.ts'
+import type { Store } from '../../ports/store.ts'
+import type { BroadcastEvent } from '../calls/broadcast-receivers.ts'
+import type { SentToAll } from '../pending/end-of-broadcast.ts'
+import { NOTHING_TOLD, type Told } from '../calls/broadcast-tally.ts'
+
+export type KeptEvent = BroadcastEvent & SentToAll
+
+/** A broadcast, as it is stored when it begins. */
+export interface StoredBroadcast {
+  readonly sent: KeptEvent
+  /** Contexts with higher ids came later: they do not get the event. */
+  readonly upTo: ContextId
+  /** Contexts up to which it is answered when it is done; null: always. */
+  readonly above: number | null
+  /** Epoch milliseconds, of all its rows. */
+  readonly expiresAt: number
+}
+
+/** What it came to so far. */
+export interface Summary {
+  /** Contexts that waited for it. */
+  readonly matched: number
+  /** Those of them that it was sent to: all up to the id `cursor`. */
+  readonly dealt: number
+  readonly cursor: ContextId
+  readonly told: Told
+  readonly isDone: boolean
+}
+
+/** The keys of rows of one broadcast, all in the partition of its key. */
+export class BroadcastRows {
+  readonly key: string
+  readonly partition: number
+  readonly expiresAt: number
+
+  constructor({ key, store, expiresAt }: { key: string; store: Pick<Store, 'partitions'>; expiresAt: number }) {
+    this.key = key
+    this.partition = partitionOf(key, store.partitions)
+    this.expiresAt = expiresAt
+  }
+
+  /** Under the key of the call: what is answered. */
+  answer(value: string | null, expects: string | null): RowWrite {
+    return { ...this.#at('idempotency', this.key), value, expects }
+  }
+
+  reign(value: string | null, expects: string | null): RowWrite {
+    return { ...this.#at('broadcasts', this.key), value, expects }
+  }
+
+  event(stored: StoredBroadcast | null): RowWrite {
+    return { ...this.#at('items', eventKey(this.key)), value: stored && JSON.stringify(stored) }
+  }
+
+  summary(summary: Summary | null): RowWrite {
+    return { ...this.#at('items', summaryKey(this.key)), value: summary && JSON.stringify(summary) }
+  }
+
+  #at(space: RowWrite['space'], key: string): Omit<RowWrite, 'value'> {
+    return { partition: this.partition, space, key, expiresAt: this.expiresAt }
+  }
+}
+
+// No row of an item, or of the number of repeats, is called so.
+const eventKey = (key: string): string => `${key}=`
+const summaryKey = (key: string): string => `${key}$`
+
+interface RowPlace {
+  readonly key: string
+  readonly partition: number
+}
+
+/** Null: it is done, or was lost. */
+export async function readStored(store: Store, { key, partition }: RowPlace): Promise<StoredBroadcast | null> {
+  const row = await store.readRow({ partition, space: 'items', key: eventKey(key) })
+  const stored: StoredBroadcast | null = row && JSON.parse(row.value)
+  return stored
+}
+
+/** Null: nothing was counted yet. */
+export async function readSummary(store: Store, { key, partition }: RowPlace): Promise<Summary | null> {
+  const row = await store.readRow({ partition, space: 'items', key: summaryKey(key) })
+  const summary: Summary | null = row && JSON.parse(row.value)
+  return summary
+}
+
+export const summaryAtFirst = (matched: number): Summary => ({
+  matched,
+  dealt: 0,
+  cursor: 0,
+  told: NOTHING_TOLD,
+  isDone: false,
+})
+
+/** The row of the key. `answer` null: it is under way, and nobody was answered. */
+export const answerText = (facts: {
+  readonly hash: string
+  readonly at: number
+  readonly event: string
+  readonly answer: EventAnswer | null
+  readonly isAccepted?: true
+}): string => JSON.stringify({ ...facts, by: randomUUID() })
