@@ -1,18 +1,17 @@
 // engine/idempotency: carries out a broadcast that is stored, in waves. Between them it says how far it is, so that
 // whoever carries it on begins there, and looks whether somebody wants it stopped.
 import type { EventAnswer } from '../../api/send-event.ts'
-import { FluxError } from '../../model/failure.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { RowWrite } from '../../model/rows.ts'
 import { answerToAll, findReceivers, moveAll, yieldTurn, type BroadcastParts } from '../calls/broadcast.ts'
 import type { BroadcastPlace } from '../calls/broadcast-place.ts'
 import type { Found } from '../calls/broadcast-receivers.ts'
-import { BroadcastTally, newest, NOTHING_TOLD } from '../calls/broadcast-tally.ts'
+import { BroadcastTally, NOTHING_TOLD } from '../calls/broadcast-tally.ts'
 import { startTriggered } from '../calls/broadcast-triggers.ts'
-import { endBroadcast, type EndOfBroadcast } from '../pending/end-of-broadcast.ts'
 import type { HeldEvents } from '../pending/held-events.ts'
+import { BroadcastEnd } from './broadcast-end.ts'
 import { BroadcastItems, receiverOf } from './broadcast-items.ts'
-import { BroadcastLost, BroadcastReign, type ReignParts } from './broadcast-reign.ts'
+import { BroadcastReign, type ReignParts } from './broadcast-reign.ts'
 import {
   answerText,
   readSummary,
@@ -217,52 +216,21 @@ export class BroadcastRun {
     // Its sender gets the whole answer if it still waits for it.
     const isAnswered = !this.isAccepted || (this.#tally.isWhole && this.patience.close())
     const answer = answerToAll(this.#tally, sent, refusals)
-    const { at: receivedAt } = readKept(this.#answer)
+    const end = new BroadcastEnd({
+      held,
+      rows: this.#rows,
+      reign: this.reign,
+      sent,
+      tally: this.#tally,
+      summary: { ...this.#summary, ...this.#dealt() },
+      before: this.#answer,
+      isAccepted: this.isAccepted,
+      isAnswered,
+    })
     this.reign.rest()
-    let told: EventAnswer | null = null
-    let lost: BroadcastLost | null = null
-    const write = async (given: EventAnswer, more: readonly RowWrite[]) => {
-      try {
-        await this.reign.commit([...this.#endRows(given, isAnswered), ...more], { ends: true })
-        told = given
-        return true
-      } catch (error) {
-        if (!(error instanceof BroadcastLost)) throw error
-        lost = error
-        return false
-      }
-    }
-    // One that was stopped is held for nobody.
-    const ending = this.reign.stops ? { ...sent, ttl: null } : sent
-    const end = async () => {
-      await endBroadcast(held, ending, { answer, receivedAt, receipt: this.#rows.key, write })
-    }
-    await this.#surely(() => end().catch((error: unknown) => this.#endUnheld(error, write)))
-    if (told === null) throw lost ?? new BroadcastLost(null)
-    if (isAnswered) this.patience.answer(told)
-    return told
-  }
-
-  /** It was accepted, and can't be held: its receipt tells why. @throws the error, if it is none of these */
-  async #endUnheld(error: unknown, write: EndOfBroadcast['write']): Promise<void> {
-    const failure = error instanceof FluxError ? error.failure : null
-    if (!this.isAccepted || failure === null || failure.kind === 'unavailable') throw error
-    const entry = { contextId: null, fluxName: '', state: null, reason: failure.detail }
-    this.#tally.add([{ answer: 'ignored', entry, failure, hasEnded: false }])
-    await write?.(this.#tally.answer(this.#stored.sent), [])
-  }
-
-  /** The rows with which it ends. */
-  #endRows(given: EventAnswer, isAnswered: boolean): RowWrite[] {
-    const rows = this.#rows
-    const { hash, at } = readKept(this.#answer)
-    const text = isAnswered ? answerText({ hash, at, event: this.#stored.sent.event, answer: given }) : this.#answer
-    const told = { ...this.#tally.told(), pending: newest(given.pending) }
-    const counts = { ...told.counts, pending: Math.max(told.counts.pending, given.pending.length) }
-    const summary = { ...this.#summary, ...this.#dealt(), told: { ...told, counts }, isDone: true }
-    // Of one that met nobody the answer says it all.
-    const isKnown = !this.isAccepted && counts.moved + counts.started + counts.ignored + counts.pending === 0
-    return [rows.answer(text, this.#answer), rows.event(null), ...(isKnown ? [] : [rows.summary(summary)])]
+    await this.#surely(() => end.write(answer))
+    if (isAnswered) this.patience.answer(end.told)
+    return end.told
   }
 
   #progress(): RowWrite {

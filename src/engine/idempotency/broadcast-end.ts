@@ -1,0 +1,91 @@
+// engine/idempotency: how a broadcast that is stored ends: its answer and its receipt are written, and where it reached
+// nobody, the event is held in the same commit.
+import type { EventAnswer } from '../../api/send-event.ts'
+import { FluxError } from '../../model/failure.ts'
+import type { RowWrite } from '../../model/rows.ts'
+import { newest, type BroadcastTally } from '../calls/broadcast-tally.ts'
+import { endBroadcast } from '../pending/end-of-broadcast.ts'
+import type { HeldEvents } from '../pending/held-events.ts'
+import { BroadcastLost, type BroadcastReign } from './broadcast-reign.ts'
+import { answerText, type BroadcastRows, type StoredBroadcast, type Summary } from './broadcast-rows.ts'
+import { readKept } from './kept-answer.ts'
+
+export interface BroadcastEndFacts {
+  readonly held: Pick<HeldEvents, 'hold'>
+  readonly rows: BroadcastRows
+  readonly reign: BroadcastReign
+  readonly sent: StoredBroadcast['sent']
+  readonly tally: BroadcastTally
+  /** What it came to, but for what is told of it. */
+  readonly summary: Omit<Summary, 'told' | 'isDone'>
+  /** The row of the key, as it is. */
+  readonly before: string
+  readonly isAccepted: boolean
+  /** Whether its sender gets the whole answer. */
+  readonly isAnswered: boolean
+}
+
+export class BroadcastEnd {
+  readonly #facts: BroadcastEndFacts
+  #told: EventAnswer | null = null
+  #lost: BroadcastLost | null = null
+
+  constructor(facts: BroadcastEndFacts) {
+    this.#facts = facts
+  }
+
+  /** What its sender is told. @throws BroadcastLost when another server has ended it */
+  get told(): EventAnswer {
+    if (this.#told === null) throw this.#lost ?? new BroadcastLost(null)
+    return this.#told
+  }
+
+  /** Writes it, again if it is called again. @throws FluxError as `HeldEvents.hold` */
+  async write(answer: EventAnswer): Promise<void> {
+    const { held, reign, rows, sent, before } = this.#facts
+    // One that was stopped is held for nobody.
+    const ending = reign.stops ? { ...sent, ttl: null } : sent
+    const { at: receivedAt } = readKept(before)
+    const write = (told: EventAnswer, more: readonly RowWrite[]) => this.#commit(told, more)
+    try {
+      await endBroadcast(held, ending, { answer, receivedAt, receipt: rows.key, write })
+    } catch (error) {
+      await this.#writeUnheld(error)
+    }
+  }
+
+  /** It was accepted, and can't be held: its receipt tells why. @throws the error, if it is none of these */
+  async #writeUnheld(error: unknown): Promise<void> {
+    const { isAccepted, tally, sent } = this.#facts
+    const failure = error instanceof FluxError ? error.failure : null
+    if (!isAccepted || failure === null || failure.kind === 'unavailable') throw error
+    const entry = { contextId: null, fluxName: '', state: null, reason: failure.detail }
+    tally.add([{ answer: 'ignored', entry, failure, hasEnded: false }])
+    await this.#commit(tally.answer(sent), [])
+  }
+
+  /** False: another server has ended it. */
+  async #commit(told: EventAnswer, more: readonly RowWrite[]): Promise<boolean> {
+    try {
+      await this.#facts.reign.commit([...this.#rowsOf(told), ...more], { ends: true })
+      this.#told = told
+      return true
+    } catch (error) {
+      if (!(error instanceof BroadcastLost)) throw error
+      this.#lost = error
+      return false
+    }
+  }
+
+  #rowsOf(given: EventAnswer): RowWrite[] {
+    const { rows, sent, tally, before, isAccepted, isAnswered } = this.#facts
+    const { hash, at } = readKept(before)
+    const text = isAnswered ? answerText({ hash, at, event: sent.event, answer: given }) : before
+    const told = { ...tally.told(), pending: newest(given.pending) }
+    const counts = { ...told.counts, pending: Math.max(told.counts.pending, given.pending.length) }
+    const summary = { ...this.#facts.summary, told: { ...told, counts }, isDone: true }
+    // Of one that met nobody the answer says it all.
+    const isKnown = !isAccepted && counts.moved + counts.started + counts.ignored + counts.pending === 0
+    return [rows.answer(text, before), rows.event(null), ...(isKnown ? [] : [rows.summary(summary)])]
+  }
+}
