@@ -78,7 +78,7 @@ class Simulation {
     this.#most = isAlone ? 1 : random.between(1, 3)
     const memory = new Memory({
       now: () => scheduler.now,
-      partitions: isAlone ? 1 : random.between(1, 2),
+      partitions: isAlone ? 1 : random.between(1, 3),
       silence: isAlone ? null : SILENCE_MS,
       witness: ledger,
       ahead: () => (isAlone || random.chance(0.4) ? 0 : random.between(1, 5)),
@@ -110,6 +110,7 @@ class Simulation {
       isAlone,
       stepConcurrency,
       maxWaiting: random.pick([0, 1, 1000]) ?? 1,
+      isOfNotes: random.chance(0.3),
       keeps: random.chance(0.8),
       // What is given up on a disk of one's own doesn't arrive later.
       faults: isAlone ? { ...faults, late: 0, unanswered: 0 } : faults,
@@ -135,7 +136,9 @@ class Simulation {
     if (violations.length === 0) await this.#calm()
     if (violations.length === 0) {
       const sent = this.#clients.flatMap((client) => client.sent)
-      violations.push(...(await faultsOf({ memory, ledger: this.#ledger, sent, calls: this.#calls.all })))
+      violations.push(
+        ...(await faultsOf({ memory, ledger: this.#ledger, sent, calls: this.#calls.all, now: this.#scheduler.now })),
+      )
     }
     const commits = [...memory.kept.values()].reduce((sum, { context }) => sum + context.version, 0)
     return { seed: this.#seed, trace: this.#scheduler.trace, violations, commits }
