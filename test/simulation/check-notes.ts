@@ -23,9 +23,9 @@ export function checkNotes(
     if (new Set(takers).size < takers.length) wrong(`note ${token} took effect twice in one of ${takers.join()}`)
     if (told === 'refused' && (takers.length > 0 || isHeld)) wrong(`note ${token} is refused, and took effect`)
     if (answer === null) continue
-    const moved = answer.transitions.map(({ contextId }) => contextId)
+    const moved = answer.transitions.map(({ contextId }) => contextId).sort((a, b) => a - b)
     const [pending] = answer.pending
-    if (!pending && (moved.join() !== takers.join() || isHeld) && answer.ignored.length === 0)
+    if (!pending && (moved.join() !== takers.toSorted((a, b) => a - b).join() || isHeld) && answer.ignored.length === 0)
       wrong(`note ${token} moved ${moved.join()}, and was taken by ${takers.join()}`)
     if (!pending) continue
     const isOver = pending.expiresAt !== null && pending.expiresAt <= now
