@@ -112,13 +112,13 @@ describe('a call that is right', () => {
         : name === 'listPendingPage'
           ? []
           : await fakeApi().api[name as keyof FluxApi]({
-            contextId: 1,
-            fluxName: 'F',
-            event: 'e',
-            eventId: 'i',
-            stateName: 'a',
-            tag: [],
-          }),
+              contextId: 1,
+              fluxName: 'F',
+              event: 'e',
+              eventId: 'i',
+              stateName: 'a',
+              tag: [],
+            }),
     )
   })
 

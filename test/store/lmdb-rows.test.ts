@@ -92,7 +92,7 @@ describe('the format of the data', () => {
     await store.close()
     expect(await databasesOf()).not.toContain(LATER[0])
     store = await openIn()
-    free = 100_000
+    free = 2 * 8 * PAGE_BYTES
     await new Promise((resolve) => {
       setTimeout(resolve, 60)
     })
