@@ -4,6 +4,7 @@ import type { ContextId } from '../model/context.ts'
 import { FluxError, notFound } from '../model/failure.ts'
 import type { Commits } from './commit.ts'
 import type { Input } from './interpreter/decision.ts'
+import { nextPending } from './interpreter/early.ts'
 import { RowTaken, type Message } from './message.ts'
 import { beforeRows, hasRows, rowsOfTurn, type MessageRow } from './message-rows.ts'
 import type { Pace } from './pace.ts'
@@ -37,6 +38,18 @@ interface Turn {
   /** The input that ends a context that has become too large. It replaces the messages; null: there is none. */
   ends: Input | null
 }
+
+/**
+ * Begins the next turn of a context that has not taken all events that it keeps and waits for. Nobody asks what came of
+ * it: it is due in the store as well.
+ */
+const goOn = (): Message => ({
+  input: { type: 'WAKE' },
+  rows: undefined,
+  rowsAlways: undefined,
+  resolve() {},
+  reject() {},
+})
 
 type Decided = TurnResult & { kind: 'decided' }
 
@@ -207,7 +220,8 @@ export class TurnLoop {
         flux: context.flux,
       })
     })
-    this.#putBack(turn, rest)
+    const leaves = nextPending(context.flux, context.record) !== null
+    this.#putBack(turn, rest.length === 0 && leaves ? [goOn()] : rest)
     this.#end(turn, { yields: writes.length === 0 })
   }
 

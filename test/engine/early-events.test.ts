@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
 import { isReplayed } from '../../src/api/replayed.ts'
 import type { EventRequest } from '../../src/api/send-event.ts'
+import { unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { explore } from '../../src/store/redis/connection.ts'
 import { openRedisStore } from '../../src/store/redis/store.ts'
@@ -68,6 +69,28 @@ const FILES: Files = {
       { name: 'end' },
     ],
   },
+  'p/Heavy.flux': {
+    output: [{ name: 'n', type: 'integer', defaultValue: 0 }],
+    states: [
+      idle(),
+      {
+        name: 'busy',
+        waiting: true,
+        action: {
+          type: 'map',
+          lines: [
+            {
+              type: 'set',
+              expression: 'n + ("x".repeat(9000).split("").map(c => c + c).map(c => c + c).length > 0 ? 1 : 0)',
+              evaluate: true,
+              to: ['n'],
+            },
+          ],
+        },
+        transitions: [{ to: 'busy', event: 'heavy', early: '1d' }],
+      },
+    ],
+  },
   'p/Late.flux': {
     triggers: [{ event: 'tick', unlessMoved: true }],
     states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'never' }] }],
@@ -108,11 +131,21 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
 })
 
+/** Commits that are still made; then the store is out of reach, as for a server that is killed. */
+let left = Infinity
+const wrap = (store: Store): Store =>
+  withVerbs(store, {
+    commit(request) {
+      left -= 1
+      return left < 0 ? Promise.reject(unavailable('away')) : store.commit(request)
+    },
+  })
+
 type Open = () => Promise<{ readonly bench: Bench; readonly again: () => Promise<Bench> }>
 
 /** `again`: starts once more, on the same data. */
 const embedded: Open = async () => {
-  const bench = await openBench(FILES, { clock: new SimulatedClock(Date.now()) })
+  const bench = await openBench(FILES, { clock: new SimulatedClock(Date.now()), wrap })
   let latest = bench
   closing.push(() => latest.close())
   const again = async () => {
@@ -129,7 +162,7 @@ const onRedis: Open = async () => {
   const clock = new SimulatedClock(Date.now())
   const open = async (): Promise<Bench> => {
     const store = await openRedisStore({ address, namespace, partitions: 3, deadAfterMs: 60_000, log })
-    const bench = await openBench(FILES, { store, clock })
+    const bench = await openBench(FILES, { store, clock, wrap })
     closing.push(() => bench.close())
     return bench
   }
@@ -143,6 +176,7 @@ describe.each([
   let bench: Bench
   let again: () => Promise<Bench>
   beforeEach(async () => {
+    left = Infinity
     ;({ bench, again } = await open())
   })
 
@@ -335,6 +369,24 @@ describe.each([
       { level: 'warn', fields: { contextId, event: 'tick', eventId: 'bad' } },
     ])
     await expect(send(contextId, 'tick', { input: { n: 'none' } })).rejects.toMatchObject(refusal('invalid'))
+  })
+
+  test.each([1, 3, Infinity])('a hundred heavy ones go on after %d commits more and a crash', async (commits) => {
+    const contextId = await bench.run('Heavy')
+    await Promise.all(Array.from({ length: 100 }, (__, n) => send(contextId, 'heavy', { eventId: `h${n}` })))
+    left = commits
+    await send(contextId, 'go')
+    const begun = outputs(await bench.getContext({ contextId }))['n']
+    expect(begun).toBeGreaterThan(0)
+    // A turn takes some of them; the next may have begun.
+    if (commits === 1) expect(begun).toBeLessThan(100)
+    if (commits < Infinity) await expect.poll(() => left).toBeLessThan(0)
+    const other = commits < Infinity ? await again().finally(() => (left = Infinity)) : bench
+    const all = await other.until(contextId, (view) => outputs(view)['n'] === 100)
+    expect(all.status).toBe('WAITING')
+    const receipts = await Promise.all([0, 50, 99].map((n) => other.getEvent({ eventId: `h${n}` })))
+    expect(receipts).toMatchObject(receipts.map(() => ({ counts: { moved: 1, pending: 0 } })))
+    expect(await other.sendEvent({ contextId, event: 'heavy' })).toMatchObject({ transitions: [{ contextId }] })
   })
 
   test('come before a timed transition that is due already; 0 turns the default of the root off', async () => {

@@ -58,6 +58,8 @@ describe('a call that is right', () => {
     ['POST', `${EVENT}?contextId=5`, { event: 'e', contextId: '5' }, 'sendEvent', { contextId: 5, event: 'e' }],
     ['DELETE', '/flux-api/terminate?contextId=5', undefined, 'terminate', { contextId: 5 }],
     ['GET', '/flux-api/event?eventId=e-1', undefined, 'getEvent', { eventId: 'e-1' }],
+    ['GET', '/flux-api/events/pending', undefined, 'listPendingPage', { limit: 30, page: 0 }],
+    ['DELETE', '/flux-api/events/pending?eventId=e-1', undefined, 'withdraw', { eventId: 'e-1' }],
     ['GET', '/flux-api/contexts', undefined, 'listPage', { limit: 30, page: 0 }],
     [
       'GET',
@@ -107,14 +109,16 @@ describe('a call that is right', () => {
     expect(await response.json()).toEqual(
       name === 'listPage'
         ? [contextView(1), contextView(2)]
-        : await fakeApi().api[name as keyof FluxApi]({
-            contextId: 1,
-            fluxName: 'F',
-            event: 'e',
-            eventId: 'i',
-            stateName: 'a',
-            tag: [],
-          }),
+        : name === 'listPendingPage'
+          ? []
+          : await fakeApi().api[name as keyof FluxApi]({
+              contextId: 1,
+              fluxName: 'F',
+              event: 'e',
+              eventId: 'i',
+              stateName: 'a',
+              tag: [],
+            }),
     )
   })
 

@@ -45,6 +45,7 @@ export async function checkIndexes(
     const waits = (record: ContextRecord) =>
       record.position.phase === 'waiting' &&
       record.fluxName !== 'Child' &&
+      record.fluxName !== 'Late' &&
       (record.tags.length === 0 ? tags.length === 0 : tags.some((tag) => record.tags.includes(tag)))
     const expected = records
       .filter(waits)

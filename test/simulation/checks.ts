@@ -7,18 +7,21 @@ import { checkIndexes } from './check-indexes.ts'
 import type { Ledger } from './ledger.ts'
 import type { Memory } from './memory.ts'
 import type { Call } from './runner.ts'
-import { TOKENS, type Sent } from './workload.ts'
+import { checkNotes } from './check-notes.ts'
+import { isNoteTag, TOKENS, type Sent } from './workload.ts'
 
 export interface End {
   readonly memory: Memory
   readonly ledger: Ledger
   readonly sent: readonly Sent[]
   readonly calls: readonly Call[]
+  /** Epoch milliseconds. */
+  readonly now: number
 }
 
-type Wrong = (what: string) => void
+export type Wrong = (what: string) => void
 
-const listOf = (record: ContextRecord, name: string): unknown[] => {
+export const listOf = (record: ContextRecord, name: string): unknown[] => {
   const value = record.output[name]
   return Array.isArray(value) ? value : []
 }
@@ -42,6 +45,7 @@ export async function faultsOf(end: End): Promise<string[]> {
     checkChildren(record, records, wrong)
   }
   checkTags(end.sent, byId, wrong)
+  checkNotes(records, end, wrong)
   await checkIndexes(records, end, wrong)
   return faults
 }
@@ -106,6 +110,8 @@ function tokensOf(record: ContextRecord | undefined): unknown[] {
 
 /** What one client sent one after the other is in that order. */
 function checkOrder(record: ContextRecord, wrong: Wrong): void {
+  // One that another context was about to take may be passed over.
+  if (record.fluxName === 'Late') return
   const last = new Map<number, number>()
   for (const token of listOf(record, 'seen')) {
     if (typeof token !== 'number') continue
@@ -192,7 +198,7 @@ function checkChildren(record: ContextRecord, records: readonly ContextRecord[],
 /** A tag that only one call was about is there as that call's sender was told. */
 function checkTags(sent: readonly Sent[], byId: ReadonlyMap<ContextId, ContextRecord>, wrong: Wrong): void {
   for (const { do: what, tag, contextId, told } of sent) {
-    if (what !== 'addTag' || tag === null || tag === 'red') continue
+    if (what !== 'addTag' || tag === null || tag === 'red' || isNoteTag(tag)) continue
     const isThere = byId.get(contextId ?? 0)?.tags.includes(tag) === true
     const removals = sent.filter(
       (other) => other.do === 'removeTag' && other.tag === tag && other.contextId === contextId,

@@ -67,7 +67,8 @@ export class Scheduler {
   /** Gives what calls it off. */
   after(milliseconds: number, actor: Actor | null, run: () => void): () => void {
     const event: Event = {
-      at: this.now + Math.max(0, Math.ceil(milliseconds)),
+      // As clocks tell time: in whole milliseconds.
+      at: this.now + Math.ceil(Math.max(0, milliseconds)),
       order: this.random.next(),
       actor,
       run,

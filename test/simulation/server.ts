@@ -44,6 +44,8 @@ export interface World {
   readonly stepConcurrency: number
   /** Ready steps that a server remembers. */
   readonly maxWaiting: number
+  /** Whether clients send notes more than anything else. */
+  readonly isOfNotes: boolean
   /** Whether servers keep copies of contexts. */
   readonly keeps: boolean
   /** What must not happen, in words. */

@@ -88,7 +88,7 @@ class Simulation {
     this.#most = isAlone ? 1 : random.between(1, 3)
     const memory = new Memory({
       now: () => scheduler.now,
-      partitions: isAlone ? 1 : workload === 'keys' ? (random.pick([1, 3, 3]) ?? 3) : random.between(1, 2),
+      partitions: isAlone ? 1 : workload === 'keys' ? (random.pick([1, 3, 3]) ?? 3) : random.between(1, 3),
       silence: isAlone ? null : SILENCE_MS,
       witness: ledger,
       ahead: () => (isAlone || random.chance(0.4) ? 0 : random.between(1, 5)),
@@ -120,6 +120,7 @@ class Simulation {
       isAlone,
       stepConcurrency,
       maxWaiting: random.pick([0, 1, 1000]) ?? 1,
+      isOfNotes: random.chance(0.3),
       keeps: random.chance(0.8),
       // What is given up on a disk of one's own doesn't arrive later.
       faults: isAlone ? { ...faults, late: 0, unanswered: 0 } : faults,
@@ -138,7 +139,7 @@ class Simulation {
       this.#clients = clients
       this.#faults = () => {
         const sent = clients.flatMap((client) => client.sent)
-        return faultsOf({ memory, ledger, sent, calls: calls.all })
+        return faultsOf({ memory, ledger, sent, calls: calls.all, now: scheduler.now })
       }
     }
   }

@@ -13,7 +13,7 @@ import type { SimulatedServer, World } from './server.ts'
 export type Told = 'done' | 'refused' | 'unknown'
 
 export interface Sent {
-  readonly do: 'start' | 'event' | 'broadcast' | 'terminate' | 'addTag' | 'removeTag'
+  readonly do: 'start' | 'event' | 'broadcast' | 'terminate' | 'addTag' | 'removeTag' | 'note'
   readonly client: number
   /** In inputs and outputs of contexts; each call has its own. */
   readonly token: number
@@ -37,7 +37,13 @@ const PAUSE_MS = 2_000
 /** A client's tokens are above the last client's. */
 export const TOKENS = 1000
 
-const STARTED = ['Tally', 'Tally', 'Timer', 'Work', 'Work', 'Parent', 'Parent', 'Grand'] as const
+const STARTED = ['Tally', 'Tally', 'Timer', 'Work', 'Work', 'Parent', 'Parent', 'Grand', 'Late', 'Late'] as const
+/** Tags of notes, and of those that wait for them. */
+const NOTE_TAGS = ['p0', 'p1', 'p2'] as const
+/** Seconds for which a note may wait. */
+const TTLS_S = [5, 60, 600]
+/** How often a note with an id is sent again when its sender was told nothing. */
+const NOTE_TRIES = 3
 /** What waits for `add` from its start to its end. */
 const LISTENERS: ReadonlySet<string> = new Set(['Tally', 'Begun'])
 
@@ -71,9 +77,13 @@ export class Client {
     const { random } = this.#scheduler
     const dice = random.between(0, 99)
     const record = random.pick([...this.#ledger.records.values()])
+    if (this.#world.isOfNotes && dice < 90) {
+      if (!record || dice < 25) return this.#start(server, 'Late')
+      return dice < 60 ? this.#event(server, record) : this.#noteLater(server)
+    }
     if (!record || dice < 30) return this.#start(server)
     if (dice < 60) return this.#event(server, record)
-    if (dice < 78) return this.#broadcast(server)
+    if (dice < 78) return random.chance(0.4) ? this.#noteLater(server) : this.#broadcast(server)
     if (dice < 84) return this.#terminate(server, record)
     if (dice < 92) return this.#tag(server, record)
     return this.#read(server, record)
@@ -83,16 +93,16 @@ export class Client {
     return this.#number * TOKENS + this.#calls
   }
 
-  async #start(server: SimulatedServer): Promise<void> {
+  async #start(server: SimulatedServer, service?: (typeof STARTED)[number]): Promise<void> {
     const { random } = this.#scheduler
-    const [token, fluxName] = [this.#token, random.pick(STARTED) ?? 'Tally']
+    const [token, fluxName] = [this.#token, service ?? random.pick(STARTED) ?? 'Tally']
     const more: { [fluxName: string]: JsonObject } = {
       Timer: { seconds: random.between(1, 12) },
       Work: { rounds: random.between(1, 3) },
       Parent: { rounds: random.between(1, 2), seconds: random.between(1, 40) },
       Grand: { seconds: random.between(1, 10) },
     }
-    const tags = random.chance(0.3) ? ['red'] : []
+    const tags = fluxName === 'Late' ? [random.pick(NOTE_TAGS) ?? ''] : random.chance(0.3) ? ['red'] : []
     const before = [...this.#ledger.records.keys()]
     const outcome = await this.#call(server, `start ${fluxName} ${token}`, () =>
       server.api.execute({ package: 'sim', fluxName, input: { token, ...more[fluxName] }, tags }),
@@ -116,6 +126,7 @@ export class Client {
   async #event(server: SimulatedServer, before: ContextRecord): Promise<void> {
     const { id: contextId, fluxName } = before
     const token = this.#token
+    if (fluxName === 'Late') return this.#ready(server, contextId)
     const event =
       fluxName === 'Child' ? 'answer' : fluxName === 'Tally' && this.#scheduler.random.chance(0.05) ? 'finish' : 'add'
     const outcome = await this.#call(server, `send ${event} ${token} to ${contextId}`, () =>
@@ -152,6 +163,35 @@ export class Client {
     })
   }
 
+  /** It comes to wait for a note, or is not away. */
+  async #ready(server: SimulatedServer, contextId: ContextId): Promise<void> {
+    await this.#call(server, `ready ${contextId}`, () => server.api.sendEvent({ contextId, event: 'ready' }))
+  }
+
+  /** A note that waits for somebody. With an id, it is sent until its sender is told what became of it. */
+  async #noteLater(first: SimulatedServer): Promise<void> {
+    const { random } = this.#scheduler
+    const [token, tag, ttl] = [this.#token, random.pick(NOTE_TAGS) ?? '', random.pick(TTLS_S) ?? 1]
+    const eventId = random.chance(0.4) ? `note-${token}` : undefined
+    const sent = { event: 'note', input: { token }, tags: [tag], ttl, ...(eventId !== undefined && { eventId }) }
+    let server: SimulatedServer | undefined = first
+    for (let tries = 0; tries < (eventId === undefined ? 1 : NOTE_TRIES); tries += 1) {
+      const at: SimulatedServer | undefined = server
+      if (at) {
+        const outcome = await this.#call(at, `note ${token} for ${tag}, ${ttl} s`, () => at.api.sendEvent(sent))
+        const isDone = outcome.told === 'done'
+        // With an id it may go on although its sender was told otherwise.
+        const told = eventId === undefined || isDone ? outcome.told : 'unknown'
+        const isLast = isDone || eventId === undefined || tries === NOTE_TRIES - 1
+        if (isLast) this.#note({ do: 'note', token, told, contextId: null, answer: isDone ? outcome.value : null, tag })
+        if (isLast) return
+      }
+      await this.#scheduler.sleep(random.between(0, PAUSE_MS))
+      server = random.pick(this.#world.servers)
+    }
+    this.#note({ do: 'note', token, told: 'unknown', contextId: null, tag })
+  }
+
   async #terminate(server: SimulatedServer, { id: contextId }: ContextRecord): Promise<void> {
     const token = this.#token
     const outcome = await this.#call(server, `terminate ${contextId}`, () => server.api.terminate({ contextId }))
@@ -161,11 +201,12 @@ export class Client {
       this.#wrong(`context ${contextId} isn't finished, and can't be terminated: ${outcome.failure.detail}`)
   }
 
-  async #tag(server: SimulatedServer, { id: contextId, tags }: ContextRecord): Promise<void> {
+  async #tag(server: SimulatedServer, { id: contextId, tags, fluxName }: ContextRecord): Promise<void> {
     const token = this.#token
     const { random } = this.#scheduler
     const old = random.chance(0.3) ? random.pick(tags) : undefined
-    const tag = old ?? (random.chance(0.5) ? 'red' : `tag-${token}`)
+    const common = fluxName === 'Late' ? (random.pick(NOTE_TAGS) ?? 'red') : 'red'
+    const tag = old ?? (random.chance(0.5) ? common : `tag-${token}`)
     const request = { contextId, tag: [tag] }
     const outcome = await this.#call(
       server,
@@ -215,6 +256,8 @@ export class Client {
     }
   }
 }
+
+export const isNoteTag = (tag: string): boolean => NOTE_TAGS.some((one) => one === tag)
 
 function hears({ fluxName, status, tags }: ContextRecord, event: string, sent: readonly string[]): boolean {
   if (!LISTENERS.has(fluxName) || isFinished(status) || (event === 'begin' && fluxName !== 'Begun')) return false

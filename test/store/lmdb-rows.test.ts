@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { open as openLmdb } from 'lmdb'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { RowWrite } from '../../src/model/rows.ts'
+import { ROW_SPACES, type RowWrite } from '../../src/model/rows.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { PageFile } from '../../src/store/lmdb/salvage/page-file.ts'
 import { walkAll } from '../../src/store/lmdb/salvage/page-walk.ts'
@@ -45,6 +45,19 @@ async function formatOf(): Promise<unknown> {
   }
 }
 
+/** The databases of rows that the first version with rows did not have. */
+const LATER = ['space:held', 'space:copies']
+const held = rowOf('k', 'x', { space: 'held', expiresAt: 1e15 })
+
+async function databasesOf(): Promise<unknown[]> {
+  const root = openLmdb({ path: file(), noSubdir: true, readOnly: true, maxDbs: 20 })
+  try {
+    return [...root.getKeys()]
+  } finally {
+    await root.close()
+  }
+}
+
 describe('the format of the data', () => {
   it('rises with the first row: older programs, which would not heed it, refuse the file from then on', async () => {
     let store = await openIn()
@@ -59,6 +72,42 @@ describe('the format of the data', () => {
     expect(await formatOf()).toBe(5)
     store = await openIn()
     expect(await store.readRow({ partition: 0, space: 'items', key: 'k' })).toMatchObject({ value: '1' })
+    await store.close()
+  })
+
+  it('is the same for a file of a version that kept fewer kinds of rows: those that lack are made when rows are written', async () => {
+    let store = await openIn()
+    await createOne(store)
+    await mustWrite(store, rowOf('k', '1'))
+    await store.close()
+    const root = openLmdb({ path: file(), noSubdir: true, maxDbs: 20 })
+    for (const name of LATER) await root.openDB(name, { encoding: 'binary', keyEncoding: 'binary' }).drop()
+    await root.close()
+    store = await openIn()
+    expect(await store.readRow({ partition: 0, space: 'items', key: 'k' })).toMatchObject({ value: '1' })
+    expect(await store.readRow({ partition: 0, space: 'held', key: 'k' })).toBeNull()
+    expect(await store.listRows({ space: 'copies', prefix: '', limit: 9 })).toEqual([])
+    expect(await store.countRows({ space: 'held' })).toBe(0)
+    // Nothing was written so far, for which there might be no room.
+    await store.close()
+    expect(await databasesOf()).not.toContain(LATER[0])
+    store = await openIn()
+    free = 2 * 8 * PAGE_BYTES
+    await new Promise((resolve) => {
+      setTimeout(resolve, 60)
+    })
+    await expect(store.commit({ writes: [], rows: [held] })).rejects.toMatchObject({ failure: { kind: 'unavailable' } })
+    free = Infinity
+    await new Promise((resolve) => {
+      setTimeout(resolve, 60)
+    })
+    await mustWrite(store, held)
+    await store.close()
+    expect((await diagnose({ folder, namespace: 'default' })).damage).toEqual([])
+    store = await openIn()
+    expect(await store.readRow({ partition: 0, space: 'held', key: 'k' })).toMatchObject({ value: 'x' })
+    expect(await store.countRows({ space: 'held' })).toBe(1)
+    expect(await store.sweepRows({ now: 2e15, limit: 9 })).toBe(0)
     await store.close()
   })
 
@@ -133,6 +182,23 @@ describe('rows in a damaged file', () => {
     await writeAll()
     expect((await diagnose({ folder, namespace: 'default' })).damage).toEqual([])
     expect(await saved()).toBe(COUNT - 100)
+  })
+
+  it('are saved in each space', async () => {
+    const store = await openIn()
+    await createOne(store)
+    const rows = ROW_SPACES.map((space) => rowOf(`key of ${space}`, 'value', { space, expiresAt: 1e15 }))
+    await mustWrite(store, ...rows)
+    await store.close()
+    await noiseIn('space:held', 'leaf')
+    const into = join(folder, 'saved')
+    await salvage({ folder, namespace: 'default' }, { into, log })
+    const saved = await openIn(into)
+    for (const { space, key } of rows)
+      expect(await saved.readRow({ partition: 0, space, key })).toEqual(
+        space === 'held' ? null : { partition: 0, key, value: 'value', expiresAt: 1e15 },
+      )
+    await saved.close()
   })
 
   it('are saved when what leads to them is lost, and that is told', async () => {

@@ -67,7 +67,7 @@ const PREFER = {
   schema: { type: 'string', examples: ['wait=10'] },
   required: false,
   description:
-    '`wait=N`: the answer is held until the one context that was moved or started rests, at most N seconds, and has it as `context`',
+    '`wait=N`: the answer is held until the one context that was moved or started, or keeps the event, rests, at most N seconds, and has it as `context`',
 }
 
 const PREFER_ASYNC = {
