@@ -3,18 +3,18 @@
 import { randomUUID } from 'node:crypto'
 import type { AnswerKind } from '../../api/call.ts'
 import { markReplayed } from '../../api/replayed.ts'
-import type { EventAnswer } from '../../api/send-event.ts'
+import { SEND_EVENT, type EventAnswer } from '../../api/send-event.ts'
 import { FluxError } from '../../model/failure.ts'
 import { partitionOf, type RowWrite } from '../../model/rows.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { CommitOutcome } from '../../ports/store.ts'
 import { answerToAll, broadcast, type BroadcastParts } from '../calls/broadcast.ts'
-import type { BroadcastEvent } from '../calls/broadcast-receivers.ts'
 import type { Identity } from '../heartbeat.ts'
 import { BroadcastItems } from './broadcast-items.ts'
 import type { Idempotency } from './idempotency.ts'
 import { contentHashOf } from './content-hash.ts'
 import { claimIn, inProgress, mismatch } from './key-claim.ts'
+import type { KeptEvent, RunningBroadcast } from './running-broadcast.ts'
 import { readKept, rowKeyOf, type ScopedKey } from './kept-answer.ts'
 
 export interface KeptBroadcastsParts extends BroadcastParts {
@@ -25,22 +25,6 @@ export interface KeptBroadcastsParts extends BroadcastParts {
   readonly identity: Pick<Identity, 'owner'>
   /** Milliseconds between heartbeats; null: no other server can be there. */
   readonly beat: number | null
-}
-
-export interface KeptEvent extends BroadcastEvent {
-  readonly eventId: string
-}
-
-/** A broadcast under way, as its row has it. */
-interface Running {
-  readonly owner: string
-  /** Epoch milliseconds after which it is taken for cut off, if other servers may be there. */
-  readonly until: number
-  readonly upTo: number
-  readonly expiresAt: number
-  /** The row of its key. */
-  readonly value: string
-  readonly sent: KeptEvent
 }
 
 /** Heartbeats for which a server that says nothing is believed to have calls under a key under way. */
@@ -105,13 +89,13 @@ export class KeptBroadcasts {
     const outcome = row
       ? null
       : await this.#write(key, { answer: { expects: null, value }, running: { expects: null, running } })
-    if (outcome?.ok === true) return this.#run(key, running)
+    if (outcome?.ok === true) return this.#run(key, { ...running, isNew: true })
     const there = row?.value ?? (outcome && 'row' in outcome ? outcome.row.value : null)
     if (there === null) throw inProgress()
     if (claimIn(there) !== null) {
       await idempotency.clear(key, hash, there)
       const next = await this.#write(key, { answer: { expects: there, value }, running: { expects: null, running } })
-      if (next.ok) return this.#run(key, running)
+      if (next.ok) return this.#run(key, { ...running, isNew: true })
       throw inProgress()
     }
     const earlier = readKept(there)
@@ -124,11 +108,11 @@ export class KeptBroadcasts {
   }
 
   /** Takes the broadcast from a server that does not carry it on any more; null: that one does, or it is done. */
-  async #takeOver(key: string, partition: number): Promise<Running | null> {
+  async #takeOver(key: string, partition: number): Promise<RunningBroadcast | null> {
     const { store, clock, identity, beat } = this.#parts
     const row = await store.readRow({ partition, space: 'broadcasts', key })
     if (!row) return null
-    const running: Running = JSON.parse(row.value)
+    const running: RunningBroadcast = JSON.parse(row.value)
     const isHeld = beat !== null && running.owner !== identity.owner && running.until > clock.now()
     if (isHeld) return null
     const ours = { ...running, ...this.#lease() }
@@ -136,45 +120,53 @@ export class KeptBroadcasts {
     return outcome.ok ? ours : null
   }
 
-  #lease(): Pick<Running, 'owner' | 'until'> {
+  #lease(): Pick<RunningBroadcast, 'owner' | 'until'> {
     const { identity, clock, beat } = this.#parts
     return { owner: identity.owner, until: clock.now() + (beat ?? 0) * LEASE_BEATS }
   }
 
-  async #run(key: string, running: Running): Promise<EventAnswer> {
+  async #run(key: string, running: RunningBroadcast): Promise<EventAnswer> {
     const { store } = this.#parts
     const { upTo, expiresAt, value, sent } = running
     const items = new BroadcastItems({ store, rowKey: key, upTo, expiresAt })
     const endLease = this.#keepLease(key, running)
+    let found
     try {
       await items.load()
-      const answer = answerToAll(await broadcast(this.#parts, sent, items), sent.eventId)
-      const { hash, at } = readKept(value)
-      const done = JSON.stringify({ hash, at, by: randomUUID(), event: sent.event, answer })
-      endLease()
-      await this.#write(key, { answer: { expects: value, value: done, expiresAt }, running: { running: null } })
-      return answer
+      found = await broadcast(this.#parts, sent, items)
     } catch (error) {
-      endLease()
-      // Nobody was moved: then it is not remembered.
-      if (error instanceof FluxError && !isInDoubt(error)) await this.#forget(key, value)
+      const lease = endLease()
+      // Nobody was moved, by any server: then it is not remembered.
+      const isRefused = error instanceof FluxError && !isInDoubt(error)
+      if (isRefused && running.isNew === true) await this.#forget(key, { value, lease })
       throw error
     }
+    endLease()
+    const answer = answerToAll(found, sent.eventId)
+    const { hash, at } = readKept(value)
+    const done = JSON.stringify({ hash, at, by: randomUUID(), event: sent.event, answer })
+    const rows = { answer: { expects: value, value: done, expiresAt }, running: { running: null } }
+    const outcome = await this.#write(key, rows)
+    // Another server, which took this one for dead, was done first.
+    const there = 'row' in outcome && outcome.row.value !== null ? readKept(outcome.row.value) : null
+    return there?.hash === hash && there.answer !== null ? SEND_EVENT.answer.parse(there.answer) : answer
   }
 
-  async #forget(key: string, value: string): Promise<void> {
+  /** `lease`: as the row that says who carries it on has it; once another server does, it is not forgotten. */
+  async #forget(key: string, { value, lease }: { readonly value: string; readonly lease: string }): Promise<void> {
     try {
-      await this.#write(key, { answer: { expects: value, value: null }, running: { running: null } })
+      const rows = { answer: { expects: value, value: null }, running: { expects: lease, running: null } }
+      await this.#write(key, rows)
     } catch (error) {
       this.#parts.log.debug('a broadcast that moved nobody is carried on when it is repeated', { error })
     }
   }
 
-  /** Says, with each heartbeat, that it is still under way. */
-  #keepLease(key: string, running: Running): () => void {
+  /** Says, with each heartbeat, that it is still under way. The function that ends it gives the row as it is then. */
+  #keepLease(key: string, { isNew: _isNew, ...running }: RunningBroadcast): () => string {
     const { beat, clock, log } = this.#parts
-    if (beat === null) return () => {}
     let [callOff, isOver, latest] = [() => {}, false, JSON.stringify(running)]
+    if (beat === null) return () => latest
     const renew = async () => {
       const next = { ...running, ...this.#lease() }
       try {
@@ -193,6 +185,7 @@ export class KeptBroadcasts {
     return () => {
       isOver = true
       callOff()
+      return latest
     }
   }
 
@@ -201,7 +194,7 @@ export class KeptBroadcasts {
     key: string,
     rows: {
       readonly answer?: Pick<RowWrite, 'expects' | 'value'> & { readonly expiresAt?: number }
-      readonly running: { readonly expects?: string | null; readonly running: Running | null }
+      readonly running: { readonly expects?: string | null; readonly running: RunningBroadcast | null }
     },
   ): Promise<CommitOutcome> {
     const { store, clock, kept } = this.#parts
