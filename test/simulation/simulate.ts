@@ -64,6 +64,8 @@ class Simulation {
   readonly #world: World
   readonly #ledger: Ledger
   readonly #clients: readonly { work(calls: number): Promise<void> }[]
+  /** Of each client, at most. */
+  readonly #maxCalls: number
   /** What they did, if that is known of each; and what is wrong with it. */
   readonly #faults: () => Promise<string[]>
   /** How many there are, of those that live. */
@@ -125,6 +127,7 @@ class Simulation {
       faults: isAlone ? { ...faults, late: 0, unanswered: 0 } : faults,
     }
     const count = random.between(1, 3)
+    this.#maxCalls = workload === 'keys' ? 6 : 12
     if (workload === 'keys') {
       const keyed = new KeyedCalls(this.#world, ledger)
       ledger.onCommit = () =>
@@ -150,7 +153,7 @@ class Simulation {
     for (let count = 0; count < this.#most; count += 1) void this.#raise()
     let working = this.#clients.length
     for (const client of this.#clients)
-      void client.work(random.between(3, 12)).finally(() => {
+      void client.work(random.between(3, this.#maxCalls)).finally(() => {
         working -= 1
       })
     this.#befall()

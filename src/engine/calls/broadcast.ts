@@ -46,10 +46,12 @@ async function run(
   { place, items }: { readonly place: BroadcastPlace; readonly items: BroadcastItems | null },
 ): Promise<BroadcastAnswer> {
   const receivers = { store, mailboxes, log, refusals, items }
-  const found: Found[] = [...(items?.earlier() ?? [])]
   const any = keysOfEvent(sent.event, sent.tags)
   const waiting = await waitingFor(store, any, { place, upTo: items?.upTo ?? (await store.highestId()) })
-  const addressed = items ? waiting.filter((id) => !items.hasMoved(id)) : waiting
+  // Only now: a context that the event itself started before a crash may be among them, and its row is there.
+  await items?.load()
+  const found: Found[] = [...(items?.earlier() ?? [])]
+  const addressed = items ? waiting.filter((id) => !items.hasReached(id)) : waiting
   for (let from = 0; from < addressed.length; from += MAX_WAVE_CONTEXTS) {
     const ids = addressed.slice(from, from + MAX_WAVE_CONTEXTS)
     found.push(...(await Promise.all(ids.map((id) => move(receivers, id, sent)))))

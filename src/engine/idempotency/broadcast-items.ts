@@ -27,6 +27,7 @@ export class BroadcastItems {
   readonly #rowKey: string
   readonly #expiresAt: number
   readonly #earlier = new Map<string, Item>()
+  readonly #startedIds = new Set<ContextId>()
 
   constructor(facts: { store: Store; rowKey: string; upTo: ContextId; expiresAt: number }) {
     this.#store = facts.store
@@ -47,12 +48,16 @@ export class BroadcastItems {
 
   /** Reads what was done before. */
   async load(): Promise<void> {
-    for await (const { key, value } of rowsOf(this.#store, this.#rowKey)) this.#earlier.set(key, itemOf(value))
+    for await (const { key, value } of rowsOf(this.#store, this.#rowKey)) {
+      const item = itemOf(value)
+      this.#earlier.set(key, item)
+      if (item.answer === 'executions') this.#startedIds.add(item.stand.contextId)
+    }
   }
 
-  /** Whether that context was moved before. */
-  hasMoved(id: ContextId): boolean {
-    return this.#earlier.has(this.#movedKey(id))
+  /** Whether that context was moved or started before. */
+  hasReached(id: ContextId): boolean {
+    return this.#earlier.has(this.#movedKey(id)) || this.#startedIds.has(id)
   }
 
   hasStarted(flux: CompiledFlux): boolean {

@@ -132,7 +132,6 @@ export class KeptBroadcasts {
     const endLease = this.#keepLease(key, running)
     let found
     try {
-      await items.load()
       found = await broadcast(this.#parts, sent, items)
     } catch (error) {
       const lease = endLease()
