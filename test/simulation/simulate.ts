@@ -19,6 +19,8 @@ const NOW = Date.UTC(2026, 0, 1)
 const PATIENCE_MS = 240_000
 /** Milliseconds of calm at least: what arrives late has arrived, and the dead are known to be. */
 const CALM_MS = 15_000
+/** Milliseconds after which what arrives late has arrived. */
+const LATE_MS = 8_000
 /** Milliseconds between two looks whether everything has. */
 const LOOK_MS = 2_000
 /** Milliseconds for which a server is down, stands still or is cut off, at most. */
@@ -64,6 +66,10 @@ class Simulation {
   readonly #world: World
   readonly #ledger: Ledger
   readonly #clients: readonly { work(calls: number): Promise<void> }[]
+  /** Whether clients wait in the end for what is still under way. */
+  readonly #asksAgain: boolean
+  /** Of each client, at most. */
+  readonly #maxCalls: number
   /** What they did, if that is known of each; and what is wrong with it. */
   readonly #faults: () => Promise<string[]>
   /** How many there are, of those that live. */
@@ -126,6 +132,8 @@ class Simulation {
       faults: isAlone ? { ...faults, late: 0, unanswered: 0 } : faults,
     }
     const count = random.between(1, 3)
+    this.#asksAgain = workload === 'keys'
+    this.#maxCalls = workload === 'keys' ? 6 : 12
     if (workload === 'keys') {
       const keyed = new KeyedCalls(this.#world, ledger)
       ledger.onCommit = () =>
@@ -151,7 +159,7 @@ class Simulation {
     for (let count = 0; count < this.#most; count += 1) void this.#raise()
     let working = this.#clients.length
     for (const client of this.#clients)
-      void client.work(random.between(3, 12)).finally(() => {
+      void client.work(random.between(3, this.#maxCalls)).finally(() => {
         working -= 1
       })
     this.#befall()
@@ -222,10 +230,11 @@ class Simulation {
       server.store.awayUntil = 0
     }
     const began = (this.#ledger.calmSince = this.#scheduler.now + MISFORTUNE_MS)
+    const restsAt = this.#asksAgain ? this.#scheduler.now + LATE_MS : began + CALM_MS
     let isSettled = false
     const look = () => {
       const { now } = this.#scheduler
-      isSettled = (now >= began + CALM_MS && this.#isSettled()) || now > began + PATIENCE_MS
+      isSettled = (now >= restsAt && this.#isSettled()) || now > began + PATIENCE_MS
       if (!isSettled) this.#scheduler.after(LOOK_MS, null, look)
     }
     look()

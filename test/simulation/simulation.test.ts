@@ -16,13 +16,21 @@ beforeAll(async () => {
   services = await openServices()
 })
 
-test(`${SEEDS} seeds`, async () => {
-  for (let seed = 1; seed <= SEEDS; seed += 1) {
-    const { trace, violations } = await simulate(seed, services)
-    const told = `${trace.slice(-SHOWN).join('\n')}\nagain: npm run simulate -- --from ${seed} --seeds 1 --trace`
-    expect(violations, violations.length === 0 ? '' : told).toEqual([])
-  }
-}, 600_000)
+test.each([
+  ['calls', ''],
+  ['keys', '--keys '],
+] as const)(
+  `${SEEDS} seeds of %s`,
+  async (workload, option) => {
+    for (let seed = 1; seed <= SEEDS; seed += 1) {
+      const { trace, violations } = await simulate(seed, services, workload)
+      const again = `npm run simulate -- ${option}--from ${seed} --seeds 1 --trace`
+      const told = `${trace.slice(-SHOWN).join('\n')}\nagain: ${again}`
+      expect(violations, violations.length === 0 ? '' : told).toEqual([])
+    }
+  },
+  600_000,
+)
 
 test('the same seed gives the same run', async () => {
   for (const seed of TWICE) {

@@ -27,6 +27,7 @@ export class BroadcastItems {
   readonly #rowKey: string
   readonly #expiresAt: number
   readonly #earlier = new Map<string, Item>()
+  readonly #startedIds = new Set<ContextId>()
 
   constructor(facts: { store: Store; rowKey: string; expiresAt: number }) {
     this.#store = facts.store
@@ -42,13 +43,17 @@ export class BroadcastItems {
   /** Reads what was done before this server carried it on: starts, and moves of contexts with higher ids than that. */
   async load(after: ContextId): Promise<readonly Item[]> {
     const rows = doneRows(this.#store, this.#rowKey, after)
-    for await (const { key, value } of rows) this.#earlier.set(key, itemOf(value))
+    for await (const { key, value } of rows) {
+      const item = itemOf(value)
+      this.#earlier.set(key, item)
+      if (item.answer === 'executions') this.#startedIds.add(item.stand.contextId)
+    }
     return [...this.#earlier.values()].sort((one, other) => one.at - other.at)
   }
 
-  /** Whether that context was moved before. */
-  hasMoved(id: ContextId): boolean {
-    return this.#earlier.has(this.#movedKey(id))
+  /** Whether that context was moved or started before. */
+  hasReached(id: ContextId): boolean {
+    return this.#earlier.has(this.#movedKey(id)) || this.#startedIds.has(id)
   }
 
   hasStarted(flux: CompiledFlux): boolean {

@@ -143,9 +143,10 @@ export class BroadcastRun {
     }
     const summary = this.#isNew || !this.isAccepted ? null : await readSummary(store, this.#rows)
     const after = summary?.cursor ?? 0
-    const earlier = this.#isNew ? [] : await this.#items.load(after)
     const waiting = await findReceivers(store, sent, { upTo, after, place })
-    this.#ids = waiting.filter((id) => !this.#items.hasMoved(id))
+    // Only now: a context that the event itself started before a crash may be among them, and its row is there.
+    const earlier = this.#isNew ? [] : await this.#items.load(after)
+    this.#ids = waiting.filter((id) => !this.#items.hasReached(id))
     const done = earlier.flatMap((item) => receiverOf(item) ?? [])
     this.#before = done.length + (summary?.dealt ?? 0)
     this.#summary = { ...(summary ?? summaryAtFirst(0)), matched: this.#before + this.#ids.length }
