@@ -198,3 +198,25 @@ describe('an event', () => {
     ).toBe(200)
   })
 })
+
+test('a key is taken as it is, byte by byte', async () => {
+  const execute = (key: string) => xml(`<s><fluxName>Waiter</fluxName>${key}</s>`, 'p/execute')
+  const ids = new Map<string, unknown>()
+  for (const key of ['k', ' k', 'k ', ' ', '007', '\n k']) {
+    const { json, status, text } = await execute(`<key>${key}</key>`)
+    expect(status, text).toBe(200)
+    ids.set(key, (json as { contextId: number }).contextId)
+  }
+  expect(new Set(ids.values()).size).toBe(ids.size)
+  for (const [key, contextId] of ids) {
+    expect((await live.call('GET', `/flux-api/context?contextId=${String(contextId)}`)).json).toMatchObject({ key })
+    const sent = await xml(
+      `<e><event> hold </event><key>${key}</key><fluxName> Waiter </fluxName><package>p</package><input><by>x</by></input></e>`,
+      'event',
+    )
+    expect(sent.json).toMatchObject({ transitions: [{ contextId }] })
+  }
+  // Not left out: it is empty.
+  expect((await execute('<key/>')).status).toBe(422)
+  expect((await execute('<key type="null"/>')).status).toBe(200)
+})

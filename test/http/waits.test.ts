@@ -66,6 +66,37 @@ describe('a server', () => {
     expect(xml?.text).toMatch(/^<\?xml[^]*<context><fluxName>Order</)
   })
 
+  test('accepts an event for all, and tells by which preference', async () => {
+    const send = (prefer?: string, query = '', eventId?: string) =>
+      live.call('POST', `/flux-api/event${query}`, {
+        body: { event: 'nobody', ...(eventId !== undefined && { eventId }) },
+        ...(prefer !== undefined && { prefer }),
+      })
+    const factsOf = ({ status, headers }: Awaited<ReturnType<typeof send>>) => [
+      status,
+      headers.get('preference-applied'),
+      headers.get('idempotency-replayed'),
+    ]
+    expect(factsOf(await send())).toEqual([200, null, null])
+    const accepted = await send('foo, Respond-Async; a=b', '', 'e 1')
+    expect([factsOf(accepted), accepted.headers.get('location')]).toEqual([
+      [202, 'respond-async', null],
+      '/flux-api/event?eventId=e%201',
+    ])
+    expect(accepted.json).toEqual({ message: expect.any(String), eventId: 'e 1' })
+    const again = await send(undefined, '', 'e 1')
+    expect([factsOf(again), again.headers.get('location'), again.json]).toEqual([
+      [202, null, 'true'],
+      '/flux-api/event?eventId=e%201',
+      accepted.json,
+    ])
+    expect(factsOf(await send('respond-async, wait=10'))).toEqual([200, 'wait', null])
+    expect(factsOf(await send('respond-async, wait=0'))).toEqual([202, 'respond-async', null])
+    // For one context it is ignored.
+    const { contextId } = await execute(live)
+    expect((await event(live, contextId, 'end', 'respond-async')).status).toBe(200)
+  })
+
   test('takes names of states with commas, and refuses what it can not wait for', async () => {
     const { contextId } = await execute(live)
     expect((await wait(contextId, `state=${encodeURIComponent('open, still')}&timeout=0`)).status).toBe(200)

@@ -160,3 +160,67 @@ test('the id is source and id, or a hash of them', () => {
   expect(eventIdOf('a'.repeat(127), 'b'.repeat(128))).toMatch(/^ce-[\da-f]{64}$/)
   for (const odd of [' a', 'ä', 'a\n']) expect(eventIdOf(odd, 'b')).toMatch(/^ce-/)
 })
+
+describe('a context that is named by its key', () => {
+  const extensions = { fluxkey: 'order 1', fluxname: 'Waiter', fluxpackage: 'q' }
+  let id: number
+  beforeAll(async () => {
+    const { json } = await live.call('POST', '/flux-api/q/execute', { body: { fluxName: 'Waiter', key: 'order 1' } })
+    id = (json as { contextId: number }).contextId
+  })
+
+  test.each(['binary', 'structured'] as const)('gets a %s event, whose receipt is found', async (mode) => {
+    const source = `/shop/${mode}`
+    expect(await sendMessage(HTTP[mode](event({ id: 'K1', source, ...extensions })))).toEqual(moved(id, `${source} K1`))
+    const found = await live.call('GET', `/flux-api/event?source=${source}&id=K1`)
+    expect(found.json).toMatchObject({ eventId: `${source} K1`, moved: [{ contextId: id }] })
+  })
+
+  test('gets the events of a batch', async () => {
+    const one = { ...PLAIN, ...extensions, data: { by: 'x' } }
+    const { json } = await batch([
+      { ...one, id: 'b1' },
+      { ...one, id: 'b2', fluxkey: 'nobody' },
+      { ...one, id: 'b3', fluxname: undefined },
+      { ...one, id: 'b4' },
+    ])
+    expect(json).toMatchObject([
+      { status: 200, transitions: [{ contextId: id }] },
+      { status: 404 },
+      { status: 400 },
+      { status: 200, transitions: [{ contextId: id }] },
+    ])
+    const found = await live.call('GET', '/flux-api/event?source=/shop&id=b4')
+    expect(found.json).toMatchObject({ eventId: '/shop b4', moved: [{ contextId: id }], done: true })
+  })
+})
+
+test('the receipt of an event is found by source and id, also where they are hashed', async () => {
+  const id = await start()
+  const source = 'ä'.repeat(10)
+  const one = { ...PLAIN, source, id: 'x', fluxcontextid: String(id), data: { by: 'x' } }
+  expect((await send(JSON.stringify(one), STRUCTURED)).status).toBe(200)
+  const path = (query: object) => `/flux-api/event?${new URLSearchParams({ ...query })}`
+  const { json } = await live.call('GET', path({ source, id: 'x' }))
+  expect(json).toMatchObject({ eventId: eventIdOf(source, 'x'), moved: [{ contextId: id }] })
+  expect((await live.call('GET', path({ source, id: 'y' }))).status).toBe(404)
+  for (const query of [{}, { source }, { id: 'x' }, { source, id: 'x', eventId: 'e' }])
+    expect((await live.call('GET', path(query))).status).toBe(400)
+})
+
+test('an event may be accepted before it is sent to all', async () => {
+  const headers = { ...STRUCTURED, prefer: 'respond-async' }
+  const answer = await fetch(`${live.url}/flux-api/event`, {
+    method: 'POST',
+    body: JSON.stringify({ ...PLAIN, id: 'async 1' }),
+    headers,
+  })
+  expect([answer.status, answer.headers.get('preference-applied'), await answer.json()]).toEqual([
+    202,
+    'respond-async',
+    { message: expect.any(String), eventId: '/shop async 1' },
+  ])
+  const location = answer.headers.get('location') ?? ''
+  expect(location).toBe('/flux-api/event?eventId=%2Fshop%20async%201')
+  expect((await live.call('GET', location)).json).toMatchObject({ eventId: '/shop async 1', progress: {} })
+})

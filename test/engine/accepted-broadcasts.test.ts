@@ -1,0 +1,281 @@
+// Broadcasts that are accepted before they are sent to all: they are done once, over crashes and servers, can be stopped,
+// and their receipt tells how far they are.
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { endOfAccepted } from '../../src/api/accepted.ts'
+import { isReplayed } from '../../src/api/replayed.ts'
+import { unavailable } from '../../src/model/failure.ts'
+import type { CommitRequest } from '../../src/ports/store.ts'
+import { openBench, outputs, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
+import { held } from '../support/held.ts'
+import { MemoryStore } from '../simulation/memory-store.ts'
+import { Memory } from '../simulation/memory.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
+import { withVerbs } from '../support/stores.ts'
+
+const FILES: Files = {
+  'p/Count.flux': {
+    output: [{ name: 'n', type: 'integer', defaultValue: 0 }],
+    states: [
+      {
+        name: 'w',
+        waiting: true,
+        action: { type: 'map', lines: [{ type: 'set', expression: 'n + 1', evaluate: true, to: ['n'] }] },
+        transitions: [{ to: 'w', event: 'tick' }],
+      },
+    ],
+  },
+  'p/Started.flux': {
+    triggers: ['tick'],
+    states: [{ name: 's', waiting: true, transitions: [{ to: 's', event: 'never' }] }],
+  },
+}
+const BEAT_MS = 1000
+const MANY = 1300
+/** As many as are sent the event before it is stored how far it is. */
+const STAGE = 1000
+const feed = {
+  notify() {},
+  onNotified() {},
+  notifyReady() {},
+  onReady() {},
+  watch() {},
+  onWatched() {},
+  close: () => Promise.resolve(),
+}
+
+describe.each([1, 3])('in a store of %i partitions, an event for many', (partitions) => {
+  let memory: Memory
+  let clock: SimulatedClock
+  let servers: Bench[]
+  /** Commits that the servers may still make; then the store is away. */
+  let left: number
+  /** Commits of contexts wait for it. */
+  let gate: Promise<unknown>
+
+  const open = async (options: BenchOptions = {}) => {
+    const store = new MemoryStore(memory)
+    const bench = await openBench(FILES, {
+      clock,
+      store: withVerbs(store, {
+        async commit(request: CommitRequest) {
+          left -= 1
+          if (left < 0) throw unavailable('away')
+          if (request.writes.length > 0) await gate
+          return store.commit(request)
+        },
+      }),
+      others: { beat: BEAT_MS, feed },
+      bounds: { answeredBroadcast: 5 },
+      ...options,
+    })
+    servers.push(bench)
+    return bench
+  }
+  const startAll = (bench: Bench, count: number) => Promise.all(Array.from({ length: count }, () => bench.run('Count')))
+  const countsOf = async (bench: Bench, ids: readonly number[]) =>
+    Promise.all(ids.map(async (contextId) => outputs(await bench.getContext({ contextId }))['n']))
+  const receiptOf = (bench: Bench, eventId: string) => bench.getEvent({ eventId })
+  const isDone = (bench: Bench, eventId: string) =>
+    expect.poll(async () => (await receiptOf(bench, eventId)).done, { timeout: 40_000, interval: 20 }).toBe(true)
+
+  beforeEach(() => {
+    clock = new SimulatedClock(Date.UTC(2026, 0, 1))
+    memory = new Memory({ now: () => clock.now(), silence: 7 * BEAT_MS, partitions })
+    ;[servers, left, gate] = [[], Infinity, Promise.resolve()]
+  })
+  afterEach(async () => {
+    left = Infinity
+    await Promise.all(servers.map((bench) => bench.close()))
+  })
+
+  test('is accepted above the bound, without a key too, and moves each once', async () => {
+    const bench = await open()
+    const ids = await startAll(bench, 6)
+    const answer = await bench.sendEvent({ event: 'tick' })
+    expect(answer).toMatchObject({ transitions: [], executions: [], ignored: [] })
+    expect(endOfAccepted(answer)).not.toBeNull()
+    await endOfAccepted(answer)
+    expect(await countsOf(bench, ids)).toEqual(ids.map(() => 1))
+    const receipt = await receiptOf(bench, answer.eventId)
+    expect(receipt).toMatchObject({
+      done: true,
+      repeated: 0,
+      progress: { matched: 6, done: 6, moved: 6, started: 1, ignored: 0 },
+      counts: { moved: 6, started: 1, ignored: 0 },
+    })
+    expect(receipt.moved.map(({ contextId }) => contextId).sort((a, b) => a - b)).toEqual(ids)
+    expect(await new MemoryStore(memory).countRows({ space: 'broadcasts' })).toBe(0)
+  })
+
+  test('is answered when it is done up to the bound, in process, and within the time that its sender waits', async () => {
+    const bench = await open()
+    const ids = await startAll(bench, 5)
+    const few = await bench.sendEvent({ event: 'tick' })
+    expect([endOfAccepted(few), few.transitions.length]).toEqual([null, 5])
+    ids.push(...(await startAll(bench, 5)))
+    const local = await bench.engine.local().sendEvent({ event: 'tick' })
+    expect([endOfAccepted(local), local.transitions.length]).toEqual([null, 10])
+    const waited = await bench.sendEvent({ event: 'tick', eventId: 'w', respondWithin: 60 })
+    expect([endOfAccepted(waited), waited.transitions.length]).toEqual([null, 10])
+    // A repeat has the first answer.
+    const again = await bench.sendEvent({ event: 'tick', eventId: 'w' })
+    expect([isReplayed(again), endOfAccepted(again), again]).toEqual([true, null, waited])
+    const async = await bench.engine.local().sendEvent({ event: 'nobody', respondAsync: true })
+    expect(endOfAccepted(async)).not.toBeNull()
+  })
+
+  test('that is repeated gets the first answer, while it is under way and afterwards', async () => {
+    const bench = await open()
+    const ids = await startAll(bench, 8)
+    const hold = held<void>()
+    gate = hold.promise
+    const send = () => bench.sendEvent({ event: 'tick', eventId: 'e' })
+    const first = await send()
+    const again = await send()
+    expect([isReplayed(first), isReplayed(again), endOfAccepted(again) !== null]).toEqual([false, true, true])
+    expect(again).toEqual(first)
+    expect(await receiptOf(bench, 'e')).toMatchObject({ done: false, repeated: 1, progress: { matched: 8, done: 0 } })
+    await expect(bench.sendEvent({ event: 'tick', eventId: 'e', tags: ['x'] })).rejects.toMatchObject({
+      failure: { kind: 'idempotencyMismatch' },
+    })
+    hold.release()
+    await isDone(bench, 'e')
+    expect([await send(), await countsOf(bench, ids)]).toEqual([first, ids.map(() => 1)])
+  })
+
+  test('its sender waits for no longer than it said', async () => {
+    const bench = await open()
+    await startAll(bench, 8)
+    const hold = held<void>()
+    gate = hold.promise
+    const sent = bench.sendEvent({ event: 'tick', eventId: 'e', respondWithin: 10 })
+    await expect.poll(() => clock.pending.includes(clock.now() + 10_000)).toBe(true)
+    await clock.advance(10_000)
+    expect(endOfAccepted(await sent)).not.toBeNull()
+    hold.release()
+    await isDone(bench, 'e')
+  })
+
+  test('goes on while the store is away for a while, and nobody is passed over', async () => {
+    const bench = await open()
+    const ids = await startAll(bench, 20)
+    const hold = held<void>()
+    gate = hold.promise
+    const { eventId } = await bench.sendEvent({ event: 'tick' })
+    left = 7
+    hold.release()
+    for (let tries = 0; tries < 3; tries += 1) await bench.advance(1000)
+    left = Infinity
+    await bench.advance(10_000)
+    await isDone(bench, eventId)
+    expect(await countsOf(bench, ids)).toEqual(ids.map(() => 1))
+    expect(await receiptOf(bench, eventId)).toMatchObject({ counts: { moved: 20, started: 1, ignored: 0 } })
+  })
+
+  test.each([1, STAGE / 2, STAGE - 150, MANY - 255])(
+    'goes on where its server died, after %i commits more, and moves nobody twice',
+    async (commits) => {
+      const one = await open()
+      const ids = await startAll(one, MANY)
+      const hold = held<void>()
+      gate = hold.promise
+      const { eventId } = await one.sendEvent({ event: 'tick' })
+      const two = await open()
+      left = commits
+      hold.release()
+      await expect.poll(() => left < 0, { timeout: 40_000 }).toBe(true)
+      // It says nothing any more, as if it were dead.
+      one.engine.close({ grace: 0 }).catch(() => {})
+      servers.shift()
+      left = Infinity
+      const before = await receiptOf(two, eventId)
+      expect(before).toMatchObject({ done: false, progress: { matched: MANY } })
+      expect(before.progress?.done).toBe(before.counts.moved)
+      await clock.advance(9 * BEAT_MS)
+      await isDone(two, eventId)
+      expect(await countsOf(two, ids)).toEqual(ids.map(() => 1))
+      const { counts, moved, progress } = await receiptOf(two, eventId)
+      expect([counts, moved.length, progress]).toEqual([
+        { moved: MANY, started: 1, ignored: 0, pending: 0, expired: 0, withdrawn: 0 },
+        1000,
+        { matched: MANY, done: MANY, moved: MANY, started: 1, ignored: 0 },
+      ])
+    },
+    100_000,
+  )
+
+  test('is stopped by whichever server is asked, and those whom it did not reach stay', async () => {
+    const [one, two] = [await open(), await open()]
+    const ids = await startAll(one, MANY)
+    const hold = held<void>()
+    gate = hold.promise
+    const { eventId } = await one.sendEvent({ event: 'tick' })
+    const stopped = two.stopEvent({ eventId })
+    await expect
+      .poll(() => new MemoryStore(memory).listRows({ space: 'broadcasts', prefix: '', limit: 1 }))
+      .toMatchObject([{ value: expect.stringContaining('"stops":true') }])
+    hold.release()
+    await isDone(two, eventId)
+    await clock.advance(1000)
+    const receipt = await stopped
+    expect(receipt).toMatchObject({ done: true, progress: { matched: MANY, done: STAGE, moved: STAGE, started: 0 } })
+    const counts = await countsOf(two, ids)
+    expect([counts.filter((n) => n === 1).length, counts.filter((n) => n === 0).length]).toEqual([STAGE, MANY - STAGE])
+    await expect(one.stopEvent({ eventId })).rejects.toMatchObject({ failure: { kind: 'conflict' } })
+    await expect(one.stopEvent({ eventId: 'unknown' })).rejects.toMatchObject({ failure: { kind: 'notFound' } })
+    // A repeat does not begin it again.
+    await endOfAccepted(await one.sendEvent({ event: 'tick', eventId }))
+    expect(await receiptOf(one, eventId)).toEqual({ ...receipt, repeated: 1 })
+  })
+
+  test('is left by a server that stops, and goes on at the next start at once', async () => {
+    const one = await open()
+    const ids = await startAll(one, MANY)
+    const hold = held<void>()
+    gate = hold.promise
+    const { eventId } = await one.sendEvent({ event: 'tick' })
+    const closed = one.engine.close({ grace: 0 })
+    hold.release()
+    await closed
+    servers.shift()
+    const two = await open()
+    await isDone(two, eventId)
+    expect(await countsOf(two, ids)).toEqual(ids.map(() => 1))
+  })
+
+  test('that was to be stopped when its server died is not sent to anybody else', async () => {
+    const [one, two] = [await open(), await open()]
+    const ids = await startAll(one, 20)
+    const hold = held<void>()
+    gate = hold.promise
+    const { eventId } = await one.sendEvent({ event: 'tick' })
+    left = 1
+    two.stopEvent({ eventId }).catch(() => {})
+    await expect.poll(() => left).toBe(0)
+    hold.release()
+    one.engine.close({ grace: 0 }).catch(() => {})
+    servers.shift()
+    left = Infinity
+    for (let beats = 0; beats < 10; beats += 1) await two.advance(BEAT_MS)
+    await isDone(two, eventId)
+    const { counts, progress } = await receiptOf(two, eventId)
+    expect([counts.started, progress?.matched]).toEqual([0, 20])
+    expect((await countsOf(two, ids)).filter((n) => n === 1)).toHaveLength(counts.moved)
+  })
+
+  test('is refused beyond the bound of broadcasts, and nothing is kept of it', async () => {
+    const bench = await open({ bounds: { answeredBroadcast: 5, broadcasts: 1 } })
+    await startAll(bench, 70)
+    const hold = held<void>()
+    gate = hold.promise
+    const { eventId } = await bench.sendEvent({ event: 'tick' })
+    for (const more of [{}, { eventId: 'e' }])
+      await expect(bench.sendEvent({ event: 'tick', ...more })).rejects.toMatchObject({
+        failure: { kind: 'overloaded' },
+      })
+    await expect(receiptOf(bench, 'e')).rejects.toMatchObject({ failure: { kind: 'notFound' } })
+    hold.release()
+    await isDone(bench, eventId)
+    await expect(bench.sendEvent({ event: 'tick', eventId: 'e' })).resolves.toMatchObject({ eventId: 'e' })
+  })
+})

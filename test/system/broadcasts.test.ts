@@ -1,0 +1,144 @@
+// An event for 100,000 contexts, on real servers: cut off by kill -9 it goes on, and moves nobody twice; it is stopped
+// half-way, on Redis by another server; and who calls meanwhile is served.
+import { basename } from 'node:path'
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
+import { startRedis, type RedisServer } from '../support/redis.ts'
+import { cleanUp, placeFor, startServer, type Server } from '../support/server.ts'
+
+const CONTEXTS = 100_000
+const PATIENCE_MS = 240_000
+vi.setConfig({ testTimeout: 600_000, hookTimeout: 120_000 })
+
+const SERVICES = {
+  'p/Count.flux': {
+    output: [{ name: 'n', type: 'integer', defaultValue: 0 }],
+    states: [
+      {
+        name: 'w',
+        waiting: true,
+        action: { type: 'map', lines: [{ type: 'set', expression: 'n + 1', evaluate: true, to: ['n'] }] },
+        transitions: [{ to: 'w', event: 'tick' }],
+      },
+    ],
+  },
+  'p/Other.flux': {
+    states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'ping' }] }],
+  },
+}
+
+let redis: RedisServer
+beforeAll(async () => {
+  redis = await startRedis({ appendfsync: 'no' })
+})
+afterAll(async () => {
+  await cleanUp()
+  await redis.close()
+})
+
+interface Receipt {
+  readonly done: boolean
+  readonly counts: { readonly moved: number; readonly ignored: number }
+  readonly moved: readonly unknown[]
+  readonly progress: { readonly matched: number; readonly done: number; readonly moved: number }
+}
+
+async function call(url: string, method = 'GET', body?: object | string) {
+  const response = await fetch(url, {
+    method,
+    ...(body !== undefined && {
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+      headers: { 'content-type': typeof body === 'string' ? 'application/x-ndjson' : 'application/json' },
+    }),
+  })
+  return { status: response.status, headers: response.headers, text: await response.text() }
+}
+
+const receiptAt = async (url: string): Promise<Receipt> => JSON.parse((await call(url)).text)
+
+/** Events to one context, one after the other, until it is told to end; gives how far the broadcast was at each. */
+async function pingWhile(server: Server, location: string, isOver: (receipt: Receipt) => boolean): Promise<number[]> {
+  const { text } = await call(`${server.url}/flux-api/p/execute`, 'POST', { fluxName: 'Other' })
+  const { contextId }: { contextId: number } = JSON.parse(text)
+  const seen: number[] = []
+  for (;;) {
+    const before = await receiptAt(server.url + location)
+    if (isOver(before)) return seen
+    const { status } = await call(`${server.url}/flux-api/event?contextId=${contextId}`, 'POST', { event: 'ping' })
+    expect(status).toBe(200)
+    const after = await receiptAt(server.url + location)
+    if (!after.done) seen.push(after.progress.done - before.progress.done)
+  }
+}
+
+/** How many contexts have moved how often. */
+async function movesOf(server: Server): Promise<Map<number, number>> {
+  const moves = new Map<number, number>()
+  for (let path: string | null = '/flux-api/contexts?fluxName=Count&limit=1000'; path !== null;) {
+    const { headers, text } = await call(server.url + path)
+    const views: { executionHistory: unknown[] }[] = JSON.parse(text)
+    for (const { executionHistory } of views) {
+      const count = executionHistory.length - 1
+      moves.set(count, (moves.get(count) ?? 0) + 1)
+    }
+    path = /<([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1] ?? null
+  }
+  return moves
+}
+
+describe.each(['embedded', 'Redis'] as const)('on the %s store', (kind) => {
+  test('an event for 100,000 goes on after a crash, moves nobody twice, and can be stopped', async () => {
+    const place = await placeFor(SERVICES)
+    const env = {
+      ...(kind === 'Redis' && { ACTORFLUX_REDIS_URL: redis.url, ACTORFLUX_NAMESPACE: basename(place.folder) }),
+      ACTORFLUX_RECOVERY: '3s',
+    }
+    const open = () => startServer({ program: inject('program'), ...place, env })
+    let server = await open()
+    const started = await call(`${server.url}/flux-api/p/executes`, 'POST', '{"fluxName":"Count"}\n'.repeat(CONTEXTS))
+    expect(started.text).toContain(`"ok":${CONTEXTS}`)
+
+    const sent = await call(`${server.url}/flux-api/event`, 'POST', { event: 'tick', eventId: 'first' })
+    const location = sent.headers.get('location') ?? ''
+    expect([sent.status, location]).toEqual([202, '/flux-api/event?eventId=first'])
+    // Who calls meanwhile is served between waves.
+    const passed = await pingWhile(server, location, ({ progress }) => progress.done > CONTEXTS / 3)
+    expect(passed.length).toBeGreaterThan(3)
+    expect(passed.sort((one, other) => one - other)[Math.floor(passed.length / 2)]).toBeLessThan(5000)
+    await server.kill('SIGKILL')
+
+    server = await open()
+    await vi.waitFor(async () => expect((await receiptAt(server.url + location)).done).toBe(true), {
+      timeout: PATIENCE_MS,
+      interval: 500,
+    })
+    const receipt = await receiptAt(server.url + location)
+    expect(receipt).toMatchObject({
+      counts: { moved: CONTEXTS, ignored: 0 },
+      progress: { matched: CONTEXTS, done: CONTEXTS, moved: CONTEXTS },
+    })
+    expect(receipt.moved).toHaveLength(1000)
+    expect([...(await movesOf(server))]).toEqual([[1, CONTEXTS]])
+
+    const other = kind === 'Redis' ? await open() : server
+    const again = await call(`${server.url}/flux-api/event`, 'POST', { event: 'tick', eventId: 'second' })
+    expect(again.status).toBe(202)
+    const second = '/flux-api/event?eventId=second'
+    await vi.waitFor(
+      async () => expect((await receiptAt(other.url + second)).progress.done).toBeGreaterThan(CONTEXTS / 10),
+      { timeout: PATIENCE_MS, interval: 20 },
+    )
+    const stopped = await call(other.url + second, 'DELETE')
+    const told: Receipt = JSON.parse(stopped.text)
+    expect([stopped.status, told.done]).toEqual([200, true])
+    expect(told.counts.moved).toBeGreaterThan(0)
+    expect(told.counts.moved).toBeLessThan(CONTEXTS)
+    expect((await call(other.url + second, 'DELETE')).status).toBe(409)
+    expect(await movesOf(other)).toEqual(
+      new Map([
+        [2, told.counts.moved],
+        [1, CONTEXTS - told.counts.moved],
+      ]),
+    )
+    await Promise.all([server, other].map((one) => one.kill('SIGKILL')))
+  })
+})
