@@ -34,8 +34,8 @@ export interface TrackedContext {
   step: Step | null
   /** The slot in which the step starts after the commit. */
   slot: Slot | null
-  /** Parents to notify of the end of this context. */
-  readonly parents: Set<ContextId>
+  /** Parents to notify of the end of this context, each once. */
+  parents: readonly ContextId[]
   /** Attempts that failed. */
   readonly failures: FailedAttempt[]
 }
@@ -170,7 +170,7 @@ export class UnitOfWork {
     }
     const { record, slot } = context
     const answersNotification = record.child === null || record.child !== before?.child
-    const change = { before, texts, flux, log: history, notifies: [...parents], answersNotification }
+    const change = { before, texts, flux, log: history, notifies: parents, answersNotification }
     const maxRecord = this.#maxRecord
     let written = writeOf({ ...change, next: record, maxRecord })
     if (slot && !slot.fits(written.write.context.parts)) {
@@ -190,7 +190,8 @@ export class UnitOfWork {
     if (decision.abandonedChild !== null) this.#cancelChild(decision.abandonedChild)
     if (decision.child) this.#spawnChild(context, decision.child)
     const { status, parent } = context.record
-    if (isFinished(status) && parent) context.parents.add(parent.id)
+    if (isFinished(status) && parent && !context.parents.includes(parent.id))
+      context.parents = [...context.parents, parent.id]
   }
 
   #historyOf({ before, history }: TrackedContext): readonly Move[] {
@@ -223,7 +224,7 @@ export class UnitOfWork {
     const child = this.find(id)
     if (!child || isFinished(child.record.status)) return
     this.#apply(child, { type: 'TERMINATE', caller: SYSTEM })
-    child.parents.clear()
+    child.parents = NO_PARENTS
   }
 
   /** The message that the child has ended; null: there is no child, or it has not ended. @throws Lacking */
@@ -238,7 +239,7 @@ function trackedContext(
   texts: StoredContext['parts'],
   record: ContextRecord,
 ): TrackedContext {
-  return { before, flux, texts, record, history: [], step: null, slot: null, parents: new Set(), failures: [] }
+  return { before, flux, texts, record, history: [], step: null, slot: null, parents: NO_PARENTS, failures: [] }
 }
 
 /** A later message of the same turn may have ended what an earlier one began. */
@@ -248,3 +249,4 @@ function startsHere({ epoch, attempt, owner }: Step, { lease, position }: Contex
 
 const NEXT = { kind: 'next' } as const
 const NO_TEXTS = {}
+const NO_PARENTS: readonly ContextId[] = []
