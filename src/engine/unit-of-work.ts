@@ -34,7 +34,7 @@ export interface TrackedContext {
   step: Step | null
   /** The slot in which the step starts after the commit. */
   slot: Slot | null
-  /** Parents to notify of the end of this context, each once. */
+  /** Parents to notify of the end of this context. */
   parents: readonly ContextId[]
   /** Attempts that failed. */
   readonly failures: FailedAttempt[]
@@ -190,8 +190,7 @@ export class UnitOfWork {
     if (decision.abandonedChild !== null) this.#cancelChild(decision.abandonedChild)
     if (decision.child) this.#spawnChild(context, decision.child)
     const { status, parent } = context.record
-    if (isFinished(status) && parent && !context.parents.includes(parent.id))
-      context.parents = [...context.parents, parent.id]
+    if (isFinished(status) && parent) context.parents = [parent.id]
   }
 
   #historyOf({ before, history }: TrackedContext): readonly Move[] {
@@ -224,7 +223,7 @@ export class UnitOfWork {
     const child = this.find(id)
     if (!child || isFinished(child.record.status)) return
     this.#apply(child, { type: 'TERMINATE', caller: SYSTEM })
-    child.parents = NO_PARENTS
+    child.parents = []
   }
 
   /** The message that the child has ended; null: there is no child, or it has not ended. @throws Lacking */
@@ -239,7 +238,7 @@ function trackedContext(
   texts: StoredContext['parts'],
   record: ContextRecord,
 ): TrackedContext {
-  return { before, flux, texts, record, history: [], step: null, slot: null, parents: NO_PARENTS, failures: [] }
+  return { before, flux, texts, record, history: [], step: null, slot: null, parents: [], failures: [] }
 }
 
 /** A later message of the same turn may have ended what an earlier one began. */
@@ -249,4 +248,3 @@ function startsHere({ epoch, attempt, owner }: Step, { lease, position }: Contex
 
 const NEXT = { kind: 'next' } as const
 const NO_TEXTS = {}
-const NO_PARENTS: readonly ContextId[] = []

@@ -180,24 +180,25 @@ export class LineStream {
 
   #begin(line: Buffer | FluxError, release: () => void): void {
     const place = this.#answers.place()
-    const run = async (request: LineRequest) => {
+    const fail = (error: unknown) => {
+      release()
+      this.#fail(place, error)
+    }
+    const succeed = (answer: object) => {
       try {
-        const answer = await request.run()
-        this.#ok += 1
         this.#answers.answer(place, this.#options.minimal ? null : { n: place, ...answer })
-      } catch (error) {
-        this.#fail(place, error)
-      } finally {
+        this.#ok += 1
         release()
+      } catch (error) {
+        fail(error)
       }
     }
     try {
       const request = this.#options.read(line)
       const { concern, keepsPlace } = request
-      this.#lanes.add({ concern, keepsPlace, run: () => run(request) })
+      this.#lanes.add({ concern, keepsPlace, run: () => request.run().then(succeed, fail) })
     } catch (error) {
-      release()
-      this.#fail(place, error)
+      fail(error)
     }
   }
 
