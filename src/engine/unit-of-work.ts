@@ -163,20 +163,20 @@ export class UnitOfWork {
   }
 
   #write(context: TrackedContext): Write {
-    const { before, texts, flux, history, parents, step } = context
+    const { before, texts, flux, history: log, parents: notifies, step } = context
     if (step && startsHere(step, context.record)) {
       context.slot = this.#admit(flux, step.state)
       if (!context.slot) context.record = readied(context.record)
     }
     const { record, slot } = context
     const answersNotification = record.child === null || record.child !== before?.child
-    const change = { before, texts, flux, log: history, notifies: parents, answersNotification }
     const maxRecord = this.#maxRecord
-    let written = writeOf({ ...change, next: record, maxRecord })
+    const change = { before, texts, next: record, flux, log, notifies, answersNotification, maxRecord }
+    let written = writeOf(change)
     if (slot && !slot.fits(written.write.context.parts)) {
       slot.release()
       context.slot = null
-      written = writeOf({ ...change, next: readied(record), maxRecord })
+      written = writeOf({ ...change, next: readied(record) })
     }
     context.record = written.record
     return written.write
