@@ -23,7 +23,7 @@ export interface TrackedContext {
   /** The slot in which the step starts after the commit. */
   slot: Slot | null
   /** Parents to notify of the end of this context. */
-  readonly parents: Set<ContextId>
+  parents: readonly ContextId[]
   /** Attempts that failed. */
   readonly failures: FailedAttempt[]
   /** Events that it kept, or was started with, and keeps no more. */
@@ -66,7 +66,7 @@ export function trackedContext(
     history: [],
     step: null,
     slot: null,
-    parents: new Set(),
+    parents: [],
     failures: [],
     settled: NONE_SETTLED,
   }

@@ -171,20 +171,20 @@ export class UnitOfWork {
   }
 
   #write(context: TrackedContext): Write {
-    const { before, texts, flux, history, parents, step } = context
+    const { before, texts, flux, history: log, parents: notifies, step } = context
     if (step && startsHere(step, context.record)) {
       context.slot = this.#admit(flux, step.state)
       if (!context.slot) context.record = readied(context.record)
     }
     const { record, slot } = context
     const answersNotification = record.child === null || record.child !== before?.child
-    const change = { before, texts, flux, log: history, notifies: [...parents], answersNotification }
     const maxRecord = this.#maxRecord
-    let written = writeOf({ ...change, next: record, maxRecord })
+    const change = { before, texts, next: record, flux, log, notifies, answersNotification, maxRecord }
+    let written = writeOf(change)
     if (slot && !slot.fits(written.write.context.parts)) {
       slot.release()
       context.slot = null
-      written = writeOf({ ...change, next: readied(record), maxRecord })
+      written = writeOf({ ...change, next: readied(record) })
     }
     context.record = written.record
     // The work of the turn was spent before all events were taken: a wake-up goes on. The record says when the context
@@ -201,7 +201,7 @@ export class UnitOfWork {
     if (decision.abandonedChild !== null) this.#cancelChild(decision.abandonedChild)
     if (decision.child) this.#spawnChild(context, decision.child)
     const { status, parent } = context.record
-    if (isFinished(status) && parent) context.parents.add(parent.id)
+    if (isFinished(status) && parent) context.parents = [parent.id]
     if (isFinished(status)) endPending(context, this.#env.now)
   }
 
@@ -235,7 +235,7 @@ export class UnitOfWork {
     const child = this.find(id)
     if (!child || isFinished(child.record.status)) return
     this.#apply(child, { type: 'TERMINATE', caller: SYSTEM })
-    child.parents.clear()
+    child.parents = []
   }
 
   /** The message that the child has ended; null: there is no child, or it has not ended. @throws Lacking */

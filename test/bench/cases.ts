@@ -23,8 +23,9 @@ export interface Row extends Measured {
   readonly connections: number
   /** Connections of the handler that it is held against; its own if left out. */
   readonly against?: number
-  /** Megabytes by which the memory of server and client grew while it was measured. */
+  /** Of a stream of lines. */
   readonly growth?: Streamed['growth']
+  readonly memory?: Streamed['memory']
 }
 
 /** A server under measurement. */

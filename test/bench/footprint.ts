@@ -23,6 +23,18 @@ export async function footprint(pid: number, folder: string): Promise<Footprint>
 }
 
 /**
+ * Kilobytes, all of it: with the files that are mapped into it, which the system may take back. null where the system
+ * doesn't tell.
+ */
+export function residentMemory(pid: number): number | null {
+  try {
+    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? NaN)
+  } catch {
+    return null
+  }
+}
+
+/**
  * Kilobytes. Without the files that are mapped into it, where the system tells that: what is there of the data file is
  * the system's to take back.
  */

@@ -88,6 +88,9 @@ async function main(): Promise<void> {
   console.log(`\n${table(rows, yardstick).join('\n')}`)
   for (const [when, { memory, disk }] of weights)
     console.log(`${when}: ${memory.toFixed(0)} MB of memory, ${disk.toFixed(0)} MB on disk`)
+  for (const { name, memory = [] } of rows)
+    if (memory.length > 0)
+      console.log(`\n${name}: the highest memory in each third of the time\n  ${memory.join('\n  ')}`)
   console.log(`\n${[...notes, ...goals(rows, yardstick)].join('\n')}`)
 }
 

@@ -2,7 +2,7 @@
 // lines of the answer.
 import { request } from 'node:http'
 import { memoryUsage } from 'node:process'
-import { ownMemory, processorTime } from './footprint.ts'
+import { ownMemory, processorTime, residentMemory } from './footprint.ts'
 import { percentiles, type Measured } from './load.ts'
 
 export interface StreamLoad {
@@ -17,8 +17,21 @@ export interface StreamLoad {
 
 export interface Streamed extends Measured {
   readonly lines: number
-  /** Megabytes by which the memory of server and client grew after the first third. */
+  /** Megabytes by which the highest memory of the last third of the time is above that of the second third. */
   readonly growth: { readonly server: number; readonly client: number }
+  /** What it was made of, for the output of the bench. */
+  readonly memory: readonly string[]
+}
+
+/** Megabytes at one time. `server`: its own memory; `resident`: with the files that are mapped into it. */
+interface Weight {
+  readonly server: number
+  readonly resident: number
+  readonly client: number
+  /** Of the client: objects, all of its heap, and buffers. */
+  readonly heapUsed: number
+  readonly heapTotal: number
+  readonly external: number
 }
 
 /** Lines of one write, of which the first one's time is taken. */
@@ -29,10 +42,18 @@ const MB = 1024 * 1024
 export async function stream({ url, pid, line, most, seconds }: StreamLoad): Promise<Streamed> {
   const sentAt: number[] = []
   const times: number[] = []
-  const weights: { server: number; client: number }[] = []
+  const weights: Weight[] = []
   let [sent, answered] = [0, 0]
   const weigh = async () => {
-    weights.push({ server: (await ownMemory(pid)) / 1024, client: memoryUsage().rss / MB })
+    const { rss, heapUsed, heapTotal, external } = memoryUsage()
+    weights.push({
+      server: (await ownMemory(pid)) / 1024,
+      resident: (residentMemory(pid) ?? NaN) / 1024,
+      client: rss / MB,
+      heapUsed: heapUsed / MB,
+      heapTotal: heapTotal / MB,
+      external: external / MB,
+    })
   }
   const begun = performance.now()
   const used = processorTime(pid)
@@ -74,15 +95,40 @@ export async function stream({ url, pid, line, most, seconds }: StreamLoad): Pro
   const { done, ok }: { done: boolean; ok: number } = JSON.parse(last)
   if (!done || ok !== sent) throw new Error(`${sent} lines were sent, and the last line is ${last}`)
   const { p50, p99 } = percentiles(times.filter((time) => !Number.isNaN(time)))
-  const later = weights.slice(Math.floor(weights.length / 3))
-  const grown = (which: 'server' | 'client') =>
-    later.length === 0 ? 0 : Math.max(...later.map((each) => each[which])) - (later[0]?.[which] ?? 0)
   return {
     lines: sent,
     perSecond: (sent / elapsed) * 1000,
     cpuUs: used === null || now === null ? null : ((now - used) / sent) * 1000,
     p50Ms: p50,
     p99Ms: p99,
-    growth: { server: grown('server'), client: grown('client') },
+    growth: { server: growthOf(weights, 'server'), client: growthOf(weights, 'client') },
+    memory: KINDS.map(([kind, name]) => `${name}: ${thirdsOf(weights, kind).join(', ')} MB`),
   }
+}
+
+const KINDS: readonly (readonly [keyof Weight, string])[] = [
+  ['server', 'server, its own memory'],
+  ['resident', 'server, with the files that are mapped'],
+  ['client', 'client, all of it'],
+  ['heapUsed', 'client, objects'],
+  ['heapTotal', 'client, heap'],
+  ['external', 'client, buffers'],
+]
+
+/** The highest of each third of the time. */
+function highest(weights: readonly Weight[], kind: keyof Weight): readonly number[] {
+  const third = Math.ceil(weights.length / 3)
+  return [0, 1, 2].map((at) => Math.max(...weights.slice(at * third, (at + 1) * third).map((each) => each[kind])))
+}
+
+const thirdsOf = (weights: readonly Weight[], kind: keyof Weight): readonly string[] =>
+  highest(weights, kind).map((megabytes) => megabytes.toFixed(0))
+
+/**
+ * Peaks are compared with peaks: between two collections of its old objects, a heap always grows, and a collection
+ * takes seconds to come. Not by the first third, in which the heap gets the size that it keeps.
+ */
+function growthOf(weights: readonly Weight[], kind: keyof Weight): number {
+  const [, second = 0, last = 0] = highest(weights, kind)
+  return weights.length < 3 ? 0 : last - second
 }

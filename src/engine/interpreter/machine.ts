@@ -24,6 +24,16 @@ interface Args {
   readonly event: MachineEvent
 }
 
+/**
+ * As `assign`, of a reducer that returns the whole state, and cheaper. XState's own computes the value of the snapshot
+ * anew from its nodes, although no assignment changes these.
+ */
+function assignWhole<P extends object>(reducer: (args: Args, params: P) => TurnState) {
+  const resolve = (_scope: AnyActorScope, snapshot: AnyMachineSnapshot, args: Args, params: P) =>
+    [{ ...snapshot, context: reducer(args, params) }, undefined, undefined] as const
+  return Object.assign(assign<TurnState, MachineEvent, P, MachineEvent, never>(reducer), { resolve })
+}
+
 /** The named actions and guards of the machine of a service. */
 function library(flux: CompiledFlux) {
   const reduce = (event: MachineEvent) => new Reducers(flux, envOf(event))
@@ -31,31 +41,31 @@ function library(flux: CompiledFlux) {
     types: { context: {} as TurnState, events: {} as MachineEvent, input: {} as TurnState },
     actions: {
       // Few and large, because each assignment creates a snapshot.
-      enter: assign(({ context, event }: Args, { state, ...params }: ActionParams['enter']) =>
-        reduce(event).enter(context, state, params),
+      enter: assignWhole(({ context, event }: Args, params: ActionParams['enter']) =>
+        reduce(event).enter(context, params.state, params),
       ),
-      pass: assign(({ context, event }: Args, { state, ...params }: ActionParams['pass']) =>
-        reduce(event).pass(context, state, params),
+      pass: assignWhole(({ context, event }: Args, params: ActionParams['pass']) =>
+        reduce(event).pass(context, params.state, params),
       ),
-      run: assign(({ context, event }: Args, { state }: At) => reduce(event).run(context, state)),
-      take: assign(({ context, event }: Args, { state }: At) =>
+      run: assignWhole(({ context, event }: Args, { state }: At) => reduce(event).run(context, state)),
+      take: assignWhole(({ context, event }: Args, { state }: At) =>
         event.type === 'EVENT' ? reduce(event).take(context, state, event) : context,
       ),
-      map: assign(({ context, event }: Args, { state }: At) =>
+      map: assignWhole(({ context, event }: Args, { state }: At) =>
         event.type === 'EVENT' ? reduce(event).map(context, state, event) : context,
       ),
-      prepare: assign(({ context, event }: Args, { state }: At) => reduce(event).prepare(context, state)),
-      finish: assign(({ context, event }: Args, { state }: At) =>
+      prepare: assignWhole(({ context, event }: Args, { state }: At) => reduce(event).prepare(context, state)),
+      finish: assignWhole(({ context, event }: Args, { state }: At) =>
         event.type === 'DONE' ? reduce(event).finish(context, state, event.result) : context,
       ),
-      fail: assign(({ context, event }: Args, { state }: At) => {
+      fail: assignWhole(({ context, event }: Args, { state }: At) => {
         const [error, isUnspawned] = event.type === 'FAIL' ? [event.error, event.isUnspawned ?? false] : [null, false]
         return reduce(event).fail(context, state, { error, isUnspawned })
       }),
-      collapse: assign(({ context, event }: Args, { state }: At) => reduce(event).collapse(context, state)),
-      retry: assign(({ context, event }: Args, params: Retry) => reduce(event).retry(context, params)),
-      choose: assign(({ context, event }: Args, { state }: At) => reduce(event).choose(context, state)),
-      resume: assign(({ context, event }: Args, { state }: At) => reduce(event).resume(context, state)),
+      collapse: assignWhole(({ context, event }: Args, { state }: At) => reduce(event).collapse(context, state)),
+      retry: assignWhole(({ context, event }: Args, params: Retry) => reduce(event).retry(context, params)),
+      choose: assignWhole(({ context, event }: Args, { state }: At) => reduce(event).choose(context, state)),
+      resume: assignWhole(({ context, event }: Args, { state }: At) => reduce(event).resume(context, state)),
       // The two effects do nothing here. `transition` returns which one was executed, and the engine performs it.
       step: (_arguments, _params: At) => {},
       child: (_arguments, _params: At) => {},

@@ -14,11 +14,17 @@ import { LineSplitter } from './line-splitter.ts'
 import type { PausableSource, SourceEvents } from './source.ts'
 
 /** What a line asks for. */
+/** The answer to a line: the status of the single call, and what else it says. */
+export interface LineAnswer {
+  readonly status: number
+  readonly [field: string]: unknown
+}
+
 export interface LineRequest {
   readonly concern: Concern
   readonly keepsPlace: boolean
   /** Its status, and what else the answer says. @throws FluxError when it is refused */
-  run(): Promise<{ readonly status: number }>
+  run(): Promise<LineAnswer>
 }
 
 export interface LineStreamOptions {
@@ -187,27 +193,28 @@ export class LineStream {
 
   #begin(line: Buffer | FluxError, release: () => void): void {
     const place = this.#answers.place()
-    const run = async (request: LineRequest) => {
+    const fail = (error: unknown) => {
+      release()
+      this.#fail(place, error)
+    }
+    const succeed = (answer: LineAnswer): Promise<void> | void => {
       try {
-        const answer = await request.run()
-        this.#ok += 1
         this.#answers.answer(place, this.#options.minimal ? null : { n: place, ...answer })
+        this.#ok += 1
         // It goes on, and lines that are to come after it wait for its end.
         const ended = answer.status === ACCEPTED ? endOfAccepted(answer) : null
-        if (ended) await this.#heldBack.until(ended)
-      } catch (error) {
-        this.#fail(place, error)
-      } finally {
+        if (ended) return this.#heldBack.until(ended).finally(release)
         release()
+      } catch (error) {
+        fail(error)
       }
     }
     try {
       const request = this.#options.read(line)
       const { concern, keepsPlace } = request
-      this.#lanes.add({ concern, keepsPlace, run: () => run(request) })
+      this.#lanes.add({ concern, keepsPlace, run: () => request.run().then(succeed, fail) })
     } catch (error) {
-      release()
-      this.#fail(place, error)
+      fail(error)
     }
   }
 

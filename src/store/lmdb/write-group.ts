@@ -1,7 +1,7 @@
 // store/lmdb: what one group of requests will write. Decisions see memory and what the group has decided before them.
 import type { ContextId } from '../../model/context.ts'
 import { partitionOfCommit, type RowSpace } from '../../model/rows.ts'
-import type { CommitOutcome, CommitRequest } from '../../ports/store.ts'
+import type { CommitOutcome, CommitRequest, Write } from '../../ports/store.ts'
 import { ContextWrites } from './context-writes.ts'
 import type { Disk } from './disk.ts'
 import type { Group } from './group-commit.ts'
@@ -76,6 +76,9 @@ export class WriteGroup implements Group {
   }
 
   commit({ writes, rows }: CommitRequest): CommitOutcome {
+    const [only] = writes
+    if (rows === undefined && writes.length === 1 && only !== undefined && only.unique === undefined)
+      return this.#commitOne(only)
     if (rows !== undefined) partitionOfCommit(writes, rows, 1)
     const headers = new Map<ContextId, Header>()
     const operationsBefore = this.#operations.list.length
@@ -96,15 +99,41 @@ export class WriteGroup implements Group {
     }
     if (rows !== undefined) this.#rowGroup().write(rows)
     for (const [id, header] of headers) this.#put(id, header)
-    for (const {
-      context: { id },
-      answersNotification,
-    } of writes)
-      if (answersNotification && this.#isNotified(id)) this.#clearNotification(id)
+    for (const write of writes) this.#answerNotification(write)
     // After the answers: a notification that comes along with one stands.
-    for (const { notifies } of writes) for (const id of notifies) if (this.#context(id) !== null) this.#notify(id)
+    for (const { notifies } of writes) this.#notifyAll(notifies)
+    return writes.length > 0 ? this.#done() : DONE
+  }
+
+  /** The same for an event of its own, as nearly all are, without the lists of a commit. */
+  #commitOne(write: Write): CommitOutcome {
+    const { id } = write.context
+    const before = this.#context(id)
+    if ((before?.version ?? 0) !== write.previous) return { ok: false, stale: id }
+    const { length } = this.#operations.list
+    let header: Header | null = null
+    try {
+      header = this.#writes.add(write, before)
+    } finally {
+      if (header === null) this.#operations.list.length = length
+    }
+    this.#put(id, header)
+    this.#answerNotification(write)
+    this.#notifyAll(write.notifies)
+    return this.#done()
+  }
+
+  #answerNotification({ context: { id }, answersNotification }: Write): void {
+    if (answersNotification && this.#isNotified(id)) this.#clearNotification(id)
+  }
+
+  #notifyAll(ids: readonly ContextId[]): void {
+    for (const id of ids) if (this.#context(id) !== null) this.#notify(id)
+  }
+
+  #done(): CommitOutcome {
     const lookups = this.#memory.rowCount('lookups') + (this.#rows?.gained('lookups') ?? 0)
-    return lookups > 0 && writes.length > 0 ? DONE_WITH_LOOKUPS : DONE
+    return lookups > 0 ? DONE_WITH_LOOKUPS : DONE
   }
 
   sweepRows(now: number, limit: number): number {
