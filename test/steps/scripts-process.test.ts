@@ -1,6 +1,6 @@
 // What becomes of the processes that scripts run in when something ends from outside.
 import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { once, setMaxListeners } from 'node:events'
 import { createRequire } from 'node:module'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -108,6 +108,8 @@ test('a system that refuses a process is asked again', async () => {
 
 test('of many that are called off together none gets a process', async () => {
   const controller = new AbortController()
+  // The steps of a server have a signal each.
+  setMaxListeners(200, controller.signal)
   const endless = Array.from({ length: 200 }, () =>
     runner
       .runScript({ script: 'for (;;);', names: {}, signal: controller.signal, timeout: 20_000 })
