@@ -36,7 +36,7 @@ test('all other JSON is lines, or keys of an action', async () => {
 test('a program that uses actorflux in process runs', async () => {
   const programs = inLanguage('ts').filter(({ file }) => file === null)
   expect(programs.length).toBe(1)
-  const main = pathToFileURL(join(dirname(inject('program')), '../main.js')).href
+  const main = pathToFileURL(join(dirname(inject('plainProgram')), '../main.js')).href
   for (const { text } of programs) {
     const { folder } = await placeFor({})
     await symlink(ACTORS, join(folder, 'actors'))

@@ -509,17 +509,18 @@ test.each<[string, string, string]>([
 ])('%s: refused within 50 ms, and others wait no longer', async (_, type, content) => {
   const request = requestOf('POST', '/flux-api/event', { 'content-type': type }, Buffer.from(content))
   const other = requestOf('GET', '/flux-api/contexts?limit=1', {}, null)
-  const rounds: { refused: number; waited: number }[] = []
-  // The machine may be busy with other tests: the best of some rounds tells what the server needs.
-  for (let round = 0; round < 8; round++) {
+  let best = { refused: Infinity, waited: Infinity }
+  // The machine may be busy with other tests: the best of up to eight rounds tells what the server needs.
+  for (let round = 0; round < 8 && Math.max(best.refused, best.waited) >= 50; round++) {
     const answers = await Promise.all([ask(request), ask(other), ask(other), ask(other)])
     const [refusal, ...others] = answers
     expect(refusal.status).toBe(400)
     expect(others.map(({ status }) => status)).toEqual([200, 200, 200])
-    rounds.push({ refused: refusal.milliseconds, waited: Math.max(...others.map(({ milliseconds }) => milliseconds)) })
+    const waited = Math.max(...others.map(({ milliseconds }) => milliseconds))
+    best = { refused: Math.min(best.refused, refusal.milliseconds), waited: Math.min(best.waited, waited) }
   }
-  expect(Math.min(...rounds.map(({ refused }) => refused))).toBeLessThan(50)
-  expect(Math.min(...rounds.map(({ waited }) => waited))).toBeLessThan(50)
+  expect(best.refused).toBeLessThan(50)
+  expect(best.waited).toBeLessThan(50)
 })
 
 const empty = (count: number, name: (index: number) => string) =>
@@ -539,14 +540,14 @@ test.each<[string, string]>([
     Buffer.from(`<e><event>nobody</event><other>${content}</other></e>`),
   )
   const other = requestOf('GET', '/healthz', {}, null)
-  const rounds: number[] = []
-  for (let round = 0; round < 4; round++) {
+  let best = Infinity
+  for (let round = 0; round < 4 && best >= 50; round++) {
     const waits: number[] = []
     const done = new AbortController()
     const reading = ask(request).finally(() => done.abort())
     while (!done.signal.aborted) waits.push((await ask(other)).milliseconds)
     expect((await reading).status).toBeOneOf([400, 413])
-    rounds.push(waits.toSorted((a, b) => a - b)[Math.floor(waits.length * 0.95)] ?? 0)
+    best = Math.min(best, waits.toSorted((a, b) => a - b)[Math.floor(waits.length * 0.95)] ?? Infinity)
   }
-  expect(Math.min(...rounds)).toBeLessThan(50)
+  expect(best).toBeLessThan(50)
 })

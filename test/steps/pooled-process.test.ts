@@ -1,11 +1,21 @@
 // The limit of a process of a pool, when the server's own process is held up.
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { PooledProcess } from '../../src/steps/processes/pooled-process.ts'
 
+/** Answers each message, and then makes the file that it names. */
+const CHILD = `
+process.on('message', ({ file }) => {
+  process.send('answer', () => {
+    if (file !== '') require('node:fs').writeFileSync(file, '')
+  })
+})
+process.on('disconnect', () => process.exit())
+`
 const LIMIT_MS = 300
 const told: string[] = []
 let folder = ''
@@ -15,7 +25,8 @@ beforeEach(async () => {
   told.length = 0
   folder = await mkdtemp(join(tmpdir(), 'actorflux-pooled-'))
   const events = { onMessage: (text: string) => void told.push(text), onEnd: (how: string) => void told.push(how) }
-  const module = new URL('./pooled-child', import.meta.url)
+  const module = pathToFileURL(join(folder, 'child'))
+  await writeFile(`${module.pathname}.js`, CHILD)
   child = new PooledProcess({ module, flags: [], env: process.env, output: false }, events)
   child.send({ file: '' })
   await vi.waitFor(() => expect(told.splice(0)).toEqual(['answer']), { timeout: 20_000 })

@@ -7,10 +7,10 @@ import { cleanUp, placeFor, startServer, type Place, type Server } from '../supp
 
 /** A mebibyte of empty objects: about forty times as much once it is parsed. All of them exceed the heap. */
 const BODY = `[${'{},'.repeat(349_000)}{}]`
-const SENT = 25
+const SENT = 13
 const ENV = { ACTORFLUX_MAX_VALUES: '10000000', ACTORFLUX_WEBHOOK_TIMEOUT: '1s' }
 /** The heap in mebibytes, and the room for short-lived objects that `npm start` gives. */
-const NODE = ['--max-old-space-size=512', '--max-semi-space-size=32']
+const NODE = ['--max-old-space-size=256', '--max-semi-space-size=32']
 
 const HOLD = `
 import { existsSync } from 'node:fs'
@@ -77,7 +77,8 @@ async function send(url: string, path: string): Promise<Answer[]> {
     const response = await fetch(url + path, {
       method: 'POST',
       body: BODY,
-      headers: { 'content-type': 'application/json' },
+      // One that is kept may be closed by the server just when the next request is sent on it.
+      headers: { 'content-type': 'application/json', connection: 'close' },
     })
     await response.text()
     answers.push({ status: response.status, retryAfter: response.headers.get('retry-after') })
@@ -100,7 +101,7 @@ const hasAny = async ({ url }: Server, status: string): Promise<boolean> => {
 describe.concurrent.each([
   ['a slow function', '/api/slow'],
   ['a script', '/api/script'],
-])('25 webhooks of a mebibyte for %s', (_, path) => {
+])(`${SENT} webhooks of a mebibyte for %s`, (_, path) => {
   test('are refused or taken, kill nothing, and are carried on after a kill', { timeout: 600_000 }, async () => {
     const { gate, ...place } = await openPlace()
     const options = { program: inject('program'), ...place, env: ENV, node: NODE }

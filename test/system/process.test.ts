@@ -21,6 +21,7 @@ const stepsIn = async (file: string) => (await readFile(file, 'utf8').catch(() =
 
 describe('a second server on the same data', () => {
   test('is refused in one line while the first runs, and works right after kill -9', async () => {
+    options = { ...options, program: inject('plainProgram') }
     const first = await startServer(options)
     const id = await new Client(first).start('Waiter')
     const { code, output } = await launch(options).ended
