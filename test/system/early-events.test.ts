@@ -22,6 +22,14 @@ const SERVICES = {
   },
 }
 
+const add = (key: string, n: number) => ({
+  event: 'add',
+  key,
+  input: { n },
+  eventId: `${key}-${n}`,
+  orStart: { fluxName: 'Early' },
+})
+
 afterEach(cleanUp)
 
 test('are there after kill -9, in their order, and orStart has started one', async () => {
@@ -39,13 +47,6 @@ test('are there after kill -9, in their order, and orStart has started one', asy
     return answer
   }
   const keys = Array.from({ length: CONTEXTS }, (_, nr) => `k${nr}`)
-  const add = (key: string, n: number) => ({
-    event: 'add',
-    key,
-    input: { n },
-    eventId: `${key}-${n}`,
-    orStart: { fluxName: 'Early' },
-  })
   const sendBoth = async (key: string) => [await send(add(key, 1)), await send(add(key, 2))]
   const answers = await Promise.all(keys.map(sendBoth))
   expect(answers.flat().flatMap(({ executions }) => executions)).toHaveLength(CONTEXTS)
