@@ -24,6 +24,9 @@ interface Args {
   readonly event: MachineEvent
 }
 
+/** Whether another attempt can be of use after that failure. */
+const mayRetry = (event: MachineEvent): boolean => event.type !== 'FAIL' || event.error.retry?.afterMs !== null
+
 /** The named actions and guards of the machine of a service. */
 function library(flux: CompiledFlux) {
   const reduce = (event: MachineEvent) => new Reducers(flux, envOf(event))
@@ -53,7 +56,9 @@ function library(flux: CompiledFlux) {
         return reduce(event).fail(context, state, { error, isUnspawned })
       }),
       collapse: assign(({ context, event }: Args, { state }: At) => reduce(event).collapse(context, state)),
-      retry: assign(({ context, event }: Args, params: Retry) => reduce(event).retry(context, params)),
+      retry: assign(({ context, event }: Args, params: Retry) =>
+        reduce(event).retry(context, params, event.type === 'FAIL' ? event.error.retry : undefined),
+      ),
       choose: assign(({ context, event }: Args, { state }: At) => reduce(event).choose(context, state)),
       resume: assign(({ context, event }: Args, { state }: At) => reduce(event).resume(context, state)),
       // The two effects do nothing here. `transition` returns which one was executed, and the engine performs it.
@@ -67,7 +72,7 @@ function library(flux: CompiledFlux) {
       due: ({ context: { due }, event }: Args) => event.type === 'WAKE' && due !== null && envOf(event).turn.now >= due,
       answers: ({ context, event }: Args) => isAnswer(context, event),
       hasAttempts: ({ context, event }: Args, retry: Retry) =>
-        isAnswer(context, event) && context.attempt < retry.maxAttempts,
+        isAnswer(context, event) && context.attempt < retry.maxAttempts && mayRetry(event),
       failed: ({ context: { turn } }: Args) => turn.error !== null,
       delayed: ({ context: { pick, due, waits } }: Args) => pick !== null && due !== null && !waits,
       picked: ({ context: { pick, due, waits } }: Args, { pick: which }: GuardParams['picked']) =>
