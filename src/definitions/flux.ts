@@ -104,6 +104,10 @@ export interface Retry {
   readonly factor: number
   /** Milliseconds. */
   readonly maxDelay: number
+  /** The delay after each attempt, in milliseconds, in place of `delay` and `factor`. */
+  readonly schedule?: readonly number[]
+  /** Share of the delay by which it varies at random, in both directions; left out: none. */
+  readonly jitter?: number
 }
 
 export interface CompiledAction {

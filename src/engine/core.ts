@@ -34,6 +34,7 @@ import { Claims } from './steps/claims.ts'
 import { ReadyHints } from './steps/ready-hints.ts'
 import { Recovery } from './steps/recovery.ts'
 import { Steps } from './steps/steps.ts'
+import { storeIdOf } from './store-id.ts'
 import { Timers } from './timers.ts'
 import type { TurnEnv } from './unit-of-work.ts'
 import { waitsOf } from './waits/waits-of.ts'
@@ -224,8 +225,9 @@ function redeliveryOf(core: EngineCore): Redelivery {
 }
 
 function stepsOf(core: EngineCore): Steps {
-  const { runner, dispatcher, slots, clock, log } = core.given
+  const { runner, dispatcher, slots, clock, log, store } = core.given
   return new Steps({
+    storeId: storeIdOf(store),
     dispatcher,
     runner,
     slots,

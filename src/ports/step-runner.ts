@@ -23,6 +23,15 @@ export interface Flux extends FluxApi {
   readonly log: Log
 }
 
+/** What is needed to run a step besides. Built-in classes see it. */
+export interface StepFlux extends Flux {
+  /**
+   * An id for a message that the step sends: the same for all attempts and takeovers, and different from that of any
+   * step of any other store.
+   */
+  messageId(): Promise<string>
+}
+
 export interface FunctionName {
   readonly package: string
   /** Dotted path of the module, or the name of a built-in class. */
@@ -39,7 +48,7 @@ export interface PackageFolder {
 
 export interface IsolatedCall extends FunctionName {
   readonly args: JsonObject
-  readonly flux: Flux
+  readonly flux: StepFlux
   /** Milliseconds. */
   readonly timeout: number
 }
@@ -71,7 +80,7 @@ interface DispatchedStep {
 export interface FunctionStep extends DispatchedStep {
   readonly name: FunctionName
   readonly args: JsonObject
-  readonly flux: Flux
+  readonly flux: StepFlux
   /** Whether the function runs in a process of its own. */
   readonly isolate: boolean
 }
@@ -98,7 +107,7 @@ export interface StepRunner {
    * Calls the function in this process. Resolves with its result as JSON data. Rejects with what it throws, or
    * ResultTooLarge.
    */
-  run(call: FunctionName & { readonly args: JsonObject; readonly flux: Flux }): Promise<Json>
+  run(call: FunctionName & { readonly args: JsonObject; readonly flux: StepFlux }): Promise<Json>
   /**
    * The part of an error's stack in the sources of users, for an error of a function of the package or of a script: at
    * most 4 KB of text, with paths relative to the package's root; null: there is none.

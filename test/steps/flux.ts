@@ -1,15 +1,16 @@
 // What a function is called with, when only the call itself is looked at.
 import { unavailable } from '../../src/model/failure.ts'
-import type { Flux } from '../../src/ports/step-runner.ts'
+import type { StepFlux } from '../../src/ports/step-runner.ts'
 
 export const quiet = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
 const refuse = () => Promise.reject(unavailable('not here'))
 
-export const flux: Flux = {
+export const flux: StepFlux = {
   contextId: 7,
   fluxName: 'S',
   stateName: 'a',
   stepKey: '7-1',
+  messageId: async () => 'msg_store_7-1',
   attempt: 1,
   signal: new AbortController().signal,
   rawBody: null,

@@ -69,6 +69,8 @@ export interface BenchOptions {
   /** In place of an embedded one of its own. */
   readonly store?: Store
   readonly others?: EngineParts['others']
+  /** Whether services may send requests to this machine. */
+  readonly allowPrivate?: boolean
 }
 
 export async function openBench(files: Files, options: BenchOptions = {}): Promise<Bench> {
@@ -86,7 +88,7 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
     warn: tell('warn'),
     error: tell('error'),
   }
-  const runner = stepRunner({ log })
+  const runner = stepRunner({ log, allowPrivate: options.allowPrivate ?? false })
   const { catalog, report } = await openCatalog({ folders: [join(folder, 'actors')], runner, log })
   const faults = report.filter(({ severity }) => severity === 'fault')
   if (faults.length > 0) throw new Error(`the services of the test have faults: ${JSON.stringify(faults)}`)

@@ -1,5 +1,6 @@
 // definitions/actions: calls a function of a user's module or of a built-in class.
 import { z } from 'zod'
+import type { Retry } from '../flux.ts'
 import { ANYTHING, FLAG, LIST, STATE_NAME, RECORD, take, TIMEOUT, TYPE } from '../source/schema.ts'
 import {
   argumentLines,
@@ -9,6 +10,7 @@ import {
   PLAIN,
   resultLines,
   textAt,
+  type ActionOptions,
   type ActionType,
 } from './action-type.ts'
 
@@ -24,6 +26,36 @@ const schema = z.object({
   isolate: FLAG,
 })
 
+const SECOND_MS = 1000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+
+/** The schedule that Standard Webhooks recommends (spec 1.0, "Retry schedule and deliverability"). */
+const DELIVERY_DELAYS_MS = [
+  5 * SECOND_MS,
+  5 * MINUTE_MS,
+  30 * MINUTE_MS,
+  2 * HOUR_MS,
+  5 * HOUR_MS,
+  10 * HOUR_MS,
+  14 * HOUR_MS,
+  20 * HOUR_MS,
+  24 * HOUR_MS,
+]
+
+/** What `Webhooks.send` does without a `retry` of its own, and the webhook at the end of a context. */
+export const DELIVERY_RETRY: Retry = {
+  ...PLAIN.retry,
+  maxAttempts: DELIVERY_DELAYS_MS.length + 1,
+  schedule: DELIVERY_DELAYS_MS,
+  jitter: 0.1,
+}
+
+function retryOfCode(action: z.output<typeof schema>, options: ActionOptions): Retry {
+  const isDelivery = action.className === 'Webhooks' && action.methodName === 'send'
+  return isDelivery && action.retry == null ? DELIVERY_RETRY : compileRetry(action.retry, options)
+}
+
 export const invokeCode: ActionType = {
   name: 'invokeCode',
   schema,
@@ -36,7 +68,7 @@ export const invokeCode: ActionType = {
         effect: 'step',
         inputs: argumentLines(action.inputs, options),
         outputs: resultLines(action.outputs, options),
-        retry: compileRetry(action.retry, options),
+        retry: retryOfCode(action, options),
         timeoutMs: milliseconds(action.timeout) ?? DEFAULT_TIMEOUT_MS,
         code: { className: action.className, methodName: action.methodName, isolate: action.isolate ?? false },
       }

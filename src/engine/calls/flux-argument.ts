@@ -6,9 +6,10 @@ import { isObject, tryJson, type JsonObject } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import { stepKeyOf } from '../../model/standstill.ts'
 import type { Log } from '../../ports/log.ts'
-import type { Flux } from '../../ports/step-runner.ts'
+import type { StepFlux } from '../../ports/step-runner.ts'
 import type { Step } from '../record/position.ts'
 import { redactorOf } from '../redact/redactor.ts'
+import type { StoreId } from '../store-id.ts'
 
 export interface FluxParts {
   readonly step: Step
@@ -17,20 +18,23 @@ export interface FluxParts {
   readonly signal: AbortSignal
   readonly log: Log
   readonly api: FluxApi
+  readonly storeId: StoreId
 }
 
-export function fluxArgumentOf({ step, flux, record, signal, log, api }: FluxParts): Flux {
+export function fluxArgumentOf({ step, flux, record, signal, log, api, storeId }: FluxParts): StepFlux {
   const body = record.raw?.['body']
   const facts = { contextId: step.id, fluxName: record.fluxName, stateName: flux.states[step.state]?.name ?? '' }
   const logAt = (level: keyof Log) => (message: unknown, fields?: object) => {
     const redact = redactorOf(record, flux).logged(step.state)
     log[level](redact.text(textOf(message)), { ...plain(redact.value(plain(fields))), ...facts })
   }
+  const stepKey = stepKeyOf(step.id, step.epoch)
   return {
     ...api,
     waitFor: (request, options) => api.waitFor(request, { signal, ...options }),
     ...facts,
-    stepKey: stepKeyOf(step.id, step.epoch),
+    stepKey,
+    messageId: async () => `msg_${await storeId()}_${stepKey}`,
     attempt: step.attempt,
     rawBody: record.request === null ? null : Buffer.from(typeof body === 'string' ? body : '', 'base64'),
     signal,

@@ -1,6 +1,6 @@
 // engine/interpreter: errors as data, as `$fluxException` and failed contexts show them.
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import type { ActionError } from '../../model/action-error.ts'
+import { retryHintOf, type ActionError } from '../../model/action-error.ts'
 import type { FluxException, StackEntry } from '../../model/context.ts'
 import { isObject, toBoundedJson, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Move } from '../../model/record.ts'
@@ -39,7 +39,9 @@ function errorData(error: Error): ActionError {
   const own = dataOf({ ...error })
   const { stack: _, ...fields } = isObject(own) ? own : {}
   const realException: JsonObject = { ...fields, name: type, message, ...(cause !== undefined && { cause }) }
-  return { message, type, className: textOf(() => error.constructor.name) ?? type, realException }
+  const retry = retryHintOf(error)
+  const className = textOf(() => error.constructor.name) ?? type
+  return { message, type, className, realException, ...(retry && { retry }) }
 }
 
 /** The value as JSON; null if it cannot be converted or is too large. */

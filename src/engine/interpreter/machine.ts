@@ -34,6 +34,9 @@ function assignWhole<P extends object>(reducer: (args: Args, params: P) => TurnS
   return Object.assign(assign<TurnState, MachineEvent, P, MachineEvent, never>(reducer), { resolve })
 }
 
+/** Whether another attempt can be of use after that failure. */
+const mayRetry = (event: MachineEvent): boolean => event.type !== 'FAIL' || event.error.retry?.afterMs !== null
+
 /** The named actions and guards of the machine of a service. */
 function library(flux: CompiledFlux) {
   const reduce = (event: MachineEvent) => new Reducers(flux, envOf(event))
@@ -63,7 +66,9 @@ function library(flux: CompiledFlux) {
         return reduce(event).fail(context, state, { error, isUnspawned })
       }),
       collapse: assignWhole(({ context, event }: Args, { state }: At) => reduce(event).collapse(context, state)),
-      retry: assignWhole(({ context, event }: Args, params: Retry) => reduce(event).retry(context, params)),
+      retry: assignWhole(({ context, event }: Args, params: Retry) =>
+        reduce(event).retry(context, params, event.type === 'FAIL' ? event.error.retry : undefined),
+      ),
       choose: assignWhole(({ context, event }: Args, { state }: At) => reduce(event).choose(context, state)),
       resume: assignWhole(({ context, event }: Args, { state }: At) => reduce(event).resume(context, state)),
       // The two effects do nothing here. `transition` returns which one was executed, and the engine performs it.
@@ -77,7 +82,7 @@ function library(flux: CompiledFlux) {
       due: ({ context: { due }, event }: Args) => event.type === 'WAKE' && due !== null && envOf(event).turn.now >= due,
       answers: ({ context, event }: Args) => isAnswer(context, event),
       hasAttempts: ({ context, event }: Args, retry: Retry) =>
-        isAnswer(context, event) && context.attempt < retry.maxAttempts,
+        isAnswer(context, event) && context.attempt < retry.maxAttempts && mayRetry(event),
       failed: ({ context: { turn } }: Args) => turn.error !== null,
       delayed: ({ context: { pick, due, waits } }: Args) => pick !== null && due !== null && !waits,
       picked: ({ context: { pick, due, waits } }: Args, { pick: which }: GuardParams['picked']) =>

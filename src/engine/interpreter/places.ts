@@ -11,10 +11,7 @@ export const passes = (state: CompiledState): boolean =>
   isMap(state) && !state.waiting && !delays(state) && state.fault === null
 
 /** The retry policy; null: there is only one attempt. */
-export function retryOf({ action: { retry } }: CompiledState): Retry | null {
-  const { maxAttempts, delay, factor, maxDelay } = retry
-  return maxAttempts > 1 ? { maxAttempts, delay, factor, maxDelay } : null
-}
+export const retryOf = ({ action: { retry } }: CompiledState): Retry | null => (retry.maxAttempts > 1 ? retry : null)
 
 /**
  * Whether a context can rest in that phase of that state. A state with a fault has all phases, because its contexts may

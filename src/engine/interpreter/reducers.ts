@@ -1,9 +1,9 @@
 // engine/interpreter: the reducers of the turn's state, one for each action of the machine. Pure and total: a failure
 // is data until a transition is chosen.
 import { DefinitionError } from '../../definitions/definition-error.ts'
-import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { CompiledFlux, Retry } from '../../definitions/flux.ts'
 import type { Lines } from '../../definitions/compile/line.ts'
-import type { ActionError } from '../../model/action-error.ts'
+import type { ActionError, RetryHint } from '../../model/action-error.ts'
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { choose } from './choose.ts'
 import { errorOf } from './exception.ts'
@@ -141,14 +141,13 @@ export class Reducers {
     return next.next(state, { moves: 0, waits: false, ...choose(next, index, { moves: 0, picked: null }) })
   }
 
-  /** Schedules another attempt of a step. */
-  retry(
-    state: TurnState,
-    { delay, factor, maxDelay }: { readonly delay: number; readonly factor: number; readonly maxDelay: number },
-  ): TurnState {
-    // The power may overflow to infinity, and 0 times infinity is NaN.
-    const pause = delay === 0 ? 0 : Math.ceil(Math.min(maxDelay, MAX_PAUSE_MS, delay * factor ** (state.attempt - 1)))
-    return { ...state, due: this.#env.turn.now + pause, attempt: state.attempt + 1 }
+  /** Schedules another attempt of a step, not before the failed one says. */
+  retry(state: TurnState, retry: Retry, hint?: RetryHint): TurnState {
+    const { now, random } = this.#env.turn
+    const delay = delayOf(retry, state.attempt)
+    const varied = retry.jitter === undefined ? delay : delay * (1 + retry.jitter * (2 * random() - 1))
+    const pause = Math.ceil(Math.min(MAX_PAUSE_MS, Math.max(varied, hint?.afterMs ?? 0)))
+    return { ...state, due: now + pause, attempt: state.attempt + 1 }
   }
 
   /** Chooses what follows a failure. */
@@ -166,6 +165,13 @@ export class Reducers {
   #open(state: TurnState): WorkingState {
     return new WorkingState(this.#flux, state, this.#env)
   }
+}
+
+/** The pause after that attempt, in milliseconds. */
+function delayOf({ delay, factor, maxDelay, schedule }: Retry, attempt: number): number {
+  if (schedule) return schedule[attempt - 1] ?? schedule.at(-1) ?? 0
+  // The power may overflow to infinity, and 0 times infinity is NaN.
+  return delay === 0 ? 0 : Math.min(maxDelay, delay * factor ** (attempt - 1))
 }
 
 function enterState(next: WorkingState, index: number): void {

@@ -15,6 +15,7 @@ import type { Input } from '../interpreter/decision.ts'
 import { errorOf } from '../interpreter/exception.ts'
 import { fluxArgumentOf } from '../calls/flux-argument.ts'
 import type { ContextLoader } from '../context-loader.ts'
+import type { StoreId } from '../store-id.ts'
 import type { Slot } from './admission.ts'
 import type { Job, StepResult } from './job.ts'
 import { namesText } from './script-names.ts'
@@ -29,6 +30,7 @@ export interface StepsParts {
   readonly loader: ContextLoader
   /** Memory budget for the data of scripts, charged until the script has received its names. */
   readonly turns: ByteBudget
+  readonly storeId: StoreId
   /** The calls for functions of a package. */
   readonly apiOf: (context: Pick<ContextRecord, 'id' | 'package'>) => FluxApi
   /** Delivers a result, with retries (`Redelivery.deliver`). */
@@ -139,7 +141,7 @@ export class Steps {
 
   async #run(job: Job, record: ContextRecord | null): Promise<Json> {
     const { flux, step, controller } = job
-    const { dispatcher, log, apiOf, clock } = this.#parts
+    const { dispatcher, log, apiOf, clock, storeId } = this.#parts
     const action = flux.states[step.state]?.action
     const timeoutMs = action?.timeoutMs ?? null
     if (!action || timeoutMs === null) throw noAction(job)
@@ -156,7 +158,7 @@ export class Steps {
     const { className, methodName, isolate } = action.code
     const name = { package: record.package, className, methodName }
     const { signal } = controller
-    const argument = fluxArgumentOf({ step, flux, record, signal, log, api: apiOf(record) })
+    const argument = fluxArgumentOf({ step, flux, record, signal, log, storeId, api: apiOf(record) })
     return dispatcher.run({ name, args: record.args ?? {}, flux: argument, isolate, timeoutMs, controller })
   }
 

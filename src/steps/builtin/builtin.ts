@@ -1,12 +1,13 @@
 // steps: the built-in classes, which every service can call without a module.
 import { getOwn, type JsonObject } from '../../model/json/value.ts'
 import type { LogLevel } from '../../ports/log.ts'
-import type { Flux } from '../../ports/step-runner.ts'
+import type { StepFlux } from '../../ports/step-runner.ts'
 import { httpRequest } from './http/request.ts'
+import { sendWebhook } from './send-webhook.ts'
 import { verify } from './standard-webhooks.ts'
 
 /** A function as `invokeCode` calls it. */
-export type BuiltinMethod = (args: JsonObject, flux: Flux) => unknown
+export type BuiltinMethod = (args: JsonObject, flux: StepFlux) => unknown
 
 type Methods = { readonly [methodName: string]: BuiltinMethod }
 
@@ -44,11 +45,14 @@ function textOf(args: JsonObject, key: string): string | null {
 }
 
 /** `allowPrivate`: whether `Http` may connect to addresses that are not public. */
-export const builtInClasses = ({ allowPrivate }: { allowPrivate: boolean }): Classes => ({
-  Logger: LOGGER,
-  Errors: { throwException },
-  Webhooks: { verify },
-  Http: { request: httpRequest({ allowPrivate }) },
-  'io.toro.martini.LoggerMethods': LOGGER,
-  'io.toro.martini.GloopMethods': { throwException },
-})
+export function builtInClasses({ allowPrivate }: { allowPrivate: boolean }): Classes {
+  const request = httpRequest({ allowPrivate })
+  return {
+    Logger: LOGGER,
+    Errors: { throwException },
+    Webhooks: { verify, send: sendWebhook({ request, now: Date.now }) },
+    Http: { request },
+    'io.toro.martini.LoggerMethods': LOGGER,
+    'io.toro.martini.GloopMethods': { throwException },
+  }
+}

@@ -1,4 +1,4 @@
-// steps: `Webhooks.verify`, the signature scheme of Standard Webhooks
+// steps: the signature scheme of Standard Webhooks, and `Webhooks.verify`
 // (github.com/standard-webhooks/standard-webhooks, spec 1.0, symmetric signatures).
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
@@ -18,7 +18,7 @@ type Verification = { valid: true; id: string; timestamp: number } | { valid: fa
  */
 export function verify(args: JsonObject, { rawBody }: Pick<Flux, 'rawBody'>): Verification {
   if (rawBody === null) throw new Error('Webhooks.verify needs a context that a webhook started')
-  const secrets = secretsOf(getOwn(args, 'secrets') ?? null)
+  const secrets = secretsOf(getOwn(args, 'secrets') ?? null, 'Webhooks.verify')
   const tolerance = toleranceOf(getOwn(args, 'tolerance') ?? TOLERANCE_SECONDS)
   const headers = getOwn(args, 'headers') ?? null
   if (!Array.isArray(headers) && !isObject(headers))
@@ -40,9 +40,7 @@ export function verify(args: JsonObject, { rawBody }: Pick<Flux, 'rawBody'>): Ve
           ? 'the message is too old'
           : 'the message is from the future',
     )
-  const known = secrets.map((secret) =>
-    createHmac('sha256', secret).update(`${id}.${timestamp}.`).update(rawBody).digest(),
-  )
+  const known = secrets.map((secret) => signatureOf(secret, { id, timestamp }, rawBody))
   // All signatures are compared with all digests, so that the time taken reveals nothing.
   let valid = false
   for (const signature of signatures.join(' ').split(' ')) {
@@ -54,6 +52,13 @@ export function verify(args: JsonObject, { rawBody }: Pick<Flux, 'rawBody'>): Ve
   return valid ? { valid, id, timestamp: seconds * 1000 } : refuse('no signature fits')
 }
 
+/** The signature of a message, version 1. `body`: as it is sent. */
+export const signatureOf = (
+  secret: Buffer,
+  { id, timestamp }: { readonly id: string; readonly timestamp: string },
+  body: Uint8Array | string,
+): Buffer => createHmac('sha256', secret).update(`${id}.${timestamp}.`).update(body).digest()
+
 const refuse = (reason: string): Verification => ({ valid: false, reason })
 
 function toleranceOf(text: Json): number {
@@ -64,15 +69,18 @@ function toleranceOf(text: Json): number {
   return given
 }
 
-/** The decoded secrets. Null and empty ones are ignored: a second secret may be set only during a rotation. */
-function secretsOf(given: Json): Buffer[] {
+/**
+ * The decoded secrets. Null and empty ones are ignored: a second secret may be set only during a rotation.
+ * @param method whose argument it is, for the error
+ */
+export function secretsOf(given: Json, method: string): Buffer[] {
   const secrets = (Array.isArray(given) ? given : [given]).filter((secret) => secret !== null && secret !== '')
-  if (secrets.length === 0) throw new Error('Webhooks.verify needs secrets')
+  if (secrets.length === 0) throw new Error(`${method} needs secrets`)
   return secrets.map((secret) => {
     const text = typeof secret === 'string' ? secret.replace(/^whsec_/, '') : ''
     // Node ignores characters that are not base64, and then no signature would ever match.
     if (!BASE64.test(text) || (text.includes('=') ? text.indexOf('=') : text.length) % 4 === 1)
-      throw new Error('"secrets" of Webhooks.verify must be base64, after "whsec_" or without it')
+      throw new Error(`"secrets" of ${method} must be base64, after "whsec_" or without it`)
     return Buffer.from(text, 'base64')
   })
 }

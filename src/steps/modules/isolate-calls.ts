@@ -1,6 +1,6 @@
 // steps: performs the API calls of isolated functions in the server, and returns the outcome as data.
 import { FluxError } from '../../model/failure.ts'
-import type { Flux } from '../../ports/step-runner.ts'
+import type { StepFlux } from '../../ports/step-runner.ts'
 import { describeThrown } from '../processes/remote-error.ts'
 import type { FromIsolate, ToIsolate } from './isolate-process.ts'
 
@@ -10,7 +10,7 @@ import type { FromIsolate, ToIsolate } from './isolate-process.ts'
  */
 export async function answerCall(
   { call, method, request }: FromIsolate & { kind: 'call' },
-  flux: Flux | null,
+  flux: StepFlux | null,
 ): Promise<ToIsolate> {
   try {
     if (!flux) throw new Error('the function has ended: it can make no more calls')

@@ -1,7 +1,7 @@
 // steps: the pool of processes for isolated functions. Each runs one function at a time. A function that does not
 // return within its time limit is ended by killing its process.
 import type { Json } from '../../model/json/value.ts'
-import type { Flux, IsolatedCall, PackageFolder } from '../../ports/step-runner.ts'
+import type { StepFlux, IsolatedCall, PackageFolder } from '../../ports/step-runner.ts'
 import { PooledProcess } from '../processes/pooled-process.ts'
 import { rethrown } from '../processes/remote-error.ts'
 import { answerCall } from './isolate-calls.ts'
@@ -30,7 +30,7 @@ interface Place {
    * ends, even if it was aborted.
    */
   run: number
-  flux: Flux | null
+  flux: StepFlux | null
   isReady: boolean
   hasBegun: boolean
   /** Whether the process is ended after its current function. */
@@ -186,7 +186,7 @@ export class IsolatePool {
    * The `flux` argument for a message of the current run; null if an ended function left something running that sent
    * it: the redactor and the package of the current run are those of another step.
    */
-  #fluxOf({ run, flux }: Place, asked: FromIsolate & { kind: 'log' | 'call' }): Flux | null {
+  #fluxOf({ run, flux }: Place, asked: FromIsolate & { kind: 'log' | 'call' }): StepFlux | null {
     return asked.run === run ? flux : null
   }
 

@@ -12,6 +12,9 @@ import { guardProcess } from '../processes/start.ts'
 /** The facts about the step in the `flux` argument. */
 export type FluxFacts = Pick<Flux, 'contextId' | 'fluxName' | 'stateName' | 'stepKey' | 'attempt' | 'rawBody'>
 
+/** The methods of the argument that the server performs. */
+type CalledMethod = keyof FluxApi | 'messageId'
+
 export type ToIsolate =
   /** The first message. */
   | { readonly kind: 'open'; readonly packages: readonly PackageFolder[]; readonly allowPrivate: boolean }
@@ -46,7 +49,7 @@ export type FromIsolate =
       readonly kind: 'call'
       readonly run: number
       readonly call: number
-      readonly method: keyof FluxApi
+      readonly method: CalledMethod
       readonly request: string
     }
   /** `json`: JSON text of the result. */
@@ -71,7 +74,7 @@ const waiting = new Map<
   { readonly resolve: (json: string) => void; readonly reject: (error: unknown) => void }
 >()
 
-async function ask<T>(run: number, method: keyof FluxApi, request: unknown): Promise<T> {
+async function ask<T>(run: number, method: CalledMethod, request: unknown): Promise<T> {
   const call = ++calls
   const answer = new Promise<string>((resolve, reject) => {
     waiting.set(call, { resolve, reject })
@@ -132,6 +135,7 @@ async function run({ run: number, name, args, facts, maxResult }: ToIsolate & { 
       ...apiOf(number),
       ...facts,
       rawBody,
+      messageId: () => ask(number, 'messageId', null),
       signal: controller.signal,
       log: logOf(number),
     })

@@ -1,4 +1,5 @@
 // steps: converts what was thrown in another process to data, and back to an error in this one.
+import { retryHintOf, setRetryHint, type RetryHint } from '../../model/action-error.ts'
 import { isObject, toBoundedJson, type Json, type JsonObject } from '../../model/json/value.ts'
 
 /** A thrown error, or another thrown value. */
@@ -13,6 +14,7 @@ export type RemoteThrown =
       readonly fields: JsonObject
       /** Its cause as text; null: there is none. */
       readonly cause: string | null
+      readonly retry: RetryHint | null
     }
   | { readonly value: Json }
 
@@ -32,14 +34,16 @@ export function describeThrown(thrown: unknown): RemoteThrown {
     className: textOf(thrown.constructor.name, 'Error'),
     fields: isObject(fields) ? fields : {},
     cause: thrown.cause instanceof Error ? textOf(String(thrown.cause), '') : null,
+    retry: retryHintOf(thrown) ?? null,
   }
 }
 
 /** The value to throw, with the original name, message, stack, class name and fields. */
 export function rethrown(thrown: RemoteThrown): unknown {
   if ('value' in thrown) return thrown.value
-  const { name, message, stack, className, fields, cause } = thrown
+  const { name, message, stack, className, fields, cause, retry } = thrown
   const error = new Error(message)
+  if (retry) setRetryHint(error, retry)
   for (const [key, value] of Object.entries(fields))
     Object.defineProperty(error, key, { value, enumerable: true, configurable: true, writable: true })
   if (cause !== null)

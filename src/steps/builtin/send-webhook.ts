@@ -1,0 +1,86 @@
+// steps: `Webhooks.send`, an outgoing webhook that is signed by Standard Webhooks
+// (github.com/standard-webhooks/standard-webhooks, spec 1.0).
+import { setRetryHint } from '../../model/action-error.ts'
+import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
+import type { StepFlux } from '../../ports/step-runner.ts'
+import { HttpError } from './http/call.ts'
+import type { HttpAnswer } from './http/answer.ts'
+import { secretsOf, signatureOf } from './standard-webhooks.ts'
+
+const TIMEOUT_SECONDS = 20
+/** The longest pause that a receiver may ask for: that of the schedule. */
+const MAX_RETRY_AFTER_MS = 24 * 3_600_000
+const GONE = 410
+
+/** Headers that are computed from the message. */
+const OWN_HEADERS: ReadonlySet<string> = new Set(['webhook-id', 'webhook-timestamp', 'webhook-signature'])
+
+export interface SendWebhookParts {
+  readonly request: (args: JsonObject, flux: Pick<StepFlux, 'signal'>) => Promise<HttpAnswer>
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
+
+/** The receiver did not accept the message. */
+class DeliveryError extends Error {
+  override readonly name = 'DeliveryError'
+  readonly status: number
+  constructor(status: number, afterMs: number | null | undefined) {
+    super(`the receiver answered ${status}`)
+    this.status = status
+    if (afterMs !== undefined) setRetryHint(this, { afterMs })
+  }
+}
+
+/**
+ * Posts a message, once. Args: `url`, `secret` or `secrets` (base64, after `whsec_` or without it; several while one is
+ * being replaced), `body` (text, or data that becomes JSON), `headers`, `timeout` (20 seconds).
+ * @throws HttpError, TimeoutError, ForbiddenAddress as `Http.request`; DeliveryError for any status but 2xx
+ */
+export const sendWebhook =
+  ({ request, now }: SendWebhookParts) =>
+  async (args: JsonObject, flux: Pick<StepFlux, 'signal' | 'messageId'>): Promise<{ id: string; status: number }> => {
+    const secrets = secretsOf(getOwn(args, 'secrets') ?? getOwn(args, 'secret') ?? null, 'Webhooks.send')
+    const { text, contentType } = bodyOf(getOwn(args, 'body') ?? null)
+    const id = await flux.messageId()
+    const timestamp = String(Math.floor(now() / 1000))
+    const signatures = secrets.map((secret) => `v1,${signatureOf(secret, { id, timestamp }, text).toString('base64')}`)
+    const sent = {
+      method: 'POST',
+      url: getOwn(args, 'url') ?? null,
+      headers: [
+        { name: 'content-type', value: contentType },
+        ...givenHeaders(getOwn(args, 'headers') ?? null),
+        { name: 'webhook-id', value: id },
+        { name: 'webhook-timestamp', value: timestamp },
+        { name: 'webhook-signature', value: signatures.join(' ') },
+      ],
+      body: text,
+      timeout: getOwn(args, 'timeout') ?? TIMEOUT_SECONDS,
+      followRedirects: false,
+    }
+    const { status, headers } = await request(sent, flux)
+    if (status >= 200 && status < 300) return { id, status }
+    throw new DeliveryError(status, status === GONE ? null : retryAfterOf(getOwn(headers, 'retry-after'), now()))
+  }
+
+function bodyOf(body: Json): { readonly text: string; readonly contentType: string } {
+  if (typeof body === 'string') return { text: body, contentType: 'text/plain;charset=UTF-8' }
+  return { text: JSON.stringify(body ?? {}), contentType: 'application/json' }
+}
+
+/** Headers of the service, without those that sign. A content type of its own replaces the other. */
+function givenHeaders(given: Json): JsonObject[] {
+  if (given === null) return []
+  if (!isObject(given)) throw new HttpError('"headers" of Webhooks.send must be an object')
+  return Object.entries(given)
+    .filter(([name]) => !OWN_HEADERS.has(name.toLowerCase()))
+    .map(([name, value]) => ({ name, value }))
+}
+
+/** `Retry-After` in milliseconds (RFC 9110, 10.2.3): seconds, or a date; undefined: it says nothing. */
+function retryAfterOf(value: Json | undefined, now: number): number | undefined {
+  if (typeof value !== 'string') return undefined
+  const ms = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now
+  return ms > 0 ? Math.min(ms, MAX_RETRY_AFTER_MS) : undefined
+}
