@@ -65,6 +65,7 @@ export function lostFlux({
     key: null,
     keyReuse: source && getOwn(source, 'keyReuse') === 'never' ? 'never' : 'ended',
     triggers: [],
+    onEnd: null,
     webhooks: [],
     secured,
     allowExtraProperties: false,
