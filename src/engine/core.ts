@@ -213,8 +213,9 @@ function redeliveryOf(core: EngineCore): Redelivery {
 }
 
 function stepsOf(core: EngineCore): Steps {
-  const { runner, dispatcher, slots, clock, log } = core.given
+  const { runner, dispatcher, slots, clock, log, secrets } = core.given
   return new Steps({
+    secrets,
     dispatcher,
     runner,
     slots,

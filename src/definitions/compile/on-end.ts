@@ -25,7 +25,7 @@ const isHttpUrl = (url: string): boolean => /^https?:\/\//i.test(url) && URL.can
 
 /** Only a shared or a private key can sign. */
 function signingFault(value: string): string | null {
-  if (value.startsWith('whpk_')) return 'is a public key, which can check signatures and make none'
+  if (value.startsWith('whpk_')) return 'a public key can check signatures, and make none'
   if (value.startsWith('whsk_')) return null
   return standardScheme.secretFault(value)
 }
