@@ -8,7 +8,7 @@ import { REDACTED } from './secret-names.ts'
 const MIN_CHARACTERS = 8
 
 export class SecretHider {
-  /** The values as they may be written: also within JSON, and in a URL. */
+  /** The values as they may be written: also within JSON, in a URL and in base64. */
   readonly #forms: readonly string[]
   /** Characters of the longest form. */
   readonly longest: number
@@ -70,8 +70,24 @@ export class SecretHider {
   }
 }
 
-const formsOf = (value: string): string[] => [
-  value,
-  JSON.stringify(value).slice(1, -1),
-  ...(value.isWellFormed() ? [encodeURIComponent(value)] : []),
-]
+function formsOf(value: string): string[] {
+  const encoded = [0, 1, 2].map((before) => base64Within(value, before))
+  return [
+    value,
+    JSON.stringify(value).slice(1, -1),
+    ...(value.isWellFormed() ? [encodeURIComponent(value)] : []),
+    ...encoded,
+    ...encoded.map((text) => text.replaceAll('+', '-').replaceAll('/', '_')),
+  ]
+}
+
+/**
+ * The characters that stand for the value in any base64 text, such as a body that is no text, or `Basic` credentials.
+ *
+ * @param before number of bytes before it, modulo 3
+ */
+function base64Within(value: string, before: number): string {
+  const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(value)])
+  // The characters at the ends also have bits of what stands around it.
+  return bytes.toString('base64').slice(Math.ceil((before * 8) / 6), Math.floor((bytes.length * 8) / 6))
+}
