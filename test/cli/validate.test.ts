@@ -69,33 +69,33 @@ describe('validate', () => {
   )
 })
 
-describe('secrets', () => {
-  const hook = (scheme: string, ...names: string[]) => ({
-    ...END,
-    webhooks: [
-      {
-        urlPath: '/h',
-        httpMethods: ['POST'],
-        verify: { scheme, secrets: names.map((name) => `$secrets.${name}`) },
-      },
-    ],
+const hook = (scheme: string, ...names: string[]) => ({
+  ...END,
+  webhooks: [
+    {
+      urlPath: '/h',
+      httpMethods: ['POST'],
+      verify: { scheme, secrets: names.map((name) => `$secrets.${name}`) },
+    },
+  ],
+})
+const twice = { ACTORFLUX_SECRET_KEY: 'one-value', ACTORFLUX_SECRET_KEY_FILE: '/other-value' }
+const at = '/p/A.flux:1:'
+
+/** What keeps the server from starting. */
+async function refusal(service: unknown, env: Record<string, string>): Promise<string[]> {
+  const folder = await folderOf({ 'p/A.flux': service })
+  const settings = readSettings({
+    ACTORFLUX_ACTORS: folder,
+    ACTORFLUX_DATA: join(folder, '.data'),
+    ACTORFLUX_PORT: '0',
   })
-  const twice = { ACTORFLUX_SECRET_KEY: 'one-value', ACTORFLUX_SECRET_KEY_FILE: '/other-value' }
-  const at = '/p/A.flux:1:'
+  const error: unknown = await startServer(settings, { log: quiet, env }).catch((thrown: unknown) => thrown)
+  expect(error).toBeInstanceOf(LoadError)
+  return error instanceof LoadError ? reportLines(error.report) : []
+}
 
-  /** What keeps the server from starting. */
-  async function refusal(service: unknown, env: Record<string, string>): Promise<string[]> {
-    const folder = await folderOf({ 'p/A.flux': service })
-    const settings = readSettings({
-      ACTORFLUX_ACTORS: folder,
-      ACTORFLUX_DATA: join(folder, '.data'),
-      ACTORFLUX_PORT: '0',
-    })
-    const error: unknown = await startServer(settings, { log: quiet, env }).catch((thrown: unknown) => thrown)
-    expect(error).toBeInstanceOf(LoadError)
-    return error instanceof LoadError ? reportLines(error.report) : []
-  }
-
+describe('secrets', () => {
   test('that are missing are warnings here, and faults where services are served', async () => {
     const service = hook('github', 'KEY', 'OTHER')
     const folder = await folderOf({ 'p/A.flux': service })

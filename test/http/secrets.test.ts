@@ -159,13 +159,14 @@ test('is the one of its time at each attempt', async () => {
   expect(JSON.stringify((await context).json)).toContain(String('a much longer value'.length))
 }, 40_000)
 
+const hook = (secret: string) => ({
+  ...END,
+  webhooks: [{ urlPath: '/h', httpMethods: ['POST'], verify: { scheme: 'github', secrets: [secret] } }],
+})
+
 test('a service that names a missing secret stays as it was', async () => {
   await open('embedded')
-  const service = (secret: string) => ({
-    ...END,
-    webhooks: [{ urlPath: '/h', httpMethods: ['POST'], verify: { scheme: 'github', secrets: [secret] } }],
-  })
-  await live.reload({ 'p/Hook.flux': service('$secrets.KEY') })
-  await live.reload({ 'p/Hook.flux': service('$secrets.NONE') })
+  await live.reload({ 'p/Hook.flux': hook('$secrets.KEY') })
+  await live.reload({ 'p/Hook.flux': hook('$secrets.NONE') })
   expect((await live.call('GET', '/flux-api/definition?package=p&fluxName=Hook')).text).toContain('$secrets.KEY')
 })

@@ -82,25 +82,25 @@ describe('a secret', () => {
   })
 })
 
-describe('a file that changes', () => {
-  async function watched(content: string) {
-    const { file, folder, secrets } = await inFile(content)
-    const clock = new SimulatedClock()
-    const errors: string[] = []
-    secrets.watch(clock, (name, reason) => errors.push(`${name} ${reason}`))
-    onTestFinished(() => secrets.close())
-    /** What was changed counts within 5 seconds. */
-    const later = async () => {
-      const end = clock.now() + 5000
-      while (clock.now() < end) {
-        await clock.advance(100)
-        // The files are read in real time.
-        await expect.poll(() => clock.pending.length).toBe(1)
-      }
+async function watched(content: string) {
+  const { file, folder, secrets } = await inFile(content)
+  const clock = new SimulatedClock()
+  const errors: string[] = []
+  secrets.watch(clock, (name, reason) => errors.push(`${name} ${reason}`))
+  onTestFinished(() => secrets.close())
+  /** What was changed counts within 5 seconds. */
+  const later = async () => {
+    const end = clock.now() + 5000
+    while (clock.now() < end) {
+      await clock.advance(100)
+      // The files are read in real time.
+      await expect.poll(() => clock.pending.length).toBe(1)
     }
-    return { file, folder, secrets, errors, clock, later }
   }
+  return { file, folder, secrets, errors, clock, later }
+}
 
+describe('a file that changes', () => {
   test('gives the new value within 5 seconds, and both values are hidden', async () => {
     const { file, secrets, errors, later } = await watched('first-value\n')
     expect(secrets.hider()?.text('first-value')).toBe('[redacted]')
