@@ -2,8 +2,10 @@
 // The parts are connected here and in the folder main/, and nowhere else.
 import { systemClock } from './alarms/clock.ts'
 import type { FluxApi } from './api/flux-api.ts'
+import type { Engine } from './engine/engine.ts'
 import { openEngine } from './main/engine.ts'
 import { memoryOf } from './main/memory.ts'
+import { watchSecrets, type OpenedSecrets } from './main/secrets.ts'
 import { loadServices } from './main/services.ts'
 import { createLog } from './observe/log.ts'
 import type { Clock } from './ports/clock.ts'
@@ -63,17 +65,38 @@ export async function createRuntime({ log, clock = systemClock, ...given }: Runt
     stepConcurrency: given.stepConcurrency ?? standard.stepConcurrency,
     allowPrivate: given.allowPrivate ?? standard.allowPrivate,
   }
-  const logger = log ?? createLog({ level: settings.logLevel, format: settings.logFormat })
-  const { catalog, runner } = await loadServices(settings, logger)
-  const memory = memoryOf(settings)
-  const { engine } = await openEngine(settings, { catalog, runner, clock, log: logger, memory })
+  const opened = await watchSecrets(
+    process.env,
+    log ?? createLog({ level: settings.logLevel, format: settings.logFormat }),
+  )
+  try {
+    const engine = await startEngine(settings, { ...opened, clock })
+    return {
+      ...engine.local(),
+      async close(options) {
+        await engine.close(options)
+        opened.secrets.close()
+      },
+    }
+  } catch (error) {
+    opened.secrets.close()
+    throw error
+  }
+}
+
+async function startEngine(
+  settings: Settings,
+  { secrets, log, clock }: OpenedSecrets & { readonly clock: Clock },
+): Promise<Engine> {
+  const { catalog, runner } = await loadServices(settings, { log, secrets })
+  const { engine } = await openEngine(settings, { catalog, runner, clock, log, secrets, memory: memoryOf(settings) })
   try {
     await engine.start()
+    return engine
   } catch (error) {
     await engine.close({ grace: 0 })
     throw error
   }
-  return { ...engine.local(), close: (options) => engine.close(options) }
 }
 
 /**

@@ -1,6 +1,7 @@
 // settings: reads and checks the environment variables together; every bad variable is reported at once.
 import { getOwn } from './model/json/value.ts'
 import type { LogLevel } from './ports/log.ts'
+import { secretOf } from './settings/secrets.ts'
 import { schema, table, type SettingRow } from './settings/table.ts'
 
 export interface Settings {
@@ -115,7 +116,12 @@ export function readSettings(environment: { readonly [variable: string]: string 
 /** Variables that begin like a setting and are none; most likely they are misspelt. */
 export function unknownSettings(environment: { readonly [variable: string]: string | undefined }): string[] {
   return Object.keys(environment)
-    .filter((variable) => variable.startsWith('ACTORFLUX_') && !SETTINGS.some((row) => row.variable === variable))
+    .filter(
+      (variable) =>
+        variable.startsWith('ACTORFLUX_') &&
+        secretOf(variable) === null &&
+        !SETTINGS.some((row) => row.variable === variable),
+    )
     .sort()
 }
 

@@ -46,6 +46,9 @@ function checkPort(port: string | undefined): void {
   }
 }
 
+const SECRETS_HELP = `Secrets: ACTORFLUX_SECRET_<NAME> has what services call $secrets.<NAME>, or
+ACTORFLUX_SECRET_<NAME>_FILE names the file that has it.`
+
 export function settingsHelp(): string {
   const cells = SETTINGS.map(
     ({ variable, default: standard, meaning }) => [variable, standard ?? '–', meaning] as const,
@@ -55,5 +58,5 @@ export function settingsHelp(): string {
     ([variable, standard, meaning]) =>
       `  ${variable.padEnd(widths[0] ?? 0)}  ${standard.padEnd(widths[1] ?? 0)}  ${meaning}`,
   )
-  return ['Settings (environment variables, with their defaults):', ...lines].join('\n')
+  return ['Settings (environment variables, with their defaults):', ...lines, '', SECRETS_HELP].join('\n')
 }

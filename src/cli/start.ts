@@ -34,7 +34,7 @@ export async function runServer(
   const log = createLog({ level: settings.logLevel, format: settings.logFormat })
   let server: Server
   try {
-    server = await startServer(settings, { log })
+    server = await startServer(settings, { log, env: world.env })
   } catch (error) {
     report(error, world)
     log.debug('could not start', { error })

@@ -26,7 +26,7 @@ export const validateCommand: Command = async (args, world) => {
   })
   const actors = folders.length > 0 ? folders : settings.actors
   const log = createLog({ level: settings.logLevel, format: settings.logFormat })
-  const { services, report } = await checkServices({ ...settings, actors }, { log })
+  const { services, report } = await checkServices({ ...settings, actors }, { log, env: world.env })
   for (const line of reportLines(report)) world.out(line)
   world.out(`${counted(services.length, 'service')}: ${reportSummary(report)}`)
   if (isBroken(report)) return EXIT.failed

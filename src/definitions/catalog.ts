@@ -1,6 +1,5 @@
 // definitions: the catalog of the loaded services, and of the pinned definitions, which contexts were started with.
 import type { Log } from '../ports/log.ts'
-import type { StepRunner } from '../ports/step-runner.ts'
 import { recompile } from './compile/service.ts'
 import { loadFolders, type LoadedFolders, type LoadOptions } from './loader.ts'
 import { UnreadableDefinition } from './definition-error.ts'
@@ -9,9 +8,7 @@ import type { CompiledFlux } from './flux.ts'
 import { hashOf } from './pinned/text.ts'
 import type { Fault } from './report.ts'
 
-export interface CatalogOptions {
-  readonly folders: readonly string[]
-  readonly runner: StepRunner
+export interface CatalogOptions extends LoadOptions {
   readonly log?: Log | undefined
 }
 
@@ -24,9 +21,9 @@ export interface OpenedCatalog {
 }
 
 /** Loads all packages. Faults in files do not make it fail; they are in the report. */
-export async function openCatalog({ folders, runner, log }: CatalogOptions): Promise<OpenedCatalog> {
-  const loaded = await loadFolders({ folders, runner }, { whole: false })
-  return { catalog: new Catalog({ folders, runner }, loaded, log), report: loaded.faults, complete: loaded.complete }
+export async function openCatalog({ log, ...options }: CatalogOptions): Promise<OpenedCatalog> {
+  const loaded = await loadFolders(options, { whole: false })
+  return { catalog: new Catalog(options, loaded, log), report: loaded.faults, complete: loaded.complete }
 }
 
 /** Maximum number of pinned definitions in the cache; others are compiled again when needed. */

@@ -23,6 +23,8 @@ export interface CompiledFlux {
   readonly triggers: readonly CompiledTrigger[]
   /** By event: how long a context keeps one that comes while it isn't waiting for it, in milliseconds. */
   readonly early: ReadonlyMap<string, number>
+  /** Called when a context has ended; null: nothing is. */
+  readonly onEnd: OnEnd | null
   readonly webhooks: readonly Webhook[]
   readonly secured: boolean
   readonly allowExtraProperties: boolean
@@ -44,6 +46,14 @@ export interface CompiledFlux {
 
 /** When a key may be used again: when its context has ended, or only when that is no longer kept. */
 export type KeyReuse = 'ended' | 'never'
+
+/** The webhook that is called when a context has ended. */
+export interface OnEnd {
+  /** A template over the inputs. One with a fault fails when it is evaluated. */
+  readonly url: Template
+  /** Name of the secret with which the call is signed. */
+  readonly secret: string
+}
 
 /** An event that starts the service. */
 export interface CompiledTrigger {
@@ -117,6 +127,8 @@ export interface CompiledAction {
   readonly effect: 'step' | 'child' | null
   /** Lines that compute its arguments. */
   readonly inputs: Lines
+  /** Names of the secrets that the arguments refer to. */
+  readonly secrets: readonly string[]
   /** Lines that run on its result. A map has only these. */
   readonly outputs: Lines
   readonly retry: Retry

@@ -5,6 +5,7 @@ import { BUILT_IN_MODELS } from './values/builtin-models.ts'
 import { checkModelKeys } from './lint/keys.ts'
 import type { Unit } from './actions/action-type.ts'
 import { checkActions } from './actions/actions.ts'
+import { checkSecrets, type SecretCheck } from './lint/secrets.ts'
 import { checkEndpoints } from './lint/endpoints.ts'
 import { compileFlux } from './compile/service.ts'
 import type { CompiledFlux } from './flux.ts'
@@ -30,6 +31,8 @@ export interface LoadedFolders {
 export interface LoadOptions {
   readonly folders: readonly string[]
   readonly runner: StepRunner
+  /** Absent: references to secrets are not checked. */
+  readonly secrets?: SecretCheck | undefined
 }
 
 /**
@@ -37,7 +40,7 @@ export interface LoadOptions {
  * `whole`: stops before mounting if a folder can't be read, so that the mounted packages stay.
  */
 export async function loadFolders(
-  { folders, runner }: LoadOptions,
+  { folders, runner, secrets }: LoadOptions,
   { whole }: { readonly whole: boolean },
 ): Promise<LoadedFolders> {
   const { packages, fluxes, models, faults, complete } = await readFolders(folders)
@@ -58,6 +61,7 @@ export async function loadFolders(
     return { ...unit, flux }
   })
   checkEndpoints(units)
+  if (secrets) for (const { report } of units) checkSecrets(report, secrets)
   for (const unit of units) await checkActions(unit, units, runner)
   const all = [...faults, ...checkModels(models, modelsOf), ...units.flatMap(({ report }) => report.faults)]
   const texts = new Map([...fluxes, ...models].map(({ file, text }) => [file, text]))

@@ -15,6 +15,14 @@ export interface Fault {
   readonly column?: number
 }
 
+/** A place of a definition that refers to a secret. Whether there is such a secret depends on the server. */
+export interface SecretReference {
+  readonly pointer: string
+  readonly name: string
+  /** Why a value can't be used at that place, without the value; null: it can. */
+  readonly faultOf: (value: string) => string | null
+}
+
 export interface Part<T> {
   readonly value: T
   readonly fault: string | null
@@ -24,6 +32,8 @@ export interface Part<T> {
 export class Report {
   readonly file: string
   readonly faults: Fault[] = []
+  /** References to secrets, found so far. */
+  readonly secrets: SecretReference[] = []
   /** Whether the definition was accepted before, so that only what can't be run is a fault. */
   readonly pinned: boolean
   /** The first fault of the part that is being compiled. */
@@ -49,6 +59,11 @@ export class Report {
     const fault = this.#fault
     this.#fault = around
     return { value, fault }
+  }
+
+  /** Records a reference to a secret. */
+  refer(reference: SecretReference): void {
+    this.secrets.push(reference)
   }
 
   warn(pointer: string, reason: string): void {

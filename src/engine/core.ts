@@ -225,9 +225,10 @@ function redeliveryOf(core: EngineCore): Redelivery {
 }
 
 function stepsOf(core: EngineCore): Steps {
-  const { runner, dispatcher, slots, clock, log, store } = core.given
+  const { runner, dispatcher, slots, clock, log, store, secrets } = core.given
   return new Steps({
     storeId: storeIdOf(store),
+    secrets,
     dispatcher,
     runner,
     slots,

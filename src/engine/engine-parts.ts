@@ -5,6 +5,7 @@ import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { CommitFeed } from '../ports/commit-feed.ts'
 import type { Log } from '../ports/log.ts'
+import type { ServiceSecrets } from '../ports/secrets.ts'
 import type { StepDispatcher, StepRunner } from '../ports/step-runner.ts'
 import type { StepSlots } from '../ports/step-slots.ts'
 import type { Store } from '../ports/store.ts'
@@ -15,6 +16,8 @@ export interface EngineParts {
   readonly catalog: Catalog
   readonly runner: StepRunner
   readonly dispatcher: StepDispatcher
+  /** Hidden in what steps return or throw; absent: there are none. */
+  readonly secrets?: Pick<ServiceSecrets, 'hider'> | undefined
   /** How many steps run here at once. */
   readonly slots: StepSlots
   readonly alarm: AlarmClock

@@ -1,5 +1,6 @@
 // main: creates an engine on the store that the settings name.
 import { createEngine, type Engine, type EngineParts } from '../engine/engine.ts'
+import type { ServiceSecrets } from '../ports/secrets.ts'
 import type { NotesPlace } from '../ports/step-watch.ts'
 import type { Settings } from '../settings.ts'
 import { createDispatcher } from '../steps/dispatcher.ts'
@@ -20,7 +21,9 @@ export interface OpenedEngine {
  */
 export async function openEngine(
   settings: Settings,
-  given: Pick<EngineParts, 'catalog' | 'runner' | 'clock' | 'log' | 'memory' | 'onOwner'>,
+  given: Pick<EngineParts, 'catalog' | 'runner' | 'clock' | 'log' | 'memory' | 'onOwner'> & {
+    readonly secrets: ServiceSecrets
+  },
 ): Promise<OpenedEngine> {
   const { retention, idempotency: kept, maxIdempotency: max, maxTags, maxTagBytes } = settings
   const { storage, parts } = await openStorage(settings, given).catch((error: unknown) => {
@@ -35,7 +38,7 @@ export async function openEngine(
     answeredBroadcast: settings.broadcastAsync,
   }
   const tagLimits = { count: maxTags, bytes: maxTagBytes }
-  const dispatcher = createDispatcher({ runner: given.runner, clock: parts.clock })
+  const dispatcher = createDispatcher({ runner: given.runner, clock: parts.clock, secrets: given.secrets })
   const slots = new Slots({ code: settings.stepConcurrency, isolated: settings.isolated })
   const engine = createEngine({
     ...given,

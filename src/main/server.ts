@@ -8,10 +8,12 @@ import { isLoopbackAddress } from '../http/request/origin-guard.ts'
 import { listen, type HttpServer } from '../http/server.ts'
 import type { Log } from '../ports/log.ts'
 import type { Settings } from '../settings.ts'
+import type { Environment, WatchedSecrets } from '../settings/secrets.ts'
 import { Watchdog } from '../watchdog/watchdog.ts'
 import { aboutOf } from './about.ts'
 import { openEngine } from './engine.ts'
 import { memoryOf, type ServerMemory } from './memory.ts'
+import { watchSecrets } from './secrets.ts'
 import { loadServices, type LoadedServices, type RunnableServices } from './services.ts'
 import { deadAfterOf } from './storage.ts'
 
@@ -48,6 +50,7 @@ interface Start {
   readonly stopping: AbortController
   readonly settings: Settings
   readonly log: Log
+  readonly secrets: WatchedSecrets
   readonly watchdog: Watchdog
   readonly services: RunnableServices
   readonly memory: ServerMemory
@@ -59,17 +62,32 @@ interface Start {
 /**
  * @throws LoadError; any other Error says in one line why the server cannot start (port in use, data folder in use, …)
  */
-export async function startServer(settings: Settings, { log }: { log: Log }): Promise<Server> {
-  const watchdog = new Watchdog()
-  const services = await loadServices(settings, log, watchdog)
+export async function startServer(
+  settings: Settings,
+  { log: given, env = process.env }: { readonly log: Log; readonly env?: Environment },
+): Promise<Server> {
+  const { secrets, log } = await watchSecrets(env, given)
+  try {
+    const watchdog = new Watchdog()
+    const services = await loadServices(settings, { log, secrets, watch: watchdog })
+    return await startWith(settings, { log, secrets, watchdog, services })
+  } catch (error) {
+    secrets.close()
+    throw error
+  }
+}
+
+async function startWith(
+  settings: Settings,
+  given: Pick<Start, 'log' | 'secrets' | 'watchdog' | 'services'>,
+): Promise<Server> {
+  const { watchdog, services } = given
   const opened: Opened = {}
   const unready = 'the server is starting'
   try {
     return await start({
+      ...given,
       settings,
-      log,
-      watchdog,
-      services,
       memory: memoryOf(settings),
       opened,
       unready,
@@ -87,7 +105,7 @@ export async function startServer(settings: Settings, { log }: { log: Log }): Pr
 }
 
 async function start(parts: Start): Promise<Server> {
-  const { settings, log, watchdog, memory, opened } = parts
+  const { settings, log, secrets, watchdog, memory, opened } = parts
   const { catalog, runner, report } = parts.services
   const front = { fetch: createWaitingApp(() => parts.unready ?? 'the server is starting').fetch }
   const about = await aboutOf(catalog, settings.requireAuth)
@@ -105,7 +123,8 @@ async function start(parts: Start): Promise<Server> {
     watchdog.owner = owner
   }
   const clock = systemClock
-  const { engine, storage, notes } = await openEngine(settings, { catalog, runner, clock, log, memory, onOwner })
+  const given = { catalog, runner, clock, log, secrets, memory, onOwner }
+  const { engine, storage, notes } = await openEngine(settings, given)
   opened.engine = engine
   const { origins, allowedHosts, requireAuth, maxBody, maxDepth, maxValues, maxAnswers, webhookTimeout } = settings
   const { requestTimeout, maxStreams } = settings
@@ -160,6 +179,7 @@ async function close(
   cancel()
   await engine.close({ grace: Math.max(0, grace - (systemClock.now() - began)) })
   parts.watchdog.close()
+  parts.secrets.close()
 }
 
 const listenOptions = (settings: Settings, log: Log) => ({

@@ -4,9 +4,11 @@ import { openCatalog, type Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { Fault } from '../definitions/report.ts'
 import type { Log } from '../ports/log.ts'
+import type { ServiceSecrets } from '../ports/secrets.ts'
 import type { StepRunner } from '../ports/step-runner.ts'
 import type { StepWatch } from '../ports/step-watch.ts'
 import type { Settings } from '../settings.ts'
+import { openSecrets, type Environment } from '../settings/secrets.ts'
 import { stepRunner } from '../steps/runner.ts'
 
 export interface LoadedServices {
@@ -26,10 +28,14 @@ export class LoadError extends Error {
 }
 
 /** Loads and checks the services and starts nothing. */
-export async function checkServices(settings: Settings, { log }: { log: Log }): Promise<LoadedServices> {
+export async function checkServices(
+  settings: Settings,
+  { log, env = process.env }: { readonly log: Log; readonly env?: Environment },
+): Promise<LoadedServices> {
   const runner = stepRunner({ log, allowPrivate: settings.allowPrivate })
   try {
-    const { catalog, report } = await openCatalog({ folders: settings.actors, runner, log })
+    const secrets = { secrets: await openSecrets(env), isServing: false }
+    const { catalog, report } = await openCatalog({ folders: settings.actors, runner, log, secrets })
     return { services: catalog.all(), report }
   } finally {
     runner.close()
@@ -46,7 +52,10 @@ export interface RunnableServices {
  * Loads services in order to run them.
  * @throws LoadError when one has a fault, unless the settings say to skip it
  */
-export async function loadServices(settings: Settings, log: Log, watch?: StepWatch): Promise<RunnableServices> {
+export async function loadServices(
+  settings: Settings,
+  { log, secrets, watch }: { readonly log: Log; readonly secrets: ServiceSecrets; readonly watch?: StepWatch },
+): Promise<RunnableServices> {
   const runner = stepRunner({
     log,
     allowPrivate: settings.allowPrivate,
@@ -55,7 +64,12 @@ export async function loadServices(settings: Settings, log: Log, watch?: StepWat
     ...(watch && { watch }),
   })
   try {
-    const { catalog, report, complete } = await openCatalog({ folders: settings.actors, runner, log })
+    const { catalog, report, complete } = await openCatalog({
+      folders: settings.actors,
+      runner,
+      log,
+      secrets: { secrets, isServing: true },
+    })
     const isBroken = report.some(({ severity }) => severity === 'fault')
     if (isBroken && !(settings.skipFaulty && complete)) throw new LoadError(report)
     const skipped = catalog.skipped()

@@ -3,7 +3,8 @@
 import { createRequire } from 'node:module'
 import { pino, type DestinationStream } from 'pino'
 import type { Log, LogLevel } from '../ports/log.ts'
-import { redact } from './redact.ts'
+import type { ServiceSecrets } from '../ports/secrets.ts'
+import { redact, redactLine } from './redact.ts'
 
 export interface LogOptions {
   readonly level: LogLevel
@@ -49,4 +50,15 @@ function readable(lines: DestinationStream): DestinationStream {
       lines.write(format(line))
     },
   }
+}
+
+/** A log that hides the values of secrets in its lines before it gives them to the other one. */
+export function hidingLog(log: Log, secrets: Pick<ServiceSecrets, 'hider'>): Log {
+  const at = (own: LogLevel) => (message: string, fields?: object) => {
+    const hider = secrets.hider()
+    if (hider === null) return log[own](message, fields)
+    const line = redactLine(message, fields ?? {}, hider)
+    log[own](line.message, fields && line.fields)
+  }
+  return { trace: at('trace'), debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }

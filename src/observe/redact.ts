@@ -1,6 +1,7 @@
 // observe: removes secrets from log lines and limits their size. The work is bounded by what a line shows, not by what
 // is passed in.
 import { setOwn } from '../model/json/value.ts'
+import type { SecretHider } from '../model/secret-hider.ts'
 import { isSecretName, redactQuery, REDACTED } from '../model/secret-names.ts'
 
 /** Nesting beyond which values are left out. */
@@ -25,15 +26,35 @@ const PARAMETER = /([?&][\w.~%-]{1,100}=)[^\s&#?"'<>]+/g
 interface Room {
   characters: number
   items: number
+  readonly hider: SecretHider | null
 }
 
 /**
  * Returns a copy for the log. An error becomes its name, message, stack and cause. In an object `{ name, value }`, the
  * value is redacted if the name is that of a secret. It never throws.
  */
-export function redact(value: unknown): unknown {
-  return shown(value, 0, { characters: MAX_LINE_CHARACTERS, items: MAX_LINE_ITEMS })
+export function redact(value: unknown, hider: SecretHider | null = null): unknown {
+  return shown(value, 0, roomOf(hider))
 }
+
+/** The same for the fields of a line, and for its message. */
+export function redactLine(
+  message: string,
+  fields: object,
+  hider: SecretHider,
+): { readonly message: string; readonly fields: object } {
+  const copy = shown(fields, 0, roomOf(hider))
+  return {
+    message: textShown(message, roomOf(hider)),
+    fields: typeof copy === 'object' && copy !== null ? copy : {},
+  }
+}
+
+const roomOf = (hider: SecretHider | null): Room => ({
+  characters: MAX_LINE_CHARACTERS,
+  items: MAX_LINE_ITEMS,
+  hider,
+})
 
 function shown(value: unknown, depth: number, room: Room): unknown {
   if (typeof value === 'string') return textShown(value, room)
@@ -52,10 +73,14 @@ function shown(value: unknown, depth: number, room: Room): unknown {
 function textShown(text: string, room: Room): string {
   const length = Math.min(text.length, MAX_TEXT_CHARACTERS, room.characters)
   room.characters -= length
-  if (length === text.length) return redactText(text)
-  const start = redactText(text.slice(0, length)).replace(CUT_CREDENTIALS, `://${REDACTED}`)
+  if (length === text.length) return redactText(room.hider?.text(text) ?? text)
+  const start = redactText(startOf(text, length, room.hider)).replace(CUT_CREDENTIALS, `://${REDACTED}`)
   return `${start}[… ${text.length - length} characters more]`
 }
+
+/** The start of a text. A secret at which it is cut is hidden as well. */
+const startOf = (text: string, length: number, hider: SecretHider | null): string =>
+  hider === null ? text.slice(0, length) : hider.text(text.slice(0, length + hider.longest)).slice(0, length)
 
 const redactText = (text: string): string =>
   text

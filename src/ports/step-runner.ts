@@ -79,7 +79,10 @@ interface DispatchedStep {
 
 export interface FunctionStep extends DispatchedStep {
   readonly name: FunctionName
+  /** As stored. */
   readonly args: JsonObject
+  /** Whether the arguments refer to secrets, whose values the function gets. */
+  readonly hasSecrets?: boolean
   readonly flux: StepFlux
   /** Whether the function runs in a process of its own. */
   readonly isolate: boolean

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { PLAIN_DOOR } from '../../src/definitions/compile/webhook-door.ts'
 import { greeting } from '../../src/cli/greeting.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
 
-const webhook = { pointer: '', urlPath: '/orders/{id}', httpMethods: ['GET', 'PUT'], timeout: null }
+const webhook = { pointer: '', urlPath: '/orders/{id}', httpMethods: ['GET', 'PUT'], timeout: null, ...PLAIN_DOOR }
 const service = (name: string, input: JsonObject[] = [], triggers: string[] = []) => ({
   package: 'shop',
   fluxName: name,

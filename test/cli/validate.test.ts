@@ -3,7 +3,10 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, inject, test } from 'vitest'
 import { run } from '../../src/cli/run.ts'
-import { END, folderOf } from '../definitions/catalog-files.ts'
+import { reportLines } from '../../src/cli/report.ts'
+import { LoadError, startServer } from '../../src/main.ts'
+import { readSettings } from '../../src/settings.ts'
+import { END, folderOf, quiet } from '../definitions/catalog-files.ts'
 
 async function validate(args: string[], env: Record<string, string> = {}) {
   const [out, err]: [string[], string[]] = [[], []]
@@ -64,4 +67,80 @@ describe('validate', () => {
       })
     },
   )
+})
+
+const hook = (scheme: string, ...names: string[]) => ({
+  ...END,
+  webhooks: [
+    {
+      urlPath: '/h',
+      httpMethods: ['POST'],
+      verify: { scheme, secrets: names.map((name) => `$secrets.${name}`) },
+    },
+  ],
+})
+const twice = { ACTORFLUX_SECRET_KEY: 'one-value', ACTORFLUX_SECRET_KEY_FILE: '/other-value' }
+const at = '/p/A.flux:1:'
+
+/** What keeps the server from starting. */
+async function refusal(service: unknown, env: Record<string, string>): Promise<string[]> {
+  const folder = await folderOf({ 'p/A.flux': service })
+  const settings = readSettings({
+    ACTORFLUX_ACTORS: folder,
+    ACTORFLUX_DATA: join(folder, '.data'),
+    ACTORFLUX_PORT: '0',
+  })
+  const error: unknown = await startServer(settings, { log: quiet, env }).catch((thrown: unknown) => thrown)
+  expect(error).toBeInstanceOf(LoadError)
+  return error instanceof LoadError ? reportLines(error.report) : []
+}
+
+describe('secrets', () => {
+  test('that are missing are warnings here, and faults where services are served', async () => {
+    const service = hook('github', 'KEY', 'OTHER')
+    const folder = await folderOf({ 'p/A.flux': service })
+    const { code, out } = await validate([folder], { ACTORFLUX_SECRET_OTHER: 'x' })
+    expect(code).toBe(0)
+    const told =
+      'there is no secret KEY: set ACTORFLUX_SECRET_KEY, or ACTORFLUX_SECRET_KEY_FILE to the file that has it'
+    expect(out[0]).toMatch(/^.*\/p\/A\.flux:1:\d+ #\/webhooks\/0\/verify\/secrets\/0: warning: /)
+    expect(out[0]).toContain(told)
+    expect(out[1]).toBe('1 service: 0 faults, 1 warning')
+    const lines = await refusal(service, { ACTORFLUX_SECRET_OTHER: 'x' })
+    expect(lines).toEqual([expect.stringContaining(`#/webhooks/0/verify/secrets/0: ${told}`)])
+    expect(lines[0]).toContain(at)
+  })
+
+  test('in the inputs of a function and in onEnd are checked, too', async () => {
+    const inputs = [{ from: ['$secrets', 'KEY'], to: ['a'] }]
+    const action = { type: 'invokeCode', className: 'Logger', methodName: 'info', inputs }
+    const onEnd = { url: 'https://x.example', secret: '$secrets.END' }
+    expect(await refusal({ onEnd, states: [{ name: 'end', action }] }, { ACTORFLUX_SECRET_END: 'whpk_AAAA' })).toEqual([
+      expect.stringContaining("#/onEnd/secret: the secret END can't be used here: a public key can check signatures"),
+      expect.stringContaining('#/states/0/action/inputs/0/from: there is no secret KEY'),
+    ])
+  })
+
+  test('that are set twice are faults everywhere', async () => {
+    const service = hook('github', 'KEY')
+    const { code, out } = await validate([await folderOf({ 'p/A.flux': service })], twice)
+    const told = 'the secret KEY is set twice, by ACTORFLUX_SECRET_KEY and by ACTORFLUX_SECRET_KEY_FILE'
+    expect(code).toBe(1)
+    expect(out[0]).toContain(told)
+    const lines = await refusal(service, twice)
+    expect(lines).toEqual([expect.stringContaining(told)])
+    expect([...out, ...lines].join('')).not.toMatch(/one-value|other-value/)
+  })
+
+  test.each([
+    ['whsec_%%', /can't be used here: must be base64/],
+    ['whpk_AAAA', /can't be used here: after "whpk_"/],
+  ])('that are malformed are faults where services are served: %s', async (value, reason) => {
+    const service = hook('standard', 'KEY')
+    const env = { ACTORFLUX_SECRET_KEY: value }
+    const lines = await refusal(service, env)
+    expect(lines).toEqual([expect.stringMatching(reason)])
+    expect(lines[0]).not.toContain(value)
+    expect((await validate([await folderOf({ 'p/A.flux': service })], env)).code).toBe(0)
+  })
 })

@@ -112,6 +112,7 @@ describe('actions', () => {
       type: 'invokeCode',
       effect: 'step',
       code: { className: 'm', methodName: 'f', isolate: false },
+      secrets: [],
       script: null,
       child: null,
       fault: null,

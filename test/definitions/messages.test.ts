@@ -172,7 +172,7 @@ describe('a key', () => {
       ),
     ).toEqual([])
     expect(await told({ $schem: 'x', states: [end] })).toEqual([
-      'S.flux:1:2 #/$schem: unknown key "$schem"; did you mean "$schema"? There are $schema, comment, key, keyReuse, early, triggers, tags, startState, input, output, webhooks, secured, allowExtraProperties, states',
+      'S.flux:1:2 #/$schem: unknown key "$schem"; did you mean "$schema"? There are $schema, comment, key, keyReuse, early, triggers, onEnd, tags, startState, input, output, webhooks, secured, allowExtraProperties, states',
     ])
     expect(await told({ states: [{ ...end, $schema: 'x' }] })).toEqual([
       expect.stringContaining('warning: unknown key "$schema"'),

@@ -30,7 +30,7 @@ test('all other JSON is lines, or keys of an action', async () => {
   const functions = { 'others/functions.ts': 'export const run = () => 1' }
   const { services, report } = await load({ ...Object.fromEntries(files), ...functions })
   expect(report).toEqual([])
-  expect(services.length).toBe(3)
+  expect(services.length).toBe(5)
 })
 
 test('a program that uses actorflux in process runs', async () => {
@@ -51,14 +51,19 @@ async function load(files: { readonly [path: string]: unknown }) {
   const {
     actors: [folder = ''],
   } = await placeFor(files)
-  return checkServices(readSettings({ ACTORFLUX_ACTORS: folder }), { log: SILENT })
+  return checkServices(readSettings({ ACTORFLUX_ACTORS: folder }), { log: SILENT, env: SECRETS })
 }
+
+/** The secrets that examples name. */
+const SECRETS = { ACTORFLUX_SECRET_SHOP_API: 'x', ACTORFLUX_SECRET_STRIPE_SIGNING: 'x' }
 
 /** A service around what is only a part of one. */
 function wrapped({ text }: Block): object {
   const part: unknown = JSON.parse(text.startsWith('"') ? `{${text}}` : text)
   const call = { type: 'invokeCode', className: 'functions', methodName: 'run' }
-  const action = Array.isArray(part) ? { lines: part } : { ...call, ...Object(part) }
+  if (text.includes('"urlPath"')) return { webhooks: [part], states: [{ name: 'first' }] }
+  const list = text.includes('$secrets') ? { ...call, inputs: part } : { lines: part }
+  const action = Array.isArray(part) ? list : { ...call, ...Object(part) }
   return {
     input: [{ name: 'order', type: 'any' }, { name: 'name' }],
     output: ['first', 'note', 'total', 'answer'].map((name) => ({ name, type: 'any' })),

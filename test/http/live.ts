@@ -131,7 +131,7 @@ export async function openLive(
     ACTORFLUX_TOKENS: tokens,
     ...env,
   })
-  const server: Server = await startServer(settings, { log })
+  const server: Server = await startServer(settings, { log, env })
   return {
     url: server.url,
     lines,

@@ -22,6 +22,8 @@ export interface Unit {
 export interface ActionOptions {
   /** Names that are visible in the state. */
   readonly visible: Visible
+  /** Whether the inputs of a function see `$secrets`. */
+  readonly seesSecrets: boolean
   /** Resolves the names that outputs write to. */
   readonly resolve: LineOptions['resolve']
   readonly pointer: string
@@ -51,6 +53,7 @@ export interface ActionType {
 export const PLAIN: Omit<CompiledAction, 'type'> = {
   effect: null,
   inputs: [],
+  secrets: [],
   outputs: [],
   retry: { maxAttempts: 1, delay: 0, factor: 1, maxDelay: 0 },
   timeoutMs: null,
@@ -65,8 +68,11 @@ const DEFAULT_MAX_DELAY_MS = 3_600_000
 
 type Sources = readonly JsonObject[] | null | undefined
 
-export const argumentLines = (list: Sources, { visible, pointer, report }: ActionOptions): Lines =>
-  compileLines(list ?? [], { visible, resolve: ARGUMENTS, pointer: `${pointer}/inputs`, report })
+export const argumentLines = (
+  list: Sources,
+  { visible, pointer, report }: ActionOptions,
+  { seesSecrets = false }: { readonly seesSecrets?: boolean } = {},
+): Lines => compileLines(list ?? [], { visible, seesSecrets, resolve: ARGUMENTS, pointer: `${pointer}/inputs`, report })
 
 /** Compiles the outputs. They see any name, since the keys of a result are known only when it arrives. */
 export const resultLines = (list: Sources, { resolve, pointer, report }: ActionOptions): Lines =>

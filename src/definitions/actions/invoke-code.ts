@@ -61,18 +61,19 @@ export const invokeCode: ActionType = {
   schema,
   compile(source, options) {
     const action = take(schema, source, options.pointer, options.report)
-    return (
-      action && {
-        ...PLAIN,
-        type: 'invokeCode',
-        effect: 'step',
-        inputs: argumentLines(action.inputs, options),
-        outputs: resultLines(action.outputs, options),
-        retry: retryOfCode(action, options),
-        timeoutMs: milliseconds(action.timeout) ?? DEFAULT_TIMEOUT_MS,
-        code: { className: action.className, methodName: action.methodName, isolate: action.isolate ?? false },
-      }
-    )
+    if (action === null) return null
+    const inputs = argumentLines(action.inputs, options, options)
+    return {
+      ...PLAIN,
+      type: 'invokeCode',
+      effect: 'step',
+      inputs,
+      secrets: [...new Set(inputs.flatMap(({ secrets }) => secrets))],
+      outputs: resultLines(action.outputs, options),
+      retry: retryOfCode(action, options),
+      timeoutMs: milliseconds(action.timeout) ?? DEFAULT_TIMEOUT_MS,
+      code: { className: action.className, methodName: action.methodName, isolate: action.isolate ?? false },
+    }
   },
   /**
    * Checks that the function exists, so that a missing one is reported when the server starts and not when it is

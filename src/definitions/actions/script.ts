@@ -2,6 +2,7 @@
 // context, since a copy would double the size of what a client sent.
 import { z } from 'zod'
 import { foreignHint } from '../lint/foreign.ts'
+import { NO_SECRETS } from '../compile/secret-reference.ts'
 import { LIST, STATE_NAME, RECORD, take, TIMEOUT, TYPE } from '../source/schema.ts'
 import {
   compileRetry,
@@ -15,11 +16,15 @@ import {
 
 const schema = z.object({ type: TYPE, script: STATE_NAME, outputs: LIST, retry: RECORD.nullish(), timeout: TIMEOUT })
 
+const SECRETS_WORD = /(?<![\w$])\$secrets(?![\w$])/
+
 export const script: ActionType = {
   name: 'script',
   schema,
   compile(source, options) {
     const action = take(schema, source, options.pointer, options.report)
+    if (action !== null && !options.report.pinned && SECRETS_WORD.test(action.script))
+      options.report.fault(`${options.pointer}/script`, NO_SECRETS)
     return (
       action && {
         ...PLAIN,

@@ -1,11 +1,16 @@
 // definitions: where the value of a line comes from: a path, an expression, or a literal.
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { suggestion } from '../../model/nearest.ts'
+import { SECRETS, secretNameFault } from '../../model/secret-reference.ts'
 import { compileExpression } from '../expressions/compile.ts'
+import { secretUses, type SecretUses } from '../expressions/secret-uses.ts'
 import type { Scope } from '../expressions/expression.ts'
 import { notParsed, PLAIN_TEXT, unseenNames } from '../lint/visible.ts'
 import { readPath } from '../values/paths.ts'
+import { NO_SECRETS } from './secret-reference.ts'
 import { readSegments, refuseLine, type LineSource, type PartOptions } from './line.ts'
+
+const NO_USES: SecretUses = { secrets: [], carries: false, fault: null }
 
 export interface Origin {
   /** The value before it is coerced to its target's type; undefined where a path leads nowhere. */
@@ -13,6 +18,10 @@ export interface Origin {
   readonly source: LineSource
   readonly literal?: Json
   readonly answers?: boolean
+  /** Names of the secrets in it. */
+  readonly secrets?: readonly string[]
+  /** Whether the value contains a secret. */
+  readonly carries?: boolean
 }
 
 /** Compiles the source of a line's value; null after a fault, which is reported. */
@@ -23,23 +32,33 @@ export function compileOrigin(source: JsonObject, pointer: string, options: Part
   return refuseLine(options.report, `${pointer}/type`, 'a line is of type "map" or "set"')
 }
 
-function compileMap(source: JsonObject, pointer: string, { visible, report }: PartOptions): Origin | null {
+function compileMap(source: JsonObject, pointer: string, options: PartOptions): Origin | null {
+  const { visible, report } = options
   const from = readSegments(source, 'from', pointer, report)
   if (from === null) return null
   const [name = '', ...path] = from
-  if (visible !== null && !visible(name))
+  const secrets = name === SECRETS && !(report.pinned && options.carriers === null) ? path : null
+  if (secrets !== null) {
+    const at = `${pointer}/from`
+    const fault = secrets.length === 1 ? secretNameFault(secrets[0] ?? '') : 'must be ["$secrets", "NAME"]'
+    if (options.carriers === null || fault !== null)
+      return refuseLine(report, at, options.carriers ? (fault ?? '') : NO_SECRETS)
+    for (const secret of secrets) report.refer({ pointer: at, name: secret, faultOf: () => null })
+  } else if (visible !== null && !visible(name))
     report.warn(
       `${pointer}/from`,
       `"${name}" is visible nowhere: the line will carry null${suggestion(name, visible.names?.() ?? [])}`,
     )
   return {
     source: { from },
+    secrets: secrets ?? [],
+    carries: secrets !== null || options.carriers?.has(name) === true,
     read: (scope) => readPath(scope.get(name), path, name, scope.budget),
     answers: name === '$response' && path.length === 0,
   }
 }
 
-function compileSet(source: JsonObject, pointer: string, { visible, report }: PartOptions): Origin | null {
+function compileSet(source: JsonObject, pointer: string, { visible, carriers, report }: PartOptions): Origin | null {
   const at = `${pointer}/expression`
   const expression = getOwn(source, 'expression')
   const evaluate = getOwn(source, 'evaluate') ?? false
@@ -47,13 +66,22 @@ function compileSet(source: JsonObject, pointer: string, { visible, report }: Pa
   if (expression === undefined && evaluate) return refuseLine(report, at, 'there is no expression to evaluate')
   if (expression === undefined) report.warn(at, 'there is no expression: the line will set null')
   const literal = expression ?? null
+  if (!evaluate && typeof literal === 'string' && literal.includes(`${SECRETS}.`))
+    report.warn(at, 'the $secrets in it is plain text: set "evaluate" to true for what it stands for')
   if (!evaluate || typeof literal !== 'string') return { source: null, read: () => literal, literal }
   try {
     const compiled = compileExpression(literal, { pinned: report.pinned })
     if (compiled.quotesPlaceholder) report.warn(at, PLAIN_TEXT)
-    const unseen = unseenNames(compiled.names, visible, literal)
+    if (compiled.names.has(SECRETS) && carriers === null && !report.pinned) return refuseLine(report, at, NO_SECRETS)
+    const names = carriers === null ? compiled.names : [...compiled.names].filter((name) => name !== SECRETS)
+    const unseen = unseenNames(names, visible, literal)
     if (unseen !== null) return refuseLine(report, at, unseen)
+    const { secrets, carries, fault } = carriers === null ? NO_USES : secretUses(literal, carriers)
+    if (fault !== null) return refuseLine(report, at, fault)
+    for (const name of secrets) report.refer({ pointer: at, name, faultOf: () => null })
     return {
+      secrets,
+      carries,
       source: { expression: literal },
       read: (scope) => compiled.evaluate(scope),
       answers: literal.trim() === '$response',

@@ -1,7 +1,9 @@
 // definitions: where a line writes: the place, the path in it, and what is declared at the end of the path.
 import type { JsonObject } from '../../model/json/value.ts'
+import { SECRETS } from '../../model/secret-reference.ts'
 import { formatPath, isIndex } from '../values/paths.ts'
 import { descend, type Property } from '../values/properties.ts'
+import { RESERVED } from './secret-reference.ts'
 import { readSegments, refuseLine, type PartOptions, type Place } from './line.ts'
 
 export interface LineTarget {
@@ -25,6 +27,7 @@ export function compileTarget(
   const to = readSegments(source, 'to', pointer, report)
   if (to === null) return null
   const [name = '', ...below] = to
+  if (name === SECRETS && !report.pinned) return refuseLine(report, `${pointer}/to`, RESERVED)
   const target = resolve(name)
   if (target === null) return refuseLine(report, `${pointer}/to`, `there is no "${name}" to write to`)
   const { place, property } = target

@@ -29,6 +29,8 @@ export interface Line {
   /** Whether the value is `$response` as a whole. An output that the line writes is then the answer of a webhook. */
   readonly answers: boolean
   readonly source: LineSource
+  /** Names of the secrets that it writes. */
+  readonly secrets: readonly string[]
   /**
    * Returns the value to write, coerced to the target's type.
    * @throws TooMuchWork; LineError when the value can't be coerced or the expression fails; DefinitionError when the
@@ -54,20 +56,25 @@ export interface LineOptions {
   readonly resolve: (name: string) => Target | null
   /** Whether a name is visible. null: any name may be. */
   readonly visible: Visible
+  /** Whether the lines see `$secrets`. */
+  readonly seesSecrets?: boolean
   /** JSON pointer of the list in its file. */
   readonly pointer: string
   readonly report: Report
 }
 
 /** Options for compiling a part of a line. */
-export type PartOptions = Omit<LineOptions, 'pointer'>
+export interface PartOptions extends Omit<LineOptions, 'pointer' | 'seesSecrets'> {
+  /** Names into which lines before this one wrote secrets; null: the lines see no secrets. */
+  readonly carriers: ReadonlySet<string> | null
+}
 
 /** Creates the replacement of a line that can't be compiled: it fails when it is reached. */
 export function brokenLine(fault: string): Line {
   const fail = (): never => {
     throw new DefinitionError(fault)
   }
-  return { place: 'args', path: [], answers: false, source: null, read: fail, write: fail }
+  return { place: 'args', path: [], answers: false, source: null, secrets: [], read: fail, write: fail }
 }
 
 /** Reports a fault in a part of a line. */

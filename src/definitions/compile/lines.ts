@@ -11,11 +11,16 @@ import { compileTarget, type LineTarget } from './line-target.ts'
 import { brokenLine, refuseLine, type Line, type LineOptions, type Lines } from './line.ts'
 
 /** Compiles lines. What a line writes is visible to the lines after it. */
-export function compileLines(list: readonly JsonObject[], { pointer, visible, ...others }: LineOptions): Lines {
+export function compileLines(
+  list: readonly JsonObject[],
+  { pointer, visible, seesSecrets = false, ...others }: LineOptions,
+): Lines {
   const written = new Set<string>()
+  const carriers = new Set<string>()
   const names = () => [...written, ...(visible?.names?.() ?? [])]
   const options = {
     ...others,
+    carriers: seesSecrets ? carriers : null,
     visible: visible && Object.assign((name: string) => visible(name) || written.has(name), { names }),
   }
   const compile = (source: JsonObject, at: string): Line | null => {
@@ -23,6 +28,9 @@ export function compileLines(list: readonly JsonObject[], { pointer, visible, ..
     const target = compileTarget(source, at, options)
     const origin = compileOrigin(source, at, options)
     if (target !== null) written.add(target.name)
+    if (target !== null && origin?.carries === true) carriers.add(target.name)
+    // A whole value that is replaced by one without secrets has none any more.
+    else if (target?.path.length === 1) carriers.delete(target.name)
     return target === null || origin === null ? null : compileLine(target, origin, at, options.report)
   }
   return list.map((source, index) => {
@@ -68,12 +76,13 @@ function compileLine(
     if (coerced.ok) return coerced.value
     throw new LineError(`${shown}: the value ${coerced.reason}`)
   }
-  const { answers = false, source } = origin
+  const { answers = false, source, secrets = [] } = origin
   return {
     place,
     path,
     answers,
     source,
+    secrets,
     read,
     write: (root, value, budget) => writePath(root, path, value, lists, budget),
   }

@@ -6,9 +6,11 @@ import { checkReachable } from '../lint/reachable.ts'
 import { compileEarly } from './early.ts'
 import { compileState, outlineStates, placeholderOf, type Service } from './state.ts'
 import { compileKey, compileKeyReuse } from './key.ts'
+import { compileOnEnd } from './on-end.ts'
 import { compileText } from './templates.ts'
 import { compileTriggers } from './triggers.ts'
 import { compileWebhooks } from './webhooks.ts'
+import type { Visible } from '../lint/visible.ts'
 import { seenIn } from './names.ts'
 import { UnreadableDefinition } from '../definition-error.ts'
 import type { CompiledFlux, CompiledState } from '../flux.ts'
@@ -78,7 +80,9 @@ function compile(
   const outlines = outlineStates(root.states ?? [], (list, pointer) => shape(list, pointer, false), report)
   if (isEmpty(getOwn(source, 'states'))) report.fault('/states', 'there are no states')
   const named = outlines.filter(({ name }) => name !== '').map((outline) => [outline.name, outline] as const)
-  const service: Service = { input, output, extra, states: new Map(named), report }
+  // To the versions that wrote the first format, keys, `onEnd` and `$secrets` meant nothing.
+  const isKeyed = hasKeys(text)
+  const service: Service = { input, output, extra, seesSecrets: isKeyed, states: new Map(named), report }
   const states = withOwnNames(
     outlines.map((outline) => compileState(outline, service)),
     service,
@@ -87,10 +91,6 @@ function compile(
   checkReachable(states, startState, report)
   const seen = extra ? null : seenIn([input])
   const tags = (root.tags ?? []).map((tag, index) => compileText(tag, seen, `/tags/${index}`, report))
-  // To the versions that wrote the first format, these keys meant nothing.
-  const keyed = hasKeys(text) ? source : NO_KEYS
-  const key = compileKey(getOwn(keyed, 'key'), seen, '/key', report)
-  const keyReuse = compileKeyReuse(getOwn(keyed, 'keyReuse'), report)
   const triggers = compileTriggers(getOwn(source, 'triggers'), seen, report)
   const webhooks = compileWebhooks(source, report)
   if (root.secured)
@@ -105,8 +105,7 @@ function compile(
     input,
     output,
     tags,
-    key,
-    keyReuse,
+    ...ownOf(isKeyed ? source : NO_KEYS, seen, report),
     triggers,
     early: compileEarly(keyed, states, report),
     webhooks,
@@ -122,6 +121,17 @@ function compile(
 }
 
 const NO_KEYS: JsonObject = {}
+
+/** The key that the service gives its contexts, and what it calls when they have ended. */
+const ownOf = (
+  source: JsonObject,
+  seen: Visible,
+  report: Report,
+): Pick<CompiledFlux, 'key' | 'keyReuse' | 'onEnd'> => ({
+  key: compileKey(getOwn(source, 'key'), seen, '/key', report),
+  keyReuse: compileKeyReuse(getOwn(source, 'keyReuse'), report),
+  onEnd: compileOnEnd(getOwn(source, 'onEnd'), seen, report),
+})
 
 /** Whether a service is secured when `secured` is not a boolean: any value but null is treated as true. */
 const isSecured = (source: JsonObject): boolean => (getOwn(source, 'secured') ?? false) !== false

@@ -19,6 +19,8 @@ export interface Service {
   readonly output: Shape
   /** Whether undeclared inputs are allowed. */
   readonly extra: boolean
+  /** Whether `$secrets` has its meaning. */
+  readonly seesSecrets: boolean
   /** The states that have a name. */
   readonly states: ReadonlyMap<string, StateOutline>
   readonly report: Report
@@ -80,6 +82,7 @@ export function compileState(outline: StateOutline, service: Service): CompiledS
   const visible = visibleIn(outline, service)
   const compiled = compileAction(outline.action, {
     visible,
+    seesSecrets: service.seesSecrets,
     resolve: outputsOf(outline, service),
     pointer: `${pointer}/action`,
     report,

@@ -1,10 +1,12 @@
 // definitions: compiles the templates of tags and waits, and the waits of transitions.
+import { SECRETS } from '../../model/secret-reference.ts'
 import { DefinitionError } from '../definition-error.ts'
 import { compileTemplate } from '../expressions/compile.ts'
 import type { Template } from '../expressions/expression.ts'
 import type { Wait } from '../flux.ts'
 import { parseDate } from '../values/dates.ts'
 import type { Report } from '../report.ts'
+import { NO_SECRETS } from './secret-reference.ts'
 import { notParsed, PLAIN_TEXT, unseenNames, type Visible } from '../lint/visible.ts'
 
 /** Compiles a template. One with a fault fails when it is evaluated. */
@@ -28,7 +30,8 @@ function parsed(source: string, visible: Visible, pointer: string, report: Repor
   try {
     const template = compileTemplate(source, { pinned: report.pinned })
     if (template.quotesPlaceholder) report.warn(pointer, PLAIN_TEXT)
-    const unseen = unseenNames(template.names, visible, source)
+    const isSecret = template.names.has(SECRETS) && !report.pinned
+    const unseen = isSecret ? NO_SECRETS : unseenNames(template.names, visible, source)
     if (unseen === null) return template
     report.fault(pointer, unseen)
   } catch (error) {

@@ -1,10 +1,11 @@
 // definitions: compiles the webhooks of a service, and determines which of them have the same endpoint.
 import { METHODS } from 'node:http'
-import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
+import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Report } from '../report.ts'
 import { take, WebhookSchema } from '../source/schema.ts'
+import { compileDoor, PLAIN_DOOR, type WebhookDoor } from './webhook-door.ts'
 
-export interface Webhook {
+export interface Webhook extends WebhookDoor {
   /** JSON pointer into its file. */
   readonly pointer: string
   /** As written in the file, with a leading slash. */
@@ -24,7 +25,9 @@ export function compileWebhooks(source: JsonObject, report: Report): readonly We
 
 function compileWebhook(source: Json, pointer: string, report: Report): Webhook | null {
   const webhook = take(WebhookSchema, source, pointer, report)
-  if (webhook === null || webhook.enabled === false) return null
+  // Requests are received by loaded services only, so a pinned one needs nothing of the door.
+  const door = report.pinned || !isObject(source) ? PLAIN_DOOR : compileDoor(source, pointer, report)
+  if (webhook === null || door === null || webhook.enabled === false) return null
   const httpMethods = [...new Set((webhook.httpMethods ?? []).map((method) => method.toUpperCase()))]
   if (httpMethods.length === 0) report.warn(`${pointer}/httpMethods`, "without a method it can't be reached")
   const unknown = httpMethods.filter((method) => !METHODS.includes(method) || method === 'CONNECT')
@@ -39,7 +42,8 @@ function compileWebhook(source: Json, pointer: string, report: Report): Webhook 
   if (webhook.timeout === 0) report.warn(`${pointer}/timeout`, 'every call will be answered with 504')
   const names = urlPath.split('/').flatMap((segment) => parameterOf(segment) ?? [])
   if (new Set(names).size < names.length) report.warn(`${pointer}/urlPath`, 'two parameters of this path have one name')
-  return { pointer, urlPath, httpMethods, timeout: webhook.timeout == null ? null : webhook.timeout * 1000 }
+  const timeout = webhook.timeout == null ? null : webhook.timeout * 1000
+  return { pointer, urlPath, httpMethods, timeout, ...door }
 }
 
 /** Warnings about a path that requests may not reach as intended. */

@@ -1,5 +1,7 @@
 // definitions: reports unknown keys in property declarations and lines.
 import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
+import { SECRETS } from '../../model/secret-reference.ts'
+import { RESERVED } from '../compile/secret-reference.ts'
 import type { Report } from '../report.ts'
 import { LineSchema, PropertySchema, checkUnknown } from '../source/schema.ts'
 
@@ -22,7 +24,13 @@ export function checkModelKeys(source: JsonObject, report: Report): void {
 }
 
 function checkData(source: JsonObject, pointer: string, report: Report): void {
-  for (const key of ['input', 'output']) checkProperties(getOwn(source, key), `${pointer}/${key}`, report)
+  for (const key of ['input', 'output']) {
+    const at = `${pointer}/${key}`
+    checkProperties(getOwn(source, key), at, report)
+    each(getOwn(source, key), at, (property, below) => {
+      if (getOwn(property, 'name') === SECRETS && !report.pinned) report.fault(`${below}/name`, RESERVED)
+    })
+  }
 }
 
 function checkProperties(list: Json | undefined, pointer: string, report: Report): void {

@@ -66,6 +66,7 @@ export function lostFlux({
     keyReuse: source && getOwn(source, 'keyReuse') === 'never' ? 'never' : 'ended',
     triggers: [],
     early: new Map(),
+    onEnd: null,
     webhooks: [],
     secured,
     allowExtraProperties: false,

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { hasEarly } from '../compile/early.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
+import { SECRETS } from '../../model/secret-reference.ts'
 
 /**
  * Highest format that this version of the program reads. It is incremented when a text must be read differently than
@@ -12,7 +13,7 @@ import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../mode
  */
 const FORMAT: number = 2
 
-/** From 2 on, a service may say which keys its contexts have, and which events they keep that come early. */
+/** From 2 on, a service may say which keys its contexts have, keep early events, refer to secrets, and have `onEnd`. */
 const KEYED = 2
 
 const formatOf = (source: JsonObject): number => {
@@ -21,9 +22,15 @@ const formatOf = (source: JsonObject): number => {
     (getOwn(source, 'key') ?? null) !== null ||
     (getOwn(source, 'keyReuse') ?? null) !== null ||
     (Array.isArray(triggers) && triggers.some(isObject)) ||
-    hasEarly(source)
+    hasEarly(source) ||
+    (getOwn(source, 'onEnd') ?? null) !== null ||
+    mentionsSecrets(source)
   return isKeyed ? KEYED : 1
 }
+
+/** Whether a state may refer to a secret. It may also be a text that has the word. */
+const mentionsSecrets = (source: JsonObject): boolean =>
+  JSON.stringify(getOwn(source, 'states') ?? null).includes(SECRETS)
 
 export interface FluxUnit {
   readonly package: string
@@ -63,7 +70,7 @@ export function isLater(text: string): boolean {
   return isObject(stored) && typeof stored['format'] === 'number' && stored['format'] > FORMAT
 }
 
-/** Whether the definition's `key`, `keyReuse` and `early` count: in format 1 they had no meaning. */
+/** Whether the definition's `key`, `keyReuse`, `early`, `onEnd` and `$secrets` count: in format 1 they had no meaning. */
 export function hasKeys(text: string): boolean {
   // The format is the first thing in a text that has one.
   const stored = text.startsWith('{"format":') ? parsed(text) : null

@@ -14,6 +14,7 @@ export const STATE_NAME = z.string({ error: 'must be text' }).min(1, { error: 'm
 const texts = z.array(z.string({ error: 'must be text' }), { error: 'must be a list of texts' }).nullish()
 export const FLAG = z.boolean({ error: 'must be true or false' }).nullish()
 export const ANYTHING = z.unknown().optional()
+const WHOLE_NUMBER = 'must be a whole number'
 const seconds = z
   .number({ error: 'must be a number of seconds' })
   .min(0, { error: 'must not be negative' })
@@ -29,6 +30,7 @@ export const Root = z.object({
   keyReuse: ANYTHING,
   early: ANYTHING,
   triggers: ANYTHING,
+  onEnd: ANYTHING,
   tags: texts,
   startState: text,
   input: LIST,
@@ -104,10 +106,44 @@ export const WebhookSchema = z.object({
   name: text,
   enabled: FLAG,
   timeout: seconds.nullish(),
+  verify: ANYTHING,
+  dedupe: ANYTHING,
+  when: ANYTHING,
+  send: ANYTHING,
+  answer: ANYTHING,
 })
 
+const JSON_VALUE = z.custom<Json>().nullish()
+
+export const VerifySchema = z.object({
+  scheme: z.string({ error: 'must be text' }),
+  secrets: JSON_VALUE,
+  tolerance: z.int({ error: WHOLE_NUMBER }).min(1, { error: 'must be at least 1' }).nullish(),
+  header: text,
+  algorithm: text,
+  encoding: text,
+  payload: text,
+  prefix: text,
+  timestampHeader: text,
+  url: text,
+})
+
+export const DedupeSchema = z.object({ key: JSON_VALUE, keep: JSON_VALUE })
+
+const name = STATE_NAME.nullish()
+export const OrStartSchema = z.object({ package: name, fluxName: name, input: JSON_VALUE, tags: JSON_VALUE })
+
+export const SendSchema = OrStartSchema.extend({
+  event: JSON_VALUE,
+  contextId: JSON_VALUE,
+  key: JSON_VALUE,
+  orStart: JSON_VALUE,
+})
+
+export const OnEndSchema = z.object({ url: STATE_NAME, secret: JSON_VALUE })
+
 export const RetrySchema = z.object({
-  maxAttempts: z.int({ error: 'must be a whole number' }).min(1, { error: 'must be at least 1' }).nullish(),
+  maxAttempts: z.int({ error: WHOLE_NUMBER }).min(1, { error: 'must be at least 1' }).nullish(),
   delay: seconds.nullish(),
   factor: z.number({ error: 'must be a number' }).positive({ error: 'must be greater than 0' }).nullish(),
   maxDelay: seconds.nullish(),
@@ -122,12 +158,13 @@ export function take<T extends z.ZodObject>(
   source: Json,
   pointer: string,
   report: Report,
+  { strict = false }: UnknownKeys = {},
 ): z.output<T> | null {
   if (!isObject(source)) {
     report.fault(pointer, 'must be an object')
     return null
   }
-  checkUnknown(schema, source, pointer, report)
+  checkUnknown(schema, source, pointer, report, { strict })
   const first = schema.safeParse(source)
   if (first.success) return first.data
   for (const { path, message } of first.error.issues) {
@@ -142,15 +179,34 @@ export function take<T extends z.ZodObject>(
   return rest.success ? rest.data : null
 }
 
+/** Like `take`, for parts in which each unknown key is a fault, since a setting without effect would be dangerous. */
+export const takeStrictly = <T extends z.ZodObject>(
+  schema: T,
+  source: Json,
+  pointer: string,
+  report: Report,
+): z.output<T> | null => take(schema, source, pointer, report, { strict: true })
+
+interface UnknownKeys {
+  /** Whether each unknown key is a fault, however far it is from the known ones. */
+  readonly strict?: boolean
+}
+
 /**
  * Reports unknown keys. They stay in the source, since another program may use them. A key that is near to a known one
  * counts as misspelt.
  */
-export function checkUnknown(schema: z.ZodObject, source: JsonObject, pointer: string, report: Report): void {
+export function checkUnknown(
+  schema: z.ZodObject,
+  source: JsonObject,
+  pointer: string,
+  report: Report,
+  { strict = false }: UnknownKeys = {},
+): void {
   const known = Object.keys(schema.shape)
   for (const key of Object.keys(source)) {
     if (Object.hasOwn(schema.shape, key)) continue
-    const misspelt = nearestName(key, known, { matchCase: true }) !== null
+    const misspelt = strict || nearestName(key, known, { matchCase: true }) !== null
     report.unknownKey(
       `${pointer}/${escape(key)}`,
       `unknown key "${key}"${misspelt ? alternatives(key, known) : suggestion(key, known)}`,

@@ -5,6 +5,7 @@ import type { CompiledFlux, Retry } from '../../definitions/flux.ts'
 import type { Lines } from '../../definitions/compile/line.ts'
 import type { ActionError, RetryHint } from '../../model/action-error.ts'
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
+import { marksOf, storeReferences } from '../../model/secret-arguments.ts'
 import { choose } from './choose.ts'
 import { errorOf } from './exception.ts'
 import { stateData, type TurnState } from './turn-state.ts'
@@ -97,9 +98,9 @@ export class Reducers {
    */
   prepare(state: TurnState, index: number): TurnState {
     const next = this.#open(state)
-    const { effect, inputs, timeoutMs } = next.state(index).action
+    const { effect, inputs, secrets, timeoutMs } = next.state(index).action
     // Later attempts use the arguments of the first.
-    if (next.data.args === null && !next.failed) prepareArgs(next, inputs)
+    if (next.data.args === null && !next.failed) prepareArgs(next, inputs, secrets)
     const due = effect === 'child' && timeoutMs !== null && !next.failed ? next.now + timeoutMs : null
     // Only a step resets the count of moves: a child may not have been started.
     const rests = effect === 'step' && !next.failed
@@ -219,7 +220,11 @@ function takeEvent(
   data.fluxEvent = name
 }
 
-function prepareArgs(next: WorkingState, inputs: Lines): void {
+/** Arguments that refer to secrets are stored without them: the step's attempts get the values of their time. */
+function prepareArgs(next: WorkingState, inputs: Lines, secrets: readonly string[]): void {
   next.written = {}
-  if (next.run(inputs)) next.data.args = next.written
+  const marks = secrets.length === 0 ? null : marksOf(secrets, next.env.turn.uuid())
+  next.scope.bindSecrets(marks?.values ?? null)
+  if (next.run(inputs)) next.data.args = marks ? storeReferences(next.written, marks) : next.written
+  next.scope.bindSecrets(null)
 }

@@ -6,6 +6,7 @@ import type { Line } from '../../definitions/compile/line.ts'
 import type { Shape } from '../../definitions/values/properties.ts'
 import { TooMuchWork, WorkBudget } from '../../definitions/work-budget.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
+import { SECRETS } from '../../model/secret-reference.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import { LANGUAGE_NAMES } from '../steps/language-names.ts'
 import { stateData, type Data } from './turn-state.ts'
@@ -26,6 +27,7 @@ export class EvaluationScope implements Scope {
   readonly #flux: CompiledFlux
   readonly #data: Readonly<Data>
   #result: { readonly value: Json } | null = null
+  #secrets: JsonObject | null = null
   /**
    * What the running lines have written, merged into what was visible before, so that a model that is written field by
    * field keeps its other fields visible.
@@ -98,6 +100,11 @@ export class EvaluationScope implements Scope {
     this.#result = null
   }
 
+  /** Makes `$secrets` visible, with marks in place of the values; null: no more. */
+  bindSecrets(marks: JsonObject | null): void {
+    this.#secrets = marks
+  }
+
   /**
    * The visible value of the name that a line writes into, before the write; undefined if the line replaces the whole
    * value.
@@ -155,6 +162,8 @@ export class EvaluationScope implements Scope {
     switch (name) {
       case '$result':
         return this.#result?.value
+      case SECRETS:
+        return this.#secrets ?? undefined
       case '$fluxContextId':
         return data.id
       case '$fluxName':

@@ -4,11 +4,13 @@ import { DefinitionError } from '../../definitions/definition-error.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import type { FluxApi } from '../../api/flux-api.ts'
+import type { ActionError } from '../../model/action-error.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { Json } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
+import type { ServiceSecrets } from '../../ports/secrets.ts'
 import type { StepDispatcher, StepRunner } from '../../ports/step-runner.ts'
 import type { StepSlots } from '../../ports/step-slots.ts'
 import type { Input } from '../interpreter/decision.ts'
@@ -25,6 +27,7 @@ export interface StepsParts {
   readonly dispatcher: StepDispatcher
   readonly runner: Pick<StepRunner, 'stackOf'>
   readonly slots: Pick<StepSlots, 'close'>
+  readonly secrets: Pick<ServiceSecrets, 'hider'> | undefined
   readonly clock: Clock
   readonly log: Log
   readonly loader: ContextLoader
@@ -63,16 +66,19 @@ export class Steps {
     // The job stays known, so that the engine releases the lease when it closes (`abandon`).
     if (this.#stopped) return slot.release()
     this.#running += 1
-    const failed = (error: unknown): StepResult => ({
-      type: 'FAIL',
-      error: errorOf(error, this.#parts.runner.stackOf(error, flux.package)),
-    })
     void this.#end(
       job,
       this.#run(job, isScript ? null : record)
-        .then((result): StepResult => ({ type: 'DONE', result }))
-        .catch(failed),
+        .then((result): StepResult => ({ type: 'DONE', result: this.#parts.secrets?.hider()?.json(result) ?? result }))
+        .catch((error: unknown): StepResult => ({ type: 'FAIL', error: this.#errorOf(error, flux.package) })),
     )
+  }
+
+  /** The error as it is stored. No secret is in it that the step was given. */
+  #errorOf(thrown: unknown, owner: string): ActionError {
+    const hider = this.#parts.secrets?.hider() ?? null
+    const error = errorOf(thrown, this.#parts.runner.stackOf(thrown, owner), hider)
+    return hider?.error(error) ?? error
   }
 
   /** When the step began, epoch milliseconds; null: it waits for a process; undefined: it is not on this server. */
@@ -159,7 +165,9 @@ export class Steps {
     const name = { package: record.package, className, methodName }
     const { signal } = controller
     const argument = fluxArgumentOf({ step, flux, record, signal, log, storeId, api: apiOf(record) })
-    return dispatcher.run({ name, args: record.args ?? {}, flux: argument, isolate, timeoutMs, controller })
+    const args = record.args ?? {}
+    const hasSecrets = action.secrets.length > 0
+    return dispatcher.run({ name, args, hasSecrets, flux: argument, isolate, timeoutMs, controller })
   }
 
   #isWanted(job: Job): boolean {

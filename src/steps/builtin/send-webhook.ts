@@ -2,10 +2,12 @@
 // (github.com/standard-webhooks/standard-webhooks, spec 1.0).
 import { setRetryHint } from '../../model/action-error.ts'
 import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
+import { DEFAULT_TOLERANCE_SECONDS } from '../../model/webhook-schemes/scheme.ts'
+import { WEBHOOK_SCHEMES } from '../../model/webhook-schemes/schemes.ts'
 import type { StepFlux } from '../../ports/step-runner.ts'
 import { HttpError } from './http/call.ts'
 import type { HttpAnswer } from './http/answer.ts'
-import { secretsOf, signatureOf } from './standard-webhooks.ts'
+import { secretsOf } from './standard-webhooks.ts'
 
 const TIMEOUT_SECONDS = 20
 /** The longest pause that a receiver may ask for: that of the schedule. */
@@ -43,8 +45,10 @@ export const sendWebhook =
     const secrets = secretsOf(getOwn(args, 'secrets') ?? getOwn(args, 'secret') ?? null, 'Webhooks.send')
     const { text, contentType } = bodyOf(getOwn(args, 'body') ?? null)
     const id = await flux.messageId()
-    const timestamp = String(Math.floor(now() / 1000))
-    const signatures = secrets.map((secret) => `v1,${signatureOf(secret, { id, timestamp }, text).toString('base64')}`)
+    const nowMs = now()
+    const signed = secrets.map((secret) => new Map(signatureHeaders(secret, { id, text, nowMs })))
+    const timestamp = signed[0]?.get('webhook-timestamp') ?? ''
+    const signatures = signed.map((own) => own.get('webhook-signature') ?? '')
     const sent = {
       method: 'POST',
       url: getOwn(args, 'url') ?? null,
@@ -63,6 +67,14 @@ export const sendWebhook =
     if (status >= 200 && status < 300) return { id, status }
     throw new DeliveryError(status, status === GONE ? null : retryAfterOf(getOwn(headers, 'retry-after'), now()))
   }
+
+/** The headers of one secret: `sign` uses one alone. */
+const signatureHeaders = (secret: string, { id, text, nowMs }: { id: string; text: string; nowMs: number }) =>
+  WEBHOOK_SCHEMES.standard.sign(
+    { secrets: [secret], toleranceS: DEFAULT_TOLERANCE_SECONDS },
+    { method: 'POST', target: '', host: null, headers: [['webhook-id', id]], body: Buffer.from(text) },
+    { nowMs, publicUrl: null },
+  )
 
 function bodyOf(body: Json): { readonly text: string; readonly contentType: string } {
   if (typeof body === 'string') return { text: body, contentType: 'text/plain;charset=UTF-8' }

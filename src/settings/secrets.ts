@@ -1,0 +1,169 @@
+// settings: secrets from the environment: `ACTORFLUX_SECRET_NAME` has the value, or `ACTORFLUX_SECRET_NAME_FILE` names
+// the file that has it, which is read again while the server runs.
+import { readFile, stat } from 'node:fs/promises'
+import { messageOf } from '../model/error-message.ts'
+import { getOwn } from '../model/json/value.ts'
+import { suggestion } from '../model/nearest.ts'
+import { SecretHider } from '../model/secret-hider.ts'
+import { secretNameFault } from '../model/secret-reference.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { SecretFault, ServiceSecrets } from '../ports/secrets.ts'
+
+export interface Environment {
+  readonly [variable: string]: string | undefined
+}
+
+export interface WatchedSecrets extends ServiceSecrets {
+  /**
+   * Reads the files again every few seconds.
+   *
+   * @param onError called once for each change that makes a file unusable; the value that was read last stays
+   */
+  watch(clock: Clock, onError: (name: string, reason: string) => void): void
+  /** Stops reading files. */
+  close(): void
+}
+
+const PREFIX = 'ACTORFLUX_SECRET_'
+const SUFFIX = '_FILE'
+/** Time between two reads of the files. A change counts within 5 seconds. */
+const CHECK_INTERVAL_MS = 2000
+const MAX_FILE_BYTES = 1024 * 1024
+/** Earlier values of a secret that are still hidden: a call may have got one before the change. */
+const MAX_EARLIER = 10
+
+interface Entry {
+  readonly name: string
+  /** null: the variable has the value. */
+  readonly file: string | null
+  readonly isTwofold: boolean
+  value: string | null
+  /** Why the file was unusable when it was last read; null: it was not. */
+  unusable: string | null
+}
+
+/** Names of the secrets that a variable may give; null: the variable gives none. */
+export function secretOf(variable: string): string | null {
+  if (!variable.startsWith(PREFIX)) return null
+  const rest = variable.slice(PREFIX.length)
+  const name = rest.endsWith(SUFFIX) ? rest.slice(0, -SUFFIX.length) : rest
+  return secretNameFault(name) === null ? name : null
+}
+
+/** Reads all secrets. A file that can't be read gives none: whoever needs it says so. */
+export async function openSecrets(environment: Environment): Promise<WatchedSecrets> {
+  const names = new Set(
+    Object.keys(environment).flatMap((variable) => (environment[variable] ? (secretOf(variable) ?? []) : [])),
+  )
+  const entries = [...names].map((name) => entryOf(name, environment))
+  await Promise.all(entries.map((entry) => readEntry(entry)))
+  return new EnvironmentSecrets(entries)
+}
+
+function entryOf(name: string, environment: Environment): Entry {
+  // An empty variable counts as not set: an empty key would let everyone in.
+  const value = getOwn(environment, PREFIX + name) || null
+  const file = getOwn(environment, PREFIX + name + SUFFIX) || null
+  const isTwofold = value !== null && file !== null
+  return { name, file, isTwofold, value: isTwofold ? null : value, unusable: null }
+}
+
+class EnvironmentSecrets implements WatchedSecrets {
+  readonly #entries: ReadonlyMap<string, Entry>
+  readonly #earlier = new Map<string, string[]>()
+  #hider: SecretHider | null
+  #stop: () => void = () => {}
+  #closed = false
+
+  constructor(entries: readonly Entry[]) {
+    this.#entries = new Map(entries.map((entry) => [entry.name, entry]))
+    this.#hider = this.#makeHider()
+  }
+
+  get(name: string): string | null {
+    return this.#entries.get(name)?.value ?? null
+  }
+
+  hider(): SecretHider | null {
+    return this.#hider
+  }
+
+  fault(name: string): SecretFault {
+    const [variable, entry] = [PREFIX + name, this.#entries.get(name)]
+    if (entry?.isTwofold === true) {
+      const reason = `the secret ${name} is set twice, by ${variable} and by ${variable}${SUFFIX}`
+      return { reason, isTwofold: true }
+    }
+    const set =
+      entry?.unusable == null
+        ? `set ${variable}, or ${variable}${SUFFIX} to the file that has it${suggestion(name, this.#entries.keys())}`
+        : `the file of ${variable}${SUFFIX} ${entry.unusable}`
+    return { reason: `there is no secret ${name}: ${set}`, isTwofold: false }
+  }
+
+  watch(clock: Clock, onError: (name: string, reason: string) => void): void {
+    const files = [...this.#entries.values()].filter(({ file, isTwofold }) => file !== null && !isTwofold)
+    if (files.length === 0) return
+    const schedule = () => {
+      this.#stop = clock.after(CHECK_INTERVAL_MS, () => {
+        void Promise.all(files.map((entry) => this.#check(entry, onError))).finally(() => {
+          if (!this.#closed) schedule()
+        })
+      })
+    }
+    schedule()
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#stop()
+  }
+
+  async #check(entry: Entry, onError: (name: string, reason: string) => void): Promise<void> {
+    const { value: before, unusable } = entry
+    await readEntry(entry)
+    if (entry.unusable !== null && entry.unusable !== unusable) onError(entry.name, entry.unusable)
+    if (entry.value === before) return
+    if (before !== null) {
+      const earlier = this.#earlier.get(entry.name) ?? []
+      this.#earlier.set(entry.name, [...earlier.filter((value) => value !== before), before].slice(-MAX_EARLIER))
+    }
+    this.#hider = this.#makeHider()
+  }
+
+  #makeHider(): SecretHider | null {
+    const values = [...this.#entries.values()].flatMap(({ value }) => value ?? [])
+    return SecretHider.of([...values, ...[...this.#earlier.values()].flat()])
+  }
+}
+
+/** Reads the file of a secret. If it is unusable, the value stays as it was. Never rejects. */
+async function readEntry(entry: Entry): Promise<void> {
+  if (entry.file === null || entry.isTwofold) return
+  try {
+    const found = await stat(entry.file)
+    // Reading a pipe or a device might never end.
+    if (!found.isFile()) throw new UnusableFile('is no regular file')
+    if (found.size > MAX_FILE_BYTES) throw new UnusableFile('is larger than 1 MB')
+    const value = decodeSecret(await readFile(entry.file))
+    entry.value = value
+    entry.unusable = null
+  } catch (error) {
+    entry.unusable = error instanceof UnusableFile ? error.message : `can't be read: ${messageOf(error)}`
+  }
+}
+
+class UnusableFile extends Error {}
+
+/** The text without one line break at its end. @throws UnusableFile */
+function decodeSecret(bytes: Uint8Array): string {
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw new UnusableFile('is no UTF-8')
+  }
+  const value = text.replace(/\r?\n$/, '')
+  if (value === '') throw new UnusableFile('is empty')
+  return value
+}

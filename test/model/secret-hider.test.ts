@@ -1,0 +1,80 @@
+// Values of secrets are hidden wherever they are written, and nothing else is changed.
+import { describe, expect, test } from 'vitest'
+import { argumentsWithSecrets, marksOf, storeReferences } from '../../src/model/secret-arguments.ts'
+import { SecretHider } from '../../src/model/secret-hider.ts'
+import type { JsonObject } from '../../src/model/json/value.ts'
+
+const hider = SecretHider.of(['s3cret-value', '12345678', 'quo"te\nnewline', 'value-and-more', 'short'])
+
+describe('a value is hidden', () => {
+  test.each<[string, unknown]>([
+    ['s3cret-value', '[redacted]'],
+    ['Bearer s3cret-value!', 'Bearer [redacted]!'],
+    ['s3cret-values3cret-value', '[redacted][redacted]'],
+    ['s3cret-value-and-more', '[redacted]'],
+    [JSON.stringify({ a: 'quo"te\nnewline' }), '{"a":"[redacted]"}'],
+    [`?q=${encodeURIComponent('quo"te\nnewline')}`, '?q=[redacted]'],
+    ...['', 'u', 'us', 'user:'].map((before): [string, unknown] => [
+      Buffer.from(`${before}s3cret-value after`).toString('base64'),
+      expect.stringMatching(/^[\w=]{0,8}\[redacted\][\w=]{6,12}$/),
+    ]),
+    [Buffer.from('a?>?>s3cret-value').toString('base64url'), expect.stringContaining('[redacted]')],
+    ['short', 'short'],
+    ['s3cret-valu', 's3cret-valu'],
+  ])('in the text %j', (text, shown) => expect(hider?.text(text)).toEqual(shown))
+
+  test('in data, at all depths, also in keys and numbers', () => {
+    const plain = { list: [1, 'x', null, { deep: true }] }
+    expect(hider?.json({ plain, 's3cret-value': [{ a: 's3cret-value' }, 12345678, 123456789] })).toEqual({
+      plain,
+      '[redacted]': [{ a: '[redacted]' }, '[redacted]', 123456789],
+    })
+    expect(hider?.json(plain)).toBe(plain)
+  })
+
+  test('in errors', () => {
+    const text = 'has s3cret-value'
+    const shown = 'has [redacted]'
+    expect(
+      hider?.error({ message: text, type: text, className: text, realException: { name: [text] }, stack: text }),
+    ).toEqual({ message: shown, type: shown, className: shown, realException: { name: [shown] }, stack: shown })
+  })
+
+  test('but not if it has fewer than 8 characters', () => {
+    expect(SecretHider.of(['1234567', ''])).toBeNull()
+    expect(SecretHider.of(['12345678'])?.text('12345678')).toBe('[redacted]')
+  })
+})
+
+describe('stored arguments', () => {
+  const marks = marksOf(['KEY', 'OTHER'], 'f00')
+  const { KEY, OTHER } = marks.values
+  const args: JsonObject = {
+    plain: ['<KEY>', { $secrets: 'user' }],
+    whole: KEY ?? null,
+    list: [{ text: `a ${String(KEY)} b ${String(OTHER)}` }],
+    __proto__x: 1,
+  }
+
+  test('have neither marks nor values, and get the values of their time', () => {
+    const stored = storeReferences(args, marks)
+    expect(JSON.stringify(stored)).not.toContain('f00')
+    for (const [key, other] of [
+      ['v1', '$&'],
+      ['<f00:KEY>', ''],
+    ] as const)
+      expect(argumentsWithSecrets(stored, (name) => (name === 'KEY' ? key : other))).toEqual({
+        ...args,
+        whole: key,
+        list: [{ text: `a ${key} b ${other}` }],
+      })
+    expect(stored).toEqual(storeReferences(args, marks))
+  })
+
+  test('are not given without the secret', () => {
+    const stored = storeReferences(args, marks)
+    expect(() => argumentsWithSecrets(stored, (name) => (name === 'KEY' ? 'x' : null))).toThrow(
+      'there is no secret OTHER',
+    )
+  })
+})
