@@ -88,6 +88,12 @@ describe('token', () => {
     expect(tokenScheme.verify(withSecrets('à'), request, NOW)).toBeNull()
   })
 
+  test('is not made of characters that are no bytes', () => {
+    const value = [...TOKEN].map((c) => String.fromCharCode(c.charCodeAt(0) + 0x100)).join('')
+    const rule: VerifyRule = { ...withSecrets(TOKEN), header: 'X-Token' }
+    expect(tokenScheme.verify(rule, received({ headers: { 'X-Token': value } }), NOW)).toMatch('malformed')
+  })
+
   test('is never in the query', () => {
     expect(tokenScheme.verify(withSecrets(TOKEN), received({ target: `/hook?access_token=${TOKEN}` }), NOW)).toMatch(
       'missing',

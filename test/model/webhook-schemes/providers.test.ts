@@ -1,4 +1,5 @@
 // The schemes of GitHub, Stripe, Slack, Shopify and GitLab: published vectors where there are any, and what is refused.
+import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { githubScheme } from '../../../src/model/webhook-schemes/github.ts'
 import { shopifyScheme } from '../../../src/model/webhook-schemes/shopify.ts'
@@ -148,6 +149,12 @@ describe('GitHub', () => {
     // printf '\377\0\200\376' | openssl dgst -sha256 -hmac key
     const signature = 'sha256=5c197147504bccfcc60f4ec9287ab204480a996bf3617a57369cf4f0541c8ec3'
     expect(githubScheme.sign(withSecrets('key'), request, at(0))).toEqual([['X-Hub-Signature-256', signature]])
+  })
+
+  test('an empty secret is none: anyone could sign with it', () => {
+    const signature = createHmac('sha256', '').update('Hello, World!').digest('hex')
+    const request = received({ headers: { 'X-Hub-Signature-256': `sha256=${signature}` }, body: 'Hello, World!' })
+    expect(githubScheme.verify(withSecrets('', GITHUB.secret), request, at(0))).toBe('no signature fits')
   })
 
   test('digits may be capital', () => {

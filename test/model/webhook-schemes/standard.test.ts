@@ -1,5 +1,5 @@
 // Standard Webhooks: the vectors of its libraries, rotation, and what is refused.
-import { generateKeyPairSync } from 'node:crypto'
+import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { standardScheme } from '../../../src/model/webhook-schemes/standard.ts'
 import { at, forgeries, otherBodies, received, signed, withSecrets } from './requests.ts'
@@ -49,6 +49,15 @@ describe('v1', () => {
     expect(verify(`v1,AAAA v2,x ${SHARED} v1a,y`, OTHER_SECRET, SECRET)).toBeNull()
     expect(verify(`${SHARED} ${SHARED}`, SECRET, OTHER_SECRET)).toBeNull()
     expect(verify(SHARED.replace('=', ''), SECRET)).toBeNull()
+  })
+
+  test('is over the bytes of the id', () => {
+    const signature = createHmac('sha256', Buffer.from(SECRET.slice(6), 'base64'))
+      .update(Buffer.from([0xe9, 0xff, 0x2e]))
+      .update(`${NOW}.`)
+      .digest('base64')
+    const headers = { 'webhook-id': 'éÿ', 'webhook-timestamp': `${NOW}`, 'webhook-signature': `v1,${signature}` }
+    expect(standardScheme.verify(withSecrets(SECRET), received({ headers }), at(NOW))).toBeNull()
   })
 
   test('refuses another header, body or secret', () => {

@@ -96,6 +96,7 @@ describe('a form', () => {
       expect(verify({ ...SIGNED, headers, body })).toBe('the form is malformed')
     expect(verify(many(1000))).toBe('no signature fits')
     expect(verify(many(1001))).toMatch('more than 1000 fields')
+    expect(verify(form('&'.repeat(2000), 'AAAA'))).toBe('no signature fits')
     expect(() => twilioScheme.sign(RULE, many(1001), ENV)).toThrow('more than 1000 fields')
   })
 
