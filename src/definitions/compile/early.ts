@@ -2,9 +2,9 @@
 import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { CompiledState } from '../flux.ts'
 import type { Report } from '../report.ts'
+import { durationSecondsOf } from '../values/durations.ts'
 
 const SECOND_MS = 1000
-const UNITS: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600, d: 86_400 }
 const MAX_EARLY_SECONDS = 7 * 86_400
 
 /**
@@ -52,21 +52,13 @@ function ownOf(
 /** In milliseconds; null: it is left out, or wrong. */
 function read(given: Json | undefined, pointer: string, report: Report): number | null {
   if (given === undefined || given === null) return null
-  const seconds = secondsOf(given)
+  const seconds = durationSecondsOf(given)
   if (seconds === 0 || (seconds >= 1 && seconds <= MAX_EARLY_SECONDS)) return Math.round(seconds * SECOND_MS)
   report.fault(
     pointer,
     'must be 1 second to 7 days, as a number of seconds or a text like "90s", "15m", "1h" or "7d"; or 0',
   )
   return null
-}
-
-/** NaN for what is no duration. */
-function secondsOf(given: Json): number {
-  if (typeof given === 'number') return given
-  const [, number, unit = ''] =
-    typeof given === 'string' ? (/^(\d{1,9}(?:\.\d{1,3})?)([smhd]?)$/.exec(given) ?? []) : []
-  return number === undefined ? NaN : Number(number) * (UNITS[unit] ?? 1)
 }
 
 /** Whether a service says of any event how long it is kept. */

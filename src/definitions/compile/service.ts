@@ -107,7 +107,7 @@ function compile(
     tags,
     ...ownOf(isKeyed ? source : NO_KEYS, seen, report),
     triggers,
-    early: compileEarly(keyed, states, report),
+    early: compileEarly(isKeyed ? source : NO_KEYS, states, report),
     webhooks,
     secured: root.secured ?? isSecured(source),
     allowExtraProperties: extra,

@@ -40,9 +40,9 @@ function variants(url: string): readonly string[] {
   const length = url.slice(start).search(/[/?#]/)
   const end = length === -1 ? url.length : start + length
   const authority = url.slice(start, end)
-  // The last colon: before it may be those of a user's password and of an IPv6 address.
+  // What follows the last colon: others may be in the user's password and in an IPv6 address, which ends in a bracket.
   const last = authority.lastIndexOf(':')
-  const hasPort = last > authority.lastIndexOf('@') && /^:\d+$/.test(authority.slice(last))
+  const hasPort = last !== -1 && /^:\d+$/.test(authority.slice(last))
   const bare = url.slice(0, start) + (hasPort ? authority.slice(0, last) : authority)
   const port = hasPort ? '' : (DEFAULT_PORTS.get(url.slice(0, Math.max(colon, 0)).toLowerCase()) ?? '')
   return [...new Set([url, bare + url.slice(end), bare + port + url.slice(end)])]
