@@ -91,6 +91,12 @@ const FILES: Files = {
       },
     ],
   },
+  'p/Order.flux': {
+    triggers: [{ event: 'order', key: '${id}' }],
+    input: [{ name: 'id' }],
+    output: seen,
+    states: [idle(), { ...busy(), transitions: [{ to: 'busy', event: 'order', early: '1h' }] }],
+  },
   'p/Late.flux': {
     triggers: [{ event: 'tick', unlessMoved: true }],
     states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'never' }] }],
@@ -314,6 +320,36 @@ describe.each([
       expect(await bench.getEvent({ eventId })).toMatchObject({ moved: [{ contextId, state: 'busy' }], pending: [] })
     expect(await bench.sendEvent(all)).toMatchObject({ pending: [{ contextId }] })
     expect(await seenBy(contextId)).toBe('1,1,')
+  })
+
+  test.each([0, 1, 2, 3, 4])('to all, cut off after %d commits: each keeps it once', async (commits) => {
+    const ids = [await bench.run('Early'), await bench.run('Early'), await bench.run('Early')]
+    const all = { event: 'tick', input: { n: 1 }, eventId: 'all' }
+    left = commits
+    // Nobody knows what became of those that were not reached; the answer to the others may be lost.
+    await bench.sendEvent(all).catch((error: unknown) => expect(error).toMatchObject(refusal('unavailable')))
+    left = Infinity
+    const other = await again()
+    const repeated = async () => (await other.sendEvent(all)).pending.map(({ contextId }) => contextId).toSorted()
+    await expect.poll(() => repeated().catch(() => [])).toEqual(ids.toSorted())
+    for (const contextId of ids) await other.sendEvent({ contextId, event: 'go' })
+    expect(await Promise.all(ids.map((id) => seenBy(id, other)))).toEqual(['1,', '1,', '1,'])
+    const { moved, pending } = await other.getEvent({ eventId: 'all' })
+    expect([moved.length, pending.length]).toEqual([3, 0])
+  })
+
+  test('of a trigger, the context that has its key keeps it, once, whatever its tags', async () => {
+    const first = await bench.sendEvent({ event: 'order', input: { id: 'o' }, tags: ['t'] })
+    const [{ contextId } = { contextId: 0 }] = first.executions
+    for (const tags of [[], ['t']])
+      expect(await bench.sendEvent({ event: 'order', input: { id: 'o', n: 7 }, tags })).toMatchObject({
+        transitions: [],
+        executions: [],
+        ignored: [],
+        pending: [{ contextId }],
+      })
+    await send(contextId, 'go')
+    expect(await seenBy(contextId)).toBe('7,7,')
   })
 
   test('are bounded: a hundred, 64 KB of inputs, and none that is larger alone', async () => {

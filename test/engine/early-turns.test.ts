@@ -5,6 +5,9 @@ import { SYSTEM } from '../../src/model/caller.ts'
 import type { Input } from '../../src/engine/interpreter/decision.ts'
 import { copyRowKey, outcomeRowKey, pendingRowKey } from '../../src/model/pending.ts'
 import { compiled, env, event, Hand, TERMINATE } from '../support/turns.ts'
+import { endWithoutTurn } from '../../src/engine/pending-events.ts'
+import { decodeHead } from '../../src/engine/record/decode.ts'
+import { headWrite } from '../../src/engine/record/encode.ts'
 import { runTurn } from '../../src/engine/turn.ts'
 
 const NOW_MS = 1000
@@ -201,4 +204,27 @@ test('what is kept does not count for the size of the context', () => {
   const { id } = hand.start(plain).context.record
   const input = { text: 'x'.repeat(50_000) }
   expect(hand.turn(id, [tick(1, { input })], { maxRecord: 10_000 }).results).toMatchObject([{ kind: 'kept' }])
+})
+
+test('a context that ends without a turn, of which only the head is read, keeps none', () => {
+  const hand = new Hand()
+  const { id } = hand.start(plain).context.record
+  const { writes } = hand.turn(id, [tick(1), tick(2)])
+  const stored = writes[0]?.context
+  if (!stored) throw new Error('it was written')
+  const before = decodeHead(stored)
+  const ended = { ...before, status: 'FAILED' as const, endedAt: 2000 }
+  const facts = { partitions: 1, receiptsMs: 1, now: 2000 }
+  const { record, rows } = endWithoutTurn({ before, parts: stored.parts, record: ended }, facts)
+  expect(record.pending).toEqual([])
+  expect(rows.filter(({ value }) => value === null)).toHaveLength(4)
+  expect(rows.filter(({ space }) => space === 'items').map(({ value }) => value)).toEqual([
+    '{"became":"expired","at":2000,"reason":"the context ended"}',
+    '{"became":"expired","at":2000,"reason":"the context ended"}',
+  ])
+  expect(Object.keys(headWrite(stored, record, plain, []).context.parts)).not.toContain('pending')
+  expect(Object.keys(headWrite(stored, before, plain, []).context.parts)).toContain('pending')
+  // What can't be read does not keep it from ending.
+  const damaged = { ...stored.parts, pending: '[{' }
+  expect(endWithoutTurn({ before, parts: damaged, record: ended }, facts)).toEqual({ record: ended, rows: [] })
 })
