@@ -252,16 +252,15 @@ class Simulation {
   async #during<T>(work: Promise<T>): Promise<T | null> {
     let result: T | null = null
     let isOver = false
-    void work
-      .then((value) => {
-        result = value
-      })
-      .catch((error: unknown) => {
+    const wait = async () => {
+      try {
+        result = await work
+      } catch (error) {
         this.#world.violations.push(error instanceof Error ? (error.stack ?? error.message) : String(error))
-      })
-      .finally(() => {
-        isOver = true
-      })
+      }
+      isOver = true
+    }
+    void wait()
     await this.#scheduler.run(() => isOver)
     return result
   }
