@@ -67,6 +67,16 @@ export class BroadcastRows {
   }
 }
 
+/** A broadcast that is to be carried out, as its rows have it. */
+export interface RunFacts {
+  readonly rows: BroadcastRows
+  readonly stored: StoredBroadcast
+  /** The row of the key, as it is. */
+  readonly answer: string
+  /** The row of whoever had it before; null: it is new. */
+  readonly reign: string | null
+}
+
 // No row of an item, or of the number of repeats, is called so.
 const eventKey = (key: string): string => `${key}=`
 const summaryKey = (key: string): string => `${key}$`

@@ -17,6 +17,7 @@ import {
   readSummary,
   summaryAtFirst,
   type BroadcastRows,
+  type RunFacts,
   type StoredBroadcast,
   type Summary,
 } from './broadcast-rows.ts'
@@ -33,15 +34,6 @@ const WAVE_CONTEXTS = 250
 const STAGE_CONTEXTS = 1000
 /** Contexts up to which the whole answer is kept for a sender that waits for it. */
 const MAX_AWAITED_CONTEXTS = 100_000
-
-export interface RunFacts {
-  readonly rows: BroadcastRows
-  readonly stored: StoredBroadcast
-  /** The row of the key, as it is. */
-  readonly answer: string
-  /** The row of whoever had it before; null: it is new. */
-  readonly reign: string | null
-}
 
 export class BroadcastRun {
   readonly #parts: RunParts
