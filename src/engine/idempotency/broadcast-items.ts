@@ -10,9 +10,12 @@ import { partitionOf, type RowWrite, type StoredRow } from '../../model/rows.ts'
 import type { Store } from '../../ports/store.ts'
 import { RowTaken, standOf, type RowsOf } from '../message.ts'
 
+type Stand = EventAnswer['transitions'][number]
+
 /** What the event did to one context. */
 type Item = (
-  | { readonly answer: 'transitions' | 'executions'; readonly stand: EventAnswer['transitions'][number] }
+  | { readonly answer: 'transitions'; readonly stand: Stand }
+  | { readonly answer: 'executions'; readonly stand: Stand; readonly fluxName: string }
   | { readonly answer: 'pending'; readonly kept: EventAnswer['pending'][number] }
 ) & {
   /** Epoch milliseconds. */
@@ -73,6 +76,7 @@ export class BroadcastItems {
     this.#row(this.#startedKey(flux), record, {
       answer: 'executions',
       stand: standOf({ record, flux }),
+      fluxName: flux.fluxName,
       at: record.updatedAt,
     }),
   ]
@@ -91,11 +95,9 @@ export class BroadcastItems {
     return movedKey(this.#rowKey, id)
   }
 
-  /** Behind all contexts. */
   #startedKey({ package: folder, fluxName }: CompiledFlux): string {
-    return `${this.#rowKey}:s${createHash('sha256')
-      .update(JSON.stringify([folder, fluxName]))
-      .digest('hex')}`
+    const service = JSON.stringify([folder, fluxName])
+    return startedPrefix(this.#rowKey) + createHash('sha256').update(service).digest('hex')
   }
 }
 
@@ -114,6 +116,23 @@ export async function itemsOf(store: Store, rowKey: string, after: ContextId): P
   for await (const { value } of doneRows(store, rowKey, after)) items.push(itemOf(value))
   return items.sort((one, other) => one.at - other.at)
 }
+
+/** What was done to those contexts, as far as anything was; with null among them, also all that was started. */
+export async function itemsOfContexts(
+  store: Store,
+  rowKey: string,
+  ids: readonly (ContextId | null)[],
+): Promise<Item[]> {
+  const moved = [...new Set(ids)].map((id) =>
+    id === null ? null : store.readRow({ partition: id % store.partitions, space: 'items', key: movedKey(rowKey, id) }),
+  )
+  const items = (await Promise.all(moved)).flatMap((row) => (row ? [itemOf(row.value)] : []))
+  if (ids.includes(null)) for await (const { value } of rowsOf(store, startedPrefix(rowKey))) items.push(itemOf(value))
+  return items
+}
+
+/** Behind all contexts. */
+const startedPrefix = (rowKey: string): string => `${rowKey}:s`
 
 /** Digits of an id in a key, so that keys sort by it. */
 const ID_DIGITS = 16
