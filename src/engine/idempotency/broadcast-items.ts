@@ -48,6 +48,7 @@ export class BroadcastItems {
     const rows = doneRows(this.#store, this.#rowKey, after)
     for await (const { key, value } of rows) {
       const item = itemOf(value)
+      if (item === null) continue
       this.#earlier.set(key, item)
       if (item.answer === 'executions') this.#startedIds.add(item.stand.contextId)
     }
@@ -81,6 +82,17 @@ export class BroadcastItems {
     }),
   ]
 
+  /**
+   * Makes sure that no try of the broadcast starts the service any more; gives what was started before, else null.
+   * @throws FluxError `unavailable`
+   */
+  async settleStart(flux: CompiledFlux): Promise<Item | null> {
+    const { partition } = this
+    const row = { partition, space: 'items', key: this.#startedKey(flux), expiresAt: this.#expiresAt } as const
+    const outcome = await this.#store.commit({ writes: [], rows: [{ ...row, expects: null, value: NOT_STARTED }] })
+    return 'row' in outcome && outcome.row.value !== null ? itemOf(outcome.row.value) : null
+  }
+
   /** What was done already, where that is why it was refused now. */
   doneBefore(error: unknown): Item | null {
     return error instanceof RowTaken && error.space === 'items' && error.value !== null ? itemOf(error.value) : null
@@ -105,15 +117,24 @@ export class BroadcastItems {
 export const receiverOf = (item: Item): ContextId | null =>
   item.answer === 'pending' ? item.kept.contextId : item.answer === 'transitions' ? item.stand.contextId : null
 
-function itemOf(value: string): Item {
-  const item: Item = JSON.parse(value)
+/** In place of an item: the service must not be started any more. */
+const NOT_STARTED = 'null'
+
+/** Null: nothing was done, and nothing will be. */
+function itemOf(value: string): Item | null {
+  const item: Item | null = JSON.parse(value)
   return item
+}
+
+function itemsIn(value: string): Item[] {
+  const item = itemOf(value)
+  return item === null ? [] : [item]
 }
 
 /** Starts, and moves of contexts with higher ids than that, under that key of a row. */
 export async function itemsOf(store: Store, rowKey: string, after: ContextId): Promise<Item[]> {
   const items: Item[] = []
-  for await (const { value } of doneRows(store, rowKey, after)) items.push(itemOf(value))
+  for await (const { value } of doneRows(store, rowKey, after)) items.push(...itemsIn(value))
   return items.sort((one, other) => one.at - other.at)
 }
 
@@ -126,8 +147,9 @@ export async function itemsOfContexts(
   const moved = [...new Set(ids)].map((id) =>
     id === null ? null : store.readRow({ partition: id % store.partitions, space: 'items', key: movedKey(rowKey, id) }),
   )
-  const items = (await Promise.all(moved)).flatMap((row) => (row ? [itemOf(row.value)] : []))
-  if (ids.includes(null)) for await (const { value } of rowsOf(store, startedPrefix(rowKey))) items.push(itemOf(value))
+  const items = (await Promise.all(moved)).flatMap((row) => (row ? itemsIn(row.value) : []))
+  if (ids.includes(null))
+    for await (const { value } of rowsOf(store, startedPrefix(rowKey))) items.push(...itemsIn(value))
   return items
 }
 

@@ -108,6 +108,16 @@ export const summaryAtFirst = (matched: number): Summary => ({
   isDone: false,
 })
 
+/** The answer that says that an event is accepted. */
+export const acceptanceOf = ({ event, eventId }: KeptEvent, matched: number): EventAnswer => ({
+  message: `'${event}' goes to ${matched} contexts; its receipt tells how far it is`,
+  transitions: [],
+  executions: [],
+  ignored: [],
+  eventId,
+  pending: [],
+})
+
 /** The row of the key. `answer` null: it is under way, and nobody was answered. */
 export const answerText = (facts: {
   readonly hash: string
