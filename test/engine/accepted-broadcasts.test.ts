@@ -43,6 +43,14 @@ const feed = {
   close: () => Promise.resolve(),
 }
 
+const startAll = (bench: Bench, count: number) => Promise.all(Array.from({ length: count }, () => bench.run('Count')))
+const countsOf = async (bench: Bench, ids: readonly number[]) =>
+  Promise.all(ids.map(async (contextId) => outputs(await bench.getContext({ contextId }))['n']))
+const receiptOf = (bench: Bench, eventId: string) => bench.getEvent({ eventId })
+
+const isDone = (bench: Bench, eventId: string) =>
+  expect.poll(async () => (await receiptOf(bench, eventId)).done, { timeout: 40_000, interval: 20 }).toBe(true)
+
 describe.each([1, 3])('in a store of %i partitions, an event for many', (partitions) => {
   let memory: Memory
   let clock: SimulatedClock
@@ -71,13 +79,6 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
     servers.push(bench)
     return bench
   }
-  const startAll = (bench: Bench, count: number) => Promise.all(Array.from({ length: count }, () => bench.run('Count')))
-  const countsOf = async (bench: Bench, ids: readonly number[]) =>
-    Promise.all(ids.map(async (contextId) => outputs(await bench.getContext({ contextId }))['n']))
-  const receiptOf = (bench: Bench, eventId: string) => bench.getEvent({ eventId })
-  const isDone = (bench: Bench, eventId: string) =>
-    expect.poll(async () => (await receiptOf(bench, eventId)).done, { timeout: 40_000, interval: 20 }).toBe(true)
-
   beforeEach(() => {
     clock = new SimulatedClock(Date.UTC(2026, 0, 1))
     memory = new Memory({ now: () => clock.now(), silence: 7 * BEAT_MS, partitions })

@@ -183,6 +183,13 @@ async function apart(server: Server): Promise<[number, number]> {
   return [one, other]
 }
 
+const dead = () => Promise.reject(unavailable('dead'))
+/** It is made, and nobody hears of it. */
+const lost = async (commit: Commit) => {
+  await commit()
+  throw inDoubt('the answer was lost')
+}
+
 describe('an event whose key lies elsewhere', () => {
   let one: Server
   let two: Server
@@ -193,19 +200,13 @@ describe('an event whose key lies elsewhere', () => {
     ;[near, far] = await apart(one)
   })
   const send = (server: Server, contextId: number) => tick(server, contextId, 'probe')
+  const all = () => two.bench.sendEvent({ event: 'tick', eventId: 'probe' })
   const done = async () => counts(one, [near, far])
   let base: number[]
   beforeEach(async () => {
     base = await done()
   })
   const grown = async () => (await done()).map((count, at) => count - (base[at] ?? 0))
-  const dead = () => Promise.reject(unavailable('dead'))
-  /** It is made, and nobody hears of it. */
-  const lost = async (commit: Commit) => {
-    await commit()
-    throw inDoubt('the answer was lost')
-  }
-
   test('takes two commits', async () => {
     const before = one.fate.commits
     await send(one, near)
@@ -315,7 +316,6 @@ describe('an event whose key lies elsewhere', () => {
   test('a broadcast under that key waits for the lease, and then takes the key', async () => {
     one.fate.next.push((commit) => commit(), dead, dead)
     await expect(send(one, near)).rejects.toMatchObject({ failure: { kind: 'unavailable' } })
-    const all = () => two.bench.sendEvent({ event: 'tick', eventId: 'probe' })
     await expect(all()).rejects.toMatchObject(MISMATCH)
     await clock.advance(LEASE_MS)
     expect((await all()).transitions).toHaveLength(PARTITIONS)

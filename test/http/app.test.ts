@@ -90,7 +90,7 @@ describe('a path', () => {
   })
 
   test.each([
-    ['PATCH', '/flux-api/event', 'HEAD, GET, POST'],
+    ['PATCH', '/flux-api/event', 'HEAD, GET, POST, DELETE'],
     ['PATCH', '/flux-api/shop/execute', 'POST'],
     ['POST', '/flux-api/contexts', 'HEAD, GET'],
     ['GET', '/flux-api/context/tag', 'POST, PUT, DELETE'],

@@ -53,12 +53,21 @@ describe('the list of pending events', () => {
     const [first, second] = await listed()
     const row = { event: 'paid', tags: [] }
     expect(first).toEqual({
-      ...{ ...row, eventId: 'first', contextId, fluxName: 'Early' },
-      ...{ receivedAt: at, expiresAt: at + 3_600_000 },
+      ...row,
+      eventId: 'first',
+      contextId,
+      fluxName: 'Early',
+      receivedAt: at,
+      expiresAt: at + 3_600_000,
     })
     expect(second).toEqual({
-      ...{ ...row, eventId: 'second', contextId: null, fluxName: null, tags: ['a'] },
-      ...{ receivedAt: at + 1, expiresAt: at + 60_001 },
+      ...row,
+      eventId: 'second',
+      contextId: null,
+      fluxName: null,
+      tags: ['a'],
+      receivedAt: at + 1,
+      expiresAt: at + 60_001,
     })
     expect(await listed(`?contextId=${contextId}`)).toEqual([first])
     expect(await listed('?tag=a')).toEqual([second])

@@ -199,8 +199,9 @@ describe('an event', () => {
   })
 })
 
+const execute = (key: string) => xml(`<s><fluxName>Waiter</fluxName>${key}</s>`, 'p/execute')
+
 test('a key is taken as it is, byte by byte', async () => {
-  const execute = (key: string) => xml(`<s><fluxName>Waiter</fluxName>${key}</s>`, 'p/execute')
   const ids = new Map<string, unknown>()
   for (const key of ['k', ' k', 'k ', ' ', '007', '\n k']) {
     const { json, status, text } = await execute(`<key>${key}</key>`)

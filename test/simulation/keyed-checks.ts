@@ -89,7 +89,7 @@ function checkUse(
     const own = attempts.filter((one) => one.variant === variant)
     checkEffects(variant, own, records, wrong)
     const had = own.some((one) => one.told === 'done' && !probes.has(one))
-    const last = own.filter((one) => probes.has(one)).at(-1)
+    const last = own.findLast((one) => probes.has(one))
     if (last && had && !(last.told === 'done' && last.replayed))
       wrong(`'${variant.name}' was answered, and is forgotten`)
     if (last && effective.includes(variant) && last.told !== 'done')

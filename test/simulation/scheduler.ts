@@ -2,6 +2,7 @@
 // so the same seed gives the same run.
 import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
+import { newEventId } from '../../src/engine/calls/event-id.ts'
 
 /** A generator of numbers (mulberry32): the same seed, the same numbers. */
 export class Random {
@@ -142,6 +143,8 @@ export async function withSeededProcess<T>(scheduler: Scheduler, run: () => Prom
   const real = {
     random: Math.random,
     randomUUID: crypto.randomUUID,
+    dateNow: Date.now,
+    getRandomValues: globalThis.crypto.getRandomValues.bind(globalThis.crypto),
     now: performance.now,
     setImmediate: globalThis.setImmediate,
   }
@@ -150,6 +153,8 @@ export async function withSeededProcess<T>(scheduler: Scheduler, run: () => Prom
   const hex = (digits: number) => Array.from({ length: digits }, () => random.between(0, 15).toString(16)).join('')
   replace(Math, { random: () => random.next() })
   replace(crypto, { randomUUID: () => [hex(8), hex(4), `4${hex(3)}`, `8${hex(3)}`, hex(12)].join('-') })
+  replace(Date, { now: () => scheduler.now })
+  seedEventIds(random)
   replace(performance, { now: () => scheduler.now + (random.chance(SLOW_TURN) ? (spent += LONG_MS) : spent) })
   replace(globalThis, {
     setImmediate: (callback: (...given: unknown[]) => void, ...given: unknown[]) =>
@@ -160,9 +165,24 @@ export async function withSeededProcess<T>(scheduler: Scheduler, run: () => Prom
   } finally {
     replace(Math, { random: real.random })
     replace(crypto, { randomUUID: real.randomUUID })
+    replace(Date, { now: real.dateNow })
+    replace(globalThis.crypto, { getRandomValues: real.getRandomValues })
     replace(performance, { now: real.now })
     replace(globalThis, { setImmediate: real.setImmediate })
   }
+}
+
+/** Ids of events are made of random bytes that are drawn for many at once: those that are left are used up. */
+function seedEventIds(random: Random): void {
+  const drawn: number[] = []
+  replace(globalThis.crypto, {
+    getRandomValues: (bytes: Uint8Array) => {
+      drawn.push(bytes.length)
+      for (const at of bytes.keys()) bytes[at] = random.between(0, 255)
+      return bytes
+    },
+  })
+  while (drawn.length === 0) newEventId()
 }
 
 function replace(where: object, what: object): void {

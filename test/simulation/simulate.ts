@@ -19,8 +19,8 @@ const NOW = Date.UTC(2026, 0, 1)
 const PATIENCE_MS = 240_000
 /** Milliseconds of calm at least: what arrives late has arrived, and the dead are known to be. */
 const CALM_MS = 15_000
-/** Milliseconds after which what arrives late has arrived. */
-const LATE_MS = 8_000
+/** Milliseconds after which what arrives late has arrived, and the claims of the dead are over. */
+const LATE_MS = SILENCE_MS + 1_000
 /** Milliseconds between two looks whether everything has. */
 const LOOK_MS = 2_000
 /** Milliseconds for which a server is down, stands still or is cut off, at most. */
@@ -252,16 +252,15 @@ class Simulation {
   async #during<T>(work: Promise<T>): Promise<T | null> {
     let result: T | null = null
     let isOver = false
-    void work
-      .then((value) => {
-        result = value
-      })
-      .catch((error: unknown) => {
+    const wait = async () => {
+      try {
+        result = await work
+      } catch (error) {
         this.#world.violations.push(error instanceof Error ? (error.stack ?? error.message) : String(error))
-      })
-      .finally(() => {
-        isOver = true
-      })
+      }
+      isOver = true
+    }
+    void wait()
     await this.#scheduler.run(() => isOver)
     return result
   }

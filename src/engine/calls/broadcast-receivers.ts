@@ -47,6 +47,9 @@ export type Found =
     }
   | null
 
+/** Whether the store could not be reached for it. */
+export const isOutOfReach = (one: Found): boolean => one?.answer === 'ignored' && one.failure?.kind === 'unavailable'
+
 export interface ReceiverParts {
   readonly store: Store
   readonly mailboxes: Pick<Mailboxes, 'post' | 'start'>

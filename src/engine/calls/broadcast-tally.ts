@@ -22,6 +22,8 @@ export interface Told {
   readonly ignored: EventAnswer['ignored']
   /** For whom it was kept; some of them may have taken it since. */
   readonly pending: EventAnswer['pending']
+  /** Of those that ignored it, whom it may have moved all the same: the store did not tell. Null: it may have started one. */
+  readonly inDoubt: readonly (ContextId | null)[]
 }
 
 export const NOTHING_TOLD: Told = {
@@ -30,6 +32,7 @@ export const NOTHING_TOLD: Told = {
   started: [],
   ignored: [],
   pending: [],
+  inDoubt: [],
 }
 
 /** The last entries of a list. */
@@ -42,6 +45,7 @@ export class BroadcastTally {
   readonly #started: Stand[]
   readonly #ignored: EventAnswer['ignored']
   readonly #pending: EventAnswer['pending']
+  readonly #inDoubt: (ContextId | null)[]
   readonly #counts: { moved: number; started: number; ignored: number; pending: number }
   readonly #told = new Set<ContextId>()
   readonly #refused: { [kind: string]: number } = {}
@@ -57,6 +61,7 @@ export class BroadcastTally {
     this.#started = [...before.started]
     this.#ignored = [...before.ignored]
     this.#pending = [...before.pending]
+    this.#inDoubt = [...before.inDoubt]
   }
 
   get counts(): Told['counts'] {
@@ -101,6 +106,7 @@ export class BroadcastTally {
       started: newest(this.#started),
       ignored: newest(this.#ignored),
       pending: newest(this.#pending),
+      inDoubt: newest(this.#inDoubt),
     }
   }
 
@@ -158,12 +164,13 @@ export class BroadcastTally {
     this.#firstRefused ??= entry
     if (failure === null) return
     this.#refused[failure.kind] = (this.#refused[failure.kind] ?? 0) + 1
-    if (failure.kind === 'unavailable' && (this.#outOfReach === null || failure.inDoubt === true))
-      this.#outOfReach = failure
+    if (failure.kind !== 'unavailable') return
+    if (this.#outOfReach === null || failure.inDoubt === true) this.#outOfReach = failure
+    if (failure.inDoubt === true) this.#inDoubt.push(entry.contextId)
   }
 
   #trim(): void {
-    for (const list of [this.#moved, this.#started, this.#ignored, this.#pending])
+    for (const list of [this.#moved, this.#started, this.#ignored, this.#pending, this.#inDoubt])
       if (list.length > 2 * MAX_LISTED) list.splice(0, list.length - MAX_LISTED)
   }
 }

@@ -10,9 +10,12 @@ import { partitionOf, type RowWrite, type StoredRow } from '../../model/rows.ts'
 import type { Store } from '../../ports/store.ts'
 import { RowTaken, standOf, type RowsOf } from '../message.ts'
 
+type Stand = EventAnswer['transitions'][number]
+
 /** What the event did to one context. */
 type Item = (
-  | { readonly answer: 'transitions' | 'executions'; readonly stand: EventAnswer['transitions'][number] }
+  | { readonly answer: 'transitions'; readonly stand: Stand }
+  | { readonly answer: 'executions'; readonly stand: Stand; readonly fluxName: string }
   | { readonly answer: 'pending'; readonly kept: EventAnswer['pending'][number] }
 ) & {
   /** Epoch milliseconds. */
@@ -45,6 +48,7 @@ export class BroadcastItems {
     const rows = doneRows(this.#store, this.#rowKey, after)
     for await (const { key, value } of rows) {
       const item = itemOf(value)
+      if (item === null) continue
       this.#earlier.set(key, item)
       if (item.answer === 'executions') this.#startedIds.add(item.stand.contextId)
     }
@@ -73,9 +77,21 @@ export class BroadcastItems {
     this.#row(this.#startedKey(flux), record, {
       answer: 'executions',
       stand: standOf({ record, flux }),
+      fluxName: flux.fluxName,
       at: record.updatedAt,
     }),
   ]
+
+  /**
+   * Makes sure that no try of the broadcast starts the service any more; gives what was started before, else null.
+   * @throws FluxError `unavailable`
+   */
+  async settleStart(flux: CompiledFlux): Promise<Item | null> {
+    const { partition } = this
+    const row = { partition, space: 'items', key: this.#startedKey(flux), expiresAt: this.#expiresAt } as const
+    const outcome = await this.#store.commit({ writes: [], rows: [{ ...row, expects: null, value: NOT_STARTED }] })
+    return 'row' in outcome && outcome.row.value !== null ? itemOf(outcome.row.value) : null
+  }
 
   /** What was done already, where that is why it was refused now. */
   doneBefore(error: unknown): Item | null {
@@ -91,11 +107,9 @@ export class BroadcastItems {
     return movedKey(this.#rowKey, id)
   }
 
-  /** Behind all contexts. */
   #startedKey({ package: folder, fluxName }: CompiledFlux): string {
-    return `${this.#rowKey}:s${createHash('sha256')
-      .update(JSON.stringify([folder, fluxName]))
-      .digest('hex')}`
+    const service = JSON.stringify([folder, fluxName])
+    return startedPrefix(this.#rowKey) + createHash('sha256').update(service).digest('hex')
   }
 }
 
@@ -103,17 +117,44 @@ export class BroadcastItems {
 export const receiverOf = (item: Item): ContextId | null =>
   item.answer === 'pending' ? item.kept.contextId : item.answer === 'transitions' ? item.stand.contextId : null
 
-function itemOf(value: string): Item {
-  const item: Item = JSON.parse(value)
+/** In place of an item: the service must not be started any more. */
+const NOT_STARTED = 'null'
+
+/** Null: nothing was done, and nothing will be. */
+function itemOf(value: string): Item | null {
+  const item: Item | null = JSON.parse(value)
   return item
+}
+
+function itemsIn(value: string): Item[] {
+  const item = itemOf(value)
+  return item === null ? [] : [item]
 }
 
 /** Starts, and moves of contexts with higher ids than that, under that key of a row. */
 export async function itemsOf(store: Store, rowKey: string, after: ContextId): Promise<Item[]> {
   const items: Item[] = []
-  for await (const { value } of doneRows(store, rowKey, after)) items.push(itemOf(value))
+  for await (const { value } of doneRows(store, rowKey, after)) items.push(...itemsIn(value))
   return items.sort((one, other) => one.at - other.at)
 }
+
+/** What was done to those contexts, as far as anything was; with null among them, also all that was started. */
+export async function itemsOfContexts(
+  store: Store,
+  rowKey: string,
+  ids: readonly (ContextId | null)[],
+): Promise<Item[]> {
+  const moved = [...new Set(ids)].map((id) =>
+    id === null ? null : store.readRow({ partition: id % store.partitions, space: 'items', key: movedKey(rowKey, id) }),
+  )
+  const items = (await Promise.all(moved)).flatMap((row) => (row ? itemsIn(row.value) : []))
+  if (ids.includes(null))
+    for await (const { value } of rowsOf(store, startedPrefix(rowKey))) items.push(...itemsIn(value))
+  return items
+}
+
+/** Behind all contexts. */
+const startedPrefix = (rowKey: string): string => `${rowKey}:s`
 
 /** Digits of an id in a key, so that keys sort by it. */
 const ID_DIGITS = 16

@@ -67,6 +67,16 @@ export class BroadcastRows {
   }
 }
 
+/** A broadcast that is to be carried out, as its rows have it. */
+export interface RunFacts {
+  readonly rows: BroadcastRows
+  readonly stored: StoredBroadcast
+  /** The row of the key, as it is. */
+  readonly answer: string
+  /** The row of whoever had it before; null: it is new. */
+  readonly reign: string | null
+}
+
 // No row of an item, or of the number of repeats, is called so.
 const eventKey = (key: string): string => `${key}=`
 const summaryKey = (key: string): string => `${key}$`
@@ -96,6 +106,16 @@ export const summaryAtFirst = (matched: number): Summary => ({
   cursor: 0,
   told: NOTHING_TOLD,
   isDone: false,
+})
+
+/** The answer that says that an event is accepted. */
+export const acceptanceOf = ({ event, eventId }: KeptEvent, matched: number): EventAnswer => ({
+  message: `'${event}' goes to ${matched} contexts; its receipt tells how far it is`,
+  transitions: [],
+  executions: [],
+  ignored: [],
+  eventId,
+  pending: [],
 })
 
 /** The row of the key. `answer` null: it is under way, and nobody was answered. */

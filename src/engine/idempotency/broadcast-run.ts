@@ -5,18 +5,21 @@ import type { ContextId } from '../../model/context.ts'
 import type { RowWrite } from '../../model/rows.ts'
 import { answerToAll, findReceivers, moveAll, yieldTurn, type BroadcastParts } from '../calls/broadcast.ts'
 import type { BroadcastPlace } from '../calls/broadcast-place.ts'
-import type { Found } from '../calls/broadcast-receivers.ts'
+import { isOutOfReach } from '../calls/broadcast-receivers.ts'
 import { BroadcastTally, NOTHING_TOLD } from '../calls/broadcast-tally.ts'
 import { startTriggered } from '../calls/broadcast-triggers.ts'
 import type { HeldEvents } from '../pending/held-events.ts'
 import { BroadcastEnd } from './broadcast-end.ts'
 import { BroadcastItems, receiverOf } from './broadcast-items.ts'
 import { BroadcastReign, type ReignParts } from './broadcast-reign.ts'
+import { withEarlierMoves, withEarlierStarts } from './earlier-tries.ts'
 import {
+  acceptanceOf,
   answerText,
   readSummary,
   summaryAtFirst,
   type BroadcastRows,
+  type RunFacts,
   type StoredBroadcast,
   type Summary,
 } from './broadcast-rows.ts'
@@ -33,15 +36,6 @@ const WAVE_CONTEXTS = 250
 const STAGE_CONTEXTS = 1000
 /** Contexts up to which the whole answer is kept for a sender that waits for it. */
 const MAX_AWAITED_CONTEXTS = 100_000
-
-export interface RunFacts {
-  readonly rows: BroadcastRows
-  readonly stored: StoredBroadcast
-  /** The row of the key, as it is. */
-  readonly answer: string
-  /** The row of whoever had it before; null: it is new. */
-  readonly reign: string | null
-}
 
 export class BroadcastRun {
   readonly #parts: RunParts
@@ -103,9 +97,7 @@ export class BroadcastRun {
 
   /** The answer that says that it is accepted. */
   acceptance(): EventAnswer {
-    const { event, eventId } = this.#stored.sent
-    const message = `'${event}' goes to ${this.matched} contexts; its receipt tells how far it is`
-    return { message, transitions: [], executions: [], ignored: [], eventId, pending: [] }
+    return acceptanceOf(this.#stored.sent, this.matched)
   }
 
   /**
@@ -190,7 +182,8 @@ export class BroadcastRun {
   /** One that is accepted is sent again to those whom the store could not be reached for. */
   async #wave(ids: readonly ContextId[]): Promise<void> {
     for (let left = ids; ;) {
-      const found = await moveAll({ ...this.#parts, items: this.#items }, left, this.#stored.sent)
+      const made = await moveAll({ ...this.#parts, items: this.#items }, left, this.#stored.sent)
+      const found = this.#isNew ? made : await withEarlierMoves(this.#parts.store, this.key, { ids: left, found: made })
       if (!this.isAccepted) return this.#tally.add(found)
       this.#tally.add(found.filter((one) => !isOutOfReach(one)))
       left = left.filter((_, place) => isOutOfReach(found[place] ?? null))
@@ -206,7 +199,8 @@ export class BroadcastRun {
     const services = catalog.triggeredBy(sent.event)
     for (;;) {
       const found = await startTriggered(receivers, services, sent, this.#tally)
-      if (!this.isAccepted || !found.some(isOutOfReach)) return this.#tally.add(found)
+      if (!this.isAccepted || !found.some(isOutOfReach))
+        return this.#tally.add(this.#isNew ? found : await withEarlierStarts(this.#items, services, found))
       await this.patience.waitForStore()
     }
   }
@@ -254,5 +248,3 @@ export class BroadcastRun {
     return this.isAccepted ? this.patience.persist(step) : step()
   }
 }
-
-const isOutOfReach = (one: Found): boolean => one?.answer === 'ignored' && one.failure?.kind === 'unavailable'

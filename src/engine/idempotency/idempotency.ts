@@ -1,5 +1,6 @@
 // engine/idempotency: calls under a key have their effect once. What was answered is written in the commit of the
 // effect, under a guard, so the first call needs no read; a repeat is noticed by the guard, or before it is refused.
+// Where the effect is in another partition than the key, a claim comes first (`key-claim.ts`).
 import { randomUUID } from 'node:crypto'
 import type { AnswerKind } from '../../api/call.ts'
 import { overloaded } from '../../model/failure.ts'

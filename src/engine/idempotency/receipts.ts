@@ -6,7 +6,7 @@ import type { Store } from '../../ports/store.ts'
 import { BroadcastTally, newest, NOTHING_TOLD, type Told } from '../calls/broadcast-tally.ts'
 import type { ContextId } from '../../model/context.ts'
 import { outcomeRowKey, type PendingOutcome } from '../../model/pending.ts'
-import { itemsOf, outcomesOf, receiverOf } from './broadcast-items.ts'
+import { itemsOf, itemsOfContexts, outcomesOf, receiverOf } from './broadcast-items.ts'
 import { readSummary, type Summary } from './broadcast-rows.ts'
 import { findKept } from './kept-row.ts'
 import { readKept, rowKeyOf, type KeptAnswer, type ScopedKey } from './kept-answer.ts'
@@ -21,9 +21,10 @@ export async function receiptOf(store: Store, event: ScopedKey, now: number): Pr
   const answer = kept.answer && SEND_EVENT.answer.parse(kept.answer)
   const summary = await readSummary(store, row)
   const isDone = summary ? summary.isDone : answer !== null && !kept.isAccepted
-  const { told, progress } = isDone
+  const { told: counted, progress } = isDone
     ? { told: summary?.told ?? toldBy(answer, kept), progress: progressOf(summary, summary?.told) }
     : await soFar(store, key, summary)
+  const told = await certain(store, key, counted)
   const { moved, pending, expired, withdrawn, counts } = await leftOf(store, key, told, now)
   return {
     eventId: event.key,
@@ -40,6 +41,24 @@ export async function receiptOf(store: Store, event: ScopedKey, now: number): Pr
     done: isDone,
     ...progress,
   }
+}
+
+/** With those that it moved although the store did not tell the server so. */
+async function certain(store: Store, key: string, told: Told): Promise<Told> {
+  if (told.inDoubt.length === 0) return told
+  const known = new Set(told.started.map(({ contextId }) => contextId))
+  const found = await itemsOfContexts(store, key, told.inDoubt)
+  const items = found.filter((item) => item.answer !== 'executions' || !known.has(item.stand.contextId))
+  if (items.length === 0) return told
+  const reached = new Set(items.map(receiverOf))
+  const started = new Set(items.flatMap((item) => (item.answer === 'executions' ? [item.fluxName] : [])))
+  const ignored = told.ignored.filter(({ contextId, fluxName }) =>
+    contextId === null ? !started.has(fluxName) : !reached.has(contextId),
+  )
+  const counts = { ...told.counts, ignored: told.counts.ignored - items.length }
+  const tally = new BroadcastTally({ whole: false, before: { ...told, ignored, counts } })
+  tally.add(items)
+  return tally.told()
 }
 
 /** Of a broadcast that is under way, or was cut off. */
@@ -73,6 +92,7 @@ function toldBy(answer: EventAnswer | null, { at }: KeptAnswer): Told {
     started: newest(executions).map((stand) => ({ ...stand, at })),
     ignored: newest(ignored),
     pending: newest(pending),
+    inDoubt: [],
   }
 }
 

@@ -44,9 +44,12 @@ export class HeldSweep {
   }
 
   start(): void {
-    this.#sweeping = this.#tick().then((delay) => {
-      if (!this.#stopped) this.#callOff = this.#parts.clock.after(delay, () => this.start())
-    })
+    this.#sweeping = this.#run()
+  }
+
+  async #run(): Promise<void> {
+    const delay = await this.#tick()
+    if (!this.#stopped) this.#callOff = this.#parts.clock.after(delay, () => this.start())
   }
 
   /** Begins soon, if it is pausing. */

@@ -69,7 +69,8 @@ export class RowTables {
   *from(space: RowSpace, start: string, isExclusive: boolean): Generator<{ key: string; bytes: Buffer }> {
     // No key is empty, and lmdb takes no empty one.
     const options = start === '' ? {} : { start: Buffer.from(start), exclusiveStart: isExclusive }
-    for (const { key, value } of this.#tables.get(tableOf(space))?.getRange(options) ?? []) yield { key: key.toString(), bytes: value }
+    for (const { key, value } of this.#tables.get(tableOf(space))?.getRange(options) ?? [])
+      yield { key: key.toString(), bytes: value }
   }
 
   /** Rows that a space has, expired ones included. */

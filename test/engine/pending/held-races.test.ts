@@ -114,13 +114,14 @@ const counting = (store: Store, onCommit: () => void): Store =>
     },
   })
 
+/** The commit in which a context takes an event. */
+const takes = ({ writes, rows }: CommitRequest) =>
+  writes.length > 0 && (rows ?? []).some(({ space }) => space === 'lookups')
+
 test('a server that is slow does not take an event that another has taken meanwhile', async () => {
   world = await inMemory(3)
   let holding = false
   const held: (() => void)[] = []
-  /** The commit in which a context takes an event. */
-  const takes = ({ writes, rows }: CommitRequest) =>
-    writes.length > 0 && (rows ?? []).some(({ space }) => space === 'lookups')
   const wrap = (store: Store) =>
     withVerbs(store, {
       commit: async (request) => {

@@ -195,12 +195,13 @@ describe('a context that is named by its key', () => {
   })
 })
 
+const path = (query: object) => `/flux-api/event?${new URLSearchParams({ ...query })}`
+
 test('the receipt of an event is found by source and id, also where they are hashed', async () => {
   const id = await start()
   const source = 'ä'.repeat(10)
   const one = { ...PLAIN, source, id: 'x', fluxcontextid: String(id), data: { by: 'x' } }
   expect((await send(JSON.stringify(one), STRUCTURED)).status).toBe(200)
-  const path = (query: object) => `/flux-api/event?${new URLSearchParams({ ...query })}`
   const { json } = await live.call('GET', path({ source, id: 'x' }))
   expect(json).toMatchObject({ eventId: eventIdOf(source, 'x'), moved: [{ contextId: id }] })
   expect((await live.call('GET', path({ source, id: 'y' }))).status).toBe(404)

@@ -1,0 +1,54 @@
+// A claim of a held event that others take for dead leads to nothing any more, however late its commit comes; one that
+// led to something is finished.
+import { expect, test } from 'vitest'
+import { homeOf, rowsOfHome, takenBy, tokenKeyOf, type HeldEvent } from '../../../src/engine/pending/held-event.ts'
+import { HeldStore } from '../../../src/engine/pending/held-store.ts'
+import { Memory } from '../../simulation/memory.ts'
+import { MemoryStore } from '../../simulation/memory-store.ts'
+import { SimulatedClock } from '../../support/simulated-clock.ts'
+
+const PARTITIONS = 3
+
+async function claimed() {
+  const clock = new SimulatedClock()
+  const store = new MemoryStore(new Memory({ now: () => clock.now(), silence: null, partitions: PARTITIONS }))
+  const held = new HeldStore({ store, clock, kept: 1000 })
+  const receivedAt = clock.now()
+  const said = { eventId: 'e', event: 'paid', input: {}, untyped: false, tags: ['a', 'b'], receipt: null }
+  const event: HeldEvent = { ...said, receivedAt, expiresAt: receivedAt + 60_000, roles: [], claim: null }
+  const home = homeOf(event, PARTITIONS)
+  const id = home + 1
+  await held.spread(event)
+  await store.commit({ writes: [], rows: rowsOfHome(event, PARTITIONS) })
+  const [row] = await store.listRows({ space: 'held', prefix: '', limit: 9 })
+  const found = row && (await held.read(home, row.key))
+  const token = await held.tokenOf(event, id % PARTITIONS)
+  const claim = found && (await held.claim(found, id))
+  if (!found || !claim) throw new Error('it is held, and claimed')
+  /** The commit of the context, but for the context. */
+  const take = () => {
+    const at = { partition: id % PARTITIONS, space: 'lookups', expiresAt: event.expiresAt } as const
+    const rows = [{ ...at, key: tokenKeyOf(event), expects: token, value: takenBy(home, id) }]
+    return store.commit({ writes: [], rows })
+  }
+  return { clock, store, held, found, claim, take }
+}
+
+test('a claim that is taken for dead leads to nothing', async () => {
+  const { clock, held, found, claim, take } = await claimed()
+  expect(await held.claim(found, 99)).toBeNull()
+  expect(await held.unclaimed(claim)).toBeNull()
+  await clock.advance(10_001)
+  expect(await held.unclaimed(claim)).toMatchObject({ event: { claim: null } })
+  expect(await take()).toMatchObject({ ok: false })
+})
+
+test('an event that was taken under a claim is finished by whoever comes by', async () => {
+  const { clock, store, held, claim, take } = await claimed()
+  expect(await take()).toEqual({ ok: true })
+  expect(await held.isTaken(claim)).toBe(true)
+  await clock.advance(10_001)
+  expect(await held.unclaimed(claim)).toBe('taken')
+  for (const space of ['held', 'pending', 'copies', 'lookups'] as const)
+    expect(await store.listRows({ space, prefix: '', limit: 9 })).toEqual([])
+})
