@@ -375,6 +375,16 @@ describe.each([
     expect(await seenBy(many)).toBe(Array.from({ length: 100 }, (__, n) => `${n},`).join(''))
   })
 
+  test('are bounded by 64 KB of names and tags', async () => {
+    const contextId = await bench.run('Early')
+    const tags = Array.from({ length: 64 }, (__, n) => `${n}-`.padEnd(250, 'x'))
+    for (let n = 0; n < 4; n += 1) expect((await tick(contextId, n, { tags })).pending).toHaveLength(1)
+    await expect(tick(contextId, 4, { tags })).rejects.toMatchObject(refusal('busy'))
+    expect((await tick(contextId, 4)).pending).toHaveLength(1)
+    await send(contextId, 'go')
+    expect(await seenBy(contextId)).toBe('0,1,2,3,4,')
+  })
+
   test('the end of the context ends them', async () => {
     const contextId = await bench.run('Early', { id: 'again' })
     await tick(contextId, 1, { eventId: 'terminated' })
