@@ -51,9 +51,9 @@ async function certain(store: Store, key: string, told: Told): Promise<Told> {
   const items = found.filter((item) => item.answer !== 'executions' || !known.has(item.stand.contextId))
   if (items.length === 0) return told
   const reached = new Set(items.map(receiverOf))
-  const started = items.flatMap((item) => (item.answer === 'executions' ? [item.fluxName] : []))
+  const started = new Set(items.flatMap((item) => (item.answer === 'executions' ? [item.fluxName] : [])))
   const ignored = told.ignored.filter(({ contextId, fluxName }) =>
-    contextId === null ? !started.includes(fluxName) : !reached.has(contextId),
+    contextId === null ? !started.has(fluxName) : !reached.has(contextId),
   )
   const counts = { ...told.counts, ignored: told.counts.ignored - items.length }
   const tally = new BroadcastTally({ whole: false, before: { ...told, ignored, counts } })
