@@ -94,9 +94,10 @@ export class BroadcastItems {
     return 'row' in outcome && outcome.row.value !== null ? itemOf(outcome.row.value) : null
   }
 
-  /** What was done already, where that is why it was refused now. */
-  doneBefore(error: unknown): Item | null {
-    return error instanceof RowTaken && error.space === 'items' && error.value !== null ? itemOf(error.value) : null
+  /** What was done already, where that is why it was refused now; `item` null: whoever carries it on ruled it out. */
+  doneBefore(error: unknown): { readonly item: Item | null } | null {
+    const isTaken = error instanceof RowTaken && error.space === 'items'
+    return isTaken && error.value !== null ? { item: itemOf(error.value) } : null
   }
 
   #row(key: string, { id }: ContextRecord, item: Item): RowWrite {
