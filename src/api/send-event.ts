@@ -54,13 +54,16 @@ const startFields = {
   tags: bodyTags(),
 }
 
+/** Unknown fields that are named. */
+const MAX_UNKNOWN = 20
+
 const orStart = z
   .looseObject(startFields, { error: 'must be an object' })
   .superRefine((fields, { addIssue }) => {
     const known = Object.keys(startFields)
-    for (const field of Object.keys(fields))
-      if (!known.includes(field))
-        addIssue({ code: 'custom', path: [field], message: `is not known${suggestion(field, known)}` })
+    const unknown = Object.keys(fields).filter((field) => !known.includes(field))
+    for (const field of unknown.slice(0, MAX_UNKNOWN))
+      addIssue({ code: 'custom', path: [field], message: `is not known${suggestion(field, known)}` })
   })
   .meta({
     additionalProperties: false,

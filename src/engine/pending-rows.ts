@@ -44,9 +44,12 @@ function listRows({ before, record }: Changed, { partitions }: RowsEnv): RowWrit
     rowsByKey(record.pending, record, partitions),
   ]
   const gone = [...old].flatMap(([name, row]) => (now.has(name) ? [] : [{ ...row, value: null, expiresAt: null }]))
-  const added = [...now].flatMap(([name, row]) => (old.get(name)?.value === row.value ? [] : [row]))
+  const added = [...now].flatMap(([name, row]) => (isSame(row, old.get(name)) ? [] : [row]))
   return [...gone, ...added]
 }
+
+const isSame = (row: RowWrite, before: RowWrite | undefined): boolean =>
+  row.value === before?.value && row.expiresAt === before.expiresAt
 
 function rowsByKey(
   pending: readonly PendingEvent[],

@@ -138,3 +138,15 @@ test('what one call has taken is looked at again by another, and by the same onc
   expect(check(SEND_EVENT, request)).toBe(request)
   expect(check(SEND_EVENT, request)).not.toBe(request)
 })
+
+test('of many unknown fields of orStart only some are told', () => {
+  const orStart = Object.fromEntries(Array.from({ length: 50_000 }, (_, n) => [`inputs${n}`, 0]))
+  let problem: Failure | null = null
+  try {
+    check(SEND_EVENT, { event: 'go', key: 'k', fluxName: 'Waiter', orStart })
+  } catch (error) {
+    problem = error instanceof FluxError ? error.failure : null
+  }
+  expect(problem).toMatchObject({ kind: 'malformed', errors: { length: 20 } })
+  expect(problem?.detail.length).toBeLessThan(2000)
+})

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { endOfAccepted } from '../../src/api/accepted.ts'
 import { isReplayed } from '../../src/api/replayed.ts'
-import { unavailable } from '../../src/model/failure.ts'
+import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { CommitRequest } from '../../src/ports/store.ts'
 import { openBench, outputs, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
 import { held } from '../support/held.ts'
@@ -59,6 +59,8 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
   let left: number
   /** Commits of contexts wait for it. */
   let gate: Promise<unknown>
+  /** Whether the next commit that ends a broadcast gets no answer. */
+  let losesEnd: boolean
 
   const open = async (options: BenchOptions = {}) => {
     const store = new MemoryStore(memory)
@@ -69,7 +71,11 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
           left -= 1
           if (left < 0) throw unavailable('away')
           if (request.writes.length > 0) await gate
-          return store.commit(request)
+          const outcome = await store.commit(request)
+          const ends = request.rows?.some(({ space, value }) => space === 'broadcasts' && value === null) === true
+          if (!losesEnd || !ends) return outcome
+          losesEnd = false
+          throw inDoubt('the answer was lost')
         },
       }),
       others: { beat: BEAT_MS, feed },
@@ -82,7 +88,7 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
   beforeEach(() => {
     clock = new SimulatedClock(Date.UTC(2026, 0, 1))
     memory = new Memory({ now: () => clock.now(), silence: 7 * BEAT_MS, partitions })
-    ;[servers, left, gate] = [[], Infinity, Promise.resolve()]
+    ;[servers, left, gate, losesEnd] = [[], Infinity, Promise.resolve(), false]
   })
   afterEach(async () => {
     left = Infinity
@@ -262,6 +268,69 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
     const { counts, progress } = await receiptOf(two, eventId)
     expect([counts.started, progress?.matched]).toEqual([0, 20])
     expect((await countsOf(two, ids)).filter((n) => n === 1)).toHaveLength(counts.moved)
+  })
+
+  test('that was to be stopped when its server died, and reached nobody, is held for nobody', async () => {
+    const [one, two] = [await open(), await open()]
+    left = 1
+    const { eventId } = await one.sendEvent({ event: 'nobody', respondAsync: true, ttl: 3600 })
+    await expect.poll(() => left).toBeLessThan(0)
+    one.engine.close({ grace: 0 }).catch(() => {})
+    servers.shift()
+    left = Infinity
+    const stopped = two.stopEvent({ eventId })
+    for (let beats = 0; beats < 10; beats += 1) await two.advance(BEAT_MS)
+    await isDone(two, eventId)
+    await stopped
+    expect(await receiptOf(two, eventId)).toMatchObject({ pending: [], counts: { pending: 0 } })
+    expect(await two.listPending({})).toEqual([])
+  })
+
+  test('that reached nobody is held, and its receipt tells so', async () => {
+    const bench = await open()
+    const answer = await bench.sendEvent({ event: 'nobody', respondAsync: true, ttl: 3600 })
+    await endOfAccepted(answer)
+    const pending = [{ contextId: null, expiresAt: clock.now() + 3_600_000 }]
+    expect(await receiptOf(bench, answer.eventId)).toMatchObject({ done: true, pending, counts: { pending: 1 } })
+    expect(await bench.listPending({})).toMatchObject([{ eventId: answer.eventId }])
+  })
+
+  test('whose end got no answer is known to have ended, and its sender gets the whole answer', async () => {
+    const bench = await open()
+    const ids = await startAll(bench, 6)
+    losesEnd = true
+    const sent = bench.sendEvent({ event: 'tick', respondWithin: 60 })
+    await expect.poll(() => losesEnd).toBe(false)
+    for (let tries = 0; tries < 5; tries += 1) await bench.advance(1000)
+    const answer = await sent
+    expect([endOfAccepted(answer), answer.transitions.length]).toEqual([null, 6])
+    expect(await countsOf(bench, ids)).toEqual(ids.map(() => 1))
+  })
+
+  test('that can not be held for anybody tells so in its receipt', async () => {
+    const bench = await open()
+    const input = { text: 'x'.repeat(65_536) }
+    const answer = await bench.sendEvent({ event: 'nobody', input, respondAsync: true, ttl: 3600 })
+    await endOfAccepted(answer)
+    expect(await receiptOf(bench, answer.eventId)).toMatchObject({
+      done: true,
+      ignored: [{ contextId: null, reason: expect.stringContaining('65536 bytes') }],
+      counts: { ignored: 1, pending: 0 },
+    })
+  })
+
+  test('starts what it triggers as soon as the store is there again', async () => {
+    const bench = await open()
+    await startAll(bench, 1)
+    // It is accepted, has moved that one, and says so.
+    left = 3
+    const { eventId } = await bench.sendEvent({ event: 'tick', respondAsync: true })
+    await expect.poll(() => left).toBeLessThan(0)
+    left = Infinity
+    for (let tries = 0; tries < 5; tries += 1) await bench.advance(1000)
+    await isDone(bench, eventId)
+    expect(await receiptOf(bench, eventId)).toMatchObject({ counts: { moved: 1, started: 1, ignored: 0 } })
+    expect(await bench.listContexts({ fluxName: 'Started' })).toHaveLength(1)
   })
 
   test('is refused beyond the bound of broadcasts, and nothing is kept of it', async () => {

@@ -375,6 +375,16 @@ describe.each([
     expect(await seenBy(many)).toBe(Array.from({ length: 100 }, (__, n) => `${n},`).join(''))
   })
 
+  test('are bounded by 64 KB of names and tags', async () => {
+    const contextId = await bench.run('Early')
+    const tags = Array.from({ length: 64 }, (__, n) => `${n}-`.padEnd(250, 'x'))
+    for (let n = 0; n < 4; n += 1) expect((await tick(contextId, n, { tags })).pending).toHaveLength(1)
+    await expect(tick(contextId, 4, { tags })).rejects.toMatchObject(refusal('busy'))
+    expect((await tick(contextId, 4)).pending).toHaveLength(1)
+    await send(contextId, 'go')
+    expect(await seenBy(contextId)).toBe('0,1,2,3,4,')
+  })
+
   test('the end of the context ends them', async () => {
     const contextId = await bench.run('Early', { id: 'again' })
     await tick(contextId, 1, { eventId: 'terminated' })
@@ -388,6 +398,15 @@ describe.each([
     expect(await bench.getEvent({ eventId: 'replaced' })).toMatchObject({ expired: [{ contextId: one }] })
     await send(two, 'go')
     expect(await seenBy(two)).toBe('')
+  })
+
+  test('the end of the context does not end what was over before', async () => {
+    const contextId = await bench.run('Plain')
+    const { pending } = await tick(contextId, 1, { ttl: 60, eventId: 'over' })
+    await bench.advance(60_000)
+    await bench.terminate({ contextId })
+    const expired = [{ contextId, at: pending[0]?.expiresAt, reason: 'its time was over' }]
+    expect(await bench.getEvent({ eventId: 'over' })).toMatchObject({ pending: [], expired, counts: { expired: 1 } })
   })
 
   test('one with an invalid input is dropped when it is taken, and logged', async () => {
@@ -484,6 +503,22 @@ test('ttl: of an event that nobody knows, the answer tells so', async () => {
     hint: expect.stringContaining("knows the event 'tock'"),
   })
   expect(await bench.sendEvent({ contextId, event: 'stop', ttl: 60 })).not.toHaveProperty('hint')
+})
+
+test.each([
+  [60, 7200],
+  [7200, 60],
+])('of one id, from two senders, the one that is left can be withdrawn: %i and %i seconds', async (...ttls) => {
+  const bench = await openBench(FILES)
+  closing.push(() => bench.close())
+  const contextId = await bench.run('Plain')
+  const senders = ['ann', 'bob'].map((name) => bench.engine.api({ name, roles: ['invoke'] }))
+  for (const [place, sender] of senders.entries())
+    await sender.sendEvent({ contextId, event: 'tick', input: { n: 1 }, eventId: 'same', ttl: ttls[place] })
+  await bench.advance(HOUR_MS)
+  expect(await bench.listPending({ contextId })).toMatchObject([{ eventId: 'same' }])
+  await bench.withdraw({ eventId: 'same' })
+  expect(await bench.listPending({ contextId })).toEqual([])
 })
 
 test('rows list what is pending, and nothing is left of them when it is taken or ends', async () => {

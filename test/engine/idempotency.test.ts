@@ -1,6 +1,7 @@
 // Calls under an idempotency key: their effect is there once, whatever is sent again, and the first answer with it.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { isReplayed } from '../../src/api/replayed.ts'
+import type { Role } from '../../src/model/caller.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
@@ -25,6 +26,10 @@ const FILES: Files = {
       },
       { name: 'end' },
     ],
+  },
+  'p/Secret.flux': {
+    secured: true,
+    states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'tick' }] }],
   },
 }
 const DAY_MS = 86_400_000
@@ -222,6 +227,15 @@ test('keys of different callers, and of different calls, are different keys', as
   await bench.engine.api({ name: 'bob', roles: ['invoke'] }).sendEvent(event)
   await bench.engine.local().sendEvent(event)
   expect(await count(contextId)).toBe(4)
+})
+
+test('who may not make the call any more is not told what it led to', async () => {
+  const contextId = await bench.run('Secret')
+  const send = (roles: Role[]) =>
+    bench.engine.api({ name: 'ann', roles }).sendEvent({ contextId, event: 'tick', eventId: 'k' })
+  const first = await send(['invoke'])
+  await expect(send(['read'])).rejects.toMatchObject({ failure: { kind: 'forbidden' } })
+  expect(await send(['invoke'])).toEqual(first)
 })
 
 test('beyond the bound calls with a key are refused, and repeats are still answered', async () => {

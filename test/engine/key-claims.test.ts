@@ -12,6 +12,7 @@ import type { CommitRequest, Store } from '../../src/ports/store.ts'
 import { explore } from '../../src/store/redis/connection.ts'
 import { openRedisStore } from '../../src/store/redis/store.ts'
 import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
+import { held } from '../support/held.ts'
 import { MemoryStore } from '../simulation/memory-store.ts'
 import { Memory } from '../simulation/memory.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
@@ -184,6 +185,16 @@ async function apart(server: Server): Promise<[number, number]> {
 }
 
 const dead = () => Promise.reject(unavailable('dead'))
+/** Holds back a commit, until it is told to go on. */
+function holdBack() {
+  const [reached, gate] = [held<void>(), held<void>()]
+  const run = async (commit: Commit) => {
+    reached.release()
+    await gate.promise
+    return commit()
+  }
+  return { run, reached: reached.promise, goOn: gate.release }
+}
 /** It is made, and nobody hears of it. */
 const lost = async (commit: Commit) => {
   await commit()
@@ -236,6 +247,8 @@ describe('an event whose key lies elsewhere', () => {
     one.fate.next.push(...Array.from({ length: at }, () => (commit: Commit) => commit()), lost)
     const first = await send(one, near).catch((error: unknown) => error)
     if (at === 1) expect(first).toMatchObject({ transitions: [{ contextId: near }] })
+    // Of a claim alone nothing comes, so there is no doubt.
+    else expect(first).not.toMatchObject({ failure: { inDoubt: true } })
     expect(isReplayed(await send(two, near))).toBe(at === 1)
     expect(await grown()).toEqual([1, 0])
     await clock.advance(LEASE_MS)
@@ -298,6 +311,58 @@ describe('an event whose key lies elsewhere', () => {
     goOn()
     expect([await slow, isReplayed(await slow), isReplayed(first)]).toEqual([first, true, false])
     expect(await grown()).toEqual([1, 0])
+  })
+
+  test('whose claimer is slow has none, once a repeat of it has failed and given the key back', async () => {
+    const effect = holdBack()
+    one.fate.next.push((commit) => commit(), effect.run)
+    const slow = send(one, near)
+    await effect.reached
+    two.fate.next.push(
+      (commit) => commit(),
+      (commit) => commit(),
+      dead,
+    )
+    await expect(send(two, near)).rejects.toMatchObject({ failure: { kind: 'unavailable' } })
+    expect(isReplayed(await send(two, far))).toBe(false)
+    effect.goOn()
+    await expect(slow).rejects.toMatchObject(MISMATCH)
+    expect(await grown()).toEqual([0, 1])
+  })
+
+  test('whose claimer is slow claims the key anew, before who took it for dead has it', async () => {
+    const [effect, claim] = [holdBack(), holdBack()]
+    one.fate.next.push((commit) => commit(), effect.run)
+    const slow = send(one, near)
+    await effect.reached
+    await clock.advance(LEASE_MS)
+    // It meets the claim, and makes sure that nothing comes of it; then its own claim is held up.
+    two.fate.next.push(
+      (commit) => commit(),
+      (commit) => commit(),
+      claim.run,
+    )
+    const other = send(two, far)
+    await claim.reached
+    effect.goOn()
+    expect(isReplayed(await slow)).toBe(false)
+    claim.goOn()
+    await expect(other).rejects.toMatchObject(MISMATCH)
+    expect(await grown()).toEqual([1, 0])
+  })
+
+  test('is cut off after its claim: its own server knows that, and waits for no lease', async () => {
+    one.fate.next.push((commit) => commit(), dead, dead)
+    await expect(send(one, near)).rejects.toMatchObject({ failure: { kind: 'unavailable' } })
+    expect(isReplayed(await send(one, far))).toBe(false)
+    expect(await grown()).toEqual([0, 1])
+  })
+
+  test('is known by its claim as long as its answer is kept', async () => {
+    const first = await send(one, near)
+    await clock.advance(600_000)
+    await expect(send(two, far)).rejects.toMatchObject(MISMATCH)
+    expect([await send(two, near), await grown()]).toEqual([first, [1, 0]])
   })
 
   test('is refused in its commit: nothing of the key is left, and the answer of who was faster is told', async () => {

@@ -32,6 +32,18 @@ const sumOf = async (contextId: number) => {
   return (json as { output: { gloopProperties: { value: unknown }[] } }).output.gloopProperties[0]?.value
 }
 
+test('in JSON, texts stand for no number and no boolean but the id of a context', async () => {
+  const contextId = await start()
+  const of = (more: object) => send({ event: 'add', input: { n: 1 }, contextId: String(contextId), ...more })
+  expect(await of({ ttl: '60' })).toMatchObject({ status: 400, json: { errors: [{ pointer: '/ttl' }] } })
+  expect(await of({ receipt: 'true' })).toMatchObject({ status: 400, json: { errors: [{ pointer: '/receipt' }] } })
+  expect(await of({ ttl: 60, receipt: true })).toMatchObject({ status: 200, json: { pending: [{ contextId }] } })
+  const typed = await xml(
+    `<e><event>add</event><contextId>${contextId}</contextId><input><n>2</n></input><ttl>60</ttl><receipt>true</receipt></e>`,
+  )
+  expect(typed).toMatchObject({ status: 200, json: { pending: [{ contextId }] } })
+})
+
 describe('an event that is kept', () => {
   test('is told in JSON, in XML, in a line, and in its receipt', async () => {
     const contextId = await start()

@@ -84,7 +84,7 @@ export async function move(
     return { answer: 'ignored', entry, failure, hasEnded: isFinished(status) }
   } catch (error) {
     const done = items?.doneBefore(error)
-    if (done) return done
+    if (done) return done.item
     // The context was purged after it was found.
     if (error instanceof FluxError && error.failure.kind === 'notFound') return null
     if (isUnreadable(error, log)) return null

@@ -63,7 +63,7 @@ async function start(
       return { answer: 'executions', stand: standOf(outcome), at: outcome.record.updatedAt }
     } catch (error) {
       const done = items?.doneBefore(error)
-      if (done) return done
+      if (done) return done.item
       const holder = holderIn(error)
       if (holder === null) return ignored(refusals, { contextId: null, fluxName: flux.fluxName, state: null }, error)
       if (told.has(holder)) return null

@@ -1,5 +1,6 @@
 // engine/calls: `listPendingPage` returns a page of the events that are kept until a context waits for them. A request
 // looks at a bounded number of rows: its page then ends early, and says where the next one begins.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { check } from '../../api/check.ts'
 import { LIST_PENDING, type PendingPage, type PendingRequest, type PendingView } from '../../api/list-pending.ts'
 import { denial } from '../../model/caller.ts'
@@ -13,9 +14,10 @@ import { contextIdOf } from './address.ts'
 import type { CallEnv } from './call-env.ts'
 import { checkedTags } from './requests.ts'
 
-/** Rows read at once, and those that one request looks at. */
-const STRIDE = 256
+/** Rows read at once, and those that one request looks at, and characters of these: an event may have many tags. */
+const STRIDE = 128
 const MAX_ROWS = 10_000
+const MAX_CHARACTERS = 16 * 1024 * 1024
 /** Characters of rows after which a page ends. */
 const PAGE_CHARACTERS = 2 * 1024 * 1024
 
@@ -51,7 +53,7 @@ export async function listPendingPage(env: CallEnv, given: PendingRequest = {}):
 /** `given`: all that there is; null: the rows of the store. */
 async function pageOf(env: CallEnv, asked: Asked, given: readonly Listed[] | null): Promise<PendingPage> {
   const events: PendingView[] = []
-  let [looked, characters, last] = [0, 0, asked.after]
+  let [looked, seen, characters, last] = [0, 0, 0, asked.after]
   for (let from = asked.after; ;) {
     const some = given ? given.filter(({ key }) => from === null || key > from) : await rowsBehind(env, from)
     const shown = await Promise.all(some.map((one) => isShown(env, asked, one)))
@@ -66,11 +68,14 @@ async function pageOf(env: CallEnv, asked: Asked, given: readonly Listed[] | nul
         }
       }
       last = one.key
+      seen += one.characters
     }
     from = last
     looked += some.length
     if (given !== null || some.length < STRIDE) return { events, next: null }
-    if (looked >= MAX_ROWS) return { events, next: `${asked.skip}:${last}` }
+    if (looked >= MAX_ROWS || seen >= MAX_CHARACTERS) return { events, next: `${asked.skip}:${last}` }
+    // What the store has in memory it gives without a pause. Other work is served before the next rows.
+    await nextTurn()
   }
 }
 

@@ -1,6 +1,7 @@
 // engine/idempotency: rows that say whom a broadcast under a key has moved and started. Each is written in the commit of
 // that move or start, under a guard, so whoever carries the broadcast on moves and starts nobody a second time.
 import { createHash } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { EventAnswer } from '../../api/send-event.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId } from '../../model/context.ts'
@@ -93,9 +94,10 @@ export class BroadcastItems {
     return 'row' in outcome && outcome.row.value !== null ? itemOf(outcome.row.value) : null
   }
 
-  /** What was done already, where that is why it was refused now. */
-  doneBefore(error: unknown): Item | null {
-    return error instanceof RowTaken && error.space === 'items' && error.value !== null ? itemOf(error.value) : null
+  /** What was done already, where that is why it was refused now; `item` null: whoever carries it on ruled it out. */
+  doneBefore(error: unknown): { readonly item: Item | null } | null {
+    const isTaken = error instanceof RowTaken && error.space === 'items'
+    return isTaken && error.value !== null ? { item: itemOf(error.value) } : null
   }
 
   #row(key: string, { id }: ContextRecord, item: Item): RowWrite {
@@ -181,5 +183,7 @@ async function* rowsOf(
     yield* rows
     after = rows.at(-1) ?? after
     if (rows.length < ITEMS_AT_ONCE) return
+    // What the store has in memory it gives without a pause.
+    await nextTurn()
   }
 }

@@ -6,8 +6,8 @@ import { NO_PENDING, type PendingEvent } from '../../model/pending.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import type { Decision, Input } from './decision.ts'
 
-/** What one context may keep: events, and bytes of their inputs as JSON. */
-const MAX_PENDING = { count: 100, bytes: 64 * 1024 }
+/** What one context may keep: events, bytes of their inputs as JSON, and of their names and tags. */
+const MAX_PENDING = { count: 100, bytes: 64 * 1024, words: 64 * 1024 }
 
 /** Whether a waiting state of the service has a transition for the event. */
 export const isNamed = ({ states }: CompiledFlux, event: string): boolean =>
@@ -48,11 +48,17 @@ function overBound({ id }: ContextRecord, kept: readonly PendingEvent[], event: 
       detail: `context ${id} can't keep the event: its input has more than ${MAX_PENDING.bytes} bytes`,
     }
   const all = kept.reduce((sum, one) => sum + bytesOfInput(one), bytes)
-  if (kept.length < MAX_PENDING.count && all <= MAX_PENDING.bytes) return null
+  const words = kept.reduce((sum, one) => sum + bytesOfWords(one), bytesOfWords(event))
+  // However many words it has, one is kept: how many tags it may have is a setting.
+  const isWordy = kept.length > 0 && words > MAX_PENDING.words
+  if (kept.length < MAX_PENDING.count && all <= MAX_PENDING.bytes && !isWordy) return null
   return { kind: 'busy', detail: `context ${id} can't keep more events until it takes some`, retryAfter: 1 }
 }
 
 const bytesOfInput = ({ input }: PendingEvent): number => Buffer.byteLength(JSON.stringify(input))
+
+const bytesOfWords = ({ event, tags }: PendingEvent): number =>
+  tags.reduce((sum, tag) => sum + Buffer.byteLength(tag), Buffer.byteLength(event))
 
 /** Why the context can't keep the event that it was started with; null: it can. */
 export const tooLargeToKeep = (record: ContextRecord): Failure | null => {

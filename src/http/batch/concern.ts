@@ -9,12 +9,15 @@ import { getOwn, isObject } from '../../model/json/value.ts'
 import type { CallFields } from '../request/call-fields.ts'
 import type { LineAnswer, LineRequest } from './line-stream.ts'
 
-/** null: it names no context. */
-export function concernOf({ contextId, key, fluxName, package: given, orStart }: CallFields): number | string | null {
+/**
+ * null: it names no context. The package is left out, since one line may name it and another may not. Where several
+ * packages have a service of that name, some lines keep an order that they needn't.
+ */
+export function concernOf({ contextId, key, fluxName, orStart }: CallFields): number | string | null {
   if (typeof contextId === 'number') return contextId
   if (typeof key !== 'string') return null
   const start = isObject(orStart) ? orStart : {}
-  return JSON.stringify([given ?? getOwn(start, 'package'), fluxName ?? getOwn(start, 'fluxName'), key])
+  return JSON.stringify([fluxName ?? getOwn(start, 'fluxName'), key])
 }
 
 /** Bytes of a line up to which an event is in its context's mailbox as soon as it is sent. */

@@ -58,6 +58,9 @@ export function fromText(text: string, type: string | undefined): unknown {
   return type === 'boolean' && (text === 'true' || text === 'false') ? text === 'true' : text
 }
 
+/** Digits as text are taken for it in every format. In JSON, texts stand for no other number, and for no boolean. */
+const ID = 'contextId'
+
 /**
  * Adds the fields of the body to those of the query. A field may be in both with the same value.
  * @throws FluxError `malformed` if the body is no object, has fields that the call does not know, or differs from the
@@ -77,7 +80,8 @@ export function readFields(fields: CallFields, { value, untyped }: ReadBody, kno
     // Null, and an empty element in XML without types, count as left out.
     const isEmpty = untyped && !field.isExact && typeof sent === 'string' && isBlank(sent)
     if (sent === undefined || (field.canBeNull && (sent === null || isEmpty))) continue
-    const read = valueOf(sent, field, untyped)
+    const isDigits = !untyped && name === ID && typeof sent === 'string'
+    const read = isDigits ? fromText(sent, field.type) : valueOf(sent, field, untyped)
     if (fields[name] !== undefined && fields[name] !== read) throw differing(name)
     fields[name] = read
   }
@@ -87,7 +91,7 @@ export function readFields(fields: CallFields, { value, untyped }: ReadBody, kno
 function valueOf(sent: unknown, { type, fields, isExact }: Field, untyped: boolean): unknown {
   const typed = untyped && !isExact ? fromUntyped(sent, type) : sent
   if (untyped && fields && isObject(typed)) return fieldsInside(typed, fields)
-  return typeof typed === 'string' ? fromText(typed, type) : typed
+  return untyped && typeof typed === 'string' ? fromText(typed, type) : typed
 }
 
 /** Of an object in XML without types: its own fields as they are declared, and the others as they are. */

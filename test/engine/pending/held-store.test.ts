@@ -6,6 +6,7 @@ import { HeldStore } from '../../../src/engine/pending/held-store.ts'
 import { Memory } from '../../simulation/memory.ts'
 import { MemoryStore } from '../../simulation/memory-store.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'
+import { withVerbs } from '../../support/stores.ts'
 
 const PARTITIONS = 3
 
@@ -31,7 +32,7 @@ async function claimed() {
     const rows = [{ ...at, key: tokenKeyOf(event), expects: token, value: takenBy(home, id) }]
     return store.commit({ writes: [], rows })
   }
-  return { clock, store, held, found, claim, take }
+  return { clock, store, held, found, claim, take, partition: id % PARTITIONS }
 }
 
 test('a claim that is taken for dead leads to nothing', async () => {
@@ -51,4 +52,29 @@ test('an event that was taken under a claim is finished by whoever comes by', as
   expect(await held.unclaimed(claim)).toBe('taken')
   for (const space of ['held', 'pending', 'copies', 'lookups'] as const)
     expect(await store.listRows({ space, prefix: '', limit: 9 })).toEqual([])
+})
+
+test('an event that is taken just when its claim is to be made void is taken', async () => {
+  const { clock, store, claim, take } = await claimed()
+  await clock.advance(10_001)
+  let isTaken = false
+  const slow = withVerbs(store, {
+    async commit(request) {
+      if (!isTaken) {
+        isTaken = true
+        expect(await take()).toEqual({ ok: true })
+      }
+      return store.commit(request)
+    },
+  })
+  expect(await new HeldStore({ store: slow, clock, kept: 1000 }).unclaimed(claim)).toBe('taken')
+  expect(await store.listRows({ space: 'held', prefix: '', limit: 9 })).toEqual([])
+})
+
+test('a token that is lost is written anew', async () => {
+  const { held, found, partition } = await claimed()
+  await held.gather(found.event)
+  const token = await held.tokenOf(found.event, partition)
+  expect(token).not.toBeNull()
+  expect(await held.tokenOf(found.event, partition)).toBe(token)
 })

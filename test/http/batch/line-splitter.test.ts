@@ -1,6 +1,6 @@
 // Lines out of bytes, however they are cut.
 import * as fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { LineSplitter } from '../../../src/http/batch/line-splitter.ts'
 import { overloaded } from '../../../src/model/failure.ts'
 
@@ -84,9 +84,19 @@ describe('memory', () => {
     expect(held).toBeLessThan(160_000)
   })
 
-  test('10 MiB of empty lines are no lines', () => {
-    const chunk = Buffer.alloc(65_536, '\n')
-    expect(split([...Array.from({ length: 160 }, () => chunk), Buffer.from('{}')]).lines).toEqual(['{}'])
+  test.each(['\n', '\r\n', ' \n', '\t\r\n'])('10 MiB of blank lines are no lines: %j', (blank) => {
+    const chunk = Buffer.alloc(65_536, blank)
+    expect(split([...Array.from({ length: 160 }, () => chunk), Buffer.from('\n{}')]).lines).toEqual(['{}'])
+  })
+
+  test('one call passes over all the blank lines of a chunk', () => {
+    const splitter = new LineSplitter({ limit: LIMIT, charge: () => {} })
+    const chunk = Buffer.alloc(65_536, ' \r\n')
+    const looks = vi.spyOn(chunk, 'indexOf')
+    splitter.feed(chunk)
+    expect(splitter.next()).toBeNull()
+    expect(looks.mock.calls.length).toBeLessThan(3)
+    expect(splitter.ends).toBe(21_845)
   })
 
   test('a line that there is no room for is refused, and the next one is read', () => {
