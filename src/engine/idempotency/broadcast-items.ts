@@ -84,14 +84,17 @@ export class BroadcastItems {
   ]
 
   /**
-   * Makes sure that no try of the broadcast starts the service any more; gives what was started before, else null.
-   * @throws FluxError `unavailable`
+   * Makes sure that no try of the broadcast starts the service any more, in whatever partition: a start with a key lies
+   * in that of its key. Gives what was started before. @throws FluxError `unavailable`
    */
-  async settleStart(flux: CompiledFlux): Promise<Item | null> {
-    const { partition } = this
-    const row = { partition, space: 'items', key: this.#startedKey(flux), expiresAt: this.#expiresAt } as const
-    const outcome = await this.#store.commit({ writes: [], rows: [{ ...row, expects: null, value: NOT_STARTED }] })
-    return 'row' in outcome && outcome.row.value !== null ? itemOf(outcome.row.value) : null
+  async settleStart(flux: CompiledFlux): Promise<Item[]> {
+    const row = { space: 'items', key: this.#startedKey(flux), expiresAt: this.#expiresAt } as const
+    const settle = async (partition: number) => {
+      const rows = [{ ...row, partition, expects: null, value: NOT_STARTED }]
+      const outcome = await this.#store.commit({ writes: [], rows })
+      return 'row' in outcome && outcome.row.value !== null ? itemsIn(outcome.row.value) : []
+    }
+    return (await Promise.all(Array.from({ length: this.#store.partitions }, (_, at) => settle(at)))).flat()
   }
 
   /** What was done already, where that is why it was refused now; `item` null: whoever carries it on ruled it out. */

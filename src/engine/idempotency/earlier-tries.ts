@@ -33,6 +33,6 @@ export async function withEarlierStarts(
 ): Promise<Found[]> {
   const known = new Set(found.map((one) => (one?.answer === 'executions' ? one.stand.contextId : null)))
   const others = services.filter((flux) => !items.hasStarted(flux))
-  const settled = await Promise.all(others.map((flux) => items.settleStart(flux)))
-  return [...found, ...settled.filter((one) => one?.answer === 'executions' && !known.has(one.stand.contextId))]
+  const settled = (await Promise.all(others.map((flux) => items.settleStart(flux)))).flat()
+  return [...found, ...settled.filter((one) => one.answer === 'executions' && !known.has(one.stand.contextId))]
 }
