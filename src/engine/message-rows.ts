@@ -15,7 +15,8 @@ export const hasRows = ({ rows }: Message): boolean => rows !== undefined
 const isWithoutEffect = ({ kind }: Applied): boolean => kind === 'noop' || kind === 'refused'
 
 /**
- * The rows of the turn itself, and those of all messages that were decided; or the place of the first that writes a row that one before it writes, too.
+ * The rows of the turn itself, and those of all messages that were decided; or the place of the first message that
+ * writes a row that one before it writes, too.
  */
 export function rowsOfTurn(
   messages: readonly Message[],
