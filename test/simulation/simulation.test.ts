@@ -11,6 +11,9 @@ const SHOWN = 100
 /** Seeds that are run twice. */
 const TWICE = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89]
 
+/** Seeds beyond these that failed before: commits of an earlier try of a broadcast come true late there. */
+const FAILED_ONCE = { calls: [102_285], keys: [101_582, 102_796, 112_612] }
+
 let services: Catalog
 beforeAll(async () => {
   services = await openServices()
@@ -22,7 +25,7 @@ test.each([
 ] as const)(
   `${SEEDS} seeds of %s`,
   async (workload, option) => {
-    for (let seed = 1; seed <= SEEDS; seed += 1) {
+    for (const seed of [...Array.from({ length: SEEDS }, (_, nr) => nr + 1), ...FAILED_ONCE[workload]]) {
       const { trace, violations } = await simulate(seed, services, workload)
       const again = `npm run simulate -- ${option}--from ${seed} --seeds 1 --trace`
       const told = `${trace.slice(-SHOWN).join('\n')}\nagain: ${again}`
