@@ -27,8 +27,8 @@ export class Endpoints {
   constructor(services: readonly CompiledFlux[]) {
     this.#services = services
     for (const { package: owner, fluxName, webhooks } of services) {
-      for (const { urlPath, httpMethods, timeout } of webhooks)
-        this.#add({ package: owner, fluxName, urlPath, timeout }, httpMethods)
+      for (const { urlPath, httpMethods, timeout, verify } of webhooks)
+        this.#add({ package: owner, fluxName, urlPath, timeout, verify }, httpMethods)
     }
   }
 

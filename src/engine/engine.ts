@@ -2,7 +2,7 @@
 import type { FluxApi } from '../api/flux-api.ts'
 import { scopeOfToken, SYSTEM, type Caller } from '../model/caller.ts'
 import type { WebhookApi } from '../model/webhook.ts'
-import { webhooks } from './calls/webhooks.ts'
+import { webhooks } from './webhooks/webhooks.ts'
 import { EngineCore } from './core.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { Retention } from './retention.ts'

@@ -1,7 +1,17 @@
 // model: rows, small key-value records beside the contexts of a partition, and what makes a commit of them well-formed.
 
 /** What rows are kept, each kind for itself. The order is part of the embedded store's format: append only. */
-export const ROW_SPACES = ['idempotency', 'items', 'pending', 'lookups', 'broadcasts', 'held', 'copies'] as const
+export const ROW_SPACES = [
+  'idempotency',
+  'items',
+  'pending',
+  'lookups',
+  'broadcasts',
+  'held',
+  'copies',
+  'deliveries',
+  'ends',
+] as const
 
 export type RowSpace = (typeof ROW_SPACES)[number]
 

@@ -1,7 +1,7 @@
 // model: webhooks, as the HTTP layer finds and calls them, and their answers.
 import type { ContextId, Status } from './context.ts'
-import type { Failure } from './failure.ts'
 import type { Json, JsonObject } from './json/value.ts'
+import type { WebhookVerify } from './webhook-schemes/scheme.ts'
 
 /** A service that is reachable at a path. */
 export interface Endpoint {
@@ -11,6 +11,8 @@ export interface Endpoint {
   readonly urlPath: string
   /** Milliseconds; null: the server's setting applies. */
   readonly timeout: number | null
+  /** null: anyone may call. */
+  readonly verify: WebhookVerify | null
 }
 
 /** An endpoint as documented for callers. */
@@ -40,8 +42,17 @@ export type FoundEndpoint =
   /** The path exists, but only for these methods. */
   | { readonly allow: readonly string[] }
 
+/** A request that passed verification, in the order in which the endpoint judges it. */
 export interface WebhookCall {
   readonly endpoint: Endpoint
+  /** Of this request, a UUID v7. Its delivery is kept under it. */
+  readonly deliveryId: string
+  /** When the request arrived, epoch milliseconds. */
+  readonly time: number
+  /** The header `Idempotency-Key`, checked; null: there is none. */
+  readonly idempotencyKey: string | null
+  /** The delivery that this one repeats: it passes deduplication; null: this is no replay. */
+  readonly replayOf: string | null
   /** `$request`, as the service sees it. */
   readonly request: JsonObject
   /** The unparsed body, for functions. */
@@ -54,16 +65,49 @@ export interface WebhookCall {
   readonly onStarted: () => void
 }
 
-export interface RefusedWebhook {
-  /** null: there is no endpoint at the path. */
-  readonly endpoint: Endpoint | null
+/**
+ * What became of a request. `accepted`: a context was started, or an event was taken. `ignored`: of an event that moved
+ * nobody. `filtered`: `when` was false. `invalid`: the request or its inputs can't be read. `failed`: the workflow failed,
+ * or gave an answer that can't be sent. `refused`: any other refusal after verification.
+ */
+export const DELIVERY_OUTCOMES = [
+  'accepted',
+  'duplicate',
+  'filtered',
+  'handshake',
+  'ignored',
+  'invalid',
+  'signature-invalid',
+  'failed',
+  'timeout',
+  'refused',
+] as const
+export type DeliveryOutcome = (typeof DELIVERY_OUTCOMES)[number]
+
+/** A request to an endpoint, when it has been answered. */
+export interface Delivery {
+  readonly deliveryId: string
+  readonly endpoint: Endpoint
   readonly method: string
   /** The path without secret parameters. */
   readonly path: string
-  readonly failure: Failure
+  /** When it arrived, epoch milliseconds. */
+  readonly time: number
+  readonly outcome: DeliveryOutcome
+  /** Of the HTTP answer. */
+  readonly status: number
+  /** Milliseconds. */
+  readonly duration: number
+  readonly contextId: ContextId | null
+  readonly replayOf: string | null
+  /** Why it was not accepted, or what is noteworthy; null: nothing. Shown, so without secrets. */
+  readonly reason: string | null
+  /** `$request` with its secrets, which are hidden before it is kept; null: it did not pass verification. */
+  readonly request: JsonObject | null
 }
 
-export type WebhookAnswer = { readonly contextId: ContextId } /** A line wrote an output from `$response`. */ & (
+/** The answer of a workflow to the caller of its webhook. */
+export type WorkflowAnswer = { readonly contextId: ContextId } /** A line wrote an output from `$response`. */ & (
   | { readonly kind: 'response'; readonly response: JsonObject }
   /** The value of the only output, or all outputs by name. */
   | { readonly kind: 'outputs'; readonly value: Json }
@@ -77,18 +121,42 @@ export type WebhookAnswer = { readonly contextId: ContextId } /** A line wrote a
   | { readonly kind: 'late' }
 )
 
+/** An answer of the endpoint itself. */
+export type DoorAnswer =
+  /** `when` is false: nothing was stored. */
+  | { readonly kind: 'filtered' }
+  /** The context is stored, and `answer` is `accepted`. */
+  | { readonly kind: 'accepted'; readonly contextId: ContextId; readonly status: Status }
+  /** A repeat by `dedupe`, whose first delivery runs. */
+  | { readonly kind: 'running'; readonly contextId: ContextId }
+  /** `send` has sent its event. `contextIds`: moved, started, or keeping the event. */
+  | { readonly kind: 'sent'; readonly eventId: string; readonly contextIds: readonly ContextId[] }
+
+export type WebhookAnswer = WorkflowAnswer | DoorAnswer
+
+export interface WebhookReply {
+  readonly answer: WebhookAnswer
+  /** The delivery repeats an earlier one, by `dedupe` or by its `Idempotency-Key`, and has that one's answer. */
+  readonly replayed: boolean
+  /** What the delivery says besides, such as that `dedupe.key` came out empty; null: nothing. */
+  readonly remark: string | null
+}
+
 export interface WebhookApi {
   /** Finds the endpoint of a path, given as decoded segments; null if there is none. */
   find(method: string, segments: readonly string[]): FoundEndpoint | null
   /** All endpoints. Returns the same list until the services change. */
   all(): readonly EndpointDescription[]
   /**
-   * Starts the service. Resolves when the context ends or pauses, or when the timeout has passed.
+   * Judges repeats and `when`, then starts the service or sends the event. Resolves when the context ends or pauses, when
+   * the timeout has passed, or as the endpoint's `answer` says.
    * @throws FluxError when the inputs are invalid or the store is unavailable
    */
-  receive(call: WebhookCall): Promise<WebhookAnswer>
-  /** Logs that a request was refused before a context was started. */
-  refused(refusal: RefusedWebhook): void
+  receive(call: WebhookCall): Promise<WebhookReply>
+  /** Identifies a request that arrives now. */
+  arrival(): Pick<Delivery, 'deliveryId' | 'time'>
+  /** Counts a delivery that was answered, keeps it, and logs a refusal. */
+  settled(delivery: Delivery): void
   /** Answers all waiting calls as if their timeout had passed, because the server stops. */
   giveUp(): void
 }

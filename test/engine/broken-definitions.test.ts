@@ -163,8 +163,12 @@ describe('secrets', () => {
   ] as const)('are hidden wherever they may be: %s', async (_, instead) => {
     const first = await servers.open()
     const received = first.engine.webhooks.receive({
-      endpoint: { package: 'p', fluxName: 'Hook', urlPath: '/hook', timeout: null },
+      endpoint: { package: 'p', fluxName: 'Hook', urlPath: '/hook', timeout: null, verify: null },
       request,
+      deliveryId: 'd',
+      time: 0,
+      idempotencyKey: null,
+      replayOf: null,
       rawBody: new Uint8Array(),
       textsOf: () => [],
       timeout: 1_000_000,

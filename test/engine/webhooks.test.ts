@@ -10,7 +10,7 @@ import { Mailboxes } from '../../src/engine/mailboxes.ts'
 import { Pins } from '../../src/engine/pins.ts'
 import { ContextCache } from '../../src/engine/context-cache.ts'
 import { RefusalLog } from '../../src/engine/refusal-log.ts'
-import { webhooks } from '../../src/engine/calls/webhooks.ts'
+import { webhooks } from '../../src/engine/webhooks/webhooks.ts'
 import { open, folderOf, quiet } from '../definitions/catalog-files.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 
@@ -123,7 +123,11 @@ test('the last look at a silent store takes no longer than a moment', async () =
   if (!found || !('endpoint' in found)) throw new Error('the webhook is not there')
   const answer = api.receive({
     endpoint: found.endpoint,
-    request: {},
+    request: { method: 'GET' },
+    deliveryId: 'd',
+    time: 0,
+    idempotencyKey: null,
+    replayOf: null,
     rawBody: new Uint8Array(),
     textsOf: () => [],
     timeout: 2000,
@@ -137,5 +141,5 @@ test('the last look at a silent store takes no longer than a moment', async () =
   await clock.advance(1)
   expect(answered).toBe(false)
   await clock.advance(250)
-  expect(await answer).toEqual({ kind: 'late', contextId: expect.any(Number) })
+  expect((await answer).answer).toEqual({ kind: 'late', contextId: expect.any(Number) })
 })

@@ -26,10 +26,14 @@ function took(work: () => unknown): number {
 const least = (work: () => unknown): number => Math.min(...Array.from({ length: 7 }, () => took(work)))
 
 const hook: WebhookApi = {
-  find: () => ({ endpoint: { package: 'p', fluxName: 'F', urlPath: '/hook', timeout: null }, parameters: new Map() }),
-  receive: () => Promise.resolve({ kind: 'nothing', contextId: 1 }),
+  find: () => ({
+    endpoint: { package: 'p', fluxName: 'F', urlPath: '/hook', timeout: null, verify: null },
+    parameters: new Map(),
+  }),
+  receive: () => Promise.resolve({ answer: { kind: 'nothing', contextId: 1 }, replayed: false, remark: null }),
   all: () => [],
-  refused() {},
+  arrival: () => ({ deliveryId: 'd', time: 0 }),
+  settled() {},
   giveUp() {},
 }
 const send = (

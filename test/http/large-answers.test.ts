@@ -188,12 +188,13 @@ describe('a large answer of a webhook', () => {
       text,
     ],
   ] as const)('of %s comes whole, and counts as any other', async (_, answer, expected) => {
-    const endpoint = { package: 'p', fluxName: 'F', urlPath: '/x', timeout: null }
+    const endpoint = { package: 'p', fluxName: 'F', urlPath: '/x', timeout: null, verify: null }
     const webhooks = {
       find: () => ({ endpoint, parameters: new Map<string, string>() }),
-      receive: async () => answer,
+      receive: async () => ({ answer, replayed: false, remark: null }),
       all: () => [],
-      refused() {},
+      arrival: () => ({ deliveryId: 'd', time: 0 }),
+      settled() {},
       giveUp() {},
     }
     const { url, port } = await start({}, { webhooks, maxAnswers: 30 * MB })

@@ -2,13 +2,14 @@
 // repeats or of no interest, what is sent, and when it is answered.
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { alternatives } from '../../model/nearest.ts'
+import type { WebhookVerify } from '../../model/webhook-schemes/scheme.ts'
 import type { Expression } from '../expressions/expression.ts'
 import type { Report } from '../report.ts'
 import { DedupeSchema, takeStrictly } from '../source/schema.ts'
 import { durationSecondsOf } from '../values/durations.ts'
 import { compileRequestExpression } from './request-expression.ts'
 import { compileSend, type WebhookSend } from './webhook-send.ts'
-import { compileVerify, type WebhookVerify } from './webhook-verify.ts'
+import { compileVerify } from './webhook-verify.ts'
 
 /** How an endpoint answers: with what the workflow answers, or at once when the context is stored. */
 export const WEBHOOK_ANSWERS = ['workflow', 'accepted'] as const

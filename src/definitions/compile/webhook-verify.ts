@@ -10,19 +10,12 @@ import {
   type PayloadPart,
   type VerifyRule,
   type WebhookSchemeName,
+  type WebhookVerify,
 } from '../../model/webhook-schemes/scheme.ts'
 import { WEBHOOK_SCHEMES } from '../../model/webhook-schemes/schemes.ts'
 import type { Report } from '../report.ts'
 import { takeStrictly, VerifySchema } from '../source/schema.ts'
 import { compileReference } from './secret-reference.ts'
-
-export interface WebhookVerify {
-  readonly scheme: WebhookSchemeName
-  /** Names of the secrets; at least one. */
-  readonly secrets: readonly string[]
-  /** The other settings. With the values of the secrets, they are the rule. */
-  readonly rule: Omit<VerifyRule, 'secrets'>
-}
 
 /** The keys that only some schemes have. `tolerance` is for those that check the time. */
 const OWN_KEYS: { readonly [name in WebhookSchemeName]?: readonly string[] } = {

@@ -2,9 +2,9 @@
 // answers with the result.
 import type { Context, Hono } from 'hono'
 import type { ByteBudget } from '../../model/byte-budget.ts'
-import { FluxError, malformed } from '../../model/failure.ts'
+import { FluxError, malformed, type Failure } from '../../model/failure.ts'
 import { isSecretName } from '../../model/secret-names.ts'
-import type { Endpoint, FoundEndpoint, WebhookAnswer, WebhookApi } from '../../model/webhook.ts'
+import type { Delivery, Endpoint, FoundEndpoint, WebhookAnswer, WebhookApi } from '../../model/webhook.ts'
 import type { Log } from '../../ports/log.ts'
 import { pathShown, shownPath } from '../socket/access-log.ts'
 import type { BodyAdmission } from '../request/body.ts'
@@ -37,7 +37,7 @@ export function addWebhooks(
   app: Hono<Env>,
   { webhooks, webhookTimeout, waiting, log, inFlight, answers, ...limits }: WebhookOptions,
 ): void {
-  const receive = async (c: Context<Env>, seen: (endpoint: Endpoint) => void): Promise<Response> => {
+  const receive = async (c: Context<Env>, seen: (endpoint: Endpoint) => Arrival): Promise<Response> => {
     const found = findEndpoint(webhooks, c)
     if (found === null) throw new FluxError({ kind: 'noRoute', detail: 'no webhook is at this path' })
     if ('allow' in found)
@@ -47,7 +47,7 @@ export function addWebhooks(
         allow: found.allow,
       })
     const { endpoint, parameters } = found
-    seen(endpoint)
+    const { deliveryId, time } = seen(endpoint)
     const timeout = endpoint.timeout ?? webhookTimeout
     const format = answerFormat(headerOf(c, 'accept')) ?? JSON_FORMAT
     const endWaiting = waiting.take(WAITING_BYTES)
@@ -55,8 +55,20 @@ export function addWebhooks(
     try {
       // Passed on without a variable: once the context is stored, a waiting caller keeps nothing of the request in
       // memory.
-      const answer = await readWebhookRequest(c, { path: parameters, timeout, limits, charge: hold.resize }).then(
-        (call) => webhooks.receive({ ...call, endpoint, timeout, onStarted: hold.release }).catch(asBadRequest),
+      const { answer } = await readWebhookRequest(c, { path: parameters, timeout, limits, charge: hold.resize }).then(
+        (call) =>
+          webhooks
+            .receive({
+              ...call,
+              endpoint,
+              deliveryId,
+              time,
+              timeout,
+              idempotencyKey: null,
+              replayOf: null,
+              onStarted: hold.release,
+            })
+            .catch(asBadRequest),
       )
       return await respond(c, answer, { format, log, answers })
     } finally {
@@ -65,19 +77,34 @@ export function addWebhooks(
     }
   }
   app.all(`${WEBHOOKS}/*`, async (c) => {
-    let endpoint: Endpoint | null = null
+    let arrival: Arrival | null = null
     try {
-      return await receive(c, (found) => {
-        endpoint = found
-        if (hasSecret(found)) shownPath(c, WEBHOOKS + found.urlPath)
+      return await receive(c, (endpoint) => {
+        if (hasSecret(endpoint)) shownPath(c, WEBHOOKS + endpoint.urlPath)
+        return (arrival = { endpoint, ...webhooks.arrival() })
       })
     } catch (error) {
-      const failure = error instanceof FluxError && statusOf(error.failure) < 500 ? error.failure : null
-      if (failure) webhooks.refused({ endpoint, method: c.req.method, path: pathShown(c), failure })
+      if (error instanceof FluxError && arrival !== null)
+        webhooks.settled(refusalOf(c, arrival, error.failure, webhooks.arrival().time))
       throw error
     }
   })
 }
+
+type Arrival = Pick<Delivery, 'deliveryId' | 'endpoint' | 'time'>
+
+const refusalOf = (c: Context<Env>, arrival: Arrival, failure: Failure, now: number): Delivery => ({
+  ...arrival,
+  method: c.req.method,
+  path: pathShown(c),
+  outcome: 'refused',
+  status: statusOf(failure),
+  duration: now - arrival.time,
+  contextId: null,
+  replayOf: null,
+  reason: failure.detail,
+  request: null,
+})
 
 /** Whether the path has a parameter whose name indicates a secret. */
 const hasSecret = ({ urlPath }: Endpoint): boolean =>
@@ -136,10 +163,10 @@ async function respond(
   answer: WebhookAnswer,
   { format, log, answers }: { format: Codec; log: Log; answers: Answers },
 ): Promise<Response> {
-  const { contextId } = answer
   const send = ({ content, init }: ResponseBody) => contentSent(c, content, { init, answers })
   switch (answer.kind) {
-    case 'response':
+    case 'response': {
+      const { contextId } = answer
       try {
         return await send(responseOf(answer.response, format))
       } catch (error) {
@@ -155,25 +182,34 @@ async function respond(
           contextId,
         })
       }
+    }
     case 'outputs':
       return send(bodyOf(answer.value, { status: 200, headers: [], format, always: true }))
     case 'nothing':
+    case 'filtered':
       return new Response(null, { status: 204 })
     case 'paused':
-      return send(
-        bodyOf(
-          { contextId, status: answer.status },
-          { status: 202, headers: [['Location', `/flux-api/context?contextId=${contextId}`]], format },
-        ),
-      )
-    case 'failed':
-      log.warn('the workflow behind a webhook failed', { contextId, path: pathShown(c), reason: answer.reason })
+    case 'accepted': {
+      const { contextId, status } = answer
+      const location = `/flux-api/context?contextId=${contextId}`
+      return send(bodyOf({ contextId, status }, { status: 202, headers: [['Location', location]], format }))
+    }
+    case 'running':
+      return send(bodyOf({ contextId: answer.contextId }, { status: 202, headers: [], format }))
+    case 'sent': {
+      const { eventId, contextIds } = answer
+      return send(bodyOf({ eventId, contextIds: [...contextIds] }, { status: 200, headers: [], format }))
+    }
+    case 'failed': {
+      const { contextId, reason } = answer
+      log.warn('the workflow behind a webhook failed', { contextId, path: pathShown(c), reason })
       throw new FluxError({ kind: 'webhookFailed', detail: 'the workflow failed', contextId })
+    }
     case 'late':
       throw new FluxError({
         kind: 'webhookTimeout',
         detail: 'the workflow did not finish in time, and continues',
-        contextId,
+        contextId: answer.contextId,
       })
   }
 }

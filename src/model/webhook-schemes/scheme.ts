@@ -69,6 +69,15 @@ export interface VerifyRule {
   readonly url?: string
 }
 
+/** How requests to one endpoint are verified. */
+export interface WebhookVerify {
+  readonly scheme: WebhookSchemeName
+  /** Names of the secrets; at least one. */
+  readonly secrets: readonly string[]
+  /** The other settings. With the values of the secrets, they are the rule. */
+  readonly rule: Omit<VerifyRule, 'secrets'>
+}
+
 /** What a scheme takes from the server. */
 export interface VerifyEnv {
   readonly nowMs: number

@@ -1,18 +1,18 @@
-// engine/calls: the answer of a context to the caller of its webhook: a response, outputs, or the reason why there is
+// engine/webhooks: the answer of a context to the caller of its webhook: a response, outputs, or the reason why there is
 // none.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { readPath } from '../../definitions/values/paths.ts'
 import { isFinished } from '../../model/context.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
-import type { WebhookAnswer } from '../../model/webhook.ts'
+import type { WorkflowAnswer } from '../../model/webhook.ts'
 import { redactorOf } from '../redact/redactor.ts'
 
 /** Whether there is an answer. Needs only the head of the record, not its data, which may be large. */
 export const hasAnswer = ({ paused, status }: ContextRecord): boolean => paused !== undefined || status !== 'RUNNING'
 
 /** The answer of the context; null: it has neither paused nor ended. */
-export function answerOf(record: ContextRecord, flux: CompiledFlux): WebhookAnswer | null {
+export function answerOf(record: ContextRecord, flux: CompiledFlux): WorkflowAnswer | null {
   const { id: contextId, answer } = record
   const status = record.paused ?? record.status
   if (status === 'RUNNING') return null

@@ -1,8 +1,8 @@
-// engine/calls: callers of webhooks that wait for an answer. Each gets one by the end of its timeout, even if another
+// engine/webhooks: callers of webhooks that wait for an answer. Each gets one by the end of its timeout, even if another
 // server continued the context and its notification was lost.
 import type { ContextId } from '../../model/context.ts'
 import type { ContextRecord } from '../../model/record.ts'
-import type { WebhookAnswer } from '../../model/webhook.ts'
+import type { WorkflowAnswer } from '../../model/webhook.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { CommitFeed } from '../../ports/commit-feed.ts'
 import type { Store } from '../../ports/store.ts'
@@ -27,8 +27,8 @@ interface Waiting {
   readonly id: ContextId
   /** Version of the record that was read last. */
   readonly version: number
-  readonly answered: Promise<WebhookAnswer>
-  readonly settle: (answer: WebhookAnswer) => void
+  readonly answered: Promise<WorkflowAnswer>
+  readonly settle: (answer: WorkflowAnswer) => void
   /** Settles with the answer of the record, if it has one. */
   readonly look: (record: ContextRecord) => void
   /** Epoch milliseconds. */
@@ -51,7 +51,7 @@ export class WebhookWaits {
   }
 
   /** Resolves with the answer, or after the timeout as `late`. */
-  async wait(waiting: Waiting): Promise<WebhookAnswer> {
+  async wait(waiting: Waiting): Promise<WorkflowAnswer> {
     const { clock, feed } = this.#parts
     const { id, answered, settle, until } = waiting
     const look = this.#lookFor(waiting)

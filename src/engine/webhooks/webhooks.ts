@@ -1,0 +1,31 @@
+// engine/webhooks: what the endpoints of webhooks do with a verified request, and what is told of their deliveries.
+import type { WebhookApi } from '../../model/webhook.ts'
+import type { RefusalLog } from '../refusal-log.ts'
+import { newEventId } from '../calls/event-id.ts'
+import { receive, type ReceiveParts } from './receive.ts'
+import { WebhookWaits } from './webhook-waits.ts'
+
+export interface WebhooksParts extends Omit<ReceiveParts, 'waits'> {
+  readonly refusals: RefusalLog
+}
+
+export function webhooks(parts: WebhooksParts): WebhookApi {
+  const { catalog, clock, refusals } = parts
+  const waits = new WebhookWaits(parts)
+  return {
+    giveUp: () => waits.endAll(),
+
+    find: (method, segments) => catalog.endpoints().find(method, segments),
+    all: () => catalog.endpoints().all,
+
+    arrival: () => ({ deliveryId: newEventId(), time: clock.now() }),
+
+    settled({ endpoint: { fluxName }, outcome, status, method, path, contextId, reason }) {
+      if (status < 400 || status >= 500) return
+      const facts = { contextId, fluxName, state: null, reason, method, path }
+      void refusals.log('a webhook was refused', outcome, () => facts)
+    },
+
+    receive: (call) => receive({ ...parts, waits }, call),
+  }
+}
