@@ -29,6 +29,8 @@ export interface Settings {
   readonly maxIdempotency: number
   /** Milliseconds. */
   readonly webhookTimeout: number
+  /** By which clients reach the server: what stands before the path of a request; null: it is not known. */
+  readonly publicUrl: string | null
   /** Bytes. */
   readonly maxBody: number
   /** Levels of nesting of a body. */

@@ -109,7 +109,7 @@ function descriptionsOf({ package: owner, fluxName, source, webhooks }: Compiled
       : [],
   )
   const sources = Array.isArray(source['webhooks']) ? source['webhooks'] : []
-  return webhooks.map(({ pointer, urlPath, httpMethods }) => {
+  return webhooks.map(({ pointer, urlPath, httpMethods, verify, when, send, answer }) => {
     const file = sources[Number(pointer.slice(pointer.lastIndexOf('/') + 1))]
     const segments = urlPath
       .slice(1)
@@ -127,6 +127,9 @@ function descriptionsOf({ package: owner, fluxName, source, webhooks }: Compiled
       comment: textOf(source['comment']),
       segments,
       inputs,
+      scheme: verify?.scheme ?? null,
+      filters: when !== null,
+      answers: send === null ? answer : 'sent',
     }
   })
 }

@@ -8,7 +8,7 @@ import { SYSTEM } from '../model/caller.ts'
 import { CountBound } from '../model/count-bound.ts'
 import type { ContextId } from '../model/context.ts'
 import type { ContextRecord } from '../model/record.ts'
-import type { Access, CallParts } from './calls/call-env.ts'
+import type { Access, CallEnv } from './calls/call-env.ts'
 import { EventHints } from './calls/event-hint.ts'
 import { facade } from './calls/facade.ts'
 import { ShownContexts } from './calls/shown-contexts.ts'
@@ -151,28 +151,15 @@ export class EngineCore {
   readonly notifyOthers = (id: ContextId): void => this.given.others?.feed.notify(id)
 
   /** The calls, bound to a caller and its permissions. */
-  api(access: Access): FluxApi {
+  readonly api = (access: Access): FluxApi => facade(this.callEnv(access))
+
+  /** What a call of that caller uses. */
+  callEnv(access: Access): CallEnv {
     const { mailboxes, hints, refusals, startedAt, waits, shown, broadcasts, idempotency, keptBroadcasts, held } = this
-    const { store, catalog, log, tagLimits, clock } = this.given
-    const parts: CallParts = {
-      now: () => clock.now(),
-      store,
-      catalog,
-      mailboxes,
-      hints,
-      log,
-      refusals,
-      idempotency,
-      keptBroadcasts,
-      tagLimits,
-      startedAt,
-      waits,
-      shown,
-      broadcasts,
-      held,
-      answeredBroadcast: this.given.bounds.answeredBroadcast,
-    }
-    return facade(parts, access)
+    const { store, catalog, log, tagLimits, clock, bounds } = this.given
+    const own = { mailboxes, hints, refusals, startedAt, waits, shown, broadcasts, idempotency, keptBroadcasts, held }
+    const { answeredBroadcast } = bounds
+    return { ...access, ...own, now: () => clock.now(), store, catalog, log, tagLimits, answeredBroadcast }
   }
 }
 

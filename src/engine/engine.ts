@@ -59,7 +59,16 @@ export function createEngine(parts: EngineParts): Engine {
         isStep: false,
         accepts: false,
       }),
-    webhooks: webhooks({ catalog, mailboxes, commits, store, clock, feed: others?.feed ?? null, refusals }),
+    webhooks: webhooks({
+      catalog,
+      mailboxes,
+      commits,
+      store,
+      clock,
+      feed: others?.feed ?? null,
+      refusals,
+      envOf: (access) => core.callEnv(access),
+    }),
     endWaits() {
       core.waits.giveUp()
       core.keptBroadcasts.giveUp()

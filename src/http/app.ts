@@ -16,6 +16,7 @@ import { addOpenApi } from './docs/openapi.ts'
 import { originGuard, type OriginGuard, type OriginGuardOptions } from './request/origin-guard.ts'
 import { routePath } from './request/paths.ts'
 import { problemParts, problemResponse } from './problem.ts'
+import { replayedHeaders } from './webhooks/replay-header.ts'
 import { addWebhooks, type WebhookOptions } from './webhooks/webhooks.ts'
 
 export interface AppOptions
@@ -151,7 +152,7 @@ const refuse = (c: Context<Env>, failure: Failure): Response => problemResponse(
 const factsOf = (c: Context<Env>) => ({
   instance: instanceOf(c),
   format: problemFormat(acceptOf(c)),
-  headers: quotaHeaders(c),
+  headers: quotaHeaders(c) ?? replayedHeaders(c),
 })
 
 /** A problem that has a context may be large: it is charged, and written, as any large answer is. */

@@ -12,6 +12,7 @@ interface Kind {
 const KINDS: { readonly [kind in Failure['kind']]: Kind } = {
   malformed: { status: 400, type: 'malformed-request', title: 'The request is malformed' },
   unauthorized: { status: 401, type: 'unauthorized', title: 'A valid token is needed' },
+  signatureInvalid: { status: 401, type: 'signature-invalid', title: "The request is not proved to be its sender's" },
   forbidden: { status: 403, type: 'forbidden', title: 'The token does not allow this' },
   crossOrigin: { status: 403, type: 'cross-origin', title: 'Pages of other origins may not do this' },
   notFound: { status: 404, type: 'not-found', title: 'There is no such thing' },
@@ -157,6 +158,7 @@ export function problemParts(
   if (failure.kind === 'unauthorized')
     headers['www-authenticate'] = failure.token === 'none' ? 'Bearer' : 'Bearer error="invalid_token"'
   if (failure.kind === 'forbidden') headers['www-authenticate'] = 'Bearer error="insufficient_scope"'
+  if (failure.kind === 'signatureInvalid' && failure.challenge !== null) headers['www-authenticate'] = failure.challenge
   if ('retryAfter' in failure) headers['retry-after'] = String(Math.max(1, Math.ceil(failure.retryAfter)))
   if (failure.kind === 'wrongMethod') headers['allow'] = failure.allow.join(', ')
   return { problem, headers }

@@ -127,13 +127,12 @@ async function start(parts: Start): Promise<Server> {
   const { engine, storage, notes } = await openEngine(settings, given)
   opened.engine = engine
   const { origins, allowedHosts, requireAuth, maxBody, maxDepth, maxValues, maxAnswers, webhookTimeout } = settings
-  const { requestTimeout, maxStreams } = settings
-  const limits = { maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, maxAnswers, webhookTimeout }
+  const { requestTimeout, maxStreams, publicUrl } = settings
+  const bodies = { maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, inFlight: memory.requests }
+  const limits = { ...bodies, maxAnswers, webhookTimeout, requestTimeout, maxStreams, waiting: memory.waiting }
   const app = createApp({
     ...limits,
     clock,
-    requestTimeout,
-    maxStreams,
     stopping: parts.stopping.signal,
     origins,
     allowedHosts,
@@ -142,10 +141,10 @@ async function start(parts: Start): Promise<Server> {
     log,
     api: engine.api,
     authenticate: tokens.authenticate,
-    inFlight: memory.requests,
-    waiting: memory.waiting,
     isLoopback: () => isLoopbackAddress(http.address),
     webhooks: engine.webhooks,
+    secrets,
+    publicUrl,
     ready: () => parts.unready ?? engine.trouble(),
     skipped: () => catalog.skipped(),
   })

@@ -55,6 +55,8 @@ export type Failure =
         | 'crossOrigin'
       readonly detail: string
     }
+  /** The sender of a webhook proved nothing. `challenge`: what `WWW-Authenticate` says; null: the answer has none. */
+  | { readonly kind: 'signatureInvalid'; readonly detail: string; readonly challenge: string | null }
   | { readonly kind: 'webhookFailed' | 'webhookTimeout'; readonly detail: string; readonly contextId: ContextId }
   | { readonly kind: 'wrongMethod'; readonly detail: string; readonly allow: readonly string[] }
 

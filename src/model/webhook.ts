@@ -1,7 +1,7 @@
 // model: webhooks, as the HTTP layer finds and calls them, and their answers.
 import type { ContextId, Status } from './context.ts'
 import type { Json, JsonObject } from './json/value.ts'
-import type { WebhookVerify } from './webhook-schemes/scheme.ts'
+import type { WebhookSchemeName, WebhookVerify } from './webhook-schemes/scheme.ts'
 
 /** A service that is reachable at a path. */
 export interface Endpoint {
@@ -28,6 +28,12 @@ export interface EndpointDescription extends Pick<Endpoint, 'package' | 'fluxNam
   )[]
   /** Inputs of the service. */
   readonly inputs: readonly InputDescription[]
+  /** By which senders prove who they are; null: anyone may call. */
+  readonly scheme: WebhookSchemeName | null
+  /** Whether it has a condition that requests must meet. */
+  readonly filters: boolean
+  /** When it answers: with what the workflow answers, when the context is stored, or when an event is sent. */
+  readonly answers: 'workflow' | 'accepted' | 'sent'
 }
 
 export interface InputDescription {
@@ -102,7 +108,10 @@ export interface Delivery {
   readonly replayOf: string | null
   /** Why it was not accepted, or what is noteworthy; null: nothing. Shown, so without secrets. */
   readonly reason: string | null
-  /** `$request` with its secrets, which are hidden before it is kept; null: it did not pass verification. */
+  /**
+   * `$request` with its secrets, which are hidden before it is kept. null: it did not pass verification, or, if there is a
+   * `contextId`, it was stored with that context, and is not held in memory while its caller waits.
+   */
   readonly request: JsonObject | null
 }
 
@@ -155,8 +164,12 @@ export interface WebhookApi {
   receive(call: WebhookCall): Promise<WebhookReply>
   /** Identifies a request that arrives now. */
   arrival(): Pick<Delivery, 'deliveryId' | 'time'>
-  /** Counts a delivery that was answered, keeps it, and logs a refusal. */
+  /** Epoch milliseconds, by the clock of `arrival`. */
+  now(): number
+  /** Counts a delivery that was answered, keeps it, and logs a refusal, save that of a sender that proved nothing. */
   settled(delivery: Delivery): void
+  /** Logs a request for which there is no endpoint. */
+  unmatched(request: Pick<Delivery, 'method' | 'path'> & { readonly reason: string }): void
   /** Answers all waiting calls as if their timeout had passed, because the server stops. */
   giveUp(): void
 }

@@ -13,6 +13,7 @@ import {
   memorySize,
   namespaceName,
   origins,
+  publicUrl,
   redisUrls,
 } from './values.ts'
 
@@ -89,6 +90,12 @@ export const schema = z.object({
     integer(1, 1_000_000_000),
   ),
   webhookTimeout: setting('ACTORFLUX_WEBHOOK_TIMEOUT', '30s', 'how long a webhook waits for its answer', duration),
+  publicUrl: publicUrl.nullable().default(null).register(rows, {
+    variable: 'ACTORFLUX_PUBLIC_URL',
+    default: null,
+    meaning:
+      'URL by which clients reach the server, before /api; for webhooks of the scheme twilio, which signs the URL',
+  }),
   maxBody: setting('ACTORFLUX_MAX_BODY', '1mb', 'largest body of a request', memorySize),
   maxDepth: setting('ACTORFLUX_MAX_DEPTH', '64', 'levels of nesting of a body', integer(1, 150)),
   maxValues: setting('ACTORFLUX_MAX_VALUES', '100000', 'values and names in a body', integer(1, 10_000_000)),

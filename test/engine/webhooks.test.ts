@@ -118,6 +118,9 @@ test('the last look at a silent store takes no longer than a moment', async () =
     clock,
     feed,
     refusals: new RefusalLog({ log: quiet, clock }),
+    envOf: () => {
+      throw new Error('no event is sent')
+    },
   })
   const found = api.find('GET', ['long'])
   if (!found || !('endpoint' in found)) throw new Error('the webhook is not there')

@@ -33,7 +33,9 @@ const hook: WebhookApi = {
   receive: () => Promise.resolve({ answer: { kind: 'nothing', contextId: 1 }, replayed: false, remark: null }),
   all: () => [],
   arrival: () => ({ deliveryId: 'd', time: 0 }),
+  now: () => 0,
   settled() {},
+  unmatched() {},
   giveUp() {},
 }
 const send = (

@@ -194,7 +194,9 @@ describe('a large answer of a webhook', () => {
       receive: async () => ({ answer, replayed: false, remark: null }),
       all: () => [],
       arrival: () => ({ deliveryId: 'd', time: 0 }),
+      now: () => 0,
       settled() {},
+      unmatched() {},
       giveUp() {},
     }
     const { url, port } = await start({}, { webhooks, maxAnswers: 30 * MB })

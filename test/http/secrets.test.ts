@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterEach, describe, expect, inject, onTestFinished, test } from 'vitest'
-import { folderOf } from '../definitions/catalog-files.ts'
+import { folderOf, END } from '../definitions/catalog-files.ts'
 import { openLive, type Live } from './live.ts'
 
 const VALUE = 'v4lue-of-a-secret'
@@ -159,14 +159,14 @@ test('is the one of its time at each attempt', async () => {
   expect(JSON.stringify((await context).json)).toContain(String('a much longer value'.length))
 }, 40_000)
 
-const naming = (name: string) => {
-  const inputs = [{ from: ['$secrets', name], to: ['a'] }]
-  return { states: [{ name: 's', action: { type: 'invokeCode', className: 'Logger', methodName: 'info', inputs } }] }
-}
+const hook = (secret: string) => ({
+  ...END,
+  webhooks: [{ urlPath: '/h', httpMethods: ['POST'], verify: { scheme: 'github', secrets: [secret] } }],
+})
 
 test('a service that names a missing secret stays as it was', async () => {
   await open('embedded')
-  await live.reload({ 'p/Hook.flux': naming('KEY') })
-  await live.reload({ 'p/Hook.flux': naming('NONE') })
-  expect((await live.call('GET', '/flux-api/definition?package=p&fluxName=Hook')).text).toContain('"KEY"')
+  await live.reload({ 'p/Hook.flux': hook('$secrets.KEY') })
+  await live.reload({ 'p/Hook.flux': hook('$secrets.NONE') })
+  expect((await live.call('GET', '/flux-api/definition?package=p&fluxName=Hook')).text).toContain('$secrets.KEY')
 })

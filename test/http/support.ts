@@ -10,6 +10,7 @@ import type { FluxApi } from '../../src/api/flux-api.ts'
 import type { ContextView } from '../../src/api/get-context.ts'
 import type { ModelDescriptor } from '../../src/model/context.ts'
 import type { Log } from '../../src/ports/log.ts'
+import { openSecrets } from '../../src/settings/secrets.ts'
 
 export interface Call {
   readonly name: keyof FluxApi
@@ -107,6 +108,9 @@ export const ABOUT = {
   command: (url: string) => `curl ${url}/flux-api/p/execute -d '{"fluxName":"<F>"}'`,
 }
 
+/** Of a server without any. */
+const NO_SECRETS = await openSecrets({})
+
 export function testApp(overrides: Partial<FluxApi> = {}, options: Partial<AppOptions> = {}) {
   const { api, calls } = fakeApi(overrides)
   const { log, lines } = memoryLog()
@@ -118,9 +122,13 @@ export function testApp(overrides: Partial<FluxApi> = {}, options: Partial<AppOp
       all: () => [],
       receive: () => Promise.reject(new Error('no webhook')),
       arrival: () => ({ deliveryId: 'd', time: 0 }),
+      now: () => 0,
       settled() {},
+      unmatched() {},
       giveUp() {},
     },
+    secrets: NO_SECRETS,
+    publicUrl: null,
     webhookTimeout: 1000,
     maxParts: 100,
     requireAuth: false,

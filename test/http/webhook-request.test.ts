@@ -6,7 +6,7 @@ import { getRequestListener } from '@hono/node-server'
 import * as fc from 'fast-check'
 import { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Env } from '../../src/http/request/incoming.ts'
+import { readBytes, type Env } from '../../src/http/request/incoming.ts'
 import { problemResponse } from '../../src/http/problem.ts'
 import { decodeWebhookBody } from '../../src/http/webhooks/body.ts'
 import { readWebhookRequest, type WebhookLimits, type WebhookRequest } from '../../src/http/webhooks/request.ts'
@@ -20,7 +20,8 @@ let path: ReadonlyMap<string, string> = new Map()
 const reads: WebhookRequest[] = []
 const app = new Hono<Env>()
 app.all('*', async (c) => {
-  reads.push(await readWebhookRequest(c, { path, timeout: 1500, limits: LIMITS, charge() {} }))
+  const rawBody = await readBytes(c, { limit: LIMITS.maxBody, charge() {} }, (bytes) => bytes)
+  reads.push(await readWebhookRequest(c, rawBody, { path, timeout: 1500, limits: LIMITS, proofHeader: null }))
   return c.body(null, 204)
 })
 app.onError((error) => {

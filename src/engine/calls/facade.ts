@@ -1,6 +1,6 @@
 // engine/calls: the calls, one file each. HTTP and the `flux` argument of functions both use this facade.
 import type { FluxApi } from '../../api/flux-api.ts'
-import type { Access, CallParts } from './call-env.ts'
+import type { CallEnv } from './call-env.ts'
 import { changeTags } from './change-tags.ts'
 import { execute } from './execute.ts'
 import { getContext } from './get-context.ts'
@@ -15,9 +15,8 @@ import { terminate } from './terminate.ts'
 import { waitFor } from './wait-for.ts'
 import { withdrawEvent } from './withdraw.ts'
 
-/** The calls, bound to a caller and its permissions. */
-export function facade(parts: CallParts, access: Access): FluxApi {
-  const env = { ...parts, ...access }
+/** The calls, bound to the caller and the permissions of their environment. */
+export function facade(env: CallEnv): FluxApi {
   return {
     execute: (request) => execute(env, request),
     terminate: (request) => terminate(env, request),

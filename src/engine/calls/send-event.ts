@@ -12,6 +12,7 @@ import { rowKeyOf } from '../idempotency/kept-answer.ts'
 import { isNamed } from '../interpreter/early.ts'
 import { standOf, type MessageOptions, type MessageOutcome, type RowsOf } from '../message.ts'
 import { endBroadcast } from '../pending/end-of-broadcast.ts'
+import type { RootRequest } from '../start-request.ts'
 import type { StartedEvent } from '../tracked-context.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
@@ -23,8 +24,21 @@ import { admitted, isRefusable, type CallEnv } from './call-env.ts'
 import { eventRequest } from './requests.ts'
 import { sendOrStart } from './send-or-start.ts'
 
-/** See `FluxApi`. For an event to one context it calls no other async function, because each creates promises. */
-export async function sendEvent(env: CallEnv, request: EventRequest): Promise<EventAnswer> {
+/** What a sender in the engine adds. */
+export interface SendOptions extends Pick<MessageOptions, 'rows' | 'first'> {
+  /** Of the webhook that sends it: a context that the event starts is one that the webhook started. */
+  readonly webhook?: RootRequest['request']
+}
+
+/**
+ * See `FluxApi`. For an event to one context it calls no other async function, because each creates promises.
+ * @param options `rows` and `first` are for an event to one context that is not kept under an id of its own
+ */
+export async function sendEvent(
+  env: CallEnv,
+  request: EventRequest,
+  options: SendOptions = NOTHING_ADDED,
+): Promise<EventAnswer> {
   /** Of whatever form, as long as the request is not checked. */
   let target: unknown = request?.contextId
   try {
@@ -35,8 +49,8 @@ export async function sendEvent(env: CallEnv, request: EventRequest): Promise<Ev
     const onTarget = (id: ContextId) => {
       target = id
     }
-    if (sent.isKept) return await sendOnce(env, sent, { address, onTarget })
-    const outcome = await post(env, sent, { address, onTarget })
+    if (sent.isKept) return await sendOnce(env, sent, { address, onTarget, webhook: options.webhook })
+    const outcome = await post(env, sent, { address, onTarget, ...options })
     if (outcome.failure) throw new FluxError(await explained(env, sent.event, outcome.failure))
     const answer = answerOf(sent, outcome)
     return outcome.kept ? withHint(env, sent.event, answer, outcome) : answer
@@ -48,7 +62,9 @@ export async function sendEvent(env: CallEnv, request: EventRequest): Promise<Ev
 
 type SentEvent = ReturnType<typeof eventRequest>
 
-interface Target {
+const NOTHING_ADDED: SendOptions = {}
+
+interface Target extends Pick<SendOptions, 'webhook'> {
   readonly address: Address
   /** Called with the context, once it is known. */
   readonly onTarget: (id: ContextId) => void
@@ -57,7 +73,7 @@ interface Target {
 function post(
   env: CallEnv,
   { event, eventId, input, untyped, waits, tags: sentTags, ttl, isKept, start }: SentEvent,
-  { address, onTarget, rows, first }: Target & Pick<MessageOptions, 'rows' | 'first'>,
+  { address, onTarget, webhook, rows, first }: Target & Pick<MessageOptions, 'rows' | 'first'>,
 ): Promise<MessageOutcome> {
   const { caller, mailboxes } = env
   const receipt = isKept ? receiptKeyOf(env.scope, eventId) : null
@@ -73,7 +89,7 @@ function post(
     if (start === null) return sendTo(env, address, postTo)
     const pending = { eventId, event, input, untyped, tags: sentTags, receipt }
     const options = { rows, first, isCall: isRefusable(env, waits) }
-    return sendOrStart(env, { address, start, event: pending, options }, postTo)
+    return sendOrStart(env, { address, start, event: pending, options, webhook }, postTo)
   })
 }
 

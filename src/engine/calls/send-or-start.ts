@@ -7,6 +7,7 @@ import type { PendingEvent } from '../../model/pending.ts'
 import { isNamed, notNamed } from '../interpreter/early.ts'
 import type { MessageOptions, MessageOutcome } from '../message.ts'
 import { holderIn } from '../start-key.ts'
+import type { RootRequest } from '../start-request.ts'
 import { holderOfKey } from './address.ts'
 import { admitted, requireRole, serviceNamed, type CallEnv } from './call-env.ts'
 import type { eventRequest } from './requests.ts'
@@ -21,6 +22,8 @@ interface StartOfEvent {
   readonly start: NonNullable<SentEvent['start']>
   readonly event: Pick<PendingEvent, 'eventId' | 'event' | 'input' | 'untyped' | 'tags' | 'receipt'>
   readonly options: Pick<MessageOptions, 'rows' | 'first' | 'isCall'>
+  /** The request of a webhook that sends it, and gives the inputs as its own start would: by name, where declared. */
+  readonly webhook?: RootRequest['request']
 }
 
 /**
@@ -61,7 +64,10 @@ async function postIfThere(
 const hasFreedKey = ({ failure, record, flux }: MessageOutcome): boolean =>
   failure !== null && isFinished(record.status) && flux.keyReuse === 'ended'
 
-function start(env: CallEnv, { address, start: wanted, event, options }: StartOfEvent): Promise<MessageOutcome> {
+function start(
+  env: CallEnv,
+  { address, start: wanted, event, options, webhook }: StartOfEvent,
+): Promise<MessageOutcome> {
   const { fluxName = '', package: given, key } = address
   const flux = serviceNamed(env, { package: given, fluxName })
   requireRole(env, flux, 'invoke')
@@ -72,9 +78,10 @@ function start(env: CallEnv, { address, start: wanted, event, options }: StartOf
     flux,
     input,
     untyped,
-    unknown: 'refuse',
+    unknown: webhook ? 'ignore' : 'refuse',
     tags,
     trigger: null,
+    request: webhook,
     key,
     existing: 'refuse',
     event,

@@ -20,8 +20,15 @@ export function webhooks(parts: WebhooksParts): WebhookApi {
 
     arrival: () => ({ deliveryId: newEventId(), time: clock.now() }),
 
+    now: () => clock.now(),
+
+    unmatched({ method, path, reason }) {
+      const facts = { contextId: null, fluxName: null, state: null, reason, method, path }
+      void refusals.log('a webhook was refused', 'unmatched', () => facts)
+    },
+
     settled({ endpoint: { fluxName }, outcome, status, method, path, contextId, reason }) {
-      if (status < 400 || status >= 500) return
+      if (status >= 500 || (outcome !== 'refused' && outcome !== 'invalid')) return
       const facts = { contextId, fluxName, state: null, reason, method, path }
       void refusals.log('a webhook was refused', outcome, () => facts)
     },

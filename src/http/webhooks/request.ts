@@ -2,8 +2,10 @@
 import type { Context } from 'hono'
 import { malformed, unsupportedType } from '../../model/failure.ts'
 import type { Json, JsonObject } from '../../model/json/value.ts'
+import { REDACTED } from '../../model/secret-names.ts'
+import type { HeaderPair } from '../../model/webhook-schemes/scheme.ts'
 import { fieldsToJson, pairsOf, readPairs, type FormFields } from '../request/form-fields.ts'
-import { headerOf, readBytes, type Env } from '../request/incoming.ts'
+import { headerOf, type Env } from '../request/incoming.ts'
 import { decodeWebhookBody, type WebhookLimits } from './body.ts'
 
 export type { WebhookLimits }
@@ -26,47 +28,81 @@ export interface RequestOptions {
   readonly path: ReadonlyMap<string, string>
   /** Milliseconds. */
   readonly timeout: number
-  readonly limits: WebhookLimits
-  /** Called with the bytes of memory that the request takes. @throws FluxError `overloaded` */
-  readonly charge: (bytes: number) => void
+  /** In lower case: the header that has a secret itself, which nobody sees from here on; null: there is none. */
+  readonly proofHeader: string | null
 }
 
-/** @throws FluxError for a query or a body that cannot be read, or is too large */
+/** @throws FluxError for a query or a body that cannot be read */
 export async function readWebhookRequest(
   c: Context<Env>,
-  { path, timeout, limits, charge }: RequestOptions,
+  rawBody: Buffer,
+  { path, timeout, proofHeader, limits }: RequestOptions & { readonly limits: WebhookLimits },
 ): Promise<WebhookRequest> {
-  const uri = uriOf(c)
+  const uri = targetOf(c)
   const query = readQueryOf(uri, limits.maxParts)
-  const inPath: FormFields<string> = new Map()
-  for (const [name, value] of path) inPath.set(name, [value])
-  const headers = headersOf(c)
+  const inPath = parametersOf(path)
+  const headers = shownHeaders(c, proofHeader)
   const coding = headerOf(c, 'content-encoding')?.trim().toLowerCase() ?? ''
   if (coding !== '' && coding !== 'identity') throw unsupportedType('the body must not be compressed')
-  const rawBody = await readBytes(c, { limit: limits.maxBody, charge }, (bytes) => bytes)
   const contentType = headerOf(c, 'content-type')
   const { body, encoded } = await decodeWebhookBody(rawBody, contentType, limits)
-
-  const request: JsonObject = {
-    method: c.req.method,
-    uri,
-    contentType: contentType ?? null,
-    headers: headers.map(([name, value]) => ({ name, value })),
-    cookies: cookiesOf(headers),
-    parameters: fieldsToJson(new Map([...query, ...inPath])),
-    body,
-    config: { timeout: timeout / 1000 },
-    encoded,
-  }
+  const parameters = new Map([...query, ...inPath])
+  const request = requestOf(c, { uri, headers, parameters, body, timeout, encoded })
   const inHeaders = (name: string) => headers.filter(([spelled]) => spelled === name).map(([, value]) => value)
   return { request, rawBody, textsOf: (name) => inPath.get(name) ?? query.get(name) ?? inHeaders(name) }
+}
+
+/** The request with its body as base64 and without the query's parameters, for one that can't be read. */
+export const unreadRequest = (
+  c: Context<Env>,
+  rawBody: Buffer,
+  { path, timeout, proofHeader }: RequestOptions,
+): JsonObject =>
+  requestOf(c, {
+    uri: targetOf(c),
+    headers: shownHeaders(c, proofHeader),
+    parameters: parametersOf(path),
+    body: rawBody.length === 0 ? null : rawBody.toString('base64'),
+    timeout,
+    encoded: rawBody.length > 0,
+  })
+
+interface RequestFacts {
+  readonly uri: string
+  readonly headers: readonly HeaderPair[]
+  readonly parameters: FormFields<string>
+  readonly body: Json
+  /** Milliseconds. */
+  readonly timeout: number
+  readonly encoded: boolean
+}
+
+const requestOf = (
+  c: Context<Env>,
+  { uri, headers, parameters, body, timeout, encoded }: RequestFacts,
+): JsonObject => ({
+  method: c.req.method,
+  uri,
+  contentType: headers.find(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? null,
+  headers: headers.map(([name, value]) => ({ name, value })),
+  cookies: cookiesOf(headers),
+  parameters: fieldsToJson(parameters),
+  body,
+  config: { timeout: timeout / 1000 },
+  encoded,
+})
+
+function parametersOf(path: ReadonlyMap<string, string>): FormFields<string> {
+  const fields: FormFields<string> = new Map()
+  for (const [name, value] of path) fields.set(name, [value])
+  return fields
 }
 
 /**
  * Path and query as they were sent. The origin, which a client may send before them as to a proxy, and a fragment are
  * removed.
  */
-function uriOf(c: Context<Env>): string {
+export function targetOf(c: Context<Env>): string {
   const target = c.env === undefined ? c.req.url : (c.env.incoming.url ?? '')
   return target.replace(/^[A-Za-z][\w+.-]*:\/\/[^/?#]*/, '').split('#', 1)[0] ?? ''
 }
@@ -78,24 +114,28 @@ function readQueryOf(uri: string, maxParts: number): FormFields<string> {
   return readPairs(pairs)
 }
 
-type Pair = readonly [name: string, value: string]
-
 /**
  * The headers as they were sent, with order, case and repetitions. In tests without a socket, names are in lower case.
  */
-function headersOf(c: Context<Env>): readonly Pair[] {
+export function headerPairsOf(c: Context<Env>): readonly HeaderPair[] {
   if (c.env === undefined) return [...c.req.raw.headers]
   const { rawHeaders } = c.env.incoming
-  const pairs: Pair[] = []
+  const pairs: HeaderPair[] = []
   for (let at = 0; at < rawHeaders.length; at += 2) pairs.push([rawHeaders[at] ?? '', rawHeaders[at + 1] ?? ''])
   return pairs
+}
+
+function shownHeaders(c: Context<Env>, proofHeader: string | null): readonly HeaderPair[] {
+  const headers = headerPairsOf(c)
+  if (proofHeader === null) return headers
+  return headers.map((pair) => (pair[0].toLowerCase() === proofHeader ? [pair[0], REDACTED] : pair))
 }
 
 /**
  * The cookies (RFC 6265, 4.2.1). Quotes around a value are removed, and escapes are decoded, as answers write them. A
  * value with an invalid escape stays as it is.
  */
-function cookiesOf(headers: readonly Pair[]): Json[] {
+function cookiesOf(headers: readonly HeaderPair[]): Json[] {
   return headers
     .filter(([name]) => name.toLowerCase() === 'cookie')
     .flatMap(([, value]) => value.split(';'))

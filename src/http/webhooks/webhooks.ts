@@ -1,23 +1,24 @@
-// http: serves the webhooks under /api: finds them by method and path, starts their services with the request, and
-// answers with the result.
+// http: serves the webhooks under /api. A request is found its endpoint, read, verified and parsed, in this order; then the
+// engine judges it. Every request to an endpoint ends as one delivery.
 import type { Context, Hono } from 'hono'
-import type { ByteBudget } from '../../model/byte-budget.ts'
-import { FluxError, malformed, type Failure } from '../../model/failure.ts'
-import { isSecretName } from '../../model/secret-names.ts'
-import type { Delivery, Endpoint, FoundEndpoint, WebhookAnswer, WebhookApi } from '../../model/webhook.ts'
-import type { Log } from '../../ports/log.ts'
-import { pathShown, shownPath } from '../socket/access-log.ts'
-import type { BodyAdmission } from '../request/body.ts'
-import { answerFormat, JSON_FORMAT, type Codec } from '../formats/codecs.ts'
-import { headerOf, type Env } from '../request/incoming.ts'
+import type { BudgetShare, ByteBudget } from '../../model/byte-budget.ts'
+import { FluxError } from '../../model/failure.ts'
+import type { WebhookApi } from '../../model/webhook.ts'
 import type { Answers } from '../answers/answers.ts'
-import { isDisguised, rawPathOf, WEBHOOKS } from '../request/paths.ts'
+import { idempotencyKeyOf } from '../api/idempotency-key.ts'
+import { answerFormat, JSON_FORMAT } from '../formats/codecs.ts'
 import { statusOf } from '../problem.ts'
-import { bodyOf, responseOf, type ResponseBody } from './response.ts'
-import { UnsafeResponse } from './response-fields.ts'
-import { readWebhookRequest, type WebhookLimits } from './request.ts'
+import type { BodyAdmission } from '../request/body.ts'
+import { headerOf, readBytes, type Env } from '../request/incoming.ts'
+import { WEBHOOKS } from '../request/paths.ts'
+import { pathShown, shownPath } from '../socket/access-log.ts'
+import { Door, handshakeOf, proofHeaderOf, type DoorOptions } from './door.ts'
+import { respond } from './reply.ts'
+import { readWebhookRequest, unreadRequest, type WebhookLimits } from './request.ts'
+import { endpointOf, hasSecretInPath, type MatchedEndpoint } from './routing.ts'
+import { Visit, type DoorReply } from './visit.ts'
 
-export interface WebhookOptions extends WebhookLimits, BodyAdmission {
+export interface WebhookOptions extends WebhookLimits, BodyAdmission, DoorOptions {
   readonly webhooks: WebhookApi
   /** Milliseconds after which a webhook is answered with 504, unless it has a `timeout` of its own. */
   readonly webhookTimeout: number
@@ -26,127 +27,121 @@ export interface WebhookOptions extends WebhookLimits, BodyAdmission {
    * they wait for might be refused.
    */
   readonly waiting: ByteBudget
-  readonly log: Log
   readonly answers: Answers
 }
 
 /** Bytes of memory that a waiting caller takes: a connection, and the state of its context. */
 const WAITING_BYTES = 16 * 1024
 
-export function addWebhooks(
-  app: Hono<Env>,
-  { webhooks, webhookTimeout, waiting, log, inFlight, answers, ...limits }: WebhookOptions,
-): void {
-  const receive = async (c: Context<Env>, seen: (endpoint: Endpoint) => Arrival): Promise<Response> => {
-    const found = findEndpoint(webhooks, c)
-    if (found === null) throw new FluxError({ kind: 'noRoute', detail: 'no webhook is at this path' })
-    if ('allow' in found)
-      throw new FluxError({
-        kind: 'wrongMethod',
-        detail: `this webhook takes ${found.allow.join(', ')}`,
-        allow: found.allow,
-      })
-    const { endpoint, parameters } = found
-    const { deliveryId, time } = seen(endpoint)
-    const timeout = endpoint.timeout ?? webhookTimeout
-    const format = answerFormat(headerOf(c, 'accept')) ?? JSON_FORMAT
+interface Served extends Pick<WebhookOptions, 'webhooks' | 'webhookTimeout'> {
+  readonly door: Door
+  readonly limits: WebhookLimits
+}
+
+export function addWebhooks(app: Hono<Env>, options: WebhookOptions): void {
+  const { webhooks, waiting, inFlight, log, answers } = options
+  const door = new Door(options)
+  const served = { webhooks, webhookTimeout: options.webhookTimeout, door, limits: options }
+  const answer = async (c: Context<Env>, found: MatchedEndpoint, visit: Visit): Promise<Response> => {
     const endWaiting = waiting.take(WAITING_BYTES)
     const hold = inFlight.hold()
     try {
-      // Passed on without a variable: once the context is stored, a waiting caller keeps nothing of the request in
-      // memory.
-      const { answer } = await readWebhookRequest(c, { path: parameters, timeout, limits, charge: hold.resize }).then(
-        (call) =>
-          webhooks
-            .receive({
-              ...call,
-              endpoint,
-              deliveryId,
-              time,
-              timeout,
-              idempotencyKey: null,
-              replayOf: null,
-              onStarted: hold.release,
-            })
-            .catch(asBadRequest),
-      )
-      return await respond(c, answer, { format, log, answers })
+      visit.reply = await receive(c, served, { found, visit, hold })
+      return await respond(c, visit.reply, { ...visit, log, answers })
     } finally {
       hold.release()
       endWaiting()
     }
   }
   app.all(`${WEBHOOKS}/*`, async (c) => {
-    let arrival: Arrival | null = null
+    const found = matched(c, webhooks)
+    const { endpoint } = found
+    if (hasSecretInPath(endpoint)) shownPath(c, WEBHOOKS + endpoint.urlPath)
+    const visit = new Visit({ endpoint, method: c.req.method, path: pathShown(c), ...webhooks.arrival() })
+    const settled = (result: Parameters<Visit['delivery']>[0]) => {
+      const delivery = visit.delivery(result, webhooks.now())
+      webhooks.settled(delivery.reason === null ? delivery : { ...delivery, reason: door.hidden(delivery.reason) })
+    }
+    let response: Response
     try {
-      return await receive(c, (endpoint) => {
-        if (hasSecret(endpoint)) shownPath(c, WEBHOOKS + endpoint.urlPath)
-        return (arrival = { endpoint, ...webhooks.arrival() })
-      })
+      response = await answer(c, found, visit)
     } catch (error) {
-      if (error instanceof FluxError && arrival !== null)
-        webhooks.settled(refusalOf(c, arrival, error.failure, webhooks.arrival().time))
+      settled({ error })
       throw error
     }
+    settled({ status: response.status })
+    return response
   })
 }
 
-type Arrival = Pick<Delivery, 'deliveryId' | 'endpoint' | 'time'>
-
-const refusalOf = (c: Context<Env>, arrival: Arrival, failure: Failure, now: number): Delivery => ({
-  ...arrival,
-  method: c.req.method,
-  path: pathShown(c),
-  outcome: 'refused',
-  status: statusOf(failure),
-  duration: now - arrival.time,
-  contextId: null,
-  replayOf: null,
-  reason: failure.detail,
-  request: null,
-})
-
-/** Whether the path has a parameter whose name indicates a secret. */
-const hasSecret = ({ urlPath }: Endpoint): boolean =>
-  urlPath.split('/').some((segment) => segment.startsWith('{') && isSecretName(segment))
-
-/** The endpoint of a request. null: there is none, or a literal segment of its path was sent with needless escapes. */
-function findEndpoint(webhooks: WebhookApi, c: Context<Env>): FoundEndpoint | null {
-  const raw = rawPathOf(c.req.url)
-    .slice(WEBHOOKS.length + 1)
-    .split('/')
-  const segments = decoded(raw)
-  const found = webhooks.find(c.req.method, segments)
-  if (found === null || !raw.some(isDisguised)) return found
-  const shown = 'allow' in found ? webhooks.find(found.allow[0] ?? '', segments) : found
-  if (shown === null || 'allow' in shown) return null
-  const {
-    endpoint: { urlPath },
-    parameters,
-  } = shown
-  const own = urlPath.slice(1).split('/')
-  const isParameter = (segment = '') => segment.startsWith('{') && parameters.has(segment.slice(1, -1))
-  return raw.every((segment, index) => !isDisguised(segment) || isParameter(own[index])) ? found : null
-}
-
-/** Decodes each segment once. @throws FluxError `malformed` */
-function decoded(segments: readonly string[]): string[] {
+/** @throws FluxError when there is no such endpoint, which is logged */
+function matched(c: Context<Env>, webhooks: WebhookApi): MatchedEndpoint {
   try {
-    return segments.map(decodeURIComponent)
-  } catch {
-    throw malformed('the path has a malformed escape')
+    return endpointOf(webhooks, c)
+  } catch (error) {
+    if (error instanceof FluxError && statusOf(error.failure) < 500)
+      webhooks.unmatched({ method: c.req.method, path: pathShown(c), reason: error.failure.detail })
+    throw error
   }
 }
 
-function contentSent(
+interface Received {
+  readonly found: MatchedEndpoint
+  readonly visit: Visit
+  /** Charged with the memory that the request takes. */
+  readonly hold: BudgetShare
+}
+
+/**
+ * The body is passed on without a variable: once the context is stored, a waiting caller keeps nothing of the request in
+ * memory.
+ */
+const receive = (c: Context<Env>, served: Served, received: Received): Promise<DoorReply> =>
+  readBytes(c, { limit: served.limits.maxBody, charge: received.hold.resize }, (rawBody) =>
+    passed(c, rawBody, served, received),
+  )
+
+/** @throws FluxError `signatureInvalid`; see also `WebhookApi.receive` */
+function passed(
   c: Context<Env>,
-  content: ResponseBody['content'],
-  { init, answers }: { init: ResponseBody['init']; answers: Answers },
-): Response | Promise<Response> {
-  if (content === null) return new Response(null, init)
-  return 'bytes' in content
-    ? answers.bytes(c, content.bytes, init)
-    : answers.send(c, content.value, content.pieces, init)
+  rawBody: Buffer,
+  { webhooks, webhookTimeout, door, limits }: Served,
+  { found: { endpoint, parameters }, visit, hold }: Received,
+): Promise<DoorReply> {
+  door.check(c, endpoint, { body: rawBody, nowMs: webhooks.now() })
+  const timeout = endpoint.timeout ?? webhookTimeout
+  const about = { path: parameters, timeout, proofHeader: proofHeaderOf(endpoint) }
+  // What it asks for may be malformed, and then nothing must be done.
+  visit.format = answerFormat(headerOf(c, 'accept')) ?? JSON_FORMAT
+  const { deliveryId, time } = visit
+  const onStarted = () => {
+    hold.release()
+    visit.request = null
+  }
+  return parsed(c, rawBody, { ...about, limits, visit }).then((call): DoorReply | Promise<DoorReply> => {
+    const handshake = handshakeOf(endpoint, call.request['body'] ?? null)
+    if (handshake) return { handshake }
+    const idempotencyKey = idempotencyKeyOf(c) ?? null
+    visit.keyed = idempotencyKey !== null
+    return webhooks
+      .receive({ ...call, endpoint, deliveryId, time, timeout, idempotencyKey, replayOf: null, onStarted })
+      .catch(asBadRequest)
+  })
+}
+
+async function parsed(
+  c: Context<Env>,
+  rawBody: Buffer,
+  { visit, ...options }: Parameters<typeof readWebhookRequest>[2] & { readonly visit: Visit },
+): ReturnType<typeof readWebhookRequest> {
+  try {
+    const call = await readWebhookRequest(c, rawBody, options)
+    visit.request = call.request
+    return call
+  } catch (error) {
+    visit.request = unreadRequest(c, rawBody, options)
+    throw error
+  }
 }
 
 /**
@@ -156,60 +151,4 @@ function asBadRequest(error: unknown): never {
   if (!(error instanceof FluxError) || error.failure.kind !== 'invalid') throw error
   const { detail, errors } = error.failure
   throw new FluxError({ kind: 'malformed', detail, errors })
-}
-
-async function respond(
-  c: Context<Env>,
-  answer: WebhookAnswer,
-  { format, log, answers }: { format: Codec; log: Log; answers: Answers },
-): Promise<Response> {
-  const send = ({ content, init }: ResponseBody) => contentSent(c, content, { init, answers })
-  switch (answer.kind) {
-    case 'response': {
-      const { contextId } = answer
-      try {
-        return await send(responseOf(answer.response, format))
-      } catch (error) {
-        if (!(error instanceof UnsafeResponse)) throw error
-        log.error("the answer of a webhook can't be sent", {
-          contextId,
-          path: pathShown(c),
-          reason: error.message,
-        })
-        throw new FluxError({
-          kind: 'webhookFailed',
-          detail: "the workflow gave an answer that can't be sent",
-          contextId,
-        })
-      }
-    }
-    case 'outputs':
-      return send(bodyOf(answer.value, { status: 200, headers: [], format, always: true }))
-    case 'nothing':
-    case 'filtered':
-      return new Response(null, { status: 204 })
-    case 'paused':
-    case 'accepted': {
-      const { contextId, status } = answer
-      const location = `/flux-api/context?contextId=${contextId}`
-      return send(bodyOf({ contextId, status }, { status: 202, headers: [['Location', location]], format }))
-    }
-    case 'running':
-      return send(bodyOf({ contextId: answer.contextId }, { status: 202, headers: [], format }))
-    case 'sent': {
-      const { eventId, contextIds } = answer
-      return send(bodyOf({ eventId, contextIds: [...contextIds] }, { status: 200, headers: [], format }))
-    }
-    case 'failed': {
-      const { contextId, reason } = answer
-      log.warn('the workflow behind a webhook failed', { contextId, path: pathShown(c), reason })
-      throw new FluxError({ kind: 'webhookFailed', detail: 'the workflow failed', contextId })
-    }
-    case 'late':
-      throw new FluxError({
-        kind: 'webhookTimeout',
-        detail: 'the workflow did not finish in time, and continues',
-        contextId: answer.contextId,
-      })
-  }
 }

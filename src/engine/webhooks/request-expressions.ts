@@ -1,0 +1,36 @@
+// engine/webhooks: evaluates the expressions of an endpoint over `$request`, before any context exists.
+import { randomUUID } from 'node:crypto'
+import type { Expression, Scope, Turn } from '../../definitions/expressions/expression.ts'
+import { WorkBudget } from '../../definitions/work-budget.ts'
+import { messageOf } from '../../model/error-message.ts'
+import { FluxError } from '../../model/failure.ts'
+import type { Json, JsonObject } from '../../model/json/value.ts'
+
+/** All expressions of one request share a budget, so that each request costs a bounded amount of work. */
+export class RequestExpressions {
+  readonly #scope: Scope
+
+  constructor(request: JsonObject, now: number) {
+    const turn: Turn = { now, random: Math.random, uuid: randomUUID }
+    this.#scope = { turn, budget: new WorkBudget(), get: (name) => (name === '$request' ? request : undefined) }
+  }
+
+  /**
+   * The value of the expression.
+   * @param pointer where the expression stands in the webhook's entry
+   * @throws FluxError `malformed` if it can't be worked out for this request
+   */
+  evaluate(expression: Expression, pointer: string): Json {
+    try {
+      return expression.evaluate(this.#scope)
+    } catch (error) {
+      return unfit(pointer, `can't be worked out: ${messageOf(error)}`)
+    }
+  }
+}
+
+/** @throws FluxError `malformed`: the request gives an expression a value that it must not have */
+export function unfit(pointer: string, detail: string): never {
+  const errors = [{ pointer, detail }]
+  throw new FluxError({ kind: 'malformed', detail: `${pointer} of the webhook ${detail}`, errors })
+}

@@ -1,0 +1,93 @@
+// http: who may call an endpoint. The proof is checked over the request as it was received, before anything of it is
+// parsed. What was wrong with it is in the log alone.
+import type { Context } from 'hono'
+import { FluxError } from '../../model/failure.ts'
+import type { Json } from '../../model/json/value.ts'
+import type { Endpoint } from '../../model/webhook.ts'
+import type { HandshakeAnswer, WebhookVerify } from '../../model/webhook-schemes/scheme.ts'
+import { WEBHOOK_SCHEMES } from '../../model/webhook-schemes/schemes.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Log } from '../../ports/log.ts'
+import type { ServiceSecrets } from '../../ports/secrets.ts'
+import { socketed, type Env } from '../request/incoming.ts'
+import { pathShown } from '../socket/access-log.ts'
+import { ForgeryLog } from './forgery-log.ts'
+import { headerPairsOf, targetOf } from './request.ts'
+
+export interface DoorOptions {
+  /** Of the senders of webhooks, as they are at present. */
+  readonly secrets: ServiceSecrets
+  /** What stands before the path in the URL by which clients call; null: it is not known. */
+  readonly publicUrl: string | null
+  readonly log: Log
+  readonly clock: Clock
+}
+
+const DETAIL = 'the request does not prove who sent it'
+
+/** Thrown for every sender that proves nothing: a new error each time would cost more than to check the proof. */
+const refusalWith = (challenge: string | null) => new FluxError({ kind: 'signatureInvalid', detail: DETAIL, challenge })
+const REFUSAL = refusalWith(null)
+const REFUSALS = new Map(
+  Object.values(WEBHOOK_SCHEMES).flatMap((scheme) =>
+    scheme.challenge === undefined ? [] : [[scheme, refusalWith(scheme.challenge)] as const],
+  ),
+)
+
+export class Door {
+  readonly #options: DoorOptions
+  readonly #forgeries: ForgeryLog
+
+  constructor(options: DoorOptions) {
+    this.#options = options
+    this.#forgeries = new ForgeryLog(options)
+  }
+
+  /**
+   * Lets a request pass whose sender knows a secret of the endpoint, and any if the endpoint asks for no proof.
+   * @param nowMs epoch milliseconds, with which times of messages are compared
+   * @throws FluxError `signatureInvalid`, which says nothing of the reason
+   */
+  check(c: Context<Env>, endpoint: Endpoint, { body, nowMs }: { body: Uint8Array; nowMs: number }): void {
+    const { verify } = endpoint
+    if (verify === null) return
+    const scheme = WEBHOOK_SCHEMES[verify.scheme]
+    const { values, missing } = this.#secretsOf(verify)
+    const request = { method: c.req.method, target: targetOf(c), host: hostOf(c), headers: headerPairsOf(c), body }
+    const env = { nowMs, publicUrl: this.#options.publicUrl }
+    const wrong = values.length === 0 ? '' : scheme.verify({ ...verify.rule, secrets: values }, request, env)
+    if (wrong === null) return
+    const reason = [wrong, ...missing].filter((text) => text !== '').join('; ')
+    this.#forgeries.add(endpoint, { method: c.req.method, path: pathShown(c), reason })
+    throw REFUSALS.get(scheme) ?? REFUSAL
+  }
+
+  /** The text without values of secrets. */
+  hidden(text: string): string {
+    return this.#options.secrets.hider()?.text(text) ?? text
+  }
+
+  /** `missing`: why there are no values of the others. */
+  #secretsOf({ secrets: names }: WebhookVerify): { readonly values: string[]; readonly missing: string[] } {
+    const { secrets } = this.#options
+    const values: string[] = []
+    const missing: string[] = []
+    for (const name of names) {
+      const value = secrets.get(name)
+      if (value === null) missing.push(secrets.fault(name).reason)
+      else values.push(value)
+    }
+    return { values, missing }
+  }
+}
+
+/** In lower case: the header in which senders send a secret itself; null: none. */
+export const proofHeaderOf = ({ verify }: Endpoint): string | null =>
+  verify === null ? null : (WEBHOOK_SCHEMES[verify.scheme].proofHeader?.(verify.rule) ?? null)
+
+/** The answer to a verified request by which a provider only tests the endpoint; null: it is another one. */
+export const handshakeOf = ({ verify }: Endpoint, body: Json): HandshakeAnswer | null =>
+  verify === null ? null : (WEBHOOK_SCHEMES[verify.scheme].handshake?.(body) ?? null)
+
+const hostOf = (c: Context<Env>): string | null =>
+  (socketed(c) ? c.env.incoming.headers.host : c.req.raw.headers.get('host')) ?? null
