@@ -59,7 +59,18 @@ export function createEngine(parts: EngineParts): Engine {
         isStep: false,
         accepts: false,
       }),
-    webhooks: webhooks({ catalog, mailboxes, commits, store, clock, feed: others?.feed ?? null, refusals }),
+    webhooks: webhooks({
+      catalog,
+      mailboxes,
+      commits,
+      store,
+      clock,
+      feed: others?.feed ?? null,
+      beat: others?.beat ?? null,
+      refusals,
+      idempotency: core.idempotency,
+      keptMs: parts.idempotency.keptOfWebhooks,
+    }),
     endWaits() {
       core.waits.giveUp()
       core.keptBroadcasts.giveUp()

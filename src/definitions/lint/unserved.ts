@@ -3,7 +3,7 @@
 import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
 import type { Report } from '../report.ts'
 
-const ENTRY_KEYS = ['verify', 'dedupe', 'when', 'send', 'answer']
+const ENTRY_KEYS = ['verify', 'when', 'send', 'answer']
 
 export function checkServed(source: JsonObject | null, report: Report): void {
   if (source === null) return

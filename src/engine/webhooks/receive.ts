@@ -3,7 +3,6 @@
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { Webhook } from '../../definitions/compile/webhooks.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import type { ContextId } from '../../model/context.ts'
 import { notFound } from '../../model/failure.ts'
 import { setOwn, type JsonObject } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
@@ -13,7 +12,11 @@ import type { CommitFeed } from '../../ports/commit-feed.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Commits } from '../commit.ts'
 import type { Mailboxes } from '../mailboxes.ts'
+import type { Settled } from './first-answers.ts'
+import { startUnder, type Committed, type WebhookKeeping } from './keeping.ts'
+import type { Once } from './once.ts'
 import { answerOf } from './webhook-answer.ts'
+import { mayRepeat, webhookKeysOf } from './webhook-keys.ts'
 import type { WebhookWaits } from './webhook-waits.ts'
 
 export interface ReceiveParts {
@@ -25,14 +28,26 @@ export interface ReceiveParts {
   /** Notifications of other servers that continue contexts; null: there are no other servers. */
   readonly feed: CommitFeed | null
   readonly waits: WebhookWaits
+  readonly once: Once
+  /** Milliseconds for which the key of a header is kept. */
+  readonly keptMs: number
 }
 
 /** See `WebhookApi`. Not an async function, which would keep the request in memory while it waits. */
 export function receive(parts: ReceiveParts, call: WebhookCall): Promise<WebhookReply> {
   const found = serviceOf(parts, call.endpoint, call.request['method'])
   if (found === null) return Promise.reject(notFound('this webhook is no longer there'))
-  return start(parts, found.flux, call).then((answer) => ({ answer, replayed: false, remark: null }))
+  const { flux, webhook } = found
+  if (!mayRepeat({ webhook, call })) return start(parts, flux, call, null).then(replyOf)
+  return webhookKeysOf({ flux, webhook, call, keepMs: parts.keptMs })
+    .then((keys) => parts.once.run(keys, call.timeout, (keeping) => start(parts, flux, call, keeping)))
+    .then(replyOf)
 }
+
+const replyOf = ({ answer, replayed = false, remark = null }: Ending): Promise<WebhookReply> =>
+  Promise.resolve(answer).then((given) => ({ answer: given, replayed, remark }))
+
+type Ending = Pick<Settled, 'answer'> & Partial<Settled>
 
 /** null: a reload has removed it. A request with HEAD is for the webhook that has GET, unless one has HEAD. */
 function serviceOf(
@@ -47,7 +62,12 @@ function serviceOf(
   return flux && webhook ? { flux, webhook } : null
 }
 
-function start(parts: ReceiveParts, flux: CompiledFlux, call: WebhookCall): Promise<WorkflowAnswer> {
+function start(
+  parts: ReceiveParts,
+  flux: CompiledFlux,
+  call: WebhookCall,
+  keeping: WebhookKeeping | null,
+): Promise<Committed> {
   const { clock, mailboxes } = parts
   const { request, rawBody, textsOf, timeout, onStarted } = call
   const { promise: answered, resolve: settle } = deferred<WorkflowAnswer>()
@@ -59,28 +79,26 @@ function start(parts: ReceiveParts, flux: CompiledFlux, call: WebhookCall): Prom
   const until = clock.now() + timeout
   const shown = { shown: request, raw: rawBody }
   const input = inputOf(flux, textsOf)
-  const started = mailboxes
+  const { answerRows, options } = startUnder(keeping)
+  return mailboxes
     .start(
-      { flux, input, untyped: true, unknown: 'ignore', tags: [], trigger: null, request: shown },
-      { watcher: look, isCall: true },
+      { flux, input, untyped: true, unknown: 'ignore', tags: [], trigger: null, request: shown, answerRows },
+      { ...options, watcher: look, isCall: true },
     )
     .then(({ record: { id, version } }) => {
       onStarted()
-      return { id, version }
+      return { contextId: id, answer: answerAfter(parts, { id, version, answered, settle, look, until }) }
     })
-  return answerAfter(parts, started, { answered, settle, look, until })
 }
 
 async function answerAfter(
   { waits, commits }: ReceiveParts,
-  started: Promise<{ readonly id: ContextId; readonly version: number }>,
-  waiting: Omit<Parameters<WebhookWaits['wait']>[0], 'id' | 'version'>,
+  waiting: Parameters<WebhookWaits['wait']>[0],
 ): Promise<WorkflowAnswer> {
-  const context = await started
   try {
-    return await waits.wait({ ...context, ...waiting })
+    return await waits.wait(waiting)
   } finally {
-    commits.unwatch(context.id)
+    commits.unwatch(waiting.id)
   }
 }
 
