@@ -25,6 +25,8 @@ export interface Settings {
   readonly retention: number
   /** Milliseconds for which the answer to a request under a key is kept. */
   readonly idempotency: number
+  /** The same for webhooks. */
+  readonly webhookIdempotency: number
   /** Answers under keys, and contexts that events under keys moved, kept at once. */
   readonly maxIdempotency: number
   /** Milliseconds. */

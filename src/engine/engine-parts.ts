@@ -25,8 +25,8 @@ export interface EngineParts {
   readonly log: Log
   /** Milliseconds for which finished contexts stay readable. */
   readonly retention: number
-  /** Answers to calls under a key: the milliseconds for which they are kept, and how many. */
-  readonly idempotency: { readonly kept: number; readonly max: number }
+  /** Answers to calls under a key: the milliseconds for which they are kept, those to webhooks apart, and how many. */
+  readonly idempotency: { readonly kept: number; readonly max: number; readonly keptOfWebhooks: number }
   /** Null: no other server can be there. */
   readonly others: {
     /** Milliseconds between heartbeats. */

@@ -66,8 +66,11 @@ export function createEngine(parts: EngineParts): Engine {
       store,
       clock,
       feed: others?.feed ?? null,
+      beat: others?.beat ?? null,
       refusals,
       envOf: (access) => core.callEnv(access),
+      idempotency: core.idempotency,
+      keptMs: parts.idempotency.keptOfWebhooks,
     }),
     endWaits() {
       core.waits.giveUp()

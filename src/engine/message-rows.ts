@@ -49,7 +49,11 @@ export function beforeRows(
   rows: readonly MessageRow[],
 ): Promise<readonly Unprepared[]> | null {
   const under: Promise<Unprepared | null>[] = []
+  let last = -1
   for (const { place, row } of rows) {
+    // All rows of a message stand together.
+    if (place === last) continue
+    last = place
     const done = messages[place]?.first?.before(row.partition)
     if (done)
       under.push(

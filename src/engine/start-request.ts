@@ -48,6 +48,8 @@ export interface StartRequest {
   readonly inherited?: JsonObject | null
   /** For a webhook: `$request`, and the bytes of its body. */
   readonly request?: { readonly shown: JsonObject; readonly raw: Uint8Array } | undefined
+  /** See `ContextRecord`. */
+  readonly answerRows?: ContextRecord['answerRows']
 }
 
 /** A request for a context without a parent. */
@@ -111,7 +113,7 @@ interface StartFacts {
 /** The fields are in the same order in all functions that create records: see `interpreter/next-record.ts`. */
 function recordOf(
   id: ContextId,
-  { flux, trigger, parent, request, inherited, event }: Omit<StartRequest, 'partition'>,
+  { flux, trigger, parent, request, inherited, event, answerRows }: Omit<StartRequest, 'partition'>,
   { startState, input, trackerId, key, tags, now }: StartFacts,
 ): ContextRecord {
   return {
@@ -134,6 +136,7 @@ function recordOf(
     trigger,
     trackerId,
     key,
+    answerRows,
     parent,
     child: null,
     lease: null,

@@ -23,6 +23,7 @@ import { childRequestOf, childResultOf, notStarted } from './children.ts'
 import { Lacking, type KnownContexts } from './known-contexts.ts'
 import { endPending, settle, takeNext } from './pending-events.ts'
 import { pendingRowsOf } from './pending-rows.ts'
+import { withAnswerRows } from './webhooks/answer-rows.ts'
 import { startsHere, trackedContext, type Applied, type TrackedContext } from './tracked-context.ts'
 
 export type TurnEnv = Omit<DecisionEnv, 'history' | 'budget'> & {
@@ -111,10 +112,10 @@ export class UnitOfWork {
     return takeNext(context, this.#env.now, (input) => this.apply(context, input))
   }
 
-  /** The rows of events that contexts keep or have kept, for the commit of the writes. */
+  /** The rows of events that contexts keep or have kept, and of first answers, for the commit of the writes. */
   rows(): readonly RowWrite[] {
-    const { partitions } = this.#atHand
-    return pendingRowsOf(this.contexts, { partitions, receiptsMs: this.#receiptsMs })
+    const env = { partitions: this.#atHand.partitions, receiptsMs: this.#receiptsMs }
+    return withAnswerRows(pendingRowsOf(this.contexts, env), this.contexts, env.partitions)
   }
 
   /** Creates a context. @throws Lacking */

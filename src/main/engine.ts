@@ -44,7 +44,7 @@ export async function openEngine(
     ...given,
     ...parts,
     retention,
-    idempotency: { kept, max },
+    idempotency: { kept, max, keptOfWebhooks: settings.webhookIdempotency },
     dispatcher,
     slots,
     tagLimits,

@@ -94,6 +94,16 @@ export type Position = {
   readonly pick: Pick | null
 }
 
+/** A row that is to have the first answer of a context: that of a key under which its webhook was called. */
+export type AnswerRow = {
+  /** Of the row. */
+  readonly key: string
+  /** Of what was asked for under it. */
+  readonly hash: string
+  /** Milliseconds from the start of the context on for which it is kept. */
+  readonly keepMs: number
+}
+
 export interface ContextRecord {
   readonly id: ContextId
   /** 1 when created; incremented by each commit. */
@@ -122,6 +132,11 @@ export interface ContextRecord {
   readonly trackerId: string
   /** Of its user's, unique among the unfinished contexts of its service. */
   readonly key: string | null
+  /**
+   * Rows that the commit writes which gives the context its first answer: repeats of the webhook's call get it from
+   * there. Absent if there are none, or the answer was there when the context started.
+   */
+  readonly answerRows?: readonly AnswerRow[] | undefined
   readonly parent: Parent | null
   /** The child whose end this context waits for. */
   readonly child: ContextId | null

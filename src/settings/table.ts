@@ -83,6 +83,12 @@ export const schema = z.object({
     'how long an Idempotency-Key, or the eventId of a sender, is remembered with its answer',
     duration,
   ),
+  webhookIdempotency: setting(
+    'ACTORFLUX_IDEMPOTENCY_WEBHOOKS',
+    '7d',
+    'how long the Idempotency-Key of a webhook is remembered with its answer',
+    duration,
+  ),
   maxIdempotency: setting(
     'ACTORFLUX_IDEMPOTENCY_MAX',
     '1000000',

@@ -10,6 +10,7 @@ import { Mailboxes } from '../../src/engine/mailboxes.ts'
 import { Pins } from '../../src/engine/pins.ts'
 import { ContextCache } from '../../src/engine/context-cache.ts'
 import { RefusalLog } from '../../src/engine/refusal-log.ts'
+import { Idempotency } from '../../src/engine/idempotency/idempotency.ts'
 import { webhooks } from '../../src/engine/webhooks/webhooks.ts'
 import { open, folderOf, quiet } from '../definitions/catalog-files.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
@@ -121,6 +122,9 @@ test('the last look at a silent store takes no longer than a moment', async () =
     envOf: () => {
       throw new Error('no event is sent')
     },
+    idempotency: new Idempotency({ store, clock, kept: 1000, max: 1000, lease: 0 }),
+    beat: null,
+    keptMs: 1000,
   })
   const found = api.find('GET', ['long'])
   if (!found || !('endpoint' in found)) throw new Error('the webhook is not there')

@@ -96,7 +96,7 @@ export class SimulatedServer implements Actor {
       log,
       slots: new Slots({ code: stepConcurrency, isolated: ISOLATED, maxWaiting }),
       dispatcher: createDispatcher({ runner, clock }),
-      idempotency: { kept: 86_400_000, max: 1_000_000 },
+      idempotency: { kept: 86_400_000, max: 1_000_000, keptOfWebhooks: 7 * 86_400_000 },
       retention: RETENTION_MS,
       tagLimits: { count: 64, bytes: 256 },
       bounds: { commits: 1_000_000, broadcasts: 1000, waits: 20_000, pending: 100_000, answeredBroadcast: 10_000 },

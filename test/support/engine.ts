@@ -102,7 +102,7 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
     log,
     alarm: localAlarm({ clock, log }),
     retention: options.retention ?? 7 * 86_400_000,
-    idempotency: { kept: 86_400_000, max: 1_000_000, ...options.idempotency },
+    idempotency: { kept: 86_400_000, max: 1_000_000, keptOfWebhooks: 7 * 86_400_000, ...options.idempotency },
     dispatcher: createDispatcher({ runner, clock }),
     slots: options.slots ?? new Slots({ code: options.stepConcurrency ?? 256, isolated: 8 }),
     others: options.others ?? null,

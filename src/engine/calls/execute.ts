@@ -5,7 +5,7 @@ import type { ContextId } from '../../model/context.ts'
 import { RowTaken, type MessageOutcome, type RowsOf } from '../message.ts'
 import { holderIn } from '../start-key.ts'
 import type { StartOptions } from '../starts.ts'
-import type { Keeping } from '../idempotency/idempotency.ts'
+import type { Keeping } from '../idempotency/key-try.ts'
 import { admitted, isRefusable, requireRole, serviceNamed, type CallEnv } from './call-env.ts'
 import { executeRequest } from './requests.ts'
 

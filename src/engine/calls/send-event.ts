@@ -8,6 +8,7 @@ import { endOfAccepted } from '../../api/accepted.ts'
 import { isReplayed } from '../../api/replayed.ts'
 import type { Address } from '../../api/address.ts'
 import type { KeptEvent } from '../idempotency/broadcast-rows.ts'
+import type { Manner } from '../idempotency/kept-broadcasts.ts'
 import { rowKeyOf } from '../idempotency/kept-answer.ts'
 import { isNamed } from '../interpreter/early.ts'
 import { standOf, type MessageOptions, type MessageOutcome, type RowsOf } from '../message.ts'
@@ -24,16 +25,17 @@ import { admitted, isRefusable, type CallEnv } from './call-env.ts'
 import { eventRequest } from './requests.ts'
 import { sendOrStart } from './send-or-start.ts'
 
-/** What a sender in the engine adds. */
-export interface SendOptions extends Pick<MessageOptions, 'rows' | 'first'> {
+/** What a sender in the engine adds. The first two are for an event that is not kept under an id of its own. */
+export interface SendOptions {
+  /** What is written with the effect on one context. */
+  readonly toOne?: (eventId: string) => Pick<MessageOptions, 'rows' | 'first'>
+  /** Sends an event to all, once. */
+  readonly toAll?: (env: CallEnv, event: KeptEvent, manner: Manner) => Promise<EventAnswer>
   /** Of the webhook that sends it: a context that the event starts is one that the webhook started. */
   readonly webhook?: RootRequest['request']
 }
 
-/**
- * See `FluxApi`. For an event to one context it calls no other async function, because each creates promises.
- * @param options `rows` and `first` are for an event to one context that is not kept under an id of its own
- */
+/** See `FluxApi`. For an event to one context it calls no other async function, because each creates promises. */
 export async function sendEvent(
   env: CallEnv,
   request: EventRequest,
@@ -45,12 +47,17 @@ export async function sendEvent(
     const sent = eventRequest(request, env.tagLimits)
     const { address } = sent
     if (sent.isLarge) await nextTurn()
-    if (address === null) return await sendToAll(env, sent)
+    if (address === null) return await sendToAll(env, sent, options.toAll)
     const onTarget = (id: ContextId) => {
       target = id
     }
     if (sent.isKept) return await sendOnce(env, sent, { address, onTarget, webhook: options.webhook })
-    const outcome = await post(env, sent, { address, onTarget, ...options })
+    const outcome = await post(env, sent, {
+      address,
+      onTarget,
+      webhook: options.webhook,
+      ...options.toOne?.(sent.eventId),
+    })
     if (outcome.failure) throw new FluxError(await explained(env, sent.event, outcome.failure))
     const answer = answerOf(sent, outcome)
     return outcome.kept ? withHint(env, sent.event, answer, outcome) : answer
@@ -147,7 +154,7 @@ function sendOnce(env: CallEnv, sent: SentEvent, target: Target): Promise<EventA
   })
 }
 
-async function sendToAll(env: CallEnv, sent: SentEvent): Promise<EventAnswer> {
+async function sendToAll(env: CallEnv, sent: SentEvent, once: SendOptions['toAll']): Promise<EventAnswer> {
   const { event, eventId, input, untyped, tags, ttl, isKept, within } = sent
   const { caller, scope, keptBroadcasts } = env
   const said = { event, eventId, input, untyped, tags, caller, ttl, receipt: null }
@@ -155,13 +162,15 @@ async function sendToAll(env: CallEnv, sent: SentEvent): Promise<EventAnswer> {
   const bound = env.isStep ? null : env.broadcasts
   const above = sent.respondAsync ? -1 : env.accepts ? env.answeredBroadcast : null
   const answer = await admitted(env, input, async () => {
-    if (!isKept) {
+    if (!isKept && once === undefined) {
       const accept: Accepting['accept'] = (receivers, place) =>
         keptBroadcasts.accept(call, said, { receivers, manner: { above, within, place } })
       return broadcastUnkept({ ...env, bound }, said, above === null ? null : { above, accept })
     }
     const place = new BroadcastPlace(bound)
-    return keptBroadcasts.once(call, said, { above, within, place }).finally(() => place.release())
+    const manner = { above, within, place }
+    const sending = once ? once(env, said, manner) : keptBroadcasts.once(call, said, manner)
+    return sending.finally(() => place.release())
   })
   const isToldAll = !isReplayed(answer) && endOfAccepted(answer) === null
   return isToldAll && isWithoutEffect(answer) ? { ...answer, ...(await hintOn(env, event)) } : answer

@@ -4,16 +4,14 @@
 import { randomUUID } from 'node:crypto'
 import type { AnswerKind } from '../../api/call.ts'
 import { overloaded } from '../../model/failure.ts'
-import type { ContextId } from '../../model/context.ts'
-import { partitionOf, type RowWrite } from '../../model/rows.ts'
 import { markReplayed } from '../../api/replayed.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
-import { RowTaken, type Preparation } from '../message.ts'
+import { RowTaken } from '../message.ts'
 import { countRepeat } from './repeats.ts'
 import { contentHashOf } from './content-hash.ts'
-import { inProgress, KeyClaim, mismatch } from './key-claim.ts'
-import { isRefusal, keptInstead, type KeptRow } from './kept-row.ts'
+import { inProgress, mismatch, type ClaimParts } from './key-claim.ts'
+import { KeyTry, type Keeping } from './key-try.ts'
 import { readKept, rowKeyOf, type ScopedKey } from './kept-answer.ts'
 
 export interface IdempotencyParts {
@@ -34,16 +32,6 @@ export interface KeyedCall<A> extends ScopedKey {
   readonly content: object
   /** The name of the event, if it is one: its receipt has it, and how often it was repeated. */
   readonly event?: string
-}
-
-/** What the commit of the effect must write, with the answer that it leads to. */
-export interface Keeping {
-  /** That of its key: an effect there costs no other commit. */
-  readonly partition: number
-  /** The row, for the commit of that context. */
-  readonly rowOf: (answer: object, id: ContextId) => RowWrite
-  /** What comes before that commit; undefined: nothing, since there is one partition. */
-  readonly first: Preparation | undefined
 }
 
 /** Milliseconds for which the number of rows is remembered. */
@@ -85,9 +73,9 @@ export class Idempotency {
   }
 
   /** Makes way for rows at the partition of that key, where a call has claimed it. @throws FluxError as `once` */
-  async clear(key: string, hash: string, there: string): Promise<void> {
+  async clear(tried: Parameters<Idempotency['tryOf']>[0], there: string): Promise<void> {
     try {
-      await this.#claimOf(key, hash).clear(there)
+      await this.tryOf(tried).first?.clear(there)
     } catch (error) {
       // That call and this one are for different receivers.
       throw error instanceof RowTaken ? mismatch() : error
@@ -132,48 +120,34 @@ export class Idempotency {
     { key, hash }: { readonly key: string; readonly hash: string },
     run: (keeping: Keeping) => Promise<A>,
   ): Promise<A> {
-    const { store, clock, kept } = this.#parts
-    const partition = partitionOf(key, store.partitions)
-    const claim = store.partitions > 1 ? this.#claimOf(key, hash) : undefined
-    let written = ''
-    const rowOf = (answer: object, id: ContextId): RowWrite => {
-      const at = clock.now()
-      // Told apart from the row of another server, which may have answered the same in the same millisecond.
-      written = JSON.stringify({ hash, at, by: randomUUID(), event, answer })
-      const expects = claim?.expected ?? null
-      const of = id % store.partitions
-      return { partition: of, space: 'idempotency', key, expects, value: written, expiresAt: at + kept }
-    }
+    const tried = this.tryOf({ key, hash }, { event })
     try {
       // Without a promise, so that the call keeps its place among others.
       if (this.isFull()) await this.requireRoom()
-      return await run({ partition, rowOf, first: claim })
+      return await run(tried)
     } catch (error) {
-      const row = await this.#keptInstead(error, key, claim)
+      const row = await tried.keptInstead(error)
       if (row === null) throw error
       const earlier = readKept(row.value)
       if (earlier.hash !== hash) throw mismatch()
       // The first is a broadcast under way: the content tells them apart.
       if (earlier.answer === null) throw inProgress()
       const answer = of.answer.parse(earlier.answer)
-      // Its own row: the reply to the commit was lost, and the commit was tried again.
-      if (row.value === written) return answer
+      if (tried.isOwn(row)) return answer
       if (event !== undefined) await this.noteRepeat({ partition: row.partition, key, at: earlier.at })
       return markReplayed(answer)
     }
   }
 
-  #claimOf(key: string, hash: string): KeyClaim {
-    return new KeyClaim({ ...this.#parts, key, hash, server: this.#server })
-  }
-
-  /** Without an answer to tell instead, the key is given back, where it is known that there was no effect. */
-  async #keptInstead(error: unknown, key: string, claim: KeyClaim | undefined): Promise<KeptRow | null> {
-    const { store } = this.#parts
-    const row = await keptInstead(error, { store, key, foundIn: claim?.foundIn ?? 0 })
-    if (row !== null || claim === undefined || !isRefusal(error)) return row
-    const value = await claim.release()
-    return value === null ? null : { key, value, partition: claim.foundIn }
+  /** One try of a call; `more`: what its row has besides. */
+  tryOf(
+    {
+      kept = this.#parts.kept,
+      ...tried
+    }: Pick<ClaimParts, 'key' | 'hash' | 'isForAny'> & Partial<Pick<ClaimParts, 'kept'>>,
+    more?: object,
+  ): KeyTry {
+    return new KeyTry({ ...this.#parts, server: this.#server, ...tried, kept }, more)
   }
 
   /**

@@ -1,14 +1,13 @@
 // engine/idempotency: what is kept of a call under a key, and how it is found: rows of the store, under the hash of who
 // called, which call it was, and the key.
 import { createHash } from 'node:crypto'
-import type { AnswerKind } from '../../api/call.ts'
 import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
 
 /** What makes a key one's own. */
 export interface ScopedKey {
   /** Who called: keys of different callers are different keys. */
   readonly scope: string
-  readonly of: Pick<AnswerKind<unknown>, 'method' | 'route'>
+  readonly of: { readonly method: string; readonly route: string }
   readonly key: string
 }
 

@@ -13,7 +13,7 @@ import { BroadcastLost, readReign } from './broadcast-reign.ts'
 import { answerText, BroadcastRows, type KeptEvent, type StoredBroadcast } from './broadcast-rows.ts'
 import { BroadcastRun } from './broadcast-run.ts'
 import { contentHashOf } from './content-hash.ts'
-import { claimIn, inProgress, mismatch } from './key-claim.ts'
+import { claimIn, inProgress, mismatch, type ClaimParts } from './key-claim.ts'
 import { readKept, rowKeyOf, type KeptAnswer, type ScopedKey } from './kept-answer.ts'
 import { findKept } from './kept-row.ts'
 
@@ -33,6 +33,11 @@ export interface Manner {
 
 type BroadcastCall = ScopedKey & { readonly of: AnswerKind<EventAnswer> }
 
+/** The row of a key under which an event is sent to all. */
+export interface BroadcastKey extends Pick<ClaimParts, 'key' | 'hash' | 'isForAny' | 'kept'> {
+  readonly of: Pick<AnswerKind<EventAnswer>, 'answer'>
+}
+
 /** Tries of a wish that the server that carries it on outruns with its own commits. */
 const MAX_STOP_TRIES = 100
 
@@ -50,11 +55,15 @@ export class KeptBroadcasts {
    * @throws FluxError as `Idempotency.once`
    */
   async once(call: BroadcastCall, sent: KeptEvent, manner: Manner): Promise<EventAnswer> {
-    const key = rowKeyOf(call)
     const hash = await hashOf(sent)
-    const release = this.#parts.idempotency.hold(key, hash)
+    return this.onceUnder({ key: rowKeyOf(call), hash, of: call.of, kept: this.#parts.kept }, sent, manner)
+  }
+
+  /** As `once`, under the key of that row. */
+  async onceUnder(under: BroadcastKey, sent: KeptEvent, manner: Manner): Promise<EventAnswer> {
+    const release = this.#parts.idempotency.hold(under.key, under.hash)
     try {
-      return await this.#begin(key, { hash, of: call.of, sent, manner })
+      return await this.#begin(under, sent, manner)
     } catch (error) {
       throw error instanceof BroadcastLost ? inProgress() : error
     } finally {
@@ -114,14 +123,12 @@ export class KeptBroadcasts {
     return this.#carrier.close()
   }
 
-  async #begin(
-    key: string,
-    { hash, of, sent, manner }: { hash: string; of: AnswerKind<EventAnswer>; sent: KeptEvent; manner: Manner },
-  ): Promise<EventAnswer> {
+  async #begin({ of, ...under }: BroadcastKey, sent: KeptEvent, manner: Manner): Promise<EventAnswer> {
     const { store, clock, idempotency } = this.#parts
+    const { key, hash, kept } = under
     const at = clock.now()
     const answer = answerText({ hash, at, event: sent.event, answer: null })
-    const run = this.#newRun(key, { sent, upTo: await store.highestId(), above: manner.above, answer, at })
+    const run = this.#newRun(key, { sent, upTo: await store.highestId(), above: manner.above, answer, at, kept })
     // Where there is no room, repeats are still answered.
     const isFull = idempotency.isFull()
     let there = isFull ? ((await findKept(store, key))?.value ?? null) : null
@@ -136,7 +143,7 @@ export class KeptBroadcasts {
     }
     if (there === null) throw inProgress()
     if (claimIn(there) !== null) {
-      await idempotency.clear(key, hash, there)
+      await idempotency.clear(under, there)
       return this.#receive(run, manner, there)
     }
     const earlier = readKept(there)
@@ -147,7 +154,7 @@ export class KeptBroadcasts {
   async #repeat(
     key: string,
     earlier: KeptAnswer,
-    { of, manner }: { of: AnswerKind<EventAnswer>; manner: Manner },
+    { of, manner }: { of: BroadcastKey['of']; manner: Manner },
   ): Promise<EventAnswer> {
     const { idempotency, store } = this.#parts
     const partition = partitionOf(key, store.partitions)
@@ -200,10 +207,15 @@ export class KeptBroadcasts {
       at,
       answer,
       sent,
+      kept = this.#parts.kept,
       ...facts
-    }: Omit<StoredBroadcast, 'expiresAt'> & { readonly at: number; readonly answer: string },
+    }: Omit<StoredBroadcast, 'expiresAt'> & {
+      readonly at: number
+      readonly answer: string
+      readonly kept?: number
+    },
   ): BroadcastRun {
-    const { store, kept } = this.#parts
+    const { store } = this.#parts
     const stored = { ...facts, sent: { ...sent, receipt: key }, expiresAt: at + kept }
     return new BroadcastRun(this.#parts, {
       rows: new BroadcastRows({ key, store, ...stored }),

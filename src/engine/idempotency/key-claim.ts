@@ -1,6 +1,7 @@
 // engine/idempotency: calls under a key whose effect is in another partition than the rows of the key. A claim in the
 // partition of the key says where the effect is, so a call whose effect would be elsewhere meets it and has none.
 import { randomUUID } from 'node:crypto'
+import type { ContextId } from '../../model/context.ts'
 import { FluxError, unavailable } from '../../model/failure.ts'
 import { getOwn, isObject } from '../../model/json/value.ts'
 import { partitionOf } from '../../model/rows.ts'
@@ -33,6 +34,8 @@ export interface ClaimParts {
   readonly kept: number
   /** Milliseconds for which a server that says nothing is believed to have a call under way. */
   readonly lease: number
+  /** Calls for other things are repeats, too: all have one hash. */
+  readonly isForAny?: boolean | undefined
 }
 
 /** How often a call begins again because others with its key were faster. */
@@ -122,13 +125,15 @@ export class KeyClaim implements Preparation {
    * Where the store is out of reach, the claim is taken for cut off.
    */
   async release(): Promise<string | null> {
-    const { key } = this.#parts
+    const { key, lease, isForAny = false } = this.#parts
     const [own, partition] = [this.#own, this.#partition]
     const claim = own === null ? null : claimIn(own)
     if (own === null || claim === null || partition === null) return null
     try {
-      if (this.#isShared) {
-        const outcome = await this.#write(partition, { expects: this.expected, value: tombstoneOf(claim.by) })
+      // Another server may have joined it, whose effect would be found by no call for another thing.
+      if (this.#isShared || isForAny) {
+        const row = { expects: this.expected, value: tombstoneOf(claim.by) }
+        const outcome = await this.#write(partition, row, this.#isShared ? undefined : lease)
         if (!outcome.ok) {
           const there = 'row' in outcome ? outcome.row.value : null
           return there === null || isTombstone(there) ? null : there
@@ -186,8 +191,12 @@ export class KeyClaim implements Preparation {
   }
 
   /** One that may come late is in nobody's way: what it announces doesn't come. @throws FluxError `unavailable` */
-  async #write(partition: number, row: { expects: string | null; value: string }): Promise<CommitOutcome> {
-    const { store, clock, key, kept } = this.#parts
+  async #write(
+    partition: number,
+    row: { expects: string | null; value: string },
+    kept = this.#parts.kept,
+  ): Promise<CommitOutcome> {
+    const { store, clock, key } = this.#parts
     const expiresAt = clock.now() + kept + OUTLIVES_MS
     try {
       return await store.commit({ writes: [], rows: [{ partition, space: 'idempotency', key, expiresAt, ...row }] })
@@ -208,11 +217,13 @@ export class KeyClaim implements Preparation {
   }
 }
 
-export const inProgress = () =>
+/** `contextId`: of the first, where it is known. */
+export const inProgress = (contextId?: ContextId) =>
   new FluxError({
     kind: 'idempotencyInProgress',
     detail: 'the first request under this key is still under way',
     retryAfter: 1,
+    ...(contextId !== undefined && { contextId }),
   })
 
 export const mismatch = () =>

@@ -83,6 +83,7 @@ function nextRecord(
     trigger: record.trigger,
     trackerId: record.trackerId,
     key: record.key,
+    answerRows: record.answerRows,
     parent: record.parent,
     child,
     lease,

@@ -52,6 +52,7 @@ function recordOf({ id, version, parts }: Pick<StoredContext, 'id' | 'version' |
     trigger: base.trigger,
     trackerId: base.trackerId,
     key: base.key ?? null,
+    answerRows: base.answerRows,
     parent: base.parent,
     child: head.child,
     lease: head.lease,

@@ -37,6 +37,7 @@ export type Base = Pick<
 > & {
   /** Left out where there is none. */
   readonly key?: string | undefined
+  readonly answerRows?: ContextRecord['answerRows']
 }
 export type Head = Omit<ContextRecord, 'id' | 'version' | 'states' | typeof PENDING_PART | keyof Base | DataPart>
 
@@ -73,6 +74,7 @@ export const baseOf = ({
   trackerId,
   parent,
   key,
+  answerRows,
 }: ContextRecord): Base => ({
   package: name,
   fluxName,
@@ -83,4 +85,5 @@ export const baseOf = ({
   trackerId,
   parent,
   key: key ?? undefined,
+  answerRows,
 })

@@ -23,6 +23,7 @@ import type { Redelivery } from '../redelivery.ts'
 import type { Step } from '../record/position.ts'
 import type { Steps } from './steps.ts'
 import type { Timers } from '../timers.ts'
+import { answerRowsAfter } from '../webhooks/answer-rows.ts'
 import type { TurnEnv } from '../unit-of-work.ts'
 
 export interface RecoveryParts {
@@ -155,16 +156,17 @@ export class Recovery {
     return { stored, record, flux: await loader.flux(stored, record), isInMemory: false }
   }
 
-  /** Where the context ends, it keeps no events. */
+  /** Where the context ends, it keeps no events, and has its answer. */
   #ended(
-    { stored: { parts }, record: before }: Found,
+    { stored: { parts }, record: before, flux }: Found,
     decision: Next,
     { now, receiptsMs }: TurnEnv,
   ): { readonly decision: Next; readonly rows?: readonly RowWrite[] } {
     if (!isFinished(decision.record.status)) return { decision }
     const { partitions } = this.#parts.store
     const { record, rows } = endWithoutTurn({ before, parts, record: decision.record }, { partitions, receiptsMs, now })
-    return { decision: { ...decision, record }, rows }
+    const answers = answerRowsAfter({ before, record, flux }, partitions)
+    return { decision: { ...decision, record }, rows: [...rows, ...answers] }
   }
 
   #writeOf({ stored, record: before, flux }: Found, { record }: Next): Write {

@@ -5,17 +5,20 @@ import type { Webhook } from '../../definitions/compile/webhooks.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { notFound } from '../../model/failure.ts'
 import type { ContextRecord } from '../../model/record.ts'
-import type { Endpoint, WebhookAnswer, WebhookCall, WebhookReply, WorkflowAnswer } from '../../model/webhook.ts'
+import type { Endpoint, WebhookCall, WebhookReply, WorkflowAnswer } from '../../model/webhook.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { CommitFeed } from '../../ports/commit-feed.ts'
 import type { Store } from '../../ports/store.ts'
-import type { Commits, CommitWatcher } from '../commit.ts'
+import type { Commits } from '../commit.ts'
 import type { Mailboxes } from '../mailboxes.ts'
-import type { StartOptions } from '../starts.ts'
+import type { Settled } from './first-answers.ts'
+import { startUnder, type Committed, type WebhookKeeping } from './keeping.ts'
+import type { Once } from './once.ts'
 import { RequestExpressions } from './request-expressions.ts'
-import { sendForWebhook, type EventOptions, type SendParts } from './send.ts'
-import { answerOf } from './webhook-answer.ts'
+import { sendForWebhook, type SendParts } from './send.ts'
+import { acceptedAs, answerOf } from './webhook-answer.ts'
 import { webhookInputOf } from './webhook-input.ts'
+import { mayRepeat, webhookKeysOf } from './webhook-keys.ts'
 import type { WebhookWaits } from './webhook-waits.ts'
 
 export interface ReceiveParts extends SendParts {
@@ -27,47 +30,43 @@ export interface ReceiveParts extends SendParts {
   /** Notifications of other servers that continue contexts; null: there are no other servers. */
   readonly feed: CommitFeed | null
   readonly waits: WebhookWaits
+  readonly once: Once
+  /** Milliseconds for which the key of a header is kept. */
+  readonly keptMs: number
 }
 
-/** What is written in the commit of the effect of a request. `partition`: of a start. */
-export interface EffectOptions extends Pick<StartOptions, 'partition'>, EventOptions {}
-
-/** An endpoint as it is loaded now. */
-export interface FoundWebhook {
+/** A request, the endpoint as it is loaded now, and the keys under which the request has its effect once. */
+interface Judged {
   readonly flux: CompiledFlux
   readonly webhook: Webhook
+  readonly call: WebhookCall
+  readonly expressions: RequestExpressions
+  /** null: there is none. */
+  readonly keeping: WebhookKeeping | null
 }
 
 /** See `WebhookApi`. Not an async function, which would keep the request in memory while it waits. */
 export function receive(parts: ReceiveParts, call: WebhookCall): Promise<WebhookReply> {
   const found = serviceOf(parts, call.endpoint, call.request['method'])
   if (found === null) return Promise.reject(notFound('this webhook is no longer there'))
-  return judge(parts, found, call).then((answer) => ({ answer, replayed: false, remark: null }))
+  const facts = { ...found, call, expressions: new RequestExpressions(call.request, call.time) }
+  if (!mayRepeat(facts)) return commit(parts, { ...facts, keeping: null }).then(replyOf)
+  return webhookKeysOf({ ...facts, keepMs: parts.keptMs })
+    .then((keys) => parts.once.run(keys, call.timeout, (keeping) => commit(parts, { ...facts, keeping })))
+    .then(replyOf)
 }
 
-/** Starts the service or sends the event, unless `when` says no: then nothing is stored. */
-function judge(
-  parts: ReceiveParts,
-  { flux, webhook: { when, send, answer } }: FoundWebhook,
-  call: WebhookCall,
-  options: EffectOptions = {},
-): Promise<WebhookAnswer> {
-  try {
-    if (when !== null && !new RequestExpressions(call.request, call.time).evaluate(when, '/when'))
-      return Promise.resolve({ kind: 'filtered' })
-  } catch (error) {
-    return Promise.reject(error)
-  }
-  if (send !== null) return sendForWebhook(parts, { flux, send }, call, options)
-  return answer === 'accepted' ? startAlone(parts, flux, call, options) : startAndWait(parts, flux, call, options)
-}
+const replyOf = ({ answer, replayed = false, remark = null }: Ending): Promise<WebhookReply> =>
+  Promise.resolve(answer).then((given) => ({ answer: given, replayed, remark }))
+
+type Ending = Pick<Settled, 'answer'> & Partial<Settled>
 
 /** null: a reload has removed it. A request with HEAD is for the webhook that has GET, unless one has HEAD. */
 function serviceOf(
   { catalog }: ReceiveParts,
   { package: owner, fluxName, urlPath }: Endpoint,
   method: unknown,
-): FoundWebhook | null {
+): Pick<Judged, 'flux' | 'webhook'> | null {
   const flux = catalog.find(owner, fluxName)
   const ofMethod = (name: unknown) =>
     flux?.webhooks.find((entry) => entry.urlPath === urlPath && entry.httpMethods.some((own) => own === name))
@@ -75,18 +74,27 @@ function serviceOf(
   return flux && webhook ? { flux, webhook } : null
 }
 
-/** Answers when the context is stored. */
-async function startAlone(...given: Parameters<typeof start>): Promise<WebhookAnswer> {
-  const { id, paused, status } = await start(...given)
-  return { kind: 'accepted', contextId: id, status: paused ?? status }
+/** Starts the service or sends the event, unless `when` says no: then nothing is stored. */
+function commit(parts: ReceiveParts, judged: Judged): Promise<Committed> {
+  const { flux, webhook, call, expressions, keeping } = judged
+  const { when, send, answer } = webhook
+  try {
+    if (when !== null && !expressions.evaluate(when, '/when'))
+      return Promise.resolve({ contextId: null, answer: { kind: 'filtered' } })
+  } catch (error) {
+    return Promise.reject(error)
+  }
+  if (send !== null) return sendForWebhook(parts, { flux, send, expressions }, call, keeping)
+  return answer === 'accepted' ? startAlone(parts, judged) : startAndWait(parts, judged)
 }
 
-function startAndWait(
-  parts: ReceiveParts,
-  flux: CompiledFlux,
-  call: WebhookCall,
-  options: EffectOptions,
-): Promise<WorkflowAnswer> {
+/** The answer is there when the context is stored. */
+function startAlone(parts: ReceiveParts, judged: Judged): Promise<Committed> {
+  return start(parts, judged).then((record) => ({ contextId: record.id, answer: acceptedAs(record) }))
+}
+
+function startAndWait(parts: ReceiveParts, judged: Judged): Promise<Committed> {
+  const { flux, call } = judged
   const { promise: answered, resolve: settle } = deferred<WorkflowAnswer>()
   const look = (record: ContextRecord) => {
     const answer = answerOf(record, flux)
@@ -94,23 +102,26 @@ function startAndWait(
   }
   // The start counts towards the timeout.
   const until = parts.clock.now() + call.timeout
-  return answerAfter(parts, start(parts, flux, call, options, look), { answered, settle, look, until })
+  return start(parts, judged, look).then(({ id, version }) => ({
+    contextId: id,
+    answer: answerAfter(parts, { id, version, answered, settle, look, until }),
+  }))
 }
 
 /** Resolves with what is stored of the new context. */
 function start(
   { mailboxes }: ReceiveParts,
-  flux: CompiledFlux,
-  { request, rawBody, textsOf, onStarted }: WebhookCall,
-  { rows, first, partition }: EffectOptions,
-  watcher?: CommitWatcher,
+  { flux, webhook, call, keeping }: Judged,
+  watcher?: (record: ContextRecord) => void,
 ): Promise<Pick<ContextRecord, 'id' | 'version' | 'status' | 'paused'>> {
-  const shown = { shown: request, raw: rawBody }
+  const { request, rawBody, textsOf, onStarted } = call
   const input = webhookInputOf(flux, textsOf)
+  const shown = { shown: request, raw: rawBody }
+  const { answerRows, options } = startUnder(keeping, webhook.answer === 'accepted')
   return mailboxes
     .start(
-      { flux, input, untyped: true, unknown: 'ignore', tags: [], trigger: null, request: shown },
-      { watcher, rows, first, partition, isCall: true },
+      { flux, input, untyped: true, unknown: 'ignore', tags: [], trigger: null, request: shown, answerRows },
+      { ...options, watcher, isCall: true },
     )
     .then(({ record: { id, version, status, paused } }) => {
       onStarted()
@@ -120,14 +131,12 @@ function start(
 
 async function answerAfter(
   { waits, commits }: ReceiveParts,
-  started: ReturnType<typeof start>,
-  waiting: Omit<Parameters<WebhookWaits['wait']>[0], 'id' | 'version'>,
+  waiting: Parameters<WebhookWaits['wait']>[0],
 ): Promise<WorkflowAnswer> {
-  const { id, version } = await started
   try {
-    return await waits.wait({ id, version, ...waiting })
+    return await waits.wait(waiting)
   } finally {
-    commits.unwatch(id)
+    commits.unwatch(waiting.id)
   }
 }
 

@@ -1,16 +1,19 @@
 // engine/webhooks: `send` of an endpoint: an event is sent to the contexts that wait for it, instead of starting the
 // service. It goes the way of every event, on behalf of the endpoint.
-import type { EventAnswer, EventRequest } from '../../api/send-event.ts'
+import type { EventRequest } from '../../api/send-event.ts'
 import type { WebhookSend } from '../../definitions/compile/webhook-send.ts'
+import { isReplayed } from '../../api/replayed.ts'
 import type { Expression } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { ANONYMOUS, SYSTEM } from '../../model/caller.ts'
 import { FluxError, notFound } from '../../model/failure.ts'
 import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
-import type { DoorAnswer, Endpoint, WebhookCall } from '../../model/webhook.ts'
+import type { Endpoint, WebhookCall } from '../../model/webhook.ts'
 import type { Access, CallEnv } from '../calls/call-env.ts'
-import { sendEvent, type SendOptions } from '../calls/send-event.ts'
-import { RequestExpressions, unfit } from './request-expressions.ts'
+import { sendEvent } from '../calls/send-event.ts'
+import { sendUnder, type Committed, type WebhookKeeping } from './keeping.ts'
+import { sentTo } from './kept-webhooks.ts'
+import { unfit, type RequestExpressions } from './request-expressions.ts'
 import { webhookInputOf } from './webhook-input.ts'
 
 export interface SendParts {
@@ -18,28 +21,28 @@ export interface SendParts {
   readonly envOf: (access: Access) => CallEnv
 }
 
-export interface EventOptions extends Pick<SendOptions, 'rows' | 'first'> {
-  /** Under which the event has its effect once, in the scope of the endpoint. Left out: it is sent each time. */
-  readonly eventId?: string | undefined
+interface Sending {
+  readonly flux: CompiledFlux
+  readonly send: WebhookSend
+  readonly expressions: RequestExpressions
 }
 
 /** @throws FluxError when the request gives no event that can be sent, or when it is refused */
 export async function sendForWebhook(
   { envOf }: SendParts,
-  { flux, send }: { readonly flux: CompiledFlux; readonly send: WebhookSend },
+  { flux, send, expressions }: Sending,
   call: WebhookCall,
-  { eventId, ...options }: EventOptions = {},
-): Promise<DoorAnswer> {
-  const { endpoint, request, rawBody, time } = call
-  const wanted = eventOf(flux, send, call, new RequestExpressions(request, time))
+  keeping: WebhookKeeping | null,
+): Promise<Committed> {
+  const { endpoint, request, rawBody } = call
+  const wanted = eventOf(flux, send, call, expressions)
   const webhook = send.orStart === 'self' ? { shown: request, raw: rawBody } : undefined
   try {
-    const answer = await sendEvent(
-      envOf(accessOf(endpoint)),
-      { ...wanted, ...(eventId !== undefined && { eventId }) },
-      { ...options, ...(webhook && { webhook }) },
-    )
-    return { kind: 'sent', eventId: answer.eventId, contextIds: reachedBy(answer) }
+    const answer = await sendEvent(envOf(accessOf(endpoint)), wanted, {
+      ...sendUnder(keeping),
+      ...(webhook && { webhook }),
+    })
+    return { contextId: null, answer: sentTo(answer), replayed: isReplayed(answer) }
   } catch (error) {
     throw withoutDenial(error)
   }
@@ -69,11 +72,6 @@ function withoutDenial(error: unknown): unknown {
   return kind === 'unauthorized' || kind === 'forbidden'
     ? notFound('a webhook without verify reaches no secured service')
     : error
-}
-
-function reachedBy({ transitions, executions, pending }: EventAnswer): number[] {
-  const ids = [...transitions, ...executions, ...pending].map(({ contextId }) => contextId)
-  return [...new Set(ids.filter((id) => id !== null))]
 }
 
 function eventOf(

@@ -5,11 +5,18 @@ import { readPath } from '../../definitions/values/paths.ts'
 import { isFinished } from '../../model/context.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
-import type { WorkflowAnswer } from '../../model/webhook.ts'
+import type { DoorAnswer, WorkflowAnswer } from '../../model/webhook.ts'
 import { redactorOf } from '../redact/redactor.ts'
 
 /** Whether there is an answer. Needs only the head of the record, not its data, which may be large. */
 export const hasAnswer = ({ paused, status }: ContextRecord): boolean => paused !== undefined || status !== 'RUNNING'
+
+/** The answer of an endpoint that answers when the context is stored. */
+export const acceptedAs = ({ id, paused, status }: Pick<ContextRecord, 'id' | 'paused' | 'status'>): DoorAnswer => ({
+  kind: 'accepted',
+  contextId: id,
+  status: paused ?? status,
+})
 
 /** The answer of the context; null: it has neither paused nor ended. */
 export function answerOf(record: ContextRecord, flux: CompiledFlux): WorkflowAnswer | null {

@@ -2,16 +2,18 @@
 import type { WebhookApi } from '../../model/webhook.ts'
 import type { RefusalLog } from '../refusal-log.ts'
 import { newEventId } from '../calls/event-id.ts'
+import { Once, type OnceParts } from './once.ts'
 import { receive, type ReceiveParts } from './receive.ts'
 import { WebhookWaits } from './webhook-waits.ts'
 
-export interface WebhooksParts extends Omit<ReceiveParts, 'waits'> {
+export interface WebhooksParts extends Omit<ReceiveParts, 'waits' | 'once'>, Pick<OnceParts, 'idempotency' | 'beat'> {
   readonly refusals: RefusalLog
 }
 
 export function webhooks(parts: WebhooksParts): WebhookApi {
   const { catalog, clock, refusals } = parts
   const waits = new WebhookWaits(parts)
+  const once = new Once({ ...parts, waits })
   return {
     giveUp: () => waits.endAll(),
 
@@ -33,6 +35,6 @@ export function webhooks(parts: WebhooksParts): WebhookApi {
       void refusals.log('a webhook was refused', outcome, () => facts)
     },
 
-    receive: (call) => receive({ ...parts, waits }, call),
+    receive: (call) => receive({ ...parts, waits, once }, call),
   }
 }
