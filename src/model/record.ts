@@ -134,7 +134,7 @@ export interface ContextRecord {
   readonly key: string | null
   /**
    * Rows that the commit writes which gives the context its first answer: repeats of the webhook's call get it from
-   * there. Absent if there are none, or the answer was there when the context started.
+   * there. Absent if there are none.
    */
   readonly answerRows?: readonly AnswerRow[] | undefined
   readonly parent: Parent | null

@@ -24,6 +24,8 @@ export type Files = { readonly [path: string]: unknown }
 export interface Bench extends FluxApi {
   readonly clock: SimulatedClock
   readonly engine: Engine
+  /** Of the engine. */
+  readonly parts: EngineParts
   readonly folder: string
   /** What was logged, newest last. */
   readonly logged: { level: string; message: string; fields: object | undefined }[]
@@ -94,7 +96,7 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
   if (faults.length > 0) throw new Error(`the services of the test have faults: ${JSON.stringify(faults)}`)
   const opened = options.store ?? (await openLmdbStore({ folder: join(folder, 'data'), log, clock }))
   const store = options.wrap?.(opened) ?? opened
-  const engine = createEngine({
+  const parts: EngineParts = {
     store,
     catalog,
     runner,
@@ -122,13 +124,15 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
       record: 16 * MIB,
       ...options.memory,
     },
-  })
+  }
+  const engine = createEngine(parts)
   await engine.start()
   const api = engine.api(SYSTEM)
   const bench: Bench = {
     ...api,
     clock,
     engine,
+    parts,
     folder,
     logged,
     async advance(milliseconds) {

@@ -23,14 +23,30 @@ export interface FirstAnswersParts {
 }
 
 /** A reply, whose answer may come later. */
-export type Settled = Omit<WebhookReply, 'answer'> & { readonly answer: WebhookAnswer | Promise<WebhookAnswer> }
+export interface Settled extends Omit<WebhookReply, 'answer'> {
+  readonly answer: WebhookAnswer | Promise<WebhookAnswer>
+  /** The context that the answer is of, if one is known. */
+  readonly contextId: ContextId | null
+  /** Whether the row of the dedupe key has the answer, or will have it. */
+  readonly isDeduped: boolean
+}
+
+/** By which key a request is known to be a repeat. */
+interface Replay {
+  readonly isDeduped: boolean
+  /** False: the request is itself the first. */
+  readonly replayed: boolean
+}
 
 /** The first delivery is under way: whether it has its effect is not known yet. */
 export class FirstUnderWay extends Error {
   override readonly name = 'FirstUnderWay'
 }
 
-const settledWith = (answer: Settled['answer'], replayed: boolean): Settled => ({ answer, replayed, remark: null })
+const settledWith = (answer: WebhookAnswer, replay: Replay): Settled => {
+  const contextId = 'contextId' in answer ? answer.contextId : null
+  return { ...replay, answer, contextId, remark: null }
+}
 
 export class FirstAnswers {
   readonly #parts: FirstAnswersParts
@@ -46,8 +62,9 @@ export class FirstAnswers {
   async ofDedupe({ key, value }: KeptRow, timeout: number | null = null): Promise<Settled> {
     const { answer } = readKeptWebhook(value)
     if (answer === null) throw new FirstUnderWay()
-    if (timeout === null || answer.kind !== 'running') return settledWith(answer, timeout === null)
-    return settledWith(this.#answerLater(key, answer.contextId, timeout), false)
+    const settled = settledWith(answer, { isDeduped: true, replayed: timeout === null })
+    if (timeout === null || answer.kind !== 'running') return settled
+    return { ...settled, answer: this.#answerLater(key, answer.contextId, timeout) }
   }
 
   /**
@@ -63,13 +80,14 @@ export class FirstAnswers {
     if (kept.hash !== hash) throw mismatch()
     const { answer } = kept
     if (answer === null) throw inProgress()
-    const isRepeat = !tried.isOwn(row)
-    if (answer.kind !== 'running') return settledWith(answer, isRepeat)
+    const replayed = !tried.isOwn(row)
+    const settled = settledWith(answer, { isDeduped: false, replayed })
+    if (answer.kind !== 'running') return settled
     const { contextId } = answer
     const { server = '', until = 0 } = kept.held ?? {}
-    if (isRepeat && until <= clock.now()) return settledWith({ kind: 'late', contextId }, true)
-    if (isRepeat && (await held.isAlive(server))) throw inProgress(contextId)
-    return settledWith(this.#answerLater(key, contextId, timeout), isRepeat)
+    if (replayed && until <= clock.now()) return { ...settled, answer: { kind: 'late', contextId } }
+    if (replayed && (await held.isAlive(server))) throw inProgress(contextId)
+    return { ...settled, answer: this.#answerLater(key, contextId, timeout) }
   }
 
   /** The answer of that context, or that it is late. */

@@ -66,7 +66,14 @@ export class WebhookKeeping {
     const { key, hash, keepMs: kept } = under
     const broadcastKey = { key, hash, kept, isForAny: hash === '', of: SEND_EVENT }
     const answer = await keptBroadcasts.onceUnder(broadcastKey, event, manner)
-    for (const other of others) if (!isReplayed(answer)) await writeAfter(store, other, sentTo(answer))
+    for (const other of others) {
+      try {
+        await writeAfter(store, other, sentTo(answer))
+      } catch (error) {
+        // A crash may have come in between, so it is written by a repeat, too.
+        if (!(error instanceof RowTaken) || !isReplayed(answer)) throw error
+      }
+    }
     return answer
   }
 }

@@ -15,8 +15,8 @@ export interface OnceParts extends HeldRequestsParts, Omit<FirstAnswersParts, 'h
   readonly idempotency: Idempotency
 }
 
-/** What a request is for, under the keys that it is the first to have, or not. */
-type Effect = (keeping: WebhookKeeping) => Promise<Committed>
+/** What a request is for, under the keys that it may be the first to have; null: it has none. */
+export type WebhookEffect = (keeping: WebhookKeeping | null) => Promise<Committed>
 
 /** Of a request. */
 interface Tried {
@@ -49,20 +49,22 @@ export class Once {
    * @throws FluxError `idempotencyMismatch`, `idempotencyInProgress`, `overloaded` when as many keys are kept as may be;
    * whatever the effect throws, if there is no earlier answer
    */
-  async run(keys: WebhookKeys, timeout: number, effect: Effect): Promise<Settled> {
-    const { dedupe, remark } = keys
+  async run(keys: WebhookKeys, timeout: number, effect: WebhookEffect): Promise<Settled> {
+    const { dedupe, idempotency, remark } = keys
+    if (dedupe === null && idempotency === null)
+      return { isDeduped: false, replayed: false, ...(await effect(null)), remark }
     if (dedupe === null) return { ...(await this.#attempt(keys, timeout, effect)), remark }
     for (;;) {
       const entered = this.#turns.enter(dedupe.key)
       if (entered !== null && (await entered) === 'done') {
-        const row = await findKept(this.#parts.store, dedupe.key)
-        if (row) return this.#first.ofDedupe(row)
+        const earlier = await this.#afterTurn(dedupe)
+        if (earlier) return earlier
         continue
       }
       let isDone = false
       try {
         const settled = await this.#patiently(keys, timeout, effect)
-        isDone = !isFiltered(settled)
+        isDone = settled.isDeduped
         return { ...settled, remark }
       } finally {
         this.#turns.leave(dedupe.key, isDone)
@@ -70,8 +72,19 @@ export class Once {
     }
   }
 
+  /** The answer to the one before; null: it is gone, or is not there yet. */
+  async #afterTurn({ key }: AnswerRow): Promise<Settled | null> {
+    const row = await findKept(this.#parts.store, key)
+    try {
+      return row && (await this.#first.ofDedupe(row))
+    } catch (error) {
+      if (error instanceof FirstUnderWay) return null
+      throw error
+    }
+  }
+
   /** Looks again for a while, where another server has the first delivery under way. */
-  async #patiently(keys: WebhookKeys, timeout: number, effect: Effect): Promise<Settled> {
+  async #patiently(keys: WebhookKeys, timeout: number, effect: WebhookEffect): Promise<Settled> {
     for (let looks = 0; ; looks += 1) {
       try {
         return await this.#attempt(keys, timeout, effect)
@@ -85,7 +98,7 @@ export class Once {
     }
   }
 
-  async #attempt(keys: WebhookKeys, timeout: number, effect: Effect): Promise<Settled> {
+  async #attempt(keys: WebhookKeys, timeout: number, effect: WebhookEffect): Promise<Settled> {
     const { clock, idempotency } = this.#parts
     const held = { server: this.#held.server, until: clock.now() + timeout }
     const keyed = (row: AnswerRow | null, isForAny: boolean): TriedKey | null =>
@@ -97,9 +110,7 @@ export class Once {
     let hold: Hold | null = null
     try {
       hold = keys.idempotency && this.#held.hold(keys.idempotency)
-      const settled = await this.#commit(tried, effect)
-      if (hold) hold.contextId = settled.contextId
-      return released(settled, hold)
+      return released(await this.#commit(tried, effect), hold)
     } catch (error) {
       try {
         const earlier = await this.#earlierInstead(error, tried, hold)
@@ -112,19 +123,19 @@ export class Once {
     }
   }
 
-  async #commit(tried: Tried, effect: Effect): Promise<Settled & Pick<Committed, 'contextId'>> {
+  async #commit(tried: Tried, effect: WebhookEffect): Promise<Settled> {
     const { idempotency, store } = this.#parts
     const [first, ...others] = [tried.dedupe, tried.idempotency].flatMap((key) => key ?? [])
     if (first === undefined) throw new Error('there is a key')
     for (const _ of [first, ...others]) if (idempotency.isFull()) await idempotency.requireRoom()
     const { replayed = false, ...committed } = await effect(new WebhookKeeping([first, ...others]))
-    const settled = { ...committed, replayed, remark: null }
-    if (!isFiltered(settled)) return settled
+    const settled = { ...committed, replayed, remark: null, isDeduped: tried.dedupe !== null }
+    if (!isFiltered(committed)) return settled
     const [ofDedupe, other] = await Promise.all(
       [tried.dedupe, tried.idempotency].map((key) => key && findKept(store, key.key)),
     )
-    const earlier = ofDedupe ? this.#ofDedupe(ofDedupe, tried) : other ? this.#ofOther(other, tried) : null
-    return earlier === null ? settled : { ...(await earlier), contextId: null }
+    if (ofDedupe) return this.#ofDedupe(ofDedupe, tried)
+    return other ? this.#ofOther(other, tried) : { ...settled, isDeduped: false }
   }
 
   /** What was answered before, instead of the error; null: nothing was. */
@@ -167,12 +178,14 @@ export class Once {
 const isInProgress = (error: unknown): boolean =>
   error instanceof FluxError && error.failure.kind === 'idempotencyInProgress'
 
-const isFiltered = ({ answer }: Settled): boolean => 'kind' in answer && answer.kind === 'filtered'
+const isFiltered = ({ answer }: Committed): boolean => 'kind' in answer && answer.kind === 'filtered'
 
 /** The request is held until it is answered. */
-function released<S extends Settled>(settled: S, hold: Hold | null): S {
-  const { answer } = settled
-  if ('kind' in answer) hold?.release()
-  else if (hold) return { ...settled, answer: answer.finally(hold.release) }
+function released(settled: Settled, hold: Hold | null): Settled {
+  const { answer, contextId } = settled
+  if (hold === null) return settled
+  hold.contextId = contextId
+  if (!('kind' in answer)) return { ...settled, answer: answer.finally(hold.release) }
+  hold.release()
   return settled
 }

@@ -1,0 +1,328 @@
+// A request to a webhook has its effect once under the key that `dedupe` computes of it, and under its header
+// `Idempotency-Key`: its repeats get the first answer, also after a restart, and for as long as keys are kept.
+import { beforeEach, describe, expect, test } from 'vitest'
+import { openBench, type Bench, type BenchOptions } from '../support/engine.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
+import { deliver, type Delivered } from '../support/webhook-calls.ts'
+import {
+  clock,
+  closing,
+  contextsOf,
+  count,
+  FILES,
+  go,
+  hook,
+  idOf,
+  MINUTE_MS,
+  opener,
+  running,
+} from '../support/webhook-once.ts'
+
+describe.each(['embedded', 'Redis', 'Redis with 4 partitions'] as const)('on %s', (where) => {
+  let open: (options?: BenchOptions) => Promise<Bench>
+  let bench: Bench
+  beforeEach(async () => {
+    open = await opener(where)
+    bench = await open()
+  })
+  const post = (given: Delivered, at = bench) => deliver(at, given)
+
+  describe('dedupe', () => {
+    test('starts one context for fifty deliveries at once, and answers all', async () => {
+      const body = { id: 'evt_1' }
+      const replies = await Promise.all(Array.from({ length: 50 }, () => post({ path: '/paid', body })))
+      expect(await count(bench, 'Paid')).toBe(1)
+      expect(replies.filter(({ replayed }) => !replayed)).toHaveLength(1)
+      expect(new Set(replies.map(({ answer }) => JSON.stringify(answer))).size).toBe(1)
+      expect(replies[0]?.answer).toMatchObject({ kind: 'outputs' })
+    })
+
+    test('gives the first answer to other content, another method and in another form of the key', async () => {
+      const first = await post({ path: '/paid', body: { id: 7 } })
+      expect(first).toMatchObject({ replayed: false, remark: null, answer: { kind: 'outputs' } })
+      for (const other of [{ body: { id: 7, n: 2 } }, { body: { id: '7' } }, { body: { id: 7 }, method: 'PUT' }])
+        expect(await post({ path: '/paid', ...other })).toEqual({ ...first, replayed: true })
+      expect(await post({ path: '/paid2', body: { id: 7 } })).toMatchObject({ replayed: false })
+      expect(await post({ path: '/paid', body: { id: 'x'.repeat(10_000) } })).toMatchObject({ replayed: false })
+      expect(await post({ path: '/paid', body: { id: 'x'.repeat(10_000) } })).toMatchObject({ replayed: true })
+      expect(await post({ path: '/paid', body: { id: 'x'.repeat(9_999) } })).toMatchObject({ replayed: false })
+    })
+
+    test.each([{}, { id: null }, { id: '' }])('says so when the key of %j comes out empty', async (body) => {
+      for (const _ of [1, 2])
+        expect(await post({ path: '/paid', body })).toMatchObject({
+          replayed: false,
+          remark: expect.stringContaining('empty'),
+        })
+      expect(await count(bench, 'Paid')).toBe(2)
+    })
+
+    test.each([{ id: false }, { id: 0 }])('takes %j for a key', async (body) => {
+      await post({ path: '/paid', body })
+      expect(await post({ path: '/paid', body })).toMatchObject({ replayed: true, remark: null })
+    })
+
+    test.each([
+      ['/paid', { id: { a: 1 } }],
+      ['/paid', { id: [1] }],
+      ['/odd', { id: 1 }],
+    ])('refuses %s whose key of %j is none', async (path, body) => {
+      await expect(post({ path, body })).rejects.toMatchObject({ failure: { kind: 'malformed' } })
+    })
+
+    test('tells of the context while it runs, and the whole answer then, also when the context is gone', async () => {
+      const first = post({ path: '/long', body: { id: 1 } })
+      const contextId = await running(bench)
+      const whileRunning = { answer: { kind: 'running', contextId }, replayed: true, remark: null }
+      expect(await post({ path: '/long', body: { id: 1 } })).toEqual(whileRunning)
+      await go(bench)
+      const { answer } = await first
+      expect(answer).toMatchObject({
+        kind: 'response',
+        response: { responseCode: 201, headers: { 'X-A': 'a' }, cookies: [{ name: 'sid', value: 'abc' }] },
+      })
+      expect(await post({ path: '/long', body: { id: 1 } })).toEqual({ answer, replayed: true, remark: null })
+    })
+
+    test('tells those that come after a timeout of the context, and later of its answer', async () => {
+      const first = post({ path: '/long', body: { id: 1 }, timeout: 5000 })
+      const contextId = await running(bench)
+      await clock.advance(5000)
+      await clock.advance(1000)
+      expect(await first).toMatchObject({ answer: { kind: 'late', contextId } })
+      expect(await post({ path: '/long', body: { id: 1 } })).toMatchObject({ answer: { kind: 'running', contextId } })
+      await go(bench)
+      await bench.until(contextId, ({ status }) => status === 'COMPLETED')
+      expect(await post({ path: '/long', body: { id: 1 } })).toMatchObject({
+        answer: { kind: 'response', contextId },
+        replayed: true,
+      })
+    })
+
+    test('remembers that the workflow failed', async () => {
+      const first = await post({ path: '/failing', body: { id: 1 } })
+      expect(first).toMatchObject({ answer: { kind: 'failed' }, replayed: false })
+      expect(await post({ path: '/failing', body: { id: 1 } })).toEqual({ ...first, replayed: true })
+    })
+
+    test('does not remember what was refused: the next one runs itself', async () => {
+      const refused = { failure: { kind: 'invalid' } }
+      await expect(post({ path: '/paid', body: { id: 1, n: 'x' } })).rejects.toMatchObject(refused)
+      const bad = Array.from({ length: 10 }, () => post({ path: '/paid', body: { id: 1, n: 'x' } }))
+      const good = [1, 2, 3].map((n) => post({ path: '/paid', body: { id: 1, n } }))
+      expect((await Promise.allSettled(bad)).filter(({ status }) => status === 'rejected')).toHaveLength(10)
+      expect((await Promise.all(good)).filter(({ replayed }) => replayed)).toHaveLength(2)
+      // A kept answer wins over what is refused.
+      expect(await post({ path: '/paid', body: { id: 1, n: 'x' } })).toMatchObject({ replayed: true })
+      expect(await count(bench, 'Paid')).toBe(1)
+    })
+
+    test('is passed by what an operator sends again', async () => {
+      await post({ path: '/paid', body: { id: 1 }, idempotencyKey: 'k' })
+      const again = { path: '/paid', body: { id: 1 }, idempotencyKey: 'k', replayOf: 'd' }
+      expect(await post(again)).toMatchObject({ replayed: false })
+      expect(await count(bench, 'Paid')).toBe(2)
+    })
+  })
+
+  describe('Idempotency-Key', () => {
+    const K = { idempotencyKey: 'k' }
+
+    test('gives the first answer, and refuses another method, query or body', async () => {
+      const asked = { path: '/plain', body: { n: 1 }, query: '?a=1', ...K }
+      const first = await post(asked)
+      expect(first).toMatchObject({ replayed: false })
+      expect(await post(asked)).toEqual({ ...first, replayed: true })
+      const mismatch = { failure: { kind: 'idempotencyMismatch' } }
+      await expect(post({ ...asked, query: '?a=2' })).rejects.toMatchObject(mismatch)
+      await expect(post({ ...asked, body: { n: 2 } })).rejects.toMatchObject(mismatch)
+      // Another call.
+      expect(await post({ ...asked, method: 'PUT' })).toMatchObject({ replayed: false })
+    })
+
+    test('refuses a repeat while the first is held, and gives what it came to', async () => {
+      const long = { path: '/long', body: { id: null }, ...K }
+      const first = post(long)
+      const contextId = await running(bench)
+      await expect(post(long)).rejects.toMatchObject({
+        failure: { kind: 'idempotencyInProgress', retryAfter: 1, contextId },
+      })
+      await expect(post({ ...long, body: { id: '' } })).rejects.toMatchObject({
+        failure: { kind: 'idempotencyMismatch' },
+      })
+      await go(bench)
+      const { answer } = await first
+      expect(await post(long)).toMatchObject({ answer, replayed: true })
+    })
+
+    test('remembers that the first was late, until there is an answer', async () => {
+      const long = { path: '/long', body: { id: null }, timeout: 5000, ...K }
+      const first = post(long)
+      const contextId = await running(bench)
+      await clock.advance(5000)
+      await clock.advance(1000)
+      expect((await first).answer.kind).toBe('late')
+      expect(await post(long)).toMatchObject({ answer: { kind: 'late', contextId }, replayed: true })
+      await go(bench)
+      await bench.until(contextId, ({ status }) => status === 'COMPLETED')
+      expect(await post(long)).toMatchObject({ answer: { kind: 'response', contextId }, replayed: true })
+    })
+
+    test('does not remember what was refused', async () => {
+      const asked = { path: '/plain', body: { n: 'x' }, ...K }
+      for (const _ of [1, 2]) await expect(post(asked)).rejects.toMatchObject({ failure: { kind: 'invalid' } })
+      expect(await post({ ...asked, body: { n: 1 } })).toMatchObject({ replayed: false })
+    })
+  })
+
+  describe('both keys', () => {
+    const K = { idempotencyKey: 'k' }
+
+    test('are kept together, and dedupe is judged first', async () => {
+      const first = await post({ path: '/paid', body: { id: 1 }, ...K })
+      expect(first.replayed).toBe(false)
+      // By dedupe, whatever the other says.
+      expect(await post({ path: '/paid', body: { id: 1, n: 2 }, ...K })).toEqual({ ...first, replayed: true })
+      expect(await post({ path: '/paid', body: { id: 1 } })).toEqual({ ...first, replayed: true })
+      // Another delivery under the same header.
+      await expect(post({ path: '/paid', body: { id: 2 }, ...K })).rejects.toMatchObject({
+        failure: { kind: 'idempotencyMismatch' },
+      })
+      expect(await post({ path: '/paid', body: { id: 2 } })).toMatchObject({ replayed: false })
+      expect(await count(bench, 'Paid')).toBe(2)
+    })
+
+    test('a repeat of the header alone leaves no dedupe key behind', async () => {
+      await post({ path: '/paid', body: {}, ...K })
+      expect(await post({ path: '/paid', body: {}, ...K })).toMatchObject({ replayed: true })
+      const replies = await Promise.all(
+        [1, 2, 3].map(() => post({ path: '/paid', body: { id: 1 }, ...K }).catch(String)),
+      )
+      expect(replies).toHaveLength(3)
+      expect(await post({ path: '/paid', body: { id: 1 } })).toMatchObject({ replayed: false })
+    })
+
+    test('a repeat by dedupe is told of the running context, though its header is in use', async () => {
+      const first = post({ path: '/long', body: { id: 1 }, ...K })
+      const contextId = await running(bench)
+      expect(await post({ path: '/long', body: { id: 1 }, ...K })).toMatchObject({
+        answer: { kind: 'running', contextId },
+        replayed: true,
+      })
+      await go(bench)
+      await first
+    })
+
+    test('fifty at once have one effect', async () => {
+      const all = { path: '/paid', body: { id: 1 }, ...K }
+      const replies = await Promise.all(Array.from({ length: 50 }, () => post(all)))
+      expect(replies.filter(({ replayed }) => !replayed)).toHaveLength(1)
+      expect(await count(bench, 'Paid')).toBe(1)
+    })
+  })
+
+  test('answers outlive a context that is purged', async () => {
+    const short = await open({ retention: MINUTE_MS, folder: `${bench.folder}-2` })
+    const asked = { path: '/paid', body: { id: 1 }, idempotencyKey: 'k' }
+    const first = await post(asked, short)
+    const passed = async () => {
+      await short.advance(MINUTE_MS)
+      return count(short, 'Paid')
+    }
+    await expect.poll(passed).toBe(0)
+    expect(await post(asked, short)).toEqual({ ...first, replayed: true })
+  })
+
+  test('no more keys are kept than may be, and repeats are answered all the same', async () => {
+    const small = await open({ idempotency: { max: 2 }, folder: `${bench.folder}-3` })
+    const first = await post({ path: '/paid', body: { id: 1 } }, small)
+    await post({ path: '/paid', body: { id: 2 } }, small)
+    await small.advance(2000)
+    const replies = await Promise.allSettled([3, 4, 5, 6].map((id) => post({ path: '/paid', body: { id } }, small)))
+    expect(replies.filter(({ status }) => status === 'rejected').length).toBeGreaterThan(2)
+    expect(await post({ path: '/paid', body: { id: 1 } }, small)).toEqual({ ...first, replayed: true })
+  })
+})
+
+describe('over a restart of the embedded store', () => {
+  test('first answers are there, and a running one gets its answer', async () => {
+    const bench = await openBench(FILES, { clock })
+    const done = await deliver(bench, { path: '/paid', body: { id: 1 }, idempotencyKey: 'a' })
+    const long = { path: '/long', body: { id: 1 }, idempotencyKey: 'b' }
+    // Nobody is left who could answer it.
+    void deliver(bench, long)
+    const contextId = await running(bench)
+    const again = await bench.restart()
+    closing.push(() => again.close())
+    expect(await deliver(again, { path: '/paid', body: { id: 1 }, idempotencyKey: 'a' })).toEqual({
+      ...done,
+      replayed: true,
+    })
+    expect(await deliver(again, { path: '/long', body: { id: 1 } })).toMatchObject({
+      answer: { kind: 'running', contextId },
+    })
+    await go(again)
+    await again.until(contextId, ({ status }) => status === 'COMPLETED')
+    expect(await deliver(again, long)).toMatchObject({ answer: { kind: 'response', contextId }, replayed: true })
+  })
+
+  test('who asks again under a header is held for the answer, and late when its time is up', async () => {
+    const bench = await openBench(FILES, { clock })
+    const long = { path: '/long', body: { id: null }, idempotencyKey: 'b', timeout: 30_000 }
+    // Nobody is left who could answer it.
+    void deliver(bench, long)
+    const contextId = await running(bench)
+    const again = await bench.restart()
+    closing.push(() => again.close())
+    const held = deliver(again, long)
+    await expect
+      .poll(() => deliver(again, long).catch((error: unknown) => error))
+      .toMatchObject({
+        failure: { kind: 'idempotencyInProgress', contextId },
+      })
+    await go(again)
+    expect(await held).toMatchObject({ answer: { kind: 'response', contextId }, replayed: true })
+  })
+})
+
+describe('retention', () => {
+  test.each([
+    ['/short', {}, 90_000],
+    ['/paid', {}, 7 * 86_400_000],
+    ['/plain', { idempotencyKey: 'k' }, 7 * 86_400_000],
+  ])('the key of %s is free after its time', async (path, more, keptMs) => {
+    const bench = await openBench(FILES, { clock: new SimulatedClock(), retention: 60 * 86_400_000 })
+    closing.push(() => bench.close())
+    const asked = { path, body: { id: 1 }, ...more }
+    await deliver(bench, asked)
+    bench.clock.jump(keptMs - 1)
+    expect(await deliver(bench, asked)).toMatchObject({ replayed: true })
+    bench.clock.jump(1)
+    expect(await deliver(bench, asked)).toMatchObject({ replayed: false })
+    expect(await deliver(bench, asked)).toMatchObject({ replayed: true })
+  })
+
+  test('a context that outruns its key leaves that of the next alone', async () => {
+    const bench = await openBench(
+      {
+        ...FILES,
+        'p/Long.flux': { ...Object(FILES['p/Long.flux']), ...hook('/long', { dedupe: { key: '1', keep: '60s' } }) },
+      },
+      { clock: new SimulatedClock() },
+    )
+    closing.push(() => bench.close())
+    const first = deliver(bench, { path: '/long', timeout: 1_000_000 })
+    const contextId = await running(bench)
+    bench.clock.jump(MINUTE_MS)
+    const second = deliver(bench, { path: '/long', timeout: 1_000_000 })
+    await expect.poll(() => count(bench, 'Long')).toBe(2)
+    const [oldest = 0] = await contextsOf(bench, 'Child')
+    await bench.sendEvent({ contextId: oldest, event: 'go' })
+    expect(idOf(await first)).toBe(contextId)
+    const repeat = await deliver(bench, { path: '/long' })
+    expect(repeat).toMatchObject({ answer: { kind: 'running' } })
+    expect(idOf(repeat)).not.toBe(contextId)
+    await bench.sendEvent({ event: 'go' })
+    await second
+  })
+})

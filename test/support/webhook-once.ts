@@ -1,0 +1,129 @@
+// Services behind webhooks under keys, and servers for them on each store.
+import { randomUUID } from 'node:crypto'
+import { afterEach, beforeEach, expect, inject } from 'vitest'
+import type { WebhookReply } from '../../src/model/webhook.ts'
+import { explore } from '../../src/store/redis/connection.ts'
+import { openRedisStore } from '../../src/store/redis/store.ts'
+import { openBench, type Bench, type BenchOptions, type Files } from './engine.ts'
+import { SimulatedClock } from './simulated-clock.ts'
+
+const set = (expression: string, ...to: string[]) => ({ type: 'set', expression, evaluate: true, to })
+export const hook = (urlPath: string, more: object = {}) => ({
+  webhooks: [{ urlPath, httpMethods: ['POST'], ...more }],
+})
+const OUT = { output: [{ name: 'out', type: 'any' }] }
+const BY_ID = { dedupe: { key: '$request.body.id' } }
+export const MINUTE_MS = 60_000
+
+export const FILES: Files = {
+  'p/Paid.flux': {
+    ...OUT,
+    input: [{ name: 'n', type: 'integer' }],
+    states: [{ name: 'end', action: { type: 'map', lines: [set('uuid()', 'out')] } }],
+    webhooks: [
+      { urlPath: '/paid', httpMethods: ['POST', 'PUT'], ...BY_ID },
+      { urlPath: '/paid2', httpMethods: ['POST'], ...BY_ID },
+      { urlPath: '/short', httpMethods: ['POST'], dedupe: { key: '$request.body.id', keep: '90s' } },
+      { urlPath: '/plain', httpMethods: ['POST', 'PUT'] },
+    ],
+  },
+  'p/Keyed.flux': {
+    key: '${n}',
+    ...OUT,
+    input: [{ name: 'n', type: 'integer' }],
+    states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'go' }] }],
+    ...hook('/keyed', BY_ID),
+  },
+  'p/Long.flux': {
+    ...OUT,
+    states: [
+      { name: 'act', action: { type: 'invokeFlux', name: 'Child' }, transitions: [{ to: 'end' }] },
+      {
+        name: 'end',
+        action: {
+          type: 'map',
+          lines: [
+            set('201', '$response', 'responseCode'),
+            set('[{ name: "sid", value: "abc" }]', '$response', 'cookies'),
+            set('{ "X-A": "a" }', '$response', 'headers'),
+            set('uuid()', '$response', 'content'),
+            { from: ['$response'], to: ['out'] },
+          ],
+        },
+      },
+    ],
+    ...hook('/long', BY_ID),
+  },
+  'p/Child.flux': {
+    states: [{ name: 'w', waiting: true, transitions: [{ to: 'end', event: 'go' }] }, { name: 'end' }],
+  },
+  'p/Failing.flux': {
+    states: [{ name: 's', action: { type: 'invokeFlux', name: 'Nobody' } }],
+    ...hook('/failing', BY_ID),
+  },
+  'p/Odd.flux': {
+    states: [{ name: 'end' }],
+    ...hook('/odd', { dedupe: { key: '$request.body.id.toUpperCase()' } }),
+  },
+}
+
+export type Where = 'embedded' | 'Redis' | 'Redis with 4 partitions'
+
+const quiet = (): void => {}
+const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
+export const feed = {
+  notify: quiet,
+  onNotified: quiet,
+  notifyReady: quiet,
+  onReady: quiet,
+  watch: quiet,
+  onWatched: quiet,
+  close: () => Promise.resolve(),
+}
+export const BEAT_MS = 1000
+
+export let clock: SimulatedClock
+export const closing: (() => Promise<unknown>)[] = []
+beforeEach(() => {
+  // Redis has a time of its own.
+  clock = new SimulatedClock(Date.now())
+})
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close()
+})
+
+/** Opens servers on one store; the embedded one has one server at a time. */
+export async function opener(where: Where): Promise<(options?: BenchOptions) => Promise<Bench>> {
+  if (where === 'embedded')
+    return async (options) => {
+      const bench = await openBench(FILES, { clock, ...options })
+      closing.push(() => bench.close())
+      return bench
+    }
+  const [address, namespace] = [await explore(inject('redisUrl')), `test-${randomUUID()}`]
+  const partitions = where === 'Redis' ? 1 : 4
+  return async (options) => {
+    const store = await openRedisStore({ address, namespace, partitions, deadAfterMs: 60_000, log })
+    const bench = await openBench(FILES, { clock, store, others: { beat: BEAT_MS, feed }, ...options })
+    closing.push(() => bench.close())
+    return bench
+  }
+}
+
+export const contextsOf = async (bench: Bench, fluxName: string): Promise<number[]> => {
+  const statuses = [undefined, 'COMPLETED', 'FAILED'] as const
+  const lists = await Promise.all(statuses.map((status) => bench.listContexts({ fluxName, status, limit: 100 })))
+  return lists
+    .flat()
+    .map(({ id }) => id)
+    .toSorted((one, other) => one - other)
+}
+export const count = async (bench: Bench, fluxName: string) => (await contextsOf(bench, fluxName)).length
+export const idOf = ({ answer }: WebhookReply): number => ('contextId' in answer ? answer.contextId : -1)
+export const child = async (bench: Bench) => (await contextsOf(bench, 'Child'))[0] ?? 0
+export const go = async (bench: Bench) => bench.sendEvent({ contextId: await child(bench), event: 'go' })
+/** The context of a delivery that is under way. */
+export const running = async (bench: Bench, fluxName = 'Long') => {
+  await expect.poll(() => count(bench, fluxName)).toBe(1)
+  return (await contextsOf(bench, fluxName))[0] ?? 0
+}
