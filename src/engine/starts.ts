@@ -47,7 +47,7 @@ export class Starts {
 
   /** See `Mailboxes.start`. */
   start(
-    { flux, startState, input, untyped, unknown, tags, trigger, request, key, existing, event }: RootRequest,
+    { flux, startState, input, untyped, unknown, tags, trigger, request, key, existing, event, drawn }: RootRequest,
     { watcher, rows, first, partition = this.#parts.ids.nextPartition() }: StartOptions,
     onEnd?: () => void,
   ): Promise<MessageOutcome> {
@@ -69,7 +69,7 @@ export class Starts {
           settle(result)
         }
       const start = {
-        request: { ...whole, key, existing, event },
+        request: { ...whole, key, existing, event, drawn },
         watcher,
         rows,
         first,

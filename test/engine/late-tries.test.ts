@@ -1,0 +1,182 @@
+// Broadcasts whose commits come true late, or unheard of: whoever carries them on moves and starts nobody a second time,
+// and tells of those who were.
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { EventAnswer } from '../../src/api/send-event.ts'
+import { partitionOfKey } from '../../src/engine/record/context-key.ts'
+import { inDoubt, unavailable } from '../../src/model/failure.ts'
+import type { CommitOutcome, CommitRequest, Store } from '../../src/ports/store.ts'
+import { openBench, type Bench, type Files } from '../support/engine.ts'
+import { MemoryStore } from '../simulation/memory-store.ts'
+import { Memory } from '../simulation/memory.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
+import { withVerbs } from '../support/stores.ts'
+
+const open = [{ name: 's', waiting: true, transitions: [{ to: 's', event: 'more' }] }]
+const FILES: Files = {
+  /** Takes the event once. */
+  'p/Once.flux': {
+    states: [
+      { name: 'w', waiting: true, transitions: [{ to: 'taken', event: 'once' }] },
+      { name: 'taken', waiting: true, transitions: [{ to: 'w', event: 'back' }] },
+    ],
+  },
+  'p/Plain.flux': { triggers: ['plain'], states: open },
+  'p/Counts.flux': {
+    triggers: [{ event: 'keyed', key: 'k' }],
+    output: [{ name: 'n', type: 'integer', defaultValue: 0 }],
+    states: [
+      { name: 's', waiting: true, transitions: [{ to: 'seen', event: 'keyed' }] },
+      {
+        name: 'seen',
+        action: { type: 'map', lines: [{ type: 'set', expression: 'n + 1', evaluate: true, to: ['n'] }] },
+        transitions: [{ to: 's' }],
+      },
+    ],
+  },
+  'p/Chance.flux': {
+    input: [{ name: 'at', type: 'date', defaultValue: 'now' }],
+    triggers: [{ event: 'chance', key: '${uuid()}-${random()}-${now()}-${$trackerId}' }],
+    states: open,
+  },
+  'p/Root.flux': { triggers: ['root'], key: '${uuid()}', states: open },
+}
+const BEAT_MS = 1000
+const feed = {
+  notify() {},
+  onNotified() {},
+  notifyReady() {},
+  onReady() {},
+  watch() {},
+  onWatched() {},
+  close: () => Promise.resolve(),
+}
+
+/** What becomes of a commit: its server hears nothing of it, and it is made never, at once or later. */
+type Fate = 'lost' | 'unanswered' | 'late' | null
+
+describe.each([1, 3])('in a store of %i partitions', (partitions) => {
+  let memory: Memory
+  let clock: SimulatedClock
+  let servers: Bench[]
+  /** Of the next commits of contexts of the first server. */
+  let fateOf: (request: CommitRequest) => Fate
+  let late: (() => Promise<CommitOutcome>)[]
+  /** Whether the first server is dead. */
+  let isDead: boolean
+
+  const unreliable = (store: Store): Store =>
+    withVerbs(store, {
+      async commit(request) {
+        if (isDead) throw unavailable('dead')
+        const fate = request.writes.length > 0 ? fateOf(request) : null
+        if (fate === 'lost') throw inDoubt('unanswered')
+        if (fate === 'late') {
+          late.push(() => store.commit(request))
+          throw inDoubt('unanswered')
+        }
+        const outcome = await store.commit(request)
+        if (fate === 'unanswered') throw inDoubt('unanswered')
+        return outcome
+      },
+    })
+
+  const openServer = async (wrap: (store: Store) => Store = (store) => store) => {
+    const store = wrap(new MemoryStore(memory))
+    const bench = await openBench(FILES, { clock, store, others: { beat: BEAT_MS, feed } })
+    servers.push(bench)
+    return bench
+  }
+
+  beforeEach(() => {
+    clock = new SimulatedClock(Date.UTC(2026, 0, 1))
+    memory = new Memory({ now: () => clock.now(), silence: 7 * BEAT_MS, partitions })
+    ;[servers, late, fateOf, isDead] = [[], [], () => null, false]
+  })
+  afterEach(async () => {
+    isDead = false
+    await Promise.all(servers.map((bench) => bench.close()))
+  })
+
+  const startsOf = async (bench: Bench, fluxName: string) =>
+    (await bench.listContexts({ fluxName, limit: 20 })).map(({ id }) => id)
+  const failed = { failure: { kind: 'unavailable', inDoubt: true } }
+
+  /** Another server carries it on, once the first has said nothing for too long. */
+  async function carriedOn(request: { event: string; eventId: string }): Promise<[Bench, EventAnswer]> {
+    isDead = true
+    const two = await openServer()
+    await clock.advance(9 * BEAT_MS)
+    await expect.poll(async () => (await two.getEvent({ eventId: request.eventId })).done).toBe(true)
+    return [two, await two.sendEvent(request)]
+  }
+
+  const chance = { event: 'chance', eventId: 'e' }
+
+  test.each([
+    ['a key that is made by chance', 'chance', 'Chance'],
+    ['a key of its service that is made by chance', 'root', 'Root'],
+    ['a fixed key', 'keyed', 'Counts'],
+    ['no key', 'plain', 'Plain'],
+  ])('a start under %s, which came true unheard of, is not made again', async (_, event, fluxName) => {
+    // Each broadcast has other keys: they lie in several partitions.
+    for (let nr = 0; nr < 6; nr += 1) {
+      const one = await openServer(unreliable)
+      const request = { event, eventId: `e${nr}`, input: {} }
+      fateOf = ({ writes: [write] }) => (write?.previous === 0 ? 'unanswered' : null)
+      await expect(one.sendEvent(request)).rejects.toMatchObject(failed)
+      fateOf = () => null
+      const [two, { executions, transitions, ignored }] = await carriedOn(request)
+      expect([executions, transitions, ignored]).toEqual([[{ contextId: expect.any(Number), state: 's' }], [], []])
+      const [contextId = 0, ...others] = await startsOf(two, fluxName)
+      expect([contextId, others]).toEqual([executions[0]?.contextId, []])
+      await two.terminate({ contextId })
+      isDead = false
+      await Promise.all(servers.splice(0).map((bench) => bench.engine.close({ grace: 0 })))
+    }
+  })
+
+  test.each([
+    ['a key that is made by chance', 'chance', 'Chance'],
+    ['a key of its service that is made by chance', 'root', 'Root'],
+    ['no key', 'plain', 'Plain'],
+  ])('a start under %s comes true late, in whatever partition: there is one', async (_, event, fluxName) => {
+    for (let nr = 0; nr < 6; nr += 1) {
+      const one = await openServer(unreliable)
+      const request = { event, eventId: `e${nr}`, input: {} }
+      fateOf = ({ writes: [write] }) => (write?.previous === 0 ? 'late' : null)
+      await expect(one.sendEvent(request)).rejects.toMatchObject(failed)
+      isDead = true
+      const two = await openServer((store) =>
+        withVerbs(store, {
+          async commit(made) {
+            // While the other server is about to start it.
+            if (made.writes.some(({ previous }) => previous === 0)) for (const commit of late.splice(0)) await commit()
+            return store.commit(made)
+          },
+        }),
+      )
+      await clock.advance(9 * BEAT_MS)
+      await expect.poll(async () => (await two.getEvent({ eventId: request.eventId })).done).toBe(true)
+      const { executions } = await two.sendEvent(request)
+      const ids = await startsOf(two, fluxName)
+      expect([late.length, ids.length]).toEqual([0, 1])
+      expect(executions.map(({ contextId }) => contextId)).toEqual(ids)
+      await two.terminate({ contextId: ids[0] ?? 0 })
+      isDead = false
+      await Promise.all(servers.splice(0).map((bench) => bench.engine.close({ grace: 0 })))
+    }
+  })
+
+  test('keys that are made by chance lie in all partitions', async () => {
+    const one = await openServer()
+    const keys = new Set<string>()
+    const found = new Set<number>()
+    for (let nr = 0; nr < 20; nr += 1) {
+      const { executions } = await one.sendEvent({ ...chance, eventId: `e${nr}` })
+      const { key } = await one.getContext({ contextId: executions[0]?.contextId ?? 0 })
+      keys.add(String(key))
+      found.add(partitionOfKey({ package: 'p', fluxName: 'Chance', key: String(key) }, partitions))
+    }
+    expect([keys.size, found.size]).toEqual([20, partitions])
+  })
+})
