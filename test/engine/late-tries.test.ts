@@ -1,11 +1,12 @@
 // Broadcasts whose commits come true late, or unheard of: whoever carries them on moves and starts nobody a second time,
 // and tells of those who were.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Receipt } from '../../src/api/get-event.ts'
 import type { EventAnswer } from '../../src/api/send-event.ts'
 import { partitionOfKey } from '../../src/engine/record/context-key.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { CommitOutcome, CommitRequest, Store } from '../../src/ports/store.ts'
-import { openBench, type Bench, type Files } from '../support/engine.ts'
+import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
 import { MemoryStore } from '../simulation/memory-store.ts'
 import { Memory } from '../simulation/memory.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
@@ -16,7 +17,14 @@ const FILES: Files = {
   /** Takes the event once. */
   'p/Once.flux': {
     states: [
-      { name: 'w', waiting: true, transitions: [{ to: 'taken', event: 'once' }] },
+      {
+        name: 'w',
+        waiting: true,
+        transitions: [
+          { to: 'taken', event: 'once' },
+          { to: 'taken', event: 'only' },
+        ],
+      },
       { name: 'taken', waiting: true, transitions: [{ to: 'w', event: 'back' }] },
     ],
   },
@@ -38,6 +46,22 @@ const FILES: Files = {
     triggers: [{ event: 'chance', key: '${uuid()}-${random()}-${now()}-${$trackerId}' }],
     states: open,
   },
+  'p/Unless.flux': {
+    triggers: [
+      { event: 'once', unlessMoved: true },
+      { event: 'late', key: '${uuid()}', unlessMoved: true },
+    ],
+    states: open,
+  },
+  /** Takes it, or doesn't wait for it. */
+  'p/Late.flux': {
+    states: [
+      { name: 'begin', waiting: true, transitions: [{ to: 'w', event: 'go' }] },
+      { name: 'w', waiting: true, transitions: [{ to: 'begin', event: 'late' }] },
+    ],
+  },
+  'p/Both.flux': { states: [{ name: 's', waiting: true, transitions: [{ to: 's', event: 'both' }] }] },
+  'p/Began.flux': { triggers: ['both'], states: open },
   'p/Root.flux': { triggers: ['root'], key: '${uuid()}', states: open },
 }
 const BEAT_MS = 1000
@@ -165,6 +189,119 @@ describe.each([1, 3])('in a store of %i partitions', (partitions) => {
       isDead = false
       await Promise.all(servers.splice(0).map((bench) => bench.engine.close({ grace: 0 })))
     }
+  })
+
+  test.each([
+    ['once', 'Once', async (bench: Bench, contextId: number) => bench.sendEvent({ contextId, event: 'back' })],
+    ['late', 'Late', async (bench: Bench, contextId: number) => bench.sendEvent({ contextId, event: 'go' })],
+  ])(
+    'a start that was ruled out, since whoever carries %s on moved somebody, does not come late',
+    async (event, fluxName, beginToWait) => {
+      for (let nr = 0; nr < 6; nr += 1) {
+        const one = await openServer(unreliable)
+        const contextId = await one.run(fluxName)
+        if (event === 'once') await one.sendEvent({ contextId, event })
+        const request = { event, eventId: `e${nr}` }
+        fateOf = () => 'late'
+        await expect(one.sendEvent(request)).rejects.toMatchObject(failed)
+        fateOf = () => null
+        await beginToWait(one, contextId)
+        const [two, { transitions, executions }] = await carriedOn(request)
+        expect([transitions, executions]).toMatchObject([[{ contextId }], []])
+        const [commit] = late.splice(0)
+        expect(await commit?.()).toMatchObject({ ok: false })
+        expect(await startsOf(two, 'Unless')).toEqual([])
+        isDead = false
+        await two.terminate({ contextId })
+        await Promise.all(servers.splice(0).map((bench) => bench.engine.close({ grace: 0 })))
+      }
+    },
+  )
+
+  test('a move that comes true while another server carries it on is told as a move', async () => {
+    const one = await openServer(unreliable)
+    const ids = [await one.run('Once'), await one.run('Once')]
+    const request = { event: 'only', eventId: 'e' }
+    fateOf = () => 'late'
+    await expect(one.sendEvent(request)).rejects.toMatchObject(failed)
+    isDead = true
+    const two = await openServer((store) =>
+      withVerbs(store, {
+        async commit(made) {
+          if (made.writes.length > 0) for (const commit of late.splice(0)) await commit()
+          return store.commit(made)
+        },
+      }),
+    )
+    await clock.advance(9 * BEAT_MS)
+    await expect.poll(async () => (await two.getEvent({ eventId: 'e' })).done).toBe(true)
+    const { transitions, ignored } = await two.sendEvent(request)
+    expect(transitions.map(({ contextId, state }) => [contextId, state]).toSorted()).toEqual(
+      ids.map((id) => [id, 'taken']),
+    )
+    expect(ignored).toEqual([])
+  })
+
+  test('a receipt tells of a move and a start that came true after they were told to be in doubt', async () => {
+    const one = await openServer(unreliable)
+    const ids = [await one.run('Once'), await one.run('Once')]
+    const [first = 0, second = 0] = ids
+    fateOf = ({ writes: [write] }) => (write?.context.id === second ? 'late' : null)
+    const { transitions, ignored } = await one.sendEvent({ event: 'only', eventId: 'e' })
+    expect([transitions, ignored]).toMatchObject([[{ contextId: first }], [{ contextId: second }]])
+    const before = await one.getEvent({ eventId: 'e' })
+    expect(before).toMatchObject({ done: true, counts: { moved: 1, ignored: 1 } })
+    for (const commit of late.splice(0)) await commit()
+    const { moved, ignored: left, counts } = await one.getEvent({ eventId: 'e' })
+    expect([moved.map(({ contextId }) => contextId).toSorted(), left]).toEqual([ids, []])
+    expect(counts).toMatchObject({ moved: 2, started: 0, ignored: 0 })
+
+    const waiting = await one.run('Both')
+    fateOf = ({ writes: [write] }) => (write?.previous === 0 ? 'late' : null)
+    const both = await one.sendEvent({ event: 'both', eventId: 'f' })
+    expect([both.transitions, both.executions, both.ignored]).toMatchObject([[{ contextId: waiting }], [], [{}]])
+    for (const commit of late.splice(0)) await commit()
+    const [contextId = 0] = await startsOf(one, 'Began')
+    expect(await one.getEvent({ eventId: 'f' })).toMatchObject({
+      moved: [{ contextId: waiting }],
+      started: [{ contextId }],
+      ignored: [],
+      counts: { moved: 1, started: 1, ignored: 0 },
+    })
+  })
+
+  describe('one that is accepted, whose server is told nothing of a commit that was made,', () => {
+    const accepted = async (event: string): Promise<[Bench, () => Promise<Receipt>]> => {
+      const bench = await openServer(unreliable)
+      return [
+        bench,
+        async () => {
+          let times = 0
+          fateOf = () => ((times += 1) === 1 ? 'unanswered' : null)
+          await bench.sendEvent({ event, eventId: 'e', respondAsync: true })
+          for (let tries = 0; tries < 5; tries += 1) await bench.advance(BEAT_MS)
+          return bench.getEvent({ eventId: 'e' })
+        },
+      ]
+    }
+
+    test('tells of the move, and not that it was ignored', async () => {
+      const [bench, send] = await accepted('once')
+      const contextId = await bench.run('Once')
+      expect(await send()).toMatchObject({
+        done: true,
+        moved: [{ contextId, state: 'taken' }],
+        counts: { moved: 1, started: 0, ignored: 0 },
+      })
+    })
+
+    test('does not send the event to what it has started under a key', async () => {
+      const [bench, send] = await accepted('keyed')
+      const { done, started, counts } = await send()
+      expect([done, counts]).toMatchObject([true, { moved: 0, started: 1, ignored: 0 }])
+      const view = await bench.getContext({ key: 'k', fluxName: 'Counts' })
+      expect([started[0]?.contextId, outputs(view)['n']]).toEqual([view.id, 0])
+    })
   })
 
   test('keys that are made by chance lie in all partitions', async () => {
