@@ -41,8 +41,21 @@ const FILES: Files = {
       },
     ],
   },
+  /** Its key is looked up before the commit. */
+  'p/Never.flux': {
+    triggers: [{ event: 'never', key: 'k' }],
+    keyReuse: 'never',
+    output: [{ name: 'n', type: 'integer', defaultValue: 0 }],
+    states: [
+      { name: 's', waiting: true, transitions: [{ to: 'seen', event: 'never' }] },
+      {
+        name: 'seen',
+        action: { type: 'map', lines: [{ type: 'set', expression: 'n + 1', evaluate: true, to: ['n'] }] },
+        transitions: [{ to: 's' }],
+      },
+    ],
+  },
   'p/Chance.flux': {
-    input: [{ name: 'at', type: 'date', defaultValue: 'now' }],
     triggers: [{ event: 'chance', key: '${uuid()}-${random()}-${now()}-${$trackerId}' }],
     states: open,
   },
@@ -62,6 +75,11 @@ const FILES: Files = {
   },
   'p/Both.flux': { states: [{ name: 's', waiting: true, transitions: [{ to: 's', event: 'both' }] }] },
   'p/Began.flux': { triggers: ['both'], states: open },
+  'p/Input.flux': {
+    input: [{ name: 'at', type: 'date', defaultValue: 'now' }],
+    triggers: [{ event: 'input', key: '${at}' }],
+    states: open,
+  },
   'p/Root.flux': { triggers: ['root'], key: '${uuid()}', states: open },
 }
 const BEAT_MS = 1000
@@ -139,6 +157,7 @@ describe.each([1, 3])('in a store of %i partitions', (partitions) => {
   test.each([
     ['a key that is made by chance', 'chance', 'Chance'],
     ['a key of its service that is made by chance', 'root', 'Root'],
+    ['a key of the time', 'input', 'Input'],
     ['a fixed key', 'keyed', 'Counts'],
     ['no key', 'plain', 'Plain'],
   ])('a start under %s, which came true unheard of, is not made again', async (_, event, fluxName) => {
@@ -162,6 +181,7 @@ describe.each([1, 3])('in a store of %i partitions', (partitions) => {
   test.each([
     ['a key that is made by chance', 'chance', 'Chance'],
     ['a key of its service that is made by chance', 'root', 'Root'],
+    ['a key of the time', 'input', 'Input'],
     ['no key', 'plain', 'Plain'],
   ])('a start under %s comes true late, in whatever partition: there is one', async (_, event, fluxName) => {
     for (let nr = 0; nr < 6; nr += 1) {
@@ -242,6 +262,54 @@ describe.each([1, 3])('in a store of %i partitions', (partitions) => {
     expect(ignored).toEqual([])
   })
 
+  test('a move that came true before the context lost its tag is told as a move', async () => {
+    const one = await openServer(unreliable)
+    const three = await openServer()
+    const contextId = await one.run('Once', {}, { tags: ['t'] })
+    const request = { event: 'only', eventId: 'e', tags: ['t'] }
+    fateOf = () => 'late'
+    await expect(one.sendEvent(request)).rejects.toMatchObject(failed)
+    isDead = true
+    const two = await openServer((store) =>
+      withVerbs(store, {
+        async commit(made) {
+          if (made.writes.length > 0 && late.length > 0) {
+            for (const commit of late.splice(0)) await commit()
+            await three.removeTags({ contextId, tag: ['t'] })
+          }
+          return store.commit(made)
+        },
+      }),
+    )
+    await clock.advance(9 * BEAT_MS)
+    await expect.poll(async () => (await two.getEvent({ eventId: 'e' })).done).toBe(true)
+    expect((await two.sendEvent(request)).transitions).toEqual([{ contextId, state: 'taken' }])
+  })
+
+  test('a start that came true before it could be ruled out is told', async () => {
+    const one = await openServer(unreliable)
+    const contextId = await one.run('Once')
+    await one.sendEvent({ contextId, event: 'once' })
+    fateOf = () => 'late'
+    await expect(one.sendEvent({ event: 'once', eventId: 'e' })).rejects.toMatchObject(failed)
+    fateOf = () => null
+    await one.sendEvent({ contextId, event: 'back' })
+    isDead = true
+    const two = await openServer((store) =>
+      withVerbs(store, {
+        async commit(made) {
+          if (made.writes.length > 0) for (const commit of late.splice(0)) await commit()
+          return store.commit(made)
+        },
+      }),
+    )
+    await clock.advance(9 * BEAT_MS)
+    await expect.poll(async () => (await two.getEvent({ eventId: 'e' })).done).toBe(true)
+    const { transitions, executions } = await two.sendEvent({ event: 'once', eventId: 'e' })
+    const [started] = await startsOf(two, 'Unless')
+    expect([transitions, executions]).toEqual([[{ contextId, state: 'taken' }], [{ contextId: started, state: 's' }]])
+  })
+
   test('a receipt tells of a move and a start that came true after they were told to be in doubt', async () => {
     const one = await openServer(unreliable)
     const ids = [await one.run('Once'), await one.run('Once')]
@@ -295,11 +363,14 @@ describe.each([1, 3])('in a store of %i partitions', (partitions) => {
       })
     })
 
-    test('does not send the event to what it has started under a key', async () => {
-      const [bench, send] = await accepted('keyed')
+    test.each([
+      ['a key', 'keyed', 'Counts'],
+      ['a key that is never used again', 'never', 'Never'],
+    ])('does not send the event to what it has started under %s', async (_, event, fluxName) => {
+      const [bench, send] = await accepted(event)
       const { done, started, counts } = await send()
       expect([done, counts]).toMatchObject([true, { moved: 0, started: 1, ignored: 0 }])
-      const view = await bench.getContext({ key: 'k', fluxName: 'Counts' })
+      const view = await bench.getContext({ key: 'k', fluxName })
       expect([started[0]?.contextId, outputs(view)['n']]).toEqual([view.id, 0])
     })
   })
