@@ -134,20 +134,21 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
   })
 
   test('moves nobody twice where the server that began it was held up until it was done', async () => {
-    let isSilent = false
+    let [isHeldUp, isSilent] = [false, false]
     const hold = held<void>()
     const one = await open({
       wrap: (store) =>
         withVerbs(store, {
           async commit(request) {
             if (isSilent && request.writes.length === 0) throw unavailable('away')
-            if (isSilent) await hold.promise
+            if (isHeldUp && request.writes.length > 0) await hold.promise
             return store.commit(request)
           },
         }),
     })
     const ids = await startAll(one, 20)
     const two = await open()
+    isHeldUp = true
     const { eventId } = await one.sendEvent({ event: 'tick' })
     isSilent = true
     await clock.advance(9 * BEAT_MS)

@@ -166,9 +166,9 @@ test('nobody gets it who came after it', async () => {
   const { eventId } = await one.sendEvent({ event: 'tick', respondAsync: true })
   await die(one)
   const hold = held<boolean>()
-  let isHeld = true
-  const two = await openServer(({ rows = [] }) => (isHeld && rows.length > 0 ? hold.promise : true))
-  isHeld = false
+  const two = await openServer(({ rows = [] }) =>
+    rows.some(({ space }) => space === 'broadcasts') ? hold.promise : true,
+  )
   const later = await waiting(two)
   hold.release(true)
   await expect.poll(async () => (await two.getEvent({ eventId })).done).toBe(true)
